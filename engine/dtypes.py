@@ -1,0 +1,186 @@
+"""PyTorch's dtypes on NumPy's: the dtype objects, finfo and iinfo, the default dtype, and type promotion."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import ml_dtypes
+import numpy as np
+
+BOOL, INTEGER, FLOATING = range(3)  # categories of types: promotion never goes down this list
+DIMS, ZERO_DIM, SCALAR = range(3)  # ranks of operands: tensor with dimensions, tensor without, Python scalar
+
+
+class dtype:
+    """The type of a tensor's elements, one object each; ``np`` is the NumPy dtype of the arrays that hold them."""
+
+    __slots__ = ("category", "is_floating_point", "is_signed", "itemsize", "name", "np")
+    is_complex = False
+
+    def __init__(self, name: str, scalar: type, category: int):
+        self.name, self.category, self.np = name, category, np.dtype(scalar)
+        self.is_floating_point = category == FLOATING
+        self.is_signed = self.np.kind not in "bu"
+        self.itemsize = self.np.itemsize
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return named, (self.name,)
+
+
+# The names that builtins have end in an underscore here; the package exports them without it.
+float64 = double = dtype("float64", np.float64, FLOATING)
+float32 = float_ = dtype("float32", np.float32, FLOATING)
+float16 = half = dtype("float16", np.float16, FLOATING)
+bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOATING)
+int64 = long = dtype("int64", np.int64, INTEGER)
+int32 = int_ = dtype("int32", np.int32, INTEGER)
+int16 = short = dtype("int16", np.int16, INTEGER)
+int8 = dtype("int8", np.int8, INTEGER)
+uint8 = dtype("uint8", np.uint8, INTEGER)
+bool_ = dtype("bool", np.bool_, BOOL)
+
+dtypes = (float64, float32, float16, bfloat16, int64, int32, int16, int8, uint8, bool_)
+of: dict[np.dtype, dtype] = {d.np: d for d in dtypes}
+
+
+def named(name: str) -> dtype:
+    """The dtype called ``name``, as in ``named("float32")``."""
+    return next(d for d in dtypes if d.name == name)
+
+
+def from_numpy(source: np.dtype) -> dtype:
+    """The dtype for foreign data: ``of[source]``, with PyTorch's errors for what has no dtype (ValueError, TypeError)."""
+    if not source.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order.")
+    if source not in of:
+        supported = ", ".join(d.name for d in dtypes)
+        kind = source.type.__name__
+        raise TypeError(f"can't convert np.ndarray of type numpy.{kind}. The only supported types are: {supported}.")
+    return of[source]
+
+
+def _check(function, argument, value):
+    if type(value) is not dtype:
+        raise TypeError(f"{function}(): argument {argument} must be torch.dtype, not {type(value).__name__}")
+
+
+class _Info:
+    fields: tuple[str, ...] = ()
+
+    def __init__(self, type, min, max):
+        self.dtype, self.bits = type.name, type.itemsize * 8
+        self.min, self.max = min, max
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self.dtype == other.dtype
+
+    def __repr__(self):
+        numbers = "".join(f"{name}={getattr(self, name):g}, " for name in self.fields)
+        return f"{type(self).__name__}({numbers}dtype={self.dtype})"
+
+
+class finfo(_Info):
+    """The limits of a floating point dtype (the default one if none is given): bits, min, max, eps, tiny, resolution."""
+
+    fields = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+
+    def __init__(self, type: dtype | None = None):
+        type = _default if type is None else type
+        _check("finfo", "'type' (position 1)", type)
+        if not type.is_floating_point:
+            raise TypeError(
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
+            )
+        info = ml_dtypes.finfo(type.np)
+        super().__init__(type, float(info.min), float(info.max))
+        self.eps = float(info.eps)
+        self.tiny = self.smallest_normal = float(info.smallest_normal)
+        self.resolution = float(f"1e-{info.precision}")
+
+
+class iinfo(_Info):
+    """The limits of an integer dtype: bits, min, max."""
+
+    fields = ("min", "max")
+
+    def __init__(self, type: dtype):
+        _check("iinfo", "'type' (position 1)", type)
+        if type.is_floating_point:
+            raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
+        if type is bool_:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
+        info = np.iinfo(type.np)
+        super().__init__(type, info.min, info.max)
+
+
+_default = float32
+
+
+def get_default_dtype() -> dtype:
+    """The dtype of tensors made from Python floats."""
+    return _default
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Make tensors of Python floats of dtype ``d``; TypeError unless it is a floating point one."""
+    global _default
+    if type(d) is not dtype:
+        raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
+    if not d.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    _default = d
+
+
+def scalar_dtype(value: float) -> dtype:
+    """The dtype of a Python scalar: torch.bool, torch.int64 or the default dtype."""
+    return bool_ if isinstance(value, bool) else int64 if isinstance(value, int) else _default
+
+
+def _promote(a: dtype, b: dtype) -> dtype:
+    if a.category != b.category:
+        return a if a.category > b.category else b
+    if {a, b} == {float16, bfloat16}:
+        return float32  # neither holds the other's values; NumPy has no rule for the pair
+    return of[np.promote_types(a.np, b.np)]
+
+
+promoted = {(a, b): _promote(a, b) for a in dtypes for b in dtypes}
+
+
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """The smallest dtype of the higher category that holds both; an integer beside a float does not widen the float."""
+    _check("promote_types", "'type1' (position 1)", type1)
+    _check("promote_types", "'type2' (position 2)", type2)
+    return promoted[type1, type2]
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether promotion allows the cast: within a category or up (bool, integer, floating), never down."""
+    _check("can_cast", "'from_' (position 1)", from_)
+    _check("can_cast", "'to' (position 2)", to)
+    return from_.category <= to.category
+
+
+@lru_cache(maxsize=1024)
+def result_type(*operands: tuple[dtype, int]) -> dtype:
+    """The dtype of an operation on operands given as (dtype, rank), rank one of DIMS, ZERO_DIM, SCALAR.
+
+    Operands of one rank promote each other; a later rank counts only where its category is higher.
+    """
+    ranks: dict[int, dtype] = {}
+    for d, rank in operands:
+        ranks[rank] = promoted[ranks.get(rank, d), d]
+    first, *rest = (ranks[rank] for rank in sorted(ranks))
+    for d in rest:
+        first = d if d.category > first.category else first
+    return first
+
+
+def operand(x) -> tuple[dtype, int]:
+    """The (dtype, rank) of a Tensor or a Python scalar, for ``result_type``."""
+    if isinstance(x, (bool, int, float)):
+        return scalar_dtype(x), SCALAR
+    return x.dtype, DIMS if x.ndim else ZERO_DIM

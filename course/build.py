@@ -1,0 +1,306 @@
+"""Makes the notebooks from their texts, executes them, and tells where the two are out of step.
+
+`source/notebooks/NN_name.md` becomes `notebooks/NN_name.ipynb`; `source/solutions/NN_name.md` becomes a blank
+`exercises/NN_name.ipynb` and a worked `solutions/NN_name.ipynb`. The texts are Jupytext's MyST Markdown.
+"""
+
+import argparse
+import hashlib
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import jupytext
+import nbformat
+from jupytext.myst import MystMetadataParsingError, myst_to_notebook
+from nbformat import NotebookNode
+
+from course.notebooks import ROOT, TARGETS, Target, kernel_environment
+from course.outputs import ANSI, Addresses, settle
+
+# The same on every machine: the patch version of the Python that executed a notebook would change at each build.
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "pygments_lexer": "ipython3",
+    },
+}
+TRACEBACK_LINES = 12
+
+
+class BuildError(Exception):
+    """A notebook could not be made; the message names the text, the cell and the reason."""
+
+
+class Job(NamedTuple):
+    """One notebook to make."""
+
+    root: Path
+    source: Path
+    target: Target
+
+    @property
+    def notebook(self) -> Path:
+        return self.root / self.target.folder / f"{self.source.stem}.ipynb"
+
+    def named(self, path: Path) -> str:
+        return path.relative_to(self.root).as_posix()
+
+
+def jobs(root: Path = ROOT, lessons: list[str] | None = None) -> list[Job]:
+    """Every notebook to make, or those of the lessons given by number (`5`, `05`) or by name (`graph`, `05_graph`)."""
+    found = [Job(root, source, target) for target in TARGETS for source in sorted((root / target.source).glob("*.md"))]
+    if not lessons:
+        return found
+    chosen = []
+    for lesson in lessons:
+        matching = [job for job in found if _is_lesson(job.source.stem, lesson)]
+        if not matching:
+            known = ", ".join(sorted({job.source.stem for job in found})) or "none yet"
+            raise BuildError(f"there is no lesson {lesson!r} (lessons: {known})")
+        chosen += [job for job in matching if job not in chosen]
+    return chosen
+
+
+def _is_lesson(stem: str, wanted: str) -> bool:
+    number, _, name = stem.partition("_")
+    return wanted in (stem, number, name) or (wanted.isdecimal() and number.isdecimal() and int(wanted) == int(number))
+
+
+def read_source(path: Path) -> tuple[NotebookNode, list[int]]:
+    """The notebook that a text describes, without outputs, and the line at which each cell begins."""
+    try:
+        nb = myst_to_notebook(path.read_text(encoding="utf-8"), add_source_map=True)
+    except (MystMetadataParsingError, UnicodeDecodeError) as error:
+        raise BuildError(f"{path.name}: {error}") from None
+    lines = [line + 1 for line in nb.metadata.pop("source_map")]
+    nb.metadata = nbformat.from_dict(METADATA)
+    seen: Counter[tuple[str, str]] = Counter()
+    for cell in nb.cells:
+        # From the content, not the position: a cell put in between leaves the other cells' ids, and the diff, alone.
+        seen[cell.cell_type, cell.source] += 1
+        key = "\0".join([path.stem, cell.cell_type, cell.source, str(seen[cell.cell_type, cell.source])])
+        cell.id = hashlib.sha256(key.encode()).hexdigest()[:12]
+    # Through JSON and back: the order of keys is then the one that a notebook read from disk has.
+    return nbformat.reads(nbformat.writes(nb), as_version=4), lines
+
+
+def write_source(nb: NotebookNode) -> str:
+    """The text of a notebook as Jupytext writes it when someone saves in JupyterLab."""
+    return jupytext.writes(nb, fmt="md:myst")
+
+
+def skeleton(job: Job) -> NotebookNode:
+    """What the text alone decides of a notebook: everything but the outputs."""
+    nb, _ = read_source(job.source)
+    return _without_solutions(job, nb) if job.target.blank else nb
+
+
+def _without_solutions(job: Job, nb: NotebookNode) -> NotebookNode:
+    from nbgrader.preprocessors import ClearSolutions
+
+    try:
+        return ClearSolutions().preprocess(nb, {})[0]
+    except RuntimeError as error:
+        raise BuildError(f"{job.named(job.source)}: {error}") from None
+
+
+def build(job: Job) -> NotebookNode:
+    """The finished notebook, executed unless it is a blank one; nothing is written."""
+    nb = skeleton(job)
+    if not job.target.blank:
+        _execute(job, nb)
+    nb.metadata = nbformat.from_dict(METADATA)
+    nbformat.validate(nb)
+    return nb
+
+
+def _execute(job: Job, nb: NotebookNode) -> None:
+    from jupyter_client.kernelspec import KernelSpecManager
+    from jupyter_client.manager import AsyncKernelManager
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, DeadKernelError
+
+    def stop(index: int, why: str, traceback: str = "") -> BuildError:
+        line = read_source(job.source)[1][index]
+        source = "".join(f"\n    {text}" for text in nb.cells[index].source.splitlines())
+        shown = "".join(f"\n{text}" for text in ANSI.sub("", traceback).rstrip().splitlines()[-TRACEBACK_LINES:])
+        return BuildError(f"{job.named(job.source)}, line {line}, cell {index + 1}: {why}{source}{shown}")
+
+    # No folder of kernel specs is searched, so `python3` is this interpreter, whatever the user has registered.
+    manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
+    folder = job.notebook.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    running = 0
+
+    def started(cell: NotebookNode, cell_index: int) -> None:
+        nonlocal running
+        running = cell_index
+
+    with tempfile.TemporaryDirectory(prefix="undertorch-", ignore_cleanup_errors=True) as profile:
+        client = NotebookClient(
+            nb,
+            km=manager,
+            timeout=None,
+            resources={"metadata": {"path": str(folder)}},
+            store_widget_state=False,
+            record_timing=False,
+            extra_arguments=["--log-level=ERROR"],
+            on_cell_start=started,
+        )
+        try:
+            # An empty profile: the user's own IPython settings and start-up files stay out of the outputs.
+            client.execute(cleanup_kc=True, env=kernel_environment(job.root) | {"IPYTHONDIR": profile})
+        except CellExecutionError as error:
+            raise stop(running, f"{error.ename}: {error.evalue}", error.traceback) from None
+        except DeadKernelError:
+            raise stop(running, "the kernel died") from None
+
+    addresses = Addresses()
+    for index, cell in enumerate(nb.cells):
+        if cell.cell_type != "code":
+            continue
+        raised = any(output.output_type == "error" for output in cell.outputs)
+        if "raises-exception" in cell.metadata.get("tags", []) and not raised:
+            raise stop(index, "tagged raises-exception, but it raised nothing")
+        try:
+            settle(cell, addresses)
+        except ValueError as error:
+            raise stop(index, str(error)) from None
+
+
+def differences(job: Job, execute: bool = False) -> list[str]:
+    """What is out of step between a text and its notebook, one line each; with `execute`, in the outputs too."""
+    if not job.notebook.is_file():
+        return [f"{job.named(job.notebook)} has not been built from {job.named(job.source)}"]
+    try:
+        actual = nbformat.read(job.notebook, as_version=4)
+    except (ValueError, nbformat.ValidationError, nbformat.reader.NotJSONError) as error:
+        return [f"{job.named(job.notebook)} is not a notebook ({error})"]
+    expected = build(job) if execute else skeleton(job)
+    found = [] if actual.metadata == expected.metadata else ["the notebook's metadata differs"]
+    if len(actual.cells) != len(expected.cells):
+        found.append(f"it has {len(actual.cells)} cells, the text {len(expected.cells)}")
+    for number, (is_, should) in enumerate(zip(actual.cells, expected.cells, strict=False), start=1):
+        for field in ("cell_type", "source", "metadata", "id"):
+            if is_.get(field) != should.get(field):
+                found.append(f"cell {number}: its {field.replace('_', ' ')} differs")
+                break
+        else:
+            if is_.cell_type == "code" and (problem := _output_problem(job, is_, should if execute else None)):
+                found.append(f"cell {number}: {problem}")
+    return [f"{job.named(job.notebook)}: {what}" for what in found]
+
+
+def _output_problem(job: Job, is_: NotebookNode, should: NotebookNode | None) -> str | None:
+    if job.target.blank:
+        return "a blank notebook stores no outputs" if is_.outputs or is_.execution_count else None
+    if is_.source.strip() and is_.execution_count is None:
+        return "it has not been executed"
+    if should is None or "nbval-ignore-output" in is_.metadata.get("tags", []):
+        return None
+    return None if _comparable(is_) == _comparable(should) else "its outputs differ"
+
+
+def _comparable(cell: NotebookNode) -> list[NotebookNode]:
+    """The outputs but for the pixels, which depend on the fonts and libraries that a machine has."""
+    outputs = [nbformat.from_dict(output) for output in cell.outputs]
+    for output in outputs:
+        if "image/png" in output.get("data", {}):
+            output.data = output.data | {"image/png": ""}
+    return outputs
+
+
+def orphans(root: Path = ROOT) -> list[str]:
+    """Notebooks that no text gives."""
+    wanted = {job.notebook for job in jobs(root)}
+    folders = [root / target.folder for target in TARGETS]
+    found = [path for folder in folders for path in sorted(folder.glob("*.ipynb")) if path not in wanted]
+    return [f"{path.relative_to(root).as_posix()} has no text that it is made from" for path in found]
+
+
+def not_canonical(source: Path) -> bool:
+    """Whether saving from JupyterLab would change more of the text than what was edited."""
+    return _formatted(source) != source.read_text(encoding="utf-8")
+
+
+def _formatted(source: Path) -> str:
+    written = write_source(read_source(source)[0])
+    # The version of Jupytext that last saved a text says nothing about the text.
+    kept = [line for line in source.read_text(encoding="utf-8").splitlines() if "jupytext_version:" in line]
+    lines = [kept[0] if kept and "jupytext_version:" in line else line for line in written.splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def write_atomically(path: Path, text: str) -> bool:
+    """Write a file whole or not at all; False where it already held this text."""
+    if path.is_file() and path.read_bytes() == text.encode():
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(text, encoding="utf-8", newline="\n")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return True
+
+
+def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
+    """`python -m course build`: 0 when all is made or in step, 1 when not, 2 for a wrong command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m course build", description="Make the notebooks from their texts, and execute them."
+    )
+    parser.add_argument("lesson", nargs="*", help="a lesson's number or name (default: every lesson)")
+    parser.add_argument("--check", action="store_true", help="write nothing; list what is out of step with the texts")
+    parser.add_argument("--execute", action="store_true", help="with --check: execute, and compare the outputs as well")
+    parser.add_argument("--format", action="store_true", help="rewrite the texts as JupyterLab would save them")
+    options = parser.parse_args(argv)
+    if options.execute and not options.check:
+        parser.error("--execute goes with --check; a build always executes")
+    try:
+        todo = jobs(root, options.lesson)
+        if options.format:
+            return _format(todo)
+        return _check(todo, root, options) if options.check else _build(todo)
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _build(todo: list[Job]) -> int:
+    for job in todo:
+        start = time.perf_counter()
+        changed = write_atomically(job.notebook, nbformat.writes(build(job)) + "\n")
+        how = "written" if changed else "unchanged"
+        print(f"{job.named(job.notebook)}: {how} ({time.perf_counter() - start:.1f} s)", flush=True)
+    return 0
+
+
+def _check(todo: list[Job], root: Path, options: argparse.Namespace) -> int:
+    found = [line for job in todo for line in differences(job, options.execute)]
+    if not options.lesson:
+        found += orphans(root)
+    sources = dict.fromkeys(job.source for job in todo)
+    unformatted = [source.relative_to(root).as_posix() for source in sources if not_canonical(source)]
+    found += [f"{name} is not as JupyterLab would save it: python -m course build --format" for name in unformatted]
+    print("\n".join(found) if found else f"{len(todo)} notebooks are in step with their texts.")
+    return 1 if found else 0
+
+
+def _format(todo: list[Job]) -> int:
+    for job in {job.source: job for job in todo}.values():
+        if write_atomically(job.source, _formatted(job.source)):
+            print(f"{job.named(job.source)}: written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""What a notebook keeps of a cell's outputs: nothing of the machine, the moment or the run they came from."""
+
+import base64
+import re
+import struct
+from collections.abc import Iterable
+
+from nbformat import NotebookNode
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+# Warnings name the file that ipykernel pretends a cell is; the same rule is in tests/nbval_sanitize.cfg.
+_CELL_FILE = re.compile(r"(?m)^.*ipykernel_\d+[\\/]\d+\.py(?=:\d+: )")
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")
+_TEXT = ("text/plain", "text/html", "text/markdown", "image/svg+xml")
+
+
+class Addresses:
+    """Stands in for memory addresses: the n-th one seen is always the same, and two that differ stay different."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, str] = {}
+
+    def __call__(self, text: str) -> str:
+        return _ADDRESS.sub(lambda m: self.seen.setdefault(m[0], f"0x7f{16 * (len(self.seen) + 1):010x}"), text)
+
+
+def settle(cell: NotebookNode, addresses: Addresses) -> None:
+    """Rewrite a code cell's outputs in place so that the same code always leaves the same bytes.
+
+    Raises ValueError where a widget comes with nothing to show to a reader without a kernel.
+    """
+    cell.outputs = [_settle_one(output, addresses) for output in _merge_streams(cell.outputs)]
+
+
+def _merge_streams(outputs: Iterable[NotebookNode]) -> list[NotebookNode]:
+    """Join neighbouring stream outputs, stdout first: how the kernel cuts and mixes them is a matter of timing."""
+    merged: list[NotebookNode] = []
+    run: dict[str, NotebookNode] = {}
+
+    def flush() -> None:
+        merged.extend(run[name] for name in sorted(run, reverse=True))
+        run.clear()
+
+    for output in outputs:
+        if output.output_type != "stream":
+            flush()
+            merged.append(output)
+        elif output.name in run:
+            run[output.name].text += output.text
+        else:
+            run[output.name] = output
+    flush()
+    return merged
+
+
+def _settle_one(output: NotebookNode, addresses: Addresses) -> NotebookNode:
+    if output.output_type == "stream":
+        output.text = addresses(_CELL_FILE.sub("<cell>", output.text))
+    elif output.output_type == "error":
+        output.evalue = addresses(output.evalue)
+        output.traceback = [addresses(part) for part in output.traceback if not _is_library_frame(part)]
+    else:
+        # The view of a widget is a random number that only the kernel of this run could resolve. Without it a viewer
+        # shows the next best thing in the bundle: the static picture.
+        if output.data.pop(WIDGET, None) is not None and set(output.data) <= {"text/plain"}:
+            raise ValueError("it shows a widget with no static picture beside it for a reader without a kernel")
+        for mime in _TEXT:
+            if mime in output.data:
+                output.data[mime] = addresses(output.data[mime])
+        if "image/png" in output.data:
+            output.data["image/png"] = _bare_png(output.data["image/png"])
+    return output
+
+
+def _is_library_frame(part: str) -> bool:
+    """Whether this part of IPython's traceback is a frame outside the notebook: it would show a path of the machine."""
+    return ANSI.sub("", part).lstrip().startswith("File ") and "Cell In[" not in part
+
+
+def _bare_png(data: str) -> str:
+    """The PNG without its comments and dates (the names of programs, versions and times)."""
+    raw = base64.b64decode(data)
+    kept, at = [raw[:8]], 8
+    while at < len(raw):
+        (length,) = struct.unpack(">I", raw[at : at + 4])
+        end = at + 12 + length
+        if raw[at + 4 : at + 8] not in (b"tEXt", b"zTXt", b"iTXt", b"tIME", b"eXIf"):
+            kept.append(raw[at:end])
+        at = end
+    return base64.b64encode(b"".join(kept)).decode("ascii")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -18,7 +19,8 @@ class dtype:
     is_complex = False
 
     def __init__(self, name: str, scalar: type, category: int):
-        self.name, self.category, self.np = name, category, np.dtype(scalar)
+        self.name, self.category = name, category
+        self.np: np.dtype[Any] = np.dtype(scalar)
         self.is_floating_point = category == FLOATING
         self.is_signed = self.np.kind not in "bu"
         self.itemsize = self.np.itemsize
@@ -52,7 +54,7 @@ def named(name: str) -> dtype:
 
 
 def from_numpy(source: np.dtype) -> dtype:
-    """The dtype for foreign data: ``of[source]``, with PyTorch's errors for what has no dtype (ValueError, TypeError)."""
+    """The dtype for foreign data: ``of[source]``, or PyTorch's error where there is none (ValueError, TypeError)."""
     if not source.isnative:
         raise ValueError("given numpy array has byte order different from the native byte order.")
     if source not in of:
@@ -83,7 +85,7 @@ class _Info:
 
 
 class finfo(_Info):
-    """The limits of a floating point dtype (the default one if none is given): bits, min, max, eps, tiny, resolution."""
+    """The limits of a floating point dtype (None: the default one): bits, min, max, eps, tiny, resolution."""
 
     fields = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
 

@@ -100,6 +100,8 @@ def _join_suffixes(text, suffixes, indent):
 
 
 def _values(array, indent):
+    on_device = hasattr(array, "get")
+    array = array if on_device else np.asarray(array)
     if array.size == 0:
         return "[]"
     cut = [array.size > options.threshold and n > 2 * options.edgeitems for n in array.shape]
@@ -107,7 +109,7 @@ def _values(array, indent):
         if cut[axis]:  # before the copy from the device: only what is printed crosses
             edge = options.edgeitems
             array = array.take([*range(edge), *range(n - edge, n)], axis=axis)
-    array = np.asarray(array.get() if hasattr(array, "get") else array)
+    array = array.get() if on_device else array
     if dtypes.of[array.dtype].is_floating_point:
         array = array.astype(np.float64)  # exact, and Python's own float formatting applies
     return _nested(array.tolist(), cut, indent, *_element_format(array))

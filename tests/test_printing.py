@@ -107,10 +107,12 @@ def test_a_long_row_wraps_at_80_columns():
     )
 
 
-def test_a_numpy_scalar_prints_as_a_tensor_without_dimensions():
-    t = Tensor(2.5)
+@pytest.mark.parametrize("d", dtypes.dtypes, ids=repr)
+def test_a_numpy_scalar_prints_as_a_tensor_without_dimensions(d):
+    t = Tensor(1, d)
+    expected = repr(t)
     t.array = t.array[()]
-    assert type(t.array) is np.float32 and repr(t) == "tensor(2.5000)"
+    assert type(t.array) is not np.ndarray and repr(t) == expected
 
 
 def test_the_values_of_a_device_array_are_fetched_once_and_only_those_printed():

@@ -1,0 +1,406 @@
+"""Texts become notebooks: what is stored, what is refused, and what is reported as out of step."""
+
+import base64
+import json
+import os
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+pytest.importorskip("jupytext")
+pytest.importorskip("nbclient")
+
+from course import build as course_build
+from course.build import BuildError, Job, differences, jobs, main, not_canonical, orphans, read_source, write_source
+from course.notebooks import ROOT, TARGETS
+from course.outputs import WIDGET
+
+LESSON = """\
+---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+    format_version: 0.13
+    jupytext_version: 1.19.6
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+# A stand-in
+
+```{code-cell} ipython3
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import beside_the_course
+
+print(Path.cwd().name, os.get_terminal_size.__name__, os.environ["COLUMNS"])
+print({"an", "unordered", "set", "of", "words"})
+```
+
+```{code-cell} ipython3
+first, second = object(), object()
+print(first, second, first)
+warnings.warn("mind the step")
+print("done")
+```
+
+Two Markdown cells in a row.
+
++++ {"tags": ["aside"]}
+
+The second, with a tag.
+
+```{code-cell} ipython3
+:tags: [raises-exception]
+
+import json
+
+json.loads("{")
+```
+
+```{code-cell} ipython3
+import matplotlib.pyplot as plt
+
+plt.plot([1, 2])
+plt.show()
+print("after the picture")
+```
+
+```{code-cell} ipython3
+import base64
+
+from ipywidgets import IntSlider
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+bundle = IntSlider()._repr_mimebundle_() | {"text/plain": "one pixel", "image/png": PIXEL}
+display(bundle, raw=True)
+```
+"""
+
+SOLUTION = """\
+# Exercises
+
+```{code-cell} ipython3
+---
+nbgrader:
+  grade: false
+  grade_id: twice
+  locked: false
+  schema_version: 3
+  solution: true
+  task: false
+---
+def twice(x):
+    ### BEGIN SOLUTION
+    return x + x
+    ### END SOLUTION
+```
+
+```{code-cell} ipython3
+print(twice(21))
+```
+"""
+
+
+def place(root: Path, text: str, name: str = "05_standin", folder: str = "source/notebooks") -> Path:
+    path = root / folder / f"{name}.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return path
+
+
+def cell(source: str, *options: str) -> str:
+    return "\n".join(["```{code-cell} ipython3", *options, *([""] if options else []), source, "```", ""])
+
+
+def stored(root: Path, name: str = "05_standin", folder: str = "notebooks"):
+    return nbformat.read(root / folder / f"{name}.ipynb", as_version=4)
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A course of one lesson, built."""
+    root = tmp_path_factory.mktemp("course")
+    (root / "beside_the_course.py").touch()
+    place(root, LESSON)
+    assert main([], root) == 0
+    return root
+
+
+@pytest.fixture
+def outputs(course):
+    return [cell.outputs for cell in stored(course).cells if cell.cell_type == "code"]
+
+
+@pytest.fixture
+def in_step(course):
+    """The same course; a test may spoil it."""
+    notebook, text = course / "notebooks/05_standin.ipynb", course / "source/notebooks/05_standin.md"
+    kept = {path: path.read_bytes() for path in (notebook, text)}
+    yield course
+    for path, content in kept.items():
+        path.write_bytes(content)
+
+
+# What is stored
+
+
+def test_a_second_build_leaves_the_same_bytes(course):
+    notebook = course / "notebooks/05_standin.ipynb"
+    before = notebook.read_bytes()
+    notebook.unlink()
+    assert main(["5"], course) == 0
+    assert notebook.read_bytes() == before
+
+
+def test_cells_run_in_the_notebooks_folder_with_the_course_importable_and_a_fixed_width(outputs):
+    assert outputs[0][0].text.splitlines()[0] == "notebooks get_terminal_size 80"
+
+
+def test_the_metadata_name_no_version_of_python(course):
+    nb = stored(course)
+    assert nb.metadata == course_build.METADATA
+    assert all(set(cell.metadata) <= {"tags"} for cell in nb.cells)
+
+
+def test_memory_addresses_become_fixed_and_stay_distinct(outputs):
+    first, second, again = outputs[1][0].text.splitlines()[0].split("> <")
+    assert first.removeprefix("<") == again.removesuffix(">") == "object object at 0x7f0000000010"
+    assert second == "object object at 0x7f0000000020"
+
+
+def test_a_warning_names_the_cell_and_no_file(outputs):
+    stdout, stderr = outputs[1]
+    assert stdout.text.endswith("done\n")
+    assert stderr.text.splitlines()[0] == "<cell>:3: UserWarning: mind the step"
+
+
+def test_a_traceback_keeps_the_notebooks_frames_and_drops_the_librarys(outputs):
+    (error,) = outputs[2]
+    text = course_build.ANSI.sub("", "\n".join(error.traceback))
+    assert error.ename == "JSONDecodeError"
+    assert "Cell In[3], line 3" in text
+    assert text.endswith(f"JSONDecodeError: {error.evalue}")
+    assert "File " not in text and os.sep + "json" not in text
+
+
+def test_a_picture_names_no_program_and_what_follows_it_stays_after_it(outputs):
+    picture, text = outputs[3]
+    assert b"matplotlib" not in base64.b64decode(picture.data["image/png"]).lower()
+    assert text.text == "after the picture\n"
+
+
+def test_pictures_without_comments_still_decode(outputs):
+    image = pytest.importorskip("PIL.Image")
+    import io
+
+    assert image.open(io.BytesIO(base64.b64decode(outputs[3][0].data["image/png"]))).convert("RGB").size[0] > 100
+
+
+def test_an_interactive_figure_is_stored_as_its_static_picture(course, outputs):
+    (figure,) = outputs[4]
+    assert set(figure.data) == {"text/plain", "image/png"}
+    assert "widgets" not in stored(course).metadata
+    assert WIDGET not in (course / "notebooks/05_standin.ipynb").read_text(encoding="utf-8")
+
+
+def test_a_new_cell_leaves_the_other_cells_ids(tmp_path):
+    before = read_source(place(tmp_path, cell("a = 1") + "\n" + cell("a = 2") + "\n" + cell("a = 1")))[0].cells
+    after = read_source(place(tmp_path, cell("new = 0") + "\n" + cell("a = 1") + "\n" + cell("a = 2")))[0].cells
+    assert [cell.id for cell in after[1:]] == [cell.id for cell in before[:2]]
+    assert len({cell.id for cell in before}) == 3
+
+
+def test_the_kernel_is_the_running_interpreter_whatever_the_user_registered(tmp_path, monkeypatch):
+    spec = tmp_path / "jupyter/kernels/python3/kernel.json"
+    spec.parent.mkdir(parents=True)
+    spec.write_text(json.dumps({"argv": ["no-such-program"], "display_name": "x", "language": "python"}))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+    place(tmp_path, cell("import sys\nprint(sys.executable)"))
+    assert main([], tmp_path) == 0
+    assert stored(tmp_path).cells[0].outputs[0].text.strip() == sys.executable
+
+
+# What stops a build
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "shown"),
+    [
+        (
+            "def f(a):\n    return a / 0\n\nf(3)",
+            (),
+            ["ZeroDivisionError: division by zero", "----> 2     return a / 0"],
+        ),
+        ("a = 1", (":tags: [raises-exception]",), ["tagged raises-exception, but it raised nothing", "    a = 1"]),
+        ("from ipywidgets import IntSlider\nIntSlider()", (), ["a widget with no static picture", "    IntSlider()"]),
+        ("import os\nos._exit(3)", (), ["the kernel died", "    os._exit(3)"]),
+    ],
+    ids=["error", "missing error", "widget alone", "dead kernel"],
+)
+def test_a_cell_that_goes_wrong_is_shown_and_the_old_notebook_stays(tmp_path, capsys, source, options, shown):
+    place(tmp_path, "# Title\n\n" + cell("b = 1") + "\n" + cell(source, *options))
+    notebook = tmp_path / "notebooks/05_standin.ipynb"
+    notebook.parent.mkdir()
+    notebook.write_text("the old one")
+    assert main([], tmp_path) == 1
+    message = capsys.readouterr().err
+    assert message.startswith("source/notebooks/05_standin.md, line 8, cell 3: ")
+    assert all(line in message for line in shown), message
+    assert notebook.read_text() == "the old one"
+    assert [path.name for path in notebook.parent.iterdir()] == [notebook.name]
+
+
+def test_metadata_that_cannot_be_read_name_the_line(tmp_path, capsys):
+    place(tmp_path, "# Title\n\n```{code-cell} ipython3\n:tags: [\n\na = 1\n```\n")
+    assert main([], tmp_path) == 1
+    assert "05_standin.md: Code cell 1 at line 3 could not be read" in capsys.readouterr().err
+
+
+# What is out of step
+
+
+def check(root: Path, capsys, *options: str) -> tuple[int, str]:
+    capsys.readouterr()
+    return main(["--check", *options], root), capsys.readouterr().out
+
+
+@pytest.mark.parametrize("options", [(), ("--execute",)])
+def test_a_fresh_build_is_in_step(in_step, capsys, options):
+    assert check(in_step, capsys, *options) == (0, "1 notebooks are in step with their texts.\n")
+
+
+def test_an_edited_text_is_reported_by_cell(in_step, capsys):
+    place(in_step, LESSON.replace("Two Markdown cells", "Some Markdown cells"))
+    assert check(in_step, capsys) == (1, "notebooks/05_standin.ipynb: cell 4: its source differs\n")
+
+
+def test_an_edited_notebook_is_reported_by_cell(in_step, capsys):
+    nb = stored(in_step)
+    nb.cells[4].metadata.tags = []
+    nb.cells[1].execution_count = None
+    nb.cells.append(nbformat.v4.new_code_cell())
+    nbformat.write(nb, in_step / "notebooks/05_standin.ipynb")
+    status, report = check(in_step, capsys)
+    assert status == 1
+    assert [line.removeprefix("notebooks/05_standin.ipynb: ") for line in report.splitlines()] == [
+        "it has 9 cells, the text 8",
+        "cell 2: it has not been executed",
+        "cell 5: its metadata differs",
+    ]
+
+
+def test_an_output_that_the_code_no_longer_gives_is_found_by_executing(in_step, capsys):
+    nb = stored(in_step)
+    nb.cells[2].outputs[0].text += "more"
+    nbformat.write(nb, in_step / "notebooks/05_standin.ipynb")
+    assert check(in_step, capsys)[0] == 0
+    assert check(in_step, capsys, "--execute") == (1, "notebooks/05_standin.ipynb: cell 3: its outputs differ\n")
+
+
+def test_missing_broken_and_orphaned_notebooks_are_reported(tmp_path, capsys):
+    place(tmp_path, LESSON, "01_missing")
+    place(tmp_path, LESSON, "02_broken")
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks/02_broken.ipynb").write_text("{")
+    (tmp_path / "notebooks/03_orphan.ipynb").write_text("{}")
+    status, report = check(tmp_path, capsys)
+    assert status == 1
+    missing, broken, orphan = report.splitlines()
+    assert missing == "notebooks/01_missing.ipynb has not been built from source/notebooks/01_missing.md"
+    assert broken.startswith("notebooks/02_broken.ipynb is not a notebook")
+    assert orphan == "notebooks/03_orphan.ipynb has no text that it is made from"
+
+
+def test_formatting_gives_the_text_that_jupyterlab_saves(tmp_path, capsys):
+    source = place(tmp_path, '# Title\n\n+++\n\n```{code-cell}\n---\ntags: [b]\nexempt: "why"\n---\na = 1\n```\n')
+    before = read_source(source)[0]
+    assert not_canonical(source)
+    assert main(["--format"], tmp_path) == 0
+    assert not not_canonical(source)
+    assert read_source(source)[0] == before
+    assert write_source(before) == source.read_text(encoding="utf-8")
+    assert ":exempt: why\n:tags: [b]\n" in source.read_text(encoding="utf-8")
+
+
+# Which lessons
+
+
+@pytest.mark.parametrize("wanted", ["5", "05", "graph", "05_graph"])
+def test_a_lesson_is_chosen_by_number_or_name(tmp_path, wanted):
+    for name in ("04_autograd", "05_graph", "06_graph_rules", "15_mixed_precision"):
+        place(tmp_path, "# Title\n", name)
+        place(tmp_path, "# Title\n", name, "source/solutions")
+    assert [job.named(job.notebook) for job in jobs(tmp_path, [wanted, wanted])] == [
+        "notebooks/05_graph.ipynb",
+        "exercises/05_graph.ipynb",
+        "solutions/05_graph.ipynb",
+    ]
+
+
+def test_an_unknown_lesson_is_refused_with_those_there_are(tmp_path):
+    place(tmp_path, "# Title\n", "04_autograd")
+    with pytest.raises(BuildError, match="there is no lesson '7' \\(lessons: 04_autograd\\)"):
+        jobs(tmp_path, ["7"])
+
+
+# Exercises
+
+
+@pytest.fixture(scope="module")
+def exercise(tmp_path_factory):
+    pytest.importorskip("nbgrader", reason="nbgrader takes the solutions out")
+    root = tmp_path_factory.mktemp("exercise")
+    place(root, SOLUTION, folder="source/solutions")
+    assert main([], root) == 0
+    return root
+
+
+def test_the_blank_notebook_holds_nbgraders_placeholder_and_no_outputs(exercise):
+    function, use = stored(exercise, folder="exercises").cells[1:]
+    assert function.source == "def twice(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()"
+    assert function.metadata.nbgrader.grade_id == "twice"
+    assert function.outputs == use.outputs == [] and function.execution_count is use.execution_count is None
+
+
+def test_the_solution_is_executed_and_keeps_nbgraders_metadata(exercise):
+    function, use = stored(exercise, folder="solutions").cells[1:]
+    assert "return x + x" in function.source and function.metadata.nbgrader.solution
+    assert use.outputs[0].text == "42\n"
+
+
+def test_exercise_and_solution_share_their_cells_ids(exercise):
+    ids = [[cell.id for cell in stored(exercise, folder=folder).cells] for folder in ("exercises", "solutions")]
+    assert ids[0] == ids[1]
+
+
+def test_a_solution_outside_a_cell_to_fill_in_is_refused(tmp_path):
+    pytest.importorskip("nbgrader", reason="nbgrader takes the solutions out")
+    source = place(tmp_path, cell("### BEGIN SOLUTION\na = 1\n### END SOLUTION"), folder="source/solutions")
+    with pytest.raises(BuildError, match="05_standin.md: Solution region detected in a non-solution cell"):
+        course_build.skeleton(Job(tmp_path, source, TARGETS[1]))
+
+
+# The course itself
+
+
+@pytest.mark.parametrize("job", jobs(), ids=lambda job: job.named(job.notebook))
+def test_every_notebook_is_what_its_text_gives(job):
+    assert differences(job) == []
+
+
+@pytest.mark.parametrize("source", sorted({job.source for job in jobs()}), ids=lambda source: source.stem)
+def test_every_text_is_as_jupyterlab_saves_it(source):
+    assert not not_canonical(source), f"python -m course build --format {source.stem}"
+
+
+def test_every_notebook_has_a_text():
+    assert orphans(ROOT) == []

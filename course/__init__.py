@@ -1,0 +1,1 @@
+"""Starts, builds and checks the course: `python -m course --help`."""

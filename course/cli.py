@@ -1,0 +1,79 @@
+"""`python -m course`: which commands there are, and which module answers each."""
+
+import difflib
+import importlib
+import os
+import sys
+from typing import NamedTuple
+
+from course.environment import Problem, ensure
+from course.notebooks import ROOT
+
+# Ctrl-C, as shells report it: 128 + SIGINT.
+INTERRUPTED = 130
+
+
+class Command(NamedTuple):
+    """The module whose `main(argv)` answers, what it does, and the lock it needs before it can be imported."""
+
+    module: str
+    what: str
+    lock: str | None = None  # None: it starts with the standard library alone, and sees to its environment itself
+
+
+COMMANDS = {
+    "lab": Command("course.lab", "open the course in JupyterLab"),
+    "test": Command("course.testing", "run every test and every notebook"),
+    "doctor": Command("course.doctor", "say what is installed, what is wrong and what to do about it"),
+    "build": Command("course.build", "make the notebooks from the texts in source/", lock="teach"),
+    "lock": Command("course.lock", "write requirements/*.txt anew from pyproject.toml"),
+}
+
+HELP = """\
+Undertorch: what is under PyTorch, as a course of notebooks.
+
+  python -m course lab       opens the course in your browser: start here
+
+The first start makes an environment of its own beside the course (in .venv) and installs what
+the lessons need: a few minutes, once. Nothing else on your computer is changed.
+
+Commands:
+{commands}
+
+`python -m course COMMAND --help` says more about one. A different place for the environment:
+set UNDERTORCH_VENV to a folder. Inside an environment that already has what a command needs
+(conda, a virtual environment) that one is used.
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Answer one command line; the exit code."""
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        print(help_text(), end="")
+        return 0
+    name, *rest = argv
+    if name not in COMMANDS:
+        close = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"Did you mean `python -m course {close[0]}`?" if close else f"The commands: {', '.join(COMMANDS)}."
+        print(f"There is no command {name!r}. {hint}", file=sys.stderr)
+        return 2
+    command = COMMANDS[name]
+    # Kernels and tests find `engine` and `course` from any folder, whichever environment runs them.
+    path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if str(ROOT) not in path:
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), *path]))
+    try:
+        if command.lock:
+            ensure(command.lock, argv)
+        return importlib.import_module(command.module).main(rest)
+    except Problem as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        return INTERRUPTED
+
+
+def help_text() -> str:
+    """What a newcomer reads first."""
+    return HELP.format(commands="\n".join(f"  {name:<8}{command.what}" for name, command in COMMANDS.items()))

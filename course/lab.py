@@ -1,0 +1,111 @@
+"""`python -m course lab`: JupyterLab with the first lesson open, on this computer alone."""
+
+import argparse
+import contextlib
+import errno
+import os
+import socket
+import sys
+
+from course.environment import Problem, ensure, say
+from course.notebooks import ROOT, kernel_environment
+
+FIRST_LESSON = "notebooks/00_welcome.ipynb"
+FIRST_PORT = 8888
+PORTS_TRIED = 50
+_ADDRESS_MISSING = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+
+
+def main(argv: list[str]) -> int:
+    """Start JupyterLab and serve until it is stopped; the exit code. Raises Problem."""
+    options = parse(argv)
+    ensure("course", ["lab", *argv])
+    port = choose_port(options.port)
+    os.environ.update(kernel_environment(ROOT))
+    say(f"Opening the course on port {port}. Ctrl-C in this window stops it; what you saved stays.")
+
+    from jupyterlab.labapp import LabApp
+
+    LabApp.launch_instance(server_arguments(port, options.browser, options.jupyter))
+    return 0
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m course lab", description="Open the course in JupyterLab, in your browser."
+    )
+    parser.add_argument("--port", type=int, help=f"this port only (default: the first free one from {FIRST_PORT} on)")
+    parser.add_argument(
+        "--no-browser", dest="browser", action="store_false", help="open no window; the address is printed"
+    )
+    parser.add_argument("jupyter", nargs="*", help="after --: options for JupyterLab itself")
+    return parser.parse_args(argv)
+
+
+def server_arguments(port: int, browser: bool, more: list[str]) -> list[str]:
+    """JupyterLab's own options; `more` comes last, so that it wins."""
+    return [
+        f"--ServerApp.root_dir={ROOT}",
+        f"--LabApp.default_url=/lab/tree/{FIRST_LESSON}",
+        "--ServerApp.ip=localhost",
+        f"--ServerApp.port={port}",
+        "--ServerApp.port_retries=0",
+        f"--ServerApp.open_browser={browser}",
+        "--ServerApp.answer_yes=True",  # one Ctrl-C is enough
+        "--LabApp.news_url=None",  # no question about news before the first lesson
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        # No folder of kernels is searched, so that "Python 3" is this environment, whatever else is registered.
+        "--KernelSpecManager.kernel_dirs=[]",
+        *more,
+    ]
+
+
+def choose_port(wanted: int | None) -> int:
+    """The port asked for, or the first free one. Raises Problem where there is none."""
+    if wanted is not None:
+        if not 0 < wanted < 65536:
+            raise Problem(f"{wanted} is no port: choose one from 1024 to 65535.")
+        if not is_free(wanted):
+            raise Problem(
+                f"Port {wanted} is in use by {user_of(wanted)}. Choose another, or leave --port out: a free one is found."
+            )
+        return wanted
+    for port in range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):
+        if is_free(port):
+            if port != FIRST_PORT:
+                say(f"Port {FIRST_PORT} is in use by {user_of(FIRST_PORT)}: taking {port}.")
+            return port
+    raise Problem(f"No port from {FIRST_PORT} to {port} is free. Name one: python -m course lab --port 9999")
+
+
+def is_free(port: int) -> bool:
+    """Whether a server can listen on this port of every address that "localhost" stands for."""
+    for family, kind, protocol, _, address in socket.getaddrinfo("localhost", port, type=socket.SOCK_STREAM):
+        try:
+            trial = socket.socket(family, kind, protocol)
+        except OSError:
+            continue  # named in the system's tables, but not spoken by it (IPv6 switched off)
+        with trial:
+            if sys.platform == "win32":
+                trial.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+            else:
+                trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # not in the way of one just stopped
+            try:
+                trial.bind(address)
+            except OSError as error:
+                if error.errno not in _ADDRESS_MISSING:
+                    return False
+    return True
+
+
+def user_of(port: int) -> str:
+    """Who listens on a port, in words, as far as the system tells."""
+    try:
+        import psutil
+    except ImportError:  # before there is an environment
+        return "another program"
+    with contextlib.suppress(psutil.Error):  # macOS tells only the administrator
+        for connection in psutil.net_connections(kind="tcp"):
+            if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port and connection.pid:
+                return f"{psutil.Process(connection.pid).name()} (process {connection.pid})"
+    return "another program"

@@ -82,7 +82,7 @@ def parameter_repr(p) -> str:
     return "Parameter containing:\n" + tensor_repr(p)
 
 
-def tensor_format(t, spec: str) -> str:
+def format_tensor(t, spec: str) -> str:
     """``format(t, spec)``: a tensor without dimensions formats its number, any other takes no specification."""
     if not t.shape and type(t).__name__ == "Tensor":
         return format(t.item(), spec)

@@ -38,7 +38,7 @@ class Tensor:
         return self.array.item()
 
     __repr__ = printing.tensor_repr
-    __format__ = printing.tensor_format
+    __format__ = printing.format_tensor
 
 
 class Parameter(Tensor):
@@ -138,6 +138,14 @@ def test_the_values_of_a_device_array_are_fetched_once_and_only_those_printed():
         "         3.9990e+03]], device='cuda:0')"
     )
     assert fetched == [12]
+
+
+def test_the_engines_own_tensor_prints():
+    from engine.tensor import Tensor
+
+    t = Tensor(np.arange(4, dtype=np.float32).reshape(2, 2)).requires_grad_()
+    assert repr(t) == "tensor([[0., 1.],\n        [2., 3.]], requires_grad=True)"
+    assert f"{Tensor(np.float32(1.5)):.3f}" == "1.500" and repr(t.shape) == "torch.Size([2, 2])"
 
 
 # Suffixes

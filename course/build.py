@@ -39,6 +39,16 @@ class BuildError(Exception):
     """A notebook could not be made; the message names the text, the cell and the reason."""
 
 
+class CellError(Exception):
+    """A cell could not be executed; the message shows why, the cell and the end of the traceback."""
+
+    def __init__(self, index: int, why: str, source: str, traceback: str = "") -> None:
+        shown = [f"    {line}" for line in source.splitlines()]
+        shown += ANSI.sub("", traceback).rstrip().splitlines()[-TRACEBACK_LINES:]
+        super().__init__("\n".join([f"cell {index + 1}: {why}", *shown]))
+        self.index = index
+
+
 class Job(NamedTuple):
     """One notebook to make."""
 
@@ -104,8 +114,10 @@ def skeleton(job: Job) -> NotebookNode:
 
 
 def _without_solutions(job: Job, nb: NotebookNode) -> NotebookNode:
-    from nbgrader.preprocessors import ClearSolutions
-
+    try:
+        from nbgrader.preprocessors import ClearSolutions
+    except ModuleNotFoundError:
+        raise BuildError("exercises are made with nbgrader: install the extra `teach`") from None
     try:
         return ClearSolutions().preprocess(nb, {})[0]
     except RuntimeError as error:
@@ -116,27 +128,29 @@ def build(job: Job) -> NotebookNode:
     """The finished notebook, executed unless it is a blank one; nothing is written."""
     nb = skeleton(job)
     if not job.target.blank:
-        _execute(job, nb)
+        try:
+            execute(nb, job.notebook.parent, job.root)
+        except CellError as error:
+            line = read_source(job.source)[1][error.index]
+            raise BuildError(f"{job.named(job.source)}, line {line}, {error}") from None
     nb.metadata = nbformat.from_dict(METADATA)
     nbformat.validate(nb)
     return nb
 
 
-def _execute(job: Job, nb: NotebookNode) -> None:
+def execute(nb: NotebookNode, folder: Path, root: Path = ROOT, allow_errors: bool = False) -> None:
+    """Run a notebook's cells in a fresh kernel of this interpreter and settle their outputs, in place.
+
+    Raises CellError at the first cell that fails, or does not fail and should, or leaves what cannot be stored;
+    with `allow_errors` a failing cell keeps its error as an output instead.
+    """
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, DeadKernelError
 
-    def stop(index: int, why: str, traceback: str = "") -> BuildError:
-        line = read_source(job.source)[1][index]
-        source = "".join(f"\n    {text}" for text in nb.cells[index].source.splitlines())
-        shown = "".join(f"\n{text}" for text in ANSI.sub("", traceback).rstrip().splitlines()[-TRACEBACK_LINES:])
-        return BuildError(f"{job.named(job.source)}, line {line}, cell {index + 1}: {why}{source}{shown}")
-
     # No folder of kernel specs is searched, so `python3` is this interpreter, whatever the user has registered.
     manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
-    folder = job.notebook.parent
     folder.mkdir(parents=True, exist_ok=True)
     running = 0
 
@@ -149,6 +163,7 @@ def _execute(job: Job, nb: NotebookNode) -> None:
             nb,
             km=manager,
             timeout=None,
+            allow_errors=allow_errors,
             resources={"metadata": {"path": str(folder)}},
             store_widget_state=False,
             record_timing=False,
@@ -157,23 +172,24 @@ def _execute(job: Job, nb: NotebookNode) -> None:
         )
         try:
             # An empty profile: the user's own IPython settings and start-up files stay out of the outputs.
-            client.execute(cleanup_kc=True, env=kernel_environment(job.root) | {"IPYTHONDIR": profile})
+            client.execute(cleanup_kc=True, env=kernel_environment(root) | {"IPYTHONDIR": profile})
         except CellExecutionError as error:
-            raise stop(running, f"{error.ename}: {error.evalue}", error.traceback) from None
+            why = f"{error.ename}: {error.evalue}"
+            raise CellError(running, why, nb.cells[running].source, error.traceback) from None
         except DeadKernelError:
-            raise stop(running, "the kernel died") from None
+            raise CellError(running, "the kernel died", nb.cells[running].source) from None
 
     addresses = Addresses()
     for index, cell in enumerate(nb.cells):
         if cell.cell_type != "code":
             continue
         raised = any(output.output_type == "error" for output in cell.outputs)
-        if "raises-exception" in cell.metadata.get("tags", []) and not raised:
-            raise stop(index, "tagged raises-exception, but it raised nothing")
+        if "raises-exception" in cell.metadata.get("tags", []) and not raised and not allow_errors:
+            raise CellError(index, "tagged raises-exception, but it raised nothing", cell.source)
         try:
             settle(cell, addresses)
         except ValueError as error:
-            raise stop(index, str(error)) from None
+            raise CellError(index, str(error), cell.source) from None
 
 
 def differences(job: Job, execute: bool = False) -> list[str]:

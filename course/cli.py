@@ -2,12 +2,10 @@
 
 import difflib
 import importlib
-import os
 import sys
 from typing import NamedTuple
 
 from course.environment import Problem, ensure
-from course.notebooks import ROOT
 
 # Ctrl-C, as shells report it: 128 + SIGINT.
 INTERRUPTED = 130
@@ -58,10 +56,6 @@ def main(argv: list[str]) -> int:
         print(f"There is no command {name!r}. {hint}", file=sys.stderr)
         return 2
     command = COMMANDS[name]
-    # Kernels and tests find `engine` and `course` from any folder, whichever environment runs them.
-    path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    if str(ROOT) not in path:
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), *path]))
     try:
         if command.lock:
             ensure(command.lock, argv)

@@ -16,10 +16,10 @@ import threading
 import time
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple, NoReturn, TextIO
 
-from course.notebooks import ROOT
+from course.notebooks import ROOT, kernel_environment
 
 # The locks in requirements/, and the extras of pyproject.toml that each holds beside the engine's own dependencies.
 LOCKS = {
@@ -34,8 +34,8 @@ LOCKS = {
 FOLDER_VARIABLE = "UNDERTORCH_VENV"
 OLDEST_PYTHON = (3, 11)
 # What the "test" lock, the larger of the two that a learner meets, takes at the time of writing, rounded up.
-DOWNLOAD_MB = 200
-DISK_MB = 900
+DOWNLOAD_MB = 210
+DISK_MB = 1000
 
 STAMP = "undertorch.json"
 LOG = "undertorch-setup.log"
@@ -304,7 +304,11 @@ def _make_importable(found: Probe) -> None:
     """Let every program of this environment, an editor's kernels say, import `engine` and `course`."""
     question = "import sysconfig; print(sysconfig.get_path('purelib'))"
     answer = subprocess.run(
-        [found.executable, "-I", "-X", "utf8", "-c", question], capture_output=True, text=True, encoding="utf-8", check=True
+        [found.executable, "-I", "-X", "utf8", "-c", question],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
     )
     packages = Path(answer.stdout.strip())
     try:
@@ -318,7 +322,13 @@ def _run_showing(command: list[str], log: TextIO, pins: int) -> int:
     """Run pip, keeping every line it prints and showing where it is; its exit code."""
     environment = os.environ | {"PIP_USER": "0"}
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace", env=environment
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        env=environment,
     )
     assert process.stdout is not None
     done = 0
@@ -329,9 +339,9 @@ def _run_showing(command: list[str], log: TextIO, pins: int) -> int:
                 log.flush()
                 if line.startswith("Ignoring "):  # a pin for other systems
                     pins -= 1
-                elif match := re.match(r"(?:Collecting|Requirement already satisfied:) ([\w.-]+)", line):
+                elif match := re.match(r"(?:Collecting|Processing|Requirement already satisfied:) (\S+)", line):
                     done += 1
-                    live.show(f"fetching {done} of {pins}: {match[1]}")
+                    live.show(f"fetching {done} of {pins}: {re.split('==|-[0-9]', PurePath(match[1]).name)[0]}")
                 elif line.startswith("Installing collected packages"):
                     live.show(f"unpacking {done} packages (no news for a minute is normal)")
             return process.wait()
@@ -435,7 +445,9 @@ def explain(folder: Path) -> Problem:
 
 def _cannot_write(folder: Path, error: OSError) -> Problem:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return Problem(f"The disk is full. Free about {DISK_MB} MB, or set {FOLDER_VARIABLE} to a folder on a larger disk.")
+        return Problem(
+            f"The disk is full. Free about {DISK_MB} MB, or set {FOLDER_VARIABLE} to a folder on a larger disk."
+        )
     return Problem(
         f"{folder} cannot be written to ({error.strerror}).\n"
         f"Set {FOLDER_VARIABLE} to a folder of yours for the environment, or copy the course to one."
@@ -445,6 +457,7 @@ def _cannot_write(folder: Path, error: OSError) -> Problem:
 def rerun(python: Path, argv: list[str]) -> NoReturn:
     """Go on with `python -m course *argv` in another Python, in place of this process."""
     command = [str(python), "-m", "course", *argv]
+    os.environ["PYTHONPATH"] = kernel_environment()["PYTHONPATH"]  # this package is found from any folder
     os.environ.pop("__PYVENV_LAUNCHER__", None)  # macOS and Windows: it would name this Python to the other
     sys.stdout.flush()
     sys.stderr.flush()

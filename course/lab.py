@@ -13,15 +13,20 @@ from course.notebooks import ROOT, kernel_environment
 FIRST_LESSON = "notebooks/00_welcome.ipynb"
 FIRST_PORT = 8888
 PORTS_TRIED = 50
+# Jupyter settings that switch off a teacher's tools, where they are installed.
+LEARNERS_CONFIG = ROOT / "course" / "jupyter"
 _ADDRESS_MISSING = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
 def main(argv: list[str]) -> int:
     """Start JupyterLab and serve until it is stopped; the exit code. Raises Problem."""
     options = parse(argv)
-    ensure("course", ["lab", *argv])
+    ensure("teach" if options.teach else "course", ["lab", *argv])
     port = choose_port(options.port)
     os.environ.update(kernel_environment(ROOT))
+    if not options.teach:
+        folders = [str(LEARNERS_CONFIG), os.environ.get("JUPYTER_CONFIG_PATH")]
+        os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, folders))
     say(f"Opening the course on port {port}. Ctrl-C in this window stops it; what you saved stays.")
 
     from jupyterlab.labapp import LabApp
@@ -37,6 +42,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--port", type=int, help=f"this port only (default: the first free one from {FIRST_PORT} on)")
     parser.add_argument(
         "--no-browser", dest="browser", action="store_false", help="open no window; the address is printed"
+    )
+    parser.add_argument(
+        "--teach", action="store_true", help="with nbgrader's tools, to release and grade the exercises"
     )
     parser.add_argument("jupyter", nargs="*", help="after --: options for JupyterLab itself")
     return parser.parse_args(argv)
@@ -54,8 +62,9 @@ def server_arguments(port: int, browser: bool, more: list[str]) -> list[str]:
         "--ServerApp.answer_yes=True",  # one Ctrl-C is enough
         "--LabApp.news_url=None",  # no question about news before the first lesson
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        # No folder of kernels is searched, so that "Python 3" is this environment, whatever else is registered.
-        "--KernelSpecManager.kernel_dirs=[]",
+        "--ServerApp.kernel_spec_manager_class=course.kernels.OwnKernel",
+        "--ServerApp.allow_root=True",  # a container's only user, and this computer's browser alone is served
+        "--ServerApp.log_level=WARN",  # the address, and what goes wrong
         *more,
     ]
 

@@ -1,0 +1,373 @@
+"""Every stored notebook: what it may hold, that nbval compares it strictly, and that PyTorch prints the same."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from course.notebooks import EXECUTED, NBVAL_ARGS, ROOT, TARGETS, kernel_environment, nbval_command
+
+NOTEBOOKS = sorted(path for target in TARGETS for path in (ROOT / target.folder).glob("*.ipynb"))
+COMPARED = [path for path in NOTEBOOKS if path.parent.name in EXECUTED]
+LESSONS = [path for path in NOTEBOOKS if path.parent.name == "notebooks"]
+
+SANITIZE = ROOT / "tests/nbval_sanitize.cfg"
+EXEMPT = "nbval-ignore-output"
+EXEMPT_SHARE = 0.05  # of all code cells; timings are the one good reason so far
+
+COMMENT_MARKER = re.compile(r"(?m)^\s*#\s*(NBVAL_\w+|PYTEST_VALIDATE_IGNORE_OUTPUT)\s*$")
+EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u26ff\u2705\u270a-\u270d\u2728\u274c\u274e\u2753-\u2757\u2764\ufe0f]")
+MACHINE_PATH = re.compile(r"(?<![\w.~])/(?:home|Users|root|tmp|var|private|opt|mnt|usr)/|\b[A-Z]:\\\w|site-packages")
+IMG_TAG = re.compile(r"(?is)<img\b[^>]*>")
+SVG_TAG = re.compile(r"(?is)<svg\b.*?>.*?</svg>|<svg\b[^>]*>")
+
+
+def notebook(path: Path):
+    return nbformat.read(path, as_version=4)
+
+
+def identify(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+# --- What a notebook may hold: one function a rule, each gives the reason why a cell breaks it, or None.
+
+
+def exemption_without_a_reason(cell):
+    tags = cell.metadata.get("tags", [])
+    if marker := COMMENT_MARKER.search(cell.source):
+        return f"the comment {marker[1]} hides from the audit: use the tag {EXEMPT} and the metadata exempt"
+    if "nbval-skip" in tags:
+        return "nbval-skip is not used here: the cell would not run"
+    reason = cell.metadata.get("exempt", "")
+    if EXEMPT in tags and len(reason.split()) < 4:
+        return f"{EXEMPT} without a reason: say it in a sentence, in the metadata exempt"
+    if reason and EXEMPT not in tags:
+        return f"a reason to be exempt without the tag {EXEMPT}"
+    return None
+
+
+def error_without_its_tag(cell):
+    raised = [output.ename for output in cell.get("outputs", []) if output.output_type == "error"]
+    return f"{raised[0]} without the tag raises-exception" if raised and not _tagged(cell, "raises-exception") else None
+
+
+def picture_without_words(cell):
+    for output in cell.get("outputs", []):
+        data = output.get("data", {})
+        words = "".join(data.get("text/plain", ""))
+        described = len(words.split()) >= 3 and not re.fullmatch(r"(?s)<.*>", words.strip())
+        if any(mime.startswith("image/") for mime in data) and not described:
+            return f"a picture whose text/plain, {words[:40]!r}, does not describe it"
+        if wrong := _tag_without_words(data.get("text/html", "")):
+            return wrong
+    if cell.cell_type == "markdown":
+        if re.search(r"!\[\s*\]", cell.source):
+            return "a Markdown picture without a text between the brackets"
+        return _tag_without_words(cell.source)
+    return None
+
+
+def _tag_without_words(html):
+    for tag in IMG_TAG.findall(html):
+        if not re.search(r"""(?i)\balt\s*=\s*["']\s*[^"'\s]""", tag):
+            return "an <img> without alt"
+    for tag in SVG_TAG.findall(html):
+        opening = tag[: tag.index(">") + 1]
+        decorative = re.search(r"""aria-hidden\s*=\s*["']true""", opening)
+        named = 'role="img"' in opening and ("aria-label" in opening or "<title" in tag)
+        if not decorative and not named:
+            return '<svg> without role="img" and an aria-label or <title>'
+    return None
+
+
+def path_of_a_machine(cell):
+    text = _shown(cell)
+    own = [place for place in (str(ROOT), str(Path.home()), sys.prefix) if len(place) > 1 and place in text]
+    found = MACHINE_PATH.search(text)
+    return f"an output shows the path {own[0] if own else found[0]!r}" if own or found else None
+
+
+def emoji(cell):
+    found = EMOJI.search(cell.source + _shown(cell))
+    return f"the emoji {found[0]!r}" if found else None
+
+
+def silenced_by_a_semicolon(cell):
+    last = cell.source.rstrip().rpartition("\n")[2] if cell.cell_type == "code" else ""
+    return "ends in a semicolon, which nbval's kernel does not honour: use `_ =`" if last.endswith(";") else None
+
+
+def _tagged(cell, tag):
+    return tag in cell.metadata.get("tags", [])
+
+
+def _shown(cell):
+    """Every text in a cell's outputs."""
+    parts = []
+    for output in cell.get("outputs", []):
+        parts += [output.get("text", ""), output.get("evalue", ""), *output.get("traceback", [])]
+        parts += [str(data) for mime, data in output.get("data", {}).items() if mime != "image/png"]
+    return re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(parts))
+
+
+RULES = (
+    exemption_without_a_reason,
+    error_without_its_tag,
+    picture_without_words,
+    path_of_a_machine,
+    emoji,
+    silenced_by_a_semicolon,
+)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=identify)
+def test_no_cell_breaks_a_rule(path, rule):
+    broken = [(number, rule(cell)) for number, cell in enumerate(notebook(path).cells, start=1)]
+    assert [f"cell {number}: {why}" for number, why in broken if why] == []
+
+
+def test_few_cells_are_exempt_from_comparison():
+    cells = [cell for path in COMPARED for cell in notebook(path).cells if cell.cell_type == "code"]
+    exempt = [cell.source for cell in cells if _tagged(cell, EXEMPT)]
+    assert len(exempt) <= EXEMPT_SHARE * len(cells), "\n\n".join(exempt)
+
+
+@pytest.mark.parametrize("path", COMPARED, ids=identify)
+def test_the_cells_were_run_once_in_order(path):
+    counts = [cell.execution_count for cell in notebook(path).cells if cell.cell_type == "code" and cell.source.strip()]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+def picture(words, mime="image/png"):
+    return new_output("display_data", {mime: "iVBORw0KGgo=", "text/plain": words})
+
+
+def html(text):
+    return new_output("display_data", {"text/html": text, "text/plain": "as above"})
+
+
+def code(*outputs, source="a", **metadata):
+    return new_code_cell(source, outputs=list(outputs), metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    ("rule", "cell"),
+    [
+        (exemption_without_a_reason, code(tags=[EXEMPT])),
+        (exemption_without_a_reason, code(tags=[EXEMPT], exempt="timing")),
+        (exemption_without_a_reason, code(exempt="how long a step takes differs")),
+        (exemption_without_a_reason, code(tags=["nbval-skip"])),
+        (exemption_without_a_reason, code(source="a\n# NBVAL_IGNORE_OUTPUT")),
+        (error_without_its_tag, code(new_output("error", ename="ValueError", evalue="", traceback=[]))),
+        (picture_without_words, code(picture("<Figure size 640x480 with 1 Axes>"))),
+        (picture_without_words, code(picture("<a.B object>", "image/svg+xml"))),
+        (picture_without_words, code(html('<p><img src="a.png" alt=""></p>'))),
+        (picture_without_words, code(html('<svg role="img"><rect/></svg>'))),
+        (picture_without_words, new_markdown_cell("See ![](a.png)")),
+        (picture_without_words, new_markdown_cell('See <img src="a.png">')),
+        (path_of_a_machine, code(new_output("stream", text="saved to /home/ada/a.pt"))),
+        (path_of_a_machine, code(new_output("stream", text="saved to C:\\Users\\ada"))),
+        (path_of_a_machine, code(new_output("execute_result", {"text/plain": f"'{ROOT}'"}))),
+        (
+            path_of_a_machine,
+            code(new_output("error", ename="E", evalue="", traceback=["\x1b[3mFile /tmp/\x1b[0ma.py"])),
+        ),
+        (emoji, new_markdown_cell("Well done \N{PARTY POPPER}")),
+        (emoji, code(new_output("stream", text="\N{WHITE HEAVY CHECK MARK}"))),
+        (silenced_by_a_semicolon, code(source="plt.plot(x);\n")),
+    ],
+)
+def test_each_rule_finds_what_it_forbids(rule, cell):
+    assert rule(cell)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        new_markdown_cell("A slope \u2192 a step; a ![hill](a.png), and `/` and `https://a.org/home/x`."),
+        code(tags=[EXEMPT], exempt="how long a step takes differs from run to run"),
+        code(new_output("error", ename="ValueError", evalue="", traceback=["Cell In[1]"]), tags=["raises-exception"]),
+        code(
+            picture("a curve that falls from 3 to 0"), html('<img src="a" alt="a curve"><svg aria-hidden="true"></svg>')
+        ),
+        code(html('<svg role="img" width="3"><title>a graph</title></svg>')),
+        code(source="a = 1; b = 2"),
+    ],
+)
+def test_the_rules_leave_good_cells_alone(cell):
+    assert [rule.__name__ for rule in RULES if rule(cell)] == []
+
+
+# --- nbval
+
+
+def run_nbval(root):
+    command = [sys.executable, "-m", "pytest", "-c", root / "empty.ini", "--color=no", *nbval_command(root)]
+    return subprocess.run(command, cwd=root, env=kernel_environment(root), capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def strict(tmp_path):
+    """A course of one notebook; the function that runs nbval on it with a cell and its stored outputs."""
+    pytest.importorskip("nbval")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/nbval_sanitize.cfg").write_bytes(SANITIZE.read_bytes())
+    (tmp_path / "empty.ini").write_text("[pytest]\n")
+    (tmp_path / "notebooks").mkdir()
+
+    def run(*cells):
+        for count, cell in enumerate(cells, start=1):
+            cell.execution_count = count
+        nbformat.write(new_notebook(cells=list(cells)), tmp_path / "notebooks/00_a.ipynb")
+        return run_nbval(tmp_path)
+
+    return run
+
+
+def test_nbval_evens_out_addresses_and_the_file_of_a_warning_and_no_more(strict):
+    warning = new_output("stream", name="stderr", text='<cell>:2: UserWarning: mind\n  warnings.warn("mind")\n')
+    done = strict(
+        code(new_output("stream", text="<object object at 0x7f0000000010>\n"), source="print(object())"),
+        code(warning, source='import warnings\nwarnings.warn("mind")'),
+        code(new_output("stream", text="0.30\n"), source="print(0.31)"),
+        code(new_output("stream", text="a\n"), source="print('a')\nprint('b')"),
+        code(source="print('unexpected')"),
+        code(new_output("error", ename="ValueError", evalue="that", traceback=[]), source="raise ValueError('this')"),
+    )
+    failed = re.findall(r"^FAILED notebooks/00_a.ipynb::(Cell \d)", done.stdout, flags=re.MULTILINE)
+    assert failed == ["Cell 2", "Cell 3", "Cell 4", "Cell 5"], done.stdout + done.stderr
+
+
+def test_nbval_wants_the_error_that_is_stored(strict):
+    error = new_output("error", ename="ValueError", evalue="this", traceback=[])
+    tags = ["raises-exception"]
+    done = strict(
+        code(error, source="raise ValueError('this')", tags=tags),
+        code(error, source="raise ValueError('that')", tags=tags),
+        code(error, source="raise TypeError('this')", tags=tags),
+        code(error, source="a = 1", tags=tags),
+    )
+    failed = re.findall(r"^FAILED notebooks/00_a.ipynb::(Cell \d)", done.stdout, flags=re.MULTILINE)
+    assert failed == ["Cell 1", "Cell 2", "Cell 3"], done.stdout + done.stderr
+
+
+def test_nbval_is_asked_for_every_notebook_that_stores_outputs():
+    assert {"--nbval", "--nbval-current-env", f"--nbval-sanitize-with={identify(SANITIZE)}"} <= set(NBVAL_ARGS)
+    assert "--nbval-lax" not in NBVAL_ARGS
+    assert set(nbval_command()) - set(NBVAL_ARGS) == {path.parent.name for path in COMPARED}
+
+
+# --- The same under `import torch as engine`
+
+IMPORTS = (
+    (re.compile(r"(?m)^(\s*)import engine$"), r"\1import torch as engine"),
+    (re.compile(r"(?m)^(\s*)(import|from) engine(?=[. ])"), r"\1\2 torch"),
+)
+
+
+def under_torch(source: str) -> str:
+    """A cell's source with PyTorch in the engine's place."""
+    for pattern, replacement in IMPORTS:
+        source = pattern.sub(replacement, source)
+    return source
+
+
+def printed(cell) -> str:
+    """What a cell printed, returned and raised, addresses evened out as nbval does."""
+    parts = []
+    for output in cell.outputs:
+        if output.output_type == "stream" and output.name == "stdout":
+            parts.append(output.text)
+        elif output.output_type == "error":
+            parts.append(f"{output.ename}: {output.evalue.partition(chr(10))[0]}")
+        elif "text/plain" in output.get("data", {}):
+            parts.append(output.data["text/plain"])
+    return re.sub(r"\b0x[0-9a-fA-F]{6,16}\b", "ADDRESS", "\n".join(parts))
+
+
+def torch_differences(nb, folder: Path, root: Path = ROOT) -> list[str]:
+    """The cells that print something else once PyTorch stands in the engine's place, engine-only ones left out."""
+    from course.build import execute
+
+    again = nbformat.from_dict(nb)
+    for cell in again.cells:
+        if cell.cell_type == "code":
+            cell.outputs = []
+            cell.source = "" if _tagged(cell, "engine-only") else under_torch(cell.source)
+    execute(again, folder, root, allow_errors=True)
+    found = []
+    for number, (stored, new) in enumerate(zip(nb.cells, again.cells, strict=True), start=1):
+        if stored.cell_type != "code" or _tagged(stored, "engine-only"):
+            continue
+        if _tagged(stored, EXEMPT):
+            failed = [output for output in new.outputs if output.output_type == "error"]
+            ours, theirs = "", "".join(f"{output.ename}: {output.evalue}" for output in failed)
+        else:
+            ours, theirs = printed(stored), printed(new)
+        if ours != theirs:
+            found.append(f"cell {number}\n--- stored\n{ours}\n--- under PyTorch\n{theirs}\n")
+    return found
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=identify)
+def test_a_lesson_prints_the_same_under_pytorch(path):
+    pytest.importorskip("torch")
+    assert "\n".join(torch_differences(notebook(path), path.parent)) == ""
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=identify)
+def test_a_lesson_imports_the_engine_outside_the_cells_that_pytorch_skips(path):
+    cells = [cell for cell in notebook(path).cells if cell.cell_type == "code" and not _tagged(cell, "engine-only")]
+    assert sum(under_torch(cell.source) != cell.source for cell in cells) >= 1
+    helpers = [cell.source for cell in cells if re.search(r"(?m)^\s*(from|import) (course\b|engine\.viz)", cell.source)]
+    assert helpers == []
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import engine", "import torch as engine"),
+        ("a = 1\nimport engine\nb", "a = 1\nimport torch as engine\nb"),
+        ("import engine.nn.functional as F", "import torch.nn.functional as F"),
+        ("from engine import nn", "from torch import nn"),
+        ("from engine.utils.data import DataLoader", "from torch.utils.data import DataLoader"),
+        ("engine.tensor(1)  # import engine", "engine.tensor(1)  # import engine"),
+        ("import engineering", "import engineering"),
+    ],
+)
+def test_pytorch_takes_the_engines_place_in_imports(source, expected):
+    assert under_torch(source) == expected
+
+
+def test_the_comparison_with_pytorch_names_the_cells_that_differ(tmp_path):
+    pytest.importorskip("torch")
+    stdout = "tensor([0.5000, 1.0000], grad_fn=<MulBackward0>)\n"
+    source = "w = engine.tensor([1.0, 2.0], requires_grad=True)\nprint(w * 0.5)"
+    node = new_output("execute_result", {"text/plain": "<MulBackward0 at 0x7f0000000010>"})
+    error = new_output("error", ename="RuntimeError", evalue="grad can be implicitly created only for scalar outputs")
+    error.traceback = []
+    nb = new_notebook(
+        cells=[
+            new_markdown_cell("# Lesson"),
+            code(source="import engine"),
+            code(new_output("stream", text=stdout), source=source),
+            code(new_output("stream", text="tensor([0.5, 1.0])\n"), source="print(w.detach() * 0.5)"),
+            code(node, source="(w * 0.5).grad_fn"),
+            code(error, source="w.backward()", tags=["raises-exception"]),
+            code(new_output("stream", text="a graph\n"), source="import no_such_helper", tags=["engine-only"]),
+            code(new_output("stream", text="1 ms"), source="print('2 ms')", tags=[EXEMPT]),
+            code(source="engine.no_such_name", tags=[EXEMPT]),
+            code(source="raise ValueError"),
+        ]
+    )
+    before = nbformat.from_dict(nb)
+    found = torch_differences(nb, tmp_path, tmp_path)
+    assert [line.partition("\n")[0] for line in found] == ["cell 4", "cell 9", "cell 10"], "\n".join(found)
+    assert "--- under PyTorch\ntensor([0.5000, 1.0000])" in found[0]
+    assert nb == before

@@ -64,7 +64,7 @@ def ensure(lock: str, argv: list[str]) -> None:
 
 
 def missing(lock: str) -> list[str]:
-    """The requirements behind a lock that the running Python's environment does not meet, as pyproject.toml has them."""
+    """The requirements behind a lock that the running Python's environment does not meet."""
     try:
         from packaging.requirements import Requirement
     except ImportError:
@@ -103,7 +103,7 @@ def lock_file(lock: str) -> Path:
 def own_folder() -> Path:
     """Where the course's own environment is, or would be made."""
     chosen = os.environ.get(FOLDER_VARIABLE)
-    return Path(os.path.abspath(Path(chosen).expanduser())) if chosen else ROOT / ".venv"
+    return Path(chosen).expanduser().absolute() if chosen else ROOT / ".venv"
 
 
 def in_own_environment() -> bool:
@@ -116,7 +116,7 @@ def python_in(folder: Path) -> Path:
 
 def _same_folder(one: str | Path, other: str | Path) -> bool:
     try:
-        return os.path.samefile(one, other)
+        return Path(one).samefile(other)
     except OSError:
         return False
 
@@ -137,7 +137,7 @@ def read_stamp(folder: Path) -> dict[str, Any] | None:
 def write_stamp(folder: Path, **content: Any) -> None:
     draft = folder / f"{STAMP}.new"
     draft.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    os.replace(draft, folder / STAMP)
+    draft.replace(folder / STAMP)
 
 
 def lock_hash(lock: str) -> str:
@@ -286,7 +286,7 @@ def install(folder: Path, lock: str) -> None:
             log.flush()
             say(
                 f"Setting up the course in {folder}, this once: up to {pins} packages, {DOWNLOAD_MB} MB to download "
-                f"and {DISK_MB} MB of disk.\nOne to five minutes, by your network; Ctrl-C stops it, and a new start goes on."
+                f"and {DISK_MB} MB of disk.\nOne to five minutes, by your network. Ctrl-C stops it, a new start goes on."
             )
             options = ["--require-hashes", "--only-binary=:all:", "--progress-bar=off", "--no-input"]
             command = [*python, "pip", "install", "--disable-pip-version-check", *options, "-r", str(lock_file(lock))]
@@ -352,7 +352,7 @@ def _run_showing(command: list[str], log: TextIO, pins: int) -> int:
 
 
 class LiveLine:
-    """What is going on and for how long, in one line that is rewritten; where there is no terminal, a line now and then."""
+    """What is going on and for how long: one line, rewritten; where there is no terminal, a line now and then."""
 
     PERIOD_S = 10.0
 
@@ -400,8 +400,8 @@ FAILURES = (
     ),
     (
         r"DO NOT MATCH THE HASHES",
-        "A package arrived damaged or altered, and was not installed. Start the same command again; if it happens again, "
-        "your network replaces downloads: try another.",
+        "A package arrived damaged or altered, and was not installed. Start the same command again;\n"
+        "if it happens again, your network replaces downloads: try another.",
     ),
     (
         r"CERTIFICATE_VERIFY_FAILED",

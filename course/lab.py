@@ -64,7 +64,7 @@ def server_arguments(port: int, browser: bool, more: list[str]) -> list[str]:
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--ServerApp.kernel_spec_manager_class=course.kernels.OwnKernel",
         "--ServerApp.allow_root=True",  # a container's only user, and this computer's browser alone is served
-        "--ServerApp.log_level=WARN",  # the address, and what goes wrong
+        "--Application.log_level=WARN",  # the address, and what goes wrong
         *more,
     ]
 
@@ -76,7 +76,7 @@ def choose_port(wanted: int | None) -> int:
             raise Problem(f"{wanted} is no port: choose one from 1024 to 65535.")
         if not is_free(wanted):
             raise Problem(
-                f"Port {wanted} is in use by {user_of(wanted)}. Choose another, or leave --port out: a free one is found."
+                f"Port {wanted} is in use by {user_of(wanted)}.\nName another, or leave --port out: a free one is found."
             )
         return wanted
     for port in range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):

@@ -1,4 +1,4 @@
-"""`python -m course lock`: writes requirements/*.txt from pyproject.toml, hashed, for every system and Python at once."""
+"""`python -m course lock`: pyproject.toml resolved into requirements/*.txt, hashed, for all systems and Pythons."""
 
 import argparse
 import importlib.util
@@ -7,7 +7,6 @@ import sys
 
 from course.environment import LOCKS, Problem, ensure
 from course.notebooks import ROOT
-
 
 
 def main(argv: list[str]) -> int:
@@ -27,8 +26,25 @@ def main(argv: list[str]) -> int:
 
 
 def write(lock: str, constraint: str | None, upgrade: bool) -> None:
-    command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", "--universal", "--python-version", "3.11"]
-    command += ["--generate-hashes", "--no-annotate", "--custom-compile-command=python -m course lock", "--no-emit-index-url", "--no-emit-find-links", "--quiet"]
+    command = [
+        sys.executable,
+        "-m",
+        "uv",
+        "pip",
+        "compile",
+        "pyproject.toml",
+        "--universal",
+        "--python-version",
+        "3.11",
+    ]
+    command += [
+        "--generate-hashes",
+        "--no-annotate",
+        "--custom-compile-command=python -m course lock",
+        "--no-emit-index-url",
+        "--no-emit-find-links",
+        "--quiet",
+    ]
     command += ["--no-config", "--output-file", f"requirements/{lock}.txt"]
     command += [f"--extra={extra}" for extra in LOCKS[lock]]
     command += ["--upgrade"] if upgrade else []

@@ -10,7 +10,7 @@ if sys.version_info < (3, 11):
     )
     sys.exit(1)
 
-from course.cli import main  # noqa: E402 (only a Python that is new enough can read it)
+from course.cli import main
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -4,6 +4,7 @@ It starts with the standard library alone, so that it can tell of an environment
 """
 
 import argparse
+import contextlib
 import dataclasses
 import importlib.metadata
 import importlib.util
@@ -14,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,15 +91,13 @@ def _environment(folder: Path, missing: list[str]) -> Finding:
         return Finding("Environment", NOTE, f"{folder} is not as locked", "The next start brings it up to date.")
     if not missing:
         return Finding("Environment", OK, f"yours, {sys.prefix}: it has all that the lab needs")
-    if importlib.util.find_spec("ensurepip") is None:
-        advice = f"On Debian or Ubuntu: sudo apt install python{sys.version_info[0]}.{sys.version_info[1]}-venv"
-        return Finding("Environment", PROBLEM, "this Python cannot make one: its venv module is not complete", advice)
-    parent = next(path for path in (folder, *folder.parents) if path.exists())
-    if not os.access(parent, os.W_OK):
-        advice = f"Set {environment.FOLDER_VARIABLE} to a folder of yours, or copy the course to one."
-        return Finding("Environment", PROBLEM, f"{folder} cannot be made: {parent} cannot be written to", advice)
+    if problem := environment.obstacle(folder):
+        found, _, advice = str(problem).partition("\n")
+        return Finding("Environment", PROBLEM, found, advice)
     what = "is not whole and will be made anew" if folder.exists() else "will be made"
     advice = f"The first start does it: up to {environment.DOWNLOAD_MB} MB to download, one to five minutes."
+    if len(missing) < len(environment.requirements("course")) / 2 and importlib.util.find_spec("packaging"):
+        advice += f"\nOr add to the environment that you are in, and it is used: {', '.join(missing)}"
     return Finding("Environment", NOTE, f"{folder} {what}", advice)
 
 
@@ -126,8 +126,7 @@ def _off_lock() -> Iterator[tuple[str, str, str]]:
 
 
 def _disk(folder: Path, installed: bool) -> Finding:
-    place = next(path for path in (folder, *folder.parents) if path.exists())
-    free_mb = shutil.disk_usage(place).free // 10**6
+    free_mb = shutil.disk_usage(environment.existing(folder)).free // 10**6
     needed = 100 if installed else environment.DISK_MB
     if free_mb < needed:
         advice = f"About {needed} MB are needed: free some, or set {environment.FOLDER_VARIABLE} to another disk."
@@ -137,10 +136,18 @@ def _disk(folder: Path, installed: bool) -> Finding:
 
 def _writing() -> Finding:
     folders = [ROOT] + [path for path in (ROOT / "notebooks", ROOT / "exercises") if path.exists()]
-    closed = [str(path) for path in folders if not os.access(path, os.W_OK)]
+    closed = [str(path) for path in folders if not _writable(path)]
     if closed:
         return Finding("Writing", NOTE, f"{', '.join(closed)}: not allowed", "Copy the course to a folder of yours.")
     return Finding("Writing", OK, f"notebooks in {ROOT} can be saved")
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
 
 
 def _first_lesson() -> Finding:
@@ -151,11 +158,12 @@ def _first_lesson() -> Finding:
 
 def _graphviz() -> Finding:
     """The first way of drawing a graph that works here, of those the course tries."""
-    if dot := shutil.which("dot"):
-        asked = subprocess.run([dot, "-V"], capture_output=True, text=True, encoding="utf-8", errors="replace")
-        return Finding("Graphviz", OK, f"the system's dot ({asked.stderr.strip() or dot})")
-    if version := environment.installed_version("pygraphviz"):
-        return Finding("Graphviz", OK, f"pygraphviz {version}, which carries its own")
+    if (dot := shutil.which("dot")) and (answer := _output(dot, "-V")):
+        return Finding("Graphviz", OK, f"the system's dot ({answer})")
+    with contextlib.suppress(ImportError):
+        import pygraphviz
+
+        return Finding("Graphviz", OK, f"pygraphviz {pygraphviz.__version__}")
     if version := environment.installed_version("graphviz-anywidget"):
         return Finding("Graphviz", OK, f"in the browser (graphviz-anywidget {version})")
     if environment.missing("course"):
@@ -169,7 +177,7 @@ def _gpu() -> Finding:
     driver = _cuda_of_driver()
     if importlib.util.find_spec("cupy") is None:
         if driver is None:
-            return Finding("GPU", OK, f"no NVIDIA driver; {no_need}")
+            return Finding("GPU", OK, f"no working NVIDIA driver; {no_need}")
         lock = environment.lock_file("cuda13" if driver >= 13 else "cuda12").relative_to(ROOT)
         advice = f'"{sys.executable}" -m pip install --require-hashes -r {lock.as_posix()}'
         if environment.missing("course"):
@@ -185,13 +193,21 @@ def _gpu() -> Finding:
 
 
 def _cuda_of_driver() -> int | None:
-    """The newest CUDA that the NVIDIA driver supports (12, 13), or None without a driver."""
+    """The newest CUDA that the NVIDIA driver supports (12, 13), or None without a working one."""
     program = shutil.which("nvidia-smi")
-    if program is None:
-        return None
-    asked = subprocess.run([program], capture_output=True, text=True, encoding="utf-8", errors="replace")
-    found = re.search(r"CUDA Version: (\d+)", asked.stdout)
+    found = re.search(r"CUDA Version: (\d+)", _output(program) or "") if program else None
     return int(found[1]) if found else None
+
+
+def _output(*command: str) -> str | None:
+    """What a program says; None where it fails."""
+    try:
+        asked = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace"
+        )
+    except OSError:
+        return None
+    return None if asked.returncode else asked.stdout.strip()
 
 
 def _port() -> Finding:

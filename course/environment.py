@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import tomllib
@@ -184,7 +185,10 @@ def usable(folder: Path) -> bool:
 
 def prepare(folder: Path, lock: str) -> Path:
     """The Python of the environment in `folder`, after making, repairing or updating it where it has to be."""
-    if not (ready(folder, lock) and usable(folder)):
+    whole = usable(folder)
+    if not whole and (problem := obstacle(folder)):
+        raise problem
+    if not (whole and ready(folder, lock)):
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -195,6 +199,37 @@ def prepare(folder: Path, lock: str) -> Path:
             if not ready(folder, lock):
                 install(folder, lock)
     return python_in(folder)
+
+
+def obstacle(folder: Path) -> Problem | None:
+    """What keeps an environment from being made in `folder`; None where nothing does."""
+    # Only what was an environment is ever replaced: the variable may name any folder by mistake.
+    was_one = folder == ROOT / ".venv" or (folder / STAMP).exists() or (folder / "pyvenv.cfg").exists()
+    if folder.exists() and not was_one and (not folder.is_dir() or any(folder.iterdir())):
+        return Problem(f"{folder} holds something else than an environment.\nSet {FOLDER_VARIABLE} to a new folder.")
+    if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
+        version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        return Problem(
+            f"This Python ({sys.executable}) cannot make environments: its venv module is not complete.\n"
+            f"On Debian or Ubuntu: sudo apt install python{version}-venv, then start the same command again."
+        )
+    place = existing(folder)
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            free_mb = shutil.disk_usage(place).free // 10**6
+    except OSError as error:
+        return _cannot_write(folder, error)
+    if free_mb < DISK_MB:
+        return Problem(
+            f"{free_mb} MB are free in {place}, and the course needs about {DISK_MB} MB.\n"
+            f"Free some space, or set {FOLDER_VARIABLE} to a folder on a larger disk."
+        )
+    return None
+
+
+def existing(folder: Path) -> Path:
+    """The folder itself, or the nearest above it that is there."""
+    return next(path for path in (folder, *folder.parents) if path.is_dir())
 
 
 @contextlib.contextmanager
@@ -231,24 +266,7 @@ def make(folder: Path) -> None:
     """An empty environment in `folder`, in place of what was left there of one. Raises Problem."""
     left = [path for path in folder.iterdir() if path.name != GUARD]
     if left:
-        # Only what was an environment is ever deleted: the variable may name any folder by mistake.
-        if not (folder == ROOT / ".venv" or (folder / STAMP).exists() or (folder / "pyvenv.cfg").exists()):
-            raise Problem(
-                f"{folder} is not empty and holds no Python environment. Set {FOLDER_VARIABLE} to a new folder."
-            )
         say(f"The environment in {folder} is not whole: making it anew.")
-    if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
-        version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-        raise Problem(
-            f"This Python ({sys.executable}) cannot make environments: its venv module is not complete.\n"
-            f"On Debian or Ubuntu: sudo apt install python{version}-venv, then start the same command again."
-        )
-    free_mb = shutil.disk_usage(folder).free // 10**6
-    if free_mb < DISK_MB:
-        raise Problem(
-            f"{free_mb} MB are free in {folder}, and the course needs about {DISK_MB} MB.\n"
-            f"Free some space, or set {FOLDER_VARIABLE} to a folder on a larger disk."
-        )
     try:
         for path in left:
             if path.is_dir() and not path.is_symlink():
@@ -285,8 +303,9 @@ def install(folder: Path, lock: str) -> None:
                 subprocess.run([*python, "ensurepip"], stdout=log, stderr=subprocess.STDOUT)
             log.flush()
             say(
-                f"Setting up the course in {folder}, this once: up to {pins} packages, {DOWNLOAD_MB} MB to download "
-                f"and {DISK_MB} MB of disk.\nOne to five minutes, by your network. Ctrl-C stops it, a new start goes on."
+                f"Setting up the course in {folder}, this once: up to {pins} packages,\n"
+                f"{DOWNLOAD_MB} MB to download and {DISK_MB} MB of disk. One to five minutes, by your network.\n"
+                f"Ctrl-C stops it; a new start goes on."
             )
             options = ["--require-hashes", "--only-binary=:all:", "--progress-bar=off", "--no-input"]
             command = [*python, "pip", "install", "--disable-pip-version-check", *options, "-r", str(lock_file(lock))]

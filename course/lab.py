@@ -76,7 +76,7 @@ def choose_port(wanted: int | None) -> int:
             raise Problem(f"{wanted} is no port: choose one from 1024 to 65535.")
         if not is_free(wanted):
             raise Problem(
-                f"Port {wanted} is in use by {user_of(wanted)}.\nName another, or leave --port out: a free one is found."
+                f"Port {wanted} is in use by {user_of(wanted)}.\nName another, or leave --port out to get a free one."
             )
         return wanted
     for port in range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):

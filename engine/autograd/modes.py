@@ -1,0 +1,144 @@
+"""Switches of what is recorded in this thread: each is a context manager and a decorator."""
+
+import functools
+import inspect
+
+from ..graph import mode
+from ..tensor import Tensor
+
+
+class GradMode:
+    """Sets whether operations are recorded, inside a ``with`` block or a decorated function (generators too)."""
+
+    enabled = False
+
+    def __enter__(self):
+        self.before = mode.enabled
+        mode.enabled = self.enabled
+
+    def __exit__(self, *exc):
+        mode.enabled = self.before
+
+    def clone(self):
+        return type(self)()
+
+    def __call__(self, function):
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def generator(*args, **kwargs):
+                """Runs each step of the generator inside the block, and what uses it outside."""
+                steps, value = function(*args, **kwargs), None
+                while True:
+                    try:
+                        with self.clone():
+                            item = steps.send(value)
+                    except StopIteration as stop:
+                        return stop.value
+                    try:
+                        value = yield item
+                    except BaseException:
+                        with self.clone():
+                            steps.close()
+                        raise
+
+            return generator
+
+        @functools.wraps(function)
+        def inside(*args, **kwargs):
+            with self.clone():
+                return function(*args, **kwargs)
+
+        return inside
+
+
+class no_grad(GradMode):
+    """Record nothing: results do not require grad."""
+
+    def __new__(cls, function=None):
+        return super().__new__(cls) if function is None else cls()(function)
+
+
+class enable_grad(no_grad):
+    """Record again, inside of ``no_grad``."""
+
+    enabled = True
+
+
+class set_grad_enabled(GradMode):
+    """Record or not, from now on; as a context manager, until the end of the block."""
+
+    def __init__(self, mode):  # PyTorch's name for the argument
+        self.enabled = mode
+        self.before = set_recording(mode)
+
+    def __enter__(self):
+        set_recording(self.enabled)
+
+    def __call__(self, function):
+        set_recording(self.before)
+        return super().__call__(function)
+
+    def clone(self):
+        return set_grad_enabled(self.enabled)
+
+
+def set_recording(enabled):
+    """Switch recording, and return how it was."""
+    before, mode.enabled = mode.enabled, bool(enabled)
+    return before
+
+
+def is_grad_enabled():
+    """Whether operations are recorded in this thread."""
+    return mode.enabled
+
+
+class inference_mode(GradMode):
+    """Record nothing, and mark the results as tensors that never take part in a recorded operation."""
+
+    def __new__(cls, mode=True):
+        return cls()(mode) if callable(mode) else super().__new__(cls)
+
+    def __init__(self, mode=True):
+        self.inference = mode if isinstance(mode, bool) else True
+
+    def clone(self):
+        return inference_mode(self.inference)
+
+    def __enter__(self):
+        self.before = mode.enabled, mode.inference
+        mode.enabled = not self.inference
+        mode.inference = self.inference
+        marking(+1)
+
+    def __exit__(self, *exc):
+        mode.enabled, mode.inference = self.before
+        marking(-1)
+
+
+def is_inference_mode_enabled():
+    """Whether this thread is in inference mode."""
+    return mode.inference
+
+
+def plain_init(self, array, node=None):
+    self.array = array
+    self.node = node
+
+
+def marking_init(self, array, node=None):
+    self.array = array
+    self.node = node
+    if mode.inference:
+        self.inference = True
+
+
+blocks = 0  # how many inference blocks are open, in all threads
+
+
+def marking(change):
+    """Let new Tensors look at the mode while there is an inference block, and at no other time."""
+    global blocks
+    blocks += change
+    Tensor.__init__ = marking_init if blocks else plain_init  # type: ignore[method-assign]

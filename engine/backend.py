@@ -1,0 +1,129 @@
+"""The array types that the engine runs on, the module that serves each of them, and devices.
+
+An array's own type says where it lives and who computes with it, so operations never ask for a device.
+"""
+import ctypes
+import math
+import os
+import platform
+
+import ml_dtypes
+import numpy as np
+
+# array type -> the module with its functions.  NumPy returns scalars for 0-d results; Python's floats are constants in rules.
+modules: dict = {np.ndarray: np, ml_dtypes.bfloat16: np, float: math, int: math}
+modules.update({t: np for t in (np.float64, np.float32, np.float16, np.int64, np.int32, np.int16, np.int8, np.uint8, np.bool_)})
+modules.update({np.dtype(c).type: np for c in "?bBhHiIlLqQefd"})
+scalar_types = frozenset([bool, int, float])
+device_names: dict = {}          # array type -> the type of its device, where that is not "cpu"
+
+
+class Function(dict):
+    """One function under its name in every module: ``exp = Function("exp"); exp[type(x)](x)``."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def call(self, x, *args):
+        return self[type(x)](x, *args)
+
+    def __missing__(self, array_type):
+        self[array_type] = found = getattr(module_of(array_type), self.name)
+        return found
+
+
+def special(name):
+    """A function of scipy.special (for device arrays, of that device's own), imported when it is first called."""
+
+    def call(x):
+        import scipy.special  # noqa: PLC0415  (0.2 s: most programs never call it)
+
+        return getattr(scipy.special, name)(x).astype(x.dtype)
+
+    return call
+
+
+def module_of(array_type):
+    """The module that serves an array type; TypeError for what is no array."""
+    try:
+        return modules[array_type]
+    except KeyError:
+        raise TypeError(f"expected a Tensor or an array, but got {array_type.__name__}") from None
+
+
+class device:
+    """Where a tensor lives: ``device("cpu")``, ``device("cuda:1")``, ``device("cuda", 1)``."""
+
+    __slots__ = ("type", "index")
+    known = ("cpu", "cuda", "sim")
+
+    def __init__(self, type, index=None):
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        elif isinstance(type, int):
+            type, index = "cuda", type
+        kind, colon, number = str(type).partition(":")
+        if kind not in self.known:
+            raise RuntimeError(f"Expected one of cpu, cuda, sim device type at start of device string: {kind}")
+        if colon:
+            if index is not None:
+                raise RuntimeError("type (string) must not include an index because index was passed "
+                                   f"explicitly: {type}")
+            if not number.isdecimal():
+                raise RuntimeError(f"Invalid device string: '{type}'")
+            index = int(number)
+        self.type, self.index = kind, index
+
+    def __repr__(self):
+        return f"device(type={self.type!r}{'' if self.index is None else f', index={self.index}'})"
+
+    def __str__(self):
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other):
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self):
+        return hash((self.type, self.index))
+
+    def __reduce__(self):
+        return device, (self.type, self.index)
+
+
+cpu = device("cpu")
+
+
+def device_of(x):
+    """The device of an array."""
+    kind = device_names.get(type(x))
+    return cpu if kind is None else device(kind, 0)
+
+
+def on_host(where):
+    """Check a ``device=`` argument: the host is the one device that holds arrays so far."""
+    if where is not None and device(where).type != "cpu":
+        if device(where).type == "cuda":
+            raise AssertionError("Torch not compiled with CUDA enabled")
+        raise NotImplementedError(f"device {str(where)!r} is not there yet: use 'cpu'")
+
+
+def storage(x):
+    """The array that owns the memory of x; views share it."""
+    base = x.base
+    return x if base is None else base
+
+
+def keep_freed_memory():
+    """Tell glibc to reuse the memory of large arrays instead of returning it to the system.
+
+    Every fresh page costs a fault: from 256x256 up, allocation otherwise takes longer than arithmetic.  Only on Linux with
+    glibc; ``ENGINE_MALLOPT=0`` in the environment leaves the allocator alone.
+    """
+    if platform.libc_ver()[0] == "glibc" and os.environ.get("ENGINE_MALLOPT", "1") != "0":
+        mallopt = ctypes.CDLL(None).mallopt
+        m_mmap_threshold, m_trim_threshold = -3, -1
+        mallopt(m_mmap_threshold, 1 << 30)
+        mallopt(m_trim_threshold, 1 << 30)
+
+
+keep_freed_memory()

@@ -1,0 +1,488 @@
+"""The recorded graph: nodes, leaves, the backward sweep, and the check that saved arrays were not overwritten.
+
+A node holds its parents, what its rules need, and when it was made.  Creation order is a topological order, so backward
+visits the newest node first and needs no recursion.  Gradients travel as plain arrays, or as Tensors when the backward
+pass is itself recorded (``create_graph=True``); the rules are the same.
+"""
+import threading
+from collections import deque
+from heapq import heapify, heappop, heappush, heappushpop
+from itertools import count
+from weakref import ref
+
+import numpy as np
+
+from .backend import Function, scalar_types, storage
+
+ones_like = Function("ones_like").call
+clock = count(0, -1)  # the time of nodes and of in-place writes; newer is less, which makes a heap pop the newest
+OUT, CONSTANT = -1, -2  # links of saved values that are no input: the node's own output, an array outside of the graph
+INPUTS = {"x": 0, "y": 1, "z": 2, "out": OUT, "mask": CONSTANT, "index": CONSTANT, "indices": CONSTANT, "weights": CONSTANT}
+
+
+class Mode(threading.local):
+    """What is recorded in this thread."""
+
+    enabled = True
+    inference = False
+
+
+mode = Mode()
+Tensor: type = None  # type: ignore  # set by tensor.py, which stands on this module
+
+
+class Node:
+    """One recorded operation: edges to its inputs and what its rules need."""
+
+    rules: tuple = ()  # rules[i](g, *saved) -> cotangent of input i
+    links: tuple = ()  # links[k]: saved[k] is this input (or OUT, CONSTANT); None: a plain value.  () if nothing is kept
+    names: tuple = ()  # names[k]: how the rules call saved[k]
+    hooks: tuple = ()  # called with the cotangent before the rules; each returns it or another one
+    post_hooks: tuple = ()  # called with the cotangents of the inputs and of the output
+
+    def __init__(self, parents, saved):
+        self.parents = parents
+        self.saved = saved
+        self.order = next(clock)
+
+    def name(self):
+        return type(self).__name__
+
+    def linked(self):
+        """The saved values as Tensors joined to the graph, for ``create_graph=True``."""
+        return [
+            s if k is None or s is None or type(s) in scalar_types
+            else Tensor(s, None if k == CONSTANT else self if k == OUT else self.parents[k])
+            for s, k in zip(self.saved, self.links)
+        ] if self.links else self.saved  # fmt: skip
+
+    @property
+    def next_functions(self):
+        """The nodes of the inputs, each with the number of its output, as PyTorch shows them."""
+        return tuple(edge(p) for p in self.parents)
+
+    @property
+    def metadata(self):
+        return self.__dict__.setdefault("_metadata", {})
+
+    def register_prehook(self, hook):
+        """Call ``hook(grad_outputs)`` before this node runs; it may return other gradients."""
+
+        def first(g):
+            new = hook((g,))
+            return new[0] if isinstance(new, tuple) else new
+
+        return RemovableHandle(self, "hooks", tensor_hook(first))
+
+    def register_hook(self, hook):
+        """Call ``hook(grad_inputs, grad_outputs)`` after this node has run; it may return other gradients."""
+        return RemovableHandle(self, "post_hooks", hook)
+
+    def __getattr__(self, name):
+        # _saved_self, _saved_other, _saved_result: what the rules keep, under PyTorch's names
+        saved = {"_saved_self": "x", "_saved_input": "x", "_saved_other": "y", "_saved_target": "y", "_saved_result": "out"}
+        key = saved.get(name, name.removeprefix("_saved_"))
+        if name.startswith("_saved_") and key in self.names:
+            if self.saved is None:
+                raise RuntimeError(FREED)
+            return self.linked()[self.names.index(key)] if self.links else self.saved[self.names.index(key)]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __repr__(self):
+        return f"<{type(self).__name__} object at {id(self):#x}>"
+
+
+class AccumulateGrad(Node):
+    """The end of the graph at a leaf: adds what arrives to ``leaf.grad``.  Holds the leaf weakly: no reference cycle."""
+
+    def __init__(self, leaf):
+        Node.__init__(self, (), ())
+        self.leaf = ref(leaf)
+
+    @property
+    def variable(self):
+        return self.leaf()
+
+    def accumulate(self, g):
+        leaf = self.leaf()
+        if leaf is None:
+            return
+        with lock:  # reading, adding and writing back must be one step when threads share a leaf
+            add_to_grad(leaf, g)
+        for hook in self.post_hooks:
+            hook(leaf)
+
+
+def add_to_grad(tensor, g):
+    """``tensor.grad += g``, for an array or, in a recorded backward pass, a Tensor."""
+    grad = tensor._grad
+    if isinstance(g, Tensor):
+        tensor._grad = g if grad is None else grad + g
+        return
+    if g.dtype is not tensor.array.dtype:
+        g = g.astype(tensor.array.dtype)
+    if grad is None:
+        tensor._grad = Tensor(g if g.base is None else g.copy())
+    else:  # in place, so that whoever holds .grad sees the sum
+        write(grad, grad.array + g if isinstance(g, np.generic) else g, add=True)
+
+
+class Output(Node):
+    """Stands for one of several outputs of a node; its cotangent goes to that node as ``Parts``."""
+
+    rules = (lambda g, i: Parts({i: g}),)
+
+    def __init__(self, node, i):
+        Node.__init__(self, (node,), (i,))
+
+
+class Parts(dict):
+    """Cotangents of some of the outputs of one node; they add like arrays."""
+
+    def __add__(self, other):
+        return Parts({**self, **other})
+
+
+lock = threading.Lock()
+
+
+def edge(node):
+    """(node, output number) as in ``next_functions``."""
+    if type(node) is Output:
+        return node.parents[0], node.saved[0]
+    return node, 0
+
+
+def node_class(name, *rules):
+    """A node class for an operation; the names of the rules' parameters say what is saved.
+
+    ``x``, ``y``, ``z`` are inputs, ``out`` the output, ``mask``, ``index`` and the like arrays outside of the graph; a name
+    that begins with an underscore is not needed by that rule; any other is a plain value.
+    """
+    signatures = [r.__code__.co_varnames[1 : r.__code__.co_argcount] for r in rules]
+    columns = [[n for n in column if not n.startswith("_")] or ["_"] for column in zip(*signatures)]
+    names = tuple(column[0] for column in columns)
+    links = tuple(INPUTS.get(n) for n in names)
+    if all(k is None for k in links):
+        links = ()
+    needs = tuple(tuple(not n.startswith("_") for n in column) for column in zip(*signatures))
+    return type(name, (Node,), {"rules": rules, "links": links, "names": names, "needs": needs})
+
+
+# ---- in-place writes
+
+written: dict = {}  # id(owner of memory) -> Writes
+last_write = 0
+overwritten: dict = {}  # the same for NumPy scalars, which have no weak references: the newest few thousand
+
+
+class Writes:
+    """The in-place writes to one piece of memory: how many, the times of the latest, and the tensor last written."""
+
+    __slots__ = ("count", "times", "tensor", "owner")
+
+    def __init__(self, owner):
+        self.count, self.times, self.owner = 0, deque(maxlen=256), owner
+
+
+def wrote(tensor):
+    """Note that the memory of a tensor is being overwritten.  Call before a scalar is replaced, after an array is written."""
+    global last_write
+    x = storage(tensor.array)
+    table, key = (overwritten, id(x)) if isinstance(x, np.generic) else (written, id(x))
+    if isinstance(x, np.bool_):  # True and False are shared by everybody
+        return
+    if key not in table:
+        owner = x if table is overwritten else ref(x, lambda _: written.pop(key, None))
+        if len(overwritten) > 4096:
+            del overwritten[next(iter(overwritten))]
+        table[key] = Writes(owner)
+    writes = table[key]
+    writes.count += 1
+    last_write = next(clock)
+    writes.times.append(last_write)
+    writes.tensor = ref(tensor)
+
+
+def version(tensor):
+    """How often the memory of a tensor was written in place."""
+    writes = writes_to(tensor.array)
+    return tensor.__dict__.get("_scalar_version", 0) + (writes.count if writes is not None else 0)
+
+
+def writes_to(x):
+    x = storage(x)
+    return (overwritten if isinstance(x, np.generic) else written).get(id(x))
+
+
+def write(tensor, value, add=False):
+    """Overwrite the memory of a tensor, and note it."""
+    x = tensor.array
+    if isinstance(x, np.generic):
+        wrote(tensor)
+        tensor.__dict__["_scalar_version"] = version(tensor)
+        tensor.array = x.dtype.type(value)
+    else:
+        if add:
+            x += value
+        else:
+            x[...] = value
+        wrote(tensor)
+
+
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
+)
+
+
+def check_unmodified(node):
+    """Raise PyTorch's error if an array that the node saved was written to after it was saved."""
+    for s, k in zip(node.saved, node.links):
+        if k is not None and s is not None and type(s) not in scalar_types:
+            writes = writes_to(s)
+            if writes is not None and writes.times[-1] < node.order:
+                raise modified(s, writes, node.order, node if k == OUT else None)
+
+
+def modified(x, writes, since, maker=None):
+    """The error for a saved array that was overwritten after ``since``; ``maker`` is the node whose output it is."""
+    tensor = writes.tensor()
+    if maker is None and tensor is not None and tensor.grad_fn is not None:
+        maker = tensor.grad_fn
+    late = sum(t < since for t in writes.times)
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{Tensor.typename(x)} {list(x.shape)}]" + (f", which is output 0 of {maker.name()}," if maker is not None else "")
+        + f" is at version {writes.count}; expected version {writes.count - late} instead. Hint: enable anomaly detection to "
+        "find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+    )  # fmt: skip
+
+
+# ---- backward
+
+
+def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
+    """Carry cotangents from the roots to the leaves, from the newest node to the oldest.
+
+    ``cotangents``: {node: cotangent}.  With ``wanted``, a set of nodes, nothing is added to leaves: only the nodes on the
+    way to those are visited, and what arrives at them is returned, as {node: cotangent}.
+    """
+    pending, heap = cotangents, [(node.order, node) for node in cotangents]
+    heapify(heap)
+    newest, found = None, {}
+    way = None if wanted is None else leading_to(wanted, cotangents)
+    before, mode.enabled = mode.enabled, create_graph
+    try:
+        while pending:
+            node = (heappop(heap) if newest is None else heappushpop(heap, newest))[1]
+            newest = None
+            g = pending.pop(node)
+            if node.hooks:
+                for hook in node.hooks:
+                    g = hook(g)
+            parents, rules, saved = node.parents, node.rules, node.saved
+            if way is not None:
+                if node in wanted:
+                    found[node] = g
+                parents = [p if p in way else None for p in parents]
+            elif not parents:
+                node.accumulate(g)
+                continue
+            if saved is None:
+                raise RuntimeError(FREED)
+            if last_write < node.order:
+                check_unmodified(node)
+            if create_graph:
+                saved = node.linked()
+            if node.post_hooks:
+                rules = hooked(node, g, saved)
+            for parent, rule in zip(parents, rules):
+                if parent is not None:
+                    gi = rule(g, *saved)
+                    if parent in pending:
+                        if gi is not None:
+                            pending[parent] = pending[parent] + gi
+                    elif gi is not None:
+                        # a leaf must not share its .grad with another
+                        pending[parent] = gi if gi is not g or parent.parents else copy(gi)
+                        if newest is None:
+                            newest = parent.order, parent
+                        else:
+                            heappush(heap, (parent.order, parent))
+            if node.links and not retain_graph:
+                node.saved = None  # release the arrays; the edges stay, as in PyTorch
+    finally:
+        mode.enabled = before
+    return found
+
+
+def copy(g):
+    return g.clone() if isinstance(g, Tensor) else g.copy()
+
+
+def leading_to(wanted, roots):
+    """The nodes from which one of the wanted nodes can be reached, those included."""
+    seen, todo = set(roots), list(roots)
+    while todo:
+        for p in todo.pop().parents:
+            if p is not None and p not in seen:
+                seen.add(p)
+                todo.append(p)
+    way = set()
+    for node in sorted(seen, key=lambda n: -n.order):  # parents first
+        if node in wanted or any(p in way for p in node.parents):
+            way.add(node)
+    return way
+
+
+def backward(tensors, gradients=None, retain_graph=None, create_graph=False, inputs=None):
+    """Add the gradients of ``tensors``, weighted by ``gradients``, to the leaves (or to ``inputs`` alone)."""
+    cotangents = roots(tensors, gradients, create_graph)
+    keep = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        sweep(cotangents, keep, create_graph)
+        return
+    inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    if not inputs:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    for i in inputs:
+        if i.node is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    found = sweep(cotangents, keep, create_graph, {i.node for i in inputs})
+    for i in inputs:
+        if i.node in found:
+            if i.is_leaf:
+                i.node.accumulate(found[i.node])
+            elif not i.retains_grad:
+                RetainGrad(i)(found[i.node])
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None,
+         is_grads_batched=False, materialize_grads=False):  # fmt: skip
+    """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; nothing is added to any ``.grad``.
+
+    RuntimeError if an input was not used, unless ``allow_unused`` (None then) or ``materialize_grads`` (zeros).
+    """
+    if is_grads_batched:
+        raise NotImplementedError("is_grads_batched is not there yet: call grad once for each row of grad_outputs")
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    allow_unused = materialize_grads if allow_unused is None else allow_unused
+    inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    if not inputs:
+        raise ValueError("grad requires non-empty inputs.")
+    for i in inputs:
+        if i.node is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    cotangents = roots(outputs, grad_outputs, create_graph)
+    keep = create_graph if retain_graph is None else retain_graph
+    found = sweep(cotangents, keep, create_graph, {i.node for i in inputs})
+    results = tuple(as_tensor(found.get(i.node)) for i in inputs)
+    if not allow_unused and any(r is None for r in results):
+        raise RuntimeError(
+            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is "
+            "the desired behavior."
+        )
+    if materialize_grads:
+        results = tuple(Tensor(i.array * 0) if r is None else r for r, i in zip(results, inputs))
+    return results
+
+
+def roots(tensors, gradients, create_graph):
+    """{node: cotangent} to begin a sweep with, checked as PyTorch checks it."""
+    tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    single = gradients is None or isinstance(gradients, Tensor)
+    gradients = ((gradients,) * len(tensors) if gradients is None else (gradients,)) if single else tuple(gradients)
+    if len(gradients) != len(tensors):
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(gradients)} gradients")
+    cotangents: dict = {}
+    for i, (t, g) in enumerate(zip(tensors, gradients)):
+        x = t.array
+        if g is None:
+            if t.node is not None and x.size != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            g = Tensor(x.dtype.type(1) if x.ndim == 0 and isinstance(x, np.generic) else ones_like(x))
+        elif not isinstance(g, Tensor):
+            raise TypeError("gradients can be either Tensors or None, but got " + type(g).__name__)
+        elif g.array.shape != x.shape:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {t.shape}."
+            )
+        if t.node is None:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        g = g if create_graph else g.array
+        if not t.node.parents:
+            g = copy(g)
+        cotangents[t.node] = cotangents[t.node] + g if t.node in cotangents else g
+    return cotangents
+
+
+# ---- hooks
+
+
+class RemovableHandle:
+    """Removes the hook that it stands for; also a context manager, as in PyTorch."""
+
+    def __init__(self, node, where, hook):
+        self.node, self.where, self.hook = ref(node), where, hook
+        self.id = id(hook)
+        hooks = getattr(node, where)
+        end = len(hooks) - (bool(hooks) and type(hooks[-1]) is RetainGrad)
+        setattr(node, where, (*hooks[:end], hook, *hooks[end:]))
+
+    def remove(self):
+        node = self.node()
+        if node is not None:
+            setattr(node, self.where, tuple(h for h in getattr(node, self.where) if h is not self.hook))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.remove()
+
+
+class RetainGrad:
+    """The hook of ``retain_grad``: the last one, so that it keeps what the others made of the gradient."""
+
+    def __init__(self, tensor):
+        self.tensor = ref(tensor)
+
+    def __call__(self, g):
+        tensor = self.tensor()
+        if tensor is not None:
+            tensor._grad = as_tensor(g) if tensor._grad is None else tensor._grad + as_tensor(g)
+        return g
+
+
+def tensor_hook(hook):
+    """A user's hook, which sees Tensors, as the sweep calls it."""
+
+    def call(g):
+        new = hook(as_tensor(g))
+        return g if new is None else like(new, g)
+
+    return call
+
+
+def as_tensor(g):
+    """A cotangent as the Tensor that a hook sees."""
+    return g if isinstance(g, Tensor) or g is None else Tensor(g)
+
+
+def like(new, g):
+    """What a hook returned, in the form in which cotangents travel in this sweep."""
+    return new if isinstance(g, Tensor) or new is None else new.array
+
+
+def hooked(node, g, saved):
+    """The rules of a node with post-hooks: they have run already, and give what the hooks made of their results."""
+    into = [None if p is None else rule(g, *saved) for p, rule in zip(node.parents, node.rules)]
+    for hook in node.post_hooks:
+        new = hook(tuple(map(as_tensor, into)), (as_tensor(g),))
+        if new is not None:
+            into = [like(n, g) for n in (new if isinstance(new, tuple) else (new,))]
+    return [lambda g, *saved, result=result: result for result in into]

@@ -1,0 +1,48 @@
+"""Binds the operations to Tensor: operators, methods, in-place methods.  What each family offers stands at the end of its file."""
+
+import functools
+
+from . import inplace
+from .inplace import in_place
+from .ops import creation, elementwise, index, linalg, nn, reduce, shape
+from .tensor import Tensor
+
+families = (creation, elementwise, index, linalg, nn, reduce, shape)
+
+for family in families:
+    for name in family.METHODS.split():
+        setattr(Tensor, name, vars(family)[name])
+    for name in family.IN_PLACE.split():
+        setattr(Tensor, name + "_", in_place(vars(family)[name]))
+Tensor.copy_ = inplace.copy_
+
+e = elementwise
+
+
+def reflected(operation):
+    """``other - self`` and the like, for an operation with no reflected form of its own."""
+
+    @functools.wraps(operation)
+    def op(self, other):
+        return operation(other, self)
+
+    return op
+
+
+OPERATORS = {
+    "__add__": e.add, "__radd__": e.add, "__sub__": e.sub, "__rsub__": e.rsub, "__mul__": e.mul, "__rmul__": e.mul,
+    "__truediv__": e.div, "__rtruediv__": lambda self, other: e.mul(e.reciprocal(self), other),
+    "__floordiv__": e.floor_divide, "__rfloordiv__": reflected(e.floor_divide),
+    "__mod__": e.remainder, "__rmod__": reflected(e.remainder), "__pow__": e.pow, "__rpow__": reflected(e.pow),
+    "__matmul__": linalg.matmul_operator, "__rmatmul__": reflected(linalg.matmul_operator),
+    "__neg__": e.neg, "__pos__": e.positive, "__abs__": e.abs,
+    "__eq__": e.eq, "__ne__": e.ne, "__lt__": e.lt, "__le__": e.le, "__gt__": e.gt, "__ge__": e.ge,
+    "__and__": e.bitwise_and, "__or__": e.bitwise_or, "__xor__": e.bitwise_xor, "__invert__": e.bitwise_not,
+    "__rand__": e.bitwise_and, "__ror__": e.bitwise_or, "__rxor__": e.bitwise_xor,
+    "__lshift__": e.bitwise_left_shift, "__rshift__": e.bitwise_right_shift,
+    "__getitem__": index.getitem, "__setitem__": index.setitem,
+}  # fmt: skip
+for name, operation in OPERATORS.items():
+    setattr(Tensor, name, operation)
+for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor"):
+    setattr(Tensor, f"__i{name}__", in_place(OPERATORS[f"__{name}__"]))

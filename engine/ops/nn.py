@@ -1,0 +1,2 @@
+"""..."""
+METHODS = IN_PLACE = FUNCTIONS = ""

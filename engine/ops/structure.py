@@ -1,0 +1,88 @@
+"""The linear operations that undo a broadcast, a reduction or a cast: every other family's rules are built on them."""
+
+from math import prod
+
+from .. import dtypes
+from ..graph import node_class
+from ..record import enter, module, raw, record, view
+from ..tensor import Tensor
+
+accumulate_wider = {dtypes.float16.np: dtypes.float32.np, dtypes.bfloat16.np: dtypes.float32.np}
+
+
+def cast(a, to):
+    """a with the NumPy dtype ``to``; a Python number, None or an array that has it already is returned as it is."""
+    x = raw(a)
+    if x is None or type(x) in (bool, int, float) or x.dtype == to:
+        return a
+    return record(ToCopy, x.astype(to), (a,), (x.dtype,))
+
+
+ToCopy = node_class("ToCopyBackward0", lambda g, dtype: cast(g, dtype))
+
+
+def add_up(x, axis=None, keepdims=False):
+    """The sum of an array over axes, in its own dtype; half precision is accumulated in float32, as PyTorch does."""
+    wide = accumulate_wider.get(x.dtype)
+    if wide is None:
+        return x.sum(axis, keepdims=keepdims)
+    return x.sum(axis, wide, keepdims=keepdims).astype(x.dtype)
+
+
+def total(a, axis=None, keepdims=False):
+    """The sum over axes (None: all), as the rules need it; ``sum`` in ``reduce.py`` is the public one."""
+    x = raw(a)
+    return record(Total, add_up(x, axis, keepdims), (a,), (x.shape, axis, keepdims))
+
+
+Total = node_class("SumBackward1", lambda g, shape, axis, keepdims: spread(g, shape, axis, keepdims))
+
+
+def spread(a, shape, axis=None, keepdims=True):
+    """Undo a sum: put back the summed axes and repeat along them."""
+    x = raw(a)
+    if axis is not None and not keepdims:
+        x = module(x).expand_dims(x, axis)
+    return record(Spread, module(x).broadcast_to(x, shape), (a,), (axis, keepdims, raw(a).shape))
+
+
+Spread = node_class("ExpandBackward0",
+                    lambda g, axis, keepdims, shape: sum_to(g, shape) if axis is None or keepdims else total(g, axis))  # fmt: skip
+
+
+def sum_to(a, shape):
+    """Sum over the axes along which ``shape`` was broadcast to the shape of a."""
+    have = raw(a).shape
+    if have == shape:
+        return a
+    lead = len(have) - len(shape)
+    axes = tuple(range(lead)) + tuple(i for i, n in enumerate(shape, lead) if n == 1 and have[i] != 1)
+    return reshape(total(a, axes, True), shape) if axes else reshape(a, shape)
+
+
+def reshape_array(x, shape):
+    if -1 in shape:
+        shape = infer(shape, x.size)
+    elif prod(shape) != x.size:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {x.size}")
+    return x.reshape(shape)
+
+
+def infer(shape, size):
+    """Replace the -1 in a shape.  RuntimeError in PyTorch's words if there are two, or if the size does not fit."""
+    shape = tuple(shape)
+    if shape.count(-1) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    known = prod(n for n in shape if n != -1)
+    if known == 0 and size == 0:
+        raise RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be "
+            "any value and is ambiguous"
+        )
+    if known == 0 or size % known:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
+    return tuple(size // known if n == -1 else n for n in shape)
+
+
+reshape = view("reshape", reshape_array, lambda g, shape, _: reshape(g, shape), backward="ViewBackward0")
+transpose = view("transpose", lambda x, i, j: x.swapaxes(i, j), lambda g, shape, i, j: transpose(g, i, j))

@@ -1,0 +1,97 @@
+"""What records: the makers of operations that join results to the graph.
+
+An operation takes Tensors or plain arrays and returns the same kind.  A rule is built from Python operators and from other
+operations, so the ordinary backward pass runs it on arrays, and ``create_graph=True`` runs the very same rule recorded.
+"""
+
+import numpy as np
+
+from .backend import modules, storage
+from .graph import Output, mode, node_class
+from .tensor import Tensor, track_view
+
+registry: dict = {}  # name -> Row: every operation that a table defines, for the tests
+
+
+class Row:
+    """What a table says of one operation."""
+
+    __slots__ = ("function", "kind", "rules")
+
+    def __init__(self, function, kind, rules):
+        self.function, self.kind, self.rules = function, kind, rules
+
+
+def enter(name, kind, function, *rules):
+    """Give an operation its name and a row in the registry."""
+    function.__name__ = function.__qualname__ = name
+    registry[name] = Row(function, kind, rules)
+    return function
+
+
+def raw(a):
+    """The array of a Tensor; anything else as it is."""
+    return a.array if isinstance(a, Tensor) else a
+
+
+def module(x):
+    """The module that serves an array."""
+    return modules[type(x)]
+
+
+def record(Backward, out, inputs, saved=()):
+    """The result of an operation on ``inputs``, joined to the graph if one of them requires grad.
+
+    ``out``: an array.  Plain arrays in, plain array out.  A saved array that none of the needed rules names is not kept.
+    """
+    parents = [a.node if isinstance(a, Tensor) else None for a in inputs]
+    if mode.enabled and any(p is not None for p in parents):
+        return Tensor(out, Backward(tuple(parents), keep_needed(Backward, parents, saved)))
+    return Tensor(out) if any(isinstance(a, Tensor) for a in inputs) else out
+
+
+def keep_needed(Backward, parents, saved):
+    """The saved values without those arrays that only the rules of inputs which require no grad would use."""
+    if None not in parents:
+        return saved
+    return tuple(
+        s if k is None or any(n for n, p in zip(need, parents) if p is not None) else None
+        for s, k, need in zip(saved, Backward.links, Backward.needs)
+    ) if Backward.links else saved  # fmt: skip
+
+
+def record_parts(Backward, outs, inputs, saved=()):
+    """The results of an operation with several outputs: an ``Output`` node stands before the real one for each."""
+    parents = [a.node if isinstance(a, Tensor) else None for a in inputs]
+    if mode.enabled and any(p is not None for p in parents):
+        node = Backward(tuple(parents), keep_needed(Backward, parents, saved))
+        return tuple(Tensor(out, Output(node, i)) for i, out in enumerate(outs))
+    return tuple(map(Tensor, outs)) if any(isinstance(a, Tensor) for a in inputs) else tuple(outs)
+
+
+def view(name, forward, rule, backward=None):
+    """An operation whose result shares the memory of its input: ``forward(x, *args)``, ``rule(g, shape, *args)``.
+
+    ``shape`` is that of the input.  The arguments are plain values and are passed by position.
+    """
+    Backward = node_class(backward or camel(name) + "Backward0", rule)
+
+    def op(input, *args):
+        if not isinstance(input, Tensor):
+            return forward(input, *args)
+        x = input.array
+        if isinstance(x, np.generic):
+            x = input.shared()
+        out = forward(x, *args)
+        p = input.node
+        result = Tensor(out, Backward((p,), (x.shape, *args)) if p is not None and mode.enabled else None)
+        if storage(out) is storage(x):
+            track_view(result, input, op, args)
+        return result
+
+    return enter(name, "view", op, rule)
+
+
+def camel(name):
+    """log_softmax -> LogSoftmax"""
+    return "".join(word.capitalize() for word in name.split("_"))

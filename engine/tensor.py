@@ -1,0 +1,295 @@
+"""Tensor: an array and the node that made it.  Operations are bound to it as methods in ``methods.py``."""
+
+import warnings
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+import numpy as np
+
+from . import dtypes, graph
+from .backend import cpu, device_names, device_of
+from .graph import AccumulateGrad, Output, RemovableHandle, RetainGrad, mode, storage, sweep, tensor_hook
+from .printing import Size, format_tensor, tensor_repr
+
+
+class Tensor:
+    """An array which remembers how it was computed: ``array`` and ``node``.
+
+    ``node`` is None where no gradient is required, an AccumulateGrad in a leaf, else the node of the operation.  A 0-d
+    result may be held as a NumPy scalar, which computes ten times faster; whoever needs its memory calls ``shared()``.
+    """
+
+    __array_priority__ = 1000  # NumPy leaves ``ndarray + Tensor`` to the Tensor
+    _grad = None
+    _base = None  # the tensor whose memory this one views
+    path: tuple = ()  # how to get from there to here: ((view operation, arguments), ...)
+    inference = False  # made in inference mode
+
+    if TYPE_CHECKING:  # methods.py binds the operations
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __init__(self, array, node=None):
+        self.array = array
+        self.node = node
+
+    # ---- what it is
+
+    @property
+    def shape(self):
+        return Size(self.array.shape)
+
+    def size(self, dim=None):
+        if dim is None:
+            return self.shape
+        return self.array.shape[checked_dim(dim, self.array.ndim)]
+
+    @property
+    def ndim(self):
+        return self.array.ndim
+
+    def dim(self):
+        return self.array.ndim
+
+    ndimension = dim
+
+    def numel(self):
+        return int(self.array.size)
+
+    nelement = numel
+
+    @property
+    def dtype(self):
+        return dtypes.of[self.array.dtype]
+
+    @property
+    def device(self):
+        return cpu if type(self.array) not in device_names else device_of(self.array)
+
+    @property
+    def itemsize(self):
+        return self.array.itemsize
+
+    element_size = lambda self: self.array.itemsize  # noqa: E731
+
+    @property
+    def nbytes(self):
+        return int(self.array.size) * self.array.itemsize
+
+    def is_floating_point(self):
+        return self.dtype.is_floating_point
+
+    def is_complex(self):
+        return False
+
+    def is_signed(self):
+        return self.dtype.is_signed
+
+    is_cuda = property(lambda self: self.device.type == "cuda")
+    is_cpu = property(lambda self: self.device.type == "cpu")
+    is_sparse = is_quantized = is_mps = is_meta = False
+    layout = "torch.strided"
+
+    @staticmethod
+    def typename(array):
+        names = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long"}
+        names |= {"int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
+        kind = device_of(array).type
+        return f"torch.{'' if kind == 'cpu' else kind + '.'}{names[dtypes.of[array.dtype].name]}Tensor"
+
+    def shared(self):
+        """The array, as memory that can be viewed: a NumPy scalar becomes an array first."""
+        x = self.array
+        if isinstance(x, np.generic):
+            x = self.array = np.asarray(x)
+        return x
+
+    # ---- its place in the graph
+
+    @property
+    def requires_grad(self):
+        return self.node is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value):
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad=True):
+        """Begin (or stop) to record operations on this leaf.  RuntimeError for integers, and for what is no leaf."""
+        if requires_grad == (self.node is not None):
+            return self
+        if not self.is_leaf:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        if requires_grad and not self.dtype.is_floating_point:
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+        if requires_grad and self.inference and not mode.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        self.node = AccumulateGrad(self) if requires_grad else None
+        return self
+
+    @property
+    def is_leaf(self):
+        return self.node is None or type(self.node) is AccumulateGrad
+
+    @property
+    def grad_fn(self):
+        node = self.node
+        if node is None or type(node) is AccumulateGrad:
+            return None
+        return node.parents[0] if type(node) is Output else node
+
+    @property
+    def output_nr(self):
+        return self.node.saved[0] if type(self.node) is Output else 0
+
+    @property
+    def grad(self):
+        """What backward added up here: a Tensor or None.  A non-leaf keeps none unless ``retain_grad()`` was called."""
+        if self._grad is None and not self.is_leaf and not self.retains_grad:
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+                "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
+                "you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.",
+                stacklevel=2,
+            )
+        return self._grad
+
+    @grad.setter
+    def grad(self, value):
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if value.array.dtype != self.array.dtype:
+                raise RuntimeError(
+                    f"assigned grad has data of a different type: expected {self.typename(self.array)}, got "
+                    f"{self.typename(value.array)}" if False else "attempting to assign a gradient with dtype "
+                    f"'{DTYPE_WORDS[value.dtype.name]}' to a tensor with grad_dtype '{DTYPE_WORDS[self.dtype.name]}'."
+                )  # fmt: skip
+            if value.device != self.device:
+                raise RuntimeError(
+                    f"attempting to assign a gradient with device type '{value.device.type}' to a tensor with device type "
+                    f"'{self.device.type}'. Please ensure that the gradient and the tensor are on the same device"
+                )
+            if value.array.shape != self.array.shape:
+                raise RuntimeError(
+                    f"attempting to assign a gradient of size '{list(value.array.shape)}' to a tensor of size "
+                    f"'{list(self.array.shape)}'. Please ensure that the gradient and the tensor are the same size"
+                )
+        self._grad = value
+
+    @grad.deleter
+    def grad(self):
+        self._grad = None
+
+    @property
+    def retains_grad(self):
+        return not self.is_leaf and any(type(h) is RetainGrad for h in self.node.hooks)
+
+    def retain_grad(self):
+        """Keep the gradient of this non-leaf in ``.grad`` too."""
+        if self.node is None:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if not self.is_leaf and not self.retains_grad:
+            self.node.hooks = (*self.node.hooks, RetainGrad(self))
+
+    def register_hook(self, hook):
+        """Call ``hook(grad)`` when the gradient of this tensor is known; it may return another one.  Returns a handle."""
+        if self.node is None:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        return RemovableHandle(self.node, "hooks", tensor_hook(hook))
+
+    def register_post_accumulate_grad_hook(self, hook):
+        """Call ``hook(tensor)`` after the gradient was added to this leaf's ``.grad``.  Returns a handle."""
+        if self.node is None:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if not self.is_leaf:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        return RemovableHandle(self.node, "post_hooks", hook)
+
+    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+        """Add d(self)/d(leaf), contracted with ``gradient`` (1 for a scalar), to ``.grad`` of every leaf of the graph."""
+        if inputs is None and not create_graph and isinstance(self.array, np.floating) and gradient is None and self.node:
+            sweep({self.node: self.array.dtype.type(1)}, retain_graph)
+        else:
+            graph.backward(self, gradient, retain_graph, create_graph, inputs)
+
+    def detach(self):
+        """The same memory, outside of the graph."""
+        return Tensor(self.shared())
+
+    def detach_(self):
+        if self._base is not None:
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() "
+                "cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
+                "torch/optim/optimizer.py as a solution."
+            )
+        self.node = None
+        return self
+
+    @property
+    def data(self):
+        """The same memory, outside of the graph; assigning to it replaces the memory."""
+        return Tensor(self.shared())
+
+    @data.setter
+    def data(self, value):
+        if value.array.dtype != self.array.dtype and self.node is not None and not value.dtype.is_floating_point:
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        self.array = value.shared()
+
+    @property
+    def _version(self):
+        return graph.version(self)
+
+    def _is_view(self):
+        return self._base is not None
+
+    def is_inference(self):
+        return self.inference
+
+    # ---- printing and identity
+
+    def __repr__(self, *, tensor_contents=None):
+        return tensor_repr(self)
+
+    def __format__(self, spec):
+        return format_tensor(self, spec)
+
+    __hash__ = object.__hash__
+
+
+DTYPE_WORDS = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long",
+    "int32": "int", "int16": "short", "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
+}  # fmt: skip
+
+
+def checked_dim(dim, ndim):
+    """A dimension counted from the front.  IndexError in PyTorch's words when there is no such dimension."""
+    n = ndim or 1
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return dim % n
+
+
+def track_view(view, source, op, args):
+    """Tell the tensor that owns the memory of ``view``, so that in-place writes can rewrite the graph of all its views."""
+    base = source if source._base is None else source._base
+    view._base = base
+    view.path = (*source.path, (op, args))
+    views = base.__dict__.setdefault("views", [])
+    views.append(ref(view))
+    n = len(views)
+    if n & (n - 1) == 0:  # now and then, forget those that are gone
+        views[:] = [r for r in views if r() is not None]
+
+
+graph.Tensor = Tensor

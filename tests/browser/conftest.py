@@ -1,0 +1,245 @@
+"""JupyterLab in a headless Chromium: fixtures for every test that looks at a lesson as a learner sees it.
+
+    def test_something(open_lesson, run_all, screenshot):
+        page = open_lesson("05_graph")      # a Playwright page: the notebook is open and its kernel ready
+        run_all(page)                       # every cell has run, none failed but those tagged raises-exception
+        page.get_by_role("slider").first.press("ArrowRight")
+        expect(page.get_by_text("step 2 of 7")).to_be_visible()
+        screenshot(page, "05_graph")        # into the folder named by UNDERTORCH_SCREENSHOTS, where it is set
+
+The browser is UNDERTORCH_CHROMIUM, else a Chromium, Chrome or Edge on the PATH, else Playwright's own.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from course.notebooks import ROOT, kernel_environment
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+START_S = 90
+RUN_MS = 300_000
+SIZE = {"width": 1280, "height": 1000}
+TALLEST = 16_000  # Chromium's largest texture is 16,384 pixels high
+
+NOTEBOOK_IS_OPEN = "path => window.jupyterapp?.shell?.currentWidget?.context?.path === path"
+KERNEL_IS_READY = """async () => {
+    const { context, sessionContext } = window.jupyterapp.shell.currentWidget;
+    await context.ready;
+    await sessionContext.ready;
+    await sessionContext.session.kernel.info;
+}"""
+# The command's promise settles when the last cell's reply is there; what it drew may still be on its way.
+RUN_ALL = """async () => {
+    const { commands } = window.jupyterapp;
+    await commands.execute('notebook:clear-all-cell-outputs');
+    await commands.execute('notebook:run-all-cells');
+}"""
+ALL_HAVE_RUN = """() => {
+    const panel = window.jupyterapp.shell.currentWidget;
+    const models = panel.content.widgets.map(cell => cell.model).filter(model => model.type === 'code');
+    const failed = model => model.outputs.toJSON().some(output => output.output_type === 'error')
+        && !(model.getMetadata('tags') ?? []).includes('raises-exception');
+    const done = model => model.executionCount !== null || !model.sharedModel.getSource().trim();
+    return panel.sessionContext.session.kernel.status === 'idle' && (models.some(failed) || models.every(done));
+}"""
+CELLS = """() => window.jupyterapp.shell.currentWidget.content.widgets.map(cell => ({
+    type: cell.model.type,
+    source: cell.model.sharedModel.getSource(),
+    tags: cell.model.getMetadata('tags') ?? [],
+    outputs: cell.model.type === 'code' ? cell.model.outputs.toJSON() : [],
+}))"""
+NOTEBOOK_HEIGHT = """() => {
+    const panel = window.jupyterapp.shell.currentWidget;
+    const outer = panel.node.querySelector('.jp-WindowedPanel-outer') ?? panel.content.node;
+    return window.innerHeight - outer.clientHeight + outer.scrollHeight;
+}"""
+
+
+class Lab(NamedTuple):
+    """A running JupyterLab on a folder of its own."""
+
+    root: Path
+    url: str
+    token: str
+
+    def request(self, path: str, method: str = "GET"):
+        """An answer of the server's REST interface."""
+        headers = {"Authorization": f"token {self.token}"}
+        request = urllib.request.Request(f"{self.url}/{path}", method=method, headers=headers)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            body = answer.read()
+        return json.loads(body) if body else None
+
+
+@pytest.fixture(scope="package")
+def chromium():
+    """A browser, until the last test of this folder: while it lives, no other event loop can run in this thread."""
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        named = os.environ.get("UNDERTORCH_CHROMIUM")
+        found = (shutil.which(program) for program in ([named] if named else PROGRAMS))
+        own = playwright.chromium.executable_path
+        path = next(filter(None, found), own if Path(own).is_file() and not named else None)
+        if path is None:
+            pytest.skip(f"no browser: {named or 'Chromium'} is not on the PATH, nor installed by Playwright")
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="package")
+def lab(tmp_path_factory):
+    """JupyterLab as a learner starts it, on an empty folder and with no settings but its own."""
+    pytest.importorskip("jupyterlab")
+    from course.lab import LEARNERS_CONFIG, server_arguments
+
+    root = tmp_path_factory.mktemp("lab")
+    private = tmp_path_factory.mktemp("jupyter")
+    shutil.copy(ROOT / "jupytext.toml", root)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    token = secrets.token_hex(16)
+    own = [
+        f"--ServerApp.root_dir={root}",
+        "--ServerApp.ip=127.0.0.1",
+        f"--IdentityProvider.token={token}",
+        "--LabApp.default_url=/lab",
+        "--LabApp.expose_app_in_browser=True",
+    ]
+    # An option given twice is an error to Jupyter: the one given last stays.
+    options = {option.partition("=")[0]: option for option in [*server_arguments(port, False, []), *own]}
+    folders = {
+        "JUPYTER_CONFIG_DIR": "config",
+        "JUPYTER_DATA_DIR": "data",
+        "JUPYTER_RUNTIME_DIR": "runtime",
+        "JUPYTERLAB_SETTINGS_DIR": "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        "IPYTHONDIR": "ipython",
+    }
+    environment = kernel_environment() | {name: str(private / folder) for name, folder in folders.items()}
+    environment["JUPYTER_CONFIG_PATH"] = str(LEARNERS_CONFIG)
+    log = private / "log.txt"
+    with log.open("wb") as sink:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "jupyterlab", *options.values()], cwd=root, env=environment, stdout=sink, stderr=sink
+        )
+    running = Lab(root, f"http://127.0.0.1:{port}", token)
+    try:
+        _await_server(running, server, log)
+        yield running
+    finally:
+        server.terminate()
+        try:
+            server.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            server.kill()
+
+
+def _await_server(lab: Lab, server: subprocess.Popen, log: Path) -> None:
+    deadline = time.monotonic() + START_S
+    while True:
+        try:
+            lab.request("api/status")
+            return
+        except (urllib.error.URLError, ConnectionError) as error:
+            if server.poll() is not None or time.monotonic() > deadline:
+                tail = log.read_text(encoding="utf-8", errors="replace")[-3000:]
+                raise RuntimeError(f"JupyterLab did not start:\n{tail}") from error
+            time.sleep(0.1)
+
+
+@pytest.fixture
+def open_lesson(chromium, lab):
+    """A function: a lesson's name, or a notebook's path, to a page with a copy of it open and its kernel ready.
+
+    `page.console_errors` gathers what the browser's console reports as errors.
+    """
+    contexts = []
+
+    def open_(lesson, folder: str = "notebooks"):
+        source = lesson if isinstance(lesson, Path) else ROOT / folder / f"{lesson}.ipynb"
+        copy = lab.root / folder / source.name
+        copy.parent.mkdir(exist_ok=True)
+        if copy != source:
+            shutil.copy(source, copy)
+        path = copy.relative_to(lab.root).as_posix()
+        context = chromium.new_context(viewport=SIZE)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        page.console_errors = []
+        page.on("console", lambda message: message.type == "error" and page.console_errors.append(message.text))
+        page.on("pageerror", lambda error: page.console_errors.append(str(error)))
+        page.goto(f"{lab.url}/lab/workspaces/{secrets.token_hex(4)}/tree/{path}?token={lab.token}")
+        page.wait_for_function(NOTEBOOK_IS_OPEN, arg=path, timeout=START_S * 1000)
+        page.evaluate(KERNEL_IS_READY)
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    for session in lab.request("api/sessions"):
+        lab.request(f"api/sessions/{session['id']}", "DELETE")
+
+
+@pytest.fixture
+def run_all():
+    """A function: runs every cell of a page's notebook from cleared outputs, and returns the cells with their outputs.
+
+    Fails at an error in a cell not tagged raises-exception, and at a cell so tagged that raised none.
+    """
+
+    def run(page, timeout_ms: int = RUN_MS):
+        page.evaluate(RUN_ALL)
+        page.wait_for_function(ALL_HAVE_RUN, timeout=timeout_ms)
+        cells = page.evaluate(CELLS)
+        for number, cell in enumerate(cells, start=1):
+            errors = [output for output in cell["outputs"] if output["output_type"] == "error"]
+            if bool(errors) != ("raises-exception" in cell["tags"]):
+                what = f"{errors[0]['ename']}: {errors[0]['evalue']}" if errors else "no error, but raises-exception"
+                pytest.fail(f"cell {number}: {what}\n{cell['source']}", pytrace=False)
+        return cells
+
+    return run
+
+
+@pytest.fixture
+def screenshot():
+    """A function: the whole notebook, or one element, as NAME.png in the folder UNDERTORCH_SCREENSHOTS, if set."""
+
+    def shoot(page, name: str, element=None):
+        folder = os.environ.get("UNDERTORCH_SCREENSHOTS")
+        if not folder:
+            return None
+        path = Path(folder) / f"{name}.png"
+        if element is not None:
+            element.screenshot(path=path)
+            return path
+        page.set_viewport_size(SIZE | {"height": min(TALLEST, int(page.evaluate(NOTEBOOK_HEIGHT)) + 1)})
+        page.screenshot(path=path)
+        page.set_viewport_size(SIZE)
+        return path
+
+    return shoot

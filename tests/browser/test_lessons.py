@@ -1,0 +1,131 @@
+"""Each lesson runs in JupyterLab from the first cell to the last, and its figures answer to the keyboard."""
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from course.notebooks import ROOT
+from course.outputs import WIDGET
+
+api = pytest.importorskip("playwright.sync_api")
+
+pytestmark = pytest.mark.browser
+
+LESSONS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
+
+SLIDER = """\
+from ipywidgets import HTML, IntSlider, VBox
+
+slider, words = IntSlider(value=3, min=0, max=9, description="step"), HTML()
+
+def tell(change=None):
+    words.value = f"step {slider.value}: the square is {slider.value ** 2}"
+
+slider.observe(tell, names="value")
+tell()
+VBox([slider, words])"""
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_lesson_runs_from_start_to_end(lesson, open_lesson, run_all, screenshot):
+    page = open_lesson(lesson)
+    cells = run_all(page)
+    api.expect(page.get_by_text("Loading widget")).to_have_count(0)
+    screenshot(page, lesson)
+    drawn = page.locator(".jp-OutputArea-output .jupyter-widgets").count()
+    assert (drawn > 0) == any(WIDGET in output.get("data", {}) for output in outputs_of(cells))
+    assert page.get_by_text("Error displaying widget").count() == 0
+    assert page.console_errors == []
+
+
+def outputs_of(cells):
+    return [output for cell in cells for output in cell["outputs"]]
+
+
+# The fixtures themselves, on a notebook made here
+
+
+@pytest.fixture
+def standin(tmp_path):
+    """A function: cells to the path of a notebook that holds them, not executed."""
+
+    def write(*cells, name="99_standin"):
+        nb = new_notebook(cells=list(cells))
+        nb.metadata.kernelspec = {"display_name": "Python 3", "language": "python", "name": "python3"}
+        path = tmp_path / f"{name}.ipynb"
+        nbformat.write(nb, path)
+        return path
+
+    return write
+
+
+def tagged(source, *tags):
+    return new_code_cell(source, metadata={"tags": list(tags)})
+
+
+def test_a_slider_moved_by_keyboard_changes_what_the_figure_says(standin, open_lesson, run_all, screenshot):
+    page = open_lesson(standin(new_markdown_cell("# A slider"), new_code_cell(SLIDER)))
+    run_all(page)
+    slider = page.get_by_role("slider")
+    api.expect(page.get_by_text("step 3: the square is 9")).to_be_visible()
+    slider.press("ArrowRight")
+    slider.press("ArrowRight")
+    api.expect(page.get_by_text("step 5: the square is 25")).to_be_visible()
+    api.expect(slider).to_have_attribute("aria-valuenow", "5.0")
+    screenshot(page, "slider")
+    assert page.console_errors == []
+
+
+def test_run_all_returns_what_the_cells_printed_and_accepts_tagged_errors(standin, open_lesson, run_all):
+    cells = run_all(open_lesson(standin(tagged("1 / 0", "raises-exception"), new_code_cell("print('after')"))))
+    assert [output.get("ename", output.get("text")) for output in outputs_of(cells)] == ["ZeroDivisionError", "after\n"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "reason"),
+    [
+        (new_code_cell("1 / 0"), "cell 2: ZeroDivisionError: division by zero\n1 / 0"),
+        (tagged("a = 1", "raises-exception"), "cell 2: no error, but raises-exception\na = 1"),
+    ],
+)
+def test_run_all_fails_at_the_cell_that_is_not_as_it_is_tagged(cell, reason, standin, open_lesson, run_all):
+    page = open_lesson(standin(new_code_cell("a = 0"), cell, new_code_cell("b = 2")))
+    with pytest.raises(pytest.fail.Exception) as failure:
+        run_all(page)
+    assert failure.value.msg == reason
+
+
+def test_errors_in_the_browsers_console_are_gathered(standin, open_lesson):
+    page = open_lesson(standin(new_code_cell("a = 0")))
+    page.evaluate("console.error('a figure went wrong')")
+    assert page.console_errors == ["a figure went wrong"]
+
+
+def test_saving_in_jupyterlab_writes_the_edited_cell_back_to_its_text(lab, open_lesson):
+    course_build = pytest.importorskip("course.build")
+    text = lab.root / "source/notebooks/98_paired.md"
+    text.parent.mkdir(parents=True, exist_ok=True)
+    text.write_text("# Paired\n\n+++\n\nOld words.\n\n```{code-cell}\n:tags: [b]\n\nprint(1)\n```\n", encoding="utf-8")
+    assert course_build.main(["--format", "98"], lab.root) == 0
+    formatted = text.read_text(encoding="utf-8")
+    assert course_build.main(["98"], lab.root) == 0
+
+    page = open_lesson(lab.root / "notebooks/98_paired.ipynb")
+    page.evaluate("""async () => {
+        const { shell, commands } = window.jupyterapp;
+        shell.currentWidget.content.widgets[1].model.sharedModel.setSource('New words.');
+        await commands.execute('docmanager:save');
+    }""")
+    assert text.read_text(encoding="utf-8") == formatted.replace("Old words.", "New words.")
+    assert course_build.main(["98", "--check"], lab.root) == 1  # until it is built again: the stored ids tell
+    assert course_build.main(["98"], lab.root) == 0
+    assert course_build.main(["98", "--check"], lab.root) == 0
+
+
+def test_a_screenshot_shows_the_whole_notebook(standin, open_lesson, screenshot, monkeypatch, tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    monkeypatch.setenv("UNDERTORCH_SCREENSHOTS", str(tmp_path / "shots"))
+    page = open_lesson(standin(*(new_markdown_cell(f"# Heading {number}") for number in range(60))))
+    path = screenshot(page, "tall")
+    assert path == tmp_path / "shots/tall.png"
+    assert image.open(path).height > 2 * page.viewport_size["height"]

@@ -203,7 +203,8 @@ def _normals(generator, count):
 
 def _cast(values, dtype):
     """An array of ``dtype``, cast as C++ does: to the two-byte floats by way of float32."""
-    return np.asarray(np.asarray(values, F32) if _TYPES[dtype].work == F32 else values, dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(np.asarray(values, F32) if _TYPES[dtype].work == F32 else values, dtype)
 
 
 def _fma32(a, b, c):
@@ -299,8 +300,9 @@ def uniform(generator, shape, dtype, low=0.0, high=1.0):
     for name, bound in (("from", low), ("to", high)):
         _check(abs(bound) <= kind.largest, f"{name} is out of bounds for {kind.c_name}")
     _check(low <= high, f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
-    limit, found = f"std::numeric_limits<{kind.name}>::max()", f"but found to={high:g} and from={low:g}"
-    _check(high - low <= kind.largest, f"uniform_ expects to-from <= {limit}, {found}")
+    exceeds = f"but found to={high:g} and from={low:g} which result in to-from to exceed the limit"
+    limit = f"std::numeric_limits<{kind.name}>::max()"
+    _check(high - low <= kind.largest, f"uniform_ expects to-from <= {limit}, {exceeds}")
     scale = kind.work.type(high) - kind.work.type(low)
     values = _cast(_affine(_uniforms(generator, shape, kind.work), scale, low), dtype)
     np.putmask(values, values == dtype.type(high), dtype.type(low))  # rounding may reach the open end
@@ -421,7 +423,7 @@ def bernoulli(generator, shape, dtype, p):
 
 
 def dropout_mask(generator, shape, dtype, p):
-    """What dropout multiplies by, floating dtypes: 0 with probability p, else 1 / (1 - p). p of 0 or 1 draws nothing."""
+    """What dropout multiplies by, floating dtypes: 0 with probability p, else 1 / (1 - p). 0 and 1 draw nothing."""
     dtype, kind = _floating(dtype, "bernoulli_scalar_cpu_")
     if p in (0, 1):
         return np.full(shape, 1 - p, dtype)
@@ -461,7 +463,7 @@ def log_normal(generator, shape, dtype, mean=1.0, std=2.0):
 
 
 def multinomial(generator, weights, num_samples, replacement=False):
-    """Indices drawn by weight, for one row of weights or several: int64, (..., num_samples). RuntimeError: no weights.
+    """Indices drawn by weight, from one row of weights or several: int64, (..., num_samples). RuntimeError: bad weights.
 
     One sample, or none twice: the places of the largest weight / exponential (who arrives first, if the weights are rates).
     Else by 64 bits each: where a uniform number falls among the sums of the weights before.

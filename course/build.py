@@ -103,7 +103,9 @@ def read_source(path: Path) -> tuple[NotebookNode, list[int]]:
 
 
 def write_source(nb: NotebookNode) -> str:
-    """The text of a notebook as Jupytext writes it when someone saves in JupyterLab."""
+    """The text of a notebook as Jupytext writes it when someone saves in JupyterLab (see jupytext.toml)."""
+    nb = nbformat.from_dict(nb)
+    nb.metadata.jupytext = {"notebook_metadata_filter": "-all"}
     return jupytext.writes(nb, fmt="md:myst")
 
 
@@ -244,15 +246,7 @@ def orphans(root: Path = ROOT) -> list[str]:
 
 def not_canonical(source: Path) -> bool:
     """Whether saving from JupyterLab would change more of the text than what was edited."""
-    return _formatted(source) != source.read_text(encoding="utf-8")
-
-
-def _formatted(source: Path) -> str:
-    written = write_source(read_source(source)[0])
-    # The version of Jupytext that last saved a text says nothing about the text.
-    kept = [line for line in source.read_text(encoding="utf-8").splitlines() if "jupytext_version:" in line]
-    lines = [kept[0] if kept and "jupytext_version:" in line else line for line in written.splitlines()]
-    return "\n".join(lines) + "\n"
+    return write_source(read_source(source)[0]) != source.read_text(encoding="utf-8")
 
 
 def write_atomically(path: Path, text: str) -> bool:
@@ -313,7 +307,7 @@ def _check(todo: list[Job], root: Path, options: argparse.Namespace) -> int:
 
 def _format(todo: list[Job]) -> int:
     for job in {job.source: job for job in todo}.values():
-        if write_atomically(job.source, _formatted(job.source)):
+        if write_atomically(job.source, write_source(read_source(job.source)[0])):
             print(f"{job.named(job.source)}: written")
     return 0
 

@@ -128,4 +128,5 @@ def test_a_screenshot_shows_the_whole_notebook(standin, open_lesson, screenshot,
     page = open_lesson(standin(*(new_markdown_cell(f"# Heading {number}") for number in range(60))))
     path = screenshot(page, "tall")
     assert path == tmp_path / "shots/tall.png"
-    assert image.open(path).height > 2 * page.viewport_size["height"]
+    with image.open(path) as shot:
+        assert shot.height > 2 * page.viewport_size["height"]

@@ -11,7 +11,8 @@ families = (creation, elementwise, index, linalg, nn, reduce, shape)
 
 for family in families:
     for name in family.METHODS.split():
-        setattr(Tensor, name, vars(family)[name])
+        method, _, function = name.partition(":")  # "float:to_float": the function is not named as the method, a builtin
+        setattr(Tensor, method, vars(family)[function or method])
     for name in family.IN_PLACE.split():
         setattr(Tensor, name + "_", in_place(vars(family)[name]))
 Tensor.copy_ = inplace.copy_

@@ -1,2 +1,625 @@
 """Tensors from data, constants and random numbers, and back to Python and NumPy."""
-METHODS = IN_PLACE = FUNCTIONS = ""
+
+import math
+import numbers
+import warnings
+
+import numpy as np
+
+from .. import dtypes, random
+from ..backend import device, module_of, modules, on_host
+from ..dtypes import of
+from ..graph import AccumulateGrad, mode, node_class
+from ..inplace import check_writable, overwrite
+from ..printing import Size
+from ..record import enter, module, raw, record
+from ..tensor import Tensor
+from .structure import cast
+
+# ---- from Python data
+
+
+def leaf(array, requires_grad=False):
+    """A new tensor for an array."""
+    t = Tensor(array)
+    return t.requires_grad_() if requires_grad else t
+
+
+def array_of(data, dtype=None, copy=True):
+    """The array of nested lists, numbers, arrays or tensors, in PyTorch's dtype for them."""
+    if isinstance(data, Tensor):
+        x = data.array
+    elif isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, (float, str)):
+        x = np.asarray(data)
+        dtypes.from_numpy(x.dtype)
+    elif type(data) in modules:
+        x = data
+    elif hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
+        x = np.asarray(data)
+    else:
+        x = from_lists(data)
+    if dtype is None and not isinstance(x, (int, float)):
+        if x.dtype == np.float64 and made_of_numbers(data):
+            dtype = dtypes.get_default_dtype()
+        else:
+            dtype = dtypes.from_numpy(x.dtype)
+    elif dtype is None:
+        dtype = dtypes.scalar_dtype(x)
+    if type(x) in (int, float, bool):
+        try:
+            return np.asarray(x, dtype.np)
+        except OverflowError:
+            if isinstance(x, int) and not -(2**63) <= x < 2**64:
+                raise RuntimeError("Overflow when unpacking long long") from None
+            return np.asarray(x).astype(dtype.np)
+    return x.astype(dtype.np, copy=copy)
+
+
+def made_of_numbers(data):
+    """Whether the first element in nested lists is a Python number: those take the default dtype."""
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return isinstance(data, (float, int, list, tuple))
+
+
+def from_lists(data):
+    """The NumPy array of nested lists.  ValueError in PyTorch's words if they are ragged, TypeError for other things."""
+    shape, level = [], data
+    while isinstance(level, (list, tuple, range)):
+        shape.append(len(level))
+        if not len(level):
+            break
+        level = level[0]
+    if isinstance(level, str):
+        raise TypeError(f"new(): invalid data type '{type(level).__name__}'")
+    if isinstance(level, (Tensor, np.ndarray)):
+        shape.extend(level.shape)
+    elif not isinstance(level, (numbers.Number, np.generic, list, tuple, range)):
+        raise RuntimeError(f"Could not infer dtype of {type(level).__name__}")
+    check_lengths(data, shape, 0)
+    x = np.array(to_plain(data))
+    if x.dtype == object:
+        if x.size and all(isinstance(v, int) for v in x.flat):
+            raise RuntimeError("Overflow when unpacking long long")
+        wrong = next((v for v in x.flat if not isinstance(v, numbers.Number)), None)
+        raise TypeError(f"must be real number, not {type(wrong).__name__}")
+    return x if x.size else x.astype(dtypes.get_default_dtype().np)
+
+
+def to_plain(data):
+    if isinstance(data, (list, tuple)):
+        return [to_plain(d) for d in data]
+    return data.detach().array if isinstance(data, Tensor) else data
+
+
+def check_lengths(data, shape, dim):
+    if dim < len(shape) and isinstance(data, (list, tuple)):
+        if len(data) != shape[dim]:
+            raise ValueError(f"expected sequence of length {shape[dim]} at dim {dim} (got {len(data)})")
+        if dim + 1 < len(shape):
+            for d in data:
+                if not hasattr(d, "__len__"):
+                    raise TypeError(f"expected TypeError: not a sequence at dim {dim + 1}")
+                check_lengths(d, shape, dim + 1)
+
+
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A new tensor holding a copy of ``data``: a number, nested lists, an array or a tensor."""
+    on_host(device)
+    if isinstance(data, Tensor):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            stacklevel=2,
+        )
+    return leaf(np.array(array_of(data, dtype)), requires_grad)
+
+
+def as_tensor(data, dtype=None, device=None):
+    """A tensor of ``data``, sharing its memory where dtype allows."""
+    on_host(device)
+    if isinstance(data, Tensor):
+        return data if dtype is None or data.dtype is dtype else data.to(dtype)
+    if isinstance(data, np.ndarray) and (dtype is None or of.get(data.dtype) is dtype):
+        return from_numpy(data)
+    return leaf(np.array(array_of(data, dtype)))
+
+
+asarray = as_tensor
+
+
+def from_numpy(ndarray):
+    """A tensor that shares the memory of a NumPy array, both ways."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    dtypes.from_numpy(ndarray.dtype)
+    if any(s < 0 for s in ndarray.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
+            "supported. (You can probably work around this by making a copy of your array  with array.copy().)"
+        )
+    if not ndarray.flags.writeable:
+        warnings.warn(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this "
+            "tensor will result in undefined behavior. You may want to copy the array to protect its data or make it writable "
+            "before converting it to a tensor. This type of warning will be suppressed for the rest of this program.",
+            stacklevel=2,
+        )
+    return Tensor(ndarray)
+
+
+def from_dlpack(ext_tensor):
+    """A tensor that shares the memory of another library's array."""
+    return Tensor(np.from_dlpack(ext_tensor))
+
+
+def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
+    """A 0-d tensor of a number, of the default dtype unless another is given."""
+    on_host(device)
+    return leaf(np.asarray(s, (dtype or dtypes.get_default_dtype()).np), requires_grad)
+
+
+def is_tensor(obj):
+    """Whether ``obj`` is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+# ---- constants
+
+
+def sizes(args):
+    """A shape given as numbers or as one sequence.  RuntimeError for a negative size."""
+    if len(args) == 1 and not isinstance(args[0], (int, np.integer, Tensor)):
+        args = tuple(args[0])
+    shape = tuple(int(n) for n in args) if args else ()
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    return shape
+
+
+def factory(name, make):
+    """A creation function of a shape, with its ``_like`` and ``new_`` forms.  ``make(shape, numpy_dtype)``."""
+
+    def create(*size, dtype=None, device=None, requires_grad=False, out=None, layout=None, pin_memory=False,
+               memory_format=None):  # fmt: skip
+        no_out(out)
+        on_host(device)
+        return leaf(make(sizes(size), (dtype or dtypes.get_default_dtype()).np), requires_grad)
+
+    def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None):
+        on_host(device)
+        return leaf(make(input.array.shape, (dtype or input.dtype).np), requires_grad)
+
+    def new(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+        on_host(device)
+        return leaf(make(sizes(size), (dtype or self.dtype).np), requires_grad)
+
+    def keyword_size(*args, size=None, **options):
+        return create(*args, **options) if size is None else create(size, **options)
+
+    create.__doc__ = f"A tensor of a shape, as ``torch.{name}``."
+    for function, title in ((keyword_size, name), (like, name + "_like"), (new, "new_" + name)):
+        enter(title, "creation", function)
+    return keyword_size, like, new
+
+
+def no_out(out):
+    if out is not None:
+        raise NotImplementedError("out= is not supported: assign the result, or write it into a tensor with copy_()")
+
+
+zeros, zeros_like, new_zeros = factory("zeros", np.zeros)
+ones, ones_like, new_ones = factory("ones", np.ones)
+empty, empty_like, new_empty = factory("empty", np.empty)
+
+
+def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, out=None, layout=None):
+    """A tensor of one value; its dtype is that of the value unless given."""
+    no_out(out)
+    on_host(device)
+    value = raw(fill_value)
+    if dtype is None:
+        dtype = of[value.dtype] if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(value)
+    return leaf(np.full(sizes((size,)), value, dtype.np), requires_grad)
+
+
+def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None):
+    """A tensor of one value with the shape and dtype of ``input``."""
+    return full(input.array.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+
+
+def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
+    """``full`` with the dtype of this tensor."""
+    return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+    """``tensor`` with the dtype of this tensor."""
+    return tensor(raw(data), dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, out=None):
+    """Ones on the diagonal, zeros elsewhere."""
+    no_out(out)
+    on_host(device)
+    return leaf(np.eye(n, m, dtype=(dtype or dtypes.get_default_dtype()).np), requires_grad)
+
+
+def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad=False, out=None):
+    """Numbers from ``start`` (0) to ``end``, without it, by ``step``: int64, or the default dtype if one is a float."""
+    no_out(out)
+    on_host(device)
+    if end is None:
+        start, end = 0, start
+    start, end, step = (raw(v).item() if isinstance(v, (Tensor, np.generic)) else v for v in (start, end, step))
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if dtype is None:
+        dtype = dtypes.get_default_dtype() if any(isinstance(v, float) for v in (start, end, step)) else dtypes.int64
+    n = math.ceil((end - start) / step)
+    wide = np.arange(n, dtype=np.int64 if all(isinstance(v, int) for v in (start, step)) else np.float64)
+    return leaf((start + wide * step).astype(dtype.np), requires_grad)
+
+
+def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False, out=None):
+    """``steps`` numbers from ``start`` to ``end``, both included: from both ends to the middle, as PyTorch computes them."""
+    no_out(out)
+    on_host(device)
+    start, end = (raw(v).item() if isinstance(v, Tensor) else v for v in (start, end))
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    dtype = dtype or dtypes.get_default_dtype()
+    work = dtype.np if dtype in (dtypes.float32, dtypes.float64) else np.dtype(np.float64 if not dtype.is_floating_point else np.float32)
+    first, last = work.type(start), work.type(end)
+    step = (last - first) / work.type(max(steps - 1, 1))
+    i = np.arange(steps)
+    up, down = first + step * i.astype(work), last - step * (steps - 1 - i).astype(work)
+    return leaf(np.where(i < steps // 2, up, down).astype(dtype.np) if steps != 1 else np.full(1, start, dtype.np), requires_grad)
+
+
+def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False):
+    """``base`` to the powers ``linspace(start, end, steps)``."""
+    powers = linspace(start, end, steps, dtype=dtypes.float64, device=device).array
+    return leaf((base**powers).astype((dtype or dtypes.get_default_dtype()).np), requires_grad)
+
+
+# ---- random numbers: engine/random.py draws them
+
+
+def random_factory(name, draw):
+    """A creation function of random numbers and its ``_like`` form.  ``draw(generator, shape, numpy_dtype)``."""
+
+    def create(*size, generator=None, dtype=None, device=None, requires_grad=False, out=None, layout=None, pin_memory=False):
+        no_out(out)
+        on_host(device)
+        kind = (dtype or dtypes.get_default_dtype()).np
+        return leaf(draw(generator or random.default_generator, sizes(size), kind), requires_grad)
+
+    def keyword_size(*args, size=None, **options):
+        return create(*args, **options) if size is None else create(size, **options)
+
+    def like(input, *, dtype=None, device=None, requires_grad=False, generator=None, layout=None, memory_format=None):
+        return create(input.array.shape, generator=generator, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+
+    return enter(name, "creation", keyword_size), enter(name + "_like", "creation", like)
+
+
+rand, rand_like = random_factory("rand", random.uniform)
+randn, randn_like = random_factory("randn", random.normal)
+
+
+def randint(low, high=None, size=None, *, generator=None, dtype=None, device=None, requires_grad=False, out=None):
+    """Integers from ``low`` (0) to ``high``, without it: ``randint(high, size)`` or ``randint(low, high, size)``."""
+    no_out(out)
+    on_host(device)
+    if size is None:
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    dtype = dtype or dtypes.int64
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    return leaf(random.random(generator or random.default_generator, sizes((size,)), dtype.np, low, high), requires_grad)
+
+
+def randint_like(input, low, high=None, *, dtype=None, device=None, requires_grad=False):
+    """``randint`` with the shape and dtype of ``input``."""
+    if high is None:
+        low, high = 0, low
+    return randint(low, high, input.array.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+
+
+def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False, out=None):
+    """The integers from 0 to n - 1 in random order."""
+    no_out(out)
+    on_host(device)
+    return leaf(random.randperm(generator or random.default_generator, n, (dtype or dtypes.int64).np), requires_grad)
+
+
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=None, requires_grad=False, out=None):
+    """Normal samples: numbers and a size, or tensors (either or both) of means and deviations."""
+    no_out(out)
+    on_host(device)
+    generator = generator or random.default_generator
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        return leaf(random.normal_around(generator, raw(mean), raw(std)), requires_grad)
+    kind = (dtype or dtypes.get_default_dtype()).np
+    return leaf(random.normal(generator, sizes((size,)), kind, mean, std), requires_grad)
+
+
+def bernoulli(input, p=None, *, generator=None, out=None):
+    """Zeros and ones: one with the probability that ``input`` gives, element by element."""
+    no_out(out)
+    x = input.shared()
+    return Tensor(random.bernoulli(generator or random.default_generator, x.shape, x.dtype, x if p is None else p))
+
+
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+    """Indices drawn with probabilities proportional to ``input``, row by row."""
+    no_out(out)
+    return Tensor(random.multinomial(generator or random.default_generator, input.array, num_samples, replacement))
+
+
+def filler(name, draw, **defaults):
+    """An in-place method that fills a tensor with random numbers.  ``draw(generator, shape, dtype, *arguments)``."""
+    names = list(defaults)
+
+    def fill_(self, *args, generator=None, **options):
+        check_writable(self)
+        values = {**defaults, **dict(zip(names, args)), **options}
+        x = self.array
+        out = draw(generator or random.default_generator, x.shape, x.dtype, *(raw(v) for v in values.values()))
+        return overwrite(self, record(Filled, np.asarray(out), (self,)))
+
+    return enter(name, "random", fill_)
+
+
+Filled = node_class("FillBackward0", lambda g: g * 0.0)
+uniform_ = filler("uniform_", random.uniform, **{"from": 0.0, "to": 1.0})
+normal_ = filler("normal_", random.normal, mean=0.0, std=1.0)
+bernoulli_ = filler("bernoulli_", random.bernoulli, p=0.5)
+exponential_ = filler("exponential_", random.exponential, lambd=1.0)
+cauchy_ = filler("cauchy_", random.cauchy, median=0.0, sigma=1.0)
+geometric_ = filler("geometric_", random.geometric, p=None)
+log_normal_ = filler("log_normal_", random.log_normal, mean=1.0, std=2.0)
+
+
+def random_(self, low=None, high=None, *, generator=None):
+    """Fill with integers: ``random_(high)``, ``random_(low, high)`` or the whole range of the dtype."""
+    check_writable(self)
+    if high is None and low is not None:
+        low, high = 0, low
+    x = self.array
+    return overwrite(self, Tensor(random.random(generator or random.default_generator, x.shape, x.dtype, low, high)))
+
+
+def manual_seed(seed):
+    """Seed the default generator, and return it."""
+    return random.manual_seed(seed)
+
+
+def get_rng_state():
+    """The state of the default generator, as a tensor of bytes."""
+    return Tensor(random.default_generator.get_state())
+
+
+def set_rng_state(new_state):
+    """Go on from a state that ``get_rng_state`` gave."""
+    random.default_generator.set_state(raw(new_state))
+
+
+# ---- copies and casts
+
+
+def clone(input, *, memory_format=None):
+    """A copy with memory of its own, joined to the graph."""
+    x = raw(input)
+    return record(Clone, x.copy(), (input,))
+
+
+Clone = node_class("CloneBackward0", lambda g: g)
+
+
+def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
+    """This tensor in another dtype or on another device: ``to(dtype)``, ``to(device)``, ``to(other)``; itself if nothing changes."""
+    for a in args:
+        if isinstance(a, dtypes.dtype):
+            dtype = a
+        elif isinstance(a, Tensor):
+            dtype, device = a.dtype, a.device
+        elif isinstance(a, bool):
+            non_blocking = a
+        elif a is not None:
+            device = a
+    on_host(device)
+    result = self if dtype is None else cast(self, dtype.np)
+    return clone(self) if copy and result is self else result
+
+
+def type_as(self, other):
+    """This tensor in the dtype of another."""
+    return to(self, other.dtype)
+
+
+def type_name(self, dtype=None, non_blocking=False):
+    """The name of the tensor's type, as "torch.FloatTensor"; with a dtype, ``to(dtype)``."""
+    if dtype is None:
+        return Tensor.typename(self.array)
+    return to(self, dtype)
+
+
+def caster(name, dtype):
+    def method(self, memory_format=None):
+        return cast(self, dtype.np)
+
+    method.__doc__ = f"This tensor in {dtype}."
+    return enter(name, "cast", method)
+
+
+to_float, double, half, bfloat16 = (caster(d.name, d) for d in (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16))
+long, to_int, short, char, byte, to_bool = (
+    caster(d.name, d) for d in (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint8, dtypes.bool_)
+)
+
+
+def cpu(self, memory_format=None):
+    """This tensor in host memory."""
+    return self
+
+
+def cuda(self, device=None, non_blocking=False, memory_format=None):
+    """This tensor in the memory of a GPU."""
+    on_host("cuda" if device is None else device)
+    return self
+
+
+# ---- to Python and NumPy
+
+
+def item(self):
+    """The one element, as a Python number."""
+    x = self.array
+    if x.size != 1:
+        raise RuntimeError(f"a Tensor with {x.size} elements cannot be converted to Scalar")
+    x = x if x.dtype.kind != "V" else x.astype(np.float32)
+    return x.item()
+
+
+def tolist(self):
+    """The elements as nested lists of Python numbers."""
+    x = self.array
+    return (x if x.dtype.kind != "V" else x.astype(np.float32)).tolist()
+
+
+def numpy(self, *, force=False):
+    """A NumPy array that shares this tensor's memory."""
+    if force:
+        return numpy(self.detach().cpu())
+    if self.node is not None:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if self.dtype is dtypes.bfloat16:
+        raise TypeError("Got unsupported ScalarType BFloat16")
+    x = self.shared()
+    if not isinstance(x, np.ndarray):
+        raise TypeError(
+            f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+        )
+    return x
+
+
+def __array__(self, dtype=None, copy=None):
+    x = numpy(self)
+    return x if dtype is None else x.astype(dtype, copy=False)
+
+
+def __array_wrap__(self, array, context=None, return_scalar=False):
+    return Tensor(np.asarray(array))
+
+
+def __dlpack__(self, *, stream=None, **options):
+    if self.node is not None:
+        raise RuntimeError("Can't export tensors that require gradient, use tensor.detach()")
+    return self.shared().__dlpack__(**options)
+
+
+def __dlpack_device__(self):
+    return self.shared().__dlpack_device__()
+
+
+def only_one(self, what):
+    if self.array.size != 1:
+        raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
+    return item(self)
+
+
+def __float__(self):
+    return only_one(self, "float").__float__()
+
+
+def __int__(self):
+    return only_one(self, "int").__int__()
+
+
+def __complex__(self):
+    return complex(only_one(self, "complex"))
+
+
+def __index__(self):
+    if self.array.size != 1 or self.dtype.is_floating_point:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return __int__(self)
+
+
+def __bool__(self):
+    x = self.array
+    if x.size == 0:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+    if x.size > 1:
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+    return x.item() != 0
+
+
+def __len__(self):
+    if self.array.ndim == 0:
+        raise TypeError("len() of a 0-d tensor")
+    return self.array.shape[0]
+
+
+def __iter__(self):
+    if self.array.ndim == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(self.unbind(0))
+
+
+def __contains__(self, element):
+    if not isinstance(element, (Tensor, numbers.Number)):
+        raise RuntimeError(
+            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {element.__class__}."
+        )
+    return bool((self.array == raw(element)).any())
+
+
+def __reversed__(self):
+    return self.flip(0) if self.array.ndim else self
+
+
+def __deepcopy__(self, memo):
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were "
+            "attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+            "https://github.com/pytorch/pytorch/pull/103001"
+        )
+    if id(self) in memo:
+        return memo[id(self)]
+    new = self.__class__.__new__(self.__class__)
+    Tensor.__init__(new, self.array.copy())
+    memo[id(self)] = new
+    new.requires_grad_(self.requires_grad)
+    if self._grad is not None:
+        new._grad = __deepcopy__(self._grad, memo) if self._grad.is_leaf else self._grad.detach().clone()
+    return new
+
+
+def rebuilt(cls, array, requires_grad):
+    new = cls.__new__(cls)
+    Tensor.__init__(new, array)
+    return new.requires_grad_(requires_grad)
+
+
+def __reduce_ex__(self, protocol):
+    if not self.is_leaf:
+        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) can be pickled: call detach() first")
+    return rebuilt, (self.__class__, self.shared(), self.requires_grad)
+
+
+METHODS = """__array__ __array_wrap__ __bool__ __complex__ __contains__ __deepcopy__ __dlpack__ __dlpack_device__ __float__ __index__
+__int__ __iter__ __len__ __reduce_ex__ __reversed__ bernoulli bernoulli_ bfloat16 byte cauchy_ char clone cpu cuda double
+exponential_ float:to_float int:to_int bool:to_bool geometric_ half item log_normal_ long multinomial new_empty new_full new_ones new_tensor new_zeros normal_ numpy
+random_ short to tolist type:type_name type_as uniform_"""
+IN_PLACE = ""
+FUNCTIONS = """arange as_tensor asarray bernoulli clone empty empty_like eye from_dlpack from_numpy full full_like get_rng_state is_tensor
+linspace logspace manual_seed multinomial normal ones ones_like rand rand_like randint randint_like randn randn_like randperm
+scalar_tensor set_rng_state tensor zeros zeros_like"""

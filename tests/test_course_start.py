@@ -1,0 +1,715 @@
+"""`python -m course` from a bare Python to a running lab: what it finds, makes, repairs, and says when it cannot."""
+
+import ast
+import errno
+import hashlib
+import importlib.metadata
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from course import cli, doctor, environment, lab, testing
+from course.environment import Problem
+
+ROOT = Path(__file__).resolve().parent.parent
+BARE = [sys.executable, "-I", "-S"]  # a Python with nothing installed
+
+
+def run(*command, cwd=ROOT, timeout=120, **variables):
+    """A finished process. Variables set to None are taken out of its environment."""
+    env = {name: value for name, value in (os.environ | variables).items() if value is not None}
+    return subprocess.run(
+        list(map(str, command)), cwd=cwd, env=env, capture_output=True, text=True, encoding="utf-8", timeout=timeout
+    )
+
+
+# The door
+
+
+@pytest.mark.parametrize("version", [(2, 7, 18), (3, 6, 15), (3, 10, 13)])
+def test_a_python_that_is_too_old_is_told_what_is_needed(version):
+    code = f"import sys, runpy; sys.version_info = {version}; runpy.run_module('course', run_name='__main__')"
+    done = run(sys.executable, "-c", code)
+    assert done.returncode == 1
+    assert f"Python 3.11 or newer is needed, this is {version[0]}.{version[1]}" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["__init__.py", "__main__.py"])
+def test_the_door_parses_on_old_pythons(name):
+    tree = ast.parse((ROOT / "course" / name).read_text(encoding="utf-8"), feature_version=(3, 4))
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr | ast.AnnAssign | ast.NamedExpr)]
+
+
+@pytest.mark.parametrize("command", [[], ["--help"], ["lab", "--help"], ["test", "--help"], ["doctor", "--help"]])
+def test_help_needs_nothing_installed(command):
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv[1:] = {command}"
+    done = run(*BARE, "-c", f"{code}; import runpy; runpy.run_module('course', run_name='__main__')")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "python -m course" in done.stdout
+
+
+def test_help_names_every_command():
+    assert all(re.search(rf"^  {name} +\w", cli.help_text(), re.MULTILINE) for name in cli.COMMANDS)
+
+
+def test_a_mistyped_command_is_answered_with_the_nearest(capsys):
+    assert cli.main(["lba"]) == 2
+    assert capsys.readouterr().err == "There is no command 'lba'. Did you mean `python -m course lab`?\n"
+
+
+def test_a_problem_is_told_without_a_traceback(monkeypatch, capsys):
+    def fail(argv):
+        raise Problem("The disk is full.")
+
+    monkeypatch.setattr(doctor, "main", fail)
+    assert cli.main(["doctor"]) == 1
+    assert capsys.readouterr() == ("", "The disk is full.\n")
+
+
+def test_ctrl_c_ends_a_command_without_a_traceback(monkeypatch, capsys):
+    def interrupted(argv):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(doctor, "main", interrupted)
+    assert cli.main(["doctor"]) == cli.INTERRUPTED
+    assert capsys.readouterr().err == "\nStopped.\n"
+
+
+# What an environment has
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A course that needs what the test gives: `project(dependency, ...)`."""
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
+    monkeypatch.delenv(environment.FOLDER_VARIABLE, raising=False)
+
+    def write(*dependencies):
+        extras = {extra: [] for extra in {extra for held in environment.LOCKS.values() for extra in held}}
+        lines = ["[project]", f"dependencies = {json.dumps(dependencies)}", "[project.optional-dependencies]"]
+        lines += [f"{extra} = []" for extra in extras]
+        (tmp_path / "pyproject.toml").write_text("\n".join(lines), encoding="utf-8")
+        (tmp_path / "requirements").mkdir(exist_ok=True)
+        for lock in environment.LOCKS:
+            environment.lock_file(lock).write_text("".join(f"{text}\n" for text in dependencies), encoding="utf-8")
+        return tmp_path
+
+    return write
+
+
+def test_an_environment_with_everything_misses_nothing(project):
+    project("pytest>=1", "packaging")
+    assert environment.missing("course") == []
+
+
+@pytest.mark.parametrize("text", ["pytest>=1000", "no-such-distribution-of-ours", "pytest<1"])
+def test_what_is_absent_or_of_another_version_is_missing(project, text):
+    project("packaging", text)
+    assert environment.missing("course") == [text]
+
+
+def test_what_other_systems_need_is_not_missing(project):
+    project("no-such-distribution-of-ours; sys_platform == 'solaris'")
+    assert environment.missing("course") == []
+
+
+def test_metadata_left_by_a_killed_installation_counts_as_missing(project, tmp_path, monkeypatch):
+    (tmp_path / "site" / "half_there-1.0.dist-info").mkdir(parents=True)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    project("half-there")
+    assert environment.missing("course") == ["half-there"]
+
+
+def test_an_environment_that_has_what_is_needed_is_used(project, monkeypatch):
+    project("pytest")
+    monkeypatch.setattr(environment, "rerun", lambda *_: pytest.fail("it left a good environment"))
+    environment.ensure("course", ["lab"])
+
+
+def test_a_folder_without_locks_is_no_clone(project):
+    root = project("pytest")
+    shutil.rmtree(root / "requirements")
+    with pytest.raises(Problem, match="is not a clone of the course's repository"):
+        environment.ensure("course", ["lab"])
+
+
+def test_the_variable_chooses_the_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv(environment.FOLDER_VARIABLE, str(tmp_path / "elsewhere"))
+    assert environment.own_folder() == tmp_path / "elsewhere"
+    monkeypatch.delenv(environment.FOLDER_VARIABLE)
+    assert environment.own_folder() == ROOT / ".venv"
+
+
+# The stamp
+
+
+def test_a_larger_lock_holds_the_smaller_but_not_the_other_way_round(project, tmp_path):
+    project("pytest")
+    environment.write_stamp(tmp_path, made=True, locks={"test": environment.lock_hash("test")})
+    assert environment.ready(tmp_path, "course")
+    environment.write_stamp(tmp_path, made=True, locks={"course": environment.lock_hash("course")})
+    assert environment.ready(tmp_path, "course")
+    assert not environment.ready(tmp_path, "test")
+
+
+def test_a_lock_that_has_changed_is_not_ready(project, tmp_path):
+    project("pytest")
+    environment.write_stamp(tmp_path, made=True, locks={"course": environment.lock_hash("course")})
+    project("pytest", "numpy")
+    assert not environment.ready(tmp_path, "course")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"made": false}'])
+def test_a_stamp_that_was_not_finished_means_not_whole(tmp_path, content, monkeypatch):
+    monkeypatch.setattr(environment, "probe", lambda folder: environment.Probe((3, 13), Path(sys.executable)))
+    assert environment.usable(tmp_path)  # without a stamp it is someone's own
+    (tmp_path / environment.STAMP).write_text(content, encoding="utf-8")
+    assert not environment.usable(tmp_path)
+    assert not environment.ready(tmp_path, "course")
+
+
+# What is in the way of making an environment
+
+
+def test_nothing_is_in_the_way_of_a_new_folder(tmp_path):
+    assert environment.obstacle(tmp_path / "new" / "deep") is None
+
+
+def test_a_read_only_folder_is_told_with_the_way_round_it(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(environment.tempfile, "TemporaryFile", refuse)
+    told = str(environment.obstacle(tmp_path / ".venv"))
+    assert told.startswith(f"{tmp_path / '.venv'} cannot be written to ({os.strerror(errno.EROFS)}).")
+    assert "Set UNDERTORCH_VENV to a folder of yours" in told
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write to every folder")
+def test_a_folder_of_another_user_is_told(tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    assert "cannot be written to" in str(environment.obstacle(closed / ".venv"))
+
+
+def test_a_full_disk_is_told_before_anything_is_downloaded(tmp_path, monkeypatch):
+    monkeypatch.setattr(environment.shutil, "disk_usage", lambda _: SimpleNamespace(free=250 * 10**6))
+    told = str(environment.obstacle(tmp_path / ".venv"))
+    assert "250 MB are free" in told
+    assert f"about {environment.DISK_MB} MB" in told
+
+
+def test_a_python_without_ensurepip_is_told_which_package_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(environment.importlib.util, "find_spec", lambda name: None if name == "ensurepip" else object())
+    told = str(environment.obstacle(tmp_path / ".venv"))
+    assert f"sudo apt install python{sys.version_info[0]}.{sys.version_info[1]}-venv" in told
+
+
+def test_a_folder_that_was_no_environment_is_never_replaced(tmp_path):
+    (tmp_path / "thesis.txt").write_text("everything", encoding="utf-8")
+    told = str(environment.obstacle(tmp_path))
+    assert "holds something else than an environment" in told
+    with pytest.raises(Problem, match="something else"):
+        environment.prepare(tmp_path, "course")
+    assert (tmp_path / "thesis.txt").read_text(encoding="utf-8") == "everything"
+
+
+# What a failed installation says
+
+RETRYING = "WARNING: Retrying (Retry(total=4)) after connection broken by "
+ABSENT = "ERROR: No matching distribution found for anyio==4.16.0"
+FAILED = "ERROR: Could not install packages due to an OSError: "
+LOGS = {
+    "disk full": (f"{FAILED}[Errno 28] No space left on device", "The disk is full"),
+    "hashes": ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", "damaged or altered"),
+    "certificate": (
+        f"{RETRYING}'SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED]'))'\n{ABSENT}",
+        "certificate file",
+    ),
+    "offline": (
+        f"{RETRYING}'NewConnectionError('[Errno -3] Temporary failure')'\n{ABSENT}",
+        "is this computer online?",
+    ),
+    "read-only": (f"{FAILED}[Errno 13] Permission denied: '/x'", "cannot be written to"),
+    "long path": ("HINT: This error might have occurred since this system does not have Windows Long Path", "too long"),
+    "no wheel": (ABSENT, "no ready build for this system"),
+    "unknown": ("something\nERROR: a {strange} thing\nmore", "Installing failed: ERROR: a {strange} thing"),
+    "silent": ("", "Installing failed: no reason given"),
+}
+
+
+@pytest.mark.parametrize("case", LOGS)
+def test_a_failed_installation_is_explained_and_names_its_log(tmp_path, case):
+    log, words = LOGS[case]
+    (tmp_path / environment.LOG).write_text(log, encoding="utf-8")
+    told = str(environment.explain(tmp_path))
+    assert words in told
+    assert told.endswith(f"The whole story is in {tmp_path / environment.LOG}.")
+    assert len(told.splitlines()) <= 3
+
+
+# A whole start, with a real environment and a real pip, from a folder of wheels instead of the network
+
+
+def write_wheel(folder, name, version, files):
+    """A wheel with these files: {path: bytes}. Returns its line for a lock."""
+    info = f"{name}-{version}.dist-info"
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        for file, content in files.items():
+            wheel.writestr(file, content)
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        wheel.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        record = "".join(f"{file},,\n" for file in [*files, f"{info}/METADATA", f"{info}/WHEEL", f"{info}/RECORD"])
+        wheel.writestr(f"{info}/RECORD", record)
+    return f"{name}=={version} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+
+
+class Clone:
+    """A clone of the course that needs two small wheels, and the ways a test starts it."""
+
+    def __init__(self, folder):
+        self.root = folder / "a clone"  # a folder with a space in its name
+        self.wheels = folder / "wheels"
+        self.wheels.mkdir(parents=True)
+        shutil.copytree(ROOT / "course", self.root / "course", ignore=shutil.ignore_patterns("__pycache__"))
+        (self.root / "requirements").mkdir()
+        packaging = {
+            str(file): file.locate().read_bytes()
+            for file in importlib.metadata.files("packaging") or []
+            if file.suffix == ".py" and file.parts[0] == "packaging"
+        }
+        self.base = write_wheel(self.wheels, "packaging", importlib.metadata.version("packaging"), packaging)
+        # The command that the clone goes on with in its environment.
+        shows = "import sys\nimport tiny\ndef main(argv):\n    print(sys.prefix, tiny.VERSION, argv)\n    return 7\n"
+        (self.root / "course" / "shows.py").write_text(shows, encoding="utf-8")
+        cli = (self.root / "course" / "cli.py").read_text(encoding="utf-8")
+        cli = cli.replace("COMMANDS = {", 'COMMANDS = {\n    "shows": Command("course.shows", "shows", lock="course"),')
+        (self.root / "course" / "cli.py").write_text(cli, encoding="utf-8")
+        self.need("1.0")
+
+    @property
+    def venv(self):
+        return self.root / ".venv"
+
+    def need(self, version):
+        """Lock another version of the wheel."""
+        line = write_wheel(self.wheels, "tiny", version, {"tiny.py": f"VERSION = {version!r}\n".encode()})
+        extras = sorted({extra for held in environment.LOCKS.values() for extra in held})
+        text = f'[project]\ndependencies = ["packaging", "tiny>={version}"]\n[project.optional-dependencies]\n'
+        (self.root / "pyproject.toml").write_text(
+            text + "".join(f"{extra} = []\n" for extra in extras), encoding="utf-8"
+        )
+        for lock in environment.LOCKS:
+            (self.root / "requirements" / f"{lock}.txt").write_text(self.base + line, encoding="utf-8")
+
+    def start(self, *argv, **variables):
+        source = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": self.wheels.as_uri()}
+        clean = {"PYTHONPATH": None, environment.FOLDER_VARIABLE: None, "PIP_EXTRA_INDEX_URL": None}
+        return run(sys.executable, "-m", "course", "shows", *argv, cwd=self.root, **(clean | source | variables))
+
+    def shows(self, version, *argv, venv=None):
+        return f"{venv or self.venv} {version} {list(argv)}\n"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A clone after its first start, and what that start said."""
+    clone = Clone(tmp_path_factory.mktemp("start"))
+    return clone, clone.start("one", "--two")
+
+
+@pytest.fixture
+def clone(made, tmp_path):
+    """A clone whose environment is ready, for the test to damage."""
+    shutil.copytree(made[0].root, tmp_path / "a clone", symlinks=True)
+    copy = Clone.__new__(Clone)
+    copy.root, copy.wheels, copy.base = tmp_path / "a clone", made[0].wheels, made[0].base
+    return copy
+
+
+def test_the_first_start_makes_an_environment_and_goes_on_in_it(made):
+    clone, first = made
+    assert first.stdout == clone.shows("1.0", "one", "--two")
+    assert first.returncode == 7  # the command's own
+    assert f"Setting up the course in {clone.venv}" in first.stderr
+    assert "The environment is ready." in first.stderr
+
+
+def test_the_second_start_installs_nothing_and_says_nothing(clone):
+    second = clone.start(PIP_FIND_LINKS="", PATH="")
+    assert (second.stdout, second.stderr, second.returncode) == (clone.shows("1.0"), "", 7)
+
+
+def test_every_program_of_the_environment_imports_the_course(clone, tmp_path):
+    done = run(
+        environment.python_in(clone.venv), "-c", "import course; print(course.__file__)", cwd=tmp_path, PYTHONPATH=None
+    )
+    assert done.stdout == f"{clone.root / 'course' / '__init__.py'}\n"
+
+
+def test_a_changed_lock_is_installed_into_the_same_environment(clone):
+    clone.need("2.0")
+    marker = clone.venv / "kept"
+    marker.touch()
+    assert clone.start().stdout == clone.shows("2.0")
+    assert marker.exists()
+
+
+def test_an_installation_that_was_killed_is_finished(clone):
+    environment.write_stamp(clone.venv, made=True, locks={})  # as the stamp stands while pip runs
+    shutil.rmtree(next(clone.venv.rglob("tiny-1.0.dist-info")))
+    assert clone.start().stdout == clone.shows("1.0")
+
+
+def test_a_package_lost_since_is_put_back(clone):
+    next(clone.venv.rglob("tiny.py")).unlink()
+    shutil.rmtree(next(clone.venv.rglob("tiny-1.0.dist-info")))
+    assert clone.start().stdout == clone.shows("1.0")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "python gone",
+        pytest.param("killed while it was made", marks=pytest.mark.slow),
+        pytest.param("without pyvenv.cfg", marks=pytest.mark.slow),
+        pytest.param("a stray file", marks=pytest.mark.slow),
+    ],
+)
+def test_a_broken_environment_is_made_anew(clone, damage):
+    if damage == "python gone":
+        environment.python_in(clone.venv).unlink()
+    elif damage == "killed while it was made":
+        environment.write_stamp(clone.venv, made=False)
+    elif damage == "without pyvenv.cfg":
+        (clone.venv / "pyvenv.cfg").unlink()
+    else:
+        shutil.rmtree(clone.venv)
+        clone.venv.mkdir()
+        (clone.venv / "junk").touch()
+    again = clone.start()
+    assert again.stdout == clone.shows("1.0")
+    assert "is not whole: making it anew" in again.stderr
+
+
+@pytest.mark.slow
+def test_an_environment_without_pip_gets_it_back(clone):
+    environment.write_stamp(clone.venv, made=True, locks={})
+    for path in clone.venv.rglob("site-packages/pip*"):
+        shutil.rmtree(path)
+    clone.need("2.0")
+    assert clone.start().stdout == clone.shows("2.0")
+
+
+@pytest.mark.slow
+def test_the_environment_may_be_elsewhere(made, tmp_path):
+    clone, elsewhere = made[0], tmp_path / "other disk" / "env"
+    assert clone.start(UNDERTORCH_VENV=str(elsewhere)).stdout == clone.shows("1.0", venv=elsewhere)
+
+
+def test_without_a_network_it_says_so_names_the_log_and_goes_on_later(clone):
+    clone.need("3.0")
+    nowhere = {"PIP_NO_INDEX": None, "PIP_FIND_LINKS": "", "PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_RETRIES": "1"}
+    offline = clone.start(**nowhere)
+    assert offline.returncode == 1
+    assert "is this computer online?" in offline.stderr
+    assert f"The whole story is in {clone.venv / environment.LOG}." in offline.stderr
+    assert "Traceback" not in offline.stderr
+    assert clone.start().stdout == clone.shows("3.0")
+
+
+def test_a_package_that_does_not_match_its_hash_is_refused(clone):
+    clone.need("4.0")
+    write_wheel(clone.wheels, "tiny", "4.0", {"tiny.py": b"VERSION = 'not ours'\n"})
+    refused = clone.start()
+    assert refused.returncode == 1
+    assert "arrived damaged or altered" in refused.stderr
+
+
+@pytest.mark.slow
+def test_two_starts_at_once_set_up_one_environment(clone):
+    shutil.rmtree(clone.venv)
+    code = (
+        "import sys, subprocess; a = [subprocess.Popen(sys.argv[1:]) for _ in range(2)]; print([p.wait() for p in a])"
+    )
+    source = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": clone.wheels.as_uri(), "PYTHONPATH": None}
+    both = run(sys.executable, "-c", code, sys.executable, "-m", "course", "shows", cwd=clone.root, **source)
+    assert sorted(both.stdout.splitlines()) == sorted([clone.shows("1.0").strip()] * 2 + ["[7, 7]"])
+    assert both.stderr.count("Setting up the course") == 1
+    assert "waiting for it" in both.stderr
+
+
+# Progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_terminal_shows_one_line_that_is_rewritten_and_then_cleared(monkeypatch):
+    screen = Terminal()
+    monkeypatch.setenv("COLUMNS", "40")
+    with environment.LiveLine(screen) as live:
+        live.show("fetching 3 of 10: numpy")
+        deadline = time.monotonic() + 30
+        while "numpy" not in screen.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.05)
+    assert "\r  0:00  fetching 3 of 10: numpy" in screen.getvalue()
+    assert "\n" not in screen.getvalue()
+    assert screen.getvalue().endswith("\r" + " " * 39 + "\r")
+
+
+def test_a_pipe_gets_lines(monkeypatch):
+    monkeypatch.setattr(environment.LiveLine, "PERIOD_S", 0.01)
+    pipe = io.StringIO()
+    with environment.LiveLine(pipe) as live:
+        live.show("fetching")
+        deadline = time.monotonic() + 30
+        while "fetching" not in pipe.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert "  0:00  fetching\n" in pipe.getvalue()
+    assert "\r" not in pipe.getvalue()
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_system_without_exec_passes_on_the_exit_code(code):
+    assert environment.run_in_place_of_this([sys.executable, "-c", f"raise SystemExit({code})"]) == code
+
+
+# Ports
+
+
+@pytest.fixture
+def busy_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_a_port_that_was_asked_for_and_is_taken_is_refused_with_who_has_it(busy_port):
+    pytest.importorskip("psutil")
+    with pytest.raises(Problem, match=rf"Port {busy_port} is in use by .*\(process {os.getpid()}\)"):
+        lab.choose_port(busy_port)
+
+
+def test_without_a_wish_the_next_free_port_is_taken_and_said(busy_port, monkeypatch, capsys):
+    monkeypatch.setattr(lab, "FIRST_PORT", busy_port)
+    port = lab.choose_port(None)
+    assert busy_port < port < busy_port + lab.PORTS_TRIED
+    assert capsys.readouterr().err.endswith(f": taking {port}.\n")
+
+
+def test_a_free_port_is_taken_without_a_word(busy_port, monkeypatch, capsys):
+    monkeypatch.setattr(lab, "is_free", lambda port: True)
+    assert lab.choose_port(None) == lab.FIRST_PORT
+    assert lab.choose_port(9999) == 9999
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("port", [0, -1, 65536])
+def test_a_number_that_is_no_port_is_refused(port):
+    with pytest.raises(Problem, match="is no port"):
+        lab.choose_port(port)
+
+
+# The lab
+
+
+def test_the_labs_own_options_come_before_the_readers():
+    arguments = lab.server_arguments(8888, False, lab.parse(["--", "--ip=0.0.0.0"]).jupyter)
+    assert arguments[-1] == "--ip=0.0.0.0"
+
+
+def fetch(url):
+    """What a server answers; one that has told its address may still be about to listen."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=60) as answer:
+                return SimpleNamespace(status=answer.status, body=answer.read())
+        except urllib.error.HTTPError as refusal:
+            with refusal:
+                return SimpleNamespace(status=refusal.code, body=refusal.read())
+        except urllib.error.URLError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
+def test_the_lab_opens_the_first_lesson_with_its_token_and_this_python_and_stops_on_ctrl_c(tmp_path):
+    if lacking := environment.missing("course"):
+        pytest.skip(f"this environment lacks {', '.join(lacking)}")
+    # A kernel of the same name that the user registered once, with a Python that is long gone.
+    stale = tmp_path / "data" / "kernels" / "python3"
+    stale.mkdir(parents=True)
+    spec = {
+        "argv": ["/gone/python", "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        "display_name": "Old",
+        "language": "python",
+    }
+    (stale / "kernel.json").write_text(json.dumps(spec), encoding="utf-8")
+    own = {
+        "JUPYTER_DATA_DIR": tmp_path / "data",
+        "JUPYTER_RUNTIME_DIR": tmp_path / "run",
+        "JUPYTER_CONFIG_DIR": tmp_path / "config",
+    }
+    flags = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP} if os.name == "nt" else {}
+    server = subprocess.Popen(
+        [sys.executable, "-m", "course", "lab", "--no-browser"],
+        cwd=ROOT, env=os.environ | {name: str(path) for name, path in own.items()}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, encoding="utf-8", **flags,
+    )  # fmt: skip
+    with server:
+        try:
+            told = (re.search(r"(http://\S+?)(/lab/\S+)\?token=(\w+)", line) for line in server.stderr)
+            address, page, token = next(filter(None, told)).groups()
+            assert page == f"/lab/tree/{lab.FIRST_LESSON}"
+            assert fetch(f"{address}{page}?token={token}").status == 200
+            kernels = json.loads(fetch(f"{address}/api/kernelspecs?token={token}").body)["kernelspecs"]
+            assert [kernel["spec"]["argv"][0] for kernel in kernels.values()] == [sys.executable]
+            assert fetch(f"{address}/api/kernelspecs").status == 403
+            server.send_signal(signal.CTRL_BREAK_EVENT if os.name == "nt" else signal.SIGINT)
+            assert "Traceback" not in server.communicate(timeout=60)[1]
+            assert os.name == "nt" or server.returncode == 0
+        finally:
+            server.kill()
+
+
+# The tests' command
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The pytest runs that `python -m course test` would start; their exit codes are the test's to choose."""
+    done = []
+    monkeypatch.setattr(testing, "ensure", lambda lock, argv: done.append(lock))
+    monkeypatch.setattr(testing, "pytest", lambda *arguments: done.append(arguments) or codes.get(arguments[0], 0))
+    codes = {}
+    return done, codes
+
+
+def test_test_runs_the_tests_and_then_every_notebook(runs, monkeypatch):
+    monkeypatch.setattr(testing, "workers", lambda: 2)
+    assert testing.main([]) == 0
+    lock, tests, notebooks = runs[0]
+    assert lock == "test"
+    assert tests == ("tests", "-n", "2", "--dist", "loadfile")
+    assert notebooks[0] == "--nbval"
+    assert notebooks[-4:] == ("-n", "2", "--dist", "loadfile")
+
+
+def test_one_core_runs_without_workers(runs, monkeypatch):
+    monkeypatch.setattr(testing, "workers", lambda: 1)
+    testing.main([])
+    assert runs[0][1] == ("tests",)
+
+
+@pytest.mark.parametrize("failing", ["tests", "--nbval"])
+def test_a_failure_in_either_is_a_failure_and_both_are_run(runs, failing):
+    runs[1][failing] = 3
+    assert testing.main([]) == 3
+    assert len(runs[0]) == 3
+
+
+def test_arguments_go_to_pytest_and_nothing_else_is_run(runs):
+    testing.main(["-k", "broadcast", "-x"])
+    assert runs[0] == ["test", ("-k", "broadcast", "-x")]
+
+
+# The doctor
+
+
+BARE_DOCTOR = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from course.cli import main
+sys.exit(main(["doctor", "--json"]))
+"""
+
+
+def test_the_doctor_works_before_any_environment_exists(made, tmp_path):
+    root = tmp_path / "clone"
+    shutil.copytree(made[0].root, root, ignore=shutil.ignore_patterns(".venv"))
+    done = run(*BARE, "-c", BARE_DOCTOR, root, cwd=root, UNDERTORCH_VENV=None)
+    told = json.loads(done.stdout)
+    states = {finding["what"]: finding["state"] for finding in told["findings"]}
+    assert (done.returncode, told["lab_can_start"]) == (0, True)
+    assert states["Environment"] == doctor.NOTE
+    assert {"Python", "System", "Disk", "Writing", "Graphviz", "GPU", "Port"} <= states.keys()
+    assert not (root / ".venv").exists()
+
+
+def test_the_doctor_goes_on_in_the_courses_environment(clone):
+    done = run(*BARE, "-c", BARE_DOCTOR, clone.root, cwd=clone.root, UNDERTORCH_VENV=None)
+    found = {finding["what"]: finding["found"] for finding in json.loads(done.stdout)["findings"]}
+    assert found["Environment"] == f"the course's own, {clone.venv}, as locked"
+
+
+def test_what_stops_the_lab_is_a_problem_with_advice_and_exit_code_1(tmp_path, monkeypatch, capsys):
+    (tmp_path / "thesis.txt").touch()
+    monkeypatch.setenv(environment.FOLDER_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(environment, "missing", lambda lock: ["jupyterlab"])
+    assert doctor.main([]) == 1
+    told = capsys.readouterr().out
+    assert f"problem  Environment  {tmp_path} holds something else" in told
+    assert "-> Set UNDERTORCH_VENV to a new folder." in told
+    assert "The lab cannot start yet." in told
+
+
+def test_each_thing_that_is_not_well_comes_with_advice(tmp_path, monkeypatch, busy_port):
+    monkeypatch.setattr(doctor, "FIRST_PORT", busy_port)
+    monkeypatch.setattr(doctor, "FIRST_LESSON", "notebooks/99_nowhere.ipynb")
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    findings = list(doctor.examine(tmp_path / ".venv"))
+    assert {finding.what for finding in findings if finding.state != doctor.OK} >= {"Lessons", "Port"}
+    assert all(finding.advice for finding in findings if finding.state != doctor.OK)
+
+
+def test_a_driver_without_cupy_is_told_the_command_that_adds_it(monkeypatch):
+    monkeypatch.setattr(doctor, "_cuda_of_driver", lambda: 13)
+    monkeypatch.setattr(doctor.environment, "missing", lambda lock: [])
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
+    finding = doctor._gpu()
+    assert finding.state == doctor.NOTE
+    assert finding.advice == f'"{sys.executable}" -m pip install --require-hashes -r requirements/cuda13.txt'
+
+
+class CuPyWithoutDriver(SimpleNamespace):
+    """CuPy as it is where no driver answers: every question but one raises."""
+
+    __version__ = "14.2.0"
+
+    class cuda:
+        @staticmethod
+        def is_available():
+            return False
+
+        def __getattr__(self, name):
+            raise RuntimeError("cudaErrorInsufficientDriver")
+
+
+def test_cupy_without_a_driver_is_no_problem(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", CuPyWithoutDriver())
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: object())
+    finding = doctor._gpu()
+    assert finding.state == doctor.OK
+    assert "CuPy 14.2.0, but no NVIDIA driver or GPU answers" in finding.found

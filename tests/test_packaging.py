@@ -1,0 +1,131 @@
+"""pyproject.toml, the locks and the conda environments say the same; the locks name no host and pin everything."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.markers import Marker
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from course.environment import LOCKS, OLDEST_PYTHON, lock_file, requirements
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+# conda-forge's names where they are not the registry's.
+CONDA_NAMES = {"graphviz": "python-graphviz", "playwright": "playwright-python"}
+PIN = re.compile(r"(?P<name>[\w.-]+)(?P<extras>\[[\w,-]+\])?==(?P<version>[^ ;]+)(?: ; (?P<marker>.+?))? \\")
+HASH = re.compile(r"    --hash=sha256:[0-9a-f]{64}(?: \\)?")
+SYSTEMS = {
+    "linux": {"sys_platform": "linux", "platform_machine": "x86_64", "os_name": "posix", "platform_system": "Linux"},
+    "macos": {"sys_platform": "darwin", "platform_machine": "arm64", "os_name": "posix", "platform_system": "Darwin"},
+    "windows": {"sys_platform": "win32", "platform_machine": "AMD64", "os_name": "nt", "platform_system": "Windows"},
+}
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+
+
+def pins(lock: str, environment: dict[str, str]) -> dict[str, Version]:
+    """What a lock installs in an environment described by marker values."""
+    found: dict[str, Version] = {}
+    for line in lock_file(lock).read_text(encoding="utf-8").splitlines():
+        pin = PIN.fullmatch(line)
+        if pin and (not pin["marker"] or Marker(pin["marker"]).evaluate(environment)):
+            name = canonicalize_name(pin["name"])
+            assert name not in found, f"{lock} pins {name} twice in {environment}"
+            found[name] = Version(pin["version"])
+    return found
+
+
+def marker_values(system: str, python: str) -> dict[str, str]:
+    return SYSTEMS[system] | {"python_version": python, "python_full_version": f"{python}.6", "extra": ""}
+
+
+def test_every_extra_has_a_lock_and_every_lock_is_a_file():
+    extras = {extra for held in LOCKS.values() for extra in held}
+    assert extras == set(PROJECT["optional-dependencies"])
+    assert {path.stem for path in (ROOT / "requirements").glob("*.txt")} == set(LOCKS)
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_holds_pins_with_hashes_and_nothing_else(lock):
+    lines = lock_file(lock).read_text(encoding="utf-8").splitlines()
+    pinned = hashed = 0
+    for before, line in zip(["", *lines], lines, strict=False):
+        if line.startswith("#"):
+            continue
+        if PIN.fullmatch(line):
+            assert not before.endswith("\\"), f"{before} has no hash"
+            pinned += 1
+        else:
+            assert HASH.fullmatch(line), line
+            assert before.endswith("\\"), line
+            hashed += 1
+    assert not lines[-1].endswith("\\")
+    assert hashed >= pinned > 20
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_names_no_host_and_no_path(lock):
+    text = lock_file(lock).read_text(encoding="utf-8")
+    assert not re.search(r"://|--(extra-)?index-url|--find-links|\bfile:|(?m:^/)|\w\.(org|com|net|io)\b", text)
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_meets_pyproject(lock, system, python):
+    environment = marker_values(system, python)
+    locked = pins(lock, environment)
+    for text in requirements(lock):
+        requirement = Requirement(text)
+        if requirement.marker is None or requirement.marker.evaluate(environment):
+            assert requirement.specifier.contains(locked[canonicalize_name(requirement.name)]), text
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("lock", LOCKS)
+def test_what_two_locks_share_has_one_version(lock, system, python):
+    environment = marker_values(system, python)
+    developer = pins("dev", environment)
+    assert len(developer) > 100
+    assert {
+        name: version for name, version in pins(lock, environment).items() if version != developer.get(name, version)
+    } == {}
+
+
+def test_pygraphviz_is_locked_where_it_has_wheels_and_nowhere_else():
+    wheels = {("linux", "x86_64"), ("linux", "aarch64"), ("macos", "arm64"), ("macos", "x86_64"), ("windows", "AMD64")}
+    others = {("linux", "ppc64le"), ("linux", "armv7l"), ("windows", "ARM64")}
+    for system, machine in wheels | others:
+        environment = marker_values(system, "3.12") | {"platform_machine": machine}
+        assert ("pygraphviz" in pins("course", environment)) == ((system, machine) in wheels), (system, machine)
+
+
+def test_the_oldest_python_is_said_once():
+    assert SpecifierSet(PROJECT["requires-python"]) == SpecifierSet(f">={'.'.join(map(str, OLDEST_PYTHON))}")
+
+
+def conda_specifiers(name: str) -> dict[str, SpecifierSet]:
+    yaml = pytest.importorskip("yaml")
+    content = yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
+    assert content["channels"] == ["conda-forge", "nodefaults"]
+    parts = [re.fullmatch(r"([\w.-]+)(.*)", entry) for entry in content["dependencies"]]
+    return {part[1]: SpecifierSet(part[2]) for part in parts if part}
+
+
+def test_the_conda_environment_agrees_with_pyproject():
+    wanted = {"python": SpecifierSet(PROJECT["requires-python"]), "graphviz": SpecifierSet()}  # the system's `dot`
+    for requirement in map(Requirement, requirements("test")):
+        wanted[CONDA_NAMES.get(requirement.name, requirement.name)] = requirement.specifier
+    assert conda_specifiers("environment.yml") == wanted
+
+
+@pytest.mark.parametrize("extra", ["cuda12", "cuda13"])
+def test_the_gpu_environment_adds_cupy_and_nothing_else(extra):
+    (cupy,) = map(Requirement, PROJECT["optional-dependencies"][extra])
+    assert cupy.name.removesuffix("x").startswith("cupy-cuda")
+    assert conda_specifiers("environment-gpu.yml") == conda_specifiers("environment.yml") | {"cupy": cupy.specifier}

@@ -1,11 +1,27 @@
-"""A compact autograd engine on NumPy, under PyTorch's names and semantics."""
+"""A compact autograd engine on NumPy, under PyTorch's names and semantics: ``import engine`` gives what ``import torch`` gives."""
 
 import warnings
 
-from . import methods
+from . import autograd, methods
+from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from .backend import device
+from .dtypes import (
+    bfloat16, bool_ as bool, can_cast, double, dtype, finfo, float16, float32, float64, float_ as float, get_default_dtype, half, iinfo,
+    int8, int16, int32, int64, int_ as int, long, promote_types, set_default_dtype, short, uint8,
+)  # fmt: skip
+from .printing import Size, set_printoptions
+from .random import Generator, default_generator, initial_seed, seed
+from .tensor import Tensor
 
 # PyTorch gives inf and nan without a word; so does the engine, in every thread (NumPy's errstate is a thread's own)
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"engine\.")
 
 for family in methods.families:
-    globals().update({name: vars(family)[name] for name in family.FUNCTIONS.split()})
+    globals().update(methods.offers(family, family.FUNCTIONS))
+
+
+def result_type(tensor1, tensor2):
+    """The dtype of an arithmetic operation on two tensors or numbers."""
+    from .dtypes import operand, result_type
+
+    return result_type(operand(tensor1), operand(tensor2))

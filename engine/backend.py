@@ -32,13 +32,13 @@ class Function(dict):
         return found
 
 
-def special(name):
+def special(name, *first):
     """A function of scipy.special (for device arrays, of that device's own), imported when it is first called."""
 
     def call(x):
         import scipy.special  # noqa: PLC0415  (0.2 s: most programs never call it)
 
-        return getattr(scipy.special, name)(x).astype(x.dtype)
+        return getattr(scipy.special, name)(*first, x).astype(x.dtype)
 
     return call
 

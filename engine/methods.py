@@ -5,16 +5,36 @@ import functools
 from . import inplace
 from .inplace import in_place
 from .ops import creation, elementwise, index, linalg, nn, reduce, shape
+from .record import registry
 from .tensor import Tensor
 
 families = (creation, elementwise, index, linalg, nn, reduce, shape)
 
+
+def offers(family, names):
+    """(name, function) for each of a family's names; "clip:clamp" is another name of the function clamp."""
+    for entry in names.split():
+        name, _, function = entry.partition(":")
+        function = vars(family)[function or name]
+        row = registry.get(function.__name__)
+        yield name, called(function) if row is not None and row.kind in ("binary", "comparison") else function
+
+
+def called(operation):
+    """A binary operation called by name: it raises TypeError where the operator gives way to the other operand."""
+
+    @functools.wraps(operation)
+    def function(input, other):
+        return elementwise.required(operation(input, other), operation.__name__, other)
+
+    return function
+
+
 for family in families:
-    for name in family.METHODS.split():
-        method, _, function = name.partition(":")  # "float:to_float": the function is not named as the method, a builtin
-        setattr(Tensor, method, vars(family)[function or method])
-    for name in family.IN_PLACE.split():
-        setattr(Tensor, name + "_", in_place(vars(family)[name]))
+    for name, function in offers(family, family.METHODS):
+        setattr(Tensor, name, function)
+    for name, function in offers(family, family.IN_PLACE):
+        setattr(Tensor, name + "_", in_place(function))
 Tensor.copy_ = inplace.copy_
 
 e = elementwise

@@ -16,6 +16,8 @@ from ..record import camel, enter, module, raw, record
 from ..tensor import Tensor
 from .structure import cast, sum_to
 
+builtin_abs = abs  # this module's abs is the operation
+
 # ---- how a row becomes an operation
 
 
@@ -110,6 +112,19 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, backward=None):
     return enter(name, "binary", op, rule_x, rule_y)
 
 
+def bits(name, forward):
+    """A bitwise operation of integers or bools."""
+
+    def checked(x, y):
+        if not isinstance(x, float) and not isinstance(y, float) and np.result_type(x, y).kind in "iub":
+            return forward(x, y)
+        x = x if type(x) not in scalar_types and dtypes.of[x.dtype].is_floating_point else y
+        kind = "Float" if type(x) in scalar_types else type_words(x)
+        raise NotImplementedError(f'"{name}_cpu" not implemented for \'{kind}\'')
+
+    return binary(name, checked, lambda g, _x, _y: None, lambda g, _x, _y: None)
+
+
 def comparison(name, forward):
     """An elementwise test of two inputs; the result is bool."""
 
@@ -201,15 +216,18 @@ Where = node_class("WhereBackward0",
 FIRST_IS_TENSOR = ("PowBackward1", "PowBackward0", "PowBackward2")
 
 add = binary("add", operator.add, lambda g, _x, _y: g, lambda g, _x, _y: g)
-sub = binary("sub", operator.sub, lambda g, _x, _y: g, lambda g, _x, _y: -g)
-rsub = binary("rsub", lambda x, y: y - x, lambda g, _x, _y: -g, lambda g, _x, _y: g,
+sub = binary("sub", lambda x, y: difference(x, y), lambda g, _x, _y: g, lambda g, _x, _y: -g)
+rsub = binary("rsub", lambda x, y: difference(y, x), lambda g, _x, _y: -g, lambda g, _x, _y: g,
               backward=("RsubBackward0", "RsubBackward1", "RsubBackward1"))
 mul = binary("mul", operator.mul, lambda g, _x, y: g * y, lambda g, x, _y: g * x)
 div = binary("div", operator.truediv, lambda g, _x, y: g / y, lambda g, x, y: -g * ((x / y) / y), divides=True)
-pow = binary("pow", operator.pow, lambda g, x, y: pow_x(g, x, y), lambda g, x, y: pow_y(g, x, y), backward=FIRST_IS_TENSOR)
-floor_divide = binary("floor_divide", operator.floordiv, lambda g, _x, _y: None, lambda g, _x, _y: None)
-remainder = binary("remainder", operator.mod, lambda g, _x, _y: g, lambda g, x, y: -g * floor(x / y))
-fmod = binary("fmod", "fmod", lambda g, _x, _y: g, lambda g, x, y: -g * trunc(x / y))
+pow = binary("pow", lambda x, y: power(x, y), lambda g, x, y: pow_x(g, x, y), lambda g, x, y: pow_y(g, x, y), backward=FIRST_IS_TENSOR)
+floor_divide = binary("floor_divide", lambda x, y: floor_quotient(x, y), lambda g, _x, _y: no_derivative("floor_divide"),
+                      lambda g, _x, _y: no_derivative("floor_divide"), backward=("NotImplemented",) * 3)
+remainder = binary("remainder", lambda x, y: nonzero(x, y) % y, lambda g, _x, _y: g, lambda g, x, y: -g * floor(x / y),
+                   backward=("RemainderBackward1", "RemainderBackward0", "RemainderBackward1"))
+fmod = binary("fmod", lambda x, y: module(x).fmod(nonzero(x, y), y), lambda g, _x, _y: g, lambda g, x, y: -g * trunc(x / y),
+              backward=("FmodBackward1", "FmodBackward0", "FmodBackward1"))
 atan2 = binary("atan2", "arctan2", lambda g, x, y: g * y / (x * x + y * y), lambda g, x, y: -g * x / (x * x + y * y),
                divides=True)
 maximum = binary("maximum", "maximum", lambda g, x, y: larger(g, x, y), lambda g, x, y: larger(g, y, x))
@@ -218,8 +236,55 @@ fmax = binary("fmax", "fmax", lambda g, x, y: choose(raw(ge(x, y)) | raw(isnan(y
               lambda g, x, y: choose(raw(ge(x, y)) | raw(isnan(y)), 0.0, g))
 fmin = binary("fmin", "fmin", lambda g, x, y: choose(raw(le(x, y)) | raw(isnan(y)), g, 0.0),
               lambda g, x, y: choose(raw(le(x, y)) | raw(isnan(y)), 0.0, g))
+hypot = binary("hypot", "hypot", lambda g, x, y: g * x / hypot(x, y), lambda g, x, y: g * y / hypot(x, y))
+logaddexp = binary("logaddexp", "logaddexp", lambda g, x, y: g / (exp(y - x) + 1.0), lambda g, x, y: g / (exp(x - y) + 1.0))
 xlogy = binary("xlogy", lambda x, y: choose(raw(eq(x, 0)) & ~raw(isnan(y)), 0.0, x * log(y)),
                lambda g, x, y: g * choose(raw(eq(x, 0)) & raw(le(y, 0)), 0.0, log(y)), lambda g, x, y: g * x / y, divides=True)
+
+
+def difference(x, y):
+    try:
+        return x - y
+    except TypeError:  # NumPy subtracts no bools either
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+            "`logical_not()` operator instead."
+            if not (np.result_type(x) == np.result_type(y) == np.bool_) or type(x) is bool or type(y) is bool
+            else "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+            "instead."
+        ) from None
+
+
+def nonzero(x, y):
+    """x, unless it would be an integer divided by 0."""
+    if np.result_type(x, y).kind in "iu" and not np.all(y):
+        raise RuntimeError("ZeroDivisionError")
+    return x
+
+
+def negated(x):
+    try:
+        return -x
+    except TypeError:
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+            "`logical_not()` operator instead."
+        ) from None
+
+
+def power(x, y):
+    """x ** y; for integers without negative powers."""
+    if np.result_type(x, y).kind in "iu" and np.any(raw(y) < 0):
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    return x**y
+
+
+def floor_quotient(x, y):
+    return nonzero(x, y) // y
+
+
+def no_derivative(name):
+    raise RuntimeError(f"derivative for aten::{name} is not implemented")
 
 
 def pow_x(g, x, y):
@@ -243,11 +308,10 @@ def larger(g, x, y):
 
 # ---- functions of one input
 
-neg = unary("neg", "negative", lambda g, _: -g, integers="keep")
-positive = unary("positive", "positive", lambda g, _: g, integers="keep")
+neg = unary("neg", lambda x: negated(x), lambda g, _: -g, integers="keep")
 abs = unary("abs", "absolute", lambda g, x: g * sign(x), integers="keep")
-sign = unary("sign", "sign", lambda g, _: g * 0.0, integers="keep")
-square = unary("square", lambda x: x * x, lambda g, x: g * (x * 2.0), integers="keep", backward="PowBackward0")
+sign = unary("sign", lambda x: module(x).sign(x) if x.dtype != bool else x, lambda g, _: g * 0.0, integers="keep")
+square = unary("square", lambda x: x * x if x.dtype != bool else x.astype(np.int64), lambda g, x: g * (x * 2.0), integers="keep", backward="PowBackward0")
 sqrt = unary("sqrt", "sqrt", lambda g, out: g / (out * 2.0))
 rsqrt = unary("rsqrt", lambda x: 1.0 / sqrt(x), lambda g, out: g * (out * out * out) * -0.5)
 reciprocal = unary("reciprocal", lambda x: 1.0 / x, lambda g, out: -g * (out * out))
@@ -275,7 +339,9 @@ relu = unary("relu", lambda x: module(x).maximum(x, 0), lambda g, out: g * gt(ou
 erf = unary("erf", special("erf"), lambda g, x: g * (2.0 / math.sqrt(math.pi) * exp(-x * x)))
 erfc = unary("erfc", special("erfc"), lambda g, x: g * (-2.0 / math.sqrt(math.pi) * exp(-x * x)))
 lgamma = unary("lgamma", special("gammaln"), lambda g, x: g * digamma(x))
-digamma = unary("digamma", special("psi"), None)
+digamma = unary("digamma", special("psi"), lambda g, x: g * trigamma(x))
+trigamma = unary("trigamma", special("polygamma", 1), None)
+erfinv = unary("erfinv", special("erfinv"), lambda g, out: g * (exp(out * out) * (math.sqrt(math.pi) / 2.0)))
 ceil = unary("ceil", "ceil", lambda g, _: g * 0.0, integers="keep")
 floor = unary("floor", "floor", lambda g, _: g * 0.0, integers="keep")
 trunc = unary("trunc", "trunc", lambda g, _: g * 0.0, integers="keep")
@@ -291,18 +357,290 @@ ge = comparison("ge", operator.ge)
 isnan = unary("isnan", "isnan", integers="keep")
 isinf = unary("isinf", "isinf", integers="keep")
 isfinite = unary("isfinite", "isfinite", integers="keep")
-bitwise_and = binary("bitwise_and", operator.and_, lambda g, _x, _y: None, lambda g, _x, _y: None)
-bitwise_or = binary("bitwise_or", operator.or_, lambda g, _x, _y: None, lambda g, _x, _y: None)
-bitwise_xor = binary("bitwise_xor", operator.xor, lambda g, _x, _y: None, lambda g, _x, _y: None)
-bitwise_left_shift = binary("bitwise_left_shift", operator.lshift, lambda g, _x, _y: None, lambda g, _x, _y: None)
-bitwise_right_shift = binary("bitwise_right_shift", operator.rshift, lambda g, _x, _y: None, lambda g, _x, _y: None)
-bitwise_not = unary("bitwise_not", "invert", integers="keep")
+isposinf = unary("isposinf", lambda x: x == math.inf, integers="keep")
+isneginf = unary("isneginf", lambda x: x == -math.inf, integers="keep")
+signbit = unary("signbit", "signbit", integers="keep")
+logical_not = unary("logical_not", "logical_not", integers="keep")
+logical_and = comparison("logical_and", Function("logical_and").call)
+logical_or = comparison("logical_or", Function("logical_or").call)
+logical_xor = comparison("logical_xor", Function("logical_xor").call)
+bitwise_and = bits("bitwise_and", operator.and_)
+bitwise_or = bits("bitwise_or", operator.or_)
+bitwise_xor = bits("bitwise_xor", operator.xor)
+bitwise_left_shift = bits("bitwise_left_shift", operator.lshift)
+bitwise_right_shift = bits("bitwise_right_shift", operator.rshift)
+bitwise_not = unary("bitwise_not", lambda x: invert(x), integers="keep")
 
-METHODS = """abs acos acosh asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift
-bitwise_xor ceil cos cosh digamma div eq erf erfc exp exp2 expm1 floor floor_divide fmax fmin fmod ge gt isfinite isinf isnan le
-lgamma log log10 log1p log2 lt maximum minimum mul ne neg positive pow reciprocal relu remainder rsqrt sigmoid sign sin sinh
-sqrt square tan tanh trunc xlogy"""
-IN_PLACE = """abs acos acosh asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor ceil cos cosh digamma div
-erf erfc exp exp2 expm1 floor floor_divide fmod lgamma log log10 log1p log2 mul neg pow reciprocal relu remainder rsqrt sigmoid
-sign sin sinh sqrt square tan tanh trunc xlogy"""
+
+def invert(x):
+    if dtypes.of[x.dtype].is_floating_point:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return ~x
+
+
+def positive(input):
+    """The tensor itself.  RuntimeError for bools."""
+    if raw(input).dtype == bool:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+def equal(input, other):
+    """Whether two tensors have the same shape and the same elements."""
+    x, y = input.array, other.array
+    return x.shape == y.shape and bool((x == y).all())
+
+
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Element by element, whether |input - other| <= atol + rtol * |other|."""
+    x, y = input.array, other.array
+    if x.dtype != y.dtype:
+        raise RuntimeError(f"{type_words(x)} did not match {type_words(y)}")
+    if rtol < 0 or atol < 0:
+        name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
+        raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+    close = x == y
+    if equal_nan and input.is_floating_point():
+        close = close | ((x != x) & (y != y))
+    if rtol or atol:
+        wide = x.astype(np.float64), y.astype(np.float64)
+        finite = module(x).isfinite(wide[0] - wide[1])
+        close = close | (finite & (module(x).absolute(wide[0] - wide[1]) <= atol + module(x).absolute(rtol * wide[1])))
+    return Tensor(close)
+
+
+def type_words(x):
+    return Tensor.typename(x).removeprefix("torch.").removesuffix("Tensor")
+
+
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether all elements are close, as ``isclose`` says."""
+    return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
+
+
+# ---- operations with more arguments
+
+
+def with_factor(name, base, sign):
+    """``input + alpha * other``, ``input - alpha * other``."""
+    Backward = node_class(camel(name) + "Backward0", lambda g, shape, _, __: sum_to(g, shape),
+                          lambda g, _, shape, alpha: sum_to(g * (sign * alpha), shape))  # fmt: skip
+
+    def op(input, other, *, alpha=1):
+        if alpha == 1:
+            return required(base(input, other), name, other)
+        x, y = raw(input), raw(other)
+        if type(alpha) is float and dtypes.result_type(operand(x), operand(y)).category < dtypes.FLOATING:
+            raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+        out = raw(required(base(Tensor(x), Tensor(y) * alpha if isinstance(other, Tensor) else y * alpha), name, other))
+        shape = () if type(y) in scalar_types else y.shape
+        return record(Backward, out, (input, other), (x.shape, shape, alpha))
+
+    return enter(name, "call", op, *Backward.rules)
+
+
+def required(result, name, other):
+    """A result of a binary operation called by name, where an operator would say NotImplemented."""
+    if result is NotImplemented:
+        raise TypeError(f"{name}(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    return result
+
+
+add_scaled = with_factor("add", add, 1)
+sub_scaled = with_factor("sub", sub, -1)
+
+
+def divide(input, other, *, rounding_mode=None):
+    """input / other; ``rounding_mode`` "floor" or "trunc" rounds the quotient, which then has no gradient."""
+    if rounding_mode is None:
+        return required(div(input, other), "div", other)
+    if rounding_mode not in ("floor", "trunc"):
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
+    return required((div_floor if rounding_mode == "floor" else div_trunc)(input, other), "div", other)
+
+
+def truncated(x, y):
+    if np.result_type(x).kind in "iub":
+        return (x - module(x).fmod(x, y)) // y
+    return trunc(x / y)
+
+
+div_floor = binary("div_floor", lambda x, y: floor_quotient(x, y), lambda g, _x, _y: g * 0.0, lambda g, _x, _y: g * 0.0,
+                   backward=("DivBackward2",) * 3)
+div_trunc = binary("div_trunc", lambda x, y: truncated(x, y), lambda g, _x, _y: g * 0.0, lambda g, _x, _y: g * 0.0,
+                   backward=("DivBackward2",) * 3)
+
+
+def clamp(input, min=None, max=None, *, kind=None):
+    """The elements limited to [min, max]; either may be None, a number or a tensor.  The gradient is 1 on the limits too."""
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    low, high = raw(min), raw(max)
+    x = raw(input)
+    common = dtypes.result_type(*(operand(v) for v in (x, low, high) if v is not None)).np
+    low, high, wide = (v if v is None else to_array(v, common) if type(v) not in scalar_types else v for v in (low, high, x))
+    wide = wide.astype(common, copy=False)
+    out, inside = wide, True
+    try:
+        if low is not None:
+            out = module(x).maximum(out, low)
+        if high is not None:
+            out = module(x).minimum(out, high)
+    except ValueError:
+        raise broadcast_error(x, low if high is None else high) from None
+    limits = isinstance(min, Tensor) or isinstance(max, Tensor)
+    Backward = kind or (ClampTensor if limits else Clamp)
+    if low is not None:
+        inside = wide >= low
+    if high is not None:
+        inside = inside & (wide <= high)
+    if not limits:
+        return record(Backward, out, (input,), (inside, x.dtype))
+    shape = lambda v: () if v is None or type(v) in scalar_types else v.shape  # noqa: E731
+    below = False if low is None else (wide < low) if high is None else (wide < low) & (low < high)
+    above = False if high is None else (wide > high) if low is None else (wide > high) | (low > high)
+    return record(Backward, out, (input, min, max), (inside, below, above, x.shape, shape(low), shape(high)))
+
+
+inside_only = (lambda g, mask, dtype: cast(choose(mask, g, 0.0), dtype),)
+Clamp, ClampMin, ClampMax = (node_class(n, *inside_only) for n in ("ClampBackward1", "ClampMinBackward0", "ClampMaxBackward0"))
+by_side = (lambda g, mask, _b, _a, shape, _l, _h: sum_to(choose(mask, g, 0.0), shape),
+           lambda g, _m, mask, _a, _s, shape, _h: sum_to(choose(mask, g, 0.0), shape),
+           lambda g, _m, _b, mask, _s, _l, shape: sum_to(choose(mask, g, 0.0), shape))  # fmt: skip
+ClampTensor, ClampMinTensor, ClampMaxTensor = (
+    node_class(n, *by_side) for n in ("ClampBackward0", "ClampMinBackward1", "ClampMaxBackward1")
+)
+
+
+def clamp_min(input, min):
+    """The elements, but none below ``min``."""
+    return clamp(input, min=min, kind=ClampMinTensor if isinstance(min, Tensor) else ClampMin)
+
+
+def clamp_max(input, max):
+    """The elements, but none above ``max``."""
+    return clamp(input, max=max, kind=ClampMaxTensor if isinstance(max, Tensor) else ClampMax)
+
+
+def lerp(input, end, weight):
+    """input + weight * (end - input)."""
+    x, y, w = raw(input), raw(end), raw(weight)
+    if not dtypes.of[x.dtype].is_floating_point:
+        raise NotImplementedError(f'"lerp_kernel_scalar" not implemented for \'{type_words(x)}\'')
+    if x.dtype != y.dtype:
+        raise RuntimeError(f"expected dtype {TORCH_WORDS[x.dtype.name]} for `end` but got dtype {TORCH_WORDS[y.dtype.name]}")
+    try:
+        out = choose_lerp(x, y, w)
+    except ValueError:
+        raise broadcast_error(x, y) from None
+    if type(w) in scalar_types:
+        return record(LerpNumber, out, (input, end), (x.shape, y.shape, w))
+    return record(LerpTensor, out, (input, end, weight), (input.array, end.array, w, x.shape, y.shape, w.shape))
+
+
+TORCH_WORDS = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16"}
+
+
+def choose_lerp(x, y, w):
+    """From the nearer end, as PyTorch computes it, so that the ends are met exactly."""
+    if type(w) in scalar_types:
+        return x + w * (y - x) if builtin_abs(w) < 0.5 else y - (y - x) * (1 - w)
+    return module(x).where(module(x).absolute(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w))
+
+
+LerpNumber = node_class("LerpBackward0", lambda g, shape, _, weight: sum_to(g * (1 - weight), shape),
+                        lambda g, _, shape, weight: sum_to(g * weight, shape))  # fmt: skip
+LerpTensor = node_class("LerpBackward1",
+                        lambda g, _x, _y, z, shape, _b, _c: sum_to(g * (1.0 - z), shape),
+                        lambda g, _x, _y, z, _a, shape, _c: sum_to(g * z, shape),
+                        lambda g, x, y, _z, _a, _b, shape: sum_to(g * (y - x), shape))  # fmt: skip
+
+
+def round(input, *, decimals=0):
+    """To the nearest integer, halves to the even one; ``decimals`` digits after the point are kept."""
+    x = raw(input)
+    if dtypes.of[x.dtype].is_floating_point:
+        out = module(x).rint(x) if decimals == 0 else rounded(x, decimals)
+    elif decimals:
+        raise NotImplementedError(f'"round_cpu" not implemented for \'{type_words(x)}\'')
+    else:
+        out = x.copy()
+    return record(Round if decimals == 0 else RoundDecimals, out, (input,))
+
+
+def rounded(x, decimals):
+    ten = x.dtype.type(10.0 ** builtin_abs(decimals))
+    return module(x).rint(x * ten) / ten if decimals > 0 else module(x).rint(x / ten) * ten
+
+
+Round = node_class("RoundBackward0", lambda g: g * 0.0)
+RoundDecimals = node_class("RoundBackward1", lambda g: g * 0.0)
+
+
+def frac(input):
+    """The part after the decimal point, with the sign of the number."""
+    x = raw(input)
+    return record(Frac, x - trunc(x), (input,))
+
+
+Frac = node_class("FracBackward0", lambda g: g)
+
+
+def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
+    """Replace nan (by 0), inf and -inf (by the largest and the lowest number of the dtype)."""
+    x = raw(input)
+    if not dtypes.of[x.dtype].is_floating_point:
+        return input.clone()
+    info = dtypes.finfo(dtypes.of[x.dtype])
+    posinf, neginf = (info.max if posinf is None else posinf), (info.min if neginf is None else neginf)
+    where = module(x).where
+    out = where(x != x, nan, where(x == math.inf, posinf, where(x == -math.inf, neginf, x))).astype(x.dtype)
+    return record(NanToNum, out, (input,), (module(x).isfinite(x),))
+
+
+NanToNum = node_class("NanToNumBackward0", lambda g, mask: choose(mask, g, 0.0))
+
+
+def addcmul(input, tensor1, tensor2, *, value=1):
+    """input + value * tensor1 * tensor2."""
+    x, y, z = raw(input), raw(tensor1), raw(tensor2)
+    out = raw(Tensor(x) + Tensor(y) * Tensor(z) * value)
+    return record(Addcmul, out, (input, tensor1, tensor2), (y, z, value, x.shape, y.shape, z.shape))
+
+
+Addcmul = node_class("AddcmulBackward0",
+                     lambda g, _y, _z, _v, shape, _b, _c: sum_to(g, shape),
+                     lambda g, _y, z, value, _a, shape, _c: sum_to(g * (z * value), shape),
+                     lambda g, y, _z, value, _a, _b, shape: sum_to(g * (y * value), shape))  # fmt: skip
+
+
+def addcdiv(input, tensor1, tensor2, *, value=1):
+    """input + value * tensor1 / tensor2."""
+    x, y, z = raw(input), raw(tensor1), raw(tensor2)
+    out = raw(Tensor(x) + Tensor(y) * value / Tensor(z))
+    return record(Addcdiv, out, (input, tensor1, tensor2), (y, z, value, x.shape, y.shape, z.shape))
+
+
+Addcdiv = node_class("AddcdivBackward0",
+                     lambda g, _y, _z, _v, shape, _b, _c: sum_to(g, shape),
+                     lambda g, _y, z, value, _a, shape, _c: sum_to(g * value / z, shape),
+                     lambda g, y, z, value, _a, _b, shape: sum_to(-g * ((y * value) / (z * z)), shape))  # fmt: skip
+
+for function in (equal, isclose, allclose, clamp, clamp_min, clamp_max, lerp, round, frac, nan_to_num, addcmul, addcdiv, divide):
+    enter(function.__name__, "call", function)
+
+METHODS = """abs absolute:abs acos acosh add:add_scaled addcdiv addcmul allclose arccos:acos arcsin:asin arctan:atan arctan2:atan2 asin
+asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp clamp_max
+clamp_min clip:clamp cos cosh digamma div:divide divide eq equal erf erfc exp exp2 expm1 fix:trunc floor floor_divide fmax fmin fmod
+frac ge greater:gt greater_equal:ge gt hypot isclose isfinite isinf isnan isneginf isposinf le lerp less:lt less_equal:le lgamma log
+log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor lt maximum minimum mul multiply:mul nan_to_num ne neg
+negative:neg not_equal:ne positive pow reciprocal relu remainder round rsqrt sigmoid sign signbit sin sinh sqrt square sub:sub_scaled
+subtract:sub_scaled tan tanh true_divide:div trunc xlogy"""
+IN_PLACE = """abs absolute:abs acos acosh add:add_scaled addcdiv addcmul asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or
+bitwise_xor ceil clamp clamp_max clamp_min clip:clamp cos cosh digamma div:divide divide eq erf erfc exp exp2 expm1 floor
+floor_divide fmod frac ge gt le lerp lgamma log log10 log1p log2 logical_and logical_not logical_or logical_xor lt mul multiply:mul
+nan_to_num ne neg negative:neg pow reciprocal relu remainder round rsqrt sigmoid sign sin sinh sqrt square sub:sub_scaled
+subtract:sub_scaled tan tanh true_divide:div trunc xlogy"""
 FUNCTIONS = METHODS + " rsub"

@@ -257,7 +257,7 @@ def difference(x, y):
 
 def nonzero(x, y):
     """x, unless it would be an integer divided by 0."""
-    if np.result_type(x, y).kind in "iu" and not np.all(y):
+    if type(x) not in scalar_types and x.dtype.kind in "iu" and type(y) is not float and not module(x).all(y):
         raise RuntimeError("ZeroDivisionError")
     return x
 
@@ -274,9 +274,12 @@ def negated(x):
 
 def power(x, y):
     """x ** y; for integers without negative powers."""
-    if np.result_type(x, y).kind in "iu" and np.any(raw(y) < 0):
-        raise RuntimeError("Integers to negative integer powers are not allowed.")
-    return x**y
+    try:
+        return x**y
+    except ValueError as error:
+        if "power" in str(error):
+            raise RuntimeError("Integers to negative integer powers are not allowed.") from None
+        raise
 
 
 def floor_quotient(x, y):

@@ -1,16 +1,16 @@
 """PyTorch's CPU random streams from NumPy's MT19937: the Generator, and draws into plain arrays. No tensors here.
 
-A draw gives PyTorch's numbers for the same seed, and uses up the stream as PyTorch does. Equal to PyTorch 2.13 on x86:
+A draw gives PyTorch's numbers for the same seed, and uses up the stream as PyTorch does. Equal to PyTorch 2.13 are:
 
-===========================================  ======================================================================
-uniform, random, randperm, bernoulli         every bit (float64 ``uniform`` in bounds of one's own: but for the last)
-normal below 16 elements, log_normal         every bit of the float64 samples where Python's C library is PyTorch's
-normal in float32, float16, bfloat16         every bit of PyTorch's AVX2 kernel, which AVX-512 machines run as well;
-                                             elsewhere (ARM) PyTorch itself differs from it, by up to 4e-6
-normal in float64, exponential, cauchy, ...  all but the last bits of float64: NumPy's log, sin, cos and tan
-multinomial                                  every index, but among float16 and bfloat16 weights, which tie
-CUDA; old Intel builds' bernoulli            not reproduced: other generators (Philox; MKL's, until PyTorch 2.5)
-===========================================  ======================================================================
+==========================================  ==========================================================================
+uniform, random, randperm, bernoulli        every bit (of ``uniform`` in float64 between other bounds: but the last one)
+normal below 16 elements, log_normal        every bit of the float64 samples, if Python's C library is PyTorch's
+normal in float32, float16, bfloat16        every bit of PyTorch's kernel for AVX2 and AVX-512; its kernel for other
+                                            machines gives numbers that differ from these by up to 4e-6
+normal in float64, exponential, cauchy, ..  all but the last bits of float64: NumPy's log, sin, cos and tan make them
+multinomial                                 every index, if no float16 or bfloat16 weights tie
+CUDA's draws, MKL's in older Intel builds   none: other generators (Philox, MCG31)
+==========================================  ==========================================================================
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import ml_dtypes
 import numpy as np
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
-BLOCK = 65536  # values made at a time, so that what lies between the words and the result stays in the cache
+BLOCK = 16384  # values made at a time, so that what lies between the words and the result stays in the cache
 
 
 class _Type(NamedTuple):
@@ -68,7 +68,7 @@ class Generator:
 
     @cached_property
     def _stream(self):
-        """The seeded bit generator, made at the first draw: importing numpy.random would slow the engine's import."""
+        """The seeded bit generator, made at the first draw: seeding, and importing numpy.random, take their time."""
         stream = np.random.MT19937(0)
         np.random.RandomState(stream).seed(self._seed % 2**32)
         return stream
@@ -96,7 +96,8 @@ class Generator:
         """The state as PyTorch lays it out, 5056 uint8, which ``torch.Generator.set_state`` takes too."""
         state = np.zeros(1, _STATE)
         with self._lock:
-            key, position = self._stream.state["state"].values()
+            word = self._stream.state["state"]
+            key, position = word["key"], word["pos"]
             fresh = np.random.RandomState(self._seed % 2**32).get_state()[1]
             if position == 624 and np.array_equal(key, fresh):
                 position = 0  # NumPy has one number for "nothing drawn" and "all drawn", PyTorch two
@@ -179,13 +180,19 @@ def _draw(generator, shape, wide, dtype, transform):
     return out
 
 
-def _uniforms(generator, shape, dtype):
-    """Uniform in [0, 1): the low 24 bits of 32 for float32, the low 53 of 64 for float64."""
+def _uniforms(generator, shape, dtype, scale=1.0, shift=0.0):
+    """Uniform in [0, 1): the low 24 of 32 bits for float32, 53 of 64 for float64. Times scale, plus shift.
+
+    PyTorch's compilers fuse product and sum into one rounding; float32's are exact in float64 until they are stored.
+    """
     digits = _TYPES[dtype].digits
-    mask = 2**digits - 1
-    out = _draw(generator, shape, dtype == F64, dtype, lambda words: (words & mask).view(np.int64))
-    out *= dtype.type(2.0**-digits)
-    return out
+    mask, scale = 2**digits - 1, scale * 2.0**-digits
+
+    def scaled(words):
+        product = (words & mask).view(np.int64) * scale
+        return product + shift if shift else product
+
+    return _draw(generator, shape, dtype == F64, dtype, scaled)
 
 
 def _normals(generator, count):
@@ -203,34 +210,39 @@ def _normals(generator, count):
 
 def _cast(values, dtype):
     """An array of ``dtype``, cast as C++ does: to the two-byte floats by way of float32."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(np.asarray(values, F32) if _TYPES[dtype].work == F32 else values, dtype)
-
-
-def _fma32(a, b, c):
-    """a * b + c in float32 rounded once, as PyTorch's compilers fuse it: in float64 the product is exact."""
-    return (np.multiply(a, b, dtype=F64) + c).astype(F32)
-
-
-def _affine(x, scale, shift):
-    """x * scale + shift in the type of x, float32's rounded once."""
-    scale, shift = x.dtype.type(scale), x.dtype.type(shift)
-    return _fma32(x, scale, shift) if x.dtype == F32 else x * scale + shift
+    if values.dtype != dtype:
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = (values.astype(F32) if _TYPES[dtype].work == F32 else values).astype(dtype)
+    return np.asarray(values)
 
 
 # Logarithm, sine and cosine of float32 as in Moshier's Cephes library (logf, sinf, cosf), whose polynomials PyTorch's
-# AVX2 kernel evaluates, each product fused with the sum that follows. Coefficients: the highest power's first.
-_LOG = (0.070376836, -0.1151461, 0.116769984, -0.12420141, 0.14249323, -0.16668057, 0.20000714, -0.24999994, 0.3333333)
-_SIN = (-0.00019515296, 0.008332161, -0.16666655)
-_COS = (2.4433157e-05, -0.0013887316, 0.041666646)
-_LN2 = (-0.00021219444, 0.693359375)  # log(2) and pi / 4 as sums, of which all but the smallest part have few bits, so
-_QUARTER_PI = (0.78515625, 0.00024187565, 3.774895e-08)  # that their multiples are exact
+# AVX2 kernel evaluates, each product fused with the sum after it. Here in float64, where products of float32 are exact,
+# with a rounding to float32 after each step. Coefficients: the highest power's first. log(2) and pi / 4 are sums of
+# parts that but for the smallest have few bits, so that their multiples are exact.
+
+
+def _float32(*numbers):
+    return np.array(numbers, F32).astype(F64)
+
+
+_LOG = _float32(
+    0.070376836, -0.1151461, 0.116769984, -0.12420141, 0.14249323, -0.16668057, 0.20000714, -0.24999994, 0.3333333
+)
+_SIN = _float32(-0.00019515296, 0.008332161, -0.16666655)
+_COS = _float32(2.4433157e-05, -0.0013887316, 0.041666646)
+_LN2 = _float32(-0.00021219444, 0.693359375)
+_QUARTER_PI = _float32(0.78515625, 0.00024187565, 3.774895e-08)
+
+
+def _rounded(x):
+    return x.astype(F32).astype(F64)
 
 
 def _horner(x, coefficients):
-    value, wide = np.float32(coefficients[0]), x.astype(F64)
+    value = coefficients[0]
     for coefficient in coefficients[1:]:
-        value = _fma32(value, wide, np.float32(coefficient))
+        value = _rounded(value * x + coefficient)
     return value
 
 
@@ -238,21 +250,20 @@ def _log32(x):
     """log(x), x a normal float32: a polynomial in r, where x = (1 + r) 2 ** e and 1 + r is in [sqrt(1/2), sqrt(2))."""
     fraction, e = np.frexp(x)
     small = fraction < np.float32(math.sqrt(0.5))
-    r = np.where(small, fraction + fraction, fraction) - np.float32(1)
-    e = (e - small).astype(F32)
-    square = r * r
-    value = _fma32(_horner(r, _LOG) * r, square, e * np.float32(_LN2[0]))
-    return _fma32(e, _LN2[1], r + _fma32(square, -0.5, value))
+    r, e = np.where(small, fraction + fraction, fraction) - 1.0, (e - small).astype(F64)
+    square = _rounded(r * r)
+    value = _rounded(_rounded(_horner(r, _LOG) * r) * square + _rounded(e * _LN2[0]))
+    return _rounded(e * _LN2[1] + _rounded(r + _rounded(value - 0.5 * square)))
 
 
 def _sincos32(x):
     """sin(x) and cos(x), float32, 0 <= x < 8192: polynomials in x less the nearest multiple of pi / 2."""
-    octant = (x * np.float32(4 / math.pi)).astype(np.int32) + 1 & ~1
-    for part in np.float32(_QUARTER_PI):
-        x = _fma32(octant, -part, x)
-    square = x * x
-    sin = _fma32(_horner(square, _SIN) * square, x, x)
-    cos = _fma32(_horner(square, _COS) * square, square, np.float32(-0.5) * square) + np.float32(1)
+    octant = _rounded(x * np.float32(4 / math.pi)).astype(np.int32) + 1 & ~1
+    for part in _QUARTER_PI:
+        x = _rounded(x - octant * part)
+    square = _rounded(x * x)
+    sin = _rounded(_rounded(_horner(square, _SIN) * square) * x + x)
+    cos = _rounded(_rounded(_rounded(_horner(square, _COS) * square) * square - 0.5 * square) + 1.0)
     odd = octant & 2 != 0
     sin, cos = np.where(odd, cos, sin), np.where(odd, sin, cos)
     return np.where(octant & 4, -sin, sin), np.where(octant + 2 & 4, -cos, cos)
@@ -260,12 +271,16 @@ def _sincos32(x):
 
 def _box_muller_(uniforms, mean, std):
     """Blocks of 16 uniforms to normals, in place: of 8 radii and 8 angles, first the cosines, then the sines."""
+    rounded, log, sincos = _rounded, _log32, _sincos32
+    if uniforms.dtype == F64:
+        rounded, log, sincos = (lambda x: x), np.log, (lambda x: (np.sin(x), np.cos(x)))
+    two_pi, mean, std = (float(uniforms.dtype.type(number)) for number in (2 * math.pi, mean, std))
     for start in range(0, len(uniforms), BLOCK):
         block = uniforms[start : start + BLOCK].reshape(-1, 2, 8)
-        u, theta = 1 - block[:, 0], block.dtype.type(2 * math.pi) * block[:, 1]
-        sin, cos = _sincos32(theta) if u.dtype == F32 else (np.sin(theta), np.cos(theta))
-        radius = np.sqrt(-2 * (_log32(u) if u.dtype == F32 else np.log(u)))
-        block[:, 0], block[:, 1] = _affine(radius * cos, std, mean), _affine(radius * sin, std, mean)
+        wide = block.astype(F64)
+        radius = rounded(np.sqrt(-2.0 * log(1.0 - wide[:, 0])))
+        sin, cos = sincos(rounded(two_pi * wide[:, 1]))
+        block[:, 0], block[:, 1] = rounded(radius * cos) * std + mean, rounded(radius * sin) * std + mean
 
 
 # The draws. generator: a Generator, or None for the default one; shape: of the array returned; dtype: NumPy's.
@@ -303,8 +318,8 @@ def uniform(generator, shape, dtype, low=0.0, high=1.0):
     exceeds = f"but found to={high:g} and from={low:g} which result in to-from to exceed the limit"
     limit = f"std::numeric_limits<{kind.name}>::max()"
     _check(high - low <= kind.largest, f"uniform_ expects to-from <= {limit}, {exceeds}")
-    scale = kind.work.type(high) - kind.work.type(low)
-    values = _cast(_affine(_uniforms(generator, shape, kind.work), scale, low), dtype)
+    start, scale = float(kind.work.type(low)), float(kind.work.type(high) - kind.work.type(low))
+    values = _cast(_uniforms(generator, shape, kind.work, scale, start), dtype)
     np.putmask(values, values == dtype.type(high), dtype.type(low))  # rounding may reach the open end
     return values
 
@@ -319,7 +334,7 @@ def normal(generator, shape, dtype, mean=0.0, std=1.0, serial=False):
     _check(std >= 0, f"normal expects std >= 0.0, but found std {std:g}")
     count = math.prod(shape)
     if serial or count < 16:
-        return _cast(_affine(_normals(generator, count), std, mean), dtype).reshape(shape)
+        return _cast(_normals(generator, count) * std + mean, dtype).reshape(shape)
     whole = count // 16 * 16
     once = count if kind.work == dtype else whole  # two-byte types draw whole blocks alone
     uniforms = _uniforms(generator, once + 16 * (count > whole), kind.work)
@@ -401,10 +416,10 @@ def randperm(generator, n, dtype=np.int64):
     _check(held, f"n cannot be greater than {bound} for {kind.name} type.")
     if n >= (2**32 - 1) // 20:
         raise NotImplementedError("From 214,748,364 elements on PyTorch shuffles differently: shuffle parts instead.")
-    order, left = list(range(n)), np.arange(n, 1, -1)
-    words = _draw(generator, left.shape, False, np.int64, lambda words: words.view(np.int64))
-    for i, step in enumerate((words % left).tolist()):
-        order[i], order[i + step] = order[i + step], order[i]
+    order, swaps = list(range(n)), np.arange(max(n - 1, 0))
+    words = _draw(generator, swaps.shape, False, np.int64, lambda words: words.view(np.int64))
+    for i, j in enumerate((swaps + words % (n - swaps)).tolist()):
+        order[i], order[j] = order[j], order[i]
     return _cast(np.array(order, np.int64), dtype)
 
 
@@ -463,9 +478,9 @@ def log_normal(generator, shape, dtype, mean=1.0, std=2.0):
 
 
 def multinomial(generator, weights, num_samples, replacement=False):
-    """Indices drawn by weight, from one row of weights or several: int64, (..., num_samples). RuntimeError: bad weights.
+    """Indices drawn by one row of weights or several: int64, (..., num_samples). RuntimeError: bad weights.
 
-    One sample, or none twice: the places of the largest weight / exponential (who arrives first, if the weights are rates).
+    One sample, or none twice: the largest weight / exponential (who arrives first, if the weights are rates).
     Else by 64 bits each: where a uniform number falls among the sums of the weights before.
     """
     kind = _TYPES[weights.dtype]
@@ -475,10 +490,13 @@ def multinomial(generator, weights, num_samples, replacement=False):
     enough = replacement or num_samples <= weights.shape[-1]
     _check(enough, "cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     rates = weights.astype(kind.work)
-    valid = np.all((rates >= 0) & np.isfinite(rates))
-    _check(valid, "probability tensor contains either `inf`, `nan` or element < 0")
-    _check(np.all(rates.sum(-1) > 0), "invalid multinomial distribution (sum of probabilities <= 0)")
-    if num_samples == 1 or not replacement:
+    race, invalid = num_samples == 1 or not replacement, "invalid multinomial distribution"
+    valid = ((rates >= 0) & np.isfinite(rates)).all()
+    _check(valid or not race, "probability tensor contains either `inf`, `nan` or element < 0")
+    _check((rates >= 0).all(), f"{invalid} (encountering probability entry < 0)")
+    _check(valid, f"{invalid} (encountering probability entry = infinity or NaN)")
+    _check((rates.sum(-1) > 0).all(), f"{invalid} (sum of probabilities <= 0)")
+    if race:
         rates /= fill(np.empty_like(weights), exponential, generator)
         return np.argsort(-_cast(rates, weights.dtype), axis=-1, kind="stable")[..., :num_samples]
     sums = np.cumsum(rates, axis=-1, dtype=kind.work)

@@ -20,7 +20,7 @@ from jupytext.myst import MystMetadataParsingError, myst_to_notebook
 from nbformat import NotebookNode
 
 from course.notebooks import ROOT, TARGETS, Target, kernel_environment
-from course.outputs import ANSI, Addresses, settle
+from course.outputs import ANSI, PICTURE, Addresses, settle
 
 # The same on every machine: the patch version of the Python that executed a notebook would change at each build.
 METADATA = {
@@ -231,8 +231,8 @@ def _comparable(cell: NotebookNode) -> list[NotebookNode]:
     """The outputs but for the pixels, which depend on the fonts and libraries that a machine has."""
     outputs = [nbformat.from_dict(output) for output in cell.outputs]
     for output in outputs:
-        if "image/png" in output.get("data", {}):
-            output.data = output.data | {"image/png": ""}
+        for mime, data in output.get("data", {}).items():
+            output.data[mime] = "" if mime == "image/png" else PICTURE.sub("", data) if isinstance(data, str) else data
     return outputs
 
 

@@ -13,6 +13,8 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 # Warnings name the file that ipykernel pretends a cell is; the same rule is in tests/nbval_sanitize.cfg.
 _CELL_FILE = re.compile(r"(?m)^.*ipykernel_\d+[\\/]\d+\.py(?=:\d+: )")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")
+PICTURE = re.compile(r"data:image/[a-z+]+;base64,[A-Za-z0-9+/=]+")
+_PNG = "data:image/png;base64,"
 _TEXT = ("text/plain", "text/html", "text/markdown", "image/svg+xml")
 
 
@@ -68,10 +70,21 @@ def _settle_one(output: NotebookNode, addresses: Addresses) -> NotebookNode:
             raise ValueError("it shows a widget with no static picture beside it for a reader without a kernel")
         for mime in _TEXT:
             if mime in output.data:
-                output.data[mime] = addresses(output.data[mime])
+                output.data[mime] = _settle_text(output.data[mime], addresses)
         if "image/png" in output.data:
             output.data["image/png"] = _bare_png(output.data["image/png"])
     return output
+
+
+def _settle_text(text: str, addresses: Addresses) -> str:
+    """Addresses fixed and pictures bared; what looks like an address within a picture is none."""
+    parts, at = [], 0
+    for found in PICTURE.finditer(text):
+        is_png = found[0].startswith(_PNG)
+        picture = _PNG + _bare_png(found[0].removeprefix(_PNG)) if is_png else found[0]
+        parts += [addresses(text[at : found.start()]), picture]
+        at = found.end()
+    return "".join([*parts, addresses(text[at:])])
 
 
 def _is_library_frame(part: str) -> bool:

@@ -3,6 +3,8 @@
 import base64
 import json
 import os
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -62,13 +64,17 @@ print("after the picture")
 ```
 
 ```{code-cell} ipython3
-import base64
-
 from ipywidgets import IntSlider
 
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-bundle = IntSlider()._repr_mimebundle_() | {"text/plain": "one pixel", "image/png": PIXEL}
-display(bundle, raw=True)
+from course.pictures import picture, show
+
+figure, axes = plt.subplots()
+axes.plot([1, 2])
+show(figure, 'A line "from" 1 to 2')
+```
+
+```{code-cell} ipython3
+display(IntSlider()._repr_mimebundle_() | picture(b"<svg/>", "A box"), raw=True)
 ```
 """
 
@@ -117,6 +123,8 @@ def course(tmp_path_factory):
     """A course of one lesson, built."""
     root = tmp_path_factory.mktemp("course")
     (root / "beside_the_course.py").touch()
+    (root / "course").mkdir()
+    shutil.copy(ROOT / "course/pictures.py", root / "course")
     place(root, LESSON)
     assert main([], root) == 0
     return root
@@ -192,9 +200,24 @@ def test_pictures_without_comments_still_decode(outputs):
     assert image.open(io.BytesIO(base64.b64decode(outputs[3][0].data["image/png"]))).convert("RGB").size[0] > 100
 
 
-def test_an_interactive_figure_is_stored_as_its_static_picture(course, outputs):
+def test_a_figure_is_stored_with_its_words(outputs):
     (figure,) = outputs[4]
-    assert set(figure.data) == {"text/plain", "image/png"}
+    assert set(figure.data) == {"text/plain", "text/html"}
+    assert figure.data["text/plain"] == 'A line "from" 1 to 2'
+    pattern = r'<img alt="A line &quot;from&quot; 1 to 2" width="(\d+)" .* src="(.*)">'
+    width, address = re.fullmatch(pattern, figure.data["text/html"]).groups()
+    kind, data = address.split(",")
+    assert kind == "data:image/png;base64"
+    assert int.from_bytes(base64.b64decode(data)[16:20], "big") // 2 == int(width)
+
+
+def test_an_interactive_figure_is_stored_as_its_static_picture(course, outputs):
+    (figure,) = outputs[5]
+    svg = base64.b64encode(b"<svg/>").decode()
+    assert figure.data == {
+        "text/plain": "A box",
+        "text/html": f'<img alt="A box" style="max-width: 100%" src="data:image/svg+xml;base64,{svg}">',
+    }
     assert "widgets" not in stored(course).metadata
     assert WIDGET not in (course / "notebooks/05_standin.ipynb").read_text(encoding="utf-8")
 
@@ -279,7 +302,7 @@ def test_an_edited_notebook_is_reported_by_cell(in_step, capsys):
     status, report = check(in_step, capsys)
     assert status == 1
     assert [line.removeprefix("notebooks/05_standin.ipynb: ") for line in report.splitlines()] == [
-        "it has 9 cells, the text 8",
+        "it has 10 cells, the text 9",
         "cell 2: it has not been executed",
         "cell 5: its metadata differs",
     ]

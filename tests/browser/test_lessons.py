@@ -2,10 +2,11 @@
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from course.notebooks import ROOT
 from course.outputs import WIDGET
+from course.pictures import picture
 
 api = pytest.importorskip("playwright.sync_api")
 
@@ -74,6 +75,15 @@ def test_a_slider_moved_by_keyboard_changes_what_the_figure_says(standin, open_l
     api.expect(slider).to_have_attribute("aria-valuenow", "5.0")
     screenshot(page, "slider")
     assert page.console_errors == []
+
+
+def test_a_stored_picture_is_shown_with_its_words_before_the_notebook_is_trusted(standin, open_lesson):
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="40" height="30"><rect width="40" height="30"/></svg>'
+    shown = new_output("display_data", picture(svg, "A black box, wider than high"))
+    page = open_lesson(standin(new_code_cell("box", outputs=[shown], execution_count=1)))
+    box = page.get_by_role("img", name="A black box, wider than high")
+    api.expect(box).to_be_visible()
+    assert box.evaluate("img => [img.complete, img.naturalWidth, img.naturalHeight]") == [True, 40, 30]
 
 
 def test_run_all_returns_what_the_cells_printed_and_accepts_tagged_errors(standin, open_lesson, run_all):

@@ -1,12 +1,20 @@
 """The door of the course. It parses on any Python, so that one that is too old hears what is missing."""
 
+import shutil
 import sys
 
 if sys.version_info < (3, 11):
+    find = getattr(shutil, "which", lambda name: None)
+    newer = [name for name in ("python3.14", "python3.13", "python3.12", "python3.11") if find(name)]
     sys.stderr.write(
-        "Python 3.11 or newer is needed, this is {0}.{1} ({2}).\n"
-        "Get it from python.org, your system's packages or conda, and start again with it: "
-        "python3.13 -m course ...\n".format(sys.version_info[0], sys.version_info[1], sys.executable)
+        "Python 3.11 or newer is needed, this is {0}.{1} ({2}).\n{3} {4} -m course {5}\n".format(
+            sys.version_info[0],
+            sys.version_info[1],
+            sys.executable,
+            "This computer has one:" if newer else "Get it from python.org, your system or conda, then:",
+            (newer + ["python3.13"])[0],
+            " ".join(sys.argv[1:]),
+        )
     )
     sys.exit(1)
 

@@ -1,2 +1,635 @@
-"""..."""
-METHODS = IN_PLACE = FUNCTIONS = ""
+"""Reductions: sums, means, extremes, norms, and what runs along a dimension.
+
+In a rule ``axis`` is None (all dimensions) or a tuple, and ``keepdims`` says whether the result kept them; ``kept`` puts
+them back, so that the result broadcasts against the input.
+"""
+
+import builtins
+import math
+import warnings
+from operator import index
+
+from .. import dtypes, return_types
+from ..graph import Parts, mode, node_class
+from ..record import enter, module, raw, record, record_parts
+from ..tensor import Tensor, checked_dim
+from .elementwise import abs as absolute
+from .elementwise import choose, eq, exp, floating, isnan, maximum, minimum, sign
+from .structure import accumulate_wider, add_up, cast, reshape, spread, total
+
+# ---- arguments
+
+
+def axes(dim, ndim):
+    """``dim`` (None, an int or several) as axes counted from the front; None for all of them, or for the one of a scalar."""
+    if dim is None:
+        return None
+    several = isinstance(dim, (tuple, list))
+    found = tuple(checked_dim(index(d), ndim) for d in (dim if several else (dim,)))
+    for d in found:
+        if found.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return found if found and ndim else None
+
+
+def parse(name, input, dim, keepdim, names):
+    """The array, axes and keepdim of a reduction; ``names``: further keywords, of which NumPy's two are accepted.
+
+    TypeError for what is no Tensor and for unknown keywords; IndexError for a dimension that is not there.
+    """
+    x = raw(input)
+    if not hasattr(x, "dtype"):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    if names:
+        dim, keepdim = names.pop("axis", dim), names.pop("keepdims", keepdim)
+        if names.pop("out", None) is not None:
+            raise NotImplementedError(f"{name}() does not write into out=: assign its result, or copy_() it")
+        for unknown in names:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{unknown}'")
+    if not isinstance(keepdim, bool):
+        raise TypeError(f"{name}(): argument 'keepdim' must be bool, not {type(keepdim).__name__}")
+    return x, axes(dim, x.ndim), keepdim
+
+
+def one_axis(name, x, dim):
+    """The axis of an operation along one dimension."""
+    if isinstance(dim, (tuple, list)):
+        raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
+    return checked_dim(index(dim), x.ndim)
+
+
+def count(shape, axis):
+    """How many elements are reduced to one."""
+    return math.prod(shape) if axis is None else math.prod(shape[i] for i in axis)
+
+
+def kept(a, shape, axis, keepdims):
+    """A reduced value with its dimensions put back, of size 1; a value without dimensions broadcasts as it is."""
+    if axis is None or keepdims:
+        return a
+    return reshape(a, tuple(1 if i in axis else n for i, n in enumerate(shape)))
+
+
+def promoted(input, dtype):
+    """The input in ``dtype``; by default integers and bools in int64, which the result then has."""
+    x = raw(input)
+    if dtype is None:
+        return input if dtypes.of[x.dtype].is_floating_point else cast(input, dtypes.int64.np)
+    return cast(input, dtype.np)
+
+
+# ---- sums and moments
+
+
+def sum(input, dim=None, keepdim=False, *, dtype=None, **names):
+    """The sum over ``dim``, all dimensions by default.  Integers and bools are added up as int64."""
+    if dim is None and dtype is None and not keepdim and not names and isinstance(input, Tensor):
+        x = input.array
+        out = add_up(x)
+        if out.dtype is x.dtype:
+            p = input.node
+            return Tensor(out, SumAll((p,), (x.shape,)) if p is not None and mode.enabled else None)
+    x, axis, keepdims = parse("sum", input, dim, keepdim, names)
+    input = promoted(input, dtype)
+    x = raw(input)
+    out = add_up(x, axis, keepdims)
+    if dim is None and not keepdims:
+        return record(SumAll, out, (input,), (x.shape,))
+    return record(Sum, out, (input,), (x.shape, axis, keepdims))
+
+
+SumAll = node_class("SumBackward0", lambda g, shape: spread(g, shape))
+Sum = node_class("SumBackward1", lambda g, shape, axis, keepdims: spread(g, shape, axis, keepdims))
+
+
+def average(x, axis=None, keepdims=False):
+    """The mean of an array over axes; half precision is added up and divided in float32, as PyTorch does."""
+    wide = accumulate_wider.get(x.dtype)
+    n = x.size if axis is None else count(x.shape, axis)
+    if wide is None:
+        return x.sum(axis, keepdims=keepdims) / n
+    return (x.sum(axis, wide, keepdims=keepdims) / n).astype(x.dtype)
+
+
+def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
+    """The mean over ``dim``, all dimensions by default.  RuntimeError for integers without a floating ``dtype``."""
+    if dim is None and dtype is None and not keepdim and not names and isinstance(input, Tensor):
+        x = input.array
+        if dtypes.of[x.dtype].is_floating_point:
+            p = input.node
+            return Tensor(average(x), MeanAll((p,), (x.shape, x.size)) if p is not None and mode.enabled else None)
+    x, axis, keepdims = parse("mean", input, dim, keepdim, names)
+    if not (dtype or dtypes.of[x.dtype]).is_floating_point:
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {'Optional' if dtype else 'Input'} dtype must be either a floating point or "
+            f"complex dtype. Got: {Tensor.typename(x.astype(dtype.np) if dtype else x)[6:-6]}"
+        )
+    input = promoted(input, dtype)
+    x = raw(input)
+    out = average(x, axis, keepdims)
+    if dim is None and not keepdims:
+        return record(MeanAll, out, (input,), (x.shape, x.size))
+    return record(Mean, out, (input,), (x.shape, axis, keepdims))
+
+
+MeanAll = node_class("MeanBackward0", lambda g, shape, n: spread(g / n, shape))
+Mean = node_class(
+    "MeanBackward1", lambda g, shape, axis, keepdims: spread(g / count(shape, axis), shape, axis, keepdims)
+)
+
+
+def moments(name, input, dim, unbiased, keepdim, correction, names):
+    """(input, variance, mean, axis, keepdims, degrees of freedom): what var and std are made of, added up in float64."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    x, axis, keepdims = parse(name, input, dim, keepdim, names)
+    if not dtypes.of[x.dtype].is_floating_point:
+        raise RuntimeError("std and var only support floating point and complex dtypes")
+    free = count(x.shape, axis) - correction
+    if free <= 0 and x.size:
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
+            "divided by output numel).",
+            stacklevel=3,
+        )
+    wide = x.astype(dtypes.float64.np)
+    middle = average(wide, axis, True)
+    away = wide - middle
+    out = (away * away).sum(axis, keepdims=keepdims) / builtins.max(free, 0)
+    return x, out, middle.reshape(out.shape), axis, keepdims, free
+
+
+def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, **names):
+    """The variance over ``dim``: squared distances from the mean, added up and divided by (count - ``correction``), 1 by default."""
+    x, out, _, axis, keepdims, free = moments("var", input, dim, unbiased, keepdim, correction, names)
+    return record(Var, out.astype(x.dtype), (input,), (x, axis, keepdims, free))
+
+
+def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, **names):
+    """The square root of ``var``."""
+    x, out, _, axis, keepdims, free = moments("std", input, dim, unbiased, keepdim, correction, names)
+    out = module(out).sqrt(out).astype(x.dtype)
+    return record(Std, out, (input,), (x, out, axis, keepdims, free))
+
+
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, **names):
+    """(variance, mean) over ``dim``."""
+    x, out, middle, axis, keepdims, free = moments("var_mean", input, dim, unbiased, keepdim, correction, names)
+    return record_parts(VarMean, (out.astype(x.dtype), middle.astype(x.dtype)), (input,), (x, axis, keepdims, free))
+
+
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, **names):
+    """(standard deviation, mean) over ``dim``."""
+    x, out, middle, axis, keepdims, free = moments("std_mean", input, dim, unbiased, keepdim, correction, names)
+    out = module(out).sqrt(out).astype(x.dtype)
+    return record_parts(StdMean, (out, middle.astype(x.dtype)), (input,), (x, axis, keepdims, free))
+
+
+def var_rule(g, x, axis, keepdims, free):
+    return (x - mean(x, axis, True)) * (kept(g, raw(x).shape, axis, keepdims) * (2.0 / free if free > 0 else math.inf))
+
+
+def std_rule(g, x, out, axis, keepdims, free):
+    return var_rule(choose(eq(out, 0), 0.0, g / (out * 2.0)), x, axis, keepdims, free)
+
+
+def std_of(x, axis, keepdims, free):
+    """The standard deviation again, for the rule of one of several outputs, which cannot save its output."""
+    return std(x, axis, keepdim=keepdims, correction=count(raw(x).shape, axis) - free)
+
+
+def parts_rule(first):
+    """The rule of (first, mean), from the rule of the first."""
+
+    def rule(parts, x, axis, keepdims, free):
+        into = 0.0
+        if 0 in parts:
+            into = first(parts[0], x, axis, keepdims, free)
+        if 1 in parts:
+            into = into + spread(parts[1] / count(raw(x).shape, axis), raw(x).shape, axis, keepdims)
+        return into
+
+    return rule
+
+
+Var = node_class("VarBackward0", var_rule)
+Std = node_class("StdBackward0", std_rule)
+VarMean = node_class("VarMeanBackward0", parts_rule(var_rule))
+StdMean = node_class("StdMeanBackward0", parts_rule(
+    lambda g, x, axis, keepdims, free: std_rule(g, x, std_of(x, axis, keepdims, free), axis, keepdims, free)))  # fmt: skip
+
+# ---- products
+
+
+def prod(input, dim=None, keepdim=False, *, dtype=None, **names):
+    """The product over ``dim`` (one dimension, or all).  Integers and bools are multiplied as int64."""
+    x, axis, keepdims = parse("prod", input, dim, keepdim, names)
+    input = promoted(input, dtype)
+    x = raw(input)
+    out = x.prod(axis, accumulate_wider.get(x.dtype), keepdims=keepdims).astype(x.dtype)
+    return record(ProdAll if dim is None and not keepdims else Prod, out, (input,), (x, out, axis, keepdims))
+
+
+def prod_rule(g, x, out, axis, keepdims):
+    """The product of all others: out / x, or written out where there is a zero."""
+    shape = raw(x).shape
+    if (raw(x) != 0).all():
+        return kept(g * out, shape, axis, keepdims) / x
+    if axis is None:
+        return reshape(g * prod(left_out(reshape(x, (-1,)), 0), 1), shape)
+    return kept(g, shape, axis, keepdims) * prod(left_out(x, axis[0]), axis[0] + 1)
+
+
+def left_out(x, axis):
+    """x with a new dimension before ``axis``, along which one element of that dimension after the other is a 1."""
+    shape = raw(x).shape
+    n, after = shape[axis], (1,) * (len(shape) - axis - 1)
+    one = module(raw(x)).eye(n, dtype=bool).reshape((n, n) + after)
+    return choose(one, 1.0, reshape(x, shape[:axis] + (1,) + shape[axis:]))
+
+
+ProdAll = node_class("ProdBackward0", prod_rule)
+Prod = node_class("ProdBackward1", prod_rule)
+
+
+# ---- extremes
+
+
+def place(g, indices, shape, axis, keepdims):
+    """Zeros of a shape, with g where ``indices`` point along an axis."""
+    if not shape:
+        return g
+    g = kept(g, shape, axis, keepdims)
+    return record(Place, placed(raw(g), indices, shape, axis[0]), (g,), (indices, axis[0]))
+
+
+def placed(g, indices, shape, axis):
+    out = module(g).zeros(shape, g.dtype)
+    module(g).put_along_axis(out, indices, g, axis)
+    return out
+
+
+def select(a, indices, axis):
+    """The elements where ``indices`` point along an axis, which stays."""
+    x = raw(a)
+    return record(Select, module(x).take_along_axis(x, indices, axis), (a,), (indices, x.shape, axis))
+
+
+Place = node_class("ValueSelectingReductionBackward0", lambda g, indices, axis: select(g, indices, axis))
+Select = node_class("GatherBackward0", lambda g, indices, shape, axis: place(g, indices, shape, (axis,), True))
+
+
+def evenly(g, x, out, axis, keepdims):
+    """g in equal parts where x is equal to ``out``, the extreme: PyTorch's choice of a subgradient."""
+    shape = raw(x).shape
+    g, best = kept(g, shape, axis, keepdims), kept(raw(out), shape, axis, keepdims)
+    mask = (raw(x) == best) | ((raw(x) != raw(x)) & (best != best))
+    return choose(mask, g / mask.sum(axis, keepdims=True).astype(best.dtype), 0.0)
+
+
+def extremes(name, pairwise):
+    """``max`` or ``min``: of everything; along a dimension, with the indices; or of two tensors."""
+    title = name.capitalize()
+    All = node_class(title + "Backward1", lambda g, x, out: evenly(g, x, out, None, False))
+    Along = node_class(title + "Backward0", place_rule)
+    Result = getattr(return_types, name)
+
+    def op(input, dim=None, keepdim=False, *, other=None, **names):
+        if isinstance(dim, Tensor) and dim.ndim or other is not None:
+            return pairwise(input, dim if other is None else other)
+        x, axis, keepdims = parse(name, input, dim, keepdim, names)
+        check_not_empty(name, x, dim, axis)
+        if dim is None and "axis" not in names:
+            out = getattr(x, name)()
+            return record(All, out, (input,), (x, out))
+        one_axis(name, x, dim)
+        indices, out = arg(name, x, axis, keepdims), getattr(x, name)(axis, keepdims=keepdims)
+        return Result(record(Along, out, (input,), (indices, x.shape, axis, keepdims)), as_input(indices, input))
+
+    return enter(name, "reduction", op)
+
+
+place_rule = lambda g, indices, shape, axis, keepdims: place(
+    g, expanded(indices, axis, keepdims), shape, axis, keepdims
+)  # noqa: E731
+
+
+def expanded(indices, axis, keepdims):
+    return indices if keepdims or axis is None else module(indices).expand_dims(indices, axis)
+
+
+def arg(name, x, axis, keepdims):
+    """The indices of the extremes, the first one where several are equal."""
+    if not x.ndim:
+        return dtypes.int64.np.type(0)
+    return getattr(module(x), "arg" + name)(x, axis and axis[0], keepdims=keepdims)
+
+
+def as_input(out, input):
+    """An array that has no gradient, as a Tensor if the input was one."""
+    return Tensor(out) if isinstance(input, Tensor) else out
+
+
+def check_not_empty(name, x, dim, axis, error=RuntimeError):
+    """Raise PyTorch's errors for an extreme of nothing."""
+    if x.size:
+        return
+    if dim is None or axis is None:
+        hint = "" if error is IndexError else " Specify the reduction dim with the 'dim' argument."
+        raise error(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.{hint}")
+    for i in axis:
+        if x.shape[i] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {i} to have non-zero size.")
+
+
+max = extremes("max", maximum)
+min = extremes("min", minimum)
+
+
+def extreme(name, plain):
+    """``amax`` or ``amin``: over one or several dimensions, values alone."""
+    Backward = node_class(
+        name.capitalize() + "Backward0", lambda g, x, out, axis, keepdims: evenly(g, x, out, axis, keepdims)
+    )
+
+    def op(input, dim=(), keepdim=False, **names):
+        x, axis, keepdims = parse(name, input, dim, keepdim, names)
+        check_not_empty(name, x, dim, axis)
+        out = getattr(x, plain)(axis, keepdims=keepdims)
+        return record(Backward, out, (input,), (x, out, axis, keepdims))
+
+    return enter(name, "reduction", op)
+
+
+amax = extreme("amax", "max")
+amin = extreme("amin", "min")
+
+
+def arg_extreme(name, plain):
+    """``argmax`` or ``argmin``: the index of the extreme, in the flattened input by default."""
+
+    def op(input, dim=None, keepdim=False, **names):
+        x, axis, keepdims = parse(name, input, dim, keepdim, names)
+        if dim is not None:
+            one_axis(name, x, dim)
+        if x.dtype == bool:
+            raise RuntimeError(f"{name}(): does not support bool input")
+        check_not_empty(name, x, dim, axis, IndexError)
+        return as_input(arg(plain, x, axis, keepdims), input)
+
+    return enter(name, "reduction", op)
+
+
+argmax = arg_extreme("argmax", "max")
+argmin = arg_extreme("argmin", "min")
+
+
+def aminmax(input, *, dim=None, keepdim=False, **names):
+    """(min, max) in one call."""
+    return return_types.aminmax(
+        amin(input, () if dim is None else dim, keepdim, **names),
+        amax(input, () if dim is None else dim, keepdim, **names),
+    )
+
+
+def median(input, dim=None, keepdim=False, **names):
+    """The middle element (the lower one of two); along a dimension also its index.  nan if there is one."""
+    x, axis, keepdims = parse("median", input, dim, keepdim, names)
+    if x.dtype == bool:
+        raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
+    if dim is None:
+        flat = x.reshape(-1)
+        out = flat[middle_index(flat, 0)[0]] if x.size else x.dtype.type(math.nan)
+        return record(MedianAll, out, (input,), (x, out))
+    one_axis("median", x, dim)
+    check_not_empty("median", x, dim, axis)
+    at = middle_index(x, axis[0]) if x.ndim else dtypes.int64.np.type(0)
+    out = module(x).take_along_axis(x, at, axis[0]) if x.ndim else x
+    if not keepdims and x.ndim:
+        at, out = at.squeeze(axis), out.squeeze(axis)
+    return return_types.median(record(Median, out, (input,), (at, x.shape, axis, keepdims)), as_input(at, input))
+
+
+def middle_index(x, axis):
+    """Where the median stands along an axis, which stays: the first nan, else the lower middle of the sorted elements."""
+    xp = module(x)
+    order = xp.argsort(x, axis=axis, kind="stable")
+    middle = order.take([(x.shape[axis] - 1) // 2], axis)
+    nan = x != x
+    return xp.where(nan.any(axis, keepdims=True), nan.argmax(axis, keepdims=True), middle)
+
+
+MedianAll = node_class("MedianBackward0", lambda g, x, out: evenly(g, x, out, None, False))
+Median = node_class("MedianBackward1", place_rule)
+
+# ---- logsumexp and norms
+
+
+def logsumexp(input, dim, keepdim=False, **names):
+    """log(sum(exp(x))) over ``dim``, without overflow."""
+    x, axis, keepdims = parse("logsumexp", input, dim, keepdim, names)
+    input = cast(input, floating(x.dtype))
+    x = raw(input)
+    out = log_of_sum(cast(x, accumulate_wider.get(x.dtype, x.dtype)), axis)
+    out = out.astype(x.dtype)
+    out = out if keepdims else out.squeeze(axis)
+    return record(LogSumExp, out, (input,), (x, out, axis, keepdims))
+
+
+def log_of_sum(x, axis):
+    """log(sum(exp(x))) of an array, with the axes kept."""
+    xp = module(x)
+    top = x.max(axis, keepdims=True, initial=-math.inf)
+    top = xp.where(xp.isinf(top), 0, top).astype(x.dtype)
+    return xp.log(xp.exp(x - top).sum(axis, keepdims=True)) + top
+
+
+LogSumExp = node_class(
+    "LogsumexpBackward0", lambda g, x, out, axis, keepdims: logsumexp_rule(g, x, out, axis, keepdims)
+)
+
+
+def logsumexp_rule(g, x, out, axis, keepdims):
+    shape = raw(x).shape
+    return kept(g, shape, axis, keepdims) * exp(x - kept(out, shape, axis, keepdims))
+
+
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, **names):
+    """(sum |x|**ord)**(1/ord) over ``dim``: the number of nonzeros for 0, the extremes of |x| for inf and -inf."""
+    return p_norm("linalg.vector_norm", x, ord, dim, keepdim, dtype, names)
+
+
+def p_norm(name, input, p, dim, keepdim, dtype, names):
+    if isinstance(p, str):
+        raise TypeError(f"linalg_vector_norm(): argument 'ord' must be Number, not {type(p).__name__}")
+    x, axis, keepdims = parse(name, input, dim, keepdim, names)
+    if not dtypes.of[x.dtype].is_floating_point:
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {Tensor.typename(x)[6:-6]}"
+        )
+    input = promoted(input, dtype)
+    x = raw(input)
+    if not x.size and (p < 0 or p == math.inf):
+        if axis is None:
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {float(p):g} norm on an empty tensor because the operation does not have an "
+                "identity"
+            )
+        for i in axis:
+            if x.shape[i] == 0:
+                raise RuntimeError(
+                    f"linalg.vector_norm cannot compute the {float(p):g} norm on the dimension {i}because this dimension is empty and "
+                    "the operation does not have an identity"
+                )
+    out = p_norm_of(cast(x, accumulate_wider.get(x.dtype, x.dtype)), p, axis, keepdims).astype(x.dtype)
+    return record(VectorNorm, out, (input,), (x, out, p, axis, keepdims))
+
+
+def p_norm_of(x, p, axis, keepdims):
+    a = absolute(x)
+    if p == math.inf:
+        return a.max(axis, keepdims=keepdims)
+    if p == -math.inf:
+        return a.min(axis, keepdims=keepdims)
+    if p == 0:
+        return (x != 0).sum(axis, keepdims=keepdims)
+    if p == 1:
+        return a.sum(axis, keepdims=keepdims)
+    if p == 2:
+        return ((x * x).sum(axis, keepdims=keepdims)) ** 0.5
+    return ((a**p).sum(axis, keepdims=keepdims)) ** (1.0 / p)
+
+
+def norm_rule(g, x, out, p, axis, keepdims):
+    """g * sign(x) * (|x| / out)**(p - 1), and 0 where that is not defined."""
+    shape = raw(x).shape
+    if p == 0:
+        return g * 0.0 * x
+    if p in (math.inf, -math.inf):
+        return sign(x) * evenly(g, absolute(raw(x)), out, axis, keepdims)
+    g, out = kept(g, shape, axis, keepdims), kept(out, shape, axis, keepdims)
+    if p == 1:
+        return sign(x) * g
+    if p == 2:
+        return g * choose(eq(out, 0) & eq(x, x), 0.0, x / out)
+    if p < 2:
+        steep = choose(eq(x, 0), 0.0, sign(x) * absolute(x) ** (p - 1))
+    else:
+        steep = x * absolute(x) ** (p - 2)
+    return steep * choose(eq(out, 0), 0.0, g / out ** (p - 1))
+
+
+VectorNorm = node_class("LinalgVectorNormBackward0", norm_rule)
+
+
+def norm(input, p="fro", dim=None, keepdim=False, dtype=None, **names):
+    """The p-norm of the elements over ``dim``, all by default; "fro" is 2."""
+    if p == "nuc":
+        raise NotImplementedError("the nuclear norm needs singular values, which are not there yet: use p='fro'")
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    return p_norm("norm", input, 2 if p in ("fro", None) else p, dim, keepdim, dtype, names)
+
+
+# ---- along a dimension
+
+
+def cumsum(input, dim, *, dtype=None):
+    """The sums of the first 1, 2, ... elements along ``dim``.  Integers and bools are added up as int64."""
+    axis = one_axis("cumsum", raw(input), dim)
+    return running_sum(promoted(input, dtype), axis)
+
+
+def running_sum(a, axis, backwards=False):
+    """``cumsum``, from the end if ``backwards``.  Added up in float64, as PyTorch does."""
+    x = raw(a)
+    if not x.ndim:
+        return record(CumSum, x, (a,), (axis, backwards))
+    xp = module(x)
+    out = xp.flip(x, axis) if backwards else x
+    out = out.cumsum(axis, wide(x)).astype(x.dtype)
+    return record(CumSum, xp.flip(out, axis) if backwards else out, (a,), (axis, backwards))
+
+
+def wide(x):
+    """The dtype in which PyTorch accumulates along a dimension: float64 for floats, int64 for integers."""
+    return dtypes.float64.np if dtypes.of[x.dtype].is_floating_point else dtypes.int64.np
+
+
+CumSum = node_class("CumsumBackward0", lambda g, axis, backwards: running_sum(g, axis, not backwards))
+
+
+def cumprod(input, dim, *, dtype=None):
+    """The products of the first 1, 2, ... elements along ``dim``.  Integers and bools are multiplied as int64."""
+    axis = one_axis("cumprod", raw(input), dim)
+    input = promoted(input, dtype)
+    x = raw(input)
+    out = x.cumprod(axis, wide(x)).astype(x.dtype) if x.ndim else x
+    return record(CumProd, out, (input,), (x, out, axis))
+
+
+def cumprod_rule(g, x, out, axis):
+    """Each element is a factor of all products from its own on: those products without it, weighted by g and added up."""
+    if not raw(x).ndim:
+        return g
+    if (raw(x) != 0).all():
+        return running_sum(g * out, axis, True) / x
+    shape = raw(x).shape
+    n, after = shape[axis], (1,) * (len(shape) - axis - 1)
+    later = module(raw(x)).tri(n, dtype=raw(x).dtype).T.reshape((n, n) + after)
+    g = reshape(g, shape[:axis] + (1,) + shape[axis:])
+    return total(g * later * cumprod(left_out(x, axis), axis + 1), axis + 1)
+
+
+CumProd = node_class("CumprodBackward0", cumprod_rule)
+
+# ---- counts and tests
+
+
+def count_nonzero(input, dim=None):
+    """How many elements are not zero, over ``dim``; int64."""
+    x = raw(input)
+    return as_input((x != 0).sum(axes(dim, x.ndim)), input)
+
+
+def bincount(input, weights=None, minlength=0):
+    """How often each of 0, 1, ... occurs in a 1-d tensor of integers, or the sum of the ``weights`` of those."""
+    x, w = raw(input), raw(weights)
+    if dtypes.of[x.dtype].category != dtypes.INTEGER:
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{Tensor.typename(x)[6:-6]}'")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if x.ndim != 1 or x.size and x.min() < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if w is not None and w.shape != x.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    out = module(x).bincount(x, w, minlength)
+    return as_input(out if w is None else out.astype(w.dtype if w.dtype == dtypes.float32.np else out.dtype), input)
+
+
+def test(name):
+    """``all`` or ``any``; the result is bool, of uint8 it is uint8."""
+
+    def op(input, dim=None, keepdim=False, **names):
+        x, axis, keepdims = parse(name, input, dim, keepdim, names)
+        if isinstance(dim, (tuple, list)) and not dim:
+            out = x != 0
+        else:
+            out = getattr(x != 0, name)(axis, keepdims=keepdims)
+        return as_input(out.astype(x.dtype) if x.dtype == dtypes.uint8.np else out, input)
+
+    return enter(name, "reduction", op)
+
+
+all = test("all")
+any = test("any")
+
+for function in (sum, mean, var, std, prod, median, logsumexp, vector_norm, norm, cumsum, cumprod, count_nonzero):
+    enter(function.__name__, "reduction", function)
+
+METHODS = """all amax amin aminmax any argmax argmin bincount count_nonzero cumprod cumsum logsumexp max mean median min norm prod
+std sum var"""
+IN_PLACE = "cumprod cumsum"
+FUNCTIONS = METHODS + " std_mean var_mean"

@@ -1,0 +1,17 @@
+"""The named tuples that operations with several results return: ``x.max(0).values``, ``x.sort().indices``."""
+
+from collections import namedtuple
+
+
+def named(name, *fields):
+    """A class of tuples with named fields, which prints as PyTorch's does."""
+
+    def __repr__(self):
+        return f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self)) + ")"
+
+    return type(name, (namedtuple(name, fields),), {"__slots__": (), "__repr__": __repr__, "__module__": __name__})
+
+
+max, min, median, sort, topk = (named(name, "values", "indices") for name in ("max", "min", "median", "sort", "topk"))
+aminmax = named("aminmax", "min", "max")
+slogdet = named("slogdet", "sign", "logabsdet")

@@ -1,0 +1,63 @@
+"""Times the workloads in every framework that is installed, in turns, and prints a table."""
+
+import argparse
+import json
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from . import report
+from .frameworks import FRAMEWORKS, Worker, import_seconds, installed
+from .workloads import WORKLOADS
+
+
+def measure(names, frameworks, rounds):
+    """{workload: {framework: [seconds a step, one a round]}}."""
+    measured = {}
+    with ExitStack() as stack:
+        workers = {f: stack.enter_context(Worker(framework)) for f, framework in frameworks.items()}
+        for name in names:
+            times = measured[name] = {f: [] for f, framework in frameworks.items() if name in framework.only}
+            for i in range(-1, rounds):  # the first one warms up
+                print(f"\r{name}: round {i + 1} of {rounds} ", end="", file=sys.stderr, flush=True)
+                for f in times:
+                    if name == "import":
+                        times[f].append(import_seconds(frameworks[f].module))
+                    else:
+                        times[f].append(workers[f].ask("seconds", name))
+            for f in times:
+                del times[f][0]
+            print(file=sys.stderr)
+    return measured
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    says = ", ".join(f"{name} ({workload.says})" for name, workload in WORKLOADS.items())
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all, or some of: {says}")
+    parser.add_argument("--frameworks", nargs="+", choices=list(FRAMEWORKS), default=list(FRAMEWORKS), metavar="NAME",
+                        help=f"those that are installed, or of them some of: {', '.join(FRAMEWORKS)}")  # fmt: skip
+    parser.add_argument("--rounds", type=int, default=21, help="how often each framework has its turn (21)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.names if name not in WORKLOADS]
+    if unknown:
+        parser.error(f"no workload {unknown[0]!r}: there are {', '.join(WORKLOADS)}")
+    if arguments.rounds < 1:
+        parser.error("--rounds: at least 1")
+    here = installed()
+    missing = [FRAMEWORKS[f].module for f in arguments.frameworks if f not in here]
+    if missing:
+        print("not installed:", ", ".join(dict.fromkeys(missing)), file=sys.stderr)
+    frameworks = {f: here[f] for f in arguments.frameworks if f in here}
+    measured = measure(arguments.names or list(WORKLOADS), frameworks, arguments.rounds)
+    results = {**report.machine(), "workloads": report.summary(measured)}
+    print(report.markdown(results["workloads"]), end="")
+    if arguments.json:
+        temporary = arguments.json.with_name(arguments.json.name + ".tmp")
+        temporary.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        temporary.replace(arguments.json)
+
+
+if __name__ == "__main__":
+    main()

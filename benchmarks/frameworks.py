@@ -1,0 +1,132 @@
+"""What is compared, and the process that each one runs in.
+
+Each framework has a process of its own, so that one's allocator settings, threads and garbage do not change the times
+of another; they take turns, so that whatever else the machine does falls on all of them alike.
+"""
+
+import importlib
+import multiprocessing
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+from .workloads import WORKLOADS
+
+WARM_UP = 0.3  # seconds of steps before the first round
+ROUND = 0.05  # seconds that a round of steps takes, about
+
+
+class Framework(NamedTuple):
+    """One framework, as it is called here, in Python and by pip."""
+
+    label: str
+    module: str
+    distribution: str | None
+    adapter: str
+    only: tuple[str, ...] = tuple(WORKLOADS)
+
+    @property
+    def installed(self):
+        return find_spec(self.module) is not None
+
+    @property
+    def version(self):
+        return version(self.distribution) if self.distribution else "this one"
+
+
+FRAMEWORKS = {
+    "engine": Framework("engine", "engine", None, "engine"),
+    "torch": Framework("PyTorch", "torch", "torch", "pytorch"),
+    "torch1": Framework("PyTorch, 1 thread", "torch", "torch", "pytorch_single", tuple(WORKLOADS)[:-1]),
+    "autograd": Framework("HIPS autograd", "autograd", "autograd", "hips_autograd"),
+    "mygrad": Framework("MyGrad", "mygrad", "mygrad", "mygrad_tensors"),
+    "jax": Framework("JAX, jit", "jax", "jax", "jax_jit"),
+    "micrograd": Framework("micrograd", "micrograd", "micrograd", "micrograd_values", ("scalars", "import")),
+    "numpy": Framework("NumPy by hand", "numpy", "numpy", "by_hand"),
+}
+
+
+def installed():
+    """The frameworks that are here, {name: Framework}."""
+    return {name: framework for name, framework in FRAMEWORKS.items() if framework.installed}
+
+
+class Worker:
+    """A process that runs one framework's steps when it is told to."""
+
+    def __init__(self, framework):
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=serve, args=(framework.adapter, theirs), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def ask(self, what, name):
+        """``seconds``: of a step of a workload, the mean over one round.  ``result``: its loss and gradients."""
+        self.connection.send((what, name))
+        answer = self.connection.recv()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.connection.close()
+        self.process.join()
+
+
+def serve(adapter, connection):
+    """In the worker: answer until the other side hangs up."""
+    prepared = {}
+    while True:
+        try:
+            what, name = connection.recv()
+        except EOFError:
+            return
+        try:
+            if name not in prepared:
+                step, result = importlib.import_module(f".adapters.{adapter}", __package__).prepare(name)
+                prepared[name] = step, result, steps_in_a_round(step) if what == "seconds" else 1
+            step, result, steps = prepared[name]
+            connection.send(result_arrays(result()) if what == "result" else seconds(step, steps))
+        except Exception as error:  # the other side raises it
+            connection.send(RuntimeError(f"{adapter}, {name}: {type(error).__name__}: {error}"))
+
+
+def seconds(step, steps):
+    """The mean time of a step, with what the garbage collector does meanwhile, as a user has it."""
+    start = perf_counter()
+    for _ in range(steps):
+        step()
+    return (perf_counter() - start) / steps
+
+
+def steps_in_a_round(step):
+    """Warm up, and see how many steps a round takes."""
+    fastest, end = float("inf"), perf_counter() + WARM_UP
+    while perf_counter() < end:
+        fastest = min(fastest, seconds(step, 1))
+    return max(1, round(ROUND / fastest))
+
+
+def result_arrays(values):
+    """Arrays of NumPy, which every process knows."""
+    import numpy as np
+
+    return {name: np.array(value) for name, value in values.items()}
+
+
+def import_seconds(module):
+    """The time that ``import module`` takes in a fresh process, with its bytecode cached and the disk's cache warm."""
+    code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    root = Path(__file__).parent.parent
+    run = subprocess.run([sys.executable, "-c", code], env=environment, cwd=root, check=True, capture_output=True)
+    return float(run.stdout.decode().split()[-1])

@@ -1,0 +1,77 @@
+"""Ratios, the table, and what the figures were measured on."""
+
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+
+from .frameworks import FRAMEWORKS
+from .workloads import WORKLOADS
+
+PYTORCH = ("torch", "torch1")
+
+
+def summary(measured):
+    """{workload: {framework: {"seconds", "ratio"}}} from {workload: {framework: [seconds, one a round]}}.
+
+    The ratio is the median over the rounds of this framework's time over PyTorch's in the same round, PyTorch being
+    taken with that number of threads with which its median is lower.
+    """
+    table = {}
+    for name, times in measured.items():
+        medians = {framework: median(rounds) for framework, rounds in times.items()}
+        best = min((f for f in PYTORCH if f in medians), key=medians.get, default=None)
+        table[name] = {}
+        for framework, rounds in times.items():
+            row = {"seconds": medians[framework], "rounds": rounds}
+            if best is not None:
+                row["ratio"] = median(t / b for t, b in zip(rounds, times[best], strict=True))
+            table[name][framework] = row
+    return table
+
+
+def machine():
+    """The date, the hardware and the versions."""
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "hardware": f"{processor()}, {os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
+        "python": platform.python_version(),
+        "versions": {f.module: f.version for f in FRAMEWORKS.values() if f.distribution and f.installed},
+    }
+
+
+def processor():
+    """The processor's name, where the system tells."""
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown processor"
+
+
+def markdown(table):
+    """The table as Markdown: a time and, in brackets, its ratio to PyTorch's."""
+    frameworks = [f for f in FRAMEWORKS if any(f in row for row in table.values())]
+    head = ["", *(FRAMEWORKS[f].label for f in frameworks), "target"]
+    lines = [head]
+    for name, row in table.items():
+        lines.append([name, *(cell(row.get(f)) for f in frameworks), f"{WORKLOADS[name].target:.2f}"])
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    lines.insert(1, ["-" * width for width in widths])
+    padded = [[text.ljust(width) for text, width in zip(line, widths, strict=True)] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in padded) + "\n"
+
+
+def cell(figures):
+    if figures is None:
+        return ""
+    ratio = f" ({figures['ratio']:.2f})" if "ratio" in figures else ""
+    return duration(figures["seconds"]) + ratio
+
+
+def duration(seconds):
+    """A time in three digits."""
+    unit, scale = next(((u, s) for u, s in (("s", 1), ("ms", 1e3), ("us", 1e6)) if seconds * s >= 1), ("us", 1e6))
+    return f"{seconds * scale:.3g} {unit}"

@@ -95,7 +95,7 @@ def test_run_all_returns_what_the_cells_printed_and_accepts_tagged_errors(standi
     ("cell", "reason"),
     [
         (new_code_cell("1 / 0"), "cell 2: ZeroDivisionError: division by zero\n1 / 0"),
-        (tagged("a = 1", "raises-exception"), "cell 2: no error, but raises-exception\na = 1"),
+        (tagged("a = 1", "raises-exception"), "cell 2: it raised nothing, or did not run\na = 1"),
     ],
 )
 def test_run_all_fails_at_the_cell_that_is_not_as_it_is_tagged(cell, reason, standin, open_lesson, run_all):
@@ -103,6 +103,12 @@ def test_run_all_fails_at_the_cell_that_is_not_as_it_is_tagged(cell, reason, sta
     with pytest.raises(pytest.fail.Exception) as failure:
         run_all(page)
     assert failure.value.msg == reason
+
+
+def test_run_all_gives_up_on_a_cell_that_does_not_end(standin, open_lesson, run_all):
+    page = open_lesson(standin(new_code_cell("import threading\nthreading.Event().wait()")))
+    with pytest.raises(api.TimeoutError):
+        run_all(page, timeout_ms=1000)
 
 
 def test_errors_in_the_browsers_console_are_gathered(standin, open_lesson):

@@ -39,6 +39,8 @@ class Node:
     names: tuple = ()  # names[k]: how the rules call saved[k]
     hooks: tuple = ()  # called with the cotangent before the rules; each returns it or another one
     post_hooks: tuple = ()  # called with the cotangents of the inputs and of the output
+    together = False  # the cotangents of all inputs are wanted at once: for post-hooks, and by a custom function
+    outputs = 1  # how many there are; the cotangents of several travel as Parts
 
     def __init__(self, parents, saved):
         self.parents = parents
@@ -56,6 +58,14 @@ class Node:
             for s, k in zip(self.saved, self.links)
         ] if self.links else self.saved  # fmt: skip
 
+    def cotangents(self, g, saved, parents):
+        """The cotangents of all inputs, for a node whose rules run ``together``."""
+        return [None if p is None else rule(g, *saved) for p, rule in zip(parents, self.rules)]
+
+    def shown(self):
+        """What stands for this node in ``grad_fn`` and ``next_functions``."""
+        return self
+
     @property
     def next_functions(self):
         """The nodes of the inputs, each with the number of its output, as PyTorch shows them."""
@@ -65,17 +75,32 @@ class Node:
     def metadata(self):
         return self.__dict__.setdefault("_metadata", {})
 
+    def __call__(self, *gradients):
+        """Run this node alone: the gradients of its outputs give those of its inputs, a tuple unless there is one input."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        if not self.parents:
+            self.accumulate(*gradients)
+            return ()
+        check_unmodified(self)
+        g = gradients[0] if len(gradients) == 1 else Parts(enumerate(gradients))
+        saved = self.linked()
+        results = tuple(None if p is None else rule(g, *saved) for p, rule in zip(self.parents, self.rules))
+        return results if len(results) > 1 else results[0]
+
     def register_prehook(self, hook):
         """Call ``hook(grad_outputs)`` before this node runs; it may return other gradients."""
+        n = self.outputs
 
-        def first(g):
-            new = hook((g,))
-            return new[0] if isinstance(new, tuple) else new
+        def call(g):
+            new = hook(seen(g, n))
+            return g if new is None else travelling(new, g)
 
-        return RemovableHandle(self, "hooks", tensor_hook(first))
+        return RemovableHandle(self, "hooks", call)
 
     def register_hook(self, hook):
         """Call ``hook(grad_inputs, grad_outputs)`` after this node has run; it may return other gradients."""
+        self.together = True
         return RemovableHandle(self, "post_hooks", hook)
 
     def __getattr__(self, name):
@@ -140,7 +165,7 @@ class Parts(dict):
     """Cotangents of some of the outputs of one node; they add like arrays."""
 
     def __add__(self, other):
-        return Parts({**self, **other})
+        return Parts({**self, **{i: self[i] + g if i in self else g for i, g in other.items()}})
 
 
 lock = threading.Lock()
@@ -149,8 +174,8 @@ lock = threading.Lock()
 def edge(node):
     """(node, output number) as in ``next_functions``."""
     if type(node) is Output:
-        return node.parents[0], node.saved[0]
-    return node, 0
+        return node.parents[0].shown(), node.saved[0]
+    return node and node.shown(), 0
 
 
 def node_class(name, *rules):
@@ -242,9 +267,14 @@ def check_unmodified(node):
     """Raise PyTorch's error if an array that the node saved was written to after it was saved."""
     for s, k in zip(node.saved, node.links):
         if k is not None and s is not None and type(s) not in scalar_types:
-            writes = writes_to(s)
-            if writes is not None and writes.times[-1] < node.order:
-                raise modified(s, writes, node.order, node if k == OUT else None)
+            check_saved(s, node.order, node if k == OUT else None)
+
+
+def check_saved(x, since, maker=None):
+    """Raise PyTorch's error if an array was written to after it was saved; ``maker`` is the node whose output it is."""
+    writes = writes_to(x)
+    if writes is not None and writes.times[-1] < since:
+        raise modified(x, writes, since, maker)
 
 
 def modified(x, writes, since, maker=None):
@@ -255,9 +285,9 @@ def modified(x, writes, since, maker=None):
     late = sum(t < since for t in writes.times)
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{Tensor.typename(x)} {list(x.shape)}]" + (f", which is output 0 of {maker.name()}," if maker is not None else "")
+        f"[{Tensor.typename(x)} {list(x.shape)}]" + (f", which is output 0 of {maker.name().removesuffix('Backward')}," if maker is not None else "")
         + f" is at version {writes.count}; expected version {writes.count - late} instead. Hint: enable anomaly detection to "
-        "find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+        "find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )  # fmt: skip
 
 
@@ -297,8 +327,8 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
                 check_unmodified(node)
             if create_graph:
                 saved = node.linked()
-            if node.post_hooks:
-                rules = hooked(node, g, saved)
+            if node.together:
+                rules = together(node, g, saved, parents)
             for parent, rule in zip(parents, rules):
                 if parent is not None:
                     gi = rule(g, *saved)
@@ -463,7 +493,7 @@ def tensor_hook(hook):
 
     def call(g):
         new = hook(as_tensor(g))
-        return g if new is None else like(new, g)
+        return g if new is None else cotangent(new)
 
     return call
 
@@ -473,16 +503,29 @@ def as_tensor(g):
     return g if isinstance(g, Tensor) or g is None else Tensor(g)
 
 
-def like(new, g):
-    """What a hook returned, in the form in which cotangents travel in this sweep."""
-    return new if isinstance(g, Tensor) or new is None else new.array
+def cotangent(t):
+    """A Tensor that a user's function returned, in the form in which cotangents travel in this sweep."""
+    return t if t is None or mode.enabled else t.array
 
 
-def hooked(node, g, saved):
-    """The rules of a node with post-hooks: they have run already, and give what the hooks made of their results."""
-    into = [None if p is None else rule(g, *saved) for p, rule in zip(node.parents, node.rules)]
+def seen(g, n):
+    """What arrives at a node of n outputs, as the tuple of Tensors that a hook sees."""
+    return tuple(as_tensor(g.get(i)) for i in range(n)) if type(g) is Parts else (as_tensor(g),)
+
+
+def travelling(new, g):
+    """The tuple of Tensors that a hook returned in place of g."""
+    new = [cotangent(t) for t in (new if isinstance(new, tuple) else (new,))]
+    return Parts({i: t for i, t in enumerate(new) if t is not None}) if type(g) is Parts else new[0]
+
+
+def together(node, g, saved, parents):
+    """The rules of a node whose rules have run already: each gives its result, or what the hooks made of it."""
+    into = node.cotangents(g, saved, parents)
     for hook in node.post_hooks:
-        new = hook(tuple(map(as_tensor, into)), (as_tensor(g),))
+        new = hook(tuple(map(as_tensor, into)), seen(g, node.outputs))
         if new is not None:
-            into = [like(n, g) for n in (new if isinstance(new, tuple) else (new,))]
-    return [lambda g, *saved, result=result: result for result in into]
+            into = [cotangent(t) for t in (new if isinstance(new, tuple) else (new,))]
+    # what a user's function returned may be in the user's hands: a leaf must not take it for its .grad
+    into = [x if x is None or p is None or p.parents else copy(x) for x, p in zip(into, parents)]
+    return [lambda g, *saved, x=x: x for x in into]

@@ -95,7 +95,7 @@ def _environment(folder: Path, missing: list[str]) -> Finding:
         found, _, advice = str(problem).partition("\n")
         return Finding("Environment", PROBLEM, found, advice)
     what = "is not whole and will be made anew" if folder.exists() else "will be made"
-    advice = f"The first start does it: up to {environment.DOWNLOAD_MB} MB to download, one to five minutes."
+    advice = f"The first start does it: {environment.COURSE_MB[0]} MB to download, one to five minutes."
     if len(missing) < len(environment.requirements("course")) / 2 and importlib.util.find_spec("packaging"):
         advice += f"\nOr add to the environment that you are in, and it is used: {', '.join(missing)}"
     return Finding("Environment", NOTE, f"{folder} {what}", advice)
@@ -127,7 +127,7 @@ def _off_lock() -> Iterator[tuple[str, str, str]]:
 
 def _disk(folder: Path, installed: bool) -> Finding:
     free_mb = shutil.disk_usage(environment.existing(folder)).free // 10**6
-    needed = 100 if installed else environment.DISK_MB
+    needed = 100 if installed else environment.COURSE_MB[1]
     if free_mb < needed:
         advice = f"About {needed} MB are needed: free some, or set {environment.FOLDER_VARIABLE} to another disk."
         return Finding("Disk", PROBLEM, f"{free_mb} MB free", advice)

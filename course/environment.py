@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple, NoReturn, TextIO
 
@@ -34,9 +34,9 @@ LOCKS = {
 }
 FOLDER_VARIABLE = "UNDERTORCH_VENV"
 OLDEST_PYTHON = (3, 11)
-# What the "test" lock, the larger of the two that a learner meets, takes at the time of writing, rounded up.
-DOWNLOAD_MB = 210
-DISK_MB = 1000
+# What the two locks that a learner meets take, rounded up: megabytes to download, and of disk.
+COURSE_MB = (130, 700)
+TEST_MB = (210, 1000)
 
 STAMP = "undertorch.json"
 LOG = "undertorch-setup.log"
@@ -122,8 +122,9 @@ def _same_folder(one: str | Path, other: str | Path) -> bool:
         return False
 
 
-# The stamp is written whole and last. "made": the environment itself is complete. "locks": what was installed into it,
-# by the hash of the lock. Without a stamp the environment is someone's own: it is used, and added to, as it is.
+# The stamp in an environment is written whole. "own": the course made it, and may make it anew. "locks": what was
+# installed, by the hash of the lock; it is missing while packages are being unpacked. An environment without a stamp is
+# someone's own: it is used and added to, and never deleted.
 
 
 def read_stamp(folder: Path) -> dict[str, Any] | None:
@@ -180,7 +181,8 @@ def probe(folder: Path) -> Probe | None:
 def usable(folder: Path) -> bool:
     """Whether `folder` holds a whole environment (whatever is installed in it)."""
     stamp = read_stamp(folder)
-    return (stamp is None or bool(stamp.get("made"))) and probe(folder) is not None
+    unfinished = stamp is not None and stamp.get("own") and "locks" not in stamp
+    return not unfinished and probe(folder) is not None
 
 
 def prepare(folder: Path, lock: str) -> Path:
@@ -203,10 +205,10 @@ def prepare(folder: Path, lock: str) -> Path:
 
 def obstacle(folder: Path) -> Problem | None:
     """What keeps an environment from being made in `folder`; None where nothing does."""
-    # Only what was an environment is ever replaced: the variable may name any folder by mistake.
-    was_one = folder == ROOT / ".venv" or (folder / STAMP).exists() or (folder / "pyvenv.cfg").exists()
-    if folder.exists() and not was_one and (not folder.is_dir() or any(folder.iterdir())):
-        return Problem(f"{folder} holds something else than an environment.\nSet {FOLDER_VARIABLE} to a new folder.")
+    # Only what the course made is ever replaced: the variable may name any folder by mistake.
+    own = folder == ROOT / ".venv" or (read_stamp(folder) or {}).get("own")
+    if folder.exists() and not own and (not folder.is_dir() or any(folder.iterdir())):
+        return Problem(f"{folder} is not empty and holds no whole environment.\nSet {FOLDER_VARIABLE} to a new folder.")
     if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
         return Problem(
@@ -219,9 +221,9 @@ def obstacle(folder: Path) -> Problem | None:
             free_mb = shutil.disk_usage(place).free // 10**6
     except OSError as error:
         return _cannot_write(folder, error)
-    if free_mb < DISK_MB:
+    if free_mb < TEST_MB[1]:
         return Problem(
-            f"{free_mb} MB are free in {place}, and the course needs about {DISK_MB} MB.\n"
+            f"{free_mb} MB are free in {place}, and the course needs about {TEST_MB[1]} MB.\n"
             f"Free some space, or set {FOLDER_VARIABLE} to a folder on a larger disk."
         )
     return None
@@ -273,14 +275,13 @@ def make(folder: Path) -> None:
                 shutil.rmtree(path)
             else:
                 path.unlink()
-        write_stamp(folder, made=False)
+        write_stamp(folder, own=True)
         with (folder / LOG).open("w", encoding="utf-8") as log:
             log.write(f"python -m venv {folder}\n")
             log.flush()
             made = subprocess.run([sys.executable, "-m", "venv", str(folder)], stdout=log, stderr=subprocess.STDOUT)
         if made.returncode:
             raise explain(folder)
-        write_stamp(folder, made=True)
     except OSError as error:
         raise _cannot_write(folder, error) from None
 
@@ -295,25 +296,26 @@ def install(folder: Path, lock: str) -> None:
         )
     python = [str(found.executable), "-I", "-X", "utf8", "-m"]
     pins = sum("==" in line for line in lock_file(lock).read_text(encoding="utf-8").splitlines())
-    locks = (read_stamp(folder) or {}).get("locks", {})
+    stamp = read_stamp(folder) or {}
+    own = bool(stamp.get("own"))
+    download_mb, disk_mb = COURSE_MB if lock == "course" else TEST_MB
     try:
-        write_stamp(folder, made=True, locks={name: value for name, value in locks.items() if name != lock})
         with (folder / LOG).open("w", encoding="utf-8") as log:
             if subprocess.run([*python, "pip", "--version"], stdout=log, stderr=subprocess.STDOUT).returncode:
                 subprocess.run([*python, "ensurepip"], stdout=log, stderr=subprocess.STDOUT)
             log.flush()
             say(
                 f"Setting up the course in {folder}, this once: up to {pins} packages,\n"
-                f"{DOWNLOAD_MB} MB to download and {DISK_MB} MB of disk. One to five minutes, by your network.\n"
+                f"{download_mb} MB to download and {disk_mb} MB of disk. One to five minutes, by your network.\n"
                 f"Ctrl-C stops it; a new start goes on."
             )
             options = ["--require-hashes", "--only-binary=:all:", "--progress-bar=off", "--no-input"]
             command = [*python, "pip", "install", "--disable-pip-version-check", *options, "-r", str(lock_file(lock))]
-            code = _run_showing(command, log, pins)
+            code = _run_showing(command, log, pins, unpacking=lambda: write_stamp(folder, own=own))
         if code:
             raise explain(folder)
         _make_importable(found)
-        write_stamp(folder, made=True, locks=locks | {lock: lock_hash(lock)})
+        write_stamp(folder, own=own, locks=stamp.get("locks", {}) | {lock: lock_hash(lock)})
     except OSError as error:
         raise _cannot_write(folder, error) from None
     say("The environment is ready.")
@@ -337,8 +339,11 @@ def _make_importable(found: Probe) -> None:
     (packages / "undertorch.pth").write_text(path + "\n", encoding="utf-8")
 
 
-def _run_showing(command: list[str], log: TextIO, pins: int) -> int:
-    """Run pip, keeping every line it prints and showing where it is; its exit code."""
+def _run_showing(command: list[str], log: TextIO, pins: int, unpacking: Callable[[], None]) -> int:
+    """Run pip, keeping every line it prints and showing where it is; its exit code.
+
+    `unpacking` is called when all is downloaded and the environment begins to change.
+    """
     environment = os.environ | {"PIP_USER": "0"}
     process = subprocess.Popen(
         command,
@@ -362,6 +367,7 @@ def _run_showing(command: list[str], log: TextIO, pins: int) -> int:
                     done += 1
                     live.show(f"fetching {done} of {pins}: {re.split('==|-[0-9]', PurePath(match[1]).name)[0]}")
                 elif line.startswith("Installing collected packages"):
+                    unpacking()
                     live.show(f"unpacking {done} packages (no news for a minute is normal)")
             return process.wait()
         except BaseException:
@@ -457,7 +463,7 @@ def explain(folder: Path) -> Problem:
     fallback = "Installing failed: " + (errors or text.splitlines() or ["no reason given"])[-1].strip()
     message = next((message for pattern, message in FAILURES if re.search(pattern, text)), None)
     told = (message or fallback.replace("{", "{{").replace("}", "}}")).format(
-        mb=DISK_MB, variable=FOLDER_VARIABLE, folder=folder, python=f"{sys.version_info[0]}.{sys.version_info[1]}"
+        mb=TEST_MB[1], variable=FOLDER_VARIABLE, folder=folder, python=f"{sys.version_info[0]}.{sys.version_info[1]}"
     )
     return Problem(f"{told}\nThe whole story is in {log}.")
 
@@ -465,7 +471,7 @@ def explain(folder: Path) -> Problem:
 def _cannot_write(folder: Path, error: OSError) -> Problem:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return Problem(
-            f"The disk is full. Free about {DISK_MB} MB, or set {FOLDER_VARIABLE} to a folder on a larger disk."
+            f"The disk is full. Free about {TEST_MB[1]} MB, or set {FOLDER_VARIABLE} to a folder on a larger disk."
         )
     return Problem(
         f"{folder} cannot be written to ({error.strerror}).\n"

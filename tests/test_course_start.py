@@ -160,26 +160,34 @@ def test_the_variable_chooses_the_folder(monkeypatch, tmp_path):
 
 def test_a_larger_lock_holds_the_smaller_but_not_the_other_way_round(project, tmp_path):
     project("pytest")
-    environment.write_stamp(tmp_path, made=True, locks={"test": environment.lock_hash("test")})
+    environment.write_stamp(tmp_path, own=True, locks={"test": environment.lock_hash("test")})
     assert environment.ready(tmp_path, "course")
-    environment.write_stamp(tmp_path, made=True, locks={"course": environment.lock_hash("course")})
+    environment.write_stamp(tmp_path, own=True, locks={"course": environment.lock_hash("course")})
     assert environment.ready(tmp_path, "course")
     assert not environment.ready(tmp_path, "test")
 
 
 def test_a_lock_that_has_changed_is_not_ready(project, tmp_path):
     project("pytest")
-    environment.write_stamp(tmp_path, made=True, locks={"course": environment.lock_hash("course")})
+    environment.write_stamp(tmp_path, own=True, locks={"course": environment.lock_hash("course")})
     project("pytest", "numpy")
     assert not environment.ready(tmp_path, "course")
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"made": false}'])
-def test_a_stamp_that_was_not_finished_means_not_whole(tmp_path, content, monkeypatch):
+def test_an_environment_is_whole_where_its_last_installation_was_finished(tmp_path, monkeypatch):
     monkeypatch.setattr(environment, "probe", lambda folder: environment.Probe((3, 13), Path(sys.executable)))
     assert environment.usable(tmp_path)  # without a stamp it is someone's own
-    (tmp_path / environment.STAMP).write_text(content, encoding="utf-8")
+    environment.write_stamp(tmp_path, own=True, locks={})
+    assert environment.usable(tmp_path)
+    environment.write_stamp(tmp_path, own=True)
     assert not environment.usable(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", "\x00"])
+def test_a_damaged_stamp_means_that_nothing_is_installed(project, tmp_path, content):
+    project("pytest")
+    (tmp_path / environment.STAMP).write_text(content, encoding="utf-8")
+    assert environment.read_stamp(tmp_path) == {}
     assert not environment.ready(tmp_path, "course")
 
 
@@ -211,7 +219,7 @@ def test_a_full_disk_is_told_before_anything_is_downloaded(tmp_path, monkeypatch
     monkeypatch.setattr(environment.shutil, "disk_usage", lambda _: SimpleNamespace(free=250 * 10**6))
     told = str(environment.obstacle(tmp_path / ".venv"))
     assert "250 MB are free" in told
-    assert f"about {environment.DISK_MB} MB" in told
+    assert f"about {environment.TEST_MB[1]} MB" in told
 
 
 def test_a_python_without_ensurepip_is_told_which_package_to_install(tmp_path, monkeypatch):
@@ -223,8 +231,8 @@ def test_a_python_without_ensurepip_is_told_which_package_to_install(tmp_path, m
 def test_a_folder_that_was_no_environment_is_never_replaced(tmp_path):
     (tmp_path / "thesis.txt").write_text("everything", encoding="utf-8")
     told = str(environment.obstacle(tmp_path))
-    assert "holds something else than an environment" in told
-    with pytest.raises(Problem, match="something else"):
+    assert "is not empty and holds no whole environment" in told
+    with pytest.raises(Problem, match="no whole environment"):
         environment.prepare(tmp_path, "course")
     assert (tmp_path / "thesis.txt").read_text(encoding="utf-8") == "everything"
 
@@ -270,15 +278,12 @@ def write_wheel(folder, name, version, files):
     """A wheel with these files: {path: bytes}. Returns its line for a lock."""
     info = f"{name}-{version}.dist-info"
     path = folder / f"{name}-{version}-py3-none-any.whl"
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    files = files | {f"{info}/METADATA": metadata, f"{info}/WHEEL": "Wheel-Version: 1.0\nTag: py3-none-any\n"}
+    files[f"{info}/RECORD"] = "".join(f"{file},,\n" for file in [*files, f"{info}/RECORD"])
     with zipfile.ZipFile(path, "w") as wheel:
         for file, content in files.items():
-            wheel.writestr(file, content)
-        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-        wheel.writestr(
-            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        record = "".join(f"{file},,\n" for file in [*files, f"{info}/METADATA", f"{info}/WHEEL", f"{info}/RECORD"])
-        wheel.writestr(f"{info}/RECORD", record)
+            wheel.writestr(zipfile.ZipInfo(file), content)  # undated, so that the same content has the same hash
     return f"{name}=={version} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
 
 
@@ -373,12 +378,6 @@ def test_a_changed_lock_is_installed_into_the_same_environment(clone):
     assert marker.exists()
 
 
-def test_an_installation_that_was_killed_is_finished(clone):
-    environment.write_stamp(clone.venv, made=True, locks={})  # as the stamp stands while pip runs
-    shutil.rmtree(next(clone.venv.rglob("tiny-1.0.dist-info")))
-    assert clone.start().stdout == clone.shows("1.0")
-
-
 def test_a_package_lost_since_is_put_back(clone):
     next(clone.venv.rglob("tiny.py")).unlink()
     shutil.rmtree(next(clone.venv.rglob("tiny-1.0.dist-info")))
@@ -389,7 +388,7 @@ def test_a_package_lost_since_is_put_back(clone):
     "damage",
     [
         "python gone",
-        pytest.param("killed while it was made", marks=pytest.mark.slow),
+        pytest.param("killed installation", marks=pytest.mark.slow),
         pytest.param("without pyvenv.cfg", marks=pytest.mark.slow),
         pytest.param("a stray file", marks=pytest.mark.slow),
     ],
@@ -397,8 +396,8 @@ def test_a_package_lost_since_is_put_back(clone):
 def test_a_broken_environment_is_made_anew(clone, damage):
     if damage == "python gone":
         environment.python_in(clone.venv).unlink()
-    elif damage == "killed while it was made":
-        environment.write_stamp(clone.venv, made=False)
+    elif damage == "killed installation":
+        environment.write_stamp(clone.venv, own=True)  # as the stamp stands while pip unpacks
     elif damage == "without pyvenv.cfg":
         (clone.venv / "pyvenv.cfg").unlink()
     else:
@@ -412,7 +411,6 @@ def test_a_broken_environment_is_made_anew(clone, damage):
 
 @pytest.mark.slow
 def test_an_environment_without_pip_gets_it_back(clone):
-    environment.write_stamp(clone.venv, made=True, locks={})
     for path in clone.venv.rglob("site-packages/pip*"):
         shutil.rmtree(path)
     clone.need("2.0")
@@ -433,7 +431,22 @@ def test_without_a_network_it_says_so_names_the_log_and_goes_on_later(clone):
     assert "is this computer online?" in offline.stderr
     assert f"The whole story is in {clone.venv / environment.LOG}." in offline.stderr
     assert "Traceback" not in offline.stderr
+    clone.need("1.0")
+    assert clone.start(**nowhere).stdout == clone.shows("1.0")  # what was there is as good as before
+    clone.need("3.0")
     assert clone.start().stdout == clone.shows("3.0")
+
+
+@pytest.mark.slow
+def test_someones_own_environment_is_added_to_and_never_replaced(made, tmp_path):
+    clone, own = made[0], tmp_path / "own"
+    run(sys.executable, "-m", "venv", own)
+    assert clone.start(UNDERTORCH_VENV=str(own)).stdout == clone.shows("1.0", venv=own)
+    environment.python_in(own).unlink()
+    refused = clone.start(UNDERTORCH_VENV=str(own))
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "is not empty and holds no whole environment" in refused.stderr
+    assert (own / "pyvenv.cfg").exists()
 
 
 def test_a_package_that_does_not_match_its_hash_is_refused(clone):
@@ -669,7 +682,7 @@ def test_what_stops_the_lab_is_a_problem_with_advice_and_exit_code_1(tmp_path, m
     monkeypatch.setattr(environment, "missing", lambda lock: ["jupyterlab"])
     assert doctor.main([]) == 1
     told = capsys.readouterr().out
-    assert f"problem  Environment  {tmp_path} holds something else" in told
+    assert f"problem  Environment  {tmp_path} is not empty" in told
     assert "-> Set UNDERTORCH_VENV to a new folder." in told
     assert "The lab cannot start yet." in told
 

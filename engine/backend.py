@@ -113,6 +113,26 @@ def storage(x):
     return x if base is None else base
 
 
+def address(x):
+    """Where the first element of an array lies."""
+    return x.__array_interface__["data"][0] if type(x) is np.ndarray else x.data.ptr
+
+
+def writable(x):
+    """A view that NumPy gives out read-only, made writable if its memory is."""
+    if type(x) is np.ndarray and not x.flags.writeable and isinstance(x.base, np.ndarray):
+        x.flags.writeable = x.base.flags.writeable
+    return x
+
+
+def strided(x, shape, strides, start=0):
+    """The memory of a NumPy array under another shape, strides (in elements) and first element, counted from that of x."""
+    owner = storage(x)
+    flat = owner.transpose(sorted(range(owner.ndim), key=lambda d: -owner.strides[d]))  # as it lies in memory
+    offset = address(x) - address(owner) + start * x.itemsize
+    return np.ndarray(shape, x.dtype, flat, offset, tuple(s * x.itemsize for s in strides))
+
+
 def keep_freed_memory():
     """Tell glibc to reuse the memory of large arrays instead of returning it to the system.
 

@@ -16,7 +16,7 @@ def offers(family, names):
     for entry in names.split():
         name, _, function = entry.partition(":")
         function = vars(family)[function or name]
-        row = registry.get(function.__name__)
+        row = registry.get(getattr(function, "__name__", ""))
         yield name, called(function) if row is not None and row.kind in ("binary", "comparison") else function
 
 
@@ -62,6 +62,7 @@ OPERATORS = {
     "__rand__": e.bitwise_and, "__ror__": e.bitwise_or, "__rxor__": e.bitwise_xor,
     "__lshift__": e.bitwise_left_shift, "__rshift__": e.bitwise_right_shift,
     "__getitem__": index.getitem, "__setitem__": index.setitem,
+    "__len__": shape.length, "__iter__": shape.iterate,
 }  # fmt: skip
 for name, operation in OPERATORS.items():
     setattr(Tensor, name, operation)

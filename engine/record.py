@@ -65,14 +65,16 @@ def record_parts(Backward, outs, inputs, saved=()):
     parents = [a.node if isinstance(a, Tensor) else None for a in inputs]
     if mode.enabled and any(p is not None for p in parents):
         node = Backward(tuple(parents), keep_needed(Backward, parents, saved))
+        node.outputs = len(outs)
         return tuple(Tensor(out, Output(node, i)) for i, out in enumerate(outs))
     return tuple(map(Tensor, outs)) if any(isinstance(a, Tensor) for a in inputs) else tuple(outs)
 
 
-def view(name, forward, rule, backward=None):
-    """An operation whose result shares the memory of its input: ``forward(x, *args)``, ``rule(g, shape, *args)``.
+def view(name, forward, rule, backward=None, copied=None):
+    """A linear operation that moves elements: ``forward(x, *args)``, ``rule(g, shape, *args)``.
 
-    ``shape`` is that of the input.  The arguments are plain values and are passed by position.
+    ``shape`` is that of the input.  The arguments are plain values and are passed by position.  Where the result shares the
+    memory of the input, it is a view of it; ``copied``: the node class for where it does not, if that is another.
     """
     Backward = node_class(backward or camel(name) + "Backward0", rule)
 
@@ -84,8 +86,10 @@ def view(name, forward, rule, backward=None):
             x = input.shared()
         out = forward(x, *args)
         p = input.node
-        result = Tensor(out, Backward((p,), (x.shape, *args)) if p is not None and mode.enabled else None)
-        if storage(out) is storage(x):
+        shares = storage(out) is storage(x)
+        Class = Backward if shares or copied is None else copied
+        result = Tensor(out, Class((p,), (x.shape, *args)) if p is not None and mode.enabled else None)
+        if shares:
             track_view(result, input, op, args)
         return result
 

@@ -1,2 +1,934 @@
-"""..."""
-METHODS = IN_PLACE = FUNCTIONS = ""
+"""Shapes: views of the same memory under other sizes and strides, and the operations that only move elements.
+
+The tables hold the operations as the rules use them, on dims counted from the front; the functions below them read PyTorch's
+arguments.  Which result shares memory is what PyTorch does: see ``record.view``.
+"""
+
+import warnings
+from itertools import accumulate
+from math import prod
+from operator import index as integer
+
+from .. import dtypes
+from ..backend import address, storage, strided, writable
+from ..graph import Output, mode, node_class
+from ..printing import Size
+from ..record import module, raw, record
+from ..record import view as define
+from ..tensor import Tensor, checked_dim, track_view
+from . import structure
+from .structure import Clone, cast, clone_array, pick, place, reshape_array, sum_to, total
+
+# ---- what views do to an array
+
+
+def compatible(x, shape):
+    out = reshape_array(x, shape)
+    if storage(out) is not storage(x):
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            "contiguous subspaces). Use .reshape(...) instead."
+        )
+    return out
+
+
+def inserted(x, dim):
+    shape = (*x.shape[:dim], 1, *x.shape[dim:])
+    return x.reshape(shape) if dim < x.ndim or x.flags.c_contiguous else x[..., None]
+
+
+def without(x, dims):
+    return x.reshape(tuple(n for d, n in enumerate(x.shape) if n != 1 or d not in dims))
+
+
+def undone(dims):
+    """The permutation that undoes another one."""
+    return tuple(sorted(range(len(dims)), key=dims.__getitem__))
+
+
+def at(dim, i):
+    """The key of index or slice ``i`` in one dimension."""
+    return (slice(None),) * dim + (i, Ellipsis)
+
+
+def element_strides(x):
+    """Strides in elements; NumPy's 0 in dimensions without extent becomes what PyTorch has there."""
+    strides = [s // x.itemsize for s in x.strides]
+    after = 1
+    for d in reversed(range(x.ndim)):
+        if strides[d] == 0 and (x.size == 0 or x.shape[d] == 1):
+            strides[d] = after
+        after = strides[d] * max(x.shape[d], 1)
+    return tuple(strides)
+
+
+def windows_of(x, dim, size, step):
+    strides = element_strides(x)
+    shape = (*x.shape[:dim], (x.shape[dim] - size) // step + 1, *x.shape[dim + 1 :], size)
+    return strided(x, shape, (*strides[:dim], strides[dim] * step, *strides[dim + 1 :], strides[dim]))
+
+
+def picked_twice(view_of):
+    """The rule of a view in which elements of the input may come more than once."""
+
+    def rule(g, shape, *args):
+        n = prod(shape)
+        positions = view_of(module(raw(g)).arange(n).reshape(shape), *args)
+        return reshape(place(reshape(g, (-1,)), (n,), (positions.reshape(-1),)), shape)
+
+    return rule
+
+
+# ---- views: name, what it does to an array, the cotangent of its input
+
+reshape_to = structure.reshape
+swap = structure.transpose
+back = lambda g, shape, *_: reshape_to(g, shape)  # noqa: E731
+view_to = define("view", compatible, back)
+alias = define("alias", lambda x: x[...], lambda g, _: g)
+squeeze_all = define("squeeze", lambda x: without(x, range(x.ndim)), back)
+squeeze_one = define("squeeze_dim", lambda x, dim: without(x, (dim,)), back, "SqueezeBackward1")
+squeeze_some = define("squeeze_dims", without, back, "SqueezeBackward2")
+unsqueeze_at = define("unsqueeze", inserted, back)
+permute_to = define("permute", lambda x, dims: x.transpose(dims), lambda g, _, dims: permute_to(g, undone(dims)))
+turn = define("t", lambda x: x.T, lambda g, _: turn(g))
+expand_to = define("expand", lambda x, shape: writable(module(x).broadcast_to(x, shape)), lambda g, shape, _: sum_to(g, shape))
+select_at = define("select", lambda x, dim, i: x[at(dim, i)], lambda g, shape, dim, i: place(g, shape, at(dim, i)))
+slice_at = define("slice", lambda x, dim, i: x[at(dim, i)], lambda g, shape, dim, i: place(g, shape, at(dim, i)))
+diagonal_at = define("diagonal", lambda x, *where: writable(x.diagonal(*where)),
+                   lambda g, shape, *where: place_diagonal(g, shape, *where))  # fmt: skip
+windows = define("unfold", windows_of, picked_twice(windows_of))
+restride = define("as_strided", strided, picked_twice(strided))
+
+# ---- copies
+
+
+def reverse(x, dims):
+    return x[tuple(slice(None, None, -1) if d in dims else slice(None) for d in range(x.ndim))].copy()
+
+
+def on_diagonal(x, shape, *where):
+    """Zeros, with x on the diagonals."""
+    out = module(x).zeros(shape, x.dtype)
+    writable(out.diagonal(*where))[...] = x
+    return out
+
+
+def sum_of_copies(g, shape, repeats):
+    pairs = zip(repeats, (1,) * (len(repeats) - len(shape)) + shape)
+    copies = reshape_to(g, tuple(n for pair in pairs for n in pair))
+    return reshape_to(total(copies, tuple(range(0, 2 * len(repeats), 2))), shape)
+
+
+reversed_in = define("flip", reverse, lambda g, _, dims: reversed_in(g, dims))
+rolled_by = define("roll", lambda x, shifts, dims: module(x).roll(x, shifts, dims),
+                 lambda g, _, shifts, dims: rolled_by(g, tuple(-s for s in shifts), dims))  # fmt: skip
+repeat_by = define("repeat", lambda x, repeats: module(x).tile(x, repeats), sum_of_copies)
+rotate = define("rot90", lambda x, k, dims: module(x).rot90(x, k, dims).copy(), lambda g, _, k, dims: rotate(g, -k, dims))
+diagonal_copy = define("diagonal_copy", lambda x, *where: x.diagonal(*where).copy(),
+                     lambda g, shape, *where: place_diagonal(g, shape, *where), "DiagonalBackward0_copy")  # fmt: skip
+place_diagonal = define("diagonal_backward", on_diagonal, lambda g, _, shape, *where: diagonal_at(g, *where),
+                      "DiagonalBackwardBackward0")  # fmt: skip
+embed_diagonal = define("diag_embed", on_diagonal, lambda g, _, shape, *where: diagonal_at(g, *where))
+
+# ---- arguments
+
+
+def listed(first, rest=()):
+    """Sizes or dims, given one by one or as a sequence, as a tuple of ints."""
+    if rest or not isinstance(first, (tuple, list)):
+        first = (first, *rest)
+    try:
+        return tuple(map(integer, first))
+    except TypeError:
+        place, wrong = next((i, n) for i, n in enumerate(first) if not hasattr(n, "__index__"))
+        raise TypeError(f"sizes and dims must be tuple of ints, but found element of type {type(wrong).__name__} at pos {place}") from None
+
+
+def checked_dims(dims, ndim):
+    """Dims counted from the front.  RuntimeError if one comes twice."""
+    found = tuple(checked_dim(d, ndim) for d in dims)
+    for d in found:
+        if found.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return found
+
+
+def tensors_in(name, tensors, minimum=1):
+    """A sequence of Tensors (or, in rules, of arrays) as a list.  TypeError for anything else."""
+    if isinstance(tensors, Tensor) or not isinstance(tensors, (tuple, list)):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
+    for i, t in enumerate(tensors):
+        if not hasattr(t, "dtype"):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+    return list(tensors)
+
+
+# ---- sizes and strides of the same elements
+
+
+def reshape(input, shape, *more):
+    """The same elements in another shape (one size may be -1): a view where strides allow it, else a copy."""
+    return reshape_to(input, listed(shape, more))
+
+
+def view(input, size, *more):
+    """The same memory in another shape, or (given a dtype) read as another type.  RuntimeError where only a copy would do."""
+    if hasattr(size, "np"):
+        return view_as_dtype(input, size)
+    return view_to(input, listed(size, more))
+
+
+def view_as_dtype(input, dtype):
+    x = input.shared()
+    a, b = x.itemsize, dtype.itemsize
+    if a != b and not x.ndim:
+        raise RuntimeError(f"self.dim() cannot be 0 to view {word(x.dtype)} as {word(dtype.np)} (different element sizes)")
+    if a < b and x.shape[-1] * a % b:
+        raise RuntimeError(
+            f"self.size(-1) must be divisible by {b // a} to view {word(x.dtype)} as {word(dtype.np)} (different element "
+            f"sizes), but got {x.shape[-1]}"
+        )
+    return Tensor(x.view(dtype.np))
+
+
+def reshape_as(input, other):
+    return reshape_to(input, other.array.shape)
+
+
+def view_as(input, other):
+    return view_to(input, other.array.shape)
+
+
+def flatten(input, start_dim=0, end_dim=-1):
+    """Dims ``start_dim`` to ``end_dim`` as one; the tensor itself where that changes nothing."""
+    shape = input.array.shape
+    first, last = checked_dim(start_dim, len(shape)), checked_dim(end_dim, len(shape))
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if not shape:
+        return reshape_to(input, (1,))
+    return input if first == last else reshape_to(input, (*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :]))
+
+
+def ravel(input):
+    return reshape_to(contiguous(input), (-1,)) if input.ndim != 1 else contiguous(input)
+
+
+def unflatten(input, dim, sizes):
+    """One dim split into several, of which one may be -1."""
+    shape, sizes = input.array.shape, listed(sizes)
+    d = checked_dim(dim, len(shape))
+    known = prod(n for n in sizes if n != -1)
+    if shape[d] != known and (-1 not in sizes or not known or shape[d] % known):
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the input tensor"
+        )
+    return view_to(input, (*shape[:d], *sizes, *shape[d + 1 :]))
+
+
+def squeeze(input, dim=None):
+    """Without the dims of size 1: all of them, or of ``dim`` (an int or several) those that have size 1."""
+    if dim is None:
+        return squeeze_all(input)
+    if isinstance(dim, (tuple, list)):
+        return squeeze_some(input, checked_dims(dim, input.ndim))
+    return squeeze_one(input, checked_dim(integer(dim), input.ndim))
+
+
+def unsqueeze(input, dim):
+    """With a new dim of size 1 at ``dim``."""
+    return unsqueeze_at(input, checked_dim(integer(dim), input.ndim + 1))
+
+
+def transpose(input, dim0, dim1):
+    """Two dims exchanged."""
+    n = input.ndim
+    i, j = checked_dim(integer(dim0), n), checked_dim(integer(dim1), n)
+    return swap(input, i, j) if n else alias(input)
+
+
+swapaxes = swapdims = transpose
+
+
+def permute(input, dims, *more):
+    """All dims in a new order."""
+    dims, n = listed(dims, more), input.ndim
+    if len(dims) != n:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering "
+            f"of dimensions i.e. input.dim() = {n} is not equal to len(dims) = {len(dims)}"
+        )
+    found = tuple(checked_dim(d, n) for d in dims)
+    if len(set(found)) < n:
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return permute_to(input, found)
+
+
+def movedim(input, source, destination):
+    """Dims ``source`` (an int or several) moved to the places ``destination``; the others keep their order."""
+    source, destination, n = listed(source), listed(destination), input.ndim
+    if len(source) != len(destination):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number of dims "
+            f"as destination ({list(destination)} dims)"
+        )
+    ends = []
+    for name, dims in (("source", source), ("destination", destination)):
+        ends.append([checked_dim(d, n) for d in dims])
+        if len(set(ends[-1])) < len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")
+    if not n:
+        return alias(input)
+    order = [d for d in range(n) if d not in ends[0]]
+    for to, d in sorted(zip(ends[1], ends[0])):
+        order.insert(to, d)
+    return permute_to(input, tuple(order))
+
+
+moveaxis = movedim
+
+
+def t(input):
+    """The transpose of a matrix; a vector or a number as it is."""
+    if input.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
+    return turn(input)
+
+
+@property
+def T(input):
+    """The dims in reverse."""
+    n = input.array.ndim
+    if n != 2:
+        warnings.warn(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
+            "error in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, "
+            "-1, -1))` to reverse the dimensions of a tensor." if n else
+            "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.", stacklevel=2,
+        )  # fmt: skip
+    return permute_to(input, tuple(range(n - 1, -1, -1)))
+
+
+@property
+def mT(input):
+    """The last two dims exchanged."""
+    return matrix_transpose(input, "tensor.mT")
+
+
+@property
+def mH(input):
+    return matrix_transpose(input, "tensor.mH")
+
+
+@property
+def H(input):
+    if input.array.ndim not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {input.array.ndim}-D tensor.")
+    return swap(input, 0, 1) if input.array.ndim else alias(input)
+
+
+def adjoint(input):
+    return matrix_transpose(input, "tensor.adjoint()")
+
+
+def matrix_transpose(input, name):
+    n = input.array.ndim
+    if n < 2:
+        raise RuntimeError(f"{name} is only supported on matrices or batches of matrices. Got {n}-D tensor.")
+    return swap(input, n - 2, n - 1)
+
+
+def expand(input, size, *more):
+    """Repeated without a copy along new leading dims and dims of size 1; -1 keeps a size."""
+    size, x = listed(size, more), raw(input)
+    lead = len(size) - x.ndim
+    if lead < 0:
+        raise RuntimeError(
+            f"expand({Tensor.typename(x)}{{{list(x.shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must "
+            f"be greater or equal to the number of dimensions in the tensor ({x.ndim})"
+        )
+    shape = list(size)
+    for d, n in enumerate(size):
+        have = x.shape[d - lead] if d >= lead else 1
+        if n == -1 and d < lead:
+            raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {d}")
+        if n == -1:
+            shape[d] = have
+        elif n != have and have != 1:
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension {d}.  "
+                f"Target sizes: {list(size)}.  Tensor sizes: {list(x.shape)}"
+            )
+    return expand_to(input, tuple(shape))
+
+
+def expand_as(input, other):
+    return expand(input, other.array.shape)
+
+
+def broadcast_to(input, size):
+    return expand(input, size)
+
+
+def broadcast_shapes(*shapes):
+    """The shape that all of ``shapes`` broadcast to."""
+    result: list = []
+    for i, shape in enumerate(shapes):
+        shape = listed(shape)
+        result = [1] * (len(shape) - len(result)) + result
+        for d in range(-1, -len(shape) - 1, -1):
+            if shape[d] != 1 and result[d] not in (1, shape[d]):
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {shape[d]} at {d}! Mismatching argument at index {i} had "
+                    f"{tuple(shape)}; but expected shape should be broadcastable to {result}"
+                )
+            result[d] = shape[d] if shape[d] != 1 else result[d]
+    return Size(result)
+
+
+def broadcast_tensors(*tensors):
+    """The tensors, each expanded to their common shape."""
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tensors[0]
+    shape: tuple = ()
+    for t in tensors:
+        shape = common_shape(shape, t.array.shape)
+    return tuple(t if t.array.shape == shape else expand_to(t, shape) for t in tensors)
+
+
+def common_shape(a, b):
+    """The shape that two shapes broadcast to.  RuntimeError in PyTorch's words where there is none."""
+    n = max(len(a), len(b))
+    a, b = (1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b
+    for d in reversed(range(n)):
+        if a[d] != b[d] and 1 not in (a[d], b[d]):
+            raise RuntimeError(
+                f"The size of tensor a ({a[d]}) must match the size of tensor b ({b[d]}) at non-singleton dimension {d}"
+            )
+    return tuple(q if p == 1 else p for p, q in zip(a, b))
+
+
+# ---- parts
+
+
+def checked_index(i, shape, dim, message):
+    n = shape[dim]
+    if not -n <= i < n:
+        raise IndexError(message.format(i=i, n=n, dim=dim, shape=list(shape)))
+    return i + n if i < 0 else i
+
+
+def select(input, dim, index):
+    """The part at one place of a dim, without that dim: a view, also where it is one element."""
+    shape = raw(input).shape
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d = checked_dim(dim, len(shape))
+    i = checked_index(integer(index), shape, d, "select(): index {i} out of range for tensor of size {shape} at dimension {dim}")
+    return select_at(input, d, i)
+
+
+def narrow(input, dim, start, length):
+    """``length`` places of a dim, from ``start`` on."""
+    x = raw(input)
+    if not x.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    d, start = checked_dim(dim, x.ndim), integer(start)
+    n = x.shape[d]
+    if not -n <= start <= n:
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
+    start += n if start < 0 else 0
+    if start + length > n:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    return slice_at(input, d, slice(start, start + length, 1))
+
+
+def several_views(input, parts, Backward, *saved):
+    """Views of one tensor that one node makes; ``parts``: the (view operation, arguments) of each."""
+    x, node = input.shared(), None
+    if input.node is not None and mode.enabled:
+        node = Backward((input.node,), (x.shape, *saved))
+        node.outputs = len(parts)
+    results = []
+    for i, (op, args) in enumerate(parts):
+        results.append(Tensor(op(x, *args), node and Output(node, i)))
+        track_view(results[-1], input, op, args)
+    return tuple(results)
+
+
+def with_zeros(parts, shapes):
+    """The cotangents of all outputs, from those that have one."""
+    known = raw(next(iter(parts.values())))
+    return [parts[i] if i in parts else module(known).zeros(s, known.dtype) for i, s in enumerate(shapes)]
+
+
+def resized(shape, dim, n):
+    return (*shape[:dim], n, *shape[dim + 1 :])
+
+
+def unbind_rule(g, shape, dim):
+    return join_new(with_zeros(g, [shape[:dim] + shape[dim + 1 :]] * shape[dim]), dim)
+
+
+def split_rule(g, shape, dim, sizes):
+    return join(with_zeros(g, [resized(shape, dim, n) for n in sizes]), dim)
+
+
+Unbind = node_class("UnbindBackward0", unbind_rule)
+Split = node_class("SplitBackward0", split_rule)
+SplitWithSizes = node_class("SplitWithSizesBackward0", split_rule)
+
+
+def unbind(input, dim=0):
+    """The parts at each place of a dim, as a tuple of views."""
+    shape = input.array.shape
+    if not shape:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    d = checked_dim(dim, len(shape))
+    return several_views(input, [(select_at, (d, i)) for i in range(shape[d])], Unbind, d)
+
+
+def split(tensor, split_size_or_sections, dim=0):
+    """Pieces along a dim, of one size (the last may be smaller) or of the sizes in a list: a tuple of views."""
+    shape, size = tensor.array.shape, split_size_or_sections
+    if not shape:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    d = checked_dim(dim, len(shape))
+    n = shape[d]
+    if isinstance(size, (tuple, list)):
+        sizes = listed(size)
+        if any(s < 0 for s in sizes):
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(sizes)}"
+            )
+        if sum(sizes) != n:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got "
+                f"split_sizes={list(sizes)}"
+            )
+        return pieces(tensor, d, sizes, SplitWithSizes)
+    size = integer(size)
+    if size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+    if size == 0 and n:
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
+    starts = range(0, n, size) if n else (0,)
+    return pieces(tensor, d, tuple(min(size, n - i) for i in starts), Split)
+
+
+def pieces(input, d, sizes, Backward):
+    parts = [(slice_at, (d, slice(end - n, end, 1))) for n, end in zip(sizes, accumulate(sizes))]
+    return several_views(input, parts, Backward, d, sizes)
+
+
+def chunk(input, chunks, dim=0):
+    """At most ``chunks`` pieces of one size along a dim; the last may be smaller."""
+    shape = input.array.shape
+    if not shape:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    n = shape[checked_dim(dim, len(shape))]
+    return split(input, -(-n // chunks) if n else [0] * chunks, dim)
+
+
+def tensor_split(input, indices_or_sections, dim=0):
+    """Pieces along a dim, so many of nearly one size, or cut at the given places."""
+    shape = input.array.shape
+    if not shape:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    d, cuts = checked_dim(dim, len(shape)), indices_or_sections
+    n = shape[d]
+    if not isinstance(cuts, (tuple, list)):
+        sections = integer(cuts)
+        if sections <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
+        size, larger = divmod(n, sections)
+        cuts = list(accumulate(size + (i < larger) for i in range(sections)))[:-1]
+    ends = [*(slice(None, c).indices(n)[1] for c in listed(cuts)), n]
+    return tuple(slice_at(input, d, slice(a, max(a, b), 1)) for a, b in zip([0, *ends], ends))
+
+
+def diagonal(input, offset=0, dim1=0, dim2=1):
+    """The elements whose places in two dims are equal (or ``offset`` apart), as the last dim of a view."""
+    n = input.ndim
+    d1, d2 = checked_dim(dim1, n), checked_dim(dim2, n)
+    if d1 == d2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return diagonal_at(input, integer(offset), d1, d2)
+
+
+def diag(input, diagonal=0):
+    """The diagonal of a matrix, or the matrix with a vector on its diagonal, as a copy."""
+    n, offset = input.ndim, integer(diagonal)
+    if n == 1:
+        return diag_embed(input, offset)
+    if n != 2:
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {n}D")
+    return diagonal_copy(input, offset, 0, 1)
+
+
+def diag_embed(input, offset=0, dim1=-2, dim2=-1):
+    """Zeros with the last dim of the input on the diagonals of two new dims."""
+    shape, n = raw(input).shape, input.ndim + 1
+    d1, d2 = checked_dim(dim1, n), checked_dim(dim2, n)
+    if d1 == d2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    rest, side = iter(shape[:-1]), shape[-1] + abs(offset)
+    return embed_diagonal(input, tuple(side if d in (d1, d2) else next(rest) for d in range(n)), integer(offset), d1, d2)
+
+
+def unfold(input, dimension, size, step):
+    """All windows of ``size`` along a dim, ``step`` apart, as a view with the places within a window as the last dim."""
+    shape = input.array.shape or (1,)
+    d = checked_dim(dimension, len(shape))
+    if size > shape[d]:
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {shape[d]} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    return windows(input, d, size, step) if input.array.ndim else reshape_to(input, (size,))
+
+
+def as_strided(input, size, stride, storage_offset=None):
+    """The memory of a contiguous tensor under any shape and strides.
+
+    NotImplementedError for another tensor, and where a gradient would leave the elements of the input.
+    """
+    x, size, stride = input.shared(), listed(size), listed(stride)
+    if not x.flags.c_contiguous:
+        raise NotImplementedError("as_strided of a tensor that is not contiguous is not there: call .contiguous() first")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    before, whole = offset_in_storage(x), storage(x).size
+    offset = before if storage_offset is None else storage_offset
+    last = offset + sum((n - 1) * s for n, s in zip(size, stride))
+    if 0 in size:
+        last = offset = before
+    if last >= max(whole, 1):
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {x.itemsize} requiring "
+            f"a storage size of {(last + 1) * x.itemsize} are out of bounds for storage of size {whole * x.itemsize}"
+        )
+    if (offset < before or last >= before + x.size) and input.node is not None and mode.enabled:
+        raise NotImplementedError("as_strided outside of the elements of a tensor that requires grad: call it on the base")
+    return restride(input, size, stride, offset - before)
+
+
+# ---- joined
+
+
+Cat = node_class("CatBackward0")
+Stack = node_class("StackBackward0")
+
+
+def join(tensors, dim):
+    """The tensors one after the other along a dim, in the dtype that holds them all."""
+    sizes = [raw(t).shape[dim] for t in tensors]
+    parts = [(slice_at, slice(end - n, end, 1)) for n, end in zip(sizes, accumulate(sizes))]
+    return joined(Cat, "concatenate", tensors, dim, parts)
+
+
+def join_new(tensors, dim):
+    """The tensors one after the other along a new dim."""
+    return joined(Stack, "stack", tensors, dim, [(select_at, i) for i in range(len(tensors))])
+
+
+def joined(Backward, function, tensors, dim, parts):
+    """Tensors made one; ``parts`` says which part of the result each of them is: (view operation, its place in ``dim``)."""
+    arrays = [raw(t) for t in tensors]
+    own = [x.dtype for x in arrays]
+    if any(d is not own[0] for d in own):
+        common = dtypes.result_type(*((dtypes.of[x.dtype], dtypes.DIMS if x.ndim else dtypes.ZERO_DIM) for x in arrays)).np
+        arrays = [x.astype(common) for x in arrays]
+    result = record(Backward, getattr(module(arrays[0]), function)(arrays, dim), tensors)
+    if isinstance(result, Tensor) and result.node is not None:  # one rule for each of the tensors, however many they are
+        result.node.rules = [part_rule(op, dim, place, dtype) for (op, place), dtype in zip(parts, own)]
+    return result
+
+
+def part_rule(op, dim, place, dtype):
+    return lambda g: cast(op(g, dim, place), dtype)
+
+
+def cat(tensors, dim=0, *, axis=None):
+    """The tensors one after the other along a dim; empty 1-D ones are passed over."""
+    tensors = tensors_in("cat", tensors)
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    shapes = [raw(t).shape for t in tensors]
+    for i, shape in enumerate(shapes):
+        if not shape:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    some = [i for i, s in enumerate(shapes) if s != (0,)] or [0]
+    first = shapes[some[0]]
+    d = checked_dim(dim if axis is None else axis, len(first))
+    for i in some:
+        if len(shapes[i]) != len(first):
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(shapes[i])}")
+        for e, (a, b) in enumerate(zip(first, shapes[i])):
+            if a != b and e != d:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {d}. Expected size {a} but got size {b} for tensor number "
+                    f"{i} in the list."
+                )
+    return join([tensors[i] for i in some] if len(some) < len(tensors) and len(first) > 1 else tensors, d)
+
+
+def concat(tensors, dim=0):
+    return cat(tensors, dim)
+
+
+concatenate = concat
+
+
+def stack(tensors, dim=0):
+    """Tensors of one shape one after the other along a new dim."""
+    tensors = tensors_in("stack", tensors)
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    first = raw(tensors[0]).shape
+    d = checked_dim(dim, len(first) + 1)
+    for i, t in enumerate(tensors):
+        if raw(t).shape != first:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(raw(t).shape)} at entry {i}"
+            )
+    return join_new(tensors, d)
+
+
+def each(one, tensors):
+    """``one`` of a tensor, or of each of several, as a tuple."""
+    if len(tensors) == 1:
+        if isinstance(tensors[0], Tensor):
+            return one(tensors[0])
+        tensors = tensors[0]
+    return tuple(map(one, tensors))
+
+
+def atleast_1d(*tensors):
+    return each(lambda x: x if x.ndim else reshape_to(x, (1,)), tensors)
+
+
+def atleast_2d(*tensors):
+    return each(lambda x: x if x.ndim > 1 else unsqueeze_at(x, 0) if x.ndim else reshape_to(x, (1, 1)), tensors)
+
+
+def atleast_3d(*tensors):
+    def one(x):
+        if x.ndim > 2:
+            return x
+        return unsqueeze_at(atleast_2d(x), 2) if x.ndim else reshape_to(x, (1, 1, 1))
+
+    return each(one, tensors)
+
+
+def hstack(tensors):
+    tensors = [atleast_1d(x) for x in tensors_in("hstack", tensors)]
+    return cat(tensors, 0 if tensors and tensors[0].ndim == 1 else 1)
+
+
+def vstack(tensors):
+    return cat([atleast_2d(x) for x in tensors_in("vstack", tensors)], 0)
+
+
+row_stack = vstack
+
+
+def dstack(tensors):
+    return cat([atleast_3d(x) for x in tensors_in("dstack", tensors)], 2)
+
+
+def column_stack(tensors):
+    return hstack([x if x.ndim > 1 else reshape_to(x, (-1, 1)) for x in tensors_in("column_stack", tensors)])
+
+
+# ---- copies
+
+
+def clone(input, *, memory_format=None):
+    """A copy, in the graph."""
+    return record(Clone, clone_array(raw(input)), (input,))
+
+
+def contiguous(input, memory_format=None):
+    """The tensor itself if its elements lie in order, else a copy in which they do."""
+    x = raw(input)
+    return input if x.flags.c_contiguous else record(Clone, x.copy(), (input,))
+
+
+def detach(input):
+    return input.detach()
+
+
+def repeat(input, repeats, *more):
+    """Copied so many times along each dim; more numbers than dims make new leading ones."""
+    repeats, shape = listed(repeats, more), raw(input).shape
+    if len(repeats) < len(shape):
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
+        )
+    if repeats and min(repeats) < 0:
+        sizes = [n * r for n, r in zip((1,) * (len(repeats) - len(shape)) + shape, repeats)]
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: {sizes}")
+    return repeat_by(input, repeats)
+
+
+def tile(input, dims, *more):
+    """As ``repeat``; fewer numbers than dims stand for the last dims."""
+    dims = listed(dims, more)
+    return repeat(input, (1,) * (input.ndim - len(dims)) + dims)
+
+
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    """Each element (or each place of a dim) so many times in a row; ``repeats`` is a number, or one for each place."""
+    from .index import index_select  # noqa: PLC0415
+
+    if repeats is None:
+        return Tensor(counted(input))
+    if dim is None:
+        input, dim = reshape_to(contiguous(input), (-1,)) if input.ndim != 1 else input, 0
+    shape = input.array.shape
+    d = checked_dim(dim, len(shape))
+    if not isinstance(repeats, Tensor):
+        times = integer(repeats)
+        if times < 0:
+            raise RuntimeError("Repeats must be non-negative")
+        wide = expand_to(unsqueeze_at(input, d + 1), (*shape[: d + 1], times, *shape[d + 1 :]))
+        return view_to(contiguous(clone(wide)), resized(shape, d, shape[d] * times))
+    if repeats.numel() not in (1, shape[d]) or repeats.ndim > 1:
+        raise RuntimeError(
+            "repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{repeats.numel()} and input.size({d}) = {shape[d]}"
+        )
+    return index_select(input, d, Tensor(counted(expand(reshape_to(repeats, (-1,)), (shape[d],)))))
+
+
+def counted(repeats):
+    """Each place so many times as ``repeats`` has there."""
+    x = repeats.array
+    if x.dtype.kind != "i":
+        raise NotImplementedError(f'"repeat_interleave_cpu" not implemented for \'{word(x.dtype)}\'')
+    if x.size and x.min() < 0:
+        raise RuntimeError("repeats can not be negative")
+    return module(x).repeat(module(x).arange(x.size), x)
+
+
+def flip(input, dims, *more):
+    """The order of places reversed in the given dims."""
+    return reversed_in(input, checked_dims(listed(dims, more), input.ndim))
+
+
+def fliplr(input):
+    if input.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return reversed_in(input, (1,))
+
+
+def flipud(input):
+    if input.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return reversed_in(input, (0,))
+
+
+def roll(input, shifts, dims=()):
+    """Moved along dims, what falls off coming back at the other end; with no dims, along the flattened tensor."""
+    shifts, dims = listed(shifts), listed(dims)
+    if not dims and len(shifts) == 1:
+        return reshape_to(rolled_by(reshape_to(input, (-1,)), shifts, (0,)), raw(input).shape)
+    if len(shifts) != len(dims):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    return rolled_by(input, shifts, tuple(checked_dim(d, input.ndim) for d in dims))
+
+
+def rot90(input, k=1, dims=(0, 1)):
+    """Turned by 90 degrees ``k`` times, from the first of two dims towards the second."""
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
+    d0, d1 = (checked_dim(d, input.ndim) for d in dims)
+    if d0 == d1:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    return rotate(input, integer(k), (d0, d1))
+
+
+# ---- where the elements lie
+
+
+def word(dtype):
+    return Tensor.typename(dtype.type(0)).removeprefix("torch.").removesuffix("Tensor")
+
+
+def offset_in_storage(x):
+    return (address(x) - address(storage(x))) // x.itemsize
+
+
+def stride(input, dim=None):
+    """How many elements lie between neighbours: in one dim, or a tuple for all."""
+    strides = element_strides(input.array)
+    if dim is None:
+        return strides
+    if not strides:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return strides[checked_dim(dim, len(strides))]
+
+
+def is_contiguous(input, memory_format=None):
+    return input.array.flags.c_contiguous
+
+
+def storage_offset(input):
+    return offset_in_storage(input.shared())
+
+
+def data_ptr(input):
+    return address(input.shared())
+
+
+def untyped_storage(input):
+    return UntypedStorage(storage(input.shared()))
+
+
+class UntypedStorage:
+    """The memory that a tensor and its views share."""
+
+    def __init__(self, owner):
+        self.owner = owner
+
+    def data_ptr(self):
+        return address(self.owner)
+
+    def nbytes(self):
+        return self.owner.size * self.owner.itemsize
+
+    size = __len__ = nbytes
+
+
+def numel(input):
+    return input.numel()
+
+
+def length(input):
+    if not input.array.ndim:
+        raise TypeError("len() of a 0-d tensor")
+    return len(input.array)
+
+
+def iterate(input):
+    if not input.array.ndim:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(unbind(input))
+
+
+METHODS = """H T adjoint as_strided broadcast_to chunk clone contiguous data_ptr diag diag_embed diagonal expand expand_as flatten
+flip fliplr flipud is_contiguous mH mT moveaxis movedim narrow permute ravel repeat repeat_interleave reshape reshape_as roll rot90
+select split squeeze storage_offset stride swapaxes swapdims t tensor_split tile transpose unbind unflatten unfold unsqueeze
+untyped_storage view view_as"""
+IN_PLACE = ""
+FUNCTIONS = """adjoint as_strided atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors broadcast_to cat chunk clone
+column_stack concat concatenate detach diag diag_embed diagonal dstack flatten flip fliplr flipud hstack moveaxis movedim narrow
+numel permute ravel repeat_interleave reshape roll rot90 row_stack select split squeeze stack swapaxes swapdims t tensor_split tile
+transpose unbind unflatten unsqueeze vstack"""

@@ -63,14 +63,23 @@ def sum_to(a, shape):
 def reshape_array(x, shape):
     if -1 in shape:
         shape = infer(shape, x.size)
-    elif prod(shape) != x.size:
+    elif prod(shape) != x.size or (shape and min(shape) < 0):
+        negative(shape)
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {x.size}")
     return x.reshape(shape)
+
+
+def negative(shape):
+    """RuntimeError for a size below -1."""
+    for i, n in enumerate(shape):
+        if n < -1:
+            raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {list(shape)}")
 
 
 def infer(shape, size):
     """Replace the -1 in a shape.  RuntimeError in PyTorch's words if there are two, or if the size does not fit."""
     shape = tuple(shape)
+    negative(shape)
     if shape.count(-1) > 1:
         raise RuntimeError("only one dimension can be inferred")
     known = prod(n for n in shape if n != -1)
@@ -84,5 +93,37 @@ def infer(shape, size):
     return tuple(size // known if n == -1 else n for n in shape)
 
 
-reshape = view("reshape", reshape_array, lambda g, shape, _: reshape(g, shape), backward="ViewBackward0")
+def clone_array(x):
+    """A copy with the order of strides of x, as PyTorch's ``preserve_format``."""
+    return x.copy("C" if 0 in x.strides else "K")
+
+
+Clone = node_class("CloneBackward0", lambda g: g)
+UnsafeView = node_class("UnsafeViewBackward0", lambda g, shape, _: reshape(g, shape))
+
+
+def clone_and_view(parents, saved):
+    """The nodes of a reshape that has to copy."""
+    return UnsafeView((Clone(parents, ()),), saved)
+
+
+reshape = view("reshape", reshape_array, lambda g, shape, _: reshape(g, shape), "ViewBackward0", clone_and_view)
 transpose = view("transpose", lambda x, i, j: x.swapaxes(i, j), lambda g, shape, i, j: transpose(g, i, j))
+
+# ---- part of an array, and an array of zeros but for that part
+
+
+def placed(x, shape, key):
+    """Zeros of a shape, with x added at ``key``: what an array gets from those of its elements that ``key`` picks."""
+    out = module(x).zeros(shape, x.dtype)
+    if any(hasattr(k, "dtype") and k.dtype.kind != "b" for k in key):  # an element may be picked twice
+        flat = out.reshape(-1)
+        positions = module(x).arange(out.size).reshape(shape)[key]
+        module(x).add.at(flat, positions.reshape(-1), module(x).broadcast_to(x, positions.shape).reshape(-1))
+    else:
+        out[key] = x
+    return out
+
+
+pick = view("pick", lambda x, key: x[key], lambda g, shape, key: place(g, shape, key), "IndexBackward0")
+place = view("place", placed, lambda g, _, shape, key: pick(g, key), "IndexPutBackward0")

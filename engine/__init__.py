@@ -10,7 +10,6 @@ from .dtypes import (
     int8, int16, int32, int64, int_ as int, long, promote_types, set_default_dtype, short, uint8,
 )  # fmt: skip
 from .printing import Size, set_printoptions
-from .random import Generator, default_generator, initial_seed, seed
 from .tensor import Tensor
 
 # PyTorch gives inf and nan without a word; so does the engine, in every thread (NumPy's errstate is a thread's own)

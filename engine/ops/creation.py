@@ -6,13 +6,12 @@ import warnings
 
 import numpy as np
 
-from .. import dtypes, random
-from ..backend import device, module_of, modules, on_host
+from .. import backend, dtypes, random
+from ..backend import modules, on_host
 from ..dtypes import of
-from ..graph import AccumulateGrad, mode, node_class
+from ..graph import node_class
 from ..inplace import check_writable, overwrite
-from ..printing import Size
-from ..record import enter, module, raw, record
+from ..record import enter, raw, record
 from ..tensor import Tensor
 from .structure import cast
 
@@ -177,7 +176,7 @@ def sizes(args):
     return shape
 
 
-def factory(name, make):
+def factory(name, make, make_like):
     """A creation function of a shape, with its ``_like`` and ``new_`` forms.  ``make(shape, numpy_dtype)``."""
 
     def create(*size, dtype=None, device=None, requires_grad=False, out=None, layout=None, pin_memory=False,
@@ -188,7 +187,7 @@ def factory(name, make):
 
     def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None):
         on_host(device)
-        return leaf(make(input.array.shape, (dtype or input.dtype).np), requires_grad)
+        return leaf(np.asarray(make_like(input.array, (dtype or input.dtype).np)), requires_grad)
 
     def new(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
         on_host(device)
@@ -208,9 +207,9 @@ def no_out(out):
         raise NotImplementedError("out= is not supported: assign the result, or write it into a tensor with copy_()")
 
 
-zeros, zeros_like, new_zeros = factory("zeros", np.zeros)
-ones, ones_like, new_ones = factory("ones", np.ones)
-empty, empty_like, new_empty = factory("empty", np.empty)
+zeros, zeros_like, new_zeros = factory("zeros", np.zeros, np.zeros_like)
+ones, ones_like, new_ones = factory("ones", np.ones, np.ones_like)
+empty, empty_like, new_empty = factory("empty", np.empty, np.empty_like)
 
 
 def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, out=None, layout=None):
@@ -295,13 +294,15 @@ def random_factory(name, draw):
         no_out(out)
         on_host(device)
         kind = (dtype or dtypes.get_default_dtype()).np
-        return leaf(draw(generator or random.default_generator, sizes(size), kind), requires_grad)
+        return leaf(draw(generator, sizes(size), kind), requires_grad)
 
     def keyword_size(*args, size=None, **options):
         return create(*args, **options) if size is None else create(size, **options)
 
     def like(input, *, dtype=None, device=None, requires_grad=False, generator=None, layout=None, memory_format=None):
-        return create(input.array.shape, generator=generator, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+        on_host(device)
+        out = np.empty_like(input.array, (dtype or input.dtype).np)
+        return leaf(random.fill(out, draw, generator), requires_grad)
 
     return enter(name, "creation", keyword_size), enter(name + "_like", "creation", like)
 
@@ -321,7 +322,7 @@ def randint(low, high=None, size=None, *, generator=None, dtype=None, device=Non
     dtype = dtype or dtypes.int64
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    return leaf(random.random(generator or random.default_generator, sizes((size,)), dtype.np, low, high), requires_grad)
+    return leaf(random.random(generator, sizes((size,)), dtype.np, low, high), requires_grad)
 
 
 def randint_like(input, low, high=None, *, dtype=None, device=None, requires_grad=False):
@@ -335,14 +336,14 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False,
     """The integers from 0 to n - 1 in random order."""
     no_out(out)
     on_host(device)
-    return leaf(random.randperm(generator or random.default_generator, n, (dtype or dtypes.int64).np), requires_grad)
+    return leaf(random.randperm(generator, n, (dtype or dtypes.int64).np), requires_grad)
 
 
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=None, requires_grad=False, out=None):
     """Normal samples: numbers and a size, or tensors (either or both) of means and deviations."""
     no_out(out)
     on_host(device)
-    generator = generator or random.default_generator
+    generator = generator
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         return leaf(random.normal_around(generator, raw(mean), raw(std)), requires_grad)
     kind = (dtype or dtypes.get_default_dtype()).np
@@ -353,13 +354,13 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     """Zeros and ones: one with the probability that ``input`` gives, element by element."""
     no_out(out)
     x = input.shared()
-    return Tensor(random.bernoulli(generator or random.default_generator, x.shape, x.dtype, x if p is None else p))
+    return Tensor(random.bernoulli(generator, x.shape, x.dtype, x if p is None else p))
 
 
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
     """Indices drawn with probabilities proportional to ``input``, row by row."""
     no_out(out)
-    return Tensor(random.multinomial(generator or random.default_generator, input.array, num_samples, replacement))
+    return Tensor(random.multinomial(generator, input.array, num_samples, replacement))
 
 
 def filler(name, draw, **defaults):
@@ -370,8 +371,11 @@ def filler(name, draw, **defaults):
         check_writable(self)
         values = {**defaults, **dict(zip(names, args)), **options}
         x = self.array
-        out = draw(generator or random.default_generator, x.shape, x.dtype, *(raw(v) for v in values.values()))
-        return overwrite(self, record(Filled, np.asarray(out), (self,)))
+        numbers = [raw(v) for v in values.values()]
+        if draw is random.normal:
+            numbers.append(not x.flags.c_contiguous)  # PyTorch draws those one by one
+        out = random.fill(np.empty_like(x), draw, generator, *numbers)
+        return overwrite(self, record(Filled, out, (self,)))
 
     return enter(name, "random", fill_)
 
@@ -392,22 +396,43 @@ def random_(self, low=None, high=None, *, generator=None):
     if high is None and low is not None:
         low, high = 0, low
     x = self.array
-    return overwrite(self, Tensor(random.random(generator or random.default_generator, x.shape, x.dtype, low, high)))
+    return overwrite(self, Tensor(random.fill(np.empty_like(x), random.random, generator, low, high)))
+
+
+class Generator(random.Generator):
+    """A random stream of its own: pass it as ``generator=``."""
+
+    def __init__(self, device="cpu"):
+        on_host(device)
+        super().__init__(backend.device(device))
+
+    def get_state(self):
+        """The state, as a tensor of bytes in PyTorch's layout."""
+        return Tensor(super().get_state())
+
+    def set_state(self, new_state):
+        """Go on from a state; returns the generator."""
+        return super().set_state(raw(new_state))
+
+
+random.default_generator = default_generator = Generator()
+default_generator.seed()
+seed, initial_seed = default_generator.seed, default_generator.initial_seed
 
 
 def manual_seed(seed):
     """Seed the default generator, and return it."""
-    return random.manual_seed(seed)
+    return default_generator.manual_seed(int(seed))
 
 
 def get_rng_state():
     """The state of the default generator, as a tensor of bytes."""
-    return Tensor(random.default_generator.get_state())
+    return default_generator.get_state()
 
 
 def set_rng_state(new_state):
     """Go on from a state that ``get_rng_state`` gave."""
-    random.default_generator.set_state(raw(new_state))
+    default_generator.set_state(new_state)
 
 
 # ---- copies and casts
@@ -622,4 +647,4 @@ random_ short to tolist type:type_name type_as uniform_"""
 IN_PLACE = ""
 FUNCTIONS = """arange as_tensor asarray bernoulli clone empty empty_like eye from_dlpack from_numpy full full_like get_rng_state is_tensor
 linspace logspace manual_seed multinomial normal ones ones_like rand rand_like randint randint_like randn randn_like randperm
-scalar_tensor set_rng_state tensor zeros zeros_like"""
+scalar_tensor set_rng_state tensor zeros zeros_like Generator default_generator seed initial_seed"""

@@ -68,7 +68,13 @@ def rewrite_graph(tensor, node):
         base.node = CopySlices((base.node, node), (tensor.path,))
     for r in base.__dict__.get("views", ()):
         v = r()
-        if v is not None:
+        if v is None:
+            continue
+        name = next((args[0] for op, args in v.path if op is custom_result), None)
+        if name is not None:
+            message = f"{name} is a view and its base or another view of its base has been modified inplace. {CUSTOM}"
+            v.node = Overtaken((base.node,), (message,))
+        else:
             chain = replayed(base, v.path)
             v.node = AsStrided((base.node,), (chain,))
 
@@ -97,6 +103,9 @@ def check_writable(tensor):
     if not mode.enabled:
         return
     base = tensor._base
+    for op, args in tensor.path:
+        if op is custom_result:
+            raise RuntimeError(f"{args[0]} is a view and is being modified inplace. {CUSTOM}")
     if type(tensor.node) is AccumulateGrad:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     if base is None or base.node is None:
@@ -117,6 +126,25 @@ def check_writable(tensor):
             "should replace the inplace operation by an out-of-place one."
         )
 
+
+CUSTOM = (
+    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+    "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This "
+    "behavior is forbidden. You can fix this by cloning the output of the custom Function."
+)
+
+
+def custom_result(a, name):
+    """Stands in the path of a view that a custom Function returned: its node is the Function's, not that of the view."""
+    return a
+
+
+def overtaken(g, message):
+    raise RuntimeError(message)
+
+
+Overtaken = node_class("ErrorBackward", overtaken)
+Overtaken.shown = lambda node: overtaken(None, *node.saved)  # type: ignore[attr-defined]
 
 # ---- the graph of a base and its views
 

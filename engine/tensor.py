@@ -136,10 +136,7 @@ class Tensor:
 
     @property
     def grad_fn(self):
-        node = self.node
-        if node is None or type(node) is AccumulateGrad:
-            return None
-        return node.parents[0] if type(node) is Output else node
+        return None if self.is_leaf else graph.edge(self.node)[0]
 
     @property
     def output_nr(self):

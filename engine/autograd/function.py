@@ -1,0 +1,369 @@
+"""Function: operations with a hand-written forward and backward pass, as PyTorch's ``torch.autograd.Function``."""
+
+import functools
+import inspect
+import warnings
+from weakref import ref
+
+from ..backend import modules
+from ..graph import CONSTANT, FREED, AccumulateGrad, Node, Output, check_saved, clock, cotangent, mode, node_class
+from ..inplace import check_writable, custom_result, rewrite_graph
+from ..ops.structure import cast, reshape, sum_to
+from ..record import record
+from ..tensor import Tensor
+
+
+class FunctionCtx:
+    """What ``forward`` leaves for ``backward``, and the ``grad_fn`` of the results.
+
+    It is no node of the graph itself, but stands for one (``CustomNode``), so that a program may give it any attribute.
+    """
+
+    needs_input_grad: tuple = ()  # for each argument, whether its gradient is wanted
+    materialize_grads = True
+    to_save: tuple = ()
+    dirty_tensors: tuple = ()
+    non_differentiable: tuple = ()
+    _saved: tuple | None = ()
+
+    def save_for_backward(self, *tensors):
+        """Keep tensors for ``backward``, which finds them in ``saved_tensors``.  TypeError for what is no tensor."""
+        for i, t in enumerate(tensors):
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}"
+                )
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors):
+        """Keep tensors for ``jvp``."""
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *args):
+        """Say which arguments ``forward`` has written in place; they must be among its results."""
+        self.dirty_tensors = only_tensors("mark_dirty can only accept variables", args)
+
+    def mark_non_differentiable(self, *args):
+        """Say which results do not depend differentiably on the arguments."""
+        self.non_differentiable = only_tensors("mark_non_differentiable only accepts variable arguments", args)
+
+    def set_materialize_grads(self, value):
+        """Whether ``backward`` sees zeros (the default) or None for a result that was not used."""
+        self.materialize_grads = value
+
+    @property
+    def saved_tensors(self):
+        """What ``save_for_backward`` kept.  RuntimeError after it was freed, or if it was overwritten in place."""
+        if self._saved is None:
+            raise RuntimeError(FREED)
+        return tuple(self._unpacked(s) for s in self._saved)
+
+    def _unpacked(self, saved):
+        if saved is None:
+            return None
+        tensor, i = saved
+        if i is None:
+            check_saved(tensor.array, self._order)
+            return tensor
+        node = self._node()
+        check_saved(tensor, self._order, self)
+        return Tensor(tensor, self._outputs[i]() or Output(node, i))
+
+    def _node(self):
+        """The node that it stands for; a new one if the results are gone."""
+        return self._made() or CustomNode(self)
+
+    def name(self):
+        return type(self).__name__
+
+    @property
+    def next_functions(self):
+        return self._node().next_functions
+
+    @property
+    def metadata(self):
+        return self._node().metadata
+
+    def register_prehook(self, hook):
+        return self._node().register_prehook(hook)
+
+    def register_hook(self, hook):
+        return self._node().register_hook(hook)
+
+
+def only_tensors(message, args):
+    for i, a in enumerate(args):
+        if not isinstance(a, Tensor):
+            raise RuntimeError(f"{message}, but argument {i} is of type {type(a).__name__}")
+    return args
+
+
+class CustomNode(Node):
+    """The node of one call of a Function: it runs the user's ``backward``, once for all inputs."""
+
+    together = True
+    links = (CONSTANT,)  # something is kept: the sweep releases it
+
+    def __init__(self, ctx):
+        self.ctx = ctx
+        self.parents = ctx._parents
+        self.outputs = len(ctx._results)
+        self.order = next(clock)
+
+    @property
+    def saved(self):
+        return ()
+
+    @saved.setter
+    def saved(self, value):
+        self.ctx._saved = value
+
+    def name(self):
+        return self.ctx.name()
+
+    def shown(self):
+        return self.ctx
+
+    def cotangents(self, g, saved, parents):
+        ctx, function = self.ctx, self.ctx._forward_cls
+        grads = [None if r is None else given(g.get(i), r, ctx.materialize_grads) for i, r in enumerate(ctx._results)]
+        into = function._backward()(ctx, *grads)
+        into = into if isinstance(into, tuple) else (into,)
+        n = len(ctx._inputs)
+        if len(into) > n and all(x is None for x in into[n:]):
+            into = into[:n]
+        if len(into) != n:
+            raise RuntimeError(
+                f"function {self.name()} returned an incorrect number of gradients (expected {n}, got {len(into)})"
+            )
+        for i, (x, like) in enumerate(zip(into, ctx._inputs)):
+            if x is not None and like is None:
+                raise RuntimeError(
+                    f"function {self.name()} returned a gradient different than None at position {i + 1}, but the "
+                    "corresponding forward input was not a Variable"
+                )
+            if x is not None and not isinstance(x, Tensor):
+                raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
+        of_tensors = [(x, like) for x, like in zip(into, ctx._inputs) if like is not None]
+        return [
+            None if x is None or p is None else cotangent(fitted(self, i, x, *like))
+            for i, ((x, like), p) in enumerate(zip(of_tensors, parents))
+        ]
+
+
+def given(g, result, materialize):
+    """The gradient of a result as ``backward`` sees it."""
+    if g is None:
+        shape, dtype, array_type = result
+        return Tensor(modules[array_type].zeros(shape, dtype)) if materialize else None
+    return g if isinstance(g, Tensor) else Tensor(g)
+
+
+def fitted(node, i, g, shape, dtype, _array_type):
+    """A gradient in the shape and dtype of its input, summed where it was broadcast.  RuntimeError if it cannot be."""
+    have = g.array.shape
+    tail = have[len(have) - len(shape) :] if len(have) >= len(shape) else None
+    if tail is None or any(n not in (1, m) for n, m in zip(shape, tail)):
+        raise RuntimeError(
+            f"Function {node.name()} returned an invalid gradient at index {i} - got {list(have)} but expected shape "
+            f"compatible with {list(shape)}"
+        )
+    return cast(sum_to(g, shape), dtype)
+
+
+def described(a):
+    """What is remembered of an argument or a result: (shape, dtype, type of array), None if it is no Tensor."""
+    return (a.array.shape, a.array.dtype, type(a.array)) if isinstance(a, Tensor) else None
+
+
+class Function:
+    """A differentiable operation whose derivative is written by hand.
+
+    A subclass defines two static methods: ``forward(ctx, *args)`` (or ``forward(*args)`` and
+    ``setup_context(ctx, inputs, output)``), and ``backward(ctx, *grad_outputs)``, which returns a gradient for each
+    argument, None for those that need none.  It is called as ``MyFunction.apply(*args)``.
+    """
+
+    _backward_cls: type
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        names = {"_forward_cls": cls, "__module__": "torch.autograd.function"}
+        cls._backward_cls = type(cls.__name__ + "Backward", (FunctionCtx,), names)
+
+    def __init__(self, *args, **kwargs):
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
+            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
+            "version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
+            "function with static forward method. (Example: "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+        )
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
+        )
+
+    vjp = backward
+
+    @classmethod
+    def _backward(cls):
+        """The ``backward`` of a subclass, which may call it ``vjp``.  RuntimeError if it has both."""
+        if cls.vjp is Function.vjp:
+            return cls.backward
+        if cls.backward is not Function.backward:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
+                "implement one of them."
+            )
+        return cls.vjp
+
+    @classmethod
+    def apply(cls, *args, **kwargs):
+        """Run ``forward`` unrecorded, and join its results to the graph if an argument requires grad."""
+        ctx = cls._backward_cls()
+        apart = cls.setup_context is not Function.setup_context
+        if apart:
+            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args, kwargs = bound.args, bound.kwargs
+        parents = tuple(a.node for a in args if isinstance(a, Tensor))
+        ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.node is not None for a in args)
+        recording, mode.enabled = mode.enabled, False
+        try:
+            if apart:
+                result = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, result)
+            else:
+                result = cls.forward(ctx, *args, **kwargs)
+            results = result if isinstance(result, tuple) else (result,)
+            ctx._plain = tuple(i for i, r in enumerate(results) if is_plain(r, ctx))
+            results = tuple(new_tensor(r, ctx, args) for r in results)
+        finally:
+            mode.enabled = recording
+        check_dirty(ctx, args, results)
+        if recording and any(ctx.needs_input_grad):
+            join(ctx, parents, args, results)
+        return results if isinstance(result, tuple) else results[0]
+
+
+def new_tensor(result, ctx, args):
+    """A result that can be given a node: a view of it if it is an argument as it came, or part of a graph already."""
+    if not isinstance(result, Tensor) or is_one_of(result, ctx.dirty_tensors):
+        return result
+    return reshape(result, result.array.shape) if result.node is not None or is_one_of(result, args) else result
+
+
+def is_plain(result, ctx):
+    """Whether a result is outside of the graph."""
+    return (
+        not isinstance(result, Tensor)
+        or is_one_of(result, ctx.non_differentiable)
+        or not result.dtype.is_floating_point
+    )
+
+
+def is_one_of(tensor, tensors):
+    return any(tensor is t for t in tensors)
+
+
+def check_dirty(ctx, args, results):
+    """PyTorch's errors about arguments that were written in place."""
+    for t in ctx.dirty_tensors:
+        if not is_one_of(t, results):
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
+                "are modified inplace must all be outputs of the Function."
+            )
+        if not is_one_of(t, args):
+            warnings.warn(
+                "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated "
+                "should be passed to ctx.mark_dirty().",
+                stacklevel=3,
+            )
+        elif mode.enabled and type(t.node) is AccumulateGrad:
+            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+
+
+def join(ctx, parents, args, results):
+    """Make the node of a call, and let the differentiable results be its outputs."""
+    ctx._parents = parents
+    ctx._inputs = tuple(map(described, args))
+    ctx._results = tuple(map(described, results))
+    node = CustomNode(ctx)
+    ctx._made, ctx._order = ref(node), node.order
+    outputs = [Output(node, i) for i in range(len(results))]
+    ctx._outputs = tuple(map(ref, outputs))
+    for r, output in zip(results, outputs):
+        if not isinstance(r, Tensor):
+            continue
+        dirty = is_one_of(r, ctx.dirty_tensors)
+        if output.saved[0] in ctx._plain:
+            r.node = None
+        elif dirty and r._base is not None:
+            if len(results) > 1:
+                raise RuntimeError(
+                    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
+                    "return more than one Tensor. This is not supported by the current autograd engine. You should "
+                    "either make sure the input is not a view (using .clone() for example) or make your Function only "
+                    "return one Tensor (potentially splitting it into two Functions: one doing the inplace that "
+                    "returns a single Tensor and a second one that does the other operations)."
+                )
+            check_writable(r)
+            rewrite_graph(r, output)
+        elif dirty:
+            rewrite_graph(r, output)
+        else:
+            r.node = output
+            if r._base is not None:  # writing to it in place would put another gradient in place of the user's
+                r.path = (*r.path, (custom_result, (f"Output {output.saved[0]} of {ctx._forward_cls.__name__}",)))
+    numbers = {id(r): i for i, r in enumerate(results) if isinstance(r, Tensor) and r.node is outputs[i]}
+    ctx._saved = tuple(  # a result is kept as its array, for the Tensor would keep the node that keeps it
+        None if t is None else (t.array, numbers[id(t)]) if id(t) in numbers else (t, None) for t in ctx.to_save
+    )
+    ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
+
+
+def once_differentiable(backward):
+    """A ``backward`` that is not recorded: differentiating its results raises RuntimeError."""
+
+    @functools.wraps(backward)
+    def unrecorded(ctx, *grads):
+        recording, mode.enabled = mode.enabled, False
+        try:
+            into = backward(ctx, *grads)
+        finally:
+            mode.enabled = recording
+        if not recording or not any(isinstance(g, Tensor) and g.node is not None for g in grads):
+            return into
+        several = into if isinstance(into, tuple) else (into,)
+        source = next(g for g in grads if isinstance(g, Tensor) and g.node is not None)
+        ends = tuple(None if x is None else record(DelayedError, x.array, (source,)) for x in several)
+        return ends if isinstance(into, tuple) else ends[0]
+
+    return unrecorded
+
+
+def twice(g):
+    raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+DelayedError = node_class("DelayedError", twice)

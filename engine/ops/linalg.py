@@ -1,8 +1,734 @@
-"""Matrix products."""
-import operator
-from .elementwise import binary
-from .structure import transpose
-mm = binary("mm", operator.matmul, lambda g, _x, y: g @ transpose(y, -1, -2), lambda g, x, _y: transpose(x, -1, -2) @ g)
-matmul_operator = mm
-METHODS = "mm"
-IN_PLACE = FUNCTIONS = ""
+"""Matrix products, einsum, and what solves linear systems.
+
+``mm``, ``bmm``, ``mv`` and ``dot`` carry the rules; ``matmul``, ``einsum`` and the like are composed of them as in PyTorch.
+"""
+
+from math import inf, prod
+from operator import index
+
+from .. import dtypes, return_types
+from ..graph import mode, node_class
+from ..record import camel, enter, module, raw, record, record_parts
+from ..tensor import DTYPE_WORDS, Tensor, checked_dim
+from . import reduce
+from .elementwise import choose, mul
+from .reduce import vector_norm
+from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at
+from .structure import UnsafeView, accumulate_wider, reshape, sum_to, transpose
+
+# ---- products of arrays
+
+
+def product(x, y):
+    """x @ y of arrays of one dtype; half precision is accumulated in float32, as PyTorch does."""
+    wide = accumulate_wider.get(x.dtype)
+    return x @ y if wide is None else (x.astype(wide) @ y.astype(wide)).astype(x.dtype)
+
+
+def word(x):
+    """A dtype as PyTorch's messages call it: Float, Double, Long."""
+    return Tensor.typename(x)[6:-6]
+
+
+def size(x):
+    return "x".join(map(str, x.shape))
+
+
+def check_not_bool(x, kernel):
+    if x.dtype == bool:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+
+
+def mm(input, mat2, *, out=None):
+    """The product of two matrices.  RuntimeError if they are no matrices, do not fit, or differ in dtype."""
+    x, y = raw(input), raw(mat2)
+    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0] or x.dtype is not y.dtype:
+        check_matrices(x, y)
+    result = product(x, y)
+    if isinstance(input, Tensor) and isinstance(mat2, Tensor):
+        p, q = input.node, mat2.node
+        if (p is None and q is None) or not mode.enabled:
+            return Tensor(result)
+        return Tensor(result, Mm((p, q), (None if q is None else x, None if p is None else y)))
+    return record(Mm, result, (input, mat2), (x, y))
+
+
+Mm = node_class(
+    "MmBackward0", lambda g, _x, y: mm(g, transpose(y, -1, -2)), lambda g, x, _y: mm(transpose(x, -1, -2), g)
+)
+
+
+def check_matrices(x, y):
+    for a, name in ((x, "self"), (y, "mat2")):
+        if a.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix")
+    if x.shape[1] != y.shape[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({size(x)} and {size(y)})")
+    check_not_bool(x, "addmm_impl_cpu_")
+    if x.dtype != y.dtype:
+        a, b = (DTYPE_WORDS[dtypes.of[v.dtype].name].replace("long", "long int") for v in (x, y))
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a} != {b}")
+
+
+def bmm(input, mat2, *, out=None):
+    """The products of two batches of matrices, (b, n, m) and (b, m, p)."""
+    x, y = raw(input), raw(mat2)
+    for a, name in ((x, "batch1"), (y, "batch2")):
+        if a.ndim != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    need = [x.shape[0], x.shape[2]]
+    if list(y.shape[:2]) != need:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: {need} but got: {list(y.shape[:2])}."
+        )
+    if x.dtype != y.dtype:
+        raise RuntimeError(f"expected scalar type {word(x)} but found {word(y)}")
+    check_not_bool(x, "bmm")
+    return record(Bmm, product(x, y), (input, mat2), (x, y))
+
+
+Bmm = node_class(
+    "BmmBackward0", lambda g, _x, y: bmm(g, transpose(y, -1, -2)), lambda g, x, _y: bmm(transpose(x, -1, -2), g)
+)
+
+
+def mv(input, vec):
+    """The product of a matrix and a vector."""
+    x, y = raw(input), raw(vec)
+    if x.ndim != 2 or y.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {x.ndim}, {y.ndim}")
+    if x.shape[1] != y.shape[0]:
+        raise RuntimeError(f"size mismatch, got input ({x.shape[0]}), mat ({size(x)}), vec ({y.shape[0]})")
+    if x.dtype != y.dtype:
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {word(y)}, {word(x)}, and {word(y)}")
+    check_not_bool(x, "addmv_impl_cpu")
+    return record(Mv, product(x, y), (input, vec), (x, y))
+
+
+Mv = node_class("MvBackward0", lambda g, _x, y: outer(g, y), lambda g, x, _y: mv(transpose(x, -1, -2), g))
+
+
+def dot(input, tensor):
+    """The sum of the products of the elements of two vectors."""
+    x, y = raw(input), raw(tensor)
+    if x.ndim != 1 or y.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
+    if x.dtype != y.dtype:
+        raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {word(x)} and {word(y)}")
+    if x.size != y.size:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{x.size}] and src [{y.size}] to have the same number of elements, but "
+            f"got {x.size} and {y.size} elements respectively"
+        )
+    check_not_bool(x, "dot")
+    return record(Dot, product(x, y), (input, tensor), (x, y))
+
+
+Dot = node_class("DotBackward0", lambda g, _x, y: g * y, lambda g, x, _y: g * x)
+
+
+def outer(input, vec2):
+    """All products of an element of one vector and an element of the other."""
+    for a, name in ((input, "self"), (vec2, "vec2")):
+        if raw(a).ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {raw(a).ndim}-D")
+    return mul(reshape(input, (-1, 1)), vec2)
+
+
+ger = outer
+
+# ---- matmul
+
+
+def matmul(input, other, *, out=None):
+    """The matrix product: of vectors, matrices, and batches of matrices, whose batch dimensions broadcast."""
+    result = matmul_operator(input, other)
+    if result is NotImplemented:
+        raise TypeError(f"matmul(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    return result
+
+
+def matmul_operator(input, other):
+    """``input @ other``."""
+    if not isinstance(other, Tensor) or not isinstance(input, Tensor):
+        return NotImplemented
+    m, n = input.array.ndim, other.array.ndim
+    if m == 2 and n == 2:
+        return mm(input, other)
+    if m == 0 or n == 0:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D")
+    if m == 1 and n == 1:
+        return dot(input, other)
+    if m == 2 and n == 1:
+        return mv(input, other)
+    if m == 1 and n == 2:
+        return squeezed_in_place(mm(unsqueeze_at(input, 0), other))
+    if folds(input, other):
+        return folded(input, other) if m > n else folded_transposed(input, other)
+    return batched(input, other)
+
+
+def folds(input, other):
+    """Whether the larger operand is folded into a matrix, so that one matrix product is enough, as PyTorch decides it."""
+    large, small = (input, other) if input.ndim >= other.ndim else (other, input)
+    if large.ndim < 3 or small.ndim > 2:
+        return False
+    if small.requires_grad:
+        return True
+    if input.ndim == 2:
+        return False
+    x = large.array if large is input else large.array.swapaxes(-1, -2)
+    return x.size == 0 or all(x.strides[i] == x.strides[i + 1] * x.shape[i + 1] for i in range(x.ndim - 2))
+
+
+def folded(large, small):
+    """(..., n, m) @ (m, p) or (m): one product of matrices."""
+    shape = large.array.shape
+    rows = reshape(large, (prod(shape[:-1]), shape[-1]))
+    if small.ndim == 1:
+        return unsafe_view(mv(rows, small), shape[:-1])
+    return unsafe_view(mm(rows, small), (*shape[:-1], small.array.shape[-1]))
+
+
+def folded_transposed(small, large):
+    """(n, m) or (m) @ (..., m, p): ``folded`` of the transposes."""
+    flipped = transpose(large, -1, -2)
+    if small.ndim == 1:
+        return folded(flipped, small)
+    return transpose(folded(flipped, turn(small)), -1, -2).contiguous()
+
+
+def batched(input, other):
+    """Batches of matrices: both expanded to the common batch shape."""
+    x, y = input.array, other.array
+    if x.ndim == y.ndim == 3 and x.shape[0] != y.shape[0]:
+        if x.shape[0] == 1 and input.requires_grad:
+            return matmul_operator(squeeze_one(input, 0), other)
+        if y.shape[0] == 1 and other.requires_grad:
+            return matmul_operator(input, squeeze_one(other, 0))
+    n, m = x.shape[-2:] if x.ndim > 1 else (1, x.shape[0])
+    k, p = y.shape[-2:] if y.ndim > 1 else (y.shape[0], 1)
+    shape = broadcast_shape(x.shape[:-2], y.shape[:-2])
+    b = prod(shape)
+    left = reshape(expand_to(input, (*shape, n, m)), (b, n, m))
+    right = expand_to(other, (*shape, k, p) if y.ndim > 1 else (*shape, k))
+    right = reshape(right, (b, k, p)) if y.ndim > 1 else unsqueeze_at(reshape(right, (b, k)), 2)
+    return unsafe_view(bmm(left, right), (*shape, *((n,) if x.ndim > 1 else ()), *((p,) if y.ndim > 1 else ())))
+
+
+def broadcast_shape(a, b):
+    """The shape to which two shapes broadcast; RuntimeError in PyTorch's words if they do not."""
+    n = max(len(a), len(b))
+    a, b = ((1,) * (n - len(s)) + tuple(s) for s in (a, b))
+    for i in reversed(range(n)):
+        if a[i] != b[i] and 1 not in (a[i], b[i]):
+            raise RuntimeError(
+                f"The size of tensor a ({a[i]}) must match the size of tensor b ({b[i]}) at non-singleton dimension {i}"
+            )
+    return tuple(q if p == 1 else p for p, q in zip(a, b))
+
+
+def unsafe_view(a, shape):
+    """The memory of a fresh result under another shape, which is no view of anything."""
+    x = raw(a)
+    return record(UnsafeView, x.reshape(shape), (a,), (x.shape, shape))
+
+
+def squeezed_in_place(a):
+    """A fresh result without its first dimension."""
+    x = raw(a)
+    return record(SqueezeInPlace, x[0], (a,), (x.shape,))
+
+
+SqueezeInPlace = node_class("SqueezeBackward4", lambda g, shape: reshape(g, shape))
+
+# ---- sums with products
+
+
+def plus_product(name, check, multiply, Product):
+    """``addmm`` and its like: beta * input + alpha * (a @ b), where ``input`` broadcasts; Product is the node of the product."""
+    rule_a, rule_b = Product.rules  # the first needs b alone, the second a
+    Backward = node_class(camel(name) + "Backward0",
+                          lambda g, shape, _y, _z, beta, _: sum_to(scaled(g, beta), shape),
+                          lambda g, _, _y, z, _b, alpha: scaled(rule_a(g, None, z), alpha),
+                          lambda g, _, y, _z, _b, alpha: scaled(rule_b(g, y, None), alpha))  # fmt: skip
+
+    def op(input, a, b, *, beta=1, alpha=1, out=None):
+        w, x, y = raw(input), raw(a), raw(b)
+        check(w, x, y)
+        result = weighted_sum(w, multiply(x, y), beta, alpha)
+        return record(Backward, result, (input, a, b), (w.shape, x, y, beta, alpha))
+
+    return enter(name, "linalg", op)
+
+
+def scaled(a, factor):
+    return a if factor == 1 else a * factor
+
+
+def weighted_sum(w, xy, beta, alpha):
+    """beta * w + alpha * xy of arrays, in the shape of xy; for integers the factors lose their fractions."""
+    if not dtypes.of[xy.dtype].is_floating_point:
+        beta, alpha = int(beta), int(alpha)
+    try:
+        result = scaled(xy, alpha) + scaled(w, beta)
+    except ValueError:
+        result = w
+    if result.shape == xy.shape:
+        return result
+    if w.ndim > xy.ndim:
+        raise RuntimeError(
+            f"expand({Tensor.typename(w)}{{{list(w.shape)}}}, size={list(xy.shape)}): the number of sizes provided ({xy.ndim}) "
+            f"must be greater or equal to the number of dimensions in the tensor ({w.ndim})"
+        )
+    i = next(i for i in range(-1, -w.ndim - 1, -1) if w.shape[i] not in (1, xy.shape[i]))
+    raise RuntimeError(
+        f"The expanded size of the tensor ({xy.shape[i]}) must match the existing size ({w.shape[i]}) at non-singleton dimension "
+        f"{xy.ndim + i}.  Target sizes: {list(xy.shape)}.  Tensor sizes: {list(w.shape)}"
+    )
+
+
+def check_addmm(w, x, y):
+    if x.ndim == y.ndim == 2 and x.shape[1] == y.shape[0] and w.dtype is x.dtype is y.dtype:
+        return
+    for a, name in ((x, "mat1"), (y, "mat2")):
+        if a.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {a.ndim}-D tensor")
+    if x.shape[1] != y.shape[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({size(x)} and {size(y)})")
+    check_same_dtype(w, x, y)
+
+
+def check_same_dtype(w, x, y):
+    for a, name in ((w, "self"), (x, "mat1")):
+        if a.dtype != y.dtype:
+            raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {word(a)} and {word(y)}")
+
+
+addmm = plus_product("addmm", check_addmm, mm, Mm)
+addmv = plus_product("addmv", check_same_dtype, mv, Mv)
+baddbmm = plus_product("baddbmm", check_same_dtype, bmm, Bmm)
+
+# ---- contractions
+
+
+def tensordot(a, b, dims=2, out=None):
+    """The sum of products over ``dims`` of both: the last n of a and the first n of b, or a pair of lists."""
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(raw(a).ndim, raw(b).ndim):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        dims = list(range(-dims, 0)), list(range(dims))
+    first, second = ([dims[i]] if isinstance(dims[i], int) else list(dims[i]) for i in (0, 1))
+    if len(first) != len(second):
+        raise RuntimeError("both dimension lists should have same length")
+    first = [checked_dim(index(d), raw(a).ndim) for d in first]
+    second = [checked_dim(index(d), raw(b).ndim) for d in second]
+    for i, j in zip(first, second):
+        n, m = raw(a).shape[i], raw(b).shape[j]
+        if m == 1 != n:
+            a = reduce.sum(a, i, True)
+        elif n == 1 != m:
+            b = reduce.sum(b, j, True)
+        elif n != m:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {n} in dim {i} and second has size {m} in dim {j}"
+            )
+    x, y = raw(a), raw(b)
+    rows = [d for d in range(x.ndim) if d not in first]
+    columns = [d for d in range(y.ndim) if d not in second]
+    n, k, m = (prod(z.shape[d] for d in dims) for z, dims in ((x, rows), (x, first), (y, columns)))
+    left = reshape(permute_to(a, (*rows, *first)), (n, k))
+    right = reshape(permute_to(b, (*second, *columns)), (k, m))
+    return reshape(mm(left, right), (*(x.shape[d] for d in rows), *(y.shape[d] for d in columns)))
+
+
+def inner(input, other, *, out=None):
+    """The sums of products over the last dimensions of both; with a scalar, the product."""
+    x, y = raw(input), raw(other)
+    if x.ndim == 0 or y.ndim == 0:
+        return mul(input, other)
+    if x.shape[-1] != y.shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(x.shape)} and {list(y.shape)}"
+        )
+    if x.dtype != y.dtype:
+        raise RuntimeError("both inputs should have same dtype")
+    return tensordot(input, other, ([-1], [-1]))
+
+
+def einsum(equation, *operands):
+    """Sums of products as an equation says: ``einsum("bij,bjk->bik", x, y)``.
+
+    One letter a dimension, "..." for dimensions that broadcast; letters that are not in the result are summed over.  Also
+    ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.  RuntimeError if the equation and the operands do not fit.  The operands are
+    contracted from left to right, each pair by one batched matrix product, as in PyTorch.
+    """
+    if not isinstance(equation, str):
+        equation, operands = from_lists((equation, *operands))
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    if not operands:
+        raise RuntimeError("einsum(): must provide at least one operand")
+    inputs, arrow, result = equation.partition("->")
+    labels = [labels_of(part, i, operands) for i, part in enumerate(split_inputs(inputs, operands))]
+    spread_over = max((raw(o).ndim - len(part) + 1 for o, part in zip(operands, labels) if "..." in part), default=0)
+    if arrow:
+        out = labels_of_output(result, labels)
+    else:
+        once = sorted(
+            c for c in {c for part in labels for c in part} - {"..."} if sum(part.count(c) for part in labels) == 1
+        )
+        out = (["..."] if any("..." in part for part in labels) else []) + once
+    seen = {c for part in labels for c in part}
+    order = [*out, *sorted(seen - set(out) - {"..."}), *(["..."] if "..." in seen and "..." not in out else [])]
+    kept = sum(spread_over if c == "..." else 1 for c in out)
+    aligned = [align(o, part, order, spread_over, i) for i, (o, part) in enumerate(zip(operands, labels))]
+    check_sizes(aligned, operands, labels, order, spread_over)
+    return contract(aligned, kept)
+
+
+def from_lists(args):
+    """(equation, operands) of the form in which numbers stand for the letters."""
+    letter = lambda n: "..." if n is Ellipsis else chr(n + 65 if n < 26 else n + 71)  # noqa: E731
+    write = lambda part: "".join(map(letter, part))  # noqa: E731
+    n = len(args) // 2
+    equation = ",".join(write(part) for part in args[1 : 2 * n : 2])
+    return equation + ("->" + write(args[-1]) if len(args) % 2 else ""), args[0 : 2 * n : 2]
+
+
+def split_inputs(text, operands):
+    parts = text.split(",")
+    if len(parts) != len(operands):
+        few = "fewer" if len(operands) < len(parts) else "more"
+        raise RuntimeError(f"einsum(): {few} operands were provided than specified in the equation")
+    return parts
+
+
+def letters(text, where):
+    """The labels of one term: letters and at most one "..."."""
+    found = []
+    i = 0
+    while i < len(text):
+        if text.startswith("...", i):
+            if "..." in found:
+                raise RuntimeError(f"einsum(): found '.' for {where} for which an ellipsis was already found")
+            found.append("...")
+            i += 3
+            continue
+        c = text[i]
+        if c.isascii() and c.isalpha():
+            found.append(c)
+        elif c == ".":
+            raise RuntimeError(f"einsum(): found '.' for {where} that is not part of any ellipsis")
+        elif not c.isspace():
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z]"
+            )
+        i += 1
+    return found
+
+
+def labels_of(text, i, operands):
+    found, ndim = letters(text, f"operand {i}"), raw(operands[i]).ndim
+    if "..." in found:
+        if len(found) - 1 > ndim:
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({len(found) - 1}) is more than the number of dimensions "
+                f"({ndim}) for operand {i}"
+            )
+    elif len(found) != ndim:
+        raise RuntimeError(
+            f"einsum(): the number of subscripts in the equation ({len(found)}) does not match the number of dimensions ({ndim}) "
+            f"for operand {i} and no ellipsis was given"
+        )
+    return found
+
+
+def labels_of_output(text, labels):
+    out = letters(text, "the output")
+    for c in out:
+        if c != "..." and out.count(c) > 1:
+            raise RuntimeError(f"einsum(): output subscript {c} appears more than once in the output")
+        if c != "..." and not any(c in part for part in labels):
+            raise RuntimeError(f"einsum(): output subscript {c} does not appear in the equation for any input operand")
+    return out
+
+
+def align(operand, labels, order, spread_over, i):
+    """An operand with one dimension for each label in ``order``, of size 1 where it has none."""
+    where, dim = {}, 0
+    for c in labels:
+        if c == "...":
+            for _ in range(spread_over - (raw(operand).ndim - dim - (len(labels) - labels.index(c) - 1))):
+                operand = unsqueeze_at(operand, dim)
+            where[c] = list(range(dim, dim + spread_over))
+            dim += spread_over
+        elif c in where:
+            shape, first = raw(operand).shape, where[c][0]
+            if shape[dim] != shape[first]:
+                raise RuntimeError(
+                    f"einsum(): subscript {c} is repeated for operand {i} but the sizes don't match, {shape[dim]} != {shape[first]}"
+                )
+            operand = diagonal_at(operand, 0, first, dim)
+            last = raw(operand).ndim - 1
+            operand = permute_to(operand, (*range(first), last, *range(first, last)))
+        else:
+            where[c] = [dim]
+            dim += 1
+    dims = []
+    for c in order:
+        for _ in range(0 if c in where else spread_over if c == "..." else 1):
+            where.setdefault(c, []).append(raw(operand).ndim)
+            operand = unsqueeze_at(operand, raw(operand).ndim)
+        dims += where.get(c, [])
+    return permute_to(operand, tuple(dims))
+
+
+def check_sizes(aligned, operands, labels, order, spread_over):
+    """RuntimeError unless the sizes of each label are equal or 1."""
+    names = [c for c in order for _ in range(spread_over if c == "..." else 1)]
+    for d, c in enumerate(names):
+        size = 1
+        for i, a in enumerate(aligned):
+            n = raw(a).shape[d]
+            if n != 1 and size not in (1, n):
+                what = "dimension covered by ellipsis" if c == "..." else f"subscript {c}"
+                raise RuntimeError(
+                    f"einsum(): {what} has size {n} for operand {i} which does not broadcast with previously seen size {size}"
+                )
+            size = n if n != 1 else size
+
+
+def contract(operands, kept):
+    """Multiply operands of equal rank from left to right, and sum over the dimensions from ``kept`` on."""
+    out, *rest = operands
+    ndim = raw(out).ndim
+    summed = tuple(range(kept, ndim))
+    if not rest:
+        return reduce.sum(out, summed) if summed else out
+    left = {
+        d: sum(raw(o).shape[d] != 1 for o in operands) for d in summed
+    }  # how many operands still have the dimension
+    for other in rest:
+        both, mine, others = [], [], []
+        for d in summed:
+            a, b = raw(out).shape[d] != 1, raw(other).shape[d] != 1
+            if a and b:
+                left[d] -= 1
+                if left[d] == 1:
+                    both.append(d)
+                    left[d] = 0
+            elif left[d] == 1 and (a or b):
+                (mine if a else others).append(d)
+                left[d] = 0
+        out = reduce.sum(out, tuple(mine), True) if mine else out
+        other = reduce.sum(other, tuple(others), True) if others else other
+        out = pair(out, other, both)
+    return reshape(out, raw(out).shape[:kept]) if summed else out
+
+
+def pair(a, b, summed):
+    """The product of two operands, summed over some dimensions, which stay with size 1: one batched matrix product."""
+    if not summed:
+        return mul(a, b)
+    x, y = raw(a).shape, raw(b).shape
+    free = [d for d in range(len(x)) if d not in summed]
+    batch = [d for d in free if x[d] > 1 and y[d] > 1]
+    rows = [d for d in free if x[d] > 1 and y[d] <= 1]
+    columns = [d for d in free if x[d] <= 1]
+    n, k = (prod(x[d] for d in dims) for dims in (batch, summed))
+    left = reshape(permute_to(a, (*batch, *rows, *summed, *columns)), (n, prod(x[d] for d in rows), k))
+    right = reshape(permute_to(b, (*batch, *summed, *columns, *rows)), (n, k, prod(y[d] for d in columns)))
+    order = (*batch, *rows, *summed, *columns)
+    sizes = tuple(x[d] if d in batch or d in rows else 1 if d in summed else y[d] for d in order)
+    return permute_to(reshape(bmm(left, right), sizes), undone(order))
+
+
+# ---- square matrices
+
+
+class LinAlgError(RuntimeError):
+    """A matrix is singular."""
+
+
+def square(name, input):
+    """The array of a batch of square matrices; RuntimeError in PyTorch's words for anything else."""
+    x = raw(input)
+    if x.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
+    if x.shape[-1] != x.shape[-2]:
+        raise RuntimeError(
+            f"{name}: A must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices"
+        )
+    if not dtypes.of[x.dtype].is_floating_point:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {word(x)}")
+    if x.dtype in accumulate_wider:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {word(x)}")
+    return x
+
+
+def times(a, b):
+    """The product of two batches of matrices, in rules."""
+    x, y = raw(a), raw(b)
+    return mm(a, b) if x.ndim == y.ndim == 2 else record(Times, product(x, y), (a, b), (x, y))
+
+
+Times = node_class("MatmulBackward0",
+                   lambda g, x, y: sum_to(times(g, transpose(y, -1, -2)), raw(x).shape),
+                   lambda g, x, y: sum_to(times(transpose(x, -1, -2), g), raw(y).shape))  # fmt: skip
+
+
+def inv(A):
+    """The inverse of each matrix.  LinAlgError if one is singular."""
+    x = square("linalg.inv", A)
+    linalg = module(x).linalg
+    try:
+        out = linalg.inv(x)
+    except linalg.LinAlgError:
+        raise LinAlgError(
+            "linalg.inv: The diagonal element is zero, the inversion could not be completed because the input matrix is singular."
+        ) from None
+    return record(Inv, out, (A,), (out,))
+
+
+Inv = node_class(
+    "LinalgInvExBackward0", lambda g, out: -times(times(transpose(out, -1, -2), g), transpose(out, -1, -2))
+)
+
+
+def solve(A, B, *, left=True):
+    """X with A @ X = B, or X @ A = B without ``left``.  B: matrices, or vectors.  LinAlgError if A is singular."""
+    x, y = square("linalg.solve", A), raw(B)
+    if x.dtype != y.dtype:
+        raise RuntimeError(
+            f"linalg.solve: Expected A and B to have the same dtype, but found A of type {word(x)} and B of type {word(y)} instead"
+        )
+    vectors = y.ndim == 1 or y.ndim == x.ndim - 1 and y.shape == x.shape[:-1]
+    columns = (*y.shape, 1) if vectors else y.shape
+    if columns[-2 if left else -1] != x.shape[-1]:
+        raise RuntimeError(
+            f"linalg.solve: Incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B "
+            f"({x.shape[-2]}x{x.shape[-1]} and {columns[-2]}x{columns[-1]})"
+        )
+    if not left:
+        return transpose(solve(transpose(A, -1, -2), transpose(B, -1, -2)), -1, -2)
+    linalg = module(x).linalg
+    try:
+        out = linalg.solve(x, y.reshape(columns))
+    except linalg.LinAlgError:
+        raise LinAlgError("torch.linalg.solve: The solver failed because the input matrix is singular.") from None
+    return record(
+        Solve, out[..., 0] if vectors else out, (A, B), (x, out[..., 0] if vectors else out, y.shape, vectors)
+    )
+
+
+def solve_transposed(g, x, vectors):
+    """The cotangent of the right-hand side, as matrices."""
+    g = reshape(g, (*raw(g).shape, 1)) if vectors else g
+    return solve(transpose(x, -1, -2), g)
+
+
+def solve_rule_matrix(g, x, out, _shape, vectors):
+    out = reshape(out, (*raw(out).shape, 1)) if vectors else out
+    return sum_to(-times(solve_transposed(g, x, vectors), transpose(out, -1, -2)), raw(x).shape)
+
+
+def solve_rule_right(g, x, _out, shape, vectors):
+    right = solve_transposed(g, x, vectors)
+    return reshape(sum_to(right, (*shape, 1)), shape) if vectors else sum_to(right, shape)
+
+
+Solve = node_class("LinalgSolveExBackward0", solve_rule_matrix, solve_rule_right)
+
+
+def det(A):
+    """The determinant of each matrix."""
+    x = square("linalg.det", A)
+    out = module(x).linalg.det(x)
+    return record(Det, out, (A,), (x, out))
+
+
+def det_rule(g, x, out):
+    """g * det * inverse transposed; where a matrix is singular, the cofactors: determinants with a unit vector as a row."""
+    g = reshape(g, (*raw(g).shape, 1, 1))
+    if (raw(out) != 0).all():
+        return g * (reshape(out, (*raw(out).shape, 1, 1)) * transpose(inv(x), -1, -2))
+    n = raw(x).shape[-1]
+    xp = module(raw(x))
+    row = xp.eye(n, dtype=bool).reshape((n, 1, n, 1))
+    unit = xp.eye(n, dtype=raw(x).dtype).reshape((1, n, 1, n))
+    replaced = choose(row, unit, reshape(x, (*raw(x).shape[:-2], 1, 1, n, n)))
+    return g * det(replaced)
+
+
+Det = node_class("LinalgDetBackward0", det_rule)
+
+
+def slogdet(A):
+    """(sign, log of the absolute value) of the determinant of each matrix."""
+    x = square("linalg.slogdet", A)
+    outs = tuple(module(x).linalg.slogdet(x))
+    return return_types.slogdet(*record_parts(SlogDet, outs, (A,), (x,)))
+
+
+SlogDet = node_class("LinalgSlogdetBackward0", lambda parts, x: slogdet_rule(parts, x))
+
+
+def slogdet_rule(parts, x):
+    g = parts.get(1)
+    return None if g is None else reshape(g, (*raw(g).shape, 1, 1)) * transpose(inv(x), -1, -2)
+
+
+def trace(input):
+    """The sum of the diagonal of a matrix."""
+    x = raw(input)
+    if x.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}")
+    return record(Trace, reduce.sum(x.diagonal()), (input,), (x.shape,))
+
+
+Trace = node_class("TraceBackward0", lambda g, shape: g * module(raw(g)).eye(*shape, dtype=raw(g).dtype))
+
+# ---- norms
+
+
+def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
+    """``vector_norm`` over one dimension or, without ``ord``, over all; ``matrix_norm`` over two."""
+    ndim = raw(A).ndim
+    if ord is not None and dim is None and ndim not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
+    pair = isinstance(dim, (tuple, list)) and len(dim) == 2 or dim is None and ndim == 2
+    if ord is not None and (pair or isinstance(ord, str)):
+        return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
+
+
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
+    """The norm of each matrix: "fro", and 1, -1, inf, -inf, the extremes of the sums of columns and of rows."""
+    ndim = raw(A).ndim
+    if ndim < 2:
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    if ord == "fro":
+        return vector_norm(A, 2, tuple(dim), keepdim, dtype=dtype)
+    if ord in (2, -2, "nuc"):
+        raise NotImplementedError(f"the matrix norm {ord} needs singular values, which are not there yet: use 'fro'")
+    if isinstance(ord, str) or abs(ord) not in (1, inf):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    row, column = (checked_dim(d, ndim) for d in dim)
+    along, across = (row, column) if abs(ord) == 1 else (column, row)
+    sums = vector_norm(A, 1, along, keepdim, dtype=dtype)
+    extreme = reduce.amax if ord > 0 else reduce.amin
+    return extreme(sums, across - (not keepdim and along < across), keepdim)
+
+
+inverse = inv
+
+for name in "mm bmm mv dot outer matmul tensordot inner einsum inv solve det slogdet trace matrix_norm".split():
+    enter(name, "linalg", globals()[name])
+
+METHODS = """addmm addmv baddbmm bmm det dot ger inner inverse matmul mm mv outer slogdet trace"""
+IN_PLACE = "addmm addmv baddbmm"
+FUNCTIONS = METHODS + " einsum tensordot"

@@ -1,2 +1,860 @@
-"""..."""
-METHODS = IN_PLACE = FUNCTIONS = ""
+"""Functions of neural networks: layers without state, activations, losses, normalizations.
+
+``engine.nn.functional`` offers them; convolutions and attention have files of their own.
+"""
+
+import math
+import warnings
+
+from .. import dtypes, random
+from ..graph import mode, node_class, write
+from ..inplace import check_writable, overwrite
+from ..printing import Size
+from ..record import camel, enter, module, raw, record
+from ..tensor import Tensor, checked_dim
+from . import creation, reduce
+from . import elementwise as e
+from .elementwise import choose, exp, gt, log, mul, sigmoid, tanh
+from .linalg import addmm, broadcast_shape, matmul, word
+from .shape import expand_to, turn
+from .structure import accumulate_wider, cast, place, reshape, sum_to, total
+
+# ---- layers
+
+
+def linear(input, weight, bias=None):
+    """input @ weight.T + bias; ``input`` (..., in), ``weight`` (out, in), ``bias`` (out)."""
+    x, w = raw(input), raw(weight)
+    if x.ndim == 0:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are 0D and {w.ndim}D")
+    if bias is None:
+        return matmul(input, transposed(weight))
+    if x.ndim == 2:
+        return addmm(bias, input, transposed(weight))
+    out = addmm(bias, reshape(input, (-1, x.shape[-1])), transposed(weight))
+    return reshape(out, (*x.shape[:-1], raw(out).shape[-1]))
+
+
+def transposed(weight):
+    """The transpose of a weight; nobody can write into this view, so its base need not know of it."""
+    w, p = weight.array, weight.node
+    return Tensor(w.T, T((p,), (w.shape,)) if p is not None and mode.enabled else None)
+
+
+T = node_class("TBackward0", lambda g, _: turn(g))
+
+
+def dropout(input, p=0.5, training=True, inplace=False):
+    """Zero each element with probability ``p`` and scale the others by 1 / (1 - p), in training."""
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    x = raw(input)
+    if p == 0 or not training or not x.size:
+        return input
+    if not dtypes.of[x.dtype].is_floating_point:
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {word(x)}")
+    mask = random.dropout_mask(random.default_generator, x.shape, x.dtype, p)
+    return into(input, mul(input, Tensor(module(x).asarray(mask))), inplace)
+
+
+def into(input, out, inplace):
+    """A result, written into the input if ``inplace``."""
+    if not inplace:
+        return out
+    check_writable(input)
+    return overwrite(input, out)
+
+
+def one_hot(tensor, num_classes=-1):
+    """Rows of zeros with a 1 where the index points; int64, with a new last dimension."""
+    x = raw(tensor)
+    if x.dtype != dtypes.int64.np:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if not x.size:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    elif x.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = int(x.max()) + 1
+    elif x.size and x.max() >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    out = module(x).expand_dims(x, -1) == module(x).arange(num_classes)
+    return reduce.as_input(out.astype(dtypes.int64.np), tensor)
+
+
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    """The rows of ``weight`` that ``input`` points to; the row ``padding_idx`` gets no gradient."""
+    if max_norm is not None or scale_grad_by_freq or sparse:
+        raise NotImplementedError("embedding has no max_norm, scale_grad_by_freq nor sparse gradients: leave them out")
+    i, w = raw(input), raw(weight)
+    if w.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    if i.dtype not in (dtypes.int64.np, dtypes.int32.np):
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"{Tensor.typename(i)} instead (while checking arguments for embedding)"
+        )
+    n = w.shape[0]
+    if padding_idx is not None:
+        assert -n <= padding_idx < n, "Padding_idx must be within num_embeddings"
+        padding_idx %= n
+    if i.size and (i.min() < 0 or i.max() >= n):
+        raise IndexError("index out of range in self")
+    return record(Embedding, w[i], (weight,), (i, n, padding_idx))
+
+
+def embedding_rule(g, indices, n, padding_idx):
+    g = reshape(g, (-1, raw(g).shape[-1]))
+    indices = raw(indices).reshape(-1)
+    if padding_idx is not None:
+        g = g * (indices != padding_idx).astype(raw(g).dtype).reshape(-1, 1)
+    return place(g, (n, raw(g).shape[-1]), (indices,))
+
+
+Embedding = node_class("EmbeddingBackward0", embedding_rule)
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+    """input / max(norm, eps), with the p-norm over ``dim``."""
+    size = reduce.norm(input, p, dim, keepdim=True)
+    return e.div(input, expand_to(e.clamp_min(size, eps), raw(input).shape))
+
+
+def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+    """The cosine of the angle between vectors along ``dim``; norms are at least ``eps``."""
+    dtype = dtypes.promote_types(x1.dtype, x2.dtype)
+    if not dtype.is_floating_point:
+        raise RuntimeError(
+            f"expected common dtype to be floating point, yet common dtype is {word(raw(cast(x1, dtype.np)))}"
+        )
+    x1, x2 = same_shape(cast(x1, dtype.np), cast(x2, dtype.np))
+    units = []
+    for x in (x1, x2):
+        size = creation.clone(reduce.vector_norm(x, 2, dim, True))
+        with_floor = e.clamp_min(size.array, eps)
+        write(size, with_floor)  # the gradient does not see the lower bound, as in PyTorch
+        units.append(e.div(x, size))
+    return reduce.sum(mul(*units), dim)
+
+
+def same_shape(a, b):
+    """Both operands expanded to their common shape."""
+    x, y = raw(a).shape, raw(b).shape
+    if x == y:
+        return a, b
+    shape = broadcast_shape(x, y)
+    return tuple(v if raw(v).shape == shape else expand_to(v, shape) for v in (a, b))
+
+
+# ---- activations
+
+
+def activation(name, kernel, forward, rule, backward=None):
+    """An elementwise function of a floating tensor and of numbers: ``forward(x, *numbers)``, ``rule(g, x, *numbers)``.
+
+    Half precision is computed in float32.  ``kernel``: PyTorch's name for it in the error for integers.
+    """
+    Backward = node_class(backward or camel(name) + "Backward0", rule)
+
+    def op(input, *numbers, inplace=False):
+        x = raw(input)
+        check_floating(x, kernel)
+        wide = accumulate_wider.get(x.dtype)
+        out = forward(x, *numbers) if wide is None else forward(x.astype(wide), *numbers).astype(x.dtype)
+        return into(input, record(Backward, out, (input,), (x, *numbers)), inplace)
+
+    return enter(name, "activation", op, rule)
+
+
+def check_floating(x, kernel):
+    if not dtypes.of[x.dtype].is_floating_point:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{word(x)}'")
+
+
+def log_sigmoid(x):
+    """log(sigmoid(x)) of an array, without overflow."""
+    xp = module(x)
+    return xp.minimum(x, 0) - xp.log1p(xp.exp(xp.copysign(x, -1)))
+
+
+ROOT_HALF, ROOT_2_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
+
+
+def gelu_array(x, approximate):
+    if approximate == "tanh":
+        return x * 0.5 * (tanh((x + x * x * x * 0.044715) * ROOT_2_PI) + 1.0)
+    return x * 0.5 * (e.erf(x * ROOT_HALF) + 1.0)
+
+
+def gelu_rule(g, x, approximate):
+    """g * (cdf(x) + x * pdf(x)) of the normal distribution, or the derivative of its approximation."""
+    if approximate == "tanh":
+        t = tanh((x + x * x * x * 0.044715) * ROOT_2_PI)
+        return g * ((t + 1.0) * 0.5 + x * (1.0 - t * t) * ((x * x * 0.134145 + 1.0) * (0.5 * ROOT_2_PI)))
+    return g * ((e.erf(x * ROOT_HALF) + 1.0) * 0.5 + x * exp(x * x * -0.5) * (0.5 * ROOT_2_PI))
+
+
+# the numbers of elu: scale * alpha * (exp(x * rate) - 1) below 0, scale * x above
+elu_of = activation(
+    "elu", "elu_cpu", lambda x, alpha, scale, rate: choose(x > 0, x * scale, e.expm1(x * rate) * (alpha * scale)),
+    lambda g, x, alpha, scale, rate: choose(gt(x, 0), g * scale, g * (exp(x * rate) * (alpha * scale * rate))))  # fmt: skip
+leaky_relu_of = activation("leaky_relu", "leaky_relu_cpu", lambda x, slope: choose(x > 0, x, x * slope),
+                           lambda g, x, slope: choose(gt(x, 0), g, g * slope))  # fmt: skip
+silu_of = activation("silu", "silu_cpu", lambda x: x * sigmoid(x), lambda g, x: silu_rule(g, x))
+gelu_of = activation("gelu", "GeluKernelImpl", gelu_array, gelu_rule)
+softplus_of = activation(
+    "softplus", "softplus_cpu", lambda x, beta, threshold: choose(x * beta > threshold, x, log_sigmoid(x * -beta) / -beta),
+    lambda g, x, beta, threshold: choose(gt(x * beta, threshold), g, g * sigmoid(x * beta)))  # fmt: skip
+logsigmoid_of = activation("log_sigmoid", "log_sigmoid_cpu", log_sigmoid, lambda g, x: g * sigmoid(-x))
+
+
+def silu_rule(g, x):
+    s = sigmoid(x)
+    return g * (s * (x * (1.0 - s) + 1.0))
+
+
+def relu(input, inplace=False):
+    """max(x, 0)"""
+    return into(input, e.relu(input), inplace)
+
+
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """x between ``min_val`` and ``max_val``, these beyond."""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    x = raw(input)
+    low, high = (x.dtype.type(v) for v in (min_val, max_val))
+    out = module(x).minimum(module(x).maximum(x, low), high)
+    return into(input, record(Hardtanh, out, (input,), (x, min_val, max_val)), inplace)
+
+
+Hardtanh = node_class("HardtanhBackward0", lambda g, x, low, high: choose(raw(gt(x, low)) & raw(e.lt(x, high)), g, 0.0))
+
+
+def relu6(input, inplace=False):
+    """min(max(x, 0), 6)"""
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def leaky_relu(input, negative_slope=0.01, inplace=False):
+    """x above 0, ``negative_slope`` * x below."""
+    return leaky_relu_of(input, negative_slope, inplace=inplace)
+
+
+def elu(input, alpha=1.0, inplace=False):
+    """x above 0, ``alpha`` * (exp(x) - 1) below."""
+    return elu_of(input, alpha, 1.0, 1.0, inplace=inplace)
+
+
+def selu(input, inplace=False):
+    """1.0507 * elu(x, 1.6733), the self-normalizing one."""
+    return elu_of(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0, inplace=inplace)
+
+
+def silu(input, inplace=False):
+    """x * sigmoid(x)"""
+    return silu_of(input, inplace=inplace)
+
+
+def gelu(input, *, approximate="none"):
+    """x * cdf(x) of the normal distribution; ``approximate="tanh"``: by a hyperbolic tangent."""
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return gelu_of(input, approximate)
+
+
+def softplus(input, beta=1, threshold=20):
+    """log(1 + exp(beta * x)) / beta; x itself where beta * x is above ``threshold``."""
+    return softplus_of(input, beta, threshold)
+
+
+def logsigmoid(input):
+    """log(sigmoid(x))"""
+    return logsigmoid_of(input)
+
+
+def softsign(input):
+    """x / (1 + |x|)"""
+    return e.div(input, e.add(e.abs(input), 1))
+
+
+def tanhshrink(input):
+    """x - tanh(x)"""
+    return e.sub(input, tanh(input))
+
+
+# ---- softmax
+
+
+def softmax(input, dim, dtype=None):
+    """exp(x) / sum(exp(x)) along ``dim``."""
+    return normalized_exp("softmax", softmax_array, Softmax, input, dim, dtype)
+
+
+def log_softmax(input, dim, dtype=None):
+    """log(softmax(x)) along ``dim``, without overflow."""
+    return normalized_exp("log_softmax", log_softmax_array, LogSoftmax, input, dim, dtype)
+
+
+def normalized_exp(name, compute, Backward, input, dim, dtype):
+    if dtype is not None:
+        input = cast(input, dtype.np)
+    x = raw(input)
+    axis = checked_dim(dim, x.ndim) if x.ndim else checked_dim(dim, 0) or None
+    check_floating(x, f"{name}_lastdim_kernel_impl" if axis in (x.ndim - 1, None) else f"{name}_kernel_impl")
+    wide = accumulate_wider.get(x.dtype)
+    out = compute(x, axis) if wide is None else compute(x.astype(wide), axis).astype(x.dtype)
+    return record(Backward, out, (input,), (out, axis))
+
+
+def softmax_array(x, axis):
+    if not x.size:
+        return x.copy()
+    out = exp(x - x.max(axis, keepdims=True))
+    return out / out.sum(axis, keepdims=True)
+
+
+def log_softmax_array(x, axis):
+    if not x.size:
+        return x.copy()
+    x = x - x.max(axis, keepdims=True)
+    return x - log(exp(x).sum(axis, keepdims=True))
+
+
+Softmax = node_class("SoftmaxBackward0", lambda g, out, axis: (g - total(g * out, axis, True)) * out)
+LogSoftmax = node_class("LogSoftmaxBackward0", lambda g, out, axis: g - exp(out) * total(g, axis, True))
+
+# ---- losses
+
+
+def reduced(loss, reduction):
+    """(the reduced loss, what to multiply the cotangent of each element by); ValueError for an unknown reduction."""
+    if reduction == "mean":
+        return reduce.average(loss), 1.0 / (loss.size or 1)
+    if reduction == "sum":
+        return reduce.add_up(loss), 1.0
+    if reduction == "none":
+        return loss, 1.0
+    raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def legacy(size_average, reduce, reduction):
+    """``reduction``, or what the two arguments mean that it replaced."""
+    if size_average is None and reduce is None:
+        return reduction
+    new = "none" if reduce is False else "sum" if size_average is False else "mean"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{new}' instead.", stacklevel=3
+    )
+    return new
+
+
+def check_reduction(reduction):
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def by_reduction(loss, reduction):
+    """The reduced loss of a loss that is made of operations."""
+    check_reduction(reduction)
+    return loss if reduction == "none" else reduce.sum(loss) if reduction == "sum" else reduce.mean(loss)
+
+
+def alike(input, target, warn=True):
+    """Input and target in one shape and dtype; a warning where they had to be broadcast."""
+    x, y = raw(input), raw(target)
+    if x.shape != y.shape and warn:
+        warnings.warn(
+            f"Using a target size ({Size(y.shape)}) that is different to the input size ({Size(x.shape)}). This will likely lead "
+            "to incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=3,
+        )
+    dtype = dtypes.result_type(e.operand(x), e.operand(y)).np
+    return same_shape(cast(input, dtype), cast(target, dtype))
+
+
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """The mean of (input - target)**2, or the sum, or each."""
+    reduction = legacy(size_average, reduce, reduction)
+    x, y = raw(input), raw(target)
+    if x.shape != y.shape or x.dtype is not y.dtype or weight is not None:
+        input, target = alike(input, target)
+        if weight is not None:
+            return weighted(e.pow(e.sub(input, target), 2), weight, x, reduction)
+        x, y = raw(input), raw(target)
+    check_floating(x, "mse_cpu")
+    away = x - y
+    out, scale = reduced(away * away, reduction)
+    return record(Mse, out, (input, target), (x, y, scale * 2.0))
+
+
+Mse = node_class(
+    "MseLossBackward0", lambda g, x, y, scale: (x - y) * (g * scale), lambda g, x, y, scale: (y - x) * (g * scale)
+)
+
+
+def weighted(loss, weight, x, reduction):
+    """A loss times the weights of the elements; the mean divides by the sum of the weights."""
+    if raw(weight).shape != x.shape:
+        raise ValueError("Weights and input must have the same size.")
+    loss = mul(loss, weight)
+    if reduction == "mean":
+        return e.div(reduce.sum(loss), reduce.sum(weight))
+    return by_reduction(loss, reduction)
+
+
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """The mean of |input - target|, or the sum, or each."""
+    reduction = legacy(size_average, reduce, reduction)
+    x = raw(input)
+    away = e.abs(e.sub(*alike(input, target)))
+    return by_reduction(away, reduction) if weight is None else weighted(away, weight, x, reduction)
+
+
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+    """d**2 / (2 * beta) where d = |input - target| is below ``beta``, else d - beta / 2."""
+    reduction = legacy(size_average, reduce, reduction)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0:
+        return l1_loss(input, target, reduction=reduction)
+    input, target = alike(input, target)
+    x, y = raw(input), raw(target)
+    away = abs(x - y)
+    out, scale = reduced(choose(away < beta, away * away * (0.5 / beta), away - 0.5 * beta), reduction)
+    return record(SmoothL1, out, (input, target), (x, y, scale, beta))
+
+
+def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+    """d**2 / 2 where d = |input - target| is below ``delta``, else delta * (d - delta / 2)."""
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    if weight is not None:
+        return weighted(huber_loss(input, target, "none", delta), weight, raw(input), reduction)
+    input, target = alike(input, target)
+    x, y = raw(input), raw(target)
+    away = abs(x - y)
+    out, scale = reduced(choose(away < delta, away * away * 0.5, (away - 0.5 * delta) * delta), reduction)
+    return record(Huber, out, (input, target), (x, y, scale, delta))
+
+
+def bounded(d, bound):
+    """d between -bound and bound: the derivative of a parabola that goes on as a line."""
+    return choose(gt(e.abs(d), bound), e.sign(d) * bound, d)
+
+
+SmoothL1 = node_class("SmoothL1LossBackward0",
+                      lambda g, x, y, scale, beta: bounded(x - y, beta) * (g * (scale / beta)),
+                      lambda g, x, y, scale, beta: bounded(y - x, beta) * (g * (scale / beta)))  # fmt: skip
+Huber = node_class("HuberLossBackward0",
+                   lambda g, x, y, scale, delta: bounded(x - y, delta) * (g * scale),
+                   lambda g, x, y, scale, delta: bounded(y - x, delta) * (g * scale))  # fmt: skip
+
+
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """target * (log(target) - input): ``input`` and, if ``log_target``, ``target`` are log probabilities."""
+    if size_average is None and reduce is None and reduction == "mean":
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the "
+            "batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' in "
+            "the next major release.",
+            stacklevel=2,
+        )
+    reduction = legacy(size_average, reduce, reduction)
+    if not dtypes.of[raw(input).dtype].is_floating_point or not dtypes.of[raw(target).dtype].is_floating_point:
+        raise RuntimeError("kl_div: Integral inputs not supported.")
+    if log_target:
+        loss = mul(exp(target), e.sub(target, input))
+    else:
+        loss = e.sub(e.xlogy(target, target), mul(target, input))
+    if reduction == "batchmean":
+        loss = reduce_sum(loss)
+        return e.div(loss, raw(input).shape[0]) if raw(input).ndim else loss
+    return by_reduction(loss, reduction)
+
+
+reduce_sum = reduce.sum  # the losses have an argument named reduce
+
+
+def binary_cross_entropy_with_logits(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
+):
+    """The mean of -(t * log(sigmoid(x)) + (1 - t) * log(1 - sigmoid(x))), or the sum, or each.
+
+    ``weight`` multiplies each loss, ``pos_weight`` its first term; both broadcast.
+    """
+    if size_average is not None or reduce is not None:
+        reduction = legacy(size_average, reduce, reduction)
+    x, y = raw(input), raw(target)
+    if x.shape != y.shape:
+        raise ValueError(f"Target size ({Size(y.shape)}) must be the same as input size ({Size(x.shape)})")
+    if x.dtype is not y.dtype:
+        check_floating(x, "log_sigmoid_cpu")
+        if not dtypes.of[y.dtype].is_floating_point:
+            raise RuntimeError(f"result type {word(x)} can't be cast to the desired output type {word(y)}")
+        input, target = alike(input, target)
+        x, y = raw(input), raw(target)
+    if weight is None and pos_weight is None:
+        xp = module(x)
+        loss = xp.maximum(x, 0) - x * y + xp.log1p(xp.exp(xp.copysign(x, -1)))  # of -|x|: no overflow
+        if loss.dtype is not x.dtype:
+            check_floating(x, "log_sigmoid_cpu")
+        out, scale = reduced(loss, reduction)
+        return record(BCEWithLogits, out, (input, target), (x, y, scale))
+    check_fixed("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
+    check_floating(x, "log_sigmoid_cpu")
+    more = 0.0 if pos_weight is None else aligned(pos_weight, x) - 1.0
+    loss = (1.0 - y) * x - (more * y + 1.0) * log_sigmoid(x)
+    weights = 1.0 if weight is None else aligned(weight, x)
+    out, scale = reduced(loss * weights, reduction)
+    return record(WeightedBCEWithLogits, out, (input, target), (x, y, weights * scale, more))
+
+
+def check_fixed(name, **weights):
+    for argument, weight in weights.items():
+        if isinstance(weight, Tensor) and weight.requires_grad:
+            raise RuntimeError(
+                f"The function '{name}' is not differentiable with respect to argument '{argument}'. This input cannot have "
+                "requires_grad True."
+            )
+
+
+def aligned(weight, x):
+    """The array of a weight that broadcasts to the shape of x."""
+    w = raw(weight)
+    shape = broadcast_shape(w.shape, x.shape)
+    if shape != x.shape:
+        raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(shape)}")
+    return w.astype(x.dtype)
+
+
+BCEWithLogits = node_class("BinaryCrossEntropyWithLogitsBackward0",
+                           lambda g, x, y, scale: (sigmoid(x) - y) * (g * scale),
+                           lambda g, x, _y, scale: x * (g * -scale))  # fmt: skip
+WeightedBCEWithLogits = node_class(
+    "BinaryCrossEntropyWithLogitsBackward0",
+    lambda g, x, y, scale, more: ((y * more + 1.0) * sigmoid(x) - (y * more + y)) * (g * scale),
+    lambda g, x, _y, scale, more: (x + logsigmoid_of(x) * more) * (g * -scale))  # fmt: skip
+
+
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """The mean of -(t * log(p) + (1 - t) * log(1 - p)), or the sum, or each; the logarithms are at least -100."""
+    reduction = legacy(size_average, reduce, reduction)
+    x, y = raw(input), raw(target)
+    if x.shape != y.shape:
+        raise ValueError(
+            f"Using a target size ({Size(y.shape)}) that is different to the input size ({Size(x.shape)}) is deprecated. Please "
+            "ensure they have the same size."
+        )
+    if x.dtype != y.dtype:
+        raise RuntimeError(f"Found dtype {word(y)} but expected {word(x)}")
+    check_floating(x, "binary_cross_entropy")
+    check_fixed("binary_cross_entropy", weight=weight)
+    for name, v in (("input", x), ("target", y)):
+        if v.size and not ((v >= 0) & (v <= 1)).all():
+            raise RuntimeError(f"all elements of {name} should be between 0 and 1")
+    weights = 1.0 if weight is None else aligned(weight, x)
+    loss = (y - 1.0) * log_above(1.0 - x) - y * log_above(x)
+    out, scale = reduced(loss * weights, reduction)
+    return record(BCE, out, (input, target), (x, y, weights * scale))
+
+
+def log_above(x):
+    """log(x), and -100 where it is below."""
+    return e.clamp_min(log(x), -100.0)
+
+
+BCE = node_class("BinaryCrossEntropyBackward0",
+                 lambda g, x, y, scale: (x - y) / e.clamp_min((1.0 - x) * x, 1e-12) * (g * scale),
+                 lambda g, x, _y, scale: (log_above(1.0 - x) - log_above(x)) * (g * scale))  # fmt: skip
+
+
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+    """The mean of -input at the target's class, or the sum, or each; ``input`` (C), (N, C) or (N, C, ...) log probabilities.
+
+    ``weight``: one for each class, the mean divides by their sum.  Targets that are ``ignore_index`` count for nothing.
+    """
+    reduction = legacy(size_average, reduce, reduction)
+    check_reduction(reduction)
+    x, t = raw(input), raw(target)
+    if x.ndim == 0:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    check_classes(x, t, raw(weight))
+    if x.ndim == 3 or x.ndim > 4:
+        flat = reshape(input, (*x.shape[:2], 1, -1))
+        out = picked_loss(flat, t.reshape(x.shape[0], 1, -1), weight, ignore_index, reduction)
+        return reshape(out, t.shape) if reduction == "none" else out
+    return picked_loss(input, t.reshape(()) if x.ndim == 1 else t, weight, ignore_index, reduction)
+
+
+def check_classes(x, t, w):
+    """PyTorch's errors for class targets that do not fit."""
+    if x.ndim > 1 and (t.ndim == 0 or x.shape[0] != t.shape[0]):
+        n = t.shape[0] if t.ndim else 0
+        raise ValueError(f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({n}).")
+    if x.ndim <= 2 and t.ndim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if x.ndim == 4 and t.ndim != 3:
+        raise RuntimeError(
+            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {t.ndim}"
+        )
+    if x.ndim == 4 and t.shape[1:] != x.shape[2:]:
+        raise RuntimeError(f"size mismatch (got input: {list(x.shape)} , target: {list(t.shape)}")
+    if x.ndim > 2 and t.shape[1:] != x.shape[2:]:
+        raise RuntimeError(f"Expected target size {[x.shape[0], *x.shape[2:]]}, got {list(t.shape)}")
+    if t.dtype not in (dtypes.int64.np, dtypes.uint8.np):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {word(t)}")
+    classes = x.shape[x.ndim > 1]
+    if w is not None and w.shape != (classes,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
+            f"{list(w.shape)}"
+        )
+    if w is not None and w.dtype != x.dtype:
+        raise RuntimeError(f"expected scalar type {word(x)} but found {word(w)}")
+
+
+def picked_loss(input, t, weight, ignore_index, reduction):
+    """``nll_loss`` of (C), (N, C) or (N, C, H, W): minus the picked elements, weighted."""
+    x, w = raw(input), raw(weight)
+    xp, classes = module(x), x.shape[x.ndim > 1]
+    valid = t != ignore_index
+    safe = xp.where(valid, t, 0)
+    outside = valid & ((safe < 0) | (safe >= classes))
+    if outside.any():
+        raise IndexError(f"Target {int(t[outside][0]) if t.ndim else int(t)} is out of bounds.")
+    grid = [xp.arange(n).reshape((-1,) + (1,) * (t.ndim - 1 - i)) for i, n in enumerate(t.shape)]
+    where = (*grid[:1], safe, *grid[1:])
+    weights = valid.astype(x.dtype) if w is None else w[safe] * valid
+    loss = -x[where] * weights
+    if reduction == "mean":
+        share = weights / weights.sum()
+        out = reduce.add_up(loss) / weights.sum()
+    else:
+        share = weights
+        out = reduce.add_up(loss) if reduction == "sum" else loss
+    return record(NLLLoss if x.ndim <= 2 else NLLLoss2D, out, (input,), (x.shape, where, -share))
+
+
+def nll_rule(g, shape, where, weights):
+    return place(g * weights, shape, where)
+
+
+NLLLoss, NLLLoss2D = (node_class(name, nll_rule) for name in ("NllLossBackward0", "NllLoss2DBackward0"))
+
+
+def cross_entropy(
+    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0
+):
+    """``nll_loss`` of ``log_softmax``; ``target``: class indices, or class probabilities in the shape of ``input``.
+
+    ``label_smoothing`` mixes the target with the uniform distribution.
+    """
+    reduction = legacy(size_average, reduce, reduction)
+    check_reduction(reduction)
+    x, t = raw(input), raw(target)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    axis = 0 if x.ndim <= 1 else 1
+    if x.shape == t.shape:
+        return probabilities_loss(input, target, weight, ignore_index, reduction, label_smoothing, axis)
+    logs = log_softmax(input, axis)
+    loss = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
+    if label_smoothing == 0:
+        return loss
+    ignored = t == ignore_index
+    smooth = logs if weight is None else mul(logs, along(weight, x, axis))
+    smooth = choose_fill(e.neg(reduce_sum(smooth, axis)), ignored)
+    if reduction == "mean":
+        counted = ~ignored if weight is None else raw(weight)[t[~ignored]]
+        smooth = e.div(reduce_sum(smooth), Tensor(counted.sum().astype(x.dtype)))
+    elif reduction == "sum":
+        smooth = reduce_sum(smooth)
+    return e.add(times(loss, 1 - label_smoothing), times(smooth, label_smoothing / x.shape[axis]))
+
+
+def probabilities_loss(input, target, weight, ignore_index, reduction, label_smoothing, axis):
+    """``cross_entropy`` with class probabilities."""
+    x, t, w = raw(input), raw(target), raw(weight)
+    if not dtypes.of[t.dtype].is_floating_point:
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {word(t)}")
+    if ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
+    if w is not None and w.shape != (x.shape[axis],):
+        raise RuntimeError(
+            f"cross_entropy: weight tensor should be defined either for all {x.shape[axis]} classes or no classes but got weight "
+            f"tensor of shape: {list(w.shape)}"
+        )
+    if label_smoothing > 0:
+        target = e.add(mul(target, 1 - label_smoothing), label_smoothing / x.shape[axis])
+    loss = mul(log_softmax(input, axis), target)
+    loss = loss if weight is None else mul(loss, along(weight, x, axis))
+    if reduction == "none":
+        return e.neg(reduce_sum(loss, axis))
+    loss = e.neg(reduce_sum(loss))
+    return divided(loss, x.size // x.shape[axis]) if reduction == "mean" else loss
+
+
+def along(weight, x, axis):
+    """A weight for each class, in a shape that broadcasts against x."""
+    return reshape(weight, tuple(-1 if i == axis else 1 for i in range(x.ndim)))
+
+
+def choose_fill(a, mask):
+    """a with zeros where the mask holds."""
+    x = raw(a)
+    return record(MaskedFill, module(x).where(mask, 0, x).astype(x.dtype), (a,), (mask,))
+
+
+def times(a, number):
+    return record(MulNumber, raw(a) * number, (a,), (number,))
+
+
+def divided(a, number):
+    return record(DivNumber, raw(a) / number, (a,), (number,))
+
+
+# PyTorch's own composites multiply by C++ numbers, whose nodes have names of their own
+MulNumber = node_class("MulBackward1", lambda g, number: g * number)
+DivNumber = node_class("DivBackward1", lambda g, number: g / number)
+MaskedFill = node_class("MaskedFillBackward0", lambda g, mask: choose(mask, 0.0, g))
+
+# ---- normalizations: over some axes, each group of elements to mean 0 and variance 1, then weight and bias
+
+
+def normalized(Backward, input, weight, bias, shape, split, axis, eps):
+    """The input normalized over ``axis`` when it has the shape ``split``; weight and bias take part in ``shape``."""
+    x = raw(input)
+    wide = accumulate_wider.get(x.dtype, x.dtype)
+    out = standard(cast(x, wide).reshape(split), axis, eps)[0].reshape(x.shape)
+    out = affine(out, weight, bias, shape).astype(x.dtype)
+    return record(Backward, out, (input, weight, bias), (x, raw(weight), shape, split, axis, eps))
+
+
+def affine(x, weight, bias, shape):
+    for v in (weight, bias):
+        if v is not None and raw(v).dtype not in (x.dtype, *accumulate_wider):
+            raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+    x = x if weight is None else x * raw(weight).reshape(shape)
+    return x if bias is None else x + raw(bias).reshape(shape)
+
+
+def standard(x, axis, eps):
+    """((x - mean) / sqrt(variance + eps), 1 / sqrt(variance + eps)): arrays or Tensors."""
+    away = x - reduce.mean(x, axis, True)
+    rate = e.rsqrt(reduce.mean(away * away, axis, True) + eps)
+    return away * rate, rate
+
+
+def normal_input_rule(g, x, y, shape, split, axis, eps):
+    """Of g (times the weight) the part that changes neither mean nor variance, divided by the standard deviation."""
+    h, rate = standard(reshape(x, split), axis, eps)
+    g = reshape(g if y is None else g * reshape(y, shape), split)
+    g = (g - reduce.mean(g, axis, True) - h * reduce.mean(g * h, axis, True)) * rate
+    return reshape(g, raw(x).shape)
+
+
+def normal_weight_rule(g, x, _y, shape, split, axis, eps):
+    h = reshape(standard(reshape(x, split), axis, eps)[0], raw(x).shape)
+    return flat(sum_to(g * h, shape), shape, axis)
+
+
+def normal_bias_rule(g, _x, _y, shape, _split, axis, _eps):
+    return flat(sum_to(g, shape), shape, axis)
+
+
+def flat(a, shape, axis):
+    """The cotangent of a weight: one for each channel, or (where the last axes are normalized) one for each element."""
+    return a if axis[0] < 0 else reshape(a, (-1,))
+
+
+LayerNorm, BatchNorm, GroupNorm = (
+    node_class(f"Native{kind}NormBackward0", normal_input_rule, normal_weight_rule, normal_bias_rule)
+    for kind in ("Layer", "Batch", "Group")
+)
+FixedNorm = node_class("NativeBatchNormBackward0",
+                       lambda g, _x, y, shape, _index, weights: (g if y is None else g * reshape(y, shape)) * weights,
+                       lambda g, x, _, shape, index, weights: flat(sum_to(g * ((x - index) * weights), shape), shape, (0,)),
+                       lambda g, _x, _y, shape, _index, _w: flat(sum_to(g, shape), shape, (0,)))  # fmt: skip
+
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """Each slice of the last dimensions, of shape ``normalized_shape``, normalized; weight and bias have that shape."""
+    if isinstance(normalized_shape, int):
+        raise TypeError("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
+    shape, x = tuple(normalized_shape), raw(input)
+    check_floating(x, "LayerNormKernelImpl")
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            "normalized_shape = []"
+        )
+    for name, v in (("weight", weight), ("bias", bias)):
+        if v is not None and raw(v).shape != shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(raw(v).shape)} and "
+                f"normalized_shape = {list(shape)}"
+            )
+    if x.shape[-len(shape) :] != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input of "
+            f"size{list(x.shape)}"
+        )
+    return normalized(LayerNorm, input, weight, bias, shape, x.shape, tuple(range(-len(shape), 0)), eps)
+
+
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
+    """The channels (dimension 1) of each sample normalized in ``num_groups`` groups; weight and bias: one a channel."""
+    x = raw(input)
+    n, channels = x.shape[:2]
+    if channels % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(x.shape)} and num_groups={num_groups}"
+        )
+    shape = (channels, *(1,) * (x.ndim - 2))
+    split = (n, num_groups, math.prod(x.shape[1:]) // num_groups)
+    return normalized(GroupNorm, input, weight, bias, shape, split, (2,), eps)
+
+
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+    """Each channel (dimension 1) normalized over the batch in training, which updates the running statistics; else by these."""
+    x = raw(input)
+    check_floating(x, "batch_norm")
+    channels = x.shape[1] if x.ndim > 1 else 0
+    if training and x.size == channels:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {Size(x.shape)}")
+    arguments = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
+    for name, v in arguments.items():
+        if v is None and not training and name.startswith("running"):
+            raise RuntimeError(f"{name} must be defined in evaluation mode")
+        if v is not None and raw(v).size != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {raw(v).size}")
+    shape = (channels, *(1,) * (x.ndim - 2))
+    if not training:
+        middle, spread = (raw(v).reshape(shape) for v in (running_mean, running_var))
+        rate = e.rsqrt(spread + eps).astype(x.dtype)
+        out = affine((x - middle) * rate, weight, bias, shape).astype(x.dtype)
+        return record(FixedNorm, out, (input, weight, bias), (x, raw(weight), shape, middle, rate))
+    axis = (0, *range(2, x.ndim))
+    if running_mean is not None:
+        update(running_mean, reduce.mean(x, axis), momentum)
+    if running_var is not None:
+        update(running_var, reduce.var(x, axis), momentum)
+    return normalized(BatchNorm, input, weight, bias, shape, x.shape, axis, eps)
+
+
+def update(running, new, momentum):
+    """Move a running statistic towards a new value."""
+    write(running, running.array * (1 - momentum) + new.astype(running.array.dtype) * momentum)
+
+
+for function in (linear, dropout, one_hot, embedding, normalize, cosine_similarity, relu6, hardtanh, softsign, tanhshrink,
+                 softmax, log_softmax, mse_loss, l1_loss, smooth_l1_loss, huber_loss, kl_div, binary_cross_entropy_with_logits,
+                 binary_cross_entropy, nll_loss, cross_entropy, layer_norm, group_norm, batch_norm):  # fmt: skip
+    enter(function.__name__, "nn", function)
+
+METHODS = "log_softmax softmax"
+IN_PLACE = ""
+FUNCTIONS = "cosine_similarity dropout log_softmax selu softmax"

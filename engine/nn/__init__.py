@@ -1,0 +1,3 @@
+"""Neural networks: ``functional`` holds the functions."""
+
+from . import functional as functional

@@ -1,0 +1,103 @@
+"""Layers without state, activations, losses and normalizations, under ``torch.nn.functional``'s names."""
+
+import warnings
+
+from ..ops import nn as ops
+from ..ops.elementwise import neg, sigmoid, tanh
+from ..ops.nn import (
+    batch_norm,
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cosine_similarity,
+    cross_entropy,
+    dropout,
+    elu,
+    embedding,
+    gelu,
+    group_norm,
+    hardtanh,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    layer_norm,
+    leaky_relu,
+    linear,
+    logsigmoid,
+    mse_loss,
+    nll_loss,
+    normalize,
+    one_hot,
+    relu,
+    relu6,
+    selu,
+    silu,
+    smooth_l1_loss,
+    softplus,
+    softsign,
+    tanhshrink,
+)
+
+
+def softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """exp(x) / sum(exp(x)) along ``dim``."""
+    return ops.softmax(input, implied("softmax", input, dim), dtype)
+
+
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """log(softmax(x)) along ``dim``, without overflow."""
+    return ops.log_softmax(input, implied("log_softmax", input, dim), dtype)
+
+
+def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    """softmax(-x) along ``dim``."""
+    return ops.softmax(neg(input), implied("softmin", input, dim), dtype)
+
+
+def implied(name, input, dim):
+    """The dimension along which a softmax is taken that names none, with PyTorch's warning."""
+    if dim is not None:
+        return dim
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=3,
+    )
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+__all__ = [
+    "batch_norm",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cosine_similarity",
+    "cross_entropy",
+    "dropout",
+    "elu",
+    "embedding",
+    "gelu",
+    "group_norm",
+    "hardtanh",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "layer_norm",
+    "leaky_relu",
+    "linear",
+    "log_softmax",
+    "logsigmoid",
+    "mse_loss",
+    "nll_loss",
+    "normalize",
+    "one_hot",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "smooth_l1_loss",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softsign",
+    "tanh",
+    "tanhshrink",
+]

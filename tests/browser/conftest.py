@@ -49,13 +49,23 @@ KERNEL_IS_READY = """async () => {
     await sessionContext.ready;
     await sessionContext.session.kernel.info;
 }"""
-# The command's promise settles when every cell that is run has its reply and all its outputs. It is not awaited here,
-# so that a cell that never ends meets the limit below.
+# The promise of run-all-cells is of no use: it settles at the first error, of a tagged cell too, while others still run.
 RUN_ALL = """async () => {
     const { commands } = window.jupyterapp;
     await commands.execute('notebook:clear-all-cell-outputs');
-    window.runHasEnded = false;
-    commands.execute('notebook:run-all-cells').finally(() => { window.runHasEnded = true; });
+    commands.execute('notebook:run-all-cells');
+}"""
+RUN_HAS_ENDED = """() => {
+    const models = window.jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model);
+    const code = models.filter(model => model.type === 'code' && model.sharedModel.getSource().trim());
+    const stopped = model => model.outputs.toJSON().some(output => output.output_type === 'error')
+        && !(model.getMetadata('tags') ?? []).includes('raises-exception');
+    return code.some(stopped) || code.every(model => model.executionCount !== null);
+}"""
+# Whatever the cells sent has arrived once the kernel has answered one question more.
+ALL_HAS_ARRIVED = """async () => {
+    const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+    await kernel.requestExecute({ code: '', silent: true, store_history: false }).done;
 }"""
 CELLS = """() => window.jupyterapp.shell.currentWidget.content.widgets.map(({ model }) => ({
     type: model.type,
@@ -208,12 +218,15 @@ def run_all():
 
     def run(page, timeout_ms: int = RUN_MS):
         page.evaluate(RUN_ALL)
-        page.wait_for_function("window.runHasEnded", timeout=timeout_ms)
+        page.wait_for_function(RUN_HAS_ENDED, timeout=timeout_ms)
+        page.evaluate(ALL_HAS_ARRIVED)
         cells = page.evaluate(CELLS)
         for number, cell in enumerate(cells, start=1):
             errors = [output for output in cell["outputs"] if output["output_type"] == "error"]
-            if bool(errors) != ("raises-exception" in cell["tags"]) or not cell["ran"]:
-                what = f"{errors[0]['ename']}: {errors[0]['evalue']}" if errors else "it raised nothing, or did not run"
+            if not cell["ran"]:
+                pytest.fail(f"cell {number}: it was not run\n{cell['source']}", pytrace=False)
+            if bool(errors) != ("raises-exception" in cell["tags"]):
+                what = f"{errors[0]['ename']}: {errors[0]['evalue']}" if errors else "it raised nothing"
                 pytest.fail(f"cell {number}: {what}\n{cell['source']}", pytrace=False)
         return cells
 

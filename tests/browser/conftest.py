@@ -49,7 +49,7 @@ KERNEL_IS_READY = """async () => {
     await sessionContext.ready;
     await sessionContext.session.kernel.info;
 }"""
-# The promise of run-all-cells is of no use: it settles at the first error, of a tagged cell too, while others still run.
+# The promise of run-all-cells is of no use: it settles at the first error, of a tagged cell too, while others run on.
 RUN_ALL = """async () => {
     const { commands } = window.jupyterapp;
     await commands.execute('notebook:clear-all-cell-outputs');

@@ -48,7 +48,9 @@ class Node:
         self.order = next(clock)
 
     def name(self):
-        return type(self).__name__
+        """PyTorch's name of the operation."""
+        name = type(self).__name__
+        return name if name[-1].isdigit() else "torch::autograd::" + name
 
     def linked(self):
         """The saved values as Tensors joined to the graph, for ``create_graph=True``."""
@@ -90,13 +92,7 @@ class Node:
 
     def register_prehook(self, hook):
         """Call ``hook(grad_outputs)`` before this node runs; it may return other gradients."""
-        n = self.outputs
-
-        def call(g):
-            new = hook(seen(g, n))
-            return g if new is None else travelling(new, g)
-
-        return RemovableHandle(self, "hooks", call)
+        return RemovableHandle(self, "hooks", hook, node_hook(hook, self.outputs))
 
     def register_hook(self, hook):
         """Call ``hook(grad_inputs, grad_outputs)`` after this node has run; it may return other gradients."""
@@ -277,17 +273,25 @@ def check_saved(x, since, maker=None):
         raise modified(x, writes, since, maker)
 
 
+def short_name(node):
+    """The name of a node as it stands in error messages."""
+    return node.name().partition("Backward")[0]
+
+
 def modified(x, writes, since, maker=None):
     """The error for a saved array that was overwritten after ``since``; ``maker`` is the node whose output it is."""
     tensor = writes.tensor()
-    if maker is None and tensor is not None and tensor.grad_fn is not None:
-        maker = tensor.grad_fn
+    if maker is None and tensor is not None:
+        base = tensor._base
+        maker = (tensor if base is None or base.array is not x else base).grad_fn
     late = sum(t < since for t in writes.times)
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{Tensor.typename(x)} {list(x.shape)}]" + (f", which is output 0 of {maker.name().removesuffix('Backward')}," if maker is not None else "")
+        f"[{Tensor.typename(x)} "
+        f"{list(x.shape)}]" + (f", which is output 0 of {short_name(maker)}," if maker is not None else "")
         + f" is at version {writes.count}; expected version {writes.count - late} instead. Hint: enable anomaly detection to "
-        "find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
+        "find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
+        "check_nan=False)."
     )  # fmt: skip
 
 
@@ -413,8 +417,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     results = tuple(as_tensor(found.get(i.node)) for i in inputs)
     if not allow_unused and any(r is None for r in results):
         raise RuntimeError(
-            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is "
-            "the desired behavior."
+            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
+            "this is the desired behavior."
         )
     if materialize_grads:
         results = tuple(Tensor(i.array * 0) if r is None else r for r, i in zip(results, inputs))
@@ -439,7 +443,8 @@ def roots(tensors, gradients, create_graph):
             raise TypeError("gradients can be either Tensors or None, but got " + type(g).__name__)
         elif g.array.shape != x.shape:
             raise RuntimeError(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {t.shape}."
+                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
+                f"{t.shape}."
             )
         if t.node is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
@@ -456,7 +461,10 @@ def roots(tensors, gradients, create_graph):
 class RemovableHandle:
     """Removes the hook that it stands for; also a context manager, as in PyTorch."""
 
-    def __init__(self, node, where, hook):
+    def __init__(self, node, where, hook, call=None):
+        if not callable(hook):
+            raise TypeError(f"{type(hook).__name__!r} object is not callable")
+        hook = call or hook
         self.node, self.where, self.hook = ref(node), where, hook
         self.id = id(hook)
         hooks = getattr(node, where)
@@ -489,13 +497,61 @@ class RetainGrad:
 
 
 def tensor_hook(hook):
-    """A user's hook, which sees Tensors, as the sweep calls it."""
+    """The hook of a tensor, which sees Tensors, as the sweep calls it."""
 
     def call(g):
         new = hook(as_tensor(g))
-        return g if new is None else cotangent(new)
+        return g if new is None else checked(hook, new, g)
 
     return call
+
+
+def node_hook(hook, outputs):
+    """The prehook of a node, which sees tuples of Tensors, as the sweep calls it."""
+
+    def call(g):
+        new = hook(seen(g, outputs))
+        if new is None:
+            return g
+        if type(g) is Parts:
+            new = checked_all(hook, new, [g.get(i) for i in range(outputs)])
+            return Parts({i: t for i, t in enumerate(new) if t is not None})
+        return checked_all(hook, new, [g])[0]
+
+    return call
+
+
+def checked_all(hook, new, old):
+    """The cotangents in the tuple that a hook returned in place of others."""
+    if not isinstance(new, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(new).__name__}'")
+    if len(new) != len(old):
+        raise RuntimeError(
+            f"hook '{hook_name(hook)}' has returned an incorrect number of values (got {len(new)}, but expected "
+            f"{len(old)})"
+        )
+    return [checked(hook, n, o) for n, o in zip(new, old)]
+
+
+def checked(hook, new, old):
+    """The cotangent which a hook returned in place of another.  TypeError or RuntimeError in PyTorch's words if it is none."""
+    if new is None:
+        return None
+    if old is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
+    if not isinstance(new, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
+    old = as_tensor(old).array
+    if new.array.dtype != old.dtype:
+        types = f"was {Tensor.typename(old)} got {Tensor.typename(new.array)}"
+        raise RuntimeError(f"hook '{hook_name(hook)}' has changed the type of value ({types})")
+    if new.array.shape != old.shape:
+        raise RuntimeError(f"hook '{hook_name(hook)}' has changed the size of value")
+    return cotangent(new)
+
+
+def hook_name(hook):
+    return getattr(hook, "__name__", "<unknown>")
 
 
 def as_tensor(g):
@@ -513,19 +569,13 @@ def seen(g, n):
     return tuple(as_tensor(g.get(i)) for i in range(n)) if type(g) is Parts else (as_tensor(g),)
 
 
-def travelling(new, g):
-    """The tuple of Tensors that a hook returned in place of g."""
-    new = [cotangent(t) for t in (new if isinstance(new, tuple) else (new,))]
-    return Parts({i: t for i, t in enumerate(new) if t is not None}) if type(g) is Parts else new[0]
-
-
 def together(node, g, saved, parents):
     """The rules of a node whose rules have run already: each gives its result, or what the hooks made of it."""
     into = node.cotangents(g, saved, parents)
     for hook in node.post_hooks:
         new = hook(tuple(map(as_tensor, into)), seen(g, node.outputs))
         if new is not None:
-            into = [cotangent(t) for t in (new if isinstance(new, tuple) else (new,))]
+            into = checked_all(hook, new, into)
     # what a user's function returned may be in the user's hands: a leaf must not take it for its .grad
     into = [x if x is None or p is None or p.parents else copy(x) for x, p in zip(into, parents)]
     return [lambda g, *saved, x=x: x for x in into]

@@ -5,7 +5,7 @@ All the cost is here and in the making of views: an operation that writes nothin
 
 from . import dtypes
 from .backend import storage
-from .graph import OUT, AccumulateGrad, Output, clock, mode, node_class, write
+from .graph import OUT, AccumulateGrad, Output, clock, mode, node_class, short_name, write
 from .record import module, raw, record
 from .tensor import Tensor
 
@@ -70,9 +70,8 @@ def rewrite_graph(tensor, node):
         v = r()
         if v is None:
             continue
-        name = next((args[0] for op, args in v.path if op is custom_result), None)
-        if name is not None:
-            message = f"{name} is a view and its base or another view of its base has been modified inplace. {CUSTOM}"
+        if closed(v):
+            message = f"{whose(v)} is a view and its base or another view of its base has been modified inplace. {closed(v)}"
             v.node = Overtaken((base.node,), (message,))
         else:
             chain = replayed(base, v.path)
@@ -91,21 +90,20 @@ def check_writable(tensor):
     """Raise PyTorch's errors for tensors that must not be written in place."""
     if tensor.inference and not mode.inference:
         raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
-            "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     x = tensor.array
     if x.ndim and x.size and any(s == 0 and n > 1 for s, n in zip(x.strides, x.shape)):
         raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
-            "clone() the tensor before performing the operation."
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
         )
     if not mode.enabled:
         return
     base = tensor._base
-    for op, args in tensor.path:
-        if op is custom_result:
-            raise RuntimeError(f"{args[0]} is a view and is being modified inplace. {CUSTOM}")
+    if base is not None and closed(tensor):
+        raise RuntimeError(f"{whose(tensor)} is a view and is being modified inplace. {closed(tensor)}")
     if type(tensor.node) is AccumulateGrad:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     if base is None or base.node is None:
@@ -114,27 +112,38 @@ def check_writable(tensor):
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if tensor.node is None:
         raise RuntimeError(
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
-            "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either "
-            "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace "
-            "to be tracked)."
-        )
-    if type(tensor.node) is Output:
-        raise RuntimeError(
-            f"Output {tensor.output_nr} of {tensor.grad_fn.name()} is a view and is being modified inplace. This view is the output "
-            "of a function that returns multiple views. Such functions do not allow the output views to be modified inplace. You "
-            "should replace the inplace operation by an out-of-place one."
+            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
+            "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
+            "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or "
+            "both outside (if you want the inplace to be tracked)."
         )
 
 
 CUSTOM = (
-    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
-    "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This "
-    "behavior is forbidden. You can fix this by cloning the output of the custom Function."
+    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+    "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+    "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
 )
 
 
-def custom_result(a, name):
+MULTIPLE = (
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
+    "to be modified inplace. You should replace the inplace operation by an out-of-place one."
+)
+
+
+def closed(view):
+    """Why a view may not be written in place, nor its base, in PyTorch's words; None if they may."""
+    if any(op is custom_result for op, args in view.path):
+        return CUSTOM
+    return MULTIPLE if type(view.node) is Output else None
+
+
+def whose(view):
+    return f"Output {view.output_nr} of {short_name(view.grad_fn)}"
+
+
+def custom_result(a):
     """Stands in the path of a view that a custom Function returned: its node is the Function's, not that of the view."""
     return a
 

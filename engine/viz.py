@@ -141,7 +141,7 @@ def survey(results, named, max_nodes, values=False, gradients=False):
     drawn = set(nodes[:max_nodes])
     known = knowledge(results, named, drawn, values, gradients)
     items = {
-        node: Item(number[node], node.name(), known.setdefault(node, Known()), type(node) is AccumulateGrad)
+        node: Item(number[node], node.name().removeprefix("torch::autograd::"), known.setdefault(node, Known()), type(node) is AccumulateGrad)
         for node in sorted(drawn, key=lambda n: n.order)
     }
     leaves = sum(type(n) is AccumulateGrad for n in nodes)

@@ -334,7 +334,7 @@ def join(ctx, parents, args, results):
         else:
             r.node = output
             if r._base is not None:  # writing to it in place would put another gradient in place of the user's
-                r.path = (*r.path, (custom_result, (f"Output {output.saved[0]} of {ctx._forward_cls.__name__}",)))
+                r.path = (*r.path, (custom_result, ()))
     numbers = {id(r): i for i, r in enumerate(results) if isinstance(r, Tensor) and r.node is outputs[i]}
     ctx._saved = tuple(  # a result is kept as its array, for the Tensor would keep the node that keeps it
         None if t is None else (t.array, numbers[id(t)]) if id(t) in numbers else (t, None) for t in ctx.to_save

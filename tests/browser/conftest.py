@@ -74,10 +74,16 @@ CELLS = """() => window.jupyterapp.shell.currentWidget.content.widgets.map(({ mo
     outputs: model.type === 'code' ? model.outputs.toJSON() : [],
     ran: model.type !== 'code' || model.executionCount !== null || !model.sharedModel.getSource().trim(),
 }))"""
-NOTEBOOK_HEIGHT = """() => {
-    const panel = window.jupyterapp.shell.currentWidget;
-    const outer = panel.node.querySelector('.jp-WindowedPanel-outer') ?? panel.content.node;
-    return window.innerHeight - outer.clientHeight + outer.scrollHeight;
+# Scrolled to the top in a window that holds it all: only then is every cell laid out, and the last one's end known.
+NOTEBOOK_HEIGHT = """async () => {
+    const notebook = window.jupyterapp.shell.currentWidget.content;
+    const frame = () => new Promise(requestAnimationFrame);
+    notebook.activeCellIndex = 0;
+    notebook.outerNode.scrollTop = 0;
+    await frame();
+    await frame();
+    const margin = window.innerHeight - notebook.node.getBoundingClientRect().bottom;
+    return notebook.widgets.at(-1).node.getBoundingClientRect().bottom + margin;
 }"""
 
 
@@ -245,7 +251,8 @@ def screenshot():
         if element is not None:
             element.screenshot(path=path)
             return path
-        page.set_viewport_size(SIZE | {"height": min(TALLEST, int(page.evaluate(NOTEBOOK_HEIGHT)) + 1)})
+        page.set_viewport_size(SIZE | {"height": TALLEST})
+        page.set_viewport_size(SIZE | {"height": min(TALLEST, int(page.evaluate(NOTEBOOK_HEIGHT)) + 10)})
         page.screenshot(path=path)
         page.set_viewport_size(SIZE)
         return path

@@ -141,7 +141,7 @@ def survey(results, named, max_nodes, values=False, gradients=False):
     drawn = set(nodes[:max_nodes])
     known = knowledge(results, named, drawn, values, gradients)
     items = {
-        node: Item(number[node], node.name().removeprefix("torch::autograd::"), known.setdefault(node, Known()), type(node) is AccumulateGrad)
+        node: Item(number[node], title(node), known.setdefault(node, Known()), type(node) is AccumulateGrad)
         for node in sorted(drawn, key=lambda n: n.order)
     }
     leaves = sum(type(n) is AccumulateGrad for n in nodes)
@@ -157,26 +157,45 @@ def survey(results, named, max_nodes, values=False, gradients=False):
         item.hooks = sum(type(h) is not RetainGrad for h in node.hooks) + len(node.post_hooks)
         item.inputs = [Edge(items.get(real(p)), known.setdefault(p, Known()), p.saved[0] if type(p) is Output else None)
                        for p in node.parents if p is not None]  # fmt: skip
-        item.freed = node.saved is None
-        for link, name, s in zip(node.links, node.names, node.saved or (), strict=False):
-            if link is None or s is None or type(s) is tuple:
-                continue
-            entry = Saved(SAVED_NAMES.get(name, name))
-            if type(s) in scalar_types:
-                entry.value = brief(s)
+        item.freed = kept(node) is None
+        for name, maker, value, is_input in kept(node) or ():
+            entry = Saved(name)
+            if type(value) in scalar_types:
+                entry.value = brief(value)
             else:
-                parent = node if link == OUT else node.parents[link] if link >= 0 else None
-                entry.kind = Known(shape=s.shape, dtype=dtype_of[s.dtype].name).kind
-                entry.of = known[parent].name if parent is not None else array_name(s, named)
-                if parent is None and link >= 0:
-                    if id(s) not in outside:
-                        outside[id(s)] = len(plan.constants)
-                        plan.constants.append(described(s, entry.of, values))
-                    entry.constant = outside[id(s)]
-                if parent is None and values:  # the values of all others stand beside the edges
-                    entry.value = brief(s)
+                entry.kind = Known(shape=value.shape, dtype=dtype_of[value.dtype].name).kind
+                entry.of = known[maker].name if maker in known else array_name(value, named)
+                if maker is None and is_input:
+                    if id(value) not in outside:
+                        outside[id(value)] = len(plan.constants)
+                        plan.constants.append(described(value, entry.of, values))
+                    entry.constant = outside[id(value)]
+                if maker is None and values:  # the values of all others stand beside the edges
+                    entry.value = brief(value)
             item.saved.append(entry)
     return plan
+
+
+def kept(node):
+    """What a node keeps for backward: (name, the node that made it or None, array or number, whether it is an input).
+
+    None once it was freed.
+    """
+    shown = node.shown()
+    if shown is not node:  # a Function that a user wrote
+        return None if shown._saved is None else [
+            (f"saved_tensors[{i}]", *((s[0].node, s[0].array) if s[1] is None else (node, s[0])), False)
+            for i, s in enumerate(shown._saved) if s is not None
+        ]  # fmt: skip
+    return None if node.saved is None else [
+        (SAVED_NAMES.get(name, name), node if k == OUT else node.parents[k] if k >= 0 else None, s, k >= 0)
+        for k, name, s in zip(node.links, node.names, node.saved, strict=False) if k is not None and s is not None
+    ]  # fmt: skip
+
+
+def title(node):
+    """The name of a node without the namespace of PyTorch's C++."""
+    return node.name().rpartition("::")[2]
 
 
 def real(node):
@@ -313,12 +332,19 @@ def shape_text(shape):
 def brief(x):
     """A value in a few characters: the elements, or where there are many their range."""
     if type(x) in scalar_types:
-        return str(x) if type(x) is bool else f"{x:.4g}"
+        return str(x) if type(x) is bool else number_text(x)
     if x.size == 0:
         return "empty"
     if x.size <= SHOWN:
         return elements(x.tolist())
     return f"{brief(x.min().item())} to {brief(x.max().item())}"
+
+
+def number_text(x):
+    """A number to four decimals, as tensors print; very large and very small ones to four digits."""
+    if x == 0 or 1e-3 <= abs(x) < 1e6:
+        return f"{x:.4f}".rstrip("0").rstrip(".")
+    return f"{x:.4g}"
 
 
 def elements(values):
@@ -511,12 +537,13 @@ def item_dot(item, saved, shapes, constants):
     k, me = item.out, f"n{item.number}"
     grad = k.grad and f"grad {k.grad}"
     if item.is_leaf:
-        rows = [k.name or "leaf", shapes and k.kind_in_full, k.value, grad, item.note, item.name]
+        rows = [k.name or "leaf", shapes and k.kind_in_full, k.value, grad, item.name, item.note]
         yield f"  {me} {box('leaf', *rows, number=item.number)}"
         return
     keeps = [replace(s, value="") if s.constant is not None and constants else s for s in item.saved] if saved else []
-    rows = [item.name, *(f"keeps {s}" for s in keeps), item.freed and saved and "what it kept was freed", item.note]
-    yield f"  {me} {box('operation', *rows, item.hooks and plural(item.hooks, 'hook'), number=item.number)}"
+    rows = [item.name, *(f"keeps {s}" for s in keeps), item.freed and saved and "what it kept was freed"]
+    rows += [item.hooks and plural(item.hooks, "hook"), item.note]
+    yield f"  {me} {box('operation', *rows, number=item.number)}"
     for i, edge in enumerate(item.inputs):
         flow, of_leaf = edge.flow, edge.source is not None and edge.source.is_leaf
         rows = [words("" if edge.output is None else f"output {edge.output}", "" if of_leaf else flow.name,

@@ -10,11 +10,11 @@ import warnings
 from operator import index
 
 from .. import dtypes, return_types
-from ..graph import Parts, mode, node_class
+from ..graph import mode, node_class
 from ..record import enter, module, raw, record, record_parts
 from ..tensor import Tensor, checked_dim
 from .elementwise import abs as absolute
-from .elementwise import choose, eq, exp, floating, isnan, maximum, minimum, sign
+from .elementwise import choose, eq, exp, floating, maximum, minimum, sign
 from .structure import accumulate_wider, add_up, cast, reshape, spread, total
 
 # ---- arguments
@@ -47,7 +47,7 @@ def parse(name, input, dim, keepdim, names):
         for unknown in names:
             raise TypeError(f"{name}() got an unexpected keyword argument '{unknown}'")
     if not isinstance(keepdim, bool):
-        raise TypeError(f"{name}(): argument 'keepdim' must be bool, not {type(keepdim).__name__}")
+        raise TypeError(f"{name}(): argument 'keepdim' (position 2) must be bool, not {type(keepdim).__name__}")
     return x, axes(dim, x.ndim), keepdim
 
 
@@ -70,12 +70,29 @@ def kept(a, shape, axis, keepdims):
     return reshape(a, tuple(1 if i in axis else n for i, n in enumerate(shape)))
 
 
-def promoted(input, dtype):
-    """The input in ``dtype``; by default integers and bools in int64, which the result then has."""
+def converted(input, dtype):
+    """The array of the input in ``dtype``; by default integers and bools in int64, which the result then has."""
     x = raw(input)
     if dtype is None:
-        return input if dtypes.of[x.dtype].is_floating_point else cast(input, dtypes.int64.np)
-    return cast(input, dtype.np)
+        return x if dtypes.of[x.dtype].is_floating_point else x.astype(dtypes.int64.np, copy=False)
+    if isinstance(input, Tensor) and input.node is not None and mode.enabled and not dtype.is_floating_point:
+        raise RuntimeError(f"Autograd not support dtype: {word(x.astype(dtype.np))}")
+    return x.astype(dtype.np, copy=False)
+
+
+def record_converted(Backward, out, input, dtype, saved):
+    """``record``, for a computation in another dtype than the input's: the cotangent is cast back."""
+    result = record(Backward, out, (input,), saved)
+    own = raw(input).dtype
+    if own != dtype and isinstance(result, Tensor) and result.node is not None:
+        rule = Backward.rules[0]
+        result.node.rules = (lambda g, *saved: cast(rule(g, *saved), own),)
+    return result
+
+
+def word(x):
+    """A dtype as PyTorch's messages call it: Float, Double, Long."""
+    return Tensor.typename(x)[6:-6]
 
 
 # ---- sums and moments
@@ -90,12 +107,11 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, **names):
             p = input.node
             return Tensor(out, SumAll((p,), (x.shape,)) if p is not None and mode.enabled else None)
     x, axis, keepdims = parse("sum", input, dim, keepdim, names)
-    input = promoted(input, dtype)
-    x = raw(input)
-    out = add_up(x, axis, keepdims)
-    if dim is None and not keepdims:
-        return record(SumAll, out, (input,), (x.shape,))
-    return record(Sum, out, (input,), (x.shape, axis, keepdims))
+    x = converted(input, dtype)
+    out = x.sum(axis, accumulate_wider.get(x.dtype, x.dtype), keepdims=keepdims).astype(x.dtype)
+    if dim is None and axis is None and not keepdims:
+        return record_converted(SumAll, out, input, x.dtype, (x.shape,))
+    return record_converted(Sum, out, input, x.dtype, (x.shape, axis, keepdims))
 
 
 SumAll = node_class("SumBackward0", lambda g, shape: spread(g, shape))
@@ -122,14 +138,13 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
     if not (dtype or dtypes.of[x.dtype]).is_floating_point:
         raise RuntimeError(
             f"mean(): could not infer output dtype. {'Optional' if dtype else 'Input'} dtype must be either a floating point or "
-            f"complex dtype. Got: {Tensor.typename(x.astype(dtype.np) if dtype else x)[6:-6]}"
+            f"complex dtype. Got: {word(x.astype(dtype.np) if dtype else x)}"
         )
-    input = promoted(input, dtype)
-    x = raw(input)
+    x = converted(input, dtype)
     out = average(x, axis, keepdims)
     if dim is None and not keepdims:
-        return record(MeanAll, out, (input,), (x.shape, x.size))
-    return record(Mean, out, (input,), (x.shape, axis, keepdims))
+        return record_converted(MeanAll, out, input, x.dtype, (x.shape, x.size))
+    return record_converted(Mean, out, input, x.dtype, (x.shape, axis, keepdims))
 
 
 MeanAll = node_class("MeanBackward0", lambda g, shape, n: spread(g / n, shape))
@@ -188,7 +203,10 @@ def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, 
 
 
 def var_rule(g, x, axis, keepdims, free):
-    return (x - mean(x, axis, True)) * (kept(g, raw(x).shape, axis, keepdims) * (2.0 / free if free > 0 else math.inf))
+    away, g = x - mean(x, axis, True), kept(g, raw(x).shape, axis, keepdims)
+    if free <= 0:
+        return g * choose(eq(away, 0), math.nan, raw(away) * 0.0 + math.inf)
+    return away * (g * (2.0 / free))
 
 
 def std_rule(g, x, out, axis, keepdims, free):
@@ -226,10 +244,12 @@ StdMean = node_class("StdMeanBackward0", parts_rule(
 def prod(input, dim=None, keepdim=False, *, dtype=None, **names):
     """The product over ``dim`` (one dimension, or all).  Integers and bools are multiplied as int64."""
     x, axis, keepdims = parse("prod", input, dim, keepdim, names)
-    input = promoted(input, dtype)
-    x = raw(input)
-    out = x.prod(axis, accumulate_wider.get(x.dtype), keepdims=keepdims).astype(x.dtype)
-    return record(ProdAll if dim is None and not keepdims else Prod, out, (input,), (x, out, axis, keepdims))
+    if dim is not None:
+        one_axis("prod", x, dim)
+    x = converted(input, dtype)
+    out = x.prod(axis, accumulate_wider.get(x.dtype, x.dtype), keepdims=keepdims).astype(x.dtype)
+    Backward = ProdAll if dim is None else Prod
+    return record_converted(Backward, out, input, x.dtype, (x, out, axis, keepdims))
 
 
 def prod_rule(g, x, out, axis, keepdims):
@@ -257,12 +277,12 @@ Prod = node_class("ProdBackward1", prod_rule)
 # ---- extremes
 
 
-def place(g, indices, shape, axis, keepdims):
+def place_along(g, indices, shape, axis, keepdims):
     """Zeros of a shape, with g where ``indices`` point along an axis."""
     if not shape:
         return g
-    g = kept(g, shape, axis, keepdims)
-    return record(Place, placed(raw(g), indices, shape, axis[0]), (g,), (indices, axis[0]))
+    g, indices = kept(g, shape, axis, keepdims), kept(raw(indices), shape, axis, keepdims)
+    return record(PlaceAlong, placed(raw(g), indices, shape, axis[0]), (g,), (indices, axis[0]))
 
 
 def placed(g, indices, shape, axis):
@@ -271,37 +291,45 @@ def placed(g, indices, shape, axis):
     return out
 
 
-def select(a, indices, axis):
+def pick_along(a, indices, axis):
     """The elements where ``indices`` point along an axis, which stays."""
-    x = raw(a)
-    return record(Select, module(x).take_along_axis(x, indices, axis), (a,), (indices, x.shape, axis))
+    x, indices = raw(a), raw(indices)
+    return record(PickAlong, module(x).take_along_axis(x, indices, axis), (a,), (indices, x.shape, axis))
 
 
-Place = node_class("ValueSelectingReductionBackward0", lambda g, indices, axis: select(g, indices, axis))
-Select = node_class("GatherBackward0", lambda g, indices, shape, axis: place(g, indices, shape, (axis,), True))
+PlaceAlong = node_class("ValueSelectingReductionBackward0", lambda g, indices, axis: pick_along(g, indices, axis))
+PickAlong = node_class("GatherBackward0", lambda g, indices, shape, axis: place_along(g, indices, shape, (axis,), True))
 
 
-def evenly(g, x, out, axis, keepdims):
-    """g in equal parts where x is equal to ``out``, the extreme: PyTorch's choice of a subgradient."""
+def evenly(g, mask, axis):
+    """g in equal parts where the mask holds: PyTorch's choice of a subgradient where extremes are equal."""
+    return choose(mask, g, 0.0) / mask.sum(axis, keepdims=True).astype(raw(g).dtype)
+
+
+def evenly_all(g, x, out):
+    """The cotangent of what is extreme among all elements; nan is."""
+    return evenly(g, (raw(x) == raw(out)) | (raw(x) != raw(x)), None)
+
+
+def evenly_along(g, x, out, axis, keepdims):
     shape = raw(x).shape
-    g, best = kept(g, shape, axis, keepdims), kept(raw(out), shape, axis, keepdims)
-    mask = (raw(x) == best) | ((raw(x) != raw(x)) & (best != best))
-    return choose(mask, g / mask.sum(axis, keepdims=True).astype(best.dtype), 0.0)
+    return evenly(kept(g, shape, axis, keepdims), raw(x) == kept(raw(out), shape, axis, keepdims), axis)
 
 
 def extremes(name, pairwise):
     """``max`` or ``min``: of everything; along a dimension, with the indices; or of two tensors."""
     title = name.capitalize()
-    All = node_class(title + "Backward1", lambda g, x, out: evenly(g, x, out, None, False))
-    Along = node_class(title + "Backward0", place_rule)
+    All = node_class(title + "Backward1", evenly_all)
+    Along = node_class(title + "Backward0", place_along)
     Result = getattr(return_types, name)
 
     def op(input, dim=None, keepdim=False, *, other=None, **names):
         if isinstance(dim, Tensor) and dim.ndim or other is not None:
             return pairwise(input, dim if other is None else other)
+        dim = names.pop("axis", dim)
         x, axis, keepdims = parse(name, input, dim, keepdim, names)
         check_not_empty(name, x, dim, axis)
-        if dim is None and "axis" not in names:
+        if dim is None:
             out = getattr(x, name)()
             return record(All, out, (input,), (x, out))
         one_axis(name, x, dim)
@@ -309,15 +337,6 @@ def extremes(name, pairwise):
         return Result(record(Along, out, (input,), (indices, x.shape, axis, keepdims)), as_input(indices, input))
 
     return enter(name, "reduction", op)
-
-
-place_rule = lambda g, indices, shape, axis, keepdims: place(
-    g, expanded(indices, axis, keepdims), shape, axis, keepdims
-)  # noqa: E731
-
-
-def expanded(indices, axis, keepdims):
-    return indices if keepdims or axis is None else module(indices).expand_dims(indices, axis)
 
 
 def arg(name, x, axis, keepdims):
@@ -350,9 +369,7 @@ min = extremes("min", minimum)
 
 def extreme(name, plain):
     """``amax`` or ``amin``: over one or several dimensions, values alone."""
-    Backward = node_class(
-        name.capitalize() + "Backward0", lambda g, x, out, axis, keepdims: evenly(g, x, out, axis, keepdims)
-    )
+    Backward = node_class(name.capitalize() + "Backward0", evenly_along)
 
     def op(input, dim=(), keepdim=False, **names):
         x, axis, keepdims = parse(name, input, dim, keepdim, names)
@@ -388,10 +405,19 @@ argmin = arg_extreme("argmin", "min")
 
 def aminmax(input, *, dim=None, keepdim=False, **names):
     """(min, max) in one call."""
-    return return_types.aminmax(
-        amin(input, () if dim is None else dim, keepdim, **names),
-        amax(input, () if dim is None else dim, keepdim, **names),
-    )
+    x, axis, keepdims = parse("aminmax", input, dim, keepdim, names)
+    check_not_empty("aminmax", x, dim, axis)
+    outs = x.min(axis, keepdims=keepdims), x.max(axis, keepdims=keepdims)
+    return return_types.aminmax(*record_parts(AMinMax, outs, (input,), (x, axis, keepdims)))
+
+
+def aminmax_rule(parts, x, axis, keepdims):
+    found = {0: raw(x).min(axis, keepdims=keepdims), 1: raw(x).max(axis, keepdims=keepdims)}
+    into = [evenly_along(g, x, found[i], axis, keepdims) for i, g in parts.items()]
+    return into[0] if len(into) == 1 else into[0] + into[1]
+
+
+AMinMax = node_class("AminmaxBackward0", aminmax_rule)
 
 
 def median(input, dim=None, keepdim=False, **names):
@@ -400,7 +426,7 @@ def median(input, dim=None, keepdim=False, **names):
     if x.dtype == bool:
         raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
     if dim is None:
-        flat = x.reshape(-1)
+        flat = x.reshape((-1,))
         out = flat[middle_index(flat, 0)[0]] if x.size else x.dtype.type(math.nan)
         return record(MedianAll, out, (input,), (x, out))
     one_axis("median", x, dim)
@@ -421,8 +447,8 @@ def middle_index(x, axis):
     return xp.where(nan.any(axis, keepdims=True), nan.argmax(axis, keepdims=True), middle)
 
 
-MedianAll = node_class("MedianBackward0", lambda g, x, out: evenly(g, x, out, None, False))
-Median = node_class("MedianBackward1", place_rule)
+MedianAll = node_class("MedianBackward0", evenly_all)
+Median = node_class("MedianBackward1", place_along)
 
 # ---- logsumexp and norms
 
@@ -467,10 +493,9 @@ def p_norm(name, input, p, dim, keepdim, dtype, names):
     x, axis, keepdims = parse(name, input, dim, keepdim, names)
     if not dtypes.of[x.dtype].is_floating_point:
         raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {Tensor.typename(x)[6:-6]}"
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {word(x)}"
         )
-    input = promoted(input, dtype)
-    x = raw(input)
+    x = converted(input, dtype)
     if not x.size and (p < 0 or p == math.inf):
         if axis is None:
             raise RuntimeError(
@@ -484,7 +509,7 @@ def p_norm(name, input, p, dim, keepdim, dtype, names):
                     "the operation does not have an identity"
                 )
     out = p_norm_of(cast(x, accumulate_wider.get(x.dtype, x.dtype)), p, axis, keepdims).astype(x.dtype)
-    return record(VectorNorm, out, (input,), (x, out, p, axis, keepdims))
+    return record_converted(VectorNorm, out, input, x.dtype, (x, out, p, axis, keepdims))
 
 
 def p_norm_of(x, p, axis, keepdims):
@@ -506,9 +531,9 @@ def norm_rule(g, x, out, p, axis, keepdims):
     """g * sign(x) * (|x| / out)**(p - 1), and 0 where that is not defined."""
     shape = raw(x).shape
     if p == 0:
-        return g * 0.0 * x
+        return x * 0.0
     if p in (math.inf, -math.inf):
-        return sign(x) * evenly(g, absolute(raw(x)), out, axis, keepdims)
+        return sign(x) * evenly_along(g, absolute(raw(x)), out, axis, keepdims)
     g, out = kept(g, shape, axis, keepdims), kept(out, shape, axis, keepdims)
     if p == 1:
         return sign(x) * g
@@ -538,19 +563,21 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None, **names):
 
 def cumsum(input, dim, *, dtype=None):
     """The sums of the first 1, 2, ... elements along ``dim``.  Integers and bools are added up as int64."""
-    axis = one_axis("cumsum", raw(input), dim)
-    return running_sum(promoted(input, dtype), axis)
+    axis, x = one_axis("cumsum", raw(input), dim), converted(input, dtype)
+    return record_converted(CumSum, running(x, axis, False), input, x.dtype, (axis, False))
 
 
-def running_sum(a, axis, backwards=False):
-    """``cumsum``, from the end if ``backwards``.  Added up in float64, as PyTorch does."""
-    x = raw(a)
+def running_sum(a, axis, backwards):
+    """``cumsum``, from the end if ``backwards``, as rules need it."""
+    return record(CumSum, running(raw(a), axis, backwards), (a,), (axis, backwards))
+
+
+def running(x, axis, backwards):
+    """The running sums of an array, added up in float64 as PyTorch does."""
     if not x.ndim:
-        return record(CumSum, x, (a,), (axis, backwards))
-    xp = module(x)
-    out = xp.flip(x, axis) if backwards else x
-    out = out.cumsum(axis, wide(x)).astype(x.dtype)
-    return record(CumSum, xp.flip(out, axis) if backwards else out, (a,), (axis, backwards))
+        return x
+    flip = module(x).flip if backwards else lambda x, _: x
+    return flip(flip(x, axis).cumsum(axis, wide(x)).astype(x.dtype), axis)
 
 
 def wide(x):
@@ -564,10 +591,9 @@ CumSum = node_class("CumsumBackward0", lambda g, axis, backwards: running_sum(g,
 def cumprod(input, dim, *, dtype=None):
     """The products of the first 1, 2, ... elements along ``dim``.  Integers and bools are multiplied as int64."""
     axis = one_axis("cumprod", raw(input), dim)
-    input = promoted(input, dtype)
-    x = raw(input)
+    x = converted(input, dtype)
     out = x.cumprod(axis, wide(x)).astype(x.dtype) if x.ndim else x
-    return record(CumProd, out, (input,), (x, out, axis))
+    return record_converted(CumProd, out, input, x.dtype, (x, out, axis))
 
 
 def cumprod_rule(g, x, out, axis):
@@ -598,13 +624,15 @@ def bincount(input, weights=None, minlength=0):
     """How often each of 0, 1, ... occurs in a 1-d tensor of integers, or the sum of the ``weights`` of those."""
     x, w = raw(input), raw(weights)
     if dtypes.of[x.dtype].category != dtypes.INTEGER:
-        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{Tensor.typename(x)[6:-6]}'")
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{word(x)}'")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     if x.ndim != 1 or x.size and x.min() < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if w is not None and w.shape != x.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
+    if isinstance(weights, Tensor) and weights.requires_grad and mode.enabled:
+        raise NotImplementedError("bincount has no gradient: detach() the weights")
     out = module(x).bincount(x, w, minlength)
     return as_input(out if w is None else out.astype(w.dtype if w.dtype == dtypes.float32.np else out.dtype), input)
 

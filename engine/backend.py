@@ -110,7 +110,7 @@ def on_host(where):
 def storage(x):
     """The array that owns the memory of x; views share it."""
     base = x.base
-    return x if base is None else base
+    return base if type(base) is type(x) else x
 
 
 def address(x):
@@ -125,12 +125,31 @@ def writable(x):
     return x
 
 
+def in_order(x):
+    """An array that owns its memory, with its dims in the order in which they lie there."""
+    return x.transpose(sorted(range(x.ndim), key=lambda d: -x.strides[d]))
+
+
 def strided(x, shape, strides, start=0):
     """The memory of a NumPy array under another shape, strides (in elements) and first element, counted from that of x."""
     owner = storage(x)
-    flat = owner.transpose(sorted(range(owner.ndim), key=lambda d: -owner.strides[d]))  # as it lies in memory
     offset = address(x) - address(owner) + start * x.itemsize
-    return np.ndarray(shape, x.dtype, flat, offset, tuple(s * x.itemsize for s in strides))
+    return np.ndarray(shape, x.dtype, in_order(owner), offset, tuple(s * x.itemsize for s in strides))
+
+
+def apart(x):
+    """A NumPy array on the same memory that does not know it: its owner is another, so writes are counted apart."""
+    if type(x) is not np.ndarray:
+        return x
+    owner = storage(x)
+    memory = owner.base if type(owner.base) is memoryview else memoryview(in_order(owner).reshape(-1).view(np.uint8))
+    twin = np.ndarray(owner.shape, x.dtype, memory, 0, owner.strides)
+    return twin if owner is x else np.ndarray(x.shape, x.dtype, in_order(twin), address(x) - address(owner), x.strides)
+
+
+def same_place(x, y):
+    """Whether two arrays are the same elements in memory."""
+    return type(x) is type(y) and x.ndim == y.ndim and (x.shape, x.strides, x.dtype, address(x)) == (y.shape, y.strides, y.dtype, address(y))
 
 
 def keep_freed_memory():

@@ -17,6 +17,7 @@ from .backend import Function, scalar_types, storage
 ones_like = Function("ones_like").call
 clock = count(0, -1)  # the time of nodes and of in-place writes; newer is less, which makes a heap pop the newest
 OUT, CONSTANT = -1, -2  # links of saved values that are no input: the node's own output, an array outside of the graph
+VARARGS = 4  # the flag of a code object with *arguments
 INPUTS = {"x": 0, "y": 1, "z": 2, "out": OUT, "mask": CONSTANT, "index": CONSTANT, "indices": CONSTANT, "weights": CONSTANT}
 
 
@@ -109,12 +110,11 @@ class Node:
             return self.linked()[self.names.index(key)] if self.links else self.saved[self.names.index(key)]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def __repr__(self):
-        return f"<{type(self).__name__} object at {id(self):#x}>"
-
 
 class AccumulateGrad(Node):
     """The end of the graph at a leaf: adds what arrives to ``leaf.grad``.  Holds the leaf weakly: no reference cycle."""
+
+    __module__ = "builtins"  # so that it prints as PyTorch's do, in IPython too: no module's name before its own
 
     def __init__(self, leaf):
         Node.__init__(self, (), ())
@@ -178,7 +178,8 @@ def node_class(name, *rules):
     """A node class for an operation; the names of the rules' parameters say what is saved.
 
     ``x``, ``y``, ``z`` are inputs, ``out`` the output, ``mask``, ``index`` and the like arrays outside of the graph; a name
-    that begins with an underscore is not needed by that rule; any other is a plain value.
+    that begins with an underscore is not needed by that rule; any other is a plain value.  ``*indices``: any number of index
+    arrays.
     """
     signatures = [r.__code__.co_varnames[1 : r.__code__.co_argcount] for r in rules]
     columns = [[n for n in column if not n.startswith("_")] or ["_"] for column in zip(*signatures)]
@@ -187,14 +188,17 @@ def node_class(name, *rules):
     if all(k is None for k in links):
         links = ()
     needs = tuple(tuple(not n.startswith("_") for n in column) for column in zip(*signatures))
-    return type(name, (Node,), {"rules": rules, "links": links, "names": names, "needs": needs})
+    if rules and rules[0].__code__.co_flags & VARARGS and rules[0].__code__.co_varnames[rules[0].__code__.co_argcount] == "indices":
+        links = (*(INPUTS.get(n) for n in names), *(CONSTANT,) * 64)
+        needs = (*needs, *((True,) * len(rules),) * 64)
+    return type(name, (Node,), {"__module__": "builtins", "rules": rules, "links": links, "names": names, "needs": needs})
 
 
 # ---- in-place writes
 
-written: dict = {}  # id(owner of memory) -> Writes
+written: dict = {}  # id(array that owns memory) -> Writes
+overwritten: dict = {}  # id(NumPy scalar) -> (scalar, Writes): scalars have no weak references, so the newest few thousand
 last_write = 0
-overwritten: dict = {}  # the same for NumPy scalars, which have no weak references: the newest few thousand
 
 
 class Writes:
@@ -202,23 +206,32 @@ class Writes:
 
     __slots__ = ("count", "times", "tensor", "owner")
 
-    def __init__(self, owner):
-        self.count, self.times, self.owner = 0, deque(maxlen=256), owner
+    def __init__(self):
+        self.count, self.times, self.tensor = 0, deque((1,), maxlen=256), lambda: None
+
+    def of(self, x):
+        """Stand for the memory of an owner, or of a scalar: a 0-d result takes both forms in the course of its life."""
+        if isinstance(x, np.generic):
+            if len(overwritten) > 4096:
+                del overwritten[next(iter(overwritten))]
+            overwritten[id(x)] = x, self
+        else:
+            key = id(x)
+            written[key] = self
+            self.owner = ref(x, lambda _: written.pop(key, None))
+        return self
+
+
+def writes_to(x):
+    """The ``Writes`` to the memory of an array or scalar; None if there were none."""
+    x = storage(x)
+    return overwritten.get(id(x), (x, None))[1] if isinstance(x, np.generic) else written.get(id(x))
 
 
 def wrote(tensor):
-    """Note that the memory of a tensor is being overwritten.  Call before a scalar is replaced, after an array is written."""
+    """Note that the memory of a tensor was overwritten."""
     global last_write
-    x = storage(tensor.array)
-    table, key = (overwritten, id(x)) if isinstance(x, np.generic) else (written, id(x))
-    if isinstance(x, np.bool_):  # True and False are shared by everybody
-        return
-    if key not in table:
-        owner = x if table is overwritten else ref(x, lambda _: written.pop(key, None))
-        if len(overwritten) > 4096:
-            del overwritten[next(iter(overwritten))]
-        table[key] = Writes(owner)
-    writes = table[key]
+    writes = writes_to(tensor.array) or Writes().of(storage(tensor.array))
     writes.count += 1
     last_write = next(clock)
     writes.times.append(last_write)
@@ -228,27 +241,21 @@ def wrote(tensor):
 def version(tensor):
     """How often the memory of a tensor was written in place."""
     writes = writes_to(tensor.array)
-    return tensor.__dict__.get("_scalar_version", 0) + (writes.count if writes is not None else 0)
-
-
-def writes_to(x):
-    x = storage(x)
-    return (overwritten if isinstance(x, np.generic) else written).get(id(x))
+    return 0 if writes is None else writes.count
 
 
 def write(tensor, value, add=False):
     """Overwrite the memory of a tensor, and note it."""
-    x = tensor.array
+    x = tensor.shared() if isinstance(tensor.array, np.bool_) else tensor.array  # True and False are everybody's
     if isinstance(x, np.generic):
-        wrote(tensor)
-        tensor.__dict__["_scalar_version"] = version(tensor)
-        tensor.array = x.dtype.type(value)
+        writes = writes_to(x) or Writes().of(x)
+        tensor.array = value if isinstance(value, x.dtype.type) else x.dtype.type(value)
+        writes.of(tensor.array)
+    elif add:
+        x += value
     else:
-        if add:
-            x += value
-        else:
-            x[...] = value
-        wrote(tensor)
+        x[...] = value
+    wrote(tensor)
 
 
 FREED = (
@@ -263,14 +270,17 @@ def check_unmodified(node):
     """Raise PyTorch's error if an array that the node saved was written to after it was saved."""
     for s, k in zip(node.saved, node.links):
         if k is not None and s is not None and type(s) not in scalar_types:
-            check_saved(s, node.order, node if k == OUT else None)
+            check_saved(s, node.order, node if k == OUT else None, node.parents[k] if k >= 0 else None)
 
 
-def check_saved(x, since, maker=None):
-    """Raise PyTorch's error if an array was written to after it was saved; ``maker`` is the node whose output it is."""
+def check_saved(x, since, maker=None, source=None):
+    """Raise PyTorch's error if an array was written to after it was saved.
+
+    ``maker``: the node whose output it is; ``source``: that of the input which it is.
+    """
     writes = writes_to(x)
     if writes is not None and writes.times[-1] < since:
-        raise modified(x, writes, since, maker)
+        raise modified(x, writes, since, maker, source)
 
 
 def short_name(node):
@@ -278,17 +288,29 @@ def short_name(node):
     return node.name().partition("Backward")[0]
 
 
-def modified(x, writes, since, maker=None):
-    """The error for a saved array that was overwritten after ``since``; ``maker`` is the node whose output it is."""
-    tensor = writes.tensor()
-    if maker is None and tensor is not None:
-        base = tensor._base
-        maker = (tensor if base is None or base.array is not x else base).grad_fn
+def relatives(tensor):
+    """The tensors that share memory with one, so far as they are known."""
+    if tensor is None:
+        return []
+    base = tensor if tensor._base is None else tensor._base
+    return [base, *(v for v in (r() for r in base.__dict__.get("views", ())) if v is not None)]
+
+
+def modified(x, writes, since, maker, source):
+    """The error for a saved array that was overwritten after ``since``."""
+    number = 0
+    if maker is None:
+        maker, number = edge(source)
+        for t in relatives(writes.tensor()):  # the tensor itself, if it is still there, has the node that the write gave it
+            if t.array is x:
+                maker, number = t.grad_fn, t.output_nr
+        if type(maker) is AccumulateGrad:
+            maker = None
     late = sum(t < since for t in writes.times)
+    kind = Tensor.typename(x) if x.dtype != np.bool_ else "CPUBoolType"
     return RuntimeError(
-        "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{Tensor.typename(x)} "
-        f"{list(x.shape)}]" + (f", which is output 0 of {short_name(maker)}," if maker is not None else "")
+        f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind} "
+        f"{list(x.shape)}]" + (f", which is output {number} of {short_name(maker)}," if maker is not None else "")
         + f" is at version {writes.count}; expected version {writes.count - late} instead. Hint: enable anomaly detection to "
         "find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
         "check_nan=False)."

@@ -3,18 +3,22 @@
 All the cost is here and in the making of views: an operation that writes nothing pays nothing.
 """
 
+import math
+
+import numpy as np
+
 from . import dtypes
-from .backend import storage
-from .graph import OUT, AccumulateGrad, Output, clock, mode, node_class, short_name, write
+from .backend import scalar_types, storage
+from .graph import OUT, AccumulateGrad, clock, edge, mode, node_class, short_name, write, wrote
 from .record import module, raw, record
-from .tensor import Tensor
+from .tensor import DTYPE_WORDS, StaleView, Tensor
 
 
 def in_place(operation):
     """The in-place form of an operation: ``x.add_(y)`` computes ``add(x, y)`` and writes it into the memory of x."""
 
     def op_(self, *args, **kwargs):
-        check_writable(self)
+        check_writable(self, args)
         out = operation(self, *args, **kwargs)
         if out is NotImplemented:
             raise TypeError(f"{operation.__name__}_(): unsupported operand type(s): {', '.join(type(a).__name__ for a in args)}")
@@ -28,20 +32,25 @@ def overwrite(tensor, out):
     """Write ``out``, an operation's result, into ``tensor``; its node becomes the tensor's."""
     x, value, node = tensor.array, out.array, out.node
     if value.shape != x.shape:
-        raise RuntimeError(
-            f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(value.shape)}"
-        )
-    if dtypes.of[value.dtype].category > dtypes.of[x.dtype].category:
-        raise RuntimeError(
-            f"result type {type_word(value)} can't be cast to the desired output type {type_word(x)}"
-        )
-    if node is not None and node.saved:
+        raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(value.shape)}")
+    if value.dtype is not x.dtype and dtypes.of[value.dtype].category > dtypes.of[x.dtype].category:
+        raise RuntimeError(f"result type {type_word(value)} can't be cast to the desired output type {type_word(x)}")
+    if node is not None and node.links and node.saved:
         keep_overwritten(node, tensor, value)
     write(tensor, value)
     if node is not None and OUT in node.links:
         node.order = next(clock)  # what it saved, it saved after this write
-    if node is not None:
-        rewrite_graph(tensor, node)
+    refresh(tensor, node)
+    return tensor
+
+
+def modify(tensor, change, Backward, inputs, saved=()):
+    """Let ``change(array)`` write into the memory of a tensor; the node of the write gets these inputs and saved values."""
+    check_writable(tensor, inputs)
+    parents = tuple(a.node if isinstance(a, Tensor) else None for a in inputs)
+    change(tensor.shared())
+    wrote(tensor)
+    refresh(tensor, Backward(parents, saved) if mode.enabled and any(p is not None for p in parents) else None)
     return tensor
 
 
@@ -50,32 +59,49 @@ def type_word(x):
 
 
 def keep_overwritten(node, tensor, value):
-    """Of what a node saved: copy the operand which is about to be overwritten; the output will be the tensor's memory."""
+    """Of what a node saved: copy the input which is about to be overwritten; the output will be the tensor's memory."""
     x = tensor.array
-    node.saved = tuple(x if s is value and k == OUT and x.ndim else s.copy() if s is x else s
-                       for s, k in zip(node.saved, node.links or node.saved))  # fmt: skip
+    node.saved = tuple(
+        x if k == OUT and s is value and not isinstance(x, np.generic) else s.copy() if k == 0 and s is x else s
+        for s, k in zip(node.saved, node.links)
+    )
+
+
+def refresh(tensor, node):
+    """Let ``node`` be what made the contents of ``tensor`` (None: not recorded); its base and all views of that follow."""
+    base = tensor if tensor._base is None else tensor._base
+    if node is not None:
+        rewrite_base(tensor, base, node)
+    if base.node is not None:
+        for r in base.__dict__.get("views", ()):
+            v = r()
+            if v is not None:
+                rewrite_view(v, base)
 
 
 def rewrite_graph(tensor, node):
-    """Let ``node`` be what made the contents of ``tensor``; its base and all views of that follow."""
-    base = tensor if tensor._base is None else tensor._base
-    if base is tensor:
-        if type(tensor.node) is AccumulateGrad:
-            tensor.node = None
-        move_retain_grad(tensor, node)
-        tensor.node = node
-    else:
-        base.node = CopySlices((base.node, node), (tensor.path,))
-    for r in base.__dict__.get("views", ()):
-        v = r()
-        if v is None:
-            continue
-        if closed(v):
-            message = f"{whose(v)} is a view and its base or another view of its base has been modified inplace. {closed(v)}"
-            v.node = Overtaken((base.node,), (message,))
-        else:
-            chain = replayed(base, v.path)
-            v.node = AsStrided((base.node,), (chain,))
+    """As ``refresh``; for writes that are no engine operation's."""
+    refresh(tensor, node)
+
+
+def rewrite_base(tensor, base, node):
+    if base is not tensor:
+        node = CopySlices((base.node, node), (tensor.path,))
+    if type(base.node) is AccumulateGrad:
+        base.node = None
+    move_retain_grad(base, node)
+    base.node = node
+
+
+def rewrite_view(view, base):
+    """The node of a view after its memory was written: it leads to the base, by the rules of the view's operations."""
+    if view.made is None:
+        node = AsStrided((base.node,), (replayed(base, view.path),))
+        move_retain_grad(view, node)
+        view.node = node
+    elif type(view) is not StaleView:
+        view.reason = complaint(view, "its base or another view of its base has been modified inplace")
+        view.__class__ = StaleView
 
 
 def move_retain_grad(tensor, node):
@@ -86,74 +112,91 @@ def move_retain_grad(tensor, node):
         node.hooks = (*node.hooks, hook)
 
 
-def check_writable(tensor):
-    """Raise PyTorch's errors for tensors that must not be written in place."""
+# ---- what must not be written
+
+
+def check_writable(tensor, others=()):
+    """Raise PyTorch's errors for tensors that must not be written in place; ``others``: what the values are made of."""
     if tensor.inference and not mode.inference:
         raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
-            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
+            "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
+    if mode.enabled:
+        base = tensor._base
+        requires_grad = tensor.requires_grad or any(isinstance(a, Tensor) and a.requires_grad for a in others)
+        if requires_grad or (base is not None and base.node is not None):
+            check_recordable(tensor, base)
     x = tensor.array
-    if x.ndim and x.size and any(s == 0 and n > 1 for s, n in zip(x.strides, x.shape)):
+    if 0 in x.strides and x.size and any(s == 0 and n > 1 for s, n in zip(x.strides, x.shape)):
         raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation."
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+            "clone() the tensor before performing the operation."
         )
-    if not mode.enabled:
-        return
-    base = tensor._base
-    if base is not None and closed(tensor):
-        raise RuntimeError(f"{whose(tensor)} is a view and is being modified inplace. {closed(tensor)}")
+    for a in others:
+        if isinstance(a, Tensor) and a is not tensor and overlaps(a.array, x):
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+                "location. Please clone() the tensor before performing the operation."
+            )
+
+
+def check_recordable(tensor, base):
+    """The errors for a write that would have to be recorded."""
+    if base is not None:
+        if tensor.made is not None:
+            raise RuntimeError(complaint(tensor, "is being modified inplace"))
+        if tensor.requires_grad or base.node is not None:
+            if base.node is None or type(base.node) is AccumulateGrad:
+                raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if type(tensor.node) is AccumulateGrad:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    if base is None or base.node is None:
-        return
-    if type(base.node) is AccumulateGrad and tensor.node is not None:
-        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if tensor.node is None:
-        raise RuntimeError(
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
-            "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
-            "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or "
-            "both outside (if you want the inplace to be tracked)."
-        )
 
 
+def overlaps(x, y):
+    """Whether two arrays share a part of their memory but are not the same elements.  As PyTorch, only dense ones are looked at."""
+    if storage(x) is not storage(y) or not isinstance(x, np.ndarray) or not x.size or not y.size:
+        return False
+    (a, b), (c, d) = np.lib.array_utils.byte_bounds(x), np.lib.array_utils.byte_bounds(y)
+    if b - a != x.nbytes or d - c != y.nbytes or a >= d or c >= b:
+        return False
+    return (a, b, x.strides) != (c, d, y.strides)
+
+
+MANY = (
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+    "modified inplace. You should replace the inplace operation by an out-of-place one."
+)
+UNCLEAR = (
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
+    "and the inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both outside (if you want "
+    "the inplace to be tracked)."
+)
 CUSTOM = (
-    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
-    "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
-    "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+    "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This "
+    "behavior is forbidden. You can fix this by cloning the output of the custom Function."
 )
 
 
-MULTIPLE = (
-    "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
-    "to be modified inplace. You should replace the inplace operation by an out-of-place one."
-)
+def complaint(view, what):
+    """PyTorch's error for a view which came about in a way that forbids in-place writes."""
+    grad_fn = view.grad_fn
+    unrecorded = view.made in ("no_grad", "inference")
+    if grad_fn is None:
+        begin, created = "A view was created in", True
+    else:
+        begin = f"Output {view.output_nr} of {short_name(grad_fn)} is a view"
+        created = unrecorded
+        begin += " of a view which was created in" if unrecorded else ""
+    if created:
+        where = ("inference mode", "in normal mode") if view.made == "inference" else ("no_grad mode", "with grad mode enabled")
+        begin = f"{begin} {where[0]} and {what} {where[1]}. "
+    else:
+        begin = f"{begin} and {what}. "
+    block = {"no_grad": "no_grad", "inference": "inference_mode"}
+    return begin + (UNCLEAR.format(block[view.made]) if unrecorded else MANY if view.made == "several" else CUSTOM)
 
-
-def closed(view):
-    """Why a view may not be written in place, nor its base, in PyTorch's words; None if they may."""
-    if any(op is custom_result for op, args in view.path):
-        return CUSTOM
-    return MULTIPLE if type(view.node) is Output else None
-
-
-def whose(view):
-    return f"Output {view.output_nr} of {short_name(view.grad_fn)}"
-
-
-def custom_result(a):
-    """Stands in the path of a view that a custom Function returned: its node is the Function's, not that of the view."""
-    return a
-
-
-def overtaken(g, message):
-    raise RuntimeError(message)
-
-
-Overtaken = node_class("ErrorBackward", overtaken)
-Overtaken.shown = lambda node: overtaken(None, *node.saved)  # type: ignore[attr-defined]
 
 # ---- the graph of a base and its views
 
@@ -167,22 +210,28 @@ def follow(a, path):
 
 def zeroed(g, path):
     """g with the region of a view set to zero; it is its own transpose."""
-    x = raw(g).copy()
+    x = module(raw(g)).array(raw(g))
     follow(x, path)[...] = 0
     return record(Zeroed, x, (g,), (path,))
 
 
 Zeroed = node_class("CopySlices", lambda g, path: zeroed(g, path))
 CopySlices = node_class("CopySlices", lambda g, path: zeroed(g, path), lambda g, path: follow(g, path))
+CopySlices.name = lambda self: "torch::autograd::CopySlices"
+CopySlices.next_functions = property(lambda self: (edge(self.parents[0]), *edge(self.parents[1])[0].next_functions[1:]))
 
 
 def replayed(base, path):
     """The nodes of the view operations of a path, the last one first."""
     probe = Tensor(base.array, base.node)
     nodes: list = []
-    for op, args in path:
-        probe = op(probe, *args)
-        nodes.insert(0, probe.node)
+    before, mode.enabled = mode.enabled, True
+    try:
+        for op, args in path:
+            probe = op(probe, *args)
+            nodes.insert(0, probe.node)
+    finally:
+        mode.enabled = before
     return nodes
 
 
@@ -198,29 +247,90 @@ AsStrided = node_class("AsStridedBackward0", lambda g, chain: back_through(g, ch
 # ---- writes that are no operation's in-place form
 
 
-def copied(target, source):
-    """``source`` in the shape and dtype of ``target``: what ``copy_`` writes."""
-    x, y = target.array, raw(source)
-    try:
-        value = module(x).broadcast_to(y, x.shape).astype(x.dtype)
-    except ValueError:
-        raise RuntimeError(
-            f"The size of tensor a ({x.shape[-1] if x.ndim else 1}) must match the size of tensor b "
-            f"({y.shape[-1] if y.ndim else 1}) at non-singleton dimension {max(x.ndim - 1, 0)}"
-        ) from None
-    return record(CopyBackwards, value, (target, source), (y.shape, y.dtype))
+def fits(value, dtype):
+    """A number as an array of a dtype.  RuntimeError if it is out of range."""
+    kind = dtypes.of[dtype]
+    number = value.item() if isinstance(value, np.generic) else value
+    if type(number) not in scalar_types:
+        raise TypeError(f"expected a number, but got {type(value).__name__}")
+    if kind.is_floating_point:
+        wrong = math.isfinite(number) and abs(number) > dtypes.finfo(kind).max
+    elif kind is dtypes.bool_:
+        wrong = False
+    else:
+        info = dtypes.iinfo(kind)
+        wrong = not math.isfinite(number) or not info.min <= int(number) <= info.max
+        if not wrong:
+            number = int(number)
+    if wrong:
+        word = {"int64": "int64_t", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t", "float16": "at::Half",
+                "bfloat16": "at::BFloat16"}.get(kind.name, DTYPE_WORDS[kind.name])  # fmt: skip
+        raise RuntimeError(f"value cannot be converted to type {word} without overflow")
+    return dtype.type(number)
 
 
-def copy_rule(g, shape, dtype):
-    from .ops.structure import cast, sum_to  # noqa: PLC0415
+def zeros_for(g):
+    """Zeros in the shape of g, which no nan or inf gets through."""
+    x = raw(g)
+    out = module(x).zeros(x.shape, x.dtype)
+    return Tensor(out) if isinstance(g, Tensor) else out
+
+
+def back_to(g, shape, dtype):
+    """The cotangent of what was broadcast and cast from a shape and dtype."""
+    from .ops.structure import cast, sum_to  # noqa: PLC0415  (those stand on record.py, as this module does)
 
     return cast(sum_to(g, shape), dtype)
 
 
-CopyBackwards = node_class("CopyBackwards", lambda g, _s, _d: g * 0.0, copy_rule)
+CopyBackwards = node_class("CopyBackwards", lambda g, _shape, _dtype: zeros_for(g), back_to)
+Zero = node_class("ZeroBackward0", zeros_for)
+FillNumber = node_class("FillBackward2", zeros_for)
+FillTensor = node_class("FillBackward3", lambda g, _shape, _dtype: zeros_for(g), back_to)
 
 
 def copy_(self, src, non_blocking=False):
     """Write ``src``, broadcast and cast, into this tensor."""
-    check_writable(self)
-    return overwrite(self, copied(self, src))
+    if not isinstance(src, Tensor):
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+    y = src.array
+    lead = y.ndim - self.array.ndim
+    if lead > 0 or any(n not in (1, m) for n, m in zip(y.shape, self.array.shape[-lead:] if lead else self.array.shape)):
+        raise copy_error(self.array, y)
+
+    def change(x):
+        x[...] = y
+
+    return modify(self, change, CopyBackwards, (self, src), (y.shape, y.dtype))
+
+
+def copy_error(x, y):
+    if y.ndim > x.ndim:
+        return RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(y.shape)}")
+    for d in range(1, y.ndim + 1):
+        if y.shape[-d] not in (1, x.shape[-d]):
+            return RuntimeError(
+                f"The size of tensor a ({x.shape[-d]}) must match the size of tensor b ({y.shape[-d]}) at non-singleton dimension "
+                f"{x.ndim - d}"
+            )
+    return RuntimeError("the shapes do not fit")
+
+
+def fill_(self, value):
+    """Write a number, or that of a 0-d tensor, into every element."""
+    if not isinstance(value, Tensor):
+        number = fits(value, self.array.dtype)
+        return modify(self, lambda x: x.fill(number), FillNumber, (self,))
+    v = value.array
+    if v.ndim:
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {v.ndim} dimensions.")
+
+    def change(x):
+        x[...] = v
+
+    return modify(self, change, FillTensor, (self, value), (v.shape, v.dtype))
+
+
+def zero_(self):
+    """Write zeros."""
+    return modify(self, lambda x: x.fill(0), Zero, (self,))

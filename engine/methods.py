@@ -35,7 +35,8 @@ for family in families:
         setattr(Tensor, name, function)
     for name, function in offers(family, family.IN_PLACE):
         setattr(Tensor, name + "_", in_place(function))
-Tensor.copy_ = inplace.copy_
+for name in ("copy_", "fill_", "zero_"):
+    setattr(Tensor, name, vars(inplace)[name])
 
 e = elementwise
 
@@ -62,7 +63,6 @@ OPERATORS = {
     "__rand__": e.bitwise_and, "__ror__": e.bitwise_or, "__rxor__": e.bitwise_xor,
     "__lshift__": e.bitwise_left_shift, "__rshift__": e.bitwise_right_shift,
     "__getitem__": index.getitem, "__setitem__": index.setitem,
-    "__len__": shape.length, "__iter__": shape.iterate,
 }  # fmt: skip
 for name, operation in OPERATORS.items():
     setattr(Tensor, name, operation)

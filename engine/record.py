@@ -8,7 +8,7 @@ import numpy as np
 
 from .backend import modules, storage
 from .graph import Output, mode, node_class
-from .tensor import Tensor, track_view
+from .tensor import Tensor, track_view, unreachable
 
 registry: dict = {}  # name -> Row: every operation that a table defines, for the tests
 
@@ -88,7 +88,9 @@ def view(name, forward, rule, backward=None, copied=None):
         p = input.node
         shares = storage(out) is storage(x)
         Class = Backward if shares or copied is None else copied
-        result = Tensor(out, Class((p,), (x.shape, *args)) if p is not None and mode.enabled else None)
+        if p is not None:
+            p = Class((p,), (x.shape, *args)) if mode.enabled else unreachable() if shares else None
+        result = Tensor(out, p)
         if shares:
             track_view(result, input, op, args)
         return result

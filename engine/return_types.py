@@ -12,6 +12,8 @@ def named(name, *fields):
     return type(name, (namedtuple(name, fields),), {"__slots__": (), "__repr__": __repr__, "__module__": __name__})
 
 
-max, min, median, sort, topk = (named(name, "values", "indices") for name in ("max", "min", "median", "sort", "topk"))
+max, min, median, sort, topk, kthvalue = (
+    named(name, "values", "indices") for name in ("max", "min", "median", "sort", "topk", "kthvalue")
+)
 aminmax = named("aminmax", "min", "max")
 slogdet = named("slogdet", "sign", "logabsdet")

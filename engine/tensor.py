@@ -7,7 +7,7 @@ from weakref import ref
 import numpy as np
 
 from . import dtypes, graph
-from .backend import cpu, device_names, device_of
+from .backend import apart, cpu, device_names, device_of, same_place
 from .graph import AccumulateGrad, Output, RemovableHandle, RetainGrad, mode, storage, sweep, tensor_hook
 from .printing import Size, format_tensor, tensor_repr
 
@@ -23,6 +23,7 @@ class Tensor:
     _grad = None
     _base = None  # the tensor whose memory this one views
     path: tuple = ()  # how to get from there to here: ((view operation, arguments), ...)
+    made = None  # how this view came about, where that forbids in-place writes: no_grad, inference, several, custom
     inference = False  # made in inference mode
 
     if TYPE_CHECKING:  # methods.py binds the operations
@@ -101,7 +102,10 @@ class Tensor:
         """The array, as memory that can be viewed: a NumPy scalar becomes an array first."""
         x = self.array
         if isinstance(x, np.generic):
-            x = self.array = np.asarray(x)
+            scalar, x = x, np.asarray(x)
+            self.array = x
+            if not isinstance(scalar, np.bool_):  # who saved the scalar is to hear of writes to the array
+                (graph.writes_to(scalar) or graph.Writes().of(scalar)).of(x)
         return x
 
     # ---- its place in the graph
@@ -124,7 +128,7 @@ class Tensor:
                 "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
         if requires_grad and not self.dtype.is_floating_point:
-            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         if requires_grad and self.inference and not mode.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         self.node = AccumulateGrad(self) if requires_grad else None
@@ -226,21 +230,22 @@ class Tensor:
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
                 "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() "
                 "cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
-                "torch/optim/optimizer.py as a solution."
+                "torch/optim/optimizer.py as the solution."
             )
         self.node = None
         return self
 
     @property
     def data(self):
-        """The same memory, outside of the graph; assigning to it replaces the memory."""
-        return Tensor(self.shared())
+        """The same memory, outside of the graph and with a version counter of its own; assigning replaces the memory."""
+        return Tensor(apart(self.shared()))
 
     @data.setter
     def data(self, value):
         if value.array.dtype != self.array.dtype and self.node is not None and not value.dtype.is_floating_point:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        self.array = value.shared()
+        if not same_place(self.shared(), value.shared()):
+            self.array = apart(value.array)
 
     @property
     def _version(self):
@@ -277,16 +282,47 @@ def checked_dim(dim, ndim):
     return dim % n
 
 
+class StaleView(Tensor):
+    """A view whose part of the graph was lost in an in-place write: whoever asks for its node hears why."""
+
+    requires_grad = True
+
+    @property
+    def node(self):
+        raise RuntimeError(self.reason)
+
+    @node.setter
+    def node(self, value):
+        pass
+
+
 def track_view(view, source, op, args):
     """Tell the tensor that owns the memory of ``view``, so that in-place writes can rewrite the graph of all its views."""
     base = source if source._base is None else source._base
     view._base = base
     view.path = (*source.path, (op, args))
+    if source.made is not None:
+        view.made = source.made
+    elif not mode.enabled:
+        view.made = "inference" if mode.inference else "no_grad"
+    if mode.inference:
+        view.inference = source.inference
     views = base.__dict__.setdefault("views", [])
     views.append(ref(view))
     n = len(views)
     if n & (n - 1) == 0:  # now and then, forget those that are gone
         views[:] = [r for r in views if r() is not None]
+
+
+class Gone:
+    """A leaf that nobody holds."""
+
+
+def unreachable():
+    """The node of a view that was made without recording, of a tensor that requires grad: so does the view, to no avail."""
+    node = AccumulateGrad(Gone())
+    node.shown = lambda: None
+    return node
 
 
 graph.Tensor = Tensor

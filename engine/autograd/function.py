@@ -7,7 +7,7 @@ from weakref import ref
 
 from ..backend import modules
 from ..graph import CONSTANT, FREED, AccumulateGrad, Node, Output, check_saved, clock, cotangent, mode, node_class
-from ..inplace import check_writable, custom_result, rewrite_graph
+from ..inplace import check_writable, rewrite_graph
 from ..ops.structure import cast, reshape, sum_to
 from ..record import record
 from ..tensor import Tensor
@@ -334,7 +334,7 @@ def join(ctx, parents, args, results):
         else:
             r.node = output
             if r._base is not None:  # writing to it in place would put another gradient in place of the user's
-                r.path = (*r.path, (custom_result, ()))
+                r.made = "custom"
     numbers = {id(r): i for i, r in enumerate(results) if isinstance(r, Tensor) and r.node is outputs[i]}
     ctx._saved = tuple(  # a result is kept as its array, for the Tensor would keep the node that keeps it
         None if t is None else (t.array, numbers[id(t)]) if id(t) in numbers else (t, None) for t in ctx.to_save

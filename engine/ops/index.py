@@ -1,4 +1,884 @@
-"""Indexing."""
-def getitem(): ...
-def setitem(): ...
-METHODS = IN_PLACE = FUNCTIONS = ""
+"""Indexing: ``x[...]`` and ``x[...] = v`` in every form, gathering and scattering, masks, sorting.
+
+``x[...]`` is a sequence of views (select, slice, unsqueeze), each with its node, and then one lookup for whatever remains:
+index tensors, lists and masks.
+"""
+
+import warnings
+from math import prod
+from operator import index as integer
+
+import numpy as np
+
+from .. import dtypes, return_types
+from ..backend import scalar_types
+from ..graph import mode, node_class
+from ..inplace import copy_, fill_, fits, modify
+from ..record import module, raw, record, record_parts
+from ..tensor import Tensor, checked_dim
+from .elementwise import broadcast_error, operand
+from .shape import alias, common_shape, expand, expand_to, resized, select_at, slice_at, unsqueeze_at, view_to
+from .structure import cast, pick, place, placed, reshape, sum_to
+
+full = slice(None)
+
+# ---- x[...]
+
+
+def getitem(input, key):
+    """``x[key]``: a view for ints, slices, None and ...; a copy where there are index tensors, lists or masks."""
+    if type(key) is int:
+        return select_at(input, 0, place_of(key, input.array.shape, 0, 0))
+    result, looked_up = views(input, key)
+    if looked_up:
+        return lookup(result, looked_up)
+    return alias(input) if result is input else result
+
+
+def place_of(i, shape, dim, position):
+    """Index ``i`` counted from the front; ``position``: which of the indices it is."""
+    if not shape:
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+            "tensor to a number"
+        )
+    n = shape[dim]
+    if not -n <= i < n:
+        raise IndexError(f"index {i} is out of bounds for dimension {position} with size {n}")
+    return i + n if i < 0 else i
+
+
+def views(input, key):
+    """The views that ``key`` asks for, taken one after the other, and {dim: array} for its index tensors and masks."""
+    items = as_tuple(key)
+    ndim = input.array.ndim
+    used = sum(consumed(i) for i in items)
+    if used > ndim and not (ndim == 0 and type(items[0]) is int):
+        if ndim == 0 and isinstance(items[0], slice):
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    result, dim, looked_up = input, 0, {}
+    for position, item in enumerate(items):
+        if type(item) is int:
+            result = select_at(result, dim, place_of(item, result.array.shape, dim, position))
+        elif isinstance(item, slice):
+            result = sliced(result, dim, item, len(items) > 1 or type(key) is tuple)
+            dim += 1
+        elif item is Ellipsis:
+            dim += ndim - used
+        elif item is None:
+            result = unsqueeze_at(result, dim)
+            dim += 1
+        elif item is True or item is False:
+            result = unsqueeze_at(result, dim)
+            looked_up[dim] = module(input.array).zeros(int(item), np.int64)
+            dim += 1
+        else:
+            looked_up[dim] = item if type(item) is type(input.array) else module(input.array).asarray(item)
+            dim += item.ndim if item.dtype.kind == "b" else 1
+    return result, looked_up
+
+
+def as_tuple(key):
+    """The indices in a key, one by one: ints, slices, None, ..., bools and arrays."""
+    if type(key) is tuple or (type(key) is list and stands_for_tuple(key)):
+        return [plain(k) for k in key]
+    return [plain(key)]
+
+
+def stands_for_tuple(key):
+    """Whether PyTorch reads a list as a tuple: if it is short and holds a sequence, a slice, a tensor, None or ..."""
+    found = len(key) < 32 and any(k is None or k is Ellipsis or isinstance(k, (slice, list, tuple, Tensor, range)) for k in key)
+    if found:
+        warnings.warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
+            "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], "
+            "which will result either in an error or a different result", stacklevel=5,
+        )  # fmt: skip
+    return found
+
+
+def plain(k):
+    """One index as an int, slice, None, ..., bool, or an array of int64 or bool."""
+    if k is None or k is Ellipsis or type(k) in (int, bool, slice):
+        return k
+    if isinstance(k, Tensor):
+        k = k.array
+    elif isinstance(k, (list, tuple, range)):
+        k = from_sequence(k)
+    if not hasattr(k, "dtype"):
+        if isinstance(k, str):
+            raise TypeError(f"new(): invalid data type '{type(k).__name__}'")
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+            f"{type(k).__name__})"
+        )
+    if k.dtype == np.uint8:
+        warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=5)
+        k = k != 0
+    if k.ndim == 0 and k.dtype.kind in "iub":
+        return k.item()
+    if k.dtype.kind != "b" and k.dtype not in (np.int64, np.int32):
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    return k
+
+
+def from_sequence(k):
+    """The index array of a list."""
+    if not len(k):
+        return np.zeros(0, np.int64)
+    nested = [raw(plain(i)) if isinstance(i, (list, tuple, Tensor)) else i for i in k]
+    for i in nested:
+        if isinstance(i, str):
+            raise TypeError(f"new(): invalid data type '{type(i).__name__}'")
+    return np.asarray(nested)
+
+
+def consumed(item):
+    """How many dims of the input an index takes."""
+    if item is None or item is Ellipsis or type(item) is bool:
+        return 0
+    return item.ndim if hasattr(item, "dtype") and item.dtype.kind == "b" else 1
+
+
+def sliced(input, dim, s, skip):
+    """A slice of one dim; ``skip``: the whole of it is the input itself."""
+    n = input.array.shape[dim]
+    start, stop, step = s.indices(n)
+    if step < 0:
+        raise ValueError("step must be greater than zero")
+    if skip and start == 0 and stop == n and step == 1 and s.start in (None, 0):
+        return input
+    return slice_at(input, dim, slice(start, max(start, stop), step))
+
+
+def key_of(dims, indices):
+    """The NumPy key with arrays at certain dims."""
+    key: list = []
+    for d, i in zip(dims, indices):
+        key += [full] * (d - sum(k.ndim if k is not full and k.dtype.kind == "b" else 1 for k in key)) + [i]
+    return tuple(key)
+
+
+def read_at(x, dims, indices):
+    """x at index arrays, in C order.  IndexError in PyTorch's words where they do not fit."""
+    key = key_of(dims, indices)
+    try:
+        out = x[key]
+    except IndexError:
+        explain(x, dims, indices)
+        raise
+    return out if dims[0] == 0 else module(out).ascontiguousarray(out)
+
+
+def explain(x, dims, indices):
+    """Raise PyTorch's error for index arrays that do not fit."""
+    found = []
+    for d, i in zip(dims, indices):
+        if i.dtype.kind == "b":
+            for e, n in enumerate(i.shape):
+                if n != x.shape[d + e]:
+                    raise IndexError(
+                        f"The shape of the mask {list(i.shape)} at index {e} does not match the shape of the indexed tensor "
+                        f"{list(x.shape)} at index {d + e}"
+                    )
+            found += [(d + e, places) for e, places in enumerate(i.nonzero())]
+        else:
+            found.append((d, i))
+    try:
+        np.broadcast_shapes(*(i.shape for _, i in found))
+    except ValueError:
+        shapes = ", ".join(str(list(i.shape)) for _, i in found)
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        ) from None
+    for position, (d, i) in enumerate(found):
+        n = x.shape[d]
+        wrong = i[(i < -n) | (i >= n)]
+        if wrong.size:
+            raise IndexError(f"index {wrong[0]} is out of bounds for dimension {position} with size {n}")
+
+
+def lookup(input, looked_up):
+    dims, indices = tuple(looked_up), tuple(looked_up.values())
+    x = input.array
+    return record(Index, read_at(x, dims, indices), (input,), (x.shape, dims, *indices))
+
+
+Index = node_class("IndexBackward0", lambda g, shape, dims, *indices: place(g, shape, key_of(dims, indices)))
+
+# ---- x[...] = v
+
+
+def setitem(self, key, value):
+    """``x[key] = value``: written into the memory of x, in the graph."""
+    if not isinstance(value, Tensor) and not isinstance(value, (int, float, bool, np.generic)):
+        raise TypeError(f"can't assign a {type(value).__name__} to a {Tensor.typename(self.array)}")
+    if key is False:
+        return
+    target, looked_up = (getitem(self, key), None) if type(key) is int else views(self, key)
+    if looked_up:
+        put(target, looked_up, value)
+    else:
+        assign(target, value)
+
+
+def assign(target, value):
+    """``target[...] = value`` as PyTorch does it: expanded, then copied; a number fills."""
+    if not isinstance(value, Tensor):
+        fill_(target, Tensor(fits(value, target.array.dtype)))
+    elif value.array.shape == target.array.shape:
+        copy_(target, value)
+    elif not value.array.ndim:
+        fill_(target, value)
+    else:
+        shape = value.array.shape
+        lead = next((d for d, n in enumerate(shape) if n != 1), len(shape))
+        copy_(target, expand(view_to(value, shape[lead:]), target.array.shape))
+
+
+def put(self, looked_up, value, accumulate=False):
+    """Write values at index arrays."""
+    dims, indices = tuple(looked_up), tuple(looked_up.values())
+    x = self.shared()
+    if not isinstance(value, Tensor):
+        value = Tensor(fits(value, x.dtype))
+    elif value.array.dtype != x.dtype:
+        if not (len(indices) == 1 and indices[0].dtype.kind == "b" and value.array.size == 1):
+            raise dtypes_differ(x, value.array)
+        value = cast(value, x.dtype)
+    v = value.array
+    change = lambda x: put_array(x, dims, indices, v, accumulate)  # noqa: E731
+    modify(self, change, IndexPut, (self, value), (dims, accumulate, v.shape, *indices))
+
+
+def put_array(x, dims, indices, v, accumulate):
+    key = key_of(dims, indices)
+    try:
+        if accumulate:
+            module(x).add.at(x, key, v)
+        else:
+            x[key] = v
+    except (IndexError, ValueError) as error:
+        explain(x, dims, indices)
+        want = x[key].shape
+        lead = v.ndim - len(want)
+        if isinstance(error, ValueError) and lead > 0 and v.shape[:lead] == (1,) * lead:
+            return put_array(x, dims, indices, v.reshape(v.shape[lead:]), accumulate)
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(v.shape)} cannot be broadcast to indexing result of shape {list(want)}"
+        ) from None
+
+
+def dtypes_differ(x, v):
+    word = lambda a: Tensor.typename(a)[6:-6]  # noqa: E731
+    return RuntimeError(
+        f"Index put requires the source and destination dtypes match, got {word(x)} for the destination and {word(v)} for the "
+        "source."
+    )
+
+
+def cleared(x, key):
+    """An array with zeros at ``key``."""
+    out = x.copy()
+    out[key] = 0
+    return out
+
+
+def clear(g, key):
+    """g with zeros at ``key``: its own transpose."""
+    return record(Clear, cleared(raw(g), key), (g,), (key,))
+
+
+Clear = node_class("IndexPutBackward0", lambda g, key: clear(g, key))
+IndexPut = node_class("IndexPutBackward0",
+                      lambda g, dims, accumulate, _shape, *indices: g if accumulate else clear(g, key_of(dims, indices)),
+                      lambda g, dims, _accumulate, shape, *indices: sum_to(pick(g, key_of(dims, indices)), shape))  # fmt: skip
+
+
+def index_put(input, indices, values, accumulate=False):
+    """A copy with ``values`` written (or, with ``accumulate``, added) at a tuple of index tensors."""
+    looked_up, values = put_arguments("index_put", input, indices, values)
+    dims, at, v = tuple(looked_up), tuple(looked_up.values()), values.array
+    out = raw(input).copy()
+    put_array(out, dims, at, v, accumulate)
+    return record(IndexPut, out, (input, values), (dims, accumulate, v.shape, *at))
+
+
+def index_put_(self, indices, values, accumulate=False):
+    looked_up, values = put_arguments("index_put_", self, indices, values)
+    put(self, looked_up, values, accumulate)
+    return self
+
+
+def put_arguments(name, input, indices, values):
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}")
+    if not isinstance(values, Tensor):
+        raise TypeError(f"{name}(): argument 'values' (position 2) must be Tensor, not {type(values).__name__}")
+    x, looked_up, dim = raw(input), {}, 0
+    for i in indices:
+        if i is not None:
+            looked_up[dim] = index_array(name, i, "iub")
+            dim += looked_up[dim].ndim if looked_up[dim].dtype.kind == "b" else 1
+        else:
+            dim += 1
+    if dim > x.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {x.ndim} (got {dim})")
+    if values.array.dtype != x.dtype:
+        raise dtypes_differ(x, values.array)
+    return looked_up, values
+
+
+# ---- along one dim
+
+
+def index_array(name, index, kinds="i", message="{name}(): Expected dtype int32/int64 for index"):
+    """The array of an index tensor, checked."""
+    if not isinstance(index, Tensor) and not hasattr(index, "dtype"):
+        raise TypeError(f"{name}(): argument 'index' (position 2) must be Tensor, not {type(index).__name__}")
+    i = raw(index)
+    if i.dtype.kind not in kinds or (i.dtype.kind == "i" and i.itemsize < 4):
+        raise RuntimeError(message.format(name=name))
+    return i
+
+
+def in_range(i, n, error):
+    """``error(first wrong index)`` is raised if one is outside of 0 to n - 1."""
+    wrong = i[(i < 0) | (i >= n)] if i.size else i
+    if wrong.size:
+        raise error(wrong.reshape(-1)[0])
+    return i
+
+
+def vector_index(name, input, dim, index, error, message="{name}(): Expected dtype int32 or int64 for index"):
+    """(dim counted from the front, index array) of an operation that takes whole places of a dim."""
+    x = raw(input)
+    i, d = index_array(name, index, message=message), checked_dim(integer(dim), x.ndim)
+    if i.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector")
+    return d, in_range(i.reshape(-1), x.shape[d] if x.ndim else 1, error)
+
+
+def index_select(input, dim, index):
+    """The places of a dim that an index vector names."""
+    x = raw(input)
+    d, i = vector_index("index_select", input, dim, index, lambda _: IndexError("index out of range in self"))
+    if not x.ndim:
+        if i.size != 1:
+            raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {i.size} value(s)")
+        return record(IndexSelect, x.copy(), (input,), (d, (), i))
+    return record(IndexSelect, x.take(i, d), (input,), (d, x.shape, i))
+
+
+def add_places(g, dim, shape, index):
+    """Zeros of a shape, with g added at the places of a dim: the transpose of ``index_select``."""
+    return place(g, shape, (full,) * dim + (index,)) if shape else g
+
+
+IndexSelect = node_class("IndexSelectBackward0", lambda g, dim, shape, index: add_places(g, dim, shape, raw(index)))
+
+
+def out_of_bounds(kind, n, dim, prefix=""):
+    return lambda i: kind(f"{prefix}index {i} is out of bounds for dimension {dim} with size {n}")
+
+
+def places_written(name, kind, input, dim, index, source):
+    """The arguments of ``index_add`` and ``index_copy``, checked."""
+    x, s = raw(input), raw(source)
+    n = x.shape[dim] if x.ndim else 1
+    prefix = "index_copy_(): " if name == "index_copy" else ""
+    d, i = vector_index(name, input, dim, index, out_of_bounds(kind, n, 0, prefix), f"{name}_(): Expected dtype int32/int64 for index")
+    return x, s, d, i
+
+
+def index_add(input, dim, index, source, *, alpha=1):
+    """A copy to which ``alpha * source`` was added at the places of a dim that an index vector names."""
+    x, s, d, i = places_written("index_add", RuntimeError, input, dim, index, source)
+    if s.dtype != x.dtype:
+        raise RuntimeError(f"index_add_(): self ({word(x)}) and source ({word(s)}) must have the same scalar type")
+    n = s.shape[d] if s.ndim > d else 1
+    if i.size != n:
+        raise RuntimeError(f"index_add_(): Number of indices ({i.size}) should be equal to source.size(dim): ({n}), for dim: {d}")
+    if resized(s.shape, d, 1) != resized(x.shape, d, 1):
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(x.shape)} source.shape = {list(s.shape)}"
+        )
+    added = placed(s if alpha == 1 else s * x.dtype.type(alpha), x.shape, (full,) * d + (i,)) if x.ndim else s * x.dtype.type(alpha)
+    return record(IndexAdd, x + added, (input, source), (d, alpha, i))
+
+
+def word(x):
+    return Tensor.typename(x).removeprefix("torch.").removesuffix("Tensor")
+
+
+IndexAdd = node_class("IndexAddBackward0", lambda g, _dim, _alpha, _index: g,
+                      lambda g, dim, alpha, index: scaled(index_select(g, dim, index), alpha))  # fmt: skip
+
+
+def scaled(g, alpha):
+    return g if alpha == 1 else g * alpha
+
+
+def index_copy(input, dim, index, source):
+    """A copy with ``source`` written at the places of a dim that an index vector names."""
+    x, s, d, i = places_written("index_copy", IndexError, input, dim, index, source)
+    n = s.shape[d] if s.ndim > d else 1
+    if s.dtype != x.dtype:
+        raise RuntimeError(
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {word(x)} and (source) {word(s)}"
+        )
+    if resized(s.shape, d, 1) != resized(x.shape, d, 1):
+        rest = lambda a: " ".join(str(n) for e, n in enumerate(a.shape) if e != d)  # noqa: E731
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{rest(x)} at dimension {d} and source slice shape: {rest(s)} at dimension {d}."
+        )
+    if i.size != n:
+        raise IndexError(f"index_copy_(): Number of indices ({i.size}) should be equal to source.size(dim) ({n})")
+    out = x.copy() if x.ndim else s.copy()
+    if x.ndim:
+        out[(full,) * d + (i,)] = s
+    return record(IndexCopy, out, (input, source), (d, i))
+
+
+IndexCopy = node_class("IndexCopyBackward0",
+                       lambda g, dim, index: clear(g, (full,) * dim + (raw(index),)) if raw(g).ndim else zeros(g),
+                       lambda g, dim, index: index_select(g, dim, index))  # fmt: skip
+
+
+def zeros(g):
+    """Zeros in the shape of g, which nan and inf do not pass."""
+    x = raw(g)
+    out = module(x).zeros(x.shape, x.dtype)
+    return Tensor(out) if isinstance(g, Tensor) else out
+
+
+def number_or_scalar(name, value, dtype):
+    """What fills: a number as an array of the dtype, or a 0-d tensor cast to it; and whether it is a tensor."""
+    if not isinstance(value, Tensor):
+        return fits(value, dtype), False
+    if value.array.ndim:
+        raise RuntimeError(
+            f"{name}_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s)."
+        )
+    return value, True
+
+
+def index_fill(input, dim, index, value):
+    """A copy with a number at the places of a dim that an index vector names; here they may count from the back."""
+    x = raw(input)
+    v, is_tensor = number_or_scalar("index_fill", value, x.dtype)
+    i, d = index_array("index_fill_", index), checked_dim(dim, x.ndim)
+    n = x.shape[d] if x.ndim else 1
+    in_range((i := i.reshape(-1)) + n * (i < 0), n, lambda k: out_of_bounds(IndexError, n, d)(k - n * (k < 0)))
+    out = x.copy() if x.ndim else module(x).full((), raw(v), x.dtype)
+    if x.ndim:
+        out[(full,) * d + (i,)] = raw(v)
+    if is_tensor:
+        return record(IndexFillTensor, out, (input, v), (d, v.array.dtype, i))
+    return record(IndexFill, out, (input,), (d, i))
+
+
+def unfilled(g, dim, index):
+    return clear(g, (full,) * dim + (raw(index),)) if raw(g).ndim else zeros(g)
+
+
+IndexFill = node_class("IndexFillBackward0", unfilled)
+IndexFillTensor = node_class("IndexFillBackward1", lambda g, dim, _dtype, index: unfilled(g, dim, index),
+                             lambda g, dim, dtype, index: cast(total_of(index_select(g, dim, index)), dtype))  # fmt: skip
+
+
+def total_of(g):
+    return sum_to(g, ())
+
+
+# ---- element by element along one dim
+
+
+def grid(index, dim):
+    """The key that reads or writes at ``index`` along a dim, and at each element's own place in the others."""
+    n = index.ndim
+    return tuple(
+        index if d == dim else module(index).arange(size).reshape((1,) * d + (size,) + (1,) * (n - d - 1))
+        for d, size in enumerate(index.shape)
+    )
+
+
+def elementwise_index(name, input, dim, index, source=None):
+    """(dim, index array) of gather and scatter, checked; ``source``: what is scattered."""
+    x = raw(input)
+    i = index_array(name, index)
+    own, have = "input" if name == "gather" else "self", max(x.ndim, 1)
+    d = checked_dim(integer(dim), x.ndim)
+    if i.size and max(i.ndim, 1) != have:
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {own} tensor")
+    xs, at = x.shape or (1,), i.shape or (1,)
+    beyond = any(a > b for e, (a, b) in enumerate(zip(at, xs)) if e != d)
+    if name == "gather" and i.size and beyond:
+        e = next(e for e, (a, b) in enumerate(zip(at, xs)) if e != d and a > b)
+        raise RuntimeError(
+            f"Size does not match at dimension {e} expected index {list(i.shape)} to be no larger than self {list(x.shape)} apart "
+            f"from dimension {d}"
+        )
+    if name != "gather" and i.size:
+        s = None if source is None else raw(source)
+        if s is not None and max(s.ndim, 1) != have:
+            raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+        if beyond or (s is not None and any(a > b for a, b in zip(at, s.shape or (1,)))):
+            raise RuntimeError(
+                f"Expected index {list(i.shape)} to be no larger than self {list(x.shape)} apart from dimension {d}"
+                + ("" if s is None else f" and to be no larger size than src {list(s.shape)}")
+            )
+        if s is not None and s.dtype != x.dtype:
+            raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    return d, in_range(i, xs[d], out_of_bounds(RuntimeError, xs[d], d))
+
+
+def gather(input, dim, index, *, sparse_grad=False):
+    """The element at ``index`` along a dim, for each place of the index tensor."""
+    d, i = elementwise_index("gather", input, dim, index)
+    x = raw(input)
+    out = read(x, d, i)
+    return record(Gather, out, (input,), (d, x.shape, i))
+
+
+def read(x, dim, i):
+    """``gather`` of arrays; a 0-d array counts as one of a single place."""
+    if not i.size:
+        return module(x).zeros(i.shape, x.dtype)
+    return x.reshape(x.shape or (1,))[grid(i.reshape(i.shape or (1,)), dim)].reshape(i.shape)
+
+
+def scatter_zeros(g, dim, shape, index):
+    """Zeros of a shape, with g added at ``index`` along a dim: the transpose of ``gather``."""
+    i = raw(index)
+    if not i.size:
+        return place(reshape(g, (0,)), shape, (slice(0, 0),)) if shape else zeros(reshape(pad_empty(g), ()))
+    return reshape(place(reshape(g, i.shape or (1,)), shape or (1,), grid(i.reshape(i.shape or (1,)), dim)), shape)
+
+
+def pad_empty(g):
+    return module(raw(g)).zeros(1, raw(g).dtype)
+
+
+Gather = node_class("GatherBackward0", lambda g, dim, shape, index: scatter_zeros(g, dim, shape, index))
+
+
+def corner(x, shape):
+    """The part of an array that an index tensor of a smaller shape covers."""
+    return x[tuple(slice(n) for n in shape)] if shape else x
+
+
+def scatter(input, dim, index, src=None, value=None, *, reduce=None):
+    """A copy with ``src``, or a number, written at ``index`` along a dim; for a repeated index the last one stays."""
+    if reduce is not None:
+        raise NotImplementedError("scatter(reduce=...) is not there: use scatter_add for sums")
+    x = raw(input)
+    source = value if src is None else src
+    if not isinstance(source, Tensor) and not hasattr(source, "dtype"):
+        d, i = elementwise_index("scatter", input, dim, index)
+        return record(ScatterValue, scattered(x, d, i, fits(source, x.dtype)), (input,), (d, i))
+    d, i = elementwise_index("scatter", input, dim, index, source)
+    s = raw(source)
+    out = scattered(x, d, i, corner(s, i.shape))
+    return record(Scatter, out, (input, source), (d, s.shape, i))
+
+
+def scattered(x, dim, i, v):
+    out = x.reshape(x.shape or (1,)).copy()
+    if i.size:
+        out[grid(i.reshape(i.shape or (1,)), dim)] = v
+    return out.reshape(x.shape)
+
+
+def not_scattered(g, dim, index):
+    """g with zeros at ``index`` along a dim."""
+    i = raw(index)
+    if not i.size:
+        return g
+    shape = raw(g).shape
+    return reshape(clear(reshape(g, shape or (1,)), grid(i.reshape(i.shape or (1,)), dim)), shape)
+
+
+def widened(g, shape):
+    """Zeros of a shape with g in its first corner."""
+    return g if raw(g).shape == shape else place(g, shape, tuple(slice(n) for n in raw(g).shape))
+
+
+Scatter = node_class("ScatterBackward0", lambda g, dim, _shape, index: not_scattered(g, dim, index),
+                     lambda g, dim, shape, index: widened(gather(g, dim, index), shape))  # fmt: skip
+ScatterValue = node_class("ScatterBackward1", not_scattered)
+
+
+def scatter_add(input, dim, index, src):
+    """A copy to which ``src`` was added at ``index`` along a dim."""
+    if not isinstance(src, Tensor) and not hasattr(src, "dtype"):
+        raise TypeError(f"scatter_add(): argument 'src' (position 3) must be Tensor, not {type(src).__name__}")
+    d, i = elementwise_index("scatter_add", input, dim, index, src)
+    x, s = raw(input), raw(src)
+    out = x + scatter_zeros(corner(s, i.shape), d, x.shape, i)
+    return record(ScatterAdd, out, (input, src), (d, s.shape, i))
+
+
+ScatterAdd = node_class("ScatterAddBackward0", lambda g, _dim, _shape, _index: g,
+                        lambda g, dim, shape, index: widened(gather(g, dim, index), shape))  # fmt: skip
+
+
+def take_along_dim(input, indices, dim=None):
+    """``gather`` with indices that broadcast against the input; with no dim, from the flattened input."""
+    if dim is None:
+        return gather(view_to(input, (-1,)), 0, reshape(indices, (-1,)))
+    d, shape, at = checked_dim(dim, input.ndim), input.array.shape, indices.array.shape
+    if len(at) != len(shape):
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{len(shape)} dimensions for input, and {len(at)} dimensions for indices"
+        )
+    common = common_shape(resized(shape, d, 1), resized(at, d, 1))
+    return gather(expand_to(input, resized(common, d, shape[d])), d, expand_to(indices, resized(common, d, at[d])))
+
+
+def take(input, index):
+    """The elements at these places of the flattened input."""
+    if not isinstance(index, Tensor):
+        raise TypeError(f"take(): argument 'index' (position 1) must be Tensor, not {type(index).__name__}")
+    x, i = raw(input), raw(index)
+    if i.dtype != np.int64:
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {word(i)}")
+    n = x.size
+    in_range(i + n * (i < 0), n,
+             lambda k: IndexError(f"out of range: tried to access index {k} on a tensor of {n} elements."))  # fmt: skip
+    return record(Take, x.reshape(-1)[i], (input,), (x.shape, i))
+
+
+Take = node_class("TakeBackward0", lambda g, shape, index: reshape(
+    place(reshape(g, (-1,)), (prod(shape),), (raw(index).reshape(-1),)), shape))  # fmt: skip
+
+# ---- masks
+
+
+def mask_array(mask, message):
+    if not isinstance(mask, Tensor) or mask.array.dtype != np.bool_:
+        kind = type(mask).__name__ if not isinstance(mask, Tensor) else ""
+        raise RuntimeError(message(kind or mask))
+    return mask.array
+
+
+def dtype_word(x):
+    from ..tensor import DTYPE_WORDS  # noqa: PLC0415
+
+    return DTYPE_WORDS[dtypes.of[x.dtype].name]
+
+
+def masked_fill(input, mask, value):
+    """A copy with a number where a mask holds; input and mask broadcast."""
+    x = raw(input)
+    m = mask_array(mask, lambda k: "masked_fill_ only supports boolean masks, but got mask with dtype " + dtype_word(k.array))
+    v, is_tensor = number_or_scalar("masked_fill", value, x.dtype)
+    common = broadcast_mask(m, x)
+    if is_tensor:
+        out = module(x).where(m, raw(v).astype(x.dtype), x)
+        return record(MaskedFillTensor, out, (input, v), (x.shape, v.array.dtype, common, m))
+    return record(MaskedFill, module(x).where(m, v, x), (input,), (x.shape, m))
+
+
+def broadcast_mask(m, x):
+    try:
+        return common_shape(m.shape, x.shape)
+    except RuntimeError:
+        raise broadcast_error(m, x) from None
+
+
+def unmasked(g, mask):
+    """g with zeros where a mask holds."""
+    m = raw(mask)
+    return clear(g, (m,)) if m.shape == raw(g).shape else clear(g, (module(m).broadcast_to(m, raw(g).shape),))
+
+
+def masked_total(g, mask, shape):
+    """The sum of g where a mask holds."""
+    m = raw(mask)
+    return sum_to(pick(g, (module(m).broadcast_to(m, raw(g).shape),)), ())
+
+
+MaskedFill = node_class("MaskedFillBackward0", lambda g, shape, mask: sum_to(unmasked(g, mask), shape))
+MaskedFillTensor = node_class("MaskedFillBackward1",
+                              lambda g, shape, _dtype, _common, mask: sum_to(unmasked(g, mask), shape),
+                              lambda g, _shape, dtype, common, mask: cast(masked_total(g, mask, common), dtype))  # fmt: skip
+
+
+def masked_select(input, mask):
+    """The elements where a mask holds, as a vector; input and mask broadcast."""
+    x = raw(input)
+    m = mask_array(mask, lambda _: "masked_select: expected BoolTensor for mask")
+    common = broadcast_mask(m, x)
+    wide = module(x).broadcast_to(m, common)
+    out = module(x).broadcast_to(x, common)[wide]
+    return record(MaskedSelect, out, (input,), (x.shape, common, m))
+
+
+MaskedSelect = node_class("MaskedSelectBackward0", lambda g, shape, common, mask: sum_to(
+    place(g, common, (module(raw(mask)).broadcast_to(raw(mask), common),)), shape))  # fmt: skip
+
+
+def masked_scatter(input, mask, source):
+    """A copy with the elements of ``source``, one after the other, where a mask holds."""
+    x, s = raw(input), raw(source)
+    m = mask_array(mask, lambda k: "masked_scatter_ only supports boolean masks, but got mask with dtype " + dtype_word(k.array))
+    if s.dtype != x.dtype:
+        raise RuntimeError(
+            f"masked_scatter_: expected self and source to have same dtypes but got {word(x)} and {word(s)}"
+        )
+    common = broadcast_mask(m, x)
+    wide = module(x).broadcast_to(m, common)
+    out = module(x).broadcast_to(x, common).copy()
+    n = int(wide.sum())
+    if s.size < n:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    out[wide] = s.reshape(-1)[:n]
+    return record(MaskedScatter, out, (input, source), (x.shape, s.shape, wide))
+
+
+MaskedScatter = node_class("MaskedScatterBackward0",
+                           lambda g, shape, _source, mask: sum_to(unmasked(g, mask), shape),
+                           lambda g, _shape, source, mask: reshape(widened(pick(g, (raw(mask),)), (prod(source),)), source))  # fmt: skip
+
+
+def where(condition, input=None, other=None):
+    """``input`` where a condition holds, else ``other``, broadcast and promoted; alone: the places where it holds."""
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    if not isinstance(condition, Tensor) or not all(isinstance(a, Tensor) or type(a) in scalar_types for a in (input, other)):
+        given = ", ".join(type(a).__name__ for a in (condition, input, other) if a is not None)
+        raise TypeError(f"where() received an invalid combination of arguments - got ({given}), but expected one of:")
+    m, x, y = condition.array, raw(input), raw(other)
+    if m.dtype != np.bool_:
+        if m.dtype != np.uint8:
+            raise RuntimeError(
+                f"where expected condition to be a boolean tensor, but got a tensor with dtype {word(m)}"
+            )
+        warnings.warn("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+                      "version of PyTorch. Use a boolean condition instead.", stacklevel=2)  # fmt: skip
+        m = m != 0
+    dtype = dtypes.result_type(operand(x), operand(y)).np
+    a, b = (cast(v, dtype) if isinstance(v, Tensor) else dtype.type(v) for v in (input, other))
+    try:
+        out = module(m).where(m, raw(a), raw(b))
+    except ValueError:
+        common_shape(raw(a).shape, raw(b).shape)
+        raise broadcast_error(m, common_shape(raw(a).shape, raw(b).shape)) from None
+    return record(Where, out, (a, b), (raw(a).shape, raw(b).shape, m)) if isinstance(a, Tensor) or isinstance(b, Tensor) else Tensor(out)
+
+
+Where = node_class("WhereBackward0",
+                   lambda g, shape, _other, mask: sum_to(unmasked(g, ~raw(mask)), shape),
+                   lambda g, _shape, other, mask: sum_to(unmasked(g, mask), other))  # fmt: skip
+
+
+def where_method(self, condition, other):
+    """``self`` where a condition holds, else ``other``."""
+    return where(condition, self, other)
+
+
+def nonzero(input, *, as_tuple=False):
+    """The places of the elements that are not zero: a row each, or with ``as_tuple`` one index tensor for each dim."""
+    x = input.array
+    if as_tuple:
+        return tuple(Tensor(i) for i in x.reshape(x.shape or (1,)).nonzero())
+    return Tensor(module(x).argwhere(x))
+
+
+argwhere = nonzero
+
+# ---- order
+
+
+def sort(input, dim=-1, descending=False, stable=False):
+    """(values, indices) in order along a dim; equal elements stay as they were, nan counts as the largest."""
+    x = raw(input)
+    d = checked_dim(dim, x.ndim)
+    i = order(x, d, descending)
+    Class = SortStable if stable else Sort
+    values = record(Class, read(x, d, i), (input,), (d, x.shape, i))
+    return return_types.sort(values, Tensor(i))
+
+
+Sort, SortStable, TopK, Kth = (node_class(name, lambda g, dim, shape, index: scatter_zeros(g, dim, shape, index))
+                               for name in ("SortBackward0", "SortBackward1", "TopkBackward0", "KthvalueBackward0"))  # fmt: skip
+
+
+def order(x, dim, descending):
+    """The stable order of an array along a dim."""
+    if not x.ndim:
+        return module(x).zeros((), np.int64)
+    backwards = (full,) * dim + (slice(None, None, -1),)
+    i = (x[backwards] if descending else x).argsort(dim, kind="stable")
+    return x.shape[dim] - 1 - i[backwards] if descending else i
+
+
+def argsort(input, dim=-1, descending=False, *, stable=False):
+    """The indices that sort a tensor along a dim."""
+    return Tensor(order(input.array, checked_dim(dim, input.ndim), descending))
+
+
+def msort(input):
+    return sort(input, 0).values
+
+
+def topk(input, k, dim=-1, largest=True, sorted=True):
+    """(values, indices) of the k largest, or smallest, elements along a dim, in order."""
+    x, k = raw(input), integer(k)
+    d = checked_dim(dim, x.ndim)
+    if not 0 <= k <= (x.shape[d] if x.ndim else 1):
+        raise RuntimeError("selected index k out of range")
+    if x.dtype == np.bool_:
+        raise RuntimeError("topk does not support bool dtypes on CPU")
+    i = order(x, d, largest)
+    i = i[(full,) * d + (slice(k),)] if x.ndim else i
+    return return_types.topk(record(TopK, read(x, d, i), (input,), (d, x.shape, i)), Tensor(i))
+
+
+def kthvalue(input, k, dim=-1, keepdim=False):
+    """(values, indices) of the k-th smallest element along a dim."""
+    x, d = raw(input), checked_dim(dim, input.ndim)
+    if not 1 <= k <= (x.shape[d] if x.ndim else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
+    i = order(x, d, False)
+    i = i[(full,) * d + (slice(k - 1, k),)] if x.ndim else i
+    values, i = record(Kth, read(x, d, i), (input,), (d, x.shape, i)), Tensor(i)
+    if not keepdim and x.ndim:
+        values, i = reshape(values, x.shape[:d] + x.shape[d + 1 :]), reshape(i, x.shape[:d] + x.shape[d + 1 :])
+    return return_types.kthvalue(values, i)
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The different elements (or the different places of a dim) in order; their places in the result; how often each comes."""
+    x = input.array
+    out, *more = module(x).unique(x, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
+    inverse, counts = more
+    values = record(Unique2 if dim is None else UniqueDim, out, (input,))
+    found = [values]
+    if return_inverse:
+        found.append(Tensor(inverse.reshape(x.shape if dim is None else -1)))
+    if return_counts:
+        found.append(Tensor(counts))
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def no_derivative(name):
+    def rule(g):
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    return rule
+
+
+Unique2 = node_class("Unique2Backward0", no_derivative("_unique2"))
+UniqueDim = node_class("UniqueDimBackward0", no_derivative("unique_dim"))
+
+METHODS = """argsort argwhere gather index_add index_copy index_fill index_put index_put_ index_select kthvalue masked_fill
+masked_scatter masked_select msort nonzero scatter scatter_add sort take take_along_dim topk unique where:where_method"""
+IN_PLACE = "index_add index_copy index_fill masked_fill masked_scatter scatter scatter_add"
+FUNCTIONS = """argsort argwhere gather index_add index_copy index_fill index_put index_select kthvalue masked_fill masked_scatter
+masked_select msort nonzero scatter scatter_add sort take take_along_dim topk unique where"""

@@ -15,7 +15,7 @@ from ..graph import Output, mode, node_class
 from ..printing import Size
 from ..record import module, raw, record
 from ..record import view as define
-from ..tensor import Tensor, checked_dim, track_view
+from ..tensor import Tensor, checked_dim, track_view, unreachable
 from . import structure
 from .structure import Clone, cast, clone_array, pick, place, reshape_array, sum_to, total
 
@@ -454,8 +454,11 @@ def several_views(input, parts, Backward, *saved):
         node.outputs = len(parts)
     results = []
     for i, (op, args) in enumerate(parts):
-        results.append(Tensor(op(x, *args), node and Output(node, i)))
-        track_view(results[-1], input, op, args)
+        view = Tensor(op(x, *args), Output(node, i) if node else input.node and unreachable())
+        track_view(view, input, op, args)
+        if view.made is None:
+            view.made = "several"
+        results.append(view)
     return tuple(results)
 
 
@@ -639,18 +642,18 @@ def join_new(tensors, dim):
 def joined(Backward, function, tensors, dim, parts):
     """Tensors made one; ``parts`` says which part of the result each of them is: (view operation, its place in ``dim``)."""
     arrays = [raw(t) for t in tensors]
-    own = [x.dtype for x in arrays]
-    if any(d is not own[0] for d in own):
+    if any(x.dtype is not arrays[0].dtype for x in arrays):
         common = dtypes.result_type(*((dtypes.of[x.dtype], dtypes.DIMS if x.ndim else dtypes.ZERO_DIM) for x in arrays)).np
-        arrays = [x.astype(common) for x in arrays]
+        tensors = [cast(t, common) for t in tensors]
+        arrays = [raw(t) for t in tensors]
     result = record(Backward, getattr(module(arrays[0]), function)(arrays, dim), tensors)
     if isinstance(result, Tensor) and result.node is not None:  # one rule for each of the tensors, however many they are
-        result.node.rules = [part_rule(op, dim, place, dtype) for (op, place), dtype in zip(parts, own)]
+        result.node.rules = [part_rule(op, dim, place) for op, place in parts]
     return result
 
 
-def part_rule(op, dim, place, dtype):
-    return lambda g: cast(op(g, dim, place), dtype)
+def part_rule(op, dim, place):
+    return lambda g: op(g, dim, place)
 
 
 def cat(tensors, dim=0, *, axis=None):
@@ -909,18 +912,6 @@ class UntypedStorage:
 
 def numel(input):
     return input.numel()
-
-
-def length(input):
-    if not input.array.ndim:
-        raise TypeError("len() of a 0-d tensor")
-    return len(input.array)
-
-
-def iterate(input):
-    if not input.array.ndim:
-        raise TypeError("iteration over a 0-d tensor")
-    return iter(unbind(input))
 
 
 METHODS = """H T adjoint as_strided broadcast_to chunk clone contiguous data_ptr diag diag_embed diagonal expand expand_as flatten

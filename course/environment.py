@@ -282,6 +282,7 @@ def make(folder: Path) -> None:
             made = subprocess.run([sys.executable, "-m", "venv", str(folder)], stdout=log, stderr=subprocess.STDOUT)
         if made.returncode:
             raise explain(folder)
+        write_stamp(folder, own=True, locks={})
     except OSError as error:
         raise _cannot_write(folder, error) from None
 

@@ -80,7 +80,7 @@ def examine(folder: Path) -> Iterator[Finding]:
     yield _writing()
     yield _first_lesson()
     yield _graphviz()
-    yield _gpu()
+    yield gpu()
     yield _port()
 
 
@@ -172,7 +172,7 @@ def _graphviz() -> Finding:
     return Finding("Graphviz", NOTE, "not found: graphs are shown as text", advice)
 
 
-def _gpu() -> Finding:
+def gpu() -> Finding:
     no_need = "the course needs none: it has a simulated device"
     driver = _cuda_of_driver()
     if importlib.util.find_spec("cupy") is None:

@@ -701,7 +701,7 @@ def test_a_driver_without_cupy_is_told_the_command_that_adds_it(monkeypatch):
     monkeypatch.setattr(doctor.environment, "missing", lambda lock: [])
     monkeypatch.setitem(sys.modules, "cupy", None)
     monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
-    finding = doctor._gpu()
+    finding = doctor.gpu()
     assert finding.state == doctor.NOTE
     assert finding.advice == f'"{sys.executable}" -m pip install --require-hashes -r requirements/cuda13.txt'
 
@@ -723,6 +723,6 @@ class CuPyWithoutDriver(SimpleNamespace):
 def test_cupy_without_a_driver_is_no_problem(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", CuPyWithoutDriver())
     monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: object())
-    finding = doctor._gpu()
+    finding = doctor.gpu()
     assert finding.state == doctor.OK
     assert "CuPy 14.2.0, but no NVIDIA driver or GPU answers" in finding.found

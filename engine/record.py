@@ -74,9 +74,11 @@ def view(name, forward, rule, backward=None, copied=None):
     """A linear operation that moves elements: ``forward(x, *args)``, ``rule(g, shape, *args)``.
 
     ``shape`` is that of the input.  The arguments are plain values and are passed by position.  Where the result shares the
-    memory of the input, it is a view of it; ``copied``: the node class for where it does not, if that is another.
+    memory of the input, it is a view of it.  ``copied``: the node class for where it does not, if that is another; a view of
+    memory that is not contiguous then has a node of its own name too, as in PyTorch.
     """
     Backward = node_class(backward or camel(name) + "Backward0", rule)
+    Alias = node_class(camel(name) + "AliasBackward0", rule)  # of what was no longer contiguous
 
     def op(input, *args):
         if not isinstance(input, Tensor):
@@ -87,7 +89,7 @@ def view(name, forward, rule, backward=None, copied=None):
         out = forward(x, *args)
         p = input.node
         shares = storage(out) is storage(x)
-        Class = Backward if shares or copied is None else copied
+        Class = Backward if copied is None else copied if not shares else Backward if x.flags.c_contiguous else Alias
         if p is not None:
             p = Class((p,), (x.shape, *args)) if mode.enabled else unreachable() if shares else None
         result = Tensor(out, p)

@@ -13,7 +13,7 @@ from ..tensor import DTYPE_WORDS, Tensor, checked_dim
 from . import reduce
 from .elementwise import choose, mul
 from .reduce import vector_norm
-from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at
+from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at, view_to
 from .structure import UnsafeView, accumulate_wider, reshape, sum_to, transpose
 
 # ---- products of arrays
@@ -42,7 +42,7 @@ def check_not_bool(x, kernel):
 def mm(input, mat2, *, out=None):
     """The product of two matrices.  RuntimeError if they are no matrices, do not fit, or differ in dtype."""
     x, y = raw(input), raw(mat2)
-    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0] or x.dtype is not y.dtype:
+    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0] or x.dtype is not y.dtype or x.dtype == bool:
         check_matrices(x, y)
     result = product(x, y)
     if isinstance(input, Tensor) and isinstance(mat2, Tensor):
@@ -338,10 +338,13 @@ def tensordot(a, b, dims=2, out=None):
     x, y = raw(a), raw(b)
     rows = [d for d in range(x.ndim) if d not in first]
     columns = [d for d in range(y.ndim) if d not in second]
+    left, right = permute_to(a, (*rows, *first)), permute_to(b, (*second, *columns))
+    if not rows and not columns:
+        left, right = (v if raw(v).ndim == 1 else reshape(v, (-1,)) for v in (left, right))
+        return reshape(dot(left, right), ())
     n, k, m = (prod(z.shape[d] for d in dims) for z, dims in ((x, rows), (x, first), (y, columns)))
-    left = reshape(permute_to(a, (*rows, *first)), (n, k))
-    right = reshape(permute_to(b, (*second, *columns)), (k, m))
-    return reshape(mm(left, right), (*(x.shape[d] for d in rows), *(y.shape[d] for d in columns)))
+    out = mm(reshape(left, (n, k)), reshape(right, (k, m)))
+    return reshape(out, (*(x.shape[d] for d in rows), *(y.shape[d] for d in columns)))
 
 
 def inner(input, other, *, out=None):
@@ -527,7 +530,7 @@ def contract(operands, kept):
         out = reduce.sum(out, tuple(mine), True) if mine else out
         other = reduce.sum(other, tuple(others), True) if others else other
         out = pair(out, other, both)
-    return reshape(out, raw(out).shape[:kept]) if summed else out
+    return view_to(out, raw(out).shape[:kept]) if summed else out
 
 
 def pair(a, b, summed):
@@ -544,7 +547,7 @@ def pair(a, b, summed):
     right = reshape(permute_to(b, (*batch, *summed, *columns, *rows)), (n, k, prod(y[d] for d in columns)))
     order = (*batch, *rows, *summed, *columns)
     sizes = tuple(x[d] if d in batch or d in rows else 1 if d in summed else y[d] for d in order)
-    return permute_to(reshape(bmm(left, right), sizes), undone(order))
+    return permute_to(view_to(bmm(left, right), sizes), undone(order))
 
 
 # ---- square matrices
@@ -613,32 +616,36 @@ def solve(A, B, *, left=True):
             f"linalg.solve: Incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B "
             f"({x.shape[-2]}x{x.shape[-1]} and {columns[-2]}x{columns[-1]})"
         )
-    if not left:
-        return transpose(solve(transpose(A, -1, -2), transpose(B, -1, -2)), -1, -2)
     linalg = module(x).linalg
     try:
-        out = linalg.solve(x, y.reshape(columns))
+        if left:
+            out = linalg.solve(x, y.reshape(columns))
+        else:
+            out = linalg.solve(x.swapaxes(-1, -2), y.swapaxes(-1, -2)).swapaxes(-1, -2)
     except linalg.LinAlgError:
         raise LinAlgError("torch.linalg.solve: The solver failed because the input matrix is singular.") from None
-    return record(
-        Solve, out[..., 0] if vectors else out, (A, B), (x, out[..., 0] if vectors else out, y.shape, vectors)
-    )
+    out = out[..., 0] if vectors else out
+    return record(Solve, out, (A, B), (x, out, y.shape, vectors, left))
 
 
-def solve_transposed(g, x, vectors):
-    """The cotangent of the right-hand side, as matrices."""
-    g = reshape(g, (*raw(g).shape, 1)) if vectors else g
-    return solve(transpose(x, -1, -2), g)
+def solve_rule_matrix(g, x, out, _shape, vectors, left):
+    right = solve_transposed(g, x, vectors, left)
+    out = transpose(as_columns(out, vectors), -1, -2)
+    return sum_to(-(times(right, out) if left else times(out, right)), raw(x).shape)
 
 
-def solve_rule_matrix(g, x, out, _shape, vectors):
-    out = reshape(out, (*raw(out).shape, 1)) if vectors else out
-    return sum_to(-times(solve_transposed(g, x, vectors), transpose(out, -1, -2)), raw(x).shape)
-
-
-def solve_rule_right(g, x, _out, shape, vectors):
-    right = solve_transposed(g, x, vectors)
+def solve_rule_right(g, x, _out, shape, vectors, left):
+    right = solve_transposed(g, x, vectors, left)
     return reshape(sum_to(right, (*shape, 1)), shape) if vectors else sum_to(right, shape)
+
+
+def solve_transposed(g, x, vectors, left):
+    """The cotangent of the right-hand side, as matrices."""
+    return solve(transpose(x, -1, -2), as_columns(g, vectors), left=left)
+
+
+def as_columns(a, vectors):
+    return reshape(a, (*raw(a).shape, 1)) if vectors else a
 
 
 Solve = node_class("LinalgSolveExBackward0", solve_rule_matrix, solve_rule_right)

@@ -489,7 +489,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, **names):
 
 def p_norm(name, input, p, dim, keepdim, dtype, names):
     if isinstance(p, str):
-        raise TypeError(f"linalg_vector_norm(): argument 'ord' must be Number, not {type(p).__name__}")
+        raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(p).__name__}")
     x, axis, keepdims = parse(name, input, dim, keepdim, names)
     if not dtypes.of[x.dtype].is_floating_point:
         raise RuntimeError(

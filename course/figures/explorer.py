@@ -1,6 +1,7 @@
 """What all figures with sliders share: a picture and its words for each setting, with a kernel and without one."""
 
 import io
+from collections.abc import Callable
 from typing import Any
 
 from course.pictures import picture
@@ -18,11 +19,8 @@ class Explorer:
     settings: dict[str, tuple[list[Any], Any, str]] = {}
     size = (6.0, 3.4)
 
-    def draw(self, axes: Any, **values: Any) -> None:
-        raise NotImplementedError
-
-    def words(self, **values: Any) -> str:
-        raise NotImplementedError
+    draw: Callable[..., None]
+    words: Callable[..., str]
 
     def start(self) -> dict[str, Any]:
         """The setting that is shown first."""

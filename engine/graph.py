@@ -191,7 +191,8 @@ def node_class(name, *rules):
     if rules and rules[0].__code__.co_flags & VARARGS and rules[0].__code__.co_varnames[rules[0].__code__.co_argcount] == "indices":
         links = (*(INPUTS.get(n) for n in names), *(CONSTANT,) * 64)
         needs = (*needs, *((True,) * len(rules),) * 64)
-    return type(name, (Node,), {"__module__": "builtins", "rules": rules, "links": links, "names": names, "needs": needs})
+    facts = {"rules": rules, "links": links, "names": names, "needs": needs, "kept": {}}
+    return type(name, (Node,), {"__module__": "builtins", **facts})
 
 
 # ---- in-place writes

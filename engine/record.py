@@ -44,30 +44,46 @@ def record(Backward, out, inputs, saved=()):
 
     ``out``: an array.  Plain arrays in, plain array out.  A saved array that none of the needed rules names is not kept.
     """
-    parents = [a.node if isinstance(a, Tensor) else None for a in inputs]
-    if mode.enabled and any(p is not None for p in parents):
-        return Tensor(out, Backward(tuple(parents), keep_needed(Backward, parents, saved)))
-    return Tensor(out) if any(isinstance(a, Tensor) for a in inputs) else out
+    parents = parents_of(inputs)
+    if parents is None:
+        return out
+    if any(parents) and mode.enabled:
+        return Tensor(out, Backward(parents, keep_needed(Backward, parents, saved)))
+    return Tensor(out)
+
+
+def parents_of(inputs):
+    """The node of each input, None where it has none; None altogether if no input is a Tensor."""
+    for a in inputs:
+        if isinstance(a, Tensor):
+            return tuple([a.node if isinstance(a, Tensor) else None for a in inputs])
+    return None
 
 
 def keep_needed(Backward, parents, saved):
     """The saved values without those arrays that only the rules of inputs which require no grad would use."""
-    if None not in parents:
+    if None not in parents or not Backward.links:
         return saved
-    return tuple(
-        s if k is None or any(n for n, p in zip(need, parents) if p is not None) else None
-        for s, k, need in zip(saved, Backward.links, Backward.needs)
-    ) if Backward.links else saved  # fmt: skip
+    wanted = tuple([p is not None for p in parents])
+    kept = Backward.kept.get(wanted)
+    if kept is None:
+        kept = Backward.kept[wanted] = [
+            link is None or any(n and w for n, w in zip(need, wanted))
+            for link, need in zip(Backward.links, Backward.needs)
+        ]
+    return tuple([s if keep else None for s, keep in zip(saved, kept)])
 
 
 def record_parts(Backward, outs, inputs, saved=()):
     """The results of an operation with several outputs: an ``Output`` node stands before the real one for each."""
-    parents = [a.node if isinstance(a, Tensor) else None for a in inputs]
-    if mode.enabled and any(p is not None for p in parents):
-        node = Backward(tuple(parents), keep_needed(Backward, parents, saved))
+    parents = parents_of(inputs)
+    if parents is None:
+        return tuple(outs)
+    if any(parents) and mode.enabled:
+        node = Backward(parents, keep_needed(Backward, parents, saved))
         node.outputs = len(outs)
         return tuple(Tensor(out, Output(node, i)) for i, out in enumerate(outs))
-    return tuple(map(Tensor, outs)) if any(isinstance(a, Tensor) for a in inputs) else tuple(outs)
+    return tuple(map(Tensor, outs))
 
 
 def view(name, forward, rule, backward=None, copied=None):

@@ -290,6 +290,13 @@ def no_derivative(name):
     raise RuntimeError(f"derivative for aten::{name} is not implemented")
 
 
+def logistic(x):
+    """1 / (1 + exp(-x)); where exp overflows, that is 0."""
+    e = module(x).exp(-x)
+    e += 1.0  # a fresh array: no need for another
+    return 1.0 / e
+
+
 def pow_x(g, x, y):
     """g * y * x**(y - 1), and 0 where y is 0 even if x is 0."""
     if type(y) in scalar_types:
@@ -337,8 +344,8 @@ tanh = unary("tanh", "tanh", lambda g, out: g * (1.0 - out * out))
 asinh = unary("asinh", "arcsinh", lambda g, x: g * rsqrt(x * x + 1.0))
 acosh = unary("acosh", "arccosh", lambda g, x: g * rsqrt(x * x - 1.0))
 atanh = unary("atanh", "arctanh", lambda g, x: g / (1.0 - x * x))
-sigmoid = unary("sigmoid", lambda x: reciprocal(exp(-x) + 1.0), lambda g, out: g * ((1.0 - out) * out))
-relu = unary("relu", lambda x: module(x).maximum(x, 0), lambda g, out: g * gt(out, 0), integers="keep")
+sigmoid = unary("sigmoid", lambda x: logistic(x), lambda g, out: g * ((1.0 - out) * out))
+relu = unary("relu", lambda x: module(x).maximum(x, 0), lambda g, out: g * (out > 0), integers="keep")
 erf = unary("erf", special("erf"), lambda g, x: g * (2.0 / math.sqrt(math.pi) * exp(-x * x)))
 erfc = unary("erfc", special("erfc"), lambda g, x: g * (-2.0 / math.sqrt(math.pi) * exp(-x * x)))
 lgamma = unary("lgamma", special("gammaln"), lambda g, x: g * digamma(x))

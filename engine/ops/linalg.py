@@ -16,6 +16,8 @@ from .reduce import vector_norm
 from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at, view_to
 from .structure import UnsafeView, accumulate_wider, reshape, sum_to, transpose
 
+bools = dtypes.bool_.np
+
 # ---- products of arrays
 
 
@@ -42,7 +44,9 @@ def check_not_bool(x, kernel):
 def mm(input, mat2, *, out=None):
     """The product of two matrices.  RuntimeError if they are no matrices, do not fit, or differ in dtype."""
     x, y = raw(input), raw(mat2)
-    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0] or x.dtype is not y.dtype or x.dtype == bool:
+    if x is input and y is mat2:
+        return product(x, y)
+    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0] or x.dtype is not y.dtype or x.dtype is bools:
         check_matrices(x, y)
     result = product(x, y)
     if isinstance(input, Tensor) and isinstance(mat2, Tensor):
@@ -53,9 +57,7 @@ def mm(input, mat2, *, out=None):
     return record(Mm, result, (input, mat2), (x, y))
 
 
-Mm = node_class(
-    "MmBackward0", lambda g, _x, y: mm(g, transpose(y, -1, -2)), lambda g, x, _y: mm(transpose(x, -1, -2), g)
-)
+Mm = node_class("MmBackward0", lambda g, _x, y: mm(g, y.T), lambda g, x, _y: mm(x.T, g))
 
 
 def check_matrices(x, y):
@@ -162,7 +164,7 @@ def matmul_operator(input, other):
     if m == 2 and n == 1:
         return mv(input, other)
     if m == 1 and n == 2:
-        return squeezed_in_place(mm(unsqueeze_at(input, 0), other))
+        return squeezed_in_place(mm(as_row(input), other))
     if folds(input, other):
         return folded(input, other) if m > n else folded_transposed(input, other)
     return batched(input, other)
@@ -232,6 +234,15 @@ def unsafe_view(a, shape):
     """The memory of a fresh result under another shape, which is no view of anything."""
     x = raw(a)
     return record(UnsafeView, x.reshape(shape), (a,), (x.shape, shape))
+
+
+def as_row(a):
+    """A vector as a matrix; nobody can write into this view, so its base need not know of it."""
+    x = raw(a)
+    return record(Unsqueeze, x[None], (a,), (x.shape,))
+
+
+Unsqueeze = node_class("UnsqueezeBackward0", lambda g, shape: reshape(g, shape))
 
 
 def squeezed_in_place(a):

@@ -56,6 +56,8 @@ def sum_to(a, shape):
     if have == shape:
         return a
     lead = len(have) - len(shape)
+    if have[lead:] == shape:
+        return total(a, tuple(range(lead)))
     axes = tuple(range(lead)) + tuple(i for i, n in enumerate(shape, lead) if n == 1 and have[i] != 1)
     return reshape(total(a, axes, True), shape) if axes else reshape(a, shape)
 

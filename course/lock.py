@@ -26,26 +26,9 @@ def main(argv: list[str]) -> int:
 
 
 def write(lock: str, constraint: str | None, upgrade: bool) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "uv",
-        "pip",
-        "compile",
-        "pyproject.toml",
-        "--universal",
-        "--python-version",
-        "3.11",
-    ]
-    command += [
-        "--generate-hashes",
-        "--no-annotate",
-        "--custom-compile-command=python -m course lock",
-        "--no-emit-index-url",
-        "--no-emit-find-links",
-        "--quiet",
-    ]
-    command += ["--no-config", "--output-file", f"requirements/{lock}.txt"]
+    command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", f"--output-file=requirements/{lock}.txt"]
+    command += ["--universal", "--python-version=3.11", "--generate-hashes", "--no-annotate", "--quiet"]
+    command += ["--no-emit-index-url", "--no-emit-find-links", "--custom-compile-command=python -m course lock"]
     command += [f"--extra={extra}" for extra in LOCKS[lock]]
     command += ["--upgrade"] if upgrade else []
     command += [f"--constraint=requirements/{constraint}.txt"] if constraint else []

@@ -22,6 +22,12 @@ HASH = re.compile(r"    --hash=sha256:[0-9a-f]{64}(?: \\)?")
 SYSTEMS = {
     "linux": {"sys_platform": "linux", "platform_machine": "x86_64", "os_name": "posix", "platform_system": "Linux"},
     "macos": {"sys_platform": "darwin", "platform_machine": "arm64", "os_name": "posix", "platform_system": "Darwin"},
+    "intel mac": {
+        "sys_platform": "darwin",
+        "platform_machine": "x86_64",
+        "os_name": "posix",
+        "platform_system": "Darwin",
+    },
     "windows": {"sys_platform": "win32", "platform_machine": "AMD64", "os_name": "nt", "platform_system": "Windows"},
 }
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
@@ -98,7 +104,13 @@ def test_what_two_locks_share_has_one_version(lock, system, python):
 
 
 def test_pygraphviz_is_locked_where_it_has_wheels_and_nowhere_else():
-    wheels = {("linux", "x86_64"), ("linux", "aarch64"), ("macos", "arm64"), ("macos", "x86_64"), ("windows", "AMD64")}
+    wheels = {
+        ("linux", "x86_64"),
+        ("linux", "aarch64"),
+        ("macos", "arm64"),
+        ("intel mac", "x86_64"),
+        ("windows", "AMD64"),
+    }
     others = {("linux", "ppc64le"), ("linux", "armv7l"), ("windows", "ARM64")}
     for system, machine in wheels | others:
         environment = marker_values(system, "3.12") | {"platform_machine": machine}

@@ -22,12 +22,12 @@ def library(name):
     return importlib.import_module(name), importlib.import_module(name + ".nn.functional")
 
 
-def run(name, expression, inputs, requires_grad=True):
-    """(result, the inputs as tensors) of an expression in one of the libraries."""
+def run(name, expression, inputs, fixed=()):
+    """(result, the inputs as tensors) of an expression in one of the libraries; those not ``fixed`` require grad."""
     module, functional = library(name)
     tensors = {k: module.tensor(v) for k, v in inputs.items() if isinstance(v, np.ndarray)}
-    for t in tensors.values():
-        t.requires_grad_(requires_grad and t.is_floating_point())
+    for k, t in tensors.items():
+        t.requires_grad_(k not in fixed and t.is_floating_point())
     names = {**inputs, **tensors, "torch": module, "F": functional, "inf": math.inf, "nan": math.nan}
     return eval(expression, {}, names), tensors  # noqa: S307  (the tables of the tests)
 
@@ -59,47 +59,44 @@ def chain(node):
     return (name, *(chain(n) for n, _ in node.next_functions))
 
 
-def gradients(module, results, inputs, weights, create_graph):
-    """The gradients of the weighted sum of the results."""
-    pairs = [(r, w) for r, w in zip(results, weights, strict=False) if r.requires_grad]
-    grads = [module.tensor(w).to(r.dtype) for r, w in pairs]
-    return module.autograd.grad([r for r, _ in pairs], inputs, grads, create_graph=create_graph, allow_unused=True)
-
-
-def weights_for(shapes, seed=7):
+def gradients(module, results, inputs, seed, create_graph):
+    """The gradients of the weighted sum of the results, some of which may be None or constant."""
     rng = np.random.default_rng(seed)
-    return [rng.uniform(0.5, 1.5, shape) for shape in shapes]
+    weights = [None if r is None else rng.uniform(0.5, 1.5, tuple(r.shape)) for r in results]
+    pairs = [(r, module.tensor(w).to(r.dtype)) for r, w in zip(results, weights, strict=True) if depends(r)]
+    if not pairs:
+        return [None] * len(inputs)
+    results, weights = map(list, zip(*pairs, strict=True))
+    return module.autograd.grad(results, inputs, weights, create_graph=create_graph, allow_unused=True)
 
 
-def compare(expression, inputs, second=True, tolerance=None):
+def depends(result):
+    """Whether a result was computed from an input."""
+    return result is not None and result.requires_grad
+
+
+def compare(expression, inputs, fixed=(), second=True, tolerance=None):
     """Assert that the engine does what PyTorch does: values, dtypes, shapes, nodes, gradients and gradients of those."""
     found = {}
     for name in ("engine", "torch"):
         module, _ = library(name)
-        result, tensors = run(name, expression, inputs)
-        results = outputs(result)
+        result, tensors = run(name, expression, inputs, fixed)
         leaves = [t for t in tensors.values() if t.requires_grad]
-        entry = found[name] = {"result": results, "first": [], "second": []}
-        if not any(r.requires_grad for r in results):
-            continue
-        weights = weights_for([tuple(r.shape) for r in results])
-        entry["first"] = gradients(module, results, leaves, weights, second)
-        reached = [g for g in entry["first"] if g is not None and g.requires_grad]
-        if second and reached:
-            entry["second"] = gradients(module, reached, leaves, weights_for([tuple(g.shape) for g in reached]), False)
+        entry = found[name] = {"result": outputs(result)}
+        entry["first"] = gradients(module, entry["result"], leaves, 1, second)
+        entry["second"] = gradients(module, entry["first"], leaves, 2, False) if second else []
     mine, theirs = found["engine"], found["torch"]
     assert len(mine["result"]) == len(theirs["result"]), expression
     for a, b in zip(mine["result"], theirs["result"], strict=True):
         assert_close(a, b, expression, "the value", tolerance)
         assert chain(a.grad_fn) == chain(b.grad_fn), f"the graph of {expression}"
     for order in ("first", "second"):
-        for a, b in zip(mine[order], theirs[order], strict=False):
+        for a, b in zip(mine[order], theirs[order], strict=True):
             if b is None or a is None:  # nothing and zeros are the same gradient
                 known = a if b is None else b
                 assert known is None or not values(known).any(), f"the {order} gradient of {expression}"
             else:
                 assert_close(a, b, expression, f"the {order} gradient", tolerance)
-    return mine, theirs
 
 
 def error(name, expression, inputs):
@@ -120,29 +117,26 @@ def compare_errors(expression, inputs):
     assert first[0] == first[1], expression
 
 
-def projections(expression, inputs, order):
+def projections(expression, inputs, fixed, order):
     """(by the engine, by finite differences): a directional derivative of the weighted result, or of its gradient."""
     module, _ = library("engine")
     inputs = {k: v.astype(np.float64) if is_floating(v) else v for k, v in inputs.items()}
-    moving = [k for k in inputs if is_floating(inputs[k])]
+    moving = [k for k in inputs if is_floating(inputs[k]) and k not in fixed]
     rng = np.random.default_rng(3)
     direction = {k: rng.uniform(-1, 1, inputs[k].shape) for k in moving}
 
     def weighted(step, differentiate):
         moved = {k: np.asarray(v + step * direction[k]) if k in direction else v for k, v in inputs.items()}
-        result, tensors = run("engine", expression, moved)
-        leaves = [tensors[k] for k in moving]
-        results = [r for r in outputs(result) if r.requires_grad]
+        result, tensors = run("engine", expression, moved, fixed)
+        leaves, results = [tensors[k] for k in moving], outputs(result)
         for o in range(1, order):
-            weights = weights_for([r.shape for r in results], o)
-            results = [g for g in gradients(module, results, leaves, weights, True) if g is not None and g.requires_grad]
-        if not results:
-            return 0.0
-        weights = weights_for([r.shape for r in results], order)
-        if not differentiate:
-            return sum((values(r) * w).sum() for r, w in zip(results, weights, strict=True))
-        grads = gradients(module, results, leaves, weights, False)
-        return sum((values(g) * direction[k]).sum() for g, k in zip(grads, moving, strict=True) if g is not None)
+            results = gradients(module, results, leaves, o, True)
+        if differentiate:
+            grads = gradients(module, results, leaves, order, False)
+            return sum((values(g) * direction[k]).sum() for g, k in zip(grads, moving, strict=True) if g is not None)
+        rng = np.random.default_rng(order)
+        weights = [None if r is None else rng.uniform(0.5, 1.5, tuple(r.shape)) for r in results]
+        return sum((values(r) * w).sum() for r, w in zip(results, weights, strict=True) if depends(r))
 
     step = 1e-6
     return weighted(0.0, True), (weighted(step, False) - weighted(-step, False)) / (2 * step)
@@ -152,8 +146,10 @@ def is_floating(v):
     return isinstance(v, np.ndarray) and v.dtype.kind == "f"
 
 
-def check_derivatives(expression, inputs, orders=(1, 2)):
+def check_derivatives(expression, inputs, fixed=(), orders=(1, 2)):
     """Assert that the gradients of the engine are those that finite differences give, to the second order."""
     for order in orders:
-        exact, numeric = projections(expression, inputs, order)
-        assert math.isclose(exact, numeric, rel_tol=1e-5, abs_tol=1e-6), f"order {order} of {expression}: {exact}, {numeric}"
+        exact, numeric = projections(expression, inputs, fixed, order)
+        assert math.isclose(exact, numeric, rel_tol=1e-5, abs_tol=1e-6), (
+            f"order {order} of {expression}: {exact}, {numeric}"
+        )

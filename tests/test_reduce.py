@@ -349,7 +349,12 @@ def test_integers_and_counts_like_pytorch(expression):
 @pytest.mark.parametrize("expression", LOW)
 def test_other_floating_types_like_pytorch(expression):
     pytest.importorskip("torch")
-    compare(expression, OTHERS, second=False, tolerance=2e-2 if "bf" in expression else 4e-3 if "half" in expression else None)
+    compare(
+        expression,
+        OTHERS,
+        second=False,
+        tolerance=2e-2 if "bf" in expression else 4e-3 if "half" in expression else None,
+    )
 
 
 @pytest.mark.parametrize("expression", ERRORS)
@@ -369,13 +374,15 @@ def test_derivatives_of_products_with_zeros(expression):
 
 
 def test_named_results_unpack_and_print():
-    result, _ = run("engine", "x.max(1)", OTHERS, requires_grad=False)
+    result, _ = run("engine", "x.max(1)", OTHERS)
     largest, where = result
     assert largest is result.values and where is result.indices
     assert repr(result) == f"torch.return_types.max(\nvalues={largest!r},\nindices={where!r})"
 
 
-@pytest.mark.parametrize("expression", ["x.var(correction=6)", "t.var(correction=13)", "x.std(1, correction=3)", "s.var(unbiased=True)"])
+@pytest.mark.parametrize(
+    "expression", ["x.var(correction=6)", "t.var(correction=13)", "x.std(1, correction=3)", "s.var(unbiased=True)"]
+)
 def test_no_degrees_of_freedom_warn_and_give_what_pytorch_gives(expression):
     pytest.importorskip("torch")
     inputs = {"x": OTHERS["x"], "s": INPUTS["s"], "t": TIES["t"]}

@@ -12,7 +12,7 @@ from ..record import camel, enter, module, raw, record, record_parts
 from ..tensor import DTYPE_WORDS, Tensor, checked_dim
 from . import reduce
 from .elementwise import choose, mul
-from .reduce import vector_norm
+from .reduce import vector_norm, word
 from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at, view_to
 from .structure import UnsafeView, accumulate_wider, reshape, sum_to, transpose
 
@@ -25,11 +25,6 @@ def product(x, y):
     """x @ y of arrays of one dtype; half precision is accumulated in float32, as PyTorch does."""
     wide = accumulate_wider.get(x.dtype)
     return x @ y if wide is None else (x.astype(wide) @ y.astype(wide)).astype(x.dtype)
-
-
-def word(x):
-    """A dtype as PyTorch's messages call it: Float, Double, Long."""
-    return Tensor.typename(x)[6:-6]
 
 
 def size(x):

@@ -15,8 +15,9 @@ from ..tensor import Tensor, checked_dim
 from . import creation, reduce
 from . import elementwise as e
 from .elementwise import choose, exp, gt, log, mul, sigmoid, tanh
-from .linalg import addmm, broadcast_shape, matmul, word
-from .shape import expand_to, turn
+from .linalg import addmm, broadcast_shape, matmul
+from .reduce import record_converted, word
+from .shape import expand_to, turn, view_to
 from .structure import accumulate_wider, cast, place, reshape, sum_to, total
 
 # ---- layers
@@ -31,8 +32,10 @@ def linear(input, weight, bias=None):
         return matmul(input, transposed(weight))
     if x.ndim == 2:
         return addmm(bias, input, transposed(weight))
+    if not x.flags.c_contiguous:
+        return e.add(matmul(input, transposed(weight)), bias)
     out = addmm(bias, reshape(input, (-1, x.shape[-1])), transposed(weight))
-    return reshape(out, (*x.shape[:-1], raw(out).shape[-1]))
+    return view_to(out, (*x.shape[:-1], raw(out).shape[-1]))
 
 
 def transposed(weight):
@@ -125,15 +128,14 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """The cosine of the angle between vectors along ``dim``; norms are at least ``eps``."""
     dtype = dtypes.promote_types(x1.dtype, x2.dtype)
     if not dtype.is_floating_point:
-        raise RuntimeError(
-            f"expected common dtype to be floating point, yet common dtype is {word(raw(cast(x1, dtype.np)))}"
-        )
-    x1, x2 = same_shape(cast(x1, dtype.np), cast(x2, dtype.np))
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {word(raw(x1))}")
+    if x1.shape != x2.shape:
+        shape = broadcast_shape(x1.shape, x2.shape)
+        x1, x2 = expand_to(x1, shape), expand_to(x2, shape)
     units = []
     for x in (x1, x2):
         size = creation.clone(reduce.vector_norm(x, 2, dim, True))
-        with_floor = e.clamp_min(size.array, eps)
-        write(size, with_floor)  # the gradient does not see the lower bound, as in PyTorch
+        write(size, e.clamp_min(size.array, eps))  # the gradient does not see the lower bound, as in PyTorch
         units.append(e.div(x, size))
     return reduce.sum(mul(*units), dim)
 
@@ -150,19 +152,20 @@ def same_shape(a, b):
 # ---- activations
 
 
-def activation(name, kernel, forward, rule, backward=None):
+def activation(name, kernel, forward, rule, in_place="Backward0"):
     """An elementwise function of a floating tensor and of numbers: ``forward(x, *numbers)``, ``rule(g, x, *numbers)``.
 
-    Half precision is computed in float32.  ``kernel``: PyTorch's name for it in the error for integers.
+    Half precision is computed in float32.  ``kernel``: PyTorch's name for it in the error for integers; ``in_place``: how the
+    name of the node ends where the input is overwritten.
     """
-    Backward = node_class(backward or camel(name) + "Backward0", rule)
+    nodes = [node_class(camel(name) + end, rule) for end in ("Backward0", in_place)]
 
     def op(input, *numbers, inplace=False):
         x = raw(input)
         check_floating(x, kernel)
         wide = accumulate_wider.get(x.dtype)
         out = forward(x, *numbers) if wide is None else forward(x.astype(wide), *numbers).astype(x.dtype)
-        return into(input, record(Backward, out, (input,), (x, *numbers)), inplace)
+        return into(input, record(nodes[inplace], out, (input,), (x, *numbers)), inplace)
 
     return enter(name, "activation", op, rule)
 
@@ -198,9 +201,10 @@ def gelu_rule(g, x, approximate):
 # the numbers of elu: scale * alpha * (exp(x * rate) - 1) below 0, scale * x above
 elu_of = activation(
     "elu", "elu_cpu", lambda x, alpha, scale, rate: choose(x > 0, x * scale, e.expm1(x * rate) * (alpha * scale)),
-    lambda g, x, alpha, scale, rate: choose(gt(x, 0), g * scale, g * (exp(x * rate) * (alpha * scale * rate))))  # fmt: skip
+    lambda g, x, alpha, scale, rate: choose(gt(x, 0), g * scale, g * (exp(x * rate) * (alpha * scale * rate))),
+    "Backward1")  # fmt: skip
 leaky_relu_of = activation("leaky_relu", "leaky_relu_cpu", lambda x, slope: choose(x > 0, x, x * slope),
-                           lambda g, x, slope: choose(gt(x, 0), g, g * slope))  # fmt: skip
+                           lambda g, x, slope: choose(gt(x, 0), g, g * slope), "Backward1")  # fmt: skip
 silu_of = activation("silu", "silu_cpu", lambda x: x * sigmoid(x), lambda g, x: silu_rule(g, x))
 gelu_of = activation("gelu", "GeluKernelImpl", gelu_array, gelu_rule)
 softplus_of = activation(
@@ -226,10 +230,13 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     x = raw(input)
     low, high = (x.dtype.type(v) for v in (min_val, max_val))
     out = module(x).minimum(module(x).maximum(x, low), high)
-    return into(input, record(Hardtanh, out, (input,), (x, min_val, max_val)), inplace)
+    return into(input, record(hardtanh_nodes[inplace], out, (input,), (x, min_val, max_val)), inplace)
 
 
-Hardtanh = node_class("HardtanhBackward0", lambda g, x, low, high: choose(raw(gt(x, low)) & raw(e.lt(x, high)), g, 0.0))
+hardtanh_nodes = [
+    node_class(f"HardtanhBackward{i}", lambda g, x, low, high: choose(raw(gt(x, low)) & raw(e.lt(x, high)), g, 0.0))
+    for i in (0, 1)
+]
 
 
 def relu6(input, inplace=False):
@@ -361,32 +368,32 @@ def by_reduction(loss, reduction):
     return loss if reduction == "none" else reduce.sum(loss) if reduction == "sum" else reduce.mean(loss)
 
 
-def alike(input, target, warn=True):
-    """Input and target in one shape and dtype; a warning where they had to be broadcast."""
+def alike(input, target):
+    """(input, target, their arrays in one dtype): in one shape, with a warning where they had to be broadcast."""
     x, y = raw(input), raw(target)
-    if x.shape != y.shape and warn:
+    if x.shape != y.shape:
         warnings.warn(
             f"Using a target size ({Size(y.shape)}) that is different to the input size ({Size(x.shape)}). This will likely lead "
             "to incorrect results due to broadcasting. Please ensure they have the same size.",
             stacklevel=3,
         )
+        input, target = same_shape(input, target)
     dtype = dtypes.result_type(e.operand(x), e.operand(y)).np
-    return same_shape(cast(input, dtype), cast(target, dtype))
+    return input, target, raw(input).astype(dtype, copy=False), raw(target).astype(dtype, copy=False)
 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The mean of (input - target)**2, or the sum, or each."""
     reduction = legacy(size_average, reduce, reduction)
     x, y = raw(input), raw(target)
-    if x.shape != y.shape or x.dtype is not y.dtype or weight is not None:
-        input, target = alike(input, target)
-        if weight is not None:
-            return weighted(e.pow(e.sub(input, target), 2), weight, x, reduction)
-        x, y = raw(input), raw(target)
+    if x.shape != y.shape or x.dtype is not y.dtype:
+        input, target, x, y = alike(input, target)
+    if weight is not None:
+        return weighted(e.square(e.sub(input, target)), weight, reduction)
     check_floating(x, "mse_cpu")
     away = x - y
     out, scale = reduced(away * away, reduction)
-    return record(Mse, out, (input, target), (x, y, scale * 2.0))
+    return record_converted(Mse, out, (input, target), (x, y, scale * 2.0))
 
 
 Mse = node_class(
@@ -394,9 +401,9 @@ Mse = node_class(
 )
 
 
-def weighted(loss, weight, x, reduction):
+def weighted(loss, weight, reduction):
     """A loss times the weights of the elements; the mean divides by the sum of the weights."""
-    if raw(weight).shape != x.shape:
+    if raw(weight).shape != raw(loss).shape:
         raise ValueError("Weights and input must have the same size.")
     loss = mul(loss, weight)
     if reduction == "mean":
@@ -407,9 +414,9 @@ def weighted(loss, weight, x, reduction):
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The mean of |input - target|, or the sum, or each."""
     reduction = legacy(size_average, reduce, reduction)
-    x = raw(input)
-    away = e.abs(e.sub(*alike(input, target)))
-    return by_reduction(away, reduction) if weight is None else weighted(away, weight, x, reduction)
+    input, target, _, _ = alike(input, target)
+    away = e.abs(e.sub(input, target))
+    return by_reduction(away, reduction) if weight is None else weighted(away, weight, reduction)
 
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
@@ -419,11 +426,11 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
-    input, target = alike(input, target)
-    x, y = raw(input), raw(target)
+    input, target, x, y = alike(input, target)
+    check_floating(x, "smooth_l1_cpu")
     away = abs(x - y)
     out, scale = reduced(choose(away < beta, away * away * (0.5 / beta), away - 0.5 * beta), reduction)
-    return record(SmoothL1, out, (input, target), (x, y, scale, beta))
+    return record_converted(SmoothL1, out, (input, target), (x, y, scale, beta))
 
 
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
@@ -431,12 +438,13 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is not None:
-        return weighted(huber_loss(input, target, "none", delta), weight, raw(input), reduction)
-    input, target = alike(input, target)
-    x, y = raw(input), raw(target)
+        loss = mul(huber_loss(input, target, "none", delta), weight)
+        return by_reduction(loss, reduction)
+    input, target, x, y = alike(input, target)
+    check_floating(x, "huber_cpu")
     away = abs(x - y)
     out, scale = reduced(choose(away < delta, away * away * 0.5, (away - 0.5 * delta) * delta), reduction)
-    return record(Huber, out, (input, target), (x, y, scale, delta))
+    return record_converted(Huber, out, (input, target), (x, y, scale, delta))
 
 
 def bounded(d, bound):
@@ -493,22 +501,21 @@ def binary_cross_entropy_with_logits(
         check_floating(x, "log_sigmoid_cpu")
         if not dtypes.of[y.dtype].is_floating_point:
             raise RuntimeError(f"result type {word(x)} can't be cast to the desired output type {word(y)}")
-        input, target = alike(input, target)
-        x, y = raw(input), raw(target)
+        input, target, x, y = alike(input, target)
     if weight is None and pos_weight is None:
         xp = module(x)
         loss = xp.maximum(x, 0) - x * y + xp.log1p(xp.exp(xp.copysign(x, -1)))  # of -|x|: no overflow
         if loss.dtype is not x.dtype:
             check_floating(x, "log_sigmoid_cpu")
         out, scale = reduced(loss, reduction)
-        return record(BCEWithLogits, out, (input, target), (x, y, scale))
+        return record_converted(BCEWithLogits, out, (input, target), (x, y, scale))
     check_fixed("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     check_floating(x, "log_sigmoid_cpu")
     more = 0.0 if pos_weight is None else aligned(pos_weight, x) - 1.0
     loss = (1.0 - y) * x - (more * y + 1.0) * log_sigmoid(x)
     weights = 1.0 if weight is None else aligned(weight, x)
     out, scale = reduced(loss * weights, reduction)
-    return record(WeightedBCEWithLogits, out, (input, target), (x, y, weights * scale, more))
+    return record_converted(WeightedBCEWithLogits, out, (input, target), (x, y, weights * scale, more))
 
 
 def check_fixed(name, **weights):
@@ -580,6 +587,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     x, t = raw(input), raw(target)
     if x.ndim == 0:
         raise ValueError("Expected 1 or more dimensions (got 0)")
+    check_fixed("nll_loss_forward" if x.ndim <= 2 else "nll_loss2d_forward", weight=weight)
     check_classes(x, t, raw(weight))
     if x.ndim == 3 or x.ndim > 4:
         flat = reshape(input, (*x.shape[:2], 1, -1))
@@ -626,15 +634,14 @@ def picked_loss(input, t, weight, ignore_index, reduction):
         raise IndexError(f"Target {int(t[outside][0]) if t.ndim else int(t)} is out of bounds.")
     grid = [xp.arange(n).reshape((-1,) + (1,) * (t.ndim - 1 - i)) for i, n in enumerate(t.shape)]
     where = (*grid[:1], safe, *grid[1:])
-    weights = valid.astype(x.dtype) if w is None else w[safe] * valid
-    loss = -x[where] * weights
+    weights = valid.astype(x.dtype) if w is None else xp.where(valid, w[safe], 0).astype(x.dtype)
+    loss = xp.where(valid, -x[where] * weights, 0).astype(x.dtype)
     if reduction == "mean":
-        share = weights / weights.sum()
-        out = reduce.add_up(loss) / weights.sum()
+        total = reduce.add_up(weights)
+        out, share = reduce.add_up(loss) / total, xp.where(valid, weights / total, 0)
     else:
-        share = weights
-        out = reduce.add_up(loss) if reduction == "sum" else loss
-    return record(NLLLoss if x.ndim <= 2 else NLLLoss2D, out, (input,), (x.shape, where, -share))
+        out, share = reduced(loss, reduction)[0], weights
+    return record(NLLLoss if x.ndim <= 2 else NLLLoss2D, out, (input,), (x.shape, where, -share.astype(x.dtype)))
 
 
 def nll_rule(g, shape, where, weights):
@@ -687,7 +694,7 @@ def probabilities_loss(input, target, weight, ignore_index, reduction, label_smo
             f"tensor of shape: {list(w.shape)}"
         )
     if label_smoothing > 0:
-        target = e.add(mul(target, 1 - label_smoothing), label_smoothing / x.shape[axis])
+        target = plus(times(target, 1 - label_smoothing), label_smoothing / x.shape[axis])
     loss = mul(log_softmax(input, axis), target)
     loss = loss if weight is None else mul(loss, along(weight, x, axis))
     if reduction == "none":
@@ -711,11 +718,16 @@ def times(a, number):
     return record(MulNumber, raw(a) * number, (a,), (number,))
 
 
+def plus(a, number):
+    return record(AddNumber, raw(a) + number, (a,), ())
+
+
 def divided(a, number):
     return record(DivNumber, raw(a) / number, (a,), (number,))
 
 
-# PyTorch's own composites multiply by C++ numbers, whose nodes have names of their own
+# PyTorch's own composites compute with C++ numbers, whose nodes have names of their own
+AddNumber = node_class("AddBackward1", lambda g: g)
 MulNumber = node_class("MulBackward1", lambda g, number: g * number)
 DivNumber = node_class("DivBackward1", lambda g, number: g / number)
 MaskedFill = node_class("MaskedFillBackward0", lambda g, mask: choose(mask, 0.0, g))
@@ -774,9 +786,9 @@ LayerNorm, BatchNorm, GroupNorm = (
     for kind in ("Layer", "Batch", "Group")
 )
 FixedNorm = node_class("NativeBatchNormBackward0",
-                       lambda g, _x, y, shape, _index, weights: (g if y is None else g * reshape(y, shape)) * weights,
-                       lambda g, x, _, shape, index, weights: flat(sum_to(g * ((x - index) * weights), shape), shape, (0,)),
-                       lambda g, _x, _y, shape, _index, _w: flat(sum_to(g, shape), shape, (0,)))  # fmt: skip
+                       lambda g, _x, y, shape, _middle, rate: (g if y is None else g * reshape(y, shape)) * rate,
+                       lambda g, x, _y, shape, middle, rate: flat(sum_to(g * ((x - middle) * rate), shape), shape, (0,)),
+                       lambda g, _x, _y, shape, _middle, _rate: flat(sum_to(g, shape), shape, (0,)))  # fmt: skip
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
@@ -833,8 +845,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
             raise RuntimeError(f"{name} should contain {channels} elements not {raw(v).size}")
     shape = (channels, *(1,) * (x.ndim - 2))
     if not training:
-        middle, spread = (raw(v).reshape(shape) for v in (running_mean, running_var))
-        rate = e.rsqrt(spread + eps).astype(x.dtype)
+        middle = raw(running_mean).reshape(shape).copy()  # training may go on before the gradient is asked for
+        rate = e.rsqrt(raw(running_var).reshape(shape) + eps).astype(x.dtype)
         out = affine((x - middle) * rate, weight, bias, shape).astype(x.dtype)
         return record(FixedNorm, out, (input, weight, bias), (x, raw(weight), shape, middle, rate))
     axis = (0, *range(2, x.ndim))

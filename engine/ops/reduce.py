@@ -80,14 +80,18 @@ def converted(input, dtype):
     return x.astype(dtype.np, copy=False)
 
 
-def record_converted(Backward, out, input, dtype, saved):
-    """``record``, for a computation in another dtype than the input's: the cotangent is cast back."""
-    result = record(Backward, out, (input,), saved)
-    own = raw(input).dtype
-    if own != dtype and isinstance(result, Tensor) and result.node is not None:
-        rule = Backward.rules[0]
-        result.node.rules = (lambda g, *saved: cast(rule(g, *saved), own),)
+def record_converted(Backward, out, inputs, saved):
+    """``record``, for a computation in the dtype of ``out``: the cotangents of inputs of another are cast back."""
+    result = record(Backward, out, inputs, saved)
+    if isinstance(result, Tensor) and result.node is not None:
+        own = [raw(a).dtype for a in inputs]
+        if builtins.any(d != out.dtype for d in own):
+            result.node.rules = tuple(cast_back(rule, d) for rule, d in zip(Backward.rules, own))
     return result
+
+
+def cast_back(rule, dtype):
+    return lambda g, *saved: cast(rule(g, *saved), dtype)
 
 
 def word(x):
@@ -110,8 +114,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, **names):
     x = converted(input, dtype)
     out = x.sum(axis, accumulate_wider.get(x.dtype, x.dtype), keepdims=keepdims).astype(x.dtype)
     if dim is None and axis is None and not keepdims:
-        return record_converted(SumAll, out, input, x.dtype, (x.shape,))
-    return record_converted(Sum, out, input, x.dtype, (x.shape, axis, keepdims))
+        return record_converted(SumAll, out, (input,), (x.shape,))
+    return record_converted(Sum, out, (input,), (x.shape, axis, keepdims))
 
 
 SumAll = node_class("SumBackward0", lambda g, shape: spread(g, shape))
@@ -143,8 +147,8 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
     x = converted(input, dtype)
     out = average(x, axis, keepdims)
     if dim is None and not keepdims:
-        return record_converted(MeanAll, out, input, x.dtype, (x.shape, x.size))
-    return record_converted(Mean, out, input, x.dtype, (x.shape, axis, keepdims))
+        return record_converted(MeanAll, out, (input,), (x.shape, x.size))
+    return record_converted(Mean, out, (input,), (x.shape, axis, keepdims))
 
 
 MeanAll = node_class("MeanBackward0", lambda g, shape, n: spread(g / n, shape))
@@ -249,7 +253,7 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, **names):
     x = converted(input, dtype)
     out = x.prod(axis, accumulate_wider.get(x.dtype, x.dtype), keepdims=keepdims).astype(x.dtype)
     Backward = ProdAll if dim is None else Prod
-    return record_converted(Backward, out, input, x.dtype, (x, out, axis, keepdims))
+    return record_converted(Backward, out, (input,), (x, out, axis, keepdims))
 
 
 def prod_rule(g, x, out, axis, keepdims):
@@ -492,9 +496,7 @@ def p_norm(name, input, p, dim, keepdim, dtype, names):
         raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(p).__name__}")
     x, axis, keepdims = parse(name, input, dim, keepdim, names)
     if not dtypes.of[x.dtype].is_floating_point:
-        raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {word(x)}"
-        )
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {word(x)}")
     x = converted(input, dtype)
     if not x.size and (p < 0 or p == math.inf):
         if axis is None:
@@ -509,7 +511,7 @@ def p_norm(name, input, p, dim, keepdim, dtype, names):
                     "the operation does not have an identity"
                 )
     out = p_norm_of(cast(x, accumulate_wider.get(x.dtype, x.dtype)), p, axis, keepdims).astype(x.dtype)
-    return record_converted(VectorNorm, out, input, x.dtype, (x, out, p, axis, keepdims))
+    return record_converted(VectorNorm, out, (input,), (x, out, p, axis, keepdims))
 
 
 def p_norm_of(x, p, axis, keepdims):
@@ -564,7 +566,7 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None, **names):
 def cumsum(input, dim, *, dtype=None):
     """The sums of the first 1, 2, ... elements along ``dim``.  Integers and bools are added up as int64."""
     axis, x = one_axis("cumsum", raw(input), dim), converted(input, dtype)
-    return record_converted(CumSum, running(x, axis, False), input, x.dtype, (axis, False))
+    return record_converted(CumSum, running(x, axis, False), (input,), (axis, False))
 
 
 def running_sum(a, axis, backwards):
@@ -593,7 +595,7 @@ def cumprod(input, dim, *, dtype=None):
     axis = one_axis("cumprod", raw(input), dim)
     x = converted(input, dtype)
     out = x.cumprod(axis, wide(x)).astype(x.dtype) if x.ndim else x
-    return record_converted(CumProd, out, input, x.dtype, (x, out, axis))
+    return record_converted(CumProd, out, (input,), (x, out, axis))
 
 
 def cumprod_rule(g, x, out, axis):

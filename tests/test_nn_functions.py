@@ -1,0 +1,463 @@
+"""Layers without state, activations, losses and normalizations, as PyTorch computes them."""
+
+import numpy as np
+import pytest
+from against_torch import assert_close, cases, check_derivatives, compare, compare_errors, library, run, values
+
+import engine
+import engine.nn.functional as F
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
+
+rng = np.random.default_rng(0)
+
+
+def normal(*shape):
+    return rng.normal(size=shape).astype(np.float32)
+
+
+def uniform(*shape):
+    return rng.uniform(0.05, 0.95, size=shape).astype(np.float32)
+
+
+INPUTS = {
+    "x": normal(4, 3), "y": normal(4, 3), "v": normal(3), "s": np.array(0.7, np.float32), "a": normal(2, 3, 4), "d": normal(2, 3, 2, 2),
+    "w": normal(5, 3), "b": normal(5), "w3": normal(3), "b3": normal(3), "w4": normal(4), "p": uniform(4, 3), "q": uniform(4, 3),
+    "big": np.array([-200.0, -30.0, -1e-3, 0.0, 1e-3, 30.0, 200.0], np.float32), "e": np.zeros((0, 3), np.float32),
+    "o": np.array([[0.0, 1.0], [1.0, 0.0]], np.float32), "m": np.array([[-np.inf, 0.0, 1.0], [2.0, 2.0, -np.inf]], np.float32),
+}  # fmt: skip
+CLASSES = {
+    "t": np.array([2, 0, 1, 1]), "t2": np.array([[0, 1, 2, 2], [1, 1, 0, 0]]), "t3": np.array([[[0, 1], [2, 2]], [[1, 1], [0, 2]]]),
+    "one": np.array(2), "i": np.array([2, 0, -100, 1]), "u8": np.array([2, 0, 1, 1], np.uint8), "none": np.zeros(0, np.int64),
+    "i3": np.array([[[0, -1], [2, 2]], [[1, -1], [0, 2]]]), "ignored": np.full(4, -100),
+}  # fmt: skip
+FIXED = {
+    "c": uniform(3),
+    "cw": uniform(4, 1),
+    "pw": 2 * uniform(3),
+    "ew": uniform(4, 3),
+    "mean": normal(3),
+    "var": uniform(3),
+}
+
+LAYERS = cases("""
+F.linear(x, w)
+F.linear(x, w, b)
+F.linear(v, w, b)
+F.linear(v, w)
+F.linear(a.mT, w, b)
+F.linear(a.mT.contiguous(), w, b)
+F.linear(a.mT.contiguous(), w)
+F.linear(x, w3)
+F.linear(x, w.detach(), b)
+F.linear(x.detach(), w, b.detach())
+F.linear(e, w, b)
+F.embedding(t, w)
+F.embedding(t2, w)
+F.embedding(t2, w, padding_idx=1)
+F.embedding(one, w)
+F.embedding(none, w)
+F.normalize(x)
+F.normalize(x, p=1, dim=0)
+F.normalize(x * 0)
+F.cosine_similarity(x, y)
+F.cosine_similarity(x, v, dim=-1)
+F.cosine_similarity(x * 0, y)
+torch.cosine_similarity(a, a * a, 2)
+F.dropout(x, training=False)
+F.dropout(x, 0.0)
+""")
+
+ACTIVATIONS = cases("""
+F.relu(x)
+F.relu6(x * 4)
+F.hardtanh(x, -0.5, 0.25)
+F.leaky_relu(x)
+F.leaky_relu(x, 0.3)
+F.elu(x)
+F.elu(x, 0.5)
+F.selu(x)
+F.silu(x)
+F.gelu(x)
+F.gelu(x, approximate='tanh')
+F.softplus(x)
+F.softplus(x, beta=2, threshold=1)
+F.logsigmoid(x)
+F.sigmoid(x)
+F.tanh(x)
+F.softsign(x)
+F.tanhshrink(x)
+F.silu(s)
+F.elu(s)
+F.softmax(x, 1)
+F.softmax(a, dim=0)
+F.softmax(s, 0)
+F.softmax(e, 0)
+F.softmax(e, 1)
+F.softmax(x, 1, dtype=torch.float64)
+F.softmin(x, -1)
+x.softmax(0)
+torch.softmax(x, -1)
+F.log_softmax(x, 1)
+F.log_softmax(a, -2)
+x.log_softmax(0, dtype=torch.float64)
+torch.log_softmax(s, 0)
+F.leaky_relu(x * 1, 0.1, inplace=True)
+F.elu(x * 1, inplace=True)
+F.relu(x * 1, inplace=True)
+""")
+
+LOSSES = cases("""
+F.mse_loss(x, y)
+F.mse_loss(x, y, reduction='sum')
+F.mse_loss(x, y, reduction='none')
+F.mse_loss(x, y.detach())
+F.mse_loss(x, v)
+F.mse_loss(x, y, weight=ew)
+F.mse_loss(x, y, size_average=False)
+F.mse_loss(x, y, reduce=False)
+F.mse_loss(s, s * 2)
+F.mse_loss(e, e)
+F.l1_loss(x, y)
+F.l1_loss(x, y, reduction='none')
+F.l1_loss(x, v, reduction='sum')
+F.l1_loss(x, y, weight=ew)
+F.smooth_l1_loss(x, y)
+F.smooth_l1_loss(x, y, beta=0.3, reduction='sum')
+F.smooth_l1_loss(x, y, beta=0, reduction='none')
+F.huber_loss(x, y)
+F.huber_loss(x, y, reduction='none', delta=0.4)
+F.huber_loss(x, y, weight=ew)
+F.kl_div(x, q)
+F.kl_div(x, q, reduction='batchmean')
+F.kl_div(x, q.detach(), reduction='sum')
+F.kl_div(x, y, reduction='none', log_target=True)
+F.binary_cross_entropy(p, q)
+F.binary_cross_entropy(p, q, reduction='none')
+F.binary_cross_entropy(p, q, weight=c, reduction='sum')
+F.binary_cross_entropy(p, q.detach(), weight=ew)
+F.binary_cross_entropy_with_logits(x, q)
+F.binary_cross_entropy_with_logits(x, q, reduction='sum')
+F.binary_cross_entropy_with_logits(x, q, reduction='none')
+F.binary_cross_entropy_with_logits(x, q.detach())
+F.binary_cross_entropy_with_logits(x, q, weight=c)
+F.binary_cross_entropy_with_logits(x, q, pos_weight=pw)
+F.binary_cross_entropy_with_logits(x, q, weight=cw, pos_weight=pw, reduction='none')
+F.binary_cross_entropy_with_logits(s, s * s)
+F.nll_loss(x, t)
+F.nll_loss(x, t, reduction='sum')
+F.nll_loss(x, t, reduction='none')
+F.nll_loss(x, t, weight=c)
+F.nll_loss(x, i)
+F.nll_loss(x, i, weight=c)
+F.nll_loss(x, t, ignore_index=1)
+F.nll_loss(v, one)
+F.nll_loss(a, t2)
+F.nll_loss(a, t2, reduction='none')
+F.nll_loss(d, t3, weight=c)
+F.nll_loss(d, i3, ignore_index=-1)
+F.nll_loss(d.reshape(2, 3, 2, 2, 1), t3.reshape(2, 2, 2, 1), reduction='none')
+F.cross_entropy(x, t)
+F.cross_entropy(x, t, reduction='sum')
+F.cross_entropy(x, t, reduction='none')
+F.cross_entropy(x, t, weight=c)
+F.cross_entropy(x, i)
+F.cross_entropy(x, u8)
+F.cross_entropy(v, one)
+F.cross_entropy(a, t2)
+F.cross_entropy(d, t3)
+F.cross_entropy(x, t, label_smoothing=0.1)
+F.cross_entropy(x, i, weight=c, label_smoothing=0.1)
+F.cross_entropy(x, t, reduction='none', label_smoothing=0.2)
+F.cross_entropy(x, i, reduction='sum', label_smoothing=0.2)
+F.cross_entropy(d, t3, weight=c, label_smoothing=0.1)
+F.cross_entropy(x, q)
+F.cross_entropy(x, q.detach(), reduction='sum')
+F.cross_entropy(x, q, reduction='none', label_smoothing=0.1)
+F.cross_entropy(x, q, weight=c)
+F.cross_entropy(a, a * a)
+""")
+
+NORMS = cases("""
+F.layer_norm(x, (3,))
+F.layer_norm(x, (3,), w3, b3)
+F.layer_norm(x, (3,), w3)
+F.layer_norm(x, [4, 3], ew, p)
+F.layer_norm(a, (4,), w4, eps=0.1)
+F.layer_norm(x, (3,), None, b3)
+F.group_norm(d, 3, w3, b3)
+F.group_norm(d, 1)
+F.group_norm(x, 1, w3, b3)
+F.batch_norm(x, None, None, training=True)
+F.batch_norm(x, None, None, w3, b3, training=True)
+F.batch_norm(d, None, None, w3, b3, True, eps=0.1)
+F.batch_norm(a, None, None, w3, training=True)
+F.batch_norm(x, mean, var)
+F.batch_norm(x, mean, var, w3, b3)
+F.batch_norm(d, mean, var, w3, b3, eps=0.1)
+F.batch_norm(a, mean, var, None, b3)
+""")
+
+EXTREME = cases("""
+F.softplus(big)
+F.logsigmoid(big)
+F.silu(big)
+F.gelu(big)
+F.gelu(big, approximate='tanh')
+F.elu(big)
+F.sigmoid(big)
+F.softmax(big, 0)
+F.log_softmax(big, 0)
+F.softmax(m, 1)
+F.log_softmax(m, 1)
+F.binary_cross_entropy_with_logits(big, big.detach() * 0, reduction='none')
+F.binary_cross_entropy_with_logits(big, big.detach() * 0 + 1, reduction='none')
+F.binary_cross_entropy_with_logits(big, big.detach() * 0 + 1, pos_weight=pw[:1], reduction='none')
+F.binary_cross_entropy(o, o.detach())
+F.binary_cross_entropy(o, 1 - o.detach())
+F.nll_loss(x, ignored)
+F.cross_entropy(e, none)
+F.relu6(big)
+F.hardtanh(o)
+F.smooth_l1_loss(o, o)
+F.l1_loss(o, o)
+""")
+
+TYPES = cases("""
+F.mse_loss(x, y.double())
+F.mse_loss(x, t.reshape(4, 1))
+F.l1_loss(x, y.double())
+F.binary_cross_entropy_with_logits(x, q.double())
+F.cross_entropy(x, q.double())
+F.cosine_similarity(x, y.double())
+F.relu6(t)
+F.one_hot(t)
+F.one_hot(t2, 5)
+F.one_hot(one, num_classes=4)
+F.linear(x.half(), w.half(), b.half())
+F.linear(x.bfloat16(), w.bfloat16())
+F.mse_loss(x.half(), y.half())
+F.binary_cross_entropy_with_logits(x.half(), q.half())
+F.binary_cross_entropy_with_logits(x.bfloat16(), q.bfloat16())
+F.softmax(x.bfloat16(), 1)
+F.log_softmax(x.half(), 1)
+F.cross_entropy(x.half(), t)
+F.gelu(x.half())
+F.silu(x.bfloat16())
+F.layer_norm(x.half(), (3,), w3.half(), b3.half())
+F.batch_norm(x.bfloat16(), None, None, training=True)
+""")
+
+ERRORS = cases("""
+F.linear(x, b)
+F.linear(x, w.T)
+F.linear(x, w, v)
+F.linear(a, w, b)
+F.linear(a, w)
+F.linear(v, w.T, v)
+F.linear(s, w, b)
+F.linear(x, w.double())
+F.linear(x.double(), w, b)
+F.linear(x, w, b.double())
+F.linear(t2.reshape(2, 4)[:, :3], w, b)
+F.softmax(t2, 1)
+F.log_softmax(t2, 1)
+F.softmax(x, 2)
+F.silu(t)
+F.gelu(t)
+F.gelu(x, approximate='foo')
+F.leaky_relu(t)
+F.elu(t)
+F.softplus(t)
+F.logsigmoid(t)
+F.hardtanh(x, 2, 1)
+F.dropout(x, -1)
+F.dropout(x, 2)
+F.dropout(t)
+F.embedding(t + 4, w)
+F.embedding(t - 1, w)
+F.embedding(t.float(), w)
+F.embedding(t, d)
+F.embedding(t, w, padding_idx=5)
+F.embedding(t, w, padding_idx=-6)
+F.one_hot(t, 2)
+F.one_hot(i)
+F.one_hot(t.float())
+F.one_hot(none)
+F.mse_loss(x, b)
+F.mse_loss(x, y, reduction='foo')
+F.mse_loss(t, t)
+F.mse_loss(x, y, weight=v)
+F.l1_loss(t, t)
+F.l1_loss(x, y, reduction='foo')
+F.smooth_l1_loss(x, y, beta=-1)
+F.huber_loss(x, y, delta=0)
+F.kl_div(t, t, reduction='sum')
+F.kl_div(x, q, reduction='foo')
+F.cross_entropy(x, t + 1)
+F.cross_entropy(x, t - 1)
+F.cross_entropy(x, t[:2])
+F.cross_entropy(x, t.float())
+F.cross_entropy(x, t.int())
+F.cross_entropy(x, t.reshape(4, 1))
+F.cross_entropy(x, one)
+F.cross_entropy(a, t[:2])
+F.cross_entropy(a, t2[:, :3])
+F.cross_entropy(d, t3[:, :1])
+F.cross_entropy(d, t3[:1])
+F.cross_entropy(x, w)
+F.cross_entropy(x, t, weight=cw)
+F.cross_entropy(x, t, weight=cw.detach())
+F.cross_entropy(x, t, weight=c.detach().double())
+F.cross_entropy(x, q, weight=cw.detach())
+F.cross_entropy(x, t, label_smoothing=2.0)
+F.cross_entropy(x, q, ignore_index=1)
+F.cross_entropy(t2, t[:2])
+F.cross_entropy(x, t, reduction='foo')
+F.cross_entropy(s, one)
+F.nll_loss(s, one)
+F.nll_loss(x, t.float())
+F.binary_cross_entropy(p + 1, q)
+F.binary_cross_entropy(p, q + 1)
+F.binary_cross_entropy(p, v)
+F.binary_cross_entropy(p, q.double())
+F.binary_cross_entropy(p, t)
+F.binary_cross_entropy(p, q, weight=q)
+F.binary_cross_entropy_with_logits(x, v)
+F.binary_cross_entropy_with_logits(x, t2)
+F.binary_cross_entropy_with_logits(x[:, 0], t)
+F.binary_cross_entropy_with_logits(t, t)
+F.binary_cross_entropy_with_logits(x, q, weight=q)
+F.binary_cross_entropy_with_logits(x, q, pos_weight=q)
+F.binary_cross_entropy_with_logits(x, q, weight=cw[:2])
+F.layer_norm(x, 3)
+F.layer_norm(x, [2])
+F.layer_norm(x, (3,), w4)
+F.layer_norm(x, (3,), w3, w4)
+F.layer_norm(x, ())
+F.layer_norm(t2, (4,))
+F.layer_norm(x.double(), (3,), w3)
+F.batch_norm(x[:1], None, None, training=True)
+F.batch_norm(x, None, None)
+F.batch_norm(x, mean[:2], var)
+F.batch_norm(x, mean, var, w4)
+F.group_norm(a, 2)
+F.normalize(t2)
+F.normalize(v)
+F.cosine_similarity(x, w4)
+F.cosine_similarity(t2, t2)
+""")
+
+
+@pytest.fixture
+def inputs():
+    return {**INPUTS, **CLASSES, **FIXED}
+
+
+@pytest.mark.parametrize("expression", LAYERS + ACTIVATIONS + LOSSES + NORMS)
+def test_like_pytorch(expression, inputs):
+    pytest.importorskip("torch")
+    compare(
+        expression, inputs, FIXED, second=", None, b3" not in expression
+    )  # which PyTorch cannot differentiate twice
+
+
+@pytest.mark.parametrize(
+    "expression", [c for c in LAYERS + ACTIVATIONS + LOSSES + NORMS if "* 0" not in c and "(e" not in c]
+)
+def test_derivatives(expression, inputs):
+    check_derivatives(expression.replace(".detach()", "").replace(", dtype=torch.float64", "").replace("padding_idx=1", ""),
+                      inputs, FIXED)  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", EXTREME)
+def test_large_values_and_edges_like_pytorch(expression, inputs):
+    pytest.importorskip("torch")
+    compare(expression, inputs, FIXED, second=False)
+
+
+@pytest.mark.parametrize("expression", TYPES)
+def test_other_types_like_pytorch(expression, inputs):
+    pytest.importorskip("torch")
+    tolerance = (
+        3e-2 if "bf" in expression else 5e-3 if "half" in expression else 1e-6 if "double" in expression else None
+    )
+    compare(expression, inputs, FIXED, second=False, tolerance=tolerance)
+
+
+@pytest.mark.parametrize("expression", ERRORS)
+def test_errors_like_pytorch(expression, inputs):
+    pytest.importorskip("torch")
+    compare_errors(expression, inputs)
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("shape", [(), (7,), (5, 9), (40, 50)])
+def test_dropout_draws_what_pytorch_draws(p, shape):
+    pytest.importorskip("torch")
+    found = []
+    for name in ("engine", "torch"):
+        module, functional = library(name)
+        module.manual_seed(3)
+        x = module.ones(shape).requires_grad_()
+        y = functional.dropout(x, p)
+        y.sum().backward()
+        found.append((y, x.grad, module.rand(2)))
+        assert y.grad_fn.name() == "MulBackward0"
+    for a, b in zip(*found, strict=True):
+        assert_close(a, b, f"dropout of {shape}", "a value")
+
+
+def test_dropout_in_place_writes_into_its_input():
+    x = engine.ones(50)
+    assert F.dropout(x, 0.5, inplace=True) is x and (x == 0).any()
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (2, 3, 4), (2, 3, 2, 2)])
+def test_batch_norm_updates_the_running_statistics_as_pytorch_does(shape):
+    pytest.importorskip("torch")
+    data, found = normal(*shape), []
+    for name in ("engine", "torch"):
+        module, functional = library(name)
+        mean, var = module.zeros(3), module.ones(3)
+        for momentum in (0.1, 0.3):
+            out = functional.batch_norm(module.tensor(data), mean, var, training=True, momentum=momentum)
+        found.append((mean, var, out))
+    for a, b in zip(*found, strict=True):
+        assert_close(a, b, f"batch_norm of {shape}", "a statistic")
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
+def test_softmax_without_a_dimension_warns_and_takes_the_one_pytorch_takes(name):
+    x = engine.tensor(normal(2, 3))
+    with pytest.warns(UserWarning, match=f"Implicit dimension choice for {name} has been deprecated"):
+        y = getattr(F, name)(x)
+    assert values(y).tolist() == values(getattr(F, name)(x, 1)).tolist()
+
+
+def test_mse_loss_warns_when_it_broadcasts():
+    with pytest.warns(
+        UserWarning, match=r"Using a target size \(torch.Size\(\[3\]\)\) that is different to the input size"
+    ):
+        F.mse_loss(engine.zeros(3, 1), engine.zeros(3))
+
+
+def test_kl_div_warns_of_mean():
+    with pytest.warns(
+        UserWarning, match="reduction: 'mean' divides the total loss by both the batch size and the support size"
+    ):
+        F.kl_div(engine.zeros(3), engine.ones(3))
+
+
+@pytest.mark.parametrize("row", [1, -4])
+def test_embedding_gives_the_padding_row_no_gradient(row, inputs):
+    result, tensors = run("engine", f"F.embedding(t, w, padding_idx={row})", inputs)
+    result.sum().backward()
+    assert values(tensors["w"].grad)[:, 0].tolist() == [1.0, 0.0, 1.0, 0.0, 0.0]
+
+
+def test_a_linear_layer_saves_only_what_its_gradients_need():
+    x, w, b = engine.ones(2, 3), engine.ones(4, 3, requires_grad=True), engine.ones(4, requires_grad=True)
+    node = F.linear(x, w, b).grad_fn
+    _, mat1, mat2, *_ = node.saved
+    assert mat1 is x.array and mat2 is None

@@ -151,12 +151,14 @@ def survey(results, named, max_nodes, values=False, gradients=False):
             name = next((name for name, t in named if t is r), "")
             plan.results.append((described(r.array, name, values), None, why_no_graph(r)))
         else:
-            plan.results.append((known[r.node], items[real(r.node)], ""))
+            plan.results.append((known[source(r.node)[0]], items[real(r.node)], ""))
     outside = {}  # id(saved array) -> its number among the constants
     for node, item in items.items():
         item.hooks = sum(type(h) is not RetainGrad for h in node.hooks) + len(node.post_hooks)
-        item.inputs = [Edge(items.get(real(p)), known.setdefault(p, Known()), p.saved[0] if type(p) is Output else None)
-                       for p in node.parents if p is not None]  # fmt: skip
+        for p in node.parents:
+            if p is not None:
+                tensor, output = source(p)
+                item.inputs.append(Edge(items.get(real(p)), known.setdefault(tensor, Known()), output))
         item.freed = kept(node) is None
         for name, maker, value, is_input in kept(node) or ():
             entry = Saved(name)
@@ -164,7 +166,8 @@ def survey(results, named, max_nodes, values=False, gradients=False):
                 entry.value = brief(value)
             else:
                 entry.kind = Known(shape=value.shape, dtype=dtype_of[value.dtype].name).kind
-                entry.of = known[maker].name if maker in known else array_name(value, named)
+                tensor = maker and source(maker)[0]
+                entry.of = known[tensor].name if tensor in known else array_name(value, named)
                 if maker is None and is_input:
                     if id(value) not in outside:
                         outside[id(value)] = len(plan.constants)
@@ -203,6 +206,13 @@ def real(node):
     return node.parents[0] if type(node) is Output else node
 
 
+def source(node):
+    """What stands for the tensor that a node made, and which of several outputs it is, or None."""
+    if type(node) is not Output:
+        return node, None
+    return (node, node.saved[0]) if node.parents[0].outputs > 1 else (node.parents[0], None)
+
+
 def walk(roots):
     """The nodes of a graph, breadth first."""
     queue, seen = deque(dict.fromkeys(roots)), set(roots)
@@ -218,10 +228,11 @@ def walk(roots):
 def knowledge(results, named, drawn, values, gradients):
     """{node: Known} of the tensors that the drawn nodes made or take, as far as it can be had without computing."""
     known = {}
-    edges = {p for node in drawn for p in node.parents if p is not None}
+    edges = {source(p)[0] for node in drawn for p in node.parents if p is not None}
 
     def learn(node, shape=None, dtype="", array=None, name="", grad=None):
-        if node is None or (node not in drawn and node not in edges and real(node) not in drawn):
+        node = node and source(node)[0]
+        if node is None or (node not in edges and real(node) not in drawn):
             return
         k = known.setdefault(node, Known())
         if array is not None:
@@ -237,6 +248,10 @@ def knowledge(results, named, drawn, values, gradients):
         learn(t.node, array=t.array, name=name, grad=t._grad)
     for t in results:
         learn(t.node, array=t.array, grad=t._grad)
+    for p in {p for node in drawn for p in node.parents if type(p) is Output}:
+        made = p.parents[0].shown()
+        if made is not p.parents[0] and (r := made._results[p.saved[0]]):  # a Function remembers what it made
+            learn(p, r[0], dtype_of[r[1]].name)
     for node in drawn:
         if type(node) is AccumulateGrad:
             if (leaf := node.variable) is not None:
@@ -548,9 +563,9 @@ def item_dot(item, saved, shapes, constants):
         flow, of_leaf = edge.flow, edge.source is not None and edge.source.is_leaf
         rows = [words("" if edge.output is None else f"output {edge.output}", "" if of_leaf else flow.name,
                       flow.kind if shapes else "")]  # fmt: skip
-        rows += [edge.note] if of_leaf else [flow.value, flow.grad and f"grad {flow.grad}", edge.note]
+        rows += [] if of_leaf else [flow.value, flow.grad and f"grad {flow.grad}"]
         weight = 1 if of_leaf else 8  # chains of operations are drawn as straight lines
-        label = f" label={chip(rows)}" if any(rows) else ""
+        label = f" label={chip(rows, edge.note)}" if any(rows) or edge.note else ""
         source = f"n{edge.source.number}" if edge.source else "more"
         yield f'  {source} -> {me} [class="{me}-{i}" weight={weight}{label}]'
     for i in dict.fromkeys(s.constant for s in keeps if s.constant is not None and constants):
@@ -566,12 +581,16 @@ def box(kind, *rows, number=None):
     return f'[{STYLES[kind]} class="{kind}{name}" label=<{count}<b>{escape(first)}</b>{small}>]'
 
 
-def chip(rows):
-    """Text on a light ground of its own, for where it would lie on the page."""
+def chip(rows, note=""):
+    """Text on a light ground of its own, for where it would lie on the page; a note has a ground of another colour."""
     # The spaces leave room for fonts that are wider than the one which the layout was made with.
-    text = "<br/>".join(f'<font color="#222222">&#160;{escape(row)}&#160;</font>' for row in rows if row)
-    table = '<table border="0" cellborder="0" cellspacing="0" cellpadding="4" bgcolor="#eeeeee" style="rounded">'
-    return f"<{table}<tr><td>{text}</td></tr></table>>"
+    texts = [f"&#160;{escape(row)}&#160;" for row in rows if row]
+    cells = [("#eeeeee", "<br/>".join(texts)), ("#ffd9c2", note and f"<b>&#160;{escape(note)}&#160;</b>")]
+    table = "".join(
+        f'<tr><td bgcolor="{ground}" style="rounded"><font color="#222222">{text}</font></td></tr>'
+        for ground, text in cells if text
+    )  # fmt: skip
+    return f'<<table border="0" cellborder="0" cellspacing="1" cellpadding="4">{table}</table>>'
 
 
 def caption(plan):

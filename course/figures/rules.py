@@ -130,12 +130,15 @@ def formula(node: Node, i: int) -> str:
         return ""
     uses = {SAVED_NAMES.get(name, name) for name in parameters(type(node).rules[i]) if not name.startswith("_")}
     names = {*SAVED_NAMES.values(), *node.names}
-    return formulas[i] if uses == names.intersection(re.findall(r"\w+", formulas[i])) else ""
+    exact = uses - {"shape"} == names.intersection(re.findall(r"\w+", formulas[i])) - {
+        "shape"
+    }  # all views get the shape
+    return formulas[i] if exact else ""
 
 
 def values(node: Node, i: int) -> dict[str, Any]:
     """What the names in the formula of input i stand for, from what the node saved; arrays as Tensors."""
-    saved = zip(parameters(type(node).rules[i]), node.saved, strict=True)
+    saved = zip(parameters(type(node).rules[i]), node.saved, strict=False)  # the rest is in the rule's *args
     return {
         SAVED_NAMES.get(name, name): s if type(s) in scalar_types or type(s) is tuple else Tensor(s)
         for name, s in saved

@@ -10,9 +10,9 @@ const PAGE = `
   .undertorch-steps button[aria-disabled=true] { opacity: 0.45; cursor: default; }
   .undertorch-steps :focus-visible { outline: 2px solid #e8590c; outline-offset: 2px; }
   .undertorch-steps .views { display: flex; flex-wrap: wrap; gap: 16px; align-items: flex-start; }
-  .undertorch-steps .picture { flex: 1 1 380px; min-width: 0; max-height: 640px; overflow: auto; position: relative; }
+  .undertorch-steps .picture { flex: 2 1 420px; min-width: 0; max-height: 640px; overflow: auto; position: relative; }
   .undertorch-steps .picture svg { display: block; max-width: 100%; height: auto; }
-  .undertorch-steps .panel { flex: 1 1 300px; min-width: 0; min-height: 320px; }
+  .undertorch-steps .panel { flex: 1 1 280px; min-width: 0; min-height: 320px; }
   .undertorch-steps h4 { margin: 0 0 8px; font-size: 1.1em; font-weight: bold; }
   .undertorch-steps h5 { margin: 8px 0 2px; font-size: 1em; font-weight: bold; }
   .undertorch-steps .numbers { font-family: var(--jp-code-font-family, monospace); font-size: 0.92em; }
@@ -36,12 +36,14 @@ function textAt(texts, step) {
 function render({ model, el }) {
   const last = model.get("panels").length - 1;
   el.classList.add("undertorch-steps");
-  el.dataset.lmSuppressShortcuts = "true"; // JupyterLab leaves the keys to the slider
   el.innerHTML = PAGE;
   const find = (selector) => el.querySelector(selector);
   const [slider, back, forward, picture] = ["input", ".back", ".forward", ".picture"].map(find);
   picture.innerHTML = model.get("svg");
+  const drawn = picture.querySelector("svg");
+  if (drawn) drawn.style.minWidth = `${0.85 * drawn.width.baseVal.value}px`; // text stays legible; the box scrolls
   slider.max = last;
+  for (const control of [slider, back, forward]) control.dataset.lmSuppressShortcuts = ""; // JupyterLab leaves the keys to them
   const timed = [...picture.querySelectorAll("[data-turn]")];
   const changing = [...picture.querySelectorAll("[data-texts]")];
   const unseen = picture.querySelector(".node.more");
@@ -72,6 +74,7 @@ function render({ model, el }) {
     if (!part) return;
     const box = picture.getBoundingClientRect(), at = part.getBoundingClientRect();
     if (at.top < box.top || at.bottom > box.bottom) picture.scrollTop += (at.top + at.bottom - box.top - box.bottom) / 2;
+    if (at.left < box.left || at.right > box.right) picture.scrollLeft += (at.left + at.right - box.left - box.right) / 2;
   }
 
   function go(step) {

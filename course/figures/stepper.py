@@ -132,10 +132,10 @@ class BackwardStepper:
         svg = ElementTree.fromstring(self._svg)
         turn = len(self) if k is None else self.steps[k].number
         for element in svg.iter():
-            if (data := element.get("data-turn")) is not None:
+            if (data := element.attrib.pop("data-turn", None)) is not None:
                 how = DONE if int(data) < turn else NOW if int(data) == turn else AHEAD
                 element.set("class", f"{element.get('class')} {how if k is not None else 'all'}")
-            if (data := element.get("data-texts")) is not None:
+            if (data := element.attrib.pop("data-texts", None)) is not None:
                 element.text = text_at(data, turn)
         return ElementTree.tostring(svg, encoding="unicode")
 
@@ -180,7 +180,7 @@ class Recording:
         nodes = every_node(start)
         shown = sorted((n for n in nodes if type(n) is not Output), key=lambda n: n.order)
         self.number = {node: i for i, node in enumerate(shown, 1)}
-        self.variable = {t.node: name for name, t in reversed(named) if t.node in nodes}
+        self.variable = {viz.source(t.node)[0]: name for name, t in reversed(named) if t.node in nodes}
         self.pending: dict[Node, Any] = {}
         self.grads = {
             n: "None" if n.variable is None or n.variable._grad is None else viz.brief(n.variable._grad.array)
@@ -301,8 +301,10 @@ class Recording:
         return Flow(value, viz.brief(t.array), tuple(t.shape), t.dtype.name, where, rule, filled)
 
     def where(self, node: Node) -> str:
-        if type(node) is Output:
-            return f"{self.where(node.parents[0])} (output {node.saved[0]})"
+        tensor, output = viz.source(node)
+        if output is not None:
+            return f"output {output} of {self.where(tensor.parents[0])}"
+        node = tensor
         return f"{self.named(node) if type(node) is AccumulateGrad else viz.title(node)} ({self.number[node]})"
 
     def named(self, leaf: Node) -> str:

@@ -5,16 +5,18 @@ visits the newest node first and needs no recursion.  Gradients travel as plain 
 pass is itself recorded (``create_graph=True``); the rules are the same.
 """
 import threading
+import warnings
 from collections import deque
 from heapq import heapify, heappop, heappush, heappushpop
 from itertools import count
+from traceback import format_list
 from weakref import ref
 
 import numpy as np
 
 from .backend import Function, scalar_types, storage
 
-ones_like = Function("ones_like").call
+ones_like, zeros_like = Function("ones_like").call, Function("zeros_like").call
 clock = count(0, -1)  # the time of nodes and of in-place writes; newer is less, which makes a heap pop the newest
 OUT, CONSTANT = -1, -2  # links of saved values that are no input: the node's own output, an array outside of the graph
 VARARGS = 4  # the flag of a code object with *arguments
@@ -26,6 +28,7 @@ class Mode(threading.local):
 
     enabled = True
     inference = False
+    asked = True  # in inference mode: what is_grad_enabled() says, though nothing is recorded
 
 
 mode = Mode()
@@ -38,15 +41,23 @@ class Node:
     rules: tuple = ()  # rules[i](g, *saved) -> cotangent of input i
     links: tuple = ()  # links[k]: saved[k] is this input (or OUT, CONSTANT); None: a plain value.  () if nothing is kept
     names: tuple = ()  # names[k]: how the rules call saved[k]
-    hooks: tuple = ()  # called with the cotangent before the rules; each returns it or another one
-    post_hooks: tuple = ()  # called with the cotangents of the inputs and of the output
-    together = False  # the cotangents of all inputs are wanted at once: for post-hooks, and by a custom function
+    hooks: tuple = ()  # the tensor's: called with its cotangent, each returns that or another one
+    pre_hooks: tuple = ()  # the node's: called after those with the cotangents of all outputs
+    post_hooks: tuple = ()  # called with the cotangents of the inputs and of the outputs
+    together = False  # the cotangents of all inputs are computed at once: for the node's hooks, and by a custom function
     outputs = 1  # how many there are; the cotangents of several travel as Parts
 
     def __init__(self, parents, saved):
         self.parents = parents
         self.saved = saved
         self.order = next(clock)
+
+    plain_init = __init__
+
+    def watched_init(self, parents, saved):
+        for look in watchers:
+            look(self, saved)
+        self.plain_init(parents, saved)
 
     def name(self):
         """PyTorch's name of the operation."""
@@ -92,29 +103,75 @@ class Node:
         return results if len(results) > 1 else results[0]
 
     def register_prehook(self, hook):
-        """Call ``hook(grad_outputs)`` before this node runs; it may return other gradients."""
-        return RemovableHandle(self, "hooks", hook, node_hook(hook, self.outputs))
+        """Call ``hook(grad_outputs)`` before this node runs; it may return other gradients, as a tuple."""
+        self.together = True
+        return RemovableHandle(self, "pre_hooks", hook)
 
     def register_hook(self, hook):
-        """Call ``hook(grad_inputs, grad_outputs)`` after this node has run; it may return other gradients."""
+        """Call ``hook(grad_inputs, grad_outputs)`` after this node has run; it may return other gradients of the inputs."""
         self.together = True
         return RemovableHandle(self, "post_hooks", hook)
 
+    def __call__(self, *grads):
+        """The gradients of the inputs for those of the outputs; recorded, if grad mode is on."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        if last_write < self.order:
+            check_unmodified(self)
+        g = Parts(enumerate(map(cotangent, grads))) if self.outputs > 1 else cotangent(*grads)
+        into = self.cotangents(g, self.linked() if mode.enabled else self.saved, self.parents)
+        return tuple(map(as_tensor, into)) if len(into) != 1 else as_tensor(into[0])
+
+    def saved_names(self):
+        """What the rules keep, under PyTorch's names: {"_saved_self": 0, ...}."""
+        second = next((n for c, n in SECOND.items() if c in type(self).__name__), "other")
+        names = {"y": second, "mask": "condition" if type(self).__name__ == "WhereBackward0" else "mask"}
+        return {"_saved_" + names.get(n, CALLED.get(n, n)): i for i, n in enumerate(self.names) if n in SAVED}
+
     def __getattr__(self, name):
-        # _saved_self, _saved_other, _saved_result: what the rules keep, under PyTorch's names
-        saved = {"_saved_self": "x", "_saved_input": "x", "_saved_other": "y", "_saved_target": "y", "_saved_result": "out"}
-        key = saved.get(name, name.removeprefix("_saved_"))
-        if name.startswith("_saved_") and key in self.names:
-            if self.saved is None:
-                raise RuntimeError(FREED)
-            return self.linked()[self.names.index(key)] if self.links else self.saved[self.names.index(key)]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        i = self.saved_names().get(name) if name.startswith("_saved_") else None
+        if i is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        s, k = self.saved[i], self.links[i] if self.links else None
+        if k is None or s is None:
+            return s
+        if type(s) in scalar_types:
+            return Tensor(np.asarray(s)) if name == "_saved_other" else s
+        if k >= 0 and type(self.parents[k]) is AccumulateGrad:
+            leaf = self.parents[k].variable
+            return leaf if leaf is not None and leaf.array is s else self.linked()[i]
+        return self.linked()[i]
+
+    def __dir__(self):
+        return [*super().__dir__(), *self.saved_names()]
+
+
+# what PyTorch shows of the saved values, and how it calls x, y, out, ...; y by what the name of the node contains
+SAVED = {*INPUTS, "shape", "axis", "dim", "keepdims"}
+CALLED = {"x": "self", "out": "result", "shape": "self_sym_sizes", "axis": "dim", "keepdims": "keepdim"}
+SECOND = {"Pow": "exponent", "Mm": "mat2", "Mv": "vec", "Dot": "tensor", "Loss": "target", "Entropy": "target", "mm": "mat2"}
+
+
+watchers: list = []  # who looks at every node that is made: anomaly detection, and the keepers of inference tensors
+
+
+def watch_nodes(look, on):
+    """Let ``look(node, saved)`` see every node that is made, or no more; nobody looks in an ordinary program."""
+    if on and look not in watchers:
+        watchers.append(look)
+    elif not on and look in watchers:
+        watchers.remove(look)
+    Node.__init__ = Node.watched_init if watchers else Node.plain_init  # type: ignore[method-assign]
 
 
 class AccumulateGrad(Node):
     """The end of the graph at a leaf: adds what arrives to ``leaf.grad``.  Holds the leaf weakly: no reference cycle."""
 
     __module__ = "builtins"  # so that it prints as PyTorch's do, in IPython too: no module's name before its own
+
+    leaf_hooks: tuple = ()  # called with the leaf after its .grad was added to
 
     def __init__(self, leaf):
         Node.__init__(self, (), ())
@@ -124,28 +181,41 @@ class AccumulateGrad(Node):
     def variable(self):
         return self.leaf()
 
-    def accumulate(self, g):
+    def __call__(self, *grads):
+        self.accumulate(cotangent(*grads))
+
+    def accumulate(self, g, hooks=None):
+        """Add to the leaf's ``.grad``, with all hooks; ``hooks``: those of the tensor, if they have run already."""
         leaf = self.leaf()
         if leaf is None:
             return
+        if self.hooks or self.together:
+            for hook in self.hooks if hooks is None else hooks:
+                g = hook(g)
+            g = run_pre_hooks(self, g)
+            if g is None:
+                return
+            g = copy(g)  # a hook may have kept what it saw, or given what it keeps
         with lock:  # reading, adding and writing back must be one step when threads share a leaf
             add_to_grad(leaf, g)
-        for hook in self.post_hooks:
+        for hook in self.leaf_hooks:
             hook(leaf)
+        for hook in self.post_hooks:
+            hook((), (as_tensor(g),))
 
 
 def add_to_grad(tensor, g):
     """``tensor.grad += g``, for an array or, in a recorded backward pass, a Tensor."""
     grad = tensor._grad
     if isinstance(g, Tensor):
-        tensor._grad = g if grad is None else grad + g
+        tensor._grad = Tensor(g.array.copy(), g.node and Copied((None, g.node), ())) if grad is None else grad + g
         return
     if g.dtype is not tensor.array.dtype:
         g = g.astype(tensor.array.dtype)
     if grad is None:
         tensor._grad = Tensor(g if g.base is None else g.copy())
     else:  # in place, so that whoever holds .grad sees the sum
-        write(grad, grad.array + g if isinstance(g, np.generic) else g, add=True)
+        write(grad, grad.array + g if isinstance(grad.array, np.generic) else g, add=True)
 
 
 class Output(Node):
@@ -193,6 +263,9 @@ def node_class(name, *rules):
         needs = (*needs, *((True,) * len(rules),) * 64)
     facts = {"rules": rules, "links": links, "names": names, "needs": needs, "kept": {}}
     return type(name, (Node,), {"__module__": "builtins", **facts})
+
+
+Copied = node_class("CopyBackwards", lambda g: None, lambda g: g)  # a recorded gradient, as it becomes the .grad of a leaf
 
 
 # ---- in-place writes
@@ -267,6 +340,13 @@ FREED = (
 )
 
 
+INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
+    "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+)
+
+
 def check_unmodified(node):
     """Raise PyTorch's error if an array that the node saved was written to after it was saved."""
     for s, k in zip(node.saved, node.links):
@@ -312,9 +392,11 @@ def modified(x, writes, since, maker, source):
     return RuntimeError(
         f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind} "
         f"{list(x.shape)}]" + (f", which is output {number} of {short_name(maker)}," if maker is not None else "")
-        + f" is at version {writes.count}; expected version {writes.count - late} instead. Hint: enable anomaly detection to "
-        "find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
-        "check_nan=False)."
+        + f" is at version {writes.count}; expected version {writes.count - late} instead. Hint: "
+        + ("the backtrace further above shows the operation that failed to compute its gradient. The variable in question was "
+           "changed in there or anywhere later. Good luck!" if anomaly else
+           "enable anomaly detection to find the operation that failed to compute its gradient, with "
+           "torch.autograd.set_detect_anomaly(True, check_nan=False).")
     )  # fmt: skip
 
 
@@ -332,22 +414,27 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
     newest, found = None, {}
     way = None if wanted is None else leading_to(wanted, cotangents)
     before, mode.enabled = mode.enabled, create_graph
+    node = None
     try:
         while pending:
             node = (heappop(heap) if newest is None else heappushpop(heap, newest))[1]
             newest = None
             g = pending.pop(node)
-            if node.hooks:
-                for hook in node.hooks:
-                    g = hook(g)
             parents, rules, saved = node.parents, node.rules, node.saved
             if way is not None:
+                parents = [p if p in way else None for p in parents]
                 if node in wanted:
                     found[node] = g
-                parents = [p if p in way else None for p in parents]
+                if not any(parents):
+                    for hook in node.hooks:
+                        found[node] = hook(found[node])
+                    continue
             elif not parents:
                 node.accumulate(g)
                 continue
+            if node.hooks:
+                for hook in node.hooks:
+                    g = hook(g)
             if saved is None:
                 raise RuntimeError(FREED)
             if last_write < node.order:
@@ -363,7 +450,7 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
                         if gi is not None:
                             pending[parent] = pending[parent] + gi
                     elif gi is not None:
-                        # a leaf must not share its .grad with another
+                        # a leaf must not share its .grad with another, nor with the user
                         pending[parent] = gi if gi is not g or parent.parents else copy(gi)
                         if newest is None:
                             newest = parent.order, parent
@@ -371,13 +458,41 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
                             heappush(heap, (parent.order, parent))
             if node.links and not retain_graph:
                 node.saved = None  # release the arrays; the edges stay, as in PyTorch
+    except BaseException:
+        if anomaly and node is not None:
+            mode.enabled = before
+            tell_where(node)
+        raise
     finally:
         mode.enabled = before
     return found
 
 
+anomaly = ""  # whether anomaly detection is on: "", "trace", or "check", which also looks for nan
+
+
+def tell_where(node):
+    """Warn of the line that recorded a node whose gradient failed."""
+    call = node.__dict__.get("call")
+    warnings.warn(
+        f"Error detected in {node.name()}. "
+        + ("No forward pass information available. Enable detect anomaly during forward pass for more information."
+           if call is None else "Traceback of forward call that caused the error:\n" + "".join(format_list(call))),
+        stacklevel=4,
+    )  # fmt: skip
+
+
+def check_nan(node, into):
+    """Raise PyTorch's error if a cotangent is nan."""
+    for i, g in enumerate(into):
+        x = g.array if isinstance(g, Tensor) else g
+        if x is not None and type(x) is not Parts and (x != x).any():
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
+
+
 def copy(g):
-    return g.clone() if isinstance(g, Tensor) else g.copy()
+    """An array of its own; a recorded gradient is copied when it gets to the leaf."""
+    return g if isinstance(g, Tensor) else g.copy()
 
 
 def leading_to(wanted, roots):
@@ -397,24 +512,34 @@ def leading_to(wanted, roots):
 
 def backward(tensors, gradients=None, retain_graph=None, create_graph=False, inputs=None):
     """Add the gradients of ``tensors``, weighted by ``gradients``, to the leaves (or to ``inputs`` alone)."""
+    if inputs is not None:
+        inputs = differentiated(inputs, "backward")
+        for i in inputs:
+            i.retain_grad()
     cotangents = roots(tensors, gradients, create_graph)
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         sweep(cotangents, keep, create_graph)
         return
+    found = sweep(cotangents, keep, create_graph, {i.node for i in inputs})
+    before, mode.enabled = mode.enabled, create_graph
+    try:
+        for node, g in found.items():
+            if not node.parents:
+                node.accumulate(g, hooks=())
+    finally:
+        mode.enabled = before
+
+
+def differentiated(inputs, function):
+    """The ``inputs`` argument of a function as a tuple, checked as PyTorch checks it."""
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     if not inputs:
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        raise RuntimeError(f"`inputs` argument to `{function}()` cannot be empty.")
     for i in inputs:
-        if i.node is None:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
-    found = sweep(cotangents, keep, create_graph, {i.node for i in inputs})
-    for i in inputs:
-        if i.node in found:
-            if i.is_leaf:
-                i.node.accumulate(found[i.node])
-            elif not i.retains_grad:
-                RetainGrad(i)(found[i.node])
+        if not isinstance(i, Tensor):
+            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(i).__name__}")
+    return inputs
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None,
@@ -428,35 +553,38 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     allow_unused = materialize_grads if allow_unused is None else allow_unused
-    inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    if not inputs:
-        raise ValueError("grad requires non-empty inputs.")
+    inputs = differentiated(inputs, "grad")
+    cotangents = roots(outputs, grad_outputs, create_graph)
     for i in inputs:
         if i.node is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
-    cotangents = roots(outputs, grad_outputs, create_graph)
     keep = create_graph if retain_graph is None else retain_graph
     found = sweep(cotangents, keep, create_graph, {i.node for i in inputs})
-    results = tuple(as_tensor(found.get(i.node)) for i in inputs)
-    if not allow_unused and any(r is None for r in results):
-        raise RuntimeError(
-            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
-            "this is the desired behavior."
-        )
-    if materialize_grads:
-        results = tuple(Tensor(i.array * 0) if r is None else r for r, i in zip(results, inputs))
-    return results
+    results = [as_tensor(found.get(i.node)) for i in inputs]
+    for number, (i, result) in enumerate(zip(inputs, results)):
+        if result is None and not allow_unused:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {number} appears to not have been used in the graph. Set "
+                "allow_unused=True if this is the desired behavior."
+            )
+        if result is None and materialize_grads:
+            results[number] = Tensor(zeros_like(i.array)).requires_grad_(create_graph)
+    return tuple(results)
 
 
 def roots(tensors, gradients, create_graph):
     """{node: cotangent} to begin a sweep with, checked as PyTorch checks it."""
     tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
-    single = gradients is None or isinstance(gradients, Tensor)
-    gradients = ((gradients,) * len(tensors) if gradients is None else (gradients,)) if single else tuple(gradients)
+    if gradients is None:
+        gradients = (None,) * len(tensors)
+    else:
+        gradients = (gradients,) if isinstance(gradients, Tensor) else tuple(gradients)
     if len(gradients) != len(tensors):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(gradients)} gradients")
     cotangents: dict = {}
     for i, (t, g) in enumerate(zip(tensors, gradients)):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"element {i} of tensors must be a Tensor, but got {type(t).__name__}")
         x = t.array
         if g is None:
             if t.node is not None and x.size != 1:
@@ -471,6 +599,8 @@ def roots(tensors, gradients, create_graph):
             )
         if t.node is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        if g.array.dtype != x.dtype:
+            g = g.to(t.dtype)
         g = g if create_graph else g.array
         if not t.node.parents:
             g = copy(g)
@@ -515,7 +645,8 @@ class RetainGrad:
     def __call__(self, g):
         tensor = self.tensor()
         if tensor is not None:
-            tensor._grad = as_tensor(g) if tensor._grad is None else tensor._grad + as_tensor(g)
+            new = g.clone() if isinstance(g, Tensor) else Tensor(g.copy())
+            tensor._grad = new if tensor._grad is None else tensor._grad + new
         return g
 
 
@@ -529,19 +660,15 @@ def tensor_hook(hook):
     return call
 
 
-def node_hook(hook, outputs):
-    """The prehook of a node, which sees tuples of Tensors, as the sweep calls it."""
-
-    def call(g):
-        new = hook(seen(g, outputs))
-        if new is None:
-            return g
-        if type(g) is Parts:
-            new = checked_all(hook, new, [g.get(i) for i in range(outputs)])
-            return Parts({i: t for i, t in enumerate(new) if t is not None})
-        return checked_all(hook, new, [g])[0]
-
-    return call
+def run_pre_hooks(node, g):
+    """What the prehooks of a node make of what arrives there; they see tuples of Tensors."""
+    for hook in node.pre_hooks:
+        grads = seen(g, node.outputs)
+        new = hook(grads)
+        if new is not None:
+            new = checked_all(hook, new, grads)
+            g = Parts({i: t for i, t in enumerate(new) if t is not None}) if type(g) is Parts else new[0]
+    return g
 
 
 def checked_all(hook, new, old):
@@ -594,7 +721,11 @@ def seen(g, n):
 
 def together(node, g, saved, parents):
     """The rules of a node whose rules have run already: each gives its result, or what the hooks made of it."""
+    if node.pre_hooks:
+        g = run_pre_hooks(node, g)
     into = node.cotangents(g, saved, parents)
+    if anomaly == "check":
+        check_nan(node, into)
     for hook in node.post_hooks:
         new = hook(tuple(map(as_tensor, into)), seen(g, node.outputs))
         if new is not None:

@@ -116,19 +116,30 @@ class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, value):
+        if not isinstance(value, bool):
+            raise RuntimeError("requires_grad must be a bool")
+        if value and not self.is_leaf:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
+        if value and not self.dtype.is_floating_point:
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad=True):
         """Begin (or stop) to record operations on this leaf.  RuntimeError for integers, and for what is no leaf."""
+        if not isinstance(requires_grad, bool):
+            raise TypeError(
+                "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+                f"{type(requires_grad).__name__}"
+            )
         if requires_grad == (self.node is not None):
             return self
         if not self.is_leaf:
             raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
+                "a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
         if requires_grad and not self.dtype.is_floating_point:
-            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if requires_grad and self.inference and not mode.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         self.node = AccumulateGrad(self) if requires_grad else None
@@ -151,10 +162,11 @@ class Tensor:
         """What backward added up here: a Tensor or None.  A non-leaf keeps none unless ``retain_grad()`` was called."""
         if self._grad is None and not self.is_leaf and not self.retains_grad:
             warnings.warn(
-                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-                "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
-                "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
-                "you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.",
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
+                "won't be populated during autograd.backward(). If you indeed want the .grad field to be populated for "
+                "a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by "
+                "mistake, make sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for "
+                "more information.",
                 stacklevel=2,
             )
         return self._grad
@@ -167,15 +179,17 @@ class Tensor:
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             if value.array.dtype != self.array.dtype:
+                word = DTYPE_WORDS[value.dtype.name]
+                word += " int" if word in ("long", "short") else ""
+                own = self.typename(self.array).rpartition(".")[2].removesuffix("Tensor")
                 raise RuntimeError(
-                    f"assigned grad has data of a different type: expected {self.typename(self.array)}, got "
-                    f"{self.typename(value.array)}" if False else "attempting to assign a gradient with dtype "
-                    f"'{DTYPE_WORDS[value.dtype.name]}' to a tensor with grad_dtype '{DTYPE_WORDS[self.dtype.name]}'."
-                )  # fmt: skip
+                    f"attempting to assign a gradient with dtype '{word}' to a tensor with grad_dtype '{own}'. The "
+                    "gradient must match the tensor's grad_dtype (defaults to the tensor's dtype)."
+                )
             if value.device != self.device:
                 raise RuntimeError(
-                    f"attempting to assign a gradient with device type '{value.device.type}' to a tensor with device type "
-                    f"'{self.device.type}'. Please ensure that the gradient and the tensor are on the same device"
+                    f"attempting to assign a gradient with device type '{value.device.type}' to a tensor with device "
+                    f"type '{self.device.type}'. Please ensure that the gradient and the tensor are on the same device"
                 )
             if value.array.shape != self.array.shape:
                 raise RuntimeError(
@@ -211,7 +225,7 @@ class Tensor:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if not self.is_leaf:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-        return RemovableHandle(self.node, "post_hooks", hook)
+        return RemovableHandle(self.node, "leaf_hooks", hook)
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         """Add d(self)/d(leaf), contracted with ``gradient`` (1 for a scalar), to ``.grad`` of every leaf of the graph."""
@@ -222,15 +236,18 @@ class Tensor:
 
     def detach(self):
         """The same memory, outside of the graph."""
-        return Tensor(self.shared())
+        new = Tensor(self.shared())
+        if new.inference or self.inference:
+            new.inference = self.inference
+        return new
 
     def detach_(self):
         if self._base is not None:
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
-                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() "
-                "cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
-                "torch/optim/optimizer.py as the solution."
+                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+                "detach_() cannot be called on these gradients. To fix this error, please refer to the "
+                "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
             )
         self.node = None
         return self
@@ -249,6 +266,8 @@ class Tensor:
 
     @property
     def _version(self):
+        if self.inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return graph.version(self)
 
     def _is_view(self):
@@ -305,7 +324,7 @@ def track_view(view, source, op, args):
         view.made = source.made
     elif not mode.enabled:
         view.made = "inference" if mode.inference else "no_grad"
-    if mode.inference:
+    if mode.inference or source.inference:
         view.inference = source.inference
     views = base.__dict__.setdefault("views", [])
     views.append(ref(view))

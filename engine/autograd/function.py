@@ -6,7 +6,19 @@ import warnings
 from weakref import ref
 
 from ..backend import modules
-from ..graph import CONSTANT, FREED, AccumulateGrad, Node, Output, check_saved, clock, cotangent, mode, node_class
+from ..graph import (
+    CONSTANT,
+    FREED,
+    INFERENCE,
+    AccumulateGrad,
+    Node,
+    Output,
+    check_saved,
+    clock,
+    cotangent,
+    mode,
+    node_class,
+)
 from ..inplace import check_writable, rewrite_graph
 from ..ops.structure import cast, reshape, sum_to
 from ..record import record
@@ -336,6 +348,8 @@ def join(ctx, parents, args, results):
             if r._base is not None:  # writing to it in place would put another gradient in place of the user's
                 r.made = "custom"
     numbers = {id(r): i for i, r in enumerate(results) if isinstance(r, Tensor) and r.node is outputs[i]}
+    if any(t is not None and t.inference for t in ctx.to_save):
+        raise RuntimeError(INFERENCE)
     ctx._saved = tuple(  # a result is kept as its array, for the Tensor would keep the node that keeps it
         None if t is None else (t.array, numbers[id(t)]) if id(t) in numbers else (t, None) for t in ctx.to_save
     )

@@ -2,8 +2,11 @@
 
 import functools
 import inspect
+import warnings
+from weakref import ref
 
-from ..graph import mode
+from ..backend import scalar_types, storage
+from ..graph import INFERENCE, mode, watch_nodes
 from ..tensor import Tensor
 
 
@@ -13,43 +16,50 @@ class GradMode:
     enabled = False
 
     def __enter__(self):
-        self.before = mode.enabled
-        mode.enabled = self.enabled
+        self.before = set_recording(self.enabled)
 
     def __exit__(self, *exc):
-        mode.enabled = self.before
+        set_recording(self.before)
 
     def clone(self):
         return type(self)()
 
     def __call__(self, function):
-        if inspect.isgeneratorfunction(function):
-
-            @functools.wraps(function)
-            def generator(*args, **kwargs):
-                """Runs each step of the generator inside the block, and what uses it outside."""
-                steps, value = function(*args, **kwargs), None
-                while True:
-                    try:
-                        with self.clone():
-                            item = steps.send(value)
-                    except StopIteration as stop:
-                        return stop.value
-                    try:
-                        value = yield item
-                    except BaseException:
-                        with self.clone():
-                            steps.close()
-                        raise
-
-            return generator
+        if inspect.isclass(function):
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
+                "functions or methods. To preserve the current behavior of class decoration, you can directly decorate "
+                "the `__init__` method and nothing else.",
+                FutureWarning,
+                stacklevel=2,
+            )
 
         @functools.wraps(function)
         def inside(*args, **kwargs):
             with self.clone():
                 return function(*args, **kwargs)
 
-        return inside
+        @functools.wraps(function)
+        def generator(*args, **kwargs):
+            """Runs each step of the generator inside the block, and what uses it outside."""
+            steps = function(*args, **kwargs)
+            step, value = steps.send, None
+            while True:
+                try:
+                    with self.clone():
+                        item = step(value)
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    step, value = steps.send, (yield item)
+                except GeneratorExit:
+                    with self.clone():
+                        steps.close()
+                    raise
+                except BaseException as error:
+                    step, value = steps.throw, error
+
+        return generator if inspect.isgeneratorfunction(function) else inside
 
 
 class no_grad(GradMode):
@@ -84,14 +94,15 @@ class set_grad_enabled(GradMode):
 
 
 def set_recording(enabled):
-    """Switch recording, and return how it was."""
-    before, mode.enabled = mode.enabled, bool(enabled)
+    """Switch recording, and return how it was.  In inference mode nothing is recorded, whatever the switch says."""
+    before, mode.asked = is_grad_enabled(), bool(enabled)
+    mode.enabled = mode.asked and not mode.inference
     return before
 
 
 def is_grad_enabled():
     """Whether operations are recorded in this thread."""
-    return mode.enabled
+    return mode.asked if mode.inference else mode.enabled
 
 
 class inference_mode(GradMode):
@@ -107,14 +118,15 @@ class inference_mode(GradMode):
         return inference_mode(self.inference)
 
     def __enter__(self):
-        self.before = mode.enabled, mode.inference
-        mode.enabled = not self.inference
+        self.before = is_grad_enabled(), mode.inference
         mode.inference = self.inference
-        marking(+1)
+        set_recording(not self.inference)
+        watch(+1)
 
     def __exit__(self, *exc):
-        mode.enabled, mode.inference = self.before
-        marking(-1)
+        enabled, mode.inference = self.before
+        set_recording(enabled)
+        watch(-1)
 
 
 def is_inference_mode_enabled():
@@ -122,23 +134,49 @@ def is_inference_mode_enabled():
     return mode.inference
 
 
-def plain_init(self, array, node=None):
-    self.array = array
-    self.node = node
-
-
-def marking_init(self, array, node=None):
-    self.array = array
-    self.node = node
-    if mode.inference:
-        self.inference = True
-
+# ---- inference tensors: while there are none and no block is open, nobody looks for them
 
 blocks = 0  # how many inference blocks are open, in all threads
+marked: dict = {}  # id(owner of memory) -> the tensors on it that were made in an inference block, weakly
+plain_tensor = Tensor.__init__
 
 
-def marking(change):
+def marking_tensor(self, array, node=None):
+    """``Tensor.__init__`` while an inference block is open."""
+    plain_tensor(self, array, node)
+    if mode.inference:
+        self.inference = True
+        remember(self)
+
+
+def remember(tensor):
+    key = id(storage(tensor.array))
+    marked.setdefault(key, []).append(ref(tensor, lambda gone: forget(key, gone)))
+    watch_nodes(check_inference, True)
+
+
+def forget(key, gone):
+    marked[key].remove(gone)
+    if not marked[key]:
+        del marked[key]
+    if not marked:
+        watch_nodes(check_inference, False)
+
+
+def is_marked(x):
+    """Whether an array is that of an inference tensor (a normal tensor's view may have been made in the block)."""
+    return any(t is not None and t.inference for t in (r() for r in marked.get(id(storage(x)), ())))
+
+
+def check_inference(node, saved):
+    """RuntimeError if a node would save an inference tensor."""
+    for s, link in zip(saved, node.links):
+        if link is not None and s is not None and type(s) not in scalar_types and is_marked(s):
+            raise RuntimeError(INFERENCE)
+
+
+def watch(change):
     """Let new Tensors look at the mode while there is an inference block, and at no other time."""
     global blocks
     blocks += change
-    Tensor.__init__ = marking_init if blocks else plain_init  # type: ignore[method-assign]
+    Tensor.__init__ = marking_tensor if blocks else plain_tensor  # type: ignore[method-assign]

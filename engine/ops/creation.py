@@ -21,6 +21,8 @@ from .structure import cast
 def leaf(array, requires_grad=False):
     """A new tensor for an array."""
     t = Tensor(array if array.ndim else array[()])  # without dimensions: NumPy's scalar, which computes faster
+    if requires_grad and not t.dtype.is_floating_point:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return t.requires_grad_() if requires_grad else t
 
 

@@ -263,16 +263,15 @@ def fits(value, dtype):
         if not wrong:
             number = int(number)
     if wrong:
-        word = {"int64": "int64_t", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t", "float16": "at::Half",
-                "bfloat16": "at::BFloat16"}.get(kind.name, DTYPE_WORDS[kind.name])  # fmt: skip
+        word = {"int64": "int64_t", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t"}.get(kind.name, DTYPE_WORDS[kind.name])
         raise RuntimeError(f"value cannot be converted to type {word} without overflow")
     return dtype.type(number)
 
 
-def zeros_for(g):
-    """Zeros in the shape of g, which no nan or inf gets through."""
+def zeros_for(g, shape=None):
+    """Zeros in the shape of g or another one; no nan or inf gets through."""
     x = raw(g)
-    out = module(x).zeros(x.shape, x.dtype)
+    out = module(x).zeros(x.shape if shape is None else shape, x.dtype)
     return Tensor(out) if isinstance(g, Tensor) else out
 
 
@@ -284,15 +283,17 @@ def back_to(g, shape, dtype):
 
 
 CopyBackwards = node_class("CopyBackwards", lambda g, _shape, _dtype: zeros_for(g), back_to)
-Zero = node_class("ZeroBackward0", zeros_for)
-FillNumber = node_class("FillBackward2", zeros_for)
+Zero = node_class("ZeroBackward0", lambda g: zeros_for(g))
+FillNumber = node_class("FillBackward2", lambda g: zeros_for(g))
 FillTensor = node_class("FillBackward3", lambda g, _shape, _dtype: zeros_for(g), back_to)
 
 
 def copy_(self, src, non_blocking=False):
     """Write ``src``, broadcast and cast, into this tensor."""
     if not isinstance(src, Tensor):
-        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+        if type(src) not in scalar_types:
+            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+        src = Tensor(np.asarray(src))
     y = src.array
     lead = y.ndim - self.array.ndim
     if lead > 0 or any(n not in (1, m) for n, m in zip(y.shape, self.array.shape[-lead:] if lead else self.array.shape)):

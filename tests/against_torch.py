@@ -76,7 +76,10 @@ def depends(result):
 
 
 def compare(expression, inputs, fixed=(), second=True, tolerance=None):
-    """Assert that the engine does what PyTorch does: values, dtypes, shapes, nodes, gradients and gradients of those."""
+    """Assert that the engine does what PyTorch does: values, dtypes, shapes, nodes, gradients and gradients of those.
+
+    Returns the tensors of both results.
+    """
     found = {}
     for name in ("engine", "torch"):
         module, _ = library(name)
@@ -97,6 +100,7 @@ def compare(expression, inputs, fixed=(), second=True, tolerance=None):
                 assert known is None or not values(known).any(), f"the {order} gradient of {expression}"
             else:
                 assert_close(a, b, expression, f"the {order} gradient", tolerance)
+    return mine["result"], theirs["result"]
 
 
 def error(name, expression, inputs):

@@ -13,10 +13,10 @@ import numpy as np
 from .. import dtypes, return_types
 from ..backend import scalar_types
 from ..graph import mode, node_class
-from ..inplace import copy_, fill_, fits, modify
+from ..inplace import copy_, fill_, fits, modify, zeros_for
 from ..record import module, raw, record, record_parts
 from ..tensor import Tensor, checked_dim
-from .elementwise import broadcast_error, operand
+from .elementwise import operand
 from .shape import alias, common_shape, expand, expand_to, resized, select_at, slice_at, unsqueeze_at, view_to
 from .structure import cast, pick, place, placed, reshape, sum_to
 
@@ -53,7 +53,7 @@ def views(input, key):
     items = as_tuple(key)
     ndim = input.array.ndim
     used = sum(consumed(i) for i in items)
-    if used > ndim and not (ndim == 0 and type(items[0]) is int):
+    if used > ndim:
         if ndim == 0 and isinstance(items[0], slice):
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
@@ -154,10 +154,11 @@ def sliced(input, dim, s, skip):
 
 def key_of(dims, indices):
     """The NumPy key with arrays at certain dims."""
-    key: list = []
-    for d, i in zip(dims, indices):
-        key += [full] * (d - sum(k.ndim if k is not full and k.dtype.kind == "b" else 1 for k in key)) + [i]
-    return tuple(key)
+    key, have = (), 0
+    for d, i in zip(dims, map(raw, indices)):
+        key += (full,) * (d - have) + (i,)
+        have = d + (i.ndim if i.dtype.kind == "b" else 1)
+    return key
 
 
 def read_at(x, dims, indices):
@@ -168,7 +169,7 @@ def read_at(x, dims, indices):
     except IndexError:
         explain(x, dims, indices)
         raise
-    return out if dims[0] == 0 else module(out).ascontiguousarray(out)
+    return out if dims[0] == 0 or out.flags.c_contiguous else out.copy()
 
 
 def explain(x, dims, indices):
@@ -216,11 +217,16 @@ def setitem(self, key, value):
         raise TypeError(f"can't assign a {type(value).__name__} to a {Tensor.typename(self.array)}")
     if key is False:
         return
-    target, looked_up = (getitem(self, key), None) if type(key) is int else views(self, key)
-    if looked_up:
-        put(target, looked_up, value)
+    if type(key) is int:
+        assign(getitem(self, key), value)
+    elif key is True:
+        assign(unsqueeze_at(self, 0), value)
     else:
-        assign(target, value)
+        target, looked_up = views(self, (key,) if isinstance(key, slice) else key)
+        if looked_up:
+            put(target, looked_up, without_leading_ones(value))
+        else:
+            assign(target, value)
 
 
 def assign(target, value):
@@ -232,9 +238,15 @@ def assign(target, value):
     elif not value.array.ndim:
         fill_(target, value)
     else:
-        shape = value.array.shape
-        lead = next((d for d, n in enumerate(shape) if n != 1), len(shape))
-        copy_(target, expand(view_to(value, shape[lead:]), target.array.shape))
+        value = without_leading_ones(value, always=True)
+        copy_(target, value if value.array.shape == target.array.shape else expand(value, target.array.shape))
+
+
+def without_leading_ones(value, always=False):
+    """A value without its leading dims of size 1, which have no counterpart in what it is written to."""
+    shape = value.array.shape if isinstance(value, Tensor) else ()
+    lead = next((d for d, n in enumerate(shape) if n != 1), len(shape))
+    return view_to(value, shape[lead:]) if lead or always else value
 
 
 def put(self, looked_up, value, accumulate=False):
@@ -246,10 +258,9 @@ def put(self, looked_up, value, accumulate=False):
     elif value.array.dtype != x.dtype:
         if not (len(indices) == 1 and indices[0].dtype.kind == "b" and value.array.size == 1):
             raise dtypes_differ(x, value.array)
-        value = cast(value, x.dtype)
     v = value.array
     change = lambda x: put_array(x, dims, indices, v, accumulate)  # noqa: E731
-    modify(self, change, IndexPut, (self, value), (dims, accumulate, v.shape, *indices))
+    modify(self, change, IndexPut, (self, value), (dims, accumulate, v.shape, v.dtype, *indices))
 
 
 def put_array(x, dims, indices, v, accumulate):
@@ -259,12 +270,9 @@ def put_array(x, dims, indices, v, accumulate):
             module(x).add.at(x, key, v)
         else:
             x[key] = v
-    except (IndexError, ValueError) as error:
+    except (IndexError, ValueError):
         explain(x, dims, indices)
         want = x[key].shape
-        lead = v.ndim - len(want)
-        if isinstance(error, ValueError) and lead > 0 and v.shape[:lead] == (1,) * lead:
-            return put_array(x, dims, indices, v.reshape(v.shape[lead:]), accumulate)
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(v.shape)} cannot be broadcast to indexing result of shape {list(want)}"
         ) from None
@@ -292,8 +300,9 @@ def clear(g, key):
 
 Clear = node_class("IndexPutBackward0", lambda g, key: clear(g, key))
 IndexPut = node_class("IndexPutBackward0",
-                      lambda g, dims, accumulate, _shape, *indices: g if accumulate else clear(g, key_of(dims, indices)),
-                      lambda g, dims, _accumulate, shape, *indices: sum_to(pick(g, key_of(dims, indices)), shape))  # fmt: skip
+                      lambda g, dims, accumulate, _shape, _dtype, *indices: g if accumulate else clear(g, key_of(dims, indices)),
+                      lambda g, dims, _accumulate, shape, dtype, *indices:
+                      cast(sum_to(pick(g, key_of(dims, indices)), shape), dtype))  # fmt: skip
 
 
 def index_put(input, indices, values, accumulate=False):
@@ -302,7 +311,7 @@ def index_put(input, indices, values, accumulate=False):
     dims, at, v = tuple(looked_up), tuple(looked_up.values()), values.array
     out = raw(input).copy()
     put_array(out, dims, at, v, accumulate)
-    return record(IndexPut, out, (input, values), (dims, accumulate, v.shape, *at))
+    return record(IndexPut, out, (input, values), (dims, accumulate, v.shape, v.dtype, *at))
 
 
 def index_put_(self, indices, values, accumulate=False):
@@ -444,15 +453,8 @@ def index_copy(input, dim, index, source):
 
 
 IndexCopy = node_class("IndexCopyBackward0",
-                       lambda g, dim, index: clear(g, (full,) * dim + (raw(index),)) if raw(g).ndim else zeros(g),
+                       lambda g, dim, index: clear(g, (full,) * dim + (raw(index),)) if raw(g).ndim else zeros_for(g),
                        lambda g, dim, index: index_select(g, dim, index))  # fmt: skip
-
-
-def zeros(g):
-    """Zeros in the shape of g, which nan and inf do not pass."""
-    x = raw(g)
-    out = module(x).zeros(x.shape, x.dtype)
-    return Tensor(out) if isinstance(g, Tensor) else out
 
 
 def number_or_scalar(name, value, dtype):
@@ -482,7 +484,7 @@ def index_fill(input, dim, index, value):
 
 
 def unfilled(g, dim, index):
-    return clear(g, (full,) * dim + (raw(index),)) if raw(g).ndim else zeros(g)
+    return clear(g, (full,) * dim + (raw(index),)) if raw(g).ndim else zeros_for(g)
 
 
 IndexFill = node_class("IndexFillBackward0", unfilled)
@@ -555,12 +557,8 @@ def scatter_zeros(g, dim, shape, index):
     """Zeros of a shape, with g added at ``index`` along a dim: the transpose of ``gather``."""
     i = raw(index)
     if not i.size:
-        return place(reshape(g, (0,)), shape, (slice(0, 0),)) if shape else zeros(reshape(pad_empty(g), ()))
+        return zeros_for(g, shape)
     return reshape(place(reshape(g, i.shape or (1,)), shape or (1,), grid(i.reshape(i.shape or (1,)), dim)), shape)
-
-
-def pad_empty(g):
-    return module(raw(g)).zeros(1, raw(g).dtype)
 
 
 Gather = node_class("GatherBackward0", lambda g, dim, shape, index: scatter_zeros(g, dim, shape, index))
@@ -677,18 +675,11 @@ def masked_fill(input, mask, value):
     x = raw(input)
     m = mask_array(mask, lambda k: "masked_fill_ only supports boolean masks, but got mask with dtype " + dtype_word(k.array))
     v, is_tensor = number_or_scalar("masked_fill", value, x.dtype)
-    common = broadcast_mask(m, x)
+    common = common_shape(m.shape, x.shape)
     if is_tensor:
         out = module(x).where(m, raw(v).astype(x.dtype), x)
         return record(MaskedFillTensor, out, (input, v), (x.shape, v.array.dtype, common, m))
     return record(MaskedFill, module(x).where(m, v, x), (input,), (x.shape, m))
-
-
-def broadcast_mask(m, x):
-    try:
-        return common_shape(m.shape, x.shape)
-    except RuntimeError:
-        raise broadcast_error(m, x) from None
 
 
 def unmasked(g, mask):
@@ -713,7 +704,7 @@ def masked_select(input, mask):
     """The elements where a mask holds, as a vector; input and mask broadcast."""
     x = raw(input)
     m = mask_array(mask, lambda _: "masked_select: expected BoolTensor for mask")
-    common = broadcast_mask(m, x)
+    common = common_shape(m.shape, x.shape)
     wide = module(x).broadcast_to(m, common)
     out = module(x).broadcast_to(x, common)[wide]
     return record(MaskedSelect, out, (input,), (x.shape, common, m))
@@ -731,7 +722,7 @@ def masked_scatter(input, mask, source):
         raise RuntimeError(
             f"masked_scatter_: expected self and source to have same dtypes but got {word(x)} and {word(s)}"
         )
-    common = broadcast_mask(m, x)
+    common = common_shape(m.shape, x.shape)
     wide = module(x).broadcast_to(m, common)
     out = module(x).broadcast_to(x, common).copy()
     n = int(wide.sum())
@@ -763,18 +754,21 @@ def where(condition, input=None, other=None):
                       "version of PyTorch. Use a boolean condition instead.", stacklevel=2)  # fmt: skip
         m = m != 0
     dtype = dtypes.result_type(operand(x), operand(y)).np
-    a, b = (cast(v, dtype) if isinstance(v, Tensor) else dtype.type(v) for v in (input, other))
-    try:
-        out = module(m).where(m, raw(a), raw(b))
-    except ValueError:
-        common_shape(raw(a).shape, raw(b).shape)
-        raise broadcast_error(m, common_shape(raw(a).shape, raw(b).shape)) from None
-    return record(Where, out, (a, b), (raw(a).shape, raw(b).shape, m)) if isinstance(a, Tensor) or isinstance(b, Tensor) else Tensor(out)
+    a, b = (dtype.type(v) if type(v) in scalar_types else v.astype(dtype, copy=False) for v in (x, y))
+    common_shape(common_shape(m.shape, a.shape), b.shape)
+    kinds = [None if type(v) in scalar_types else (v.shape, v.dtype) for v in (x, y)]
+    out = record(Where, module(m).where(m, a, b), (input, other), (*kinds, m))
+    return out if isinstance(out, Tensor) else Tensor(out)
+
+
+def where_part(g, kind):
+    """The cotangent of what was broadcast and cast from a shape and dtype; None for that of a number."""
+    return None if kind is None else cast(sum_to(g, kind[0]), kind[1])
 
 
 Where = node_class("WhereBackward0",
-                   lambda g, shape, _other, mask: sum_to(unmasked(g, ~raw(mask)), shape),
-                   lambda g, _shape, other, mask: sum_to(unmasked(g, mask), other))  # fmt: skip
+                   lambda g, kind, _other, mask: where_part(unmasked(g, ~raw(mask)), kind),
+                   lambda g, _kind, other, mask: where_part(unmasked(g, mask), other))  # fmt: skip
 
 
 def where_method(self, condition, other):
@@ -805,8 +799,10 @@ def sort(input, dim=-1, descending=False, stable=False):
     return return_types.sort(values, Tensor(i))
 
 
-Sort, SortStable, TopK, Kth = (node_class(name, lambda g, dim, shape, index: scatter_zeros(g, dim, shape, index))
-                               for name in ("SortBackward0", "SortBackward1", "TopkBackward0", "KthvalueBackward0"))  # fmt: skip
+Sort, SortStable, TopK, Kth = (
+    node_class(name, lambda g, dim, shape, index: scatter_zeros(reshape(g, raw(index).shape), dim, shape, index))
+    for name in ("SortBackward0", "SortBackward1", "TopkBackward0", "KthvalueBackward0")
+)
 
 
 def order(x, dim, descending):
@@ -836,7 +832,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     if x.dtype == np.bool_:
         raise RuntimeError("topk does not support bool dtypes on CPU")
     i = order(x, d, largest)
-    i = i[(full,) * d + (slice(k),)] if x.ndim else i
+    i = i[(full,) * d + (slice(k),)].copy() if x.ndim else i
     return return_types.topk(record(TopK, read(x, d, i), (input,), (d, x.shape, i)), Tensor(i))
 
 
@@ -846,11 +842,10 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     if not 1 <= k <= (x.shape[d] if x.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
     i = order(x, d, False)
-    i = i[(full,) * d + (slice(k - 1, k),)] if x.ndim else i
-    values, i = record(Kth, read(x, d, i), (input,), (d, x.shape, i)), Tensor(i)
-    if not keepdim and x.ndim:
-        values, i = reshape(values, x.shape[:d] + x.shape[d + 1 :]), reshape(i, x.shape[:d] + x.shape[d + 1 :])
-    return return_types.kthvalue(values, i)
+    i = i[(full,) * d + (slice(k - 1, k),)].copy() if x.ndim else i
+    shape = x.shape[:d] + (1,) * keepdim + x.shape[d + 1 :] if x.ndim else ()
+    values = record(Kth, read(x, d, i).reshape(shape), (input,), (d, x.shape, i))
+    return return_types.kthvalue(values, Tensor(i.reshape(shape)))
 
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):

@@ -11,7 +11,8 @@ from operator import index as integer
 
 from .. import dtypes
 from ..backend import address, storage, strided, writable
-from ..graph import Output, mode, node_class
+from ..graph import Output, mode, node_class, wrote
+from ..inplace import check_writable
 from ..printing import Size
 from ..record import module, raw, record
 from ..record import view as define
@@ -104,7 +105,11 @@ restride = define("as_strided", strided, picked_twice(strided))
 
 
 def reverse(x, dims):
-    return x[tuple(slice(None, None, -1) if d in dims else slice(None) for d in range(x.ndim))].copy()
+    return clone_array(x[tuple(slice(None, None, -1) if d in dims else slice(None) for d in range(x.ndim))])
+
+
+def in_order(x):
+    return x if x.flags.c_contiguous else x.copy()
 
 
 def on_diagonal(x, shape, *where):
@@ -121,10 +126,10 @@ def sum_of_copies(g, shape, repeats):
 
 
 reversed_in = define("flip", reverse, lambda g, _, dims: reversed_in(g, dims))
-rolled_by = define("roll", lambda x, shifts, dims: module(x).roll(x, shifts, dims),
+rolled_by = define("roll", lambda x, shifts, dims: module(x).roll(in_order(x), *((shifts, dims) if dims else shifts)),
                  lambda g, _, shifts, dims: rolled_by(g, tuple(-s for s in shifts), dims))  # fmt: skip
 repeat_by = define("repeat", lambda x, repeats: module(x).tile(x, repeats), sum_of_copies)
-rotate = define("rot90", lambda x, k, dims: module(x).rot90(x, k, dims).copy(), lambda g, _, k, dims: rotate(g, -k, dims))
+rotate = define("rot90", lambda x, k, dims: clone_array(module(x).rot90(x, k, dims)), lambda g, _, k, dims: rotate(g, -k, dims))
 diagonal_copy = define("diagonal_copy", lambda x, *where: x.diagonal(*where).copy(),
                      lambda g, shape, *where: place_diagonal(g, shape, *where), "DiagonalBackward0_copy")  # fmt: skip
 place_diagonal = define("diagonal_backward", on_diagonal, lambda g, _, shape, *where: diagonal_at(g, *where),
@@ -212,7 +217,7 @@ def flatten(input, start_dim=0, end_dim=-1):
 
 
 def ravel(input):
-    return reshape_to(contiguous(input), (-1,)) if input.ndim != 1 else contiguous(input)
+    return view_to(contiguous(input), (-1,))
 
 
 def unflatten(input, dim, sizes):
@@ -245,7 +250,7 @@ def transpose(input, dim0, dim1):
     """Two dims exchanged."""
     n = input.ndim
     i, j = checked_dim(integer(dim0), n), checked_dim(integer(dim1), n)
-    return swap(input, i, j) if n else alias(input)
+    return swap(input, i, j)
 
 
 swapaxes = swapdims = transpose
@@ -349,7 +354,8 @@ def expand(input, size, *more):
             f"be greater or equal to the number of dimensions in the tensor ({x.ndim})"
         )
     shape = list(size)
-    for d, n in enumerate(size):
+    for d in reversed(range(len(size))):
+        n = size[d]
         have = x.shape[d - lead] if d >= lead else 1
         if n == -1 and d < lead:
             raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {d}")
@@ -629,7 +635,7 @@ Stack = node_class("StackBackward0")
 
 def join(tensors, dim):
     """The tensors one after the other along a dim, in the dtype that holds them all."""
-    sizes = [raw(t).shape[dim] for t in tensors]
+    sizes = [x.shape[dim] if x.shape != (0,) else 0 for x in map(raw, tensors)]
     parts = [(slice_at, slice(end - n, end, 1)) for n, end in zip(sizes, accumulate(sizes))]
     return joined(Cat, "concatenate", tensors, dim, parts)
 
@@ -642,18 +648,20 @@ def join_new(tensors, dim):
 def joined(Backward, function, tensors, dim, parts):
     """Tensors made one; ``parts`` says which part of the result each of them is: (view operation, its place in ``dim``)."""
     arrays = [raw(t) for t in tensors]
+    own = [(x.shape, x.dtype) for x in arrays]
     if any(x.dtype is not arrays[0].dtype for x in arrays):
         common = dtypes.result_type(*((dtypes.of[x.dtype], dtypes.DIMS if x.ndim else dtypes.ZERO_DIM) for x in arrays)).np
-        tensors = [cast(t, common) for t in tensors]
-        arrays = [raw(t) for t in tensors]
-    result = record(Backward, getattr(module(arrays[0]), function)(arrays, dim), tensors)
+        arrays = [x.astype(common) for x in arrays]
+    some = [x for x in arrays if x.shape != (0,)] or arrays
+    out = getattr(module(arrays[0]), function)(some, dim)
+    result = record(Backward, in_order(out), tensors)
     if isinstance(result, Tensor) and result.node is not None:  # one rule for each of the tensors, however many they are
-        result.node.rules = [part_rule(op, dim, place) for op, place in parts]
+        result.node.rules = [part_rule(op, dim, place, *kind) for (op, place), kind in zip(parts, own)]
     return result
 
 
-def part_rule(op, dim, place):
-    return lambda g: op(g, dim, place)
+def part_rule(op, dim, place, shape, dtype):
+    return lambda g: cast(reshape_to(op(g, dim, place), shape), dtype)
 
 
 def cat(tensors, dim=0, *, axis=None):
@@ -677,7 +685,7 @@ def cat(tensors, dim=0, *, axis=None):
                     f"Sizes of tensors must match except in dimension {d}. Expected size {a} but got size {b} for tensor number "
                     f"{i} in the list."
                 )
-    return join([tensors[i] for i in some] if len(some) < len(tensors) and len(first) > 1 else tensors, d)
+    return join(tensors, d)
 
 
 def concat(tensors, dim=0):
@@ -840,7 +848,7 @@ def roll(input, shifts, dims=()):
     """Moved along dims, what falls off coming back at the other end; with no dims, along the flattened tensor."""
     shifts, dims = listed(shifts), listed(dims)
     if not dims and len(shifts) == 1:
-        return reshape_to(rolled_by(reshape_to(input, (-1,)), shifts, (0,)), raw(input).shape)
+        return rolled_by(input, shifts, ())
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     return rolled_by(input, shifts, tuple(checked_dim(d, input.ndim) for d in dims))
@@ -914,10 +922,42 @@ def numel(input):
     return input.numel()
 
 
+# ---- in place: the tensor itself gets another shape
+
+
+def reshaping(function):
+    """The in-place form of a view operation."""
+
+    def op_(self, *args, **kwargs):
+        check_writable(self)
+        if any(r() is not None for r in self.__dict__.get("views", ())):
+            raise NotImplementedError(f"{op_.__name__} of a tensor that has views is not there: write x = x.{op_.__name__[:-1]}(...)")
+        out = function(self, *args, **kwargs)
+        if out.node is not None and mode.enabled:
+            out.node.__class__ = in_place_nodes[out.node.name()]
+        self.array, self.node = out.array, out.node
+        if self._base is not None:
+            self.path = out.path
+        wrote(self)
+        return self
+
+    op_.__name__ = op_.__qualname__ = function.__name__ + "_"
+    return op_
+
+
+in_place_nodes = {
+    old: node_class(new, back)
+    for old, new in (("UnsqueezeBackward0", "UnsqueezeBackward1"), ("SqueezeBackward0", "SqueezeBackward3"),
+                     ("SqueezeBackward1", "SqueezeBackward4"), ("SqueezeBackward2", "SqueezeBackward5"))
+}  # fmt: skip
+in_place_nodes["TBackward0"] = node_class("TBackward1", lambda g, _: turn(g))
+in_place_nodes["TransposeBackward0"] = node_class("TransposeBackward1", lambda g, shape, i, j: swap(g, i, j))
+squeeze_, unsqueeze_, t_, transpose_ = map(reshaping, (squeeze, unsqueeze, t, transpose))
+
 METHODS = """H T adjoint as_strided broadcast_to chunk clone contiguous data_ptr diag diag_embed diagonal expand expand_as flatten
 flip fliplr flipud is_contiguous mH mT moveaxis movedim narrow permute ravel repeat repeat_interleave reshape reshape_as roll rot90
-select split squeeze storage_offset stride swapaxes swapdims t tensor_split tile transpose unbind unflatten unfold unsqueeze
-untyped_storage view view_as"""
+select split squeeze squeeze_ storage_offset stride swapaxes swapaxes_:transpose_ swapdims swapdims_:transpose_ t t_ tensor_split
+tile transpose transpose_ unbind unflatten unfold unsqueeze unsqueeze_ untyped_storage view view_as"""
 IN_PLACE = ""
 FUNCTIONS = """adjoint as_strided atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors broadcast_to cat chunk clone
 column_stack concat concatenate detach diag diag_embed diagonal dstack flatten flip fliplr flipud hstack moveaxis movedim narrow

@@ -3,6 +3,7 @@
 from math import prod
 
 from .. import dtypes
+from ..backend import repeat_to
 from ..graph import node_class
 from ..record import enter, module, raw, record, view
 from ..tensor import Tensor
@@ -43,7 +44,7 @@ def spread(a, shape, axis=None, keepdims=True):
     x = raw(a)
     if axis is not None and not keepdims:
         x = module(x).expand_dims(x, axis)
-    return record(Spread, module(x).broadcast_to(x, shape), (a,), (axis, keepdims, raw(a).shape))
+    return record(Spread, repeat_to.call(x, shape), (a,), (axis, keepdims, raw(a).shape))
 
 
 Spread = node_class("ExpandBackward0",
@@ -110,7 +111,7 @@ def clone_and_view(parents, saved):
 
 
 reshape = view("reshape", reshape_array, lambda g, shape, _: reshape(g, shape), "ViewBackward0", clone_and_view)
-transpose = view("transpose", lambda x, i, j: x.swapaxes(i, j), lambda g, shape, i, j: transpose(g, i, j))
+transpose = view("transpose", lambda x, i, j: x.swapaxes(i, j) if x.ndim else x[...], lambda g, shape, i, j: transpose(g, i, j))
 
 # ---- part of an array, and an array of zeros but for that part
 

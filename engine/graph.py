@@ -20,7 +20,7 @@ ones_like, zeros_like = Function("ones_like").call, Function("zeros_like").call
 clock = count(0, -1)  # the time of nodes and of in-place writes; newer is less, which makes a heap pop the newest
 OUT, CONSTANT = -1, -2  # links of saved values that are no input: the node's own output, an array outside of the graph
 VARARGS = 4  # the flag of a code object with *arguments
-INPUTS = {"x": 0, "y": 1, "z": 2, "out": OUT, "mask": CONSTANT, "index": CONSTANT, "indices": CONSTANT, "weights": CONSTANT}
+INPUTS = {"x": 0, "y": 1, "z": 2, "out": OUT} | dict.fromkeys(("mask", "index", "indices", "weights"), CONSTANT)
 
 
 class Mode(threading.local):
@@ -39,12 +39,12 @@ class Node:
     """One recorded operation: edges to its inputs and what its rules need."""
 
     rules: tuple = ()  # rules[i](g, *saved) -> cotangent of input i
-    links: tuple = ()  # links[k]: saved[k] is this input (or OUT, CONSTANT); None: a plain value.  () if nothing is kept
+    links: tuple = ()  # links[k]: saved[k] is this input, OUT or CONSTANT; None: a plain value.  () if none is an array
     names: tuple = ()  # names[k]: how the rules call saved[k]
     hooks: tuple = ()  # the tensor's: called with its cotangent, each returns that or another one
     pre_hooks: tuple = ()  # the node's: called after those with the cotangents of all outputs
     post_hooks: tuple = ()  # called with the cotangents of the inputs and of the outputs
-    together = False  # the cotangents of all inputs are computed at once: for the node's hooks, and by a custom function
+    together = False  # the cotangents of all inputs are computed at once: for the node's hooks, by a custom function
     outputs = 1  # how many there are; the cotangents of several travel as Parts
 
     def __init__(self, parents, saved):
@@ -89,31 +89,18 @@ class Node:
     def metadata(self):
         return self.__dict__.setdefault("_metadata", {})
 
-    def __call__(self, *gradients):
-        """Run this node alone: the gradients of its outputs give those of its inputs, a tuple unless there is one input."""
-        if self.saved is None:
-            raise RuntimeError(FREED)
-        if not self.parents:
-            self.accumulate(*gradients)
-            return ()
-        check_unmodified(self)
-        g = gradients[0] if len(gradients) == 1 else Parts(enumerate(gradients))
-        saved = self.linked()
-        results = tuple(None if p is None else rule(g, *saved) for p, rule in zip(self.parents, self.rules))
-        return results if len(results) > 1 else results[0]
-
     def register_prehook(self, hook):
         """Call ``hook(grad_outputs)`` before this node runs; it may return other gradients, as a tuple."""
         self.together = True
         return RemovableHandle(self, "pre_hooks", hook)
 
     def register_hook(self, hook):
-        """Call ``hook(grad_inputs, grad_outputs)`` after this node has run; it may return other gradients of the inputs."""
+        """Call ``hook(grad_inputs, grad_outputs)`` after this node; it may return other gradients of the inputs."""
         self.together = True
         return RemovableHandle(self, "post_hooks", hook)
 
     def __call__(self, *grads):
-        """The gradients of the inputs for those of the outputs; recorded, if grad mode is on."""
+        """Run this node alone: gradients of the outputs give those of the inputs, a tuple unless there is one input."""
         if self.saved is None:
             raise RuntimeError(FREED)
         if last_write < self.order:
@@ -151,8 +138,8 @@ class Node:
 # what PyTorch shows of the saved values, and how it calls x, y, out, ...; y by what the name of the node contains
 SAVED = {*INPUTS, "shape", "axis", "dim", "keepdims"}
 CALLED = {"x": "self", "out": "result", "shape": "self_sym_sizes", "axis": "dim", "keepdims": "keepdim"}
-SECOND = {"Pow": "exponent", "Mm": "mat2", "Mv": "vec", "Dot": "tensor", "Loss": "target", "Entropy": "target", "mm": "mat2"}
-
+SECOND = {"Pow": "exponent", "Mm": "mat2", "mm": "mat2", "Mv": "vec", "Dot": "tensor", "Loss": "target",
+          "Entropy": "target"}  # fmt: skip
 
 watchers: list = []  # who looks at every node that is made: anomaly detection, and the keepers of inference tensors
 
@@ -167,7 +154,7 @@ def watch_nodes(look, on):
 
 
 class AccumulateGrad(Node):
-    """The end of the graph at a leaf: adds what arrives to ``leaf.grad``.  Holds the leaf weakly: no reference cycle."""
+    """The end of the graph at a leaf: adds what arrives to ``leaf.grad``.  Holds the leaf weakly: no cycle."""
 
     __module__ = "builtins"  # so that it prints as PyTorch's do, in IPython too: no module's name before its own
 
@@ -181,8 +168,9 @@ class AccumulateGrad(Node):
     def variable(self):
         return self.leaf()
 
-    def __call__(self, *grads):
-        self.accumulate(cotangent(*grads))
+    def __call__(self, grad):
+        self.accumulate(cotangent(grad))
+        return ()
 
     def accumulate(self, g, hooks=None):
         """Add to the leaf's ``.grad``, with all hooks; ``hooks``: those of the tensor, if they have run already."""
@@ -247,9 +235,9 @@ def edge(node):
 def node_class(name, *rules):
     """A node class for an operation; the names of the rules' parameters say what is saved.
 
-    ``x``, ``y``, ``z`` are inputs, ``out`` the output, ``mask``, ``index`` and the like arrays outside of the graph; a name
-    that begins with an underscore is not needed by that rule; any other is a plain value.  ``*indices``: any number of index
-    arrays.
+    ``x``, ``y``, ``z`` are inputs, ``out`` the output, ``mask``, ``index`` and the like arrays outside of the graph; a
+    name that begins with an underscore is not needed by that rule; any other is a plain value.  ``*indices``: any
+    number of index arrays.
     """
     signatures = [r.__code__.co_varnames[1 : r.__code__.co_argcount] for r in rules]
     columns = [[n for n in column if not n.startswith("_")] or ["_"] for column in zip(*signatures)]
@@ -258,20 +246,21 @@ def node_class(name, *rules):
     if all(k is None for k in links):
         links = ()
     needs = tuple(tuple(not n.startswith("_") for n in column) for column in zip(*signatures))
-    if rules and rules[0].__code__.co_flags & VARARGS and rules[0].__code__.co_varnames[rules[0].__code__.co_argcount] == "indices":
+    code = rules[0].__code__
+    if code.co_flags & VARARGS and code.co_varnames[code.co_argcount] == "indices":
         links = (*(INPUTS.get(n) for n in names), *(CONSTANT,) * 64)
         needs = (*needs, *((True,) * len(rules),) * 64)
     facts = {"rules": rules, "links": links, "names": names, "needs": needs, "kept": {}}
     return type(name, (Node,), {"__module__": "builtins", **facts})
 
 
-Copied = node_class("CopyBackwards", lambda g: None, lambda g: g)  # a recorded gradient, as it becomes the .grad of a leaf
+Copied = node_class("CopyBackwards", lambda g: None, lambda g: g)  # a recorded gradient becomes the .grad of a leaf
 
 
 # ---- in-place writes
 
 written: dict = {}  # id(array that owns memory) -> Writes
-overwritten: dict = {}  # id(NumPy scalar) -> (scalar, Writes): scalars have no weak references, so the newest few thousand
+overwritten: dict = {}  # id(NumPy scalar) -> (scalar, Writes): they have no weak references, so the newest few thousand
 last_write = 0
 
 
@@ -382,7 +371,7 @@ def modified(x, writes, since, maker, source):
     number = 0
     if maker is None:
         maker, number = edge(source)
-        for t in relatives(writes.tensor()):  # the tensor itself, if it is still there, has the node that the write gave it
+        for t in relatives(writes.tensor()):  # the tensor itself, if it is there, has the node that the write gave it
             if t.array is x:
                 maker, number = t.grad_fn, t.output_nr
         if type(maker) is AccumulateGrad:
@@ -393,8 +382,8 @@ def modified(x, writes, since, maker, source):
         f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind} "
         f"{list(x.shape)}]" + (f", which is output {number} of {short_name(maker)}," if maker is not None else "")
         + f" is at version {writes.count}; expected version {writes.count - late} instead. Hint: "
-        + ("the backtrace further above shows the operation that failed to compute its gradient. The variable in question was "
-           "changed in there or anywhere later. Good luck!" if anomaly else
+        + ("the backtrace further above shows the operation that failed to compute its gradient. The variable in "
+           "question was changed in there or anywhere later. Good luck!" if anomaly else
            "enable anomaly detection to find the operation that failed to compute its gradient, with "
            "torch.autograd.set_detect_anomaly(True, check_nan=False).")
     )  # fmt: skip
@@ -406,8 +395,8 @@ def modified(x, writes, since, maker, source):
 def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
     """Carry cotangents from the roots to the leaves, from the newest node to the oldest.
 
-    ``cotangents``: {node: cotangent}.  With ``wanted``, a set of nodes, nothing is added to leaves: only the nodes on the
-    way to those are visited, and what arrives at them is returned, as {node: cotangent}.
+    ``cotangents``: {node: cotangent}.  With ``wanted``, a set of nodes, nothing is added to leaves: only the nodes on
+    the way to those are visited, and what arrives at them is returned, as {node: cotangent}.
     """
     pending, heap = cotangents, [(node.order, node) for node in cotangents]
     heapify(heap)
@@ -551,7 +540,9 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if is_grads_batched:
         raise NotImplementedError("is_grads_batched is not there yet: call grad once for each row of grad_outputs")
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     allow_unused = materialize_grads if allow_unused is None else allow_unused
     inputs = differentiated(inputs, "grad")
     cotangents = roots(outputs, grad_outputs, create_graph)
@@ -684,7 +675,7 @@ def checked_all(hook, new, old):
 
 
 def checked(hook, new, old):
-    """The cotangent which a hook returned in place of another.  TypeError or RuntimeError in PyTorch's words if it is none."""
+    """The cotangent that a hook returned in place of another.  TypeError or RuntimeError if it is none."""
     if new is None:
         return None
     if old is None:

@@ -246,8 +246,8 @@ def node_class(name, *rules):
     if all(k is None for k in links):
         links = ()
     needs = tuple(tuple(not n.startswith("_") for n in column) for column in zip(*signatures))
-    code = rules[0].__code__
-    if code.co_flags & VARARGS and code.co_varnames[code.co_argcount] == "indices":
+    code = rules[0].__code__ if rules else None
+    if code and code.co_flags & VARARGS and code.co_varnames[code.co_argcount] == "indices":
         links = (*(INPUTS.get(n) for n in names), *(CONSTANT,) * 64)
         needs = (*needs, *((True,) * len(rules),) * 64)
     facts = {"rules": rules, "links": links, "names": names, "needs": needs, "kept": {}}

@@ -262,7 +262,8 @@ def plus_product(name, check, multiply, Product):
     def op(input, a, b, *, beta=1, alpha=1, out=None):
         w, x, y = raw(input), raw(a), raw(b)
         check(w, x, y)
-        result = weighted_sum(w, multiply(x, y), beta, alpha)
+        xy = multiply(x, y)
+        result = xy + w if beta == alpha == 1 and w.shape == xy.shape[1:] else weighted_sum(w, xy, beta, alpha)
         return record(Backward, result, (input, a, b), (w.shape, x, y, beta, alpha))
 
     return enter(name, "linalg", op)

@@ -627,28 +627,46 @@ def picked_loss(input, t, weight, ignore_index, reduction):
     """``nll_loss`` of (C), (N, C) or (N, C, H, W): minus the picked elements, weighted."""
     x, w = raw(input), raw(weight)
     xp, classes = module(x), x.shape[x.ndim > 1]
+    weights, total = (1.0, t.size) if w is None else (w, None)
     valid = t != ignore_index
-    safe = xp.where(valid, t, 0)
-    outside = valid & ((safe < 0) | (safe >= classes))
+    if not valid.all():
+        weights, total = valid.astype(x.dtype) if w is None else w, None
+        t = xp.where(valid, t, 0)
+    outside = (t < 0) | (t >= classes)
     if outside.any():
         raise IndexError(f"Target {int(t[outside][0]) if t.ndim else int(t)} is out of bounds.")
+    if w is not None:
+        weights = xp.where(valid, w[t], 0).astype(x.dtype)
     grid = [xp.arange(n).reshape((-1,) + (1,) * (t.ndim - 1 - i)) for i, n in enumerate(t.shape)]
-    where = (*grid[:1], safe, *grid[1:])
-    weights = valid.astype(x.dtype) if w is None else xp.where(valid, w[safe], 0).astype(x.dtype)
-    loss = xp.where(valid, -x[where] * weights, 0).astype(x.dtype)
-    if reduction == "mean":
-        total = reduce.add_up(weights)
-        out, share = reduce.add_up(loss) / total, xp.where(valid, weights / total, 0)
+    where = (*grid[:1], t, *grid[1:])
+    loss = x[where] * -weights if total == t.size else xp.where(valid, x[where] * -weights, 0).astype(x.dtype)
+    if reduction != "mean":
+        out, share = reduced(loss, reduction)[0], -weights
     else:
-        out, share = reduced(loss, reduction)[0], weights
-    return record(NLLLoss if x.ndim <= 2 else NLLLoss2D, out, (input,), (x.shape, where, -share.astype(x.dtype)))
+        total = reduce.add_up(weights) if total is None else total
+        out, share = reduce.add_up(loss) / total, -weights / total if total else 0.0
+    return record(NLLLoss if x.ndim <= 2 else NLLLoss2D, out, (input,), (x.shape, where, share))
 
 
-def nll_rule(g, shape, where, weights):
-    return place(g * weights, shape, where)
+def scatter(a, shape, where):
+    """Zeros, with a at positions of which none comes twice."""
+    v = raw(a)
+    out = module(v).zeros(shape, v.dtype)
+    out[where] = v
+    return record(Scatter, out, (a,), (v.shape, where))
 
 
-NLLLoss, NLLLoss2D = (node_class(name, nll_rule) for name in ("NllLossBackward0", "NllLoss2DBackward0"))
+def gather(a, where):
+    x = raw(a)
+    return record(Gather, x[where], (a,), (x.shape, where))
+
+
+Scatter = node_class("ScatterBackward0", lambda g, shape, where: sum_to(gather(g, where), shape))
+Gather = node_class("GatherBackward0", lambda g, shape, where: scatter(g, shape, where))
+NLLLoss, NLLLoss2D = (
+    node_class(name, lambda g, shape, where, share: scatter(g * share, shape, where))
+    for name in ("NllLossBackward0", "NllLoss2DBackward0")
+)
 
 
 def cross_entropy(
@@ -738,10 +756,11 @@ MaskedFill = node_class("MaskedFillBackward0", lambda g, mask: choose(mask, 0.0,
 def normalized(Backward, input, weight, bias, shape, split, axis, eps):
     """The input normalized over ``axis`` when it has the shape ``split``; weight and bias take part in ``shape``."""
     x = raw(input)
-    wide = accumulate_wider.get(x.dtype, x.dtype)
-    out = standard(cast(x, wide).reshape(split), axis, eps)[0].reshape(x.shape)
-    out = affine(out, weight, bias, shape).astype(x.dtype)
-    return record(Backward, out, (input, weight, bias), (x, raw(weight), shape, split, axis, eps))
+    wide = cast(x, accumulate_wider.get(x.dtype, x.dtype)).reshape(split)
+    known = statistics(wide, axis, eps)
+    out = affine(standard(wide, known).reshape(x.shape), weight, bias, shape).astype(x.dtype)
+    known = tuple(v.astype(x.dtype) for v in known)
+    return record(Backward, out, (input, weight, bias), (x, raw(weight), shape, split, axis, eps, known))
 
 
 def affine(x, weight, bias, shape):
@@ -752,27 +771,38 @@ def affine(x, weight, bias, shape):
     return x if bias is None else x + raw(bias).reshape(shape)
 
 
-def standard(x, axis, eps):
-    """((x - mean) / sqrt(variance + eps), 1 / sqrt(variance + eps)): arrays or Tensors."""
-    away = x - reduce.mean(x, axis, True)
-    rate = e.rsqrt(reduce.mean(away * away, axis, True) + eps)
-    return away * rate, rate
+def statistics(x, axis, eps):
+    """(mean, 1 / sqrt(variance + eps)) over axes that stay: of an array or a Tensor."""
+    middle = reduce.mean(x, axis, True)
+    away = x - middle
+    return middle, e.rsqrt(reduce.mean(away * away, axis, True) + eps)
 
 
-def normal_input_rule(g, x, y, shape, split, axis, eps):
+def standard(x, known):
+    middle, rate = known
+    return (x - middle) * rate
+
+
+def standard_again(x, split, axis, eps, known):
+    """(the normalized input, 1 / its standard deviation): a pass that is recorded computes ``known`` anew from x."""
+    known = statistics(reshape(x, split), axis, eps) if isinstance(x, Tensor) else known
+    return standard(reshape(x, split), known), known[1]
+
+
+def normal_input_rule(g, x, y, shape, split, axis, eps, known):
     """Of g (times the weight) the part that changes neither mean nor variance, divided by the standard deviation."""
-    h, rate = standard(reshape(x, split), axis, eps)
+    h, rate = standard_again(x, split, axis, eps, known)
     g = reshape(g if y is None else g * reshape(y, shape), split)
     g = (g - reduce.mean(g, axis, True) - h * reduce.mean(g * h, axis, True)) * rate
     return reshape(g, raw(x).shape)
 
 
-def normal_weight_rule(g, x, _y, shape, split, axis, eps):
-    h = reshape(standard(reshape(x, split), axis, eps)[0], raw(x).shape)
-    return flat(sum_to(g * h, shape), shape, axis)
+def normal_weight_rule(g, x, _y, shape, split, axis, eps, known):
+    h = standard_again(x, split, axis, eps, known)[0]
+    return flat(sum_to(g * reshape(h, raw(x).shape), shape), shape, axis)
 
 
-def normal_bias_rule(g, _x, _y, shape, _split, axis, _eps):
+def normal_bias_rule(g, _x, _y, shape, _split, axis, _eps, _known):
     return flat(sum_to(g, shape), shape, axis)
 
 

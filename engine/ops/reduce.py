@@ -83,10 +83,12 @@ def converted(input, dtype):
 def record_converted(Backward, out, inputs, saved):
     """``record``, for a computation in the dtype of ``out``: the cotangents of inputs of another are cast back."""
     result = record(Backward, out, inputs, saved)
-    if isinstance(result, Tensor) and result.node is not None:
-        own = [raw(a).dtype for a in inputs]
-        if builtins.any(d != out.dtype for d in own):
-            result.node.rules = tuple(cast_back(rule, d) for rule, d in zip(Backward.rules, own))
+    for a in inputs:
+        if raw(a).dtype is not out.dtype and isinstance(result, Tensor) and result.node is not None:
+            result.node.rules = tuple(
+                cast_back(rule, raw(a).dtype) for rule, a in zip(Backward.rules, inputs, strict=True)
+            )
+            break
     return result
 
 

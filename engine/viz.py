@@ -90,7 +90,7 @@ class Saved:
     constant: int | None = None  # its number, if it is an input which requires no gradient
 
     def __str__(self):
-        return words(self.name, self.of and f"= {self.of}", self.kind, self.value and f"= {self.value}")
+        return words(self.name, self.of and f"= {self.of}", self.kind, equals(self))
 
 
 @dataclass
@@ -487,8 +487,12 @@ def write_text(plan, saved, shapes):
     return "\n".join(lines)
 
 
+def equals(k):
+    return k.value and f"= {k.value}"
+
+
 def tensor_words(k, shapes):
-    return words(k.name, k.kind if shapes else "", k.value and f"= {k.value}")
+    return words(k.name, k.kind if shapes else "", equals(k))
 
 
 def about(item, saved, shapes):
@@ -533,16 +537,20 @@ def write_dot(plan, saved, shapes, constants, direction):
         f'  edge [fontname="{FONT}" fontsize=10 color="#777777" arrowsize=0.7]',
     ]
     for i, k in enumerate(plan.constants if constants and saved else ()):
-        lines.append(f"  c{i} {box('constant', k.name or 'constant', shapes and k.kind, k.value, 'needs no gradient')}")
+        lines.append(
+            f"  c{i} {box('constant', k.name or 'constant', shapes and k.kind, equals(k), 'needs no gradient')}"
+        )
     if plan.left_out:
         lines.append(f"  more {box('more', plural(plan.left_out, 'node') + ' not drawn')}")
     for item in reversed(plan.items):
         lines += item_dot(item, saved, shapes, constants)
     for i, (k, item, why) in enumerate(plan.results):
         if item is None:
-            lines.append(f"  r{i} {box('constant', k.name or 'a tensor', k.kind_in_full, k.value, 'no graph: ' + why)}")
+            lines.append(
+                f"  r{i} {box('constant', k.name or 'a tensor', k.kind_in_full, equals(k), 'no graph: ' + why)}"
+            )
         elif not item.is_leaf:
-            lines.append(f"  r{i} {box('result', k.name or 'result', shapes and k.kind_in_full, k.value)}")
+            lines.append(f"  r{i} {box('result', k.name or 'result', shapes and k.kind_in_full, equals(k))}")
             lines.append(f"  n{item.number} -> r{i}")
     return "\n".join([*lines, "}"])
 
@@ -552,7 +560,7 @@ def item_dot(item, saved, shapes, constants):
     k, me = item.out, f"n{item.number}"
     grad = k.grad and f"grad {k.grad}"
     if item.is_leaf:
-        rows = [k.name or "leaf", shapes and k.kind_in_full, k.value, grad, item.name, item.note]
+        rows = [k.name or "leaf", shapes and k.kind_in_full, equals(k), grad, item.name, item.note]
         yield f"  {me} {box('leaf', *rows, number=item.number)}"
         return
     keeps = [replace(s, value="") if s.constant is not None and constants else s for s in item.saved] if saved else []
@@ -563,7 +571,7 @@ def item_dot(item, saved, shapes, constants):
         flow, of_leaf = edge.flow, edge.source is not None and edge.source.is_leaf
         rows = [words("" if edge.output is None else f"output {edge.output}", "" if of_leaf else flow.name,
                       flow.kind if shapes else "")]  # fmt: skip
-        rows += [] if of_leaf else [flow.value, flow.grad and f"grad {flow.grad}"]
+        rows += [] if of_leaf else [equals(flow), flow.grad and f"grad {flow.grad}"]
         weight = 1 if of_leaf else 8  # chains of operations are drawn as straight lines
         label = f" label={chip(rows, edge.note)}" if any(rows) or edge.note else ""
         source = f"n{edge.source.number}" if edge.source else "more"

@@ -136,6 +136,35 @@ def test_shapes_are_known_through_broadcasts_and_casts_that_saved_nothing():
     assert text.count("AddBackward0: makes (4, 3)") == 2 and "AddBackward0: makes (4, 1)" in text
 
 
+MANY = {
+    "matmul": lambda x, y: (x @ y.T).relu() @ y, "views": lambda x, y: x.t().reshape(-1).view(2, 3).unsqueeze(1) * y,
+    "reductions": lambda x, y: (x - x.mean(1, keepdim=True)) / y.std(0) + x.sum(1).max() - y.amax(0),
+    "indexing": lambda x, y: x[:, 1:] * y[0, :2] + engine.cat([x, y])[3, 0] + x.unbind(1)[2].sum(),
+    "casts": lambda x, y: (x.double() * y).exp() + x, "where": lambda x, y: engine.where(x > y, x, y.sum()) ** 2,
+    "softmax": lambda x, y: engine.nn.functional.cross_entropy(x, y.softmax(1)) + x.log_softmax(0)[0, 0],
+    "norms": lambda x, y: engine.nn.functional.batch_norm(x, x[0].detach(), x[1].detach(), y[0], y[1]),
+    "layer norm": lambda x, y: engine.nn.functional.layer_norm(x, (3,), y[0], y[1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", MANY)
+def test_every_shape_that_is_shown_is_that_of_the_gradient_which_comes_there(program):
+    x = (engine.arange(6.0).reshape(2, 3) / 4).requires_grad_()
+    y = (engine.arange(6.0).reshape(2, 3) + 1).requires_grad_()
+    result, seen = MANY[program](x, y), {}
+    known = viz.survey([result], [], 100).items
+    nodes = sorted(viz.walk([result.grad_fn]), key=lambda n: n.order)
+    for number, node in enumerate(nodes, 1):
+        node.hooks = (*node.hooks, lambda g, number=number: seen.setdefault(number, g))
+    result.backward(engine.ones_like(result))
+    shown = {item.number: (item.out.shape, item.out.dtype) for item in known if item.out.kind}
+    gradients = {number: (g.shape, str(g.dtype)) for number, g in seen.items() if hasattr(g, "dtype")}
+    assert {number: shown[number] for number in shown if number in gradients} == {
+        number: gradients[number] for number in shown if number in gradients
+    }
+    assert len(shown) > len(gradients) / 2
+
+
 def test_a_saved_view_of_a_variable_is_said_to_be_one():
     w, x = engine.ones(4, requires_grad=True), engine.ones(2, 2)
     assert "keeps other = view of x (4,)" in viz.graph(w * x.reshape(4)).text

@@ -41,7 +41,7 @@ function render({ model, el }) {
   const [slider, back, forward, picture] = ["input", ".back", ".forward", ".picture"].map(find);
   picture.innerHTML = model.get("svg");
   const drawn = picture.querySelector("svg");
-  if (drawn) drawn.style.minWidth = `${0.85 * drawn.width.baseVal.value}px`; // text stays legible; the box scrolls
+  if (drawn) drawn.style.minWidth = `${0.7 * drawn.width.baseVal.value}px`; // text stays legible; the box scrolls
   slider.max = last;
   for (const control of [slider, back, forward]) control.dataset.lmSuppressShortcuts = ""; // JupyterLab leaves the keys to them
   const timed = [...picture.querySelectorAll("[data-turn]")];

@@ -35,7 +35,7 @@ class Flow:
 
     @property
     def kind(self) -> str:
-        return f"{viz.shape_text(self.shape)} {self.dtype}"
+        return f"{viz.shape_text(self.shape)} {self.dtype}".removesuffix(" float32")
 
 
 @dataclass(frozen=True)

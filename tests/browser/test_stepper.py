@@ -1,0 +1,159 @@
+"""BackwardStepper in JupyterLab: keyboard, mouse, words for screen readers, the light and the dark theme."""
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from engine import viz
+
+api = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("anywidget")
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(viz.render("digraph {}", "svg") is None, reason="there is no Graphviz here"),
+]
+
+CELL = """\
+import engine
+from course.figures import BackwardStepper
+
+w = engine.tensor([1.0, 2.0], requires_grad=True)
+b = engine.tensor(0.5, requires_grad=True)
+x = engine.tensor([3.0, 4.0])
+h = (w * x).sum() + b
+loss = h**2 * b
+stepper = BackwardStepper(loss)
+stepper"""
+
+
+@pytest.fixture
+def figure(open_lesson, run_all, tmp_path):
+    """The page, and the figure on it."""
+    nb = new_notebook(cells=[new_code_cell(CELL)])
+    nb.metadata.kernelspec = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    path = tmp_path / "97_stepper.ipynb"
+    nbformat.write(nb, path)
+    page = open_lesson(path)
+    run_all(page)
+    found = page.locator(".undertorch-steps")
+    api.expect(found).to_have_count(1)
+    yield page, found
+    assert page.console_errors == []
+
+
+def at(figure, k):
+    api.expect(figure.get_by_role("slider")).to_have_js_property("value", str(k))
+    api.expect(figure.get_by_role("heading", name=f"Step {k} of 7")).to_be_visible()
+    api.expect(figure.get_by_role("status")).to_contain_text(f"Step {k} of 7.")
+
+
+def test_the_arrow_keys_home_and_end_move_the_slider(figure):
+    page, stepper = figure
+    slider = stepper.get_by_role("slider", name="Step of the backward pass")
+    at(stepper, 0)
+    for key, k in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", 7), ("ArrowRight", 7), ("Home", 0)):
+        slider.press(key)
+        at(stepper, k)
+    slider.press("ArrowUp")
+    api.expect(slider).to_have_attribute("aria-valuetext", "step 1 of 7")
+
+
+def test_the_buttons_can_be_reached_and_pressed_by_keyboard(figure):
+    page, stepper = figure
+    stepper.get_by_role("slider").focus()
+    page.keyboard.press("Tab")
+    api.expect(stepper.get_by_role("button", name="Forward")).to_be_focused()
+    page.keyboard.press("Enter")
+    at(stepper, 1)
+    page.keyboard.press("Space")
+    at(stepper, 2)
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    at(stepper, 1)
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")  # at the beginning the button has no effect, and keeps the focus
+    at(stepper, 0)
+    api.expect(stepper.get_by_role("button", name="Back")).to_be_focused()
+
+
+def test_the_picture_follows_the_step_and_is_not_drawn_anew(figure):
+    page, stepper = figure
+    picture = stepper.locator("svg")
+    picture.evaluate("svg => { svg.kept = true }")
+    stepper.get_by_role("button", name="Forward").click(click_count=3)
+    at(stepper, 3)
+    api.expect(stepper.locator(".node.now")).to_have_count(1)
+    api.expect(stepper.locator(".node.now")).to_contain_text("AddBackward0")
+    api.expect(stepper.locator(".node.operation.done")).to_have_count(2)
+    api.expect(stepper.locator(".node.leaf", has_text="waiting: 143.75")).to_have_count(1)
+    api.expect(stepper.get_by_text("grad 132.25")).to_be_visible()
+    api.expect(stepper.get_by_text("grad [34.5, 46]").first).to_be_hidden()
+    stepper.get_by_role("slider").press("End")
+    at(stepper, 7)
+    api.expect(stepper.get_by_text("grad [34.5, 46]")).to_have_count(2)
+    api.expect(stepper.get_by_text("w.grad = [34.5, 46]")).to_be_visible()
+    assert picture.evaluate("svg => svg.kept")
+
+
+def test_the_browser_shows_what_python_says_of_each_step(figure):
+    import engine
+    from course.figures import BackwardStepper
+
+    space = {"engine": engine, "BackwardStepper": BackwardStepper}
+    exec(CELL, space)
+    page, stepper = figure
+    for k, step in enumerate(space["stepper"].steps):
+        stepper.get_by_role("slider").fill(str(k))
+        at(stepper, k)
+        for heading, lines in step.sections():
+            api.expect(stepper.get_by_role("heading", name=heading, exact=True)).to_be_visible()
+            for line in lines:
+                api.expect(stepper.locator(".panel")).to_contain_text(line)
+
+
+def test_a_move_does_not_wait_for_the_kernel(figure):
+    """All seven are made in one go, in which the browser can get no message."""
+    page, stepper = figure
+    moved = stepper.evaluate("""figure => {
+        const [slider, forward] = [figure.querySelector("input"), figure.querySelector(".forward")];
+        return Array.from({ length: 7 }, () => (forward.click(), slider.value));
+    }""")
+    assert moved == ["1", "2", "3", "4", "5", "6", "7"]
+
+
+def test_the_words_can_be_read_in_the_dark_theme(figure, screenshot):
+    page, stepper = figure
+    screenshot(page, "stepper_light", stepper)
+    light = page.evaluate(COLOURS)
+    page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })")
+    page.wait_for_function("document.body.dataset.jpThemeLight === 'false'")
+    page.wait_for_function(f"light => ({COLOURS})()[0] !== light", arg=light[0])
+    stepper.get_by_role("slider").press("ArrowRight")
+    screenshot(page, "stepper_dark", stepper)
+    dark = page.evaluate(COLOURS)
+    assert min(light[0]) < 100 and min(dark[0]) > 150  # the text: dark on light, light on dark
+    assert min(light[1]) > 200 and max(dark[1]) < 60  # the page
+
+
+COLOURS = """() => {
+    const numbers = colour => colour.match(/[\\d.]+/g).slice(0, 3).map(Number);
+    const panel = document.querySelector(".undertorch-steps .panel");
+    const page = getComputedStyle(document.body).getPropertyValue("--jp-layout-color0").trim();
+    const probe = document.body.appendChild(document.createElement("i"));
+    probe.style.color = page;
+    const found = [numbers(getComputedStyle(panel).color), numbers(getComputedStyle(probe).color)];
+    probe.remove();
+    return found;
+}"""
+
+
+def test_the_figure_is_not_wider_than_the_notebook(figure):
+    page, stepper = figure
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.wait_for_timeout(300)
+    box = stepper.bounding_box()
+    for part in (".controls", ".picture", ".panel"):
+        inner = stepper.locator(part).bounding_box()
+        assert inner["x"] + inner["width"] <= box["x"] + box["width"] + 1

@@ -46,6 +46,7 @@ bool_ = dtype("bool", np.bool_, BOOL)
 
 dtypes = (float64, float32, float16, bfloat16, int64, int32, int16, int8, uint8, bool_)
 of: dict[np.dtype, dtype] = {d.np: d for d in dtypes}
+differentiable = {d.np for d in dtypes if d.is_floating_point}
 
 
 def named(name: str) -> dtype:

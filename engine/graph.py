@@ -33,6 +33,7 @@ class Mode(threading.local):
 
 mode = Mode()
 Tensor: type = None  # type: ignore  # set by tensor.py, which stands on this module
+view_node = None  # what makes a view after its base was written; set by inplace.py
 
 
 class Node:
@@ -265,12 +266,12 @@ last_write = 0
 
 
 class Writes:
-    """The in-place writes to one piece of memory: how many, the times of the latest, and the tensor last written."""
+    """The in-place writes to one piece of memory: how many, the times of the latest, and the tensor that has the memory."""
 
-    __slots__ = ("count", "times", "tensor", "owner")
+    __slots__ = ("count", "times", "base", "owner")
 
     def __init__(self):
-        self.count, self.times, self.tensor = 0, deque((1,), maxlen=256), lambda: None
+        self.count, self.times, self.base = 0, deque((1,), maxlen=256), lambda: None
 
     def of(self, x):
         """Stand for the memory of an owner, or of a scalar: a 0-d result takes both forms in the course of its life."""
@@ -298,7 +299,7 @@ def wrote(tensor):
     writes.count += 1
     last_write = next(clock)
     writes.times.append(last_write)
-    writes.tensor = ref(tensor)
+    writes.base = ref(tensor if tensor._base is None else tensor._base)
 
 
 def version(tensor):
@@ -358,22 +359,24 @@ def short_name(node):
     return node.name().partition("Backward")[0]
 
 
-def relatives(tensor):
-    """The tensors that share memory with one, so far as they are known."""
-    if tensor is None:
-        return []
-    base = tensor if tensor._base is None else tensor._base
-    return [base, *(v for v in (r() for r in base.__dict__.get("views", ())) if v is not None)]
+def written_maker(x, writes, source):
+    """(node, output number) of the tensor with a saved array: the one which the write gave it, if the base is still there."""
+    base = writes.base()
+    if base is None:
+        return edge(source)
+    if base.array is x or isinstance(x, np.generic):
+        return base.grad_fn, base.output_nr
+    for v in (r() for r in base.__dict__.get("views", ())):
+        if v is not None and v.array is x:
+            return v.grad_fn, v.output_nr
+    return edge(source) if base.node is None else (view_node, 0)  # a view that is gone
 
 
 def modified(x, writes, since, maker, source):
     """The error for a saved array that was overwritten after ``since``."""
     number = 0
     if maker is None:
-        maker, number = edge(source)
-        for t in relatives(writes.tensor()):  # the tensor itself, if it is there, has the node that the write gave it
-            if t.array is x:
-                maker, number = t.grad_fn, t.output_nr
+        maker, number = written_maker(x, writes, source)
         if type(maker) is AccumulateGrad:
             maker = None
     late = sum(t < since for t in writes.times)

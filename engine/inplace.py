@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from . import dtypes
+from . import dtypes, graph
 from .backend import scalar_types, storage
 from .graph import OUT, AccumulateGrad, clock, edge, mode, node_class, short_name, write, wrote
 from .record import module, raw, record
@@ -38,6 +38,8 @@ def overwrite(tensor, out):
     if node is not None and node.links and node.saved:
         keep_overwritten(node, tensor, value)
     write(tensor, value)
+    if x.dtype not in dtypes.differentiable:
+        node = None
     if node is not None and OUT in node.links:
         node.order = next(clock)  # what it saved, it saved after this write
     refresh(tensor, node)
@@ -48,9 +50,11 @@ def modify(tensor, change, Backward, inputs, saved=()):
     """Let ``change(array)`` write into the memory of a tensor; the node of the write gets these inputs and saved values."""
     check_writable(tensor, inputs)
     parents = tuple(a.node if isinstance(a, Tensor) else None for a in inputs)
-    change(tensor.shared())
+    x = tensor.shared()
+    change(x)
     wrote(tensor)
-    refresh(tensor, Backward(parents, saved) if mode.enabled and any(p is not None for p in parents) else None)
+    recorded = mode.enabled and any(p is not None for p in parents) and x.dtype in dtypes.differentiable
+    refresh(tensor, Backward(parents, saved) if recorded else None)
     return tensor
 
 
@@ -242,6 +246,7 @@ def back_through(g, chain):
 
 
 AsStrided = node_class("AsStridedBackward0", lambda g, chain: back_through(g, chain))
+graph.view_node = AsStrided((), ([],))
 
 
 # ---- writes that are no operation's in-place form

@@ -70,8 +70,12 @@ def tensor_repr(t) -> str:
         suffixes.append(f"size={tuple(t.shape)}")
     if t.dtype not in evident:
         suffixes.append(f"dtype={t.dtype}")
-    if t.grad_fn is not None:
-        suffixes.append(f"grad_fn=<{type(t.grad_fn).__name__}>")
+    try:
+        grad_fn = t.grad_fn and type(t.grad_fn).__name__
+    except RuntimeError:  # a view whose part of the graph was lost in an in-place write
+        grad_fn = "Invalid"
+    if grad_fn is not None:
+        suffixes.append(f"grad_fn=<{grad_fn}>")
     elif t.requires_grad:
         suffixes.append("requires_grad=True")
     return _join_suffixes(prefix + _values(t.array, len(prefix)), suffixes, len(prefix)) + ")"

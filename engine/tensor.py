@@ -143,6 +143,9 @@ class Tensor:
         if requires_grad and self.inference and not mode.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         self.node = AccumulateGrad(self) if requires_grad else None
+        for v in (r() for r in self.__dict__.get("views", ())):  # those made before require grad too, but pass none on
+            if v is not None and v.is_leaf:
+                v.node = unreachable() if requires_grad else None
         return self
 
     @property
@@ -313,6 +316,9 @@ class StaleView(Tensor):
     @node.setter
     def node(self, value):
         pass
+
+
+StaleView.__name__ = "Tensor"
 
 
 def track_view(view, source, op, args):

@@ -611,7 +611,7 @@ def as_strided(input, size, stride, storage_offset=None):
         raise NotImplementedError("as_strided of a tensor that is not contiguous is not there: call .contiguous() first")
     if any(s < 0 for s in stride):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
-    before, whole = offset_in_storage(x), storage(x).size
+    before, whole = offset_in_storage(x), storage(x).nbytes // x.itemsize
     offset = before if storage_offset is None else storage_offset
     last = offset + sum((n - 1) * s for n, s in zip(size, stride))
     if 0 in size:
@@ -913,7 +913,7 @@ class UntypedStorage:
         return address(self.owner)
 
     def nbytes(self):
-        return self.owner.size * self.owner.itemsize
+        return self.owner.nbytes
 
     size = __len__ = nbytes
 

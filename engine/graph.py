@@ -10,7 +10,7 @@ from collections import deque
 from heapq import heapify, heappop, heappush, heappushpop
 from itertools import count
 from traceback import format_list
-from weakref import ref
+from weakref import WeakSet, ref
 
 import numpy as np
 
@@ -224,6 +224,7 @@ class Parts(dict):
 
 
 lock = threading.Lock()
+hooked_leaves: WeakSet = WeakSet()  # the AccumulateGrad nodes on which a hook was registered
 
 
 def edge(node):
@@ -401,16 +402,22 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
     ``cotangents``: {node: cotangent}.  With ``wanted``, a set of nodes, nothing is added to leaves: only the nodes on
     the way to those are visited, and what arrives at them is returned, as {node: cotangent}.
     """
-    pending, heap = cotangents, [(node.order, node) for node in cotangents]
+    pending = {node: g for node, g in cotangents.items() if node.parents}
+    leaves = {node: g for node, g in cotangents.items() if not node.parents}
+    heap = [(node.order, node) for node in pending]
     heapify(heap)
     newest, found = None, {}
     way = None if wanted is None else leading_to(wanted, cotangents)
+    waiting = edges_into(hooked_leaves, cotangents) if hooked_leaves and way is None else None
     before, mode.enabled = mode.enabled, create_graph
     node = None
     try:
         while pending:
-            node = (heappop(heap) if newest is None else heappushpop(heap, newest))[1]
-            newest = None
+            if newest is None:
+                node = heappop(heap)[1]
+            else:
+                node = heappushpop(heap, (newest.order, newest))[1] if heap else newest
+                newest = None
             g = pending.pop(node)
             parents, rules, saved = node.parents, node.rules, node.saved
             if way is not None:
@@ -421,9 +428,6 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
                     for hook in node.hooks:
                         found[node] = hook(found[node])
                     continue
-            elif not parents:
-                node.accumulate(g)
-                continue
             if node.hooks:
                 for hook in node.hooks:
                     g = hook(g)
@@ -435,21 +439,37 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
                 saved = node.linked()
             if node.together:
                 rules = together(node, g, saved, parents)
+            n = len(saved)  # a call with *saved takes half as long again as one that names its arguments
+            a, b = saved if n == 2 else (saved[0], None) if n == 1 else (None, None)
             for parent, rule in zip(parents, rules):
-                if parent is not None:
-                    gi = rule(g, *saved)
-                    if parent in pending:
-                        if gi is not None:
-                            pending[parent] = pending[parent] + gi
-                    elif gi is not None:
-                        # a leaf must not share its .grad with another, nor with the user
-                        pending[parent] = gi if gi is not g or parent.parents else copy(gi)
-                        if newest is None:
-                            newest = parent.order, parent
-                        else:
-                            heappush(heap, (parent.order, parent))
+                if parent is None:
+                    continue
+                gi = rule(g, a, b) if n == 2 else rule(g, a) if n == 1 else rule(g, *saved)
+                if gi is None:
+                    continue
+                if parent in pending:
+                    pending[parent] = pending[parent] + gi
+                elif parent.parents:
+                    pending[parent] = gi
+                    if newest is None:
+                        newest = parent
+                    else:
+                        heappush(heap, (parent.order, parent))
+                elif parent in leaves:
+                    leaves[parent] = leaves[parent] + gi
+                else:  # a leaf must not share its .grad with another
+                    leaves[parent] = gi if gi is not g else copy(gi)
             if node.links and not retain_graph:
                 node.saved = None  # release the arrays; the edges stay, as in PyTorch
+            if waiting:
+                accumulate_complete(leaves, waiting, parents)
+        for node in sorted(leaves, key=by_age):
+            if way is None:
+                node.accumulate(leaves[node])
+            elif node in wanted:
+                found[node] = leaves[node]
+                for hook in node.hooks:
+                    found[node] = hook(found[node])
     except BaseException:
         if anomaly and node is not None:
             mode.enabled = before
@@ -482,21 +502,49 @@ def check_nan(node, into):
             raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
 
 
+def by_age(node):
+    return node.order
+
+
+def edges_into(leaves, roots):
+    """How many edges lead from the roots into each of some leaves."""
+    count = dict.fromkeys(leaves, 0)
+    for node in reachable(roots):
+        for p in node.parents:
+            if p in count:
+                count[p] += 1
+    return count
+
+
+def accumulate_complete(leaves, waiting, parents):
+    """Accumulate at once, as PyTorch does, what is complete in leaves with hooks: a program sees when they run."""
+    for p in parents:
+        if p in waiting:
+            waiting[p] -= 1
+            if not waiting[p] and p in leaves:
+                p.accumulate(leaves.pop(p))
+
+
 def copy(g):
     """An array of its own; a recorded gradient is copied when it gets to the leaf."""
     return g if isinstance(g, Tensor) else g.copy()
 
 
-def leading_to(wanted, roots):
-    """The nodes from which one of the wanted nodes can be reached, those included."""
+def reachable(roots):
+    """The nodes that backward visits from the roots."""
     seen, todo = set(roots), list(roots)
     while todo:
         for p in todo.pop().parents:
             if p is not None and p not in seen:
                 seen.add(p)
                 todo.append(p)
+    return seen
+
+
+def leading_to(wanted, roots):
+    """The nodes from which one of the wanted nodes can be reached, those included."""
     way = set()
-    for node in sorted(seen, key=lambda n: -n.order):  # parents first
+    for node in sorted(reachable(roots), key=by_age, reverse=True):  # parents first
         if node in wanted or any(p in way for p in node.parents):
             way.add(node)
     return way
@@ -617,6 +665,8 @@ class RemovableHandle:
         hooks = getattr(node, where)
         end = len(hooks) - (bool(hooks) and type(hooks[-1]) is RetainGrad)
         setattr(node, where, (*hooks[:end], hook, *hooks[end:]))
+        if type(node) is AccumulateGrad:
+            hooked_leaves.add(node)
 
     def remove(self):
         node = self.node()

@@ -29,7 +29,7 @@ def run(name, expression, inputs, fixed=()):
     for k, t in tensors.items():
         t.requires_grad_(k not in fixed and t.is_floating_point())
     names = {**inputs, **tensors, "torch": module, "F": functional, "inf": math.inf, "nan": math.nan}
-    return eval(expression, {}, names), tensors  # noqa: S307  (the tables of the tests)
+    return eval(expression, {}, names), tensors
 
 
 def outputs(result):
@@ -107,7 +107,7 @@ def error(name, expression, inputs):
     """The exception that an expression raises."""
     try:
         result, _ = run(name, expression, inputs)
-    except Exception as e:  # noqa: BLE001  (whatever it is, it is compared)
+    except Exception as e:  # whatever it is, it is compared
         return e
     raise AssertionError(f"{name} raises nothing for {expression}, but gives {result}")
 

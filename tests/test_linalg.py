@@ -27,8 +27,8 @@ INPUTS = {
 INTEGERS = {
     "i": np.arange(6).reshape(2, 3), "j": np.arange(6).reshape(3, 2), "k": np.array([1, 2, 3]),
     "u8": np.array([[200, 100], [3, 4]], np.uint8), "d": rng.normal(size=(3, 2)), "x": normal(2, 3), "y": normal(3),
-    "h": normal(40, 50), "g": normal(50, 30), "b": np.array([[True, False], [True, True]]), "s": np.array(2.0, np.float32),
-    "a": normal(2, 3, 2), "zero": np.zeros((2, 2), np.float32), "eye": np.eye(2, dtype=np.float32),
+    "h": normal(40, 50), "g": normal(50, 30), "b": np.array([[True, False], [True, True]]), "a": normal(2, 3, 2),
+    "s": np.array(2.0, np.float32), "zero": np.zeros((2, 2), np.float32), "eye": np.eye(2, dtype=np.float32),
 }  # fmt: skip
 
 PRODUCTS = cases("""

@@ -21,24 +21,23 @@ def uniform(*shape):
 
 
 INPUTS = {
-    "x": normal(4, 3), "y": normal(4, 3), "v": normal(3), "s": np.array(0.7, np.float32), "a": normal(2, 3, 4), "d": normal(2, 3, 2, 2),
-    "w": normal(5, 3), "b": normal(5), "w3": normal(3), "b3": normal(3), "w4": normal(4), "p": uniform(4, 3), "q": uniform(4, 3),
-    "big": np.array([-200.0, -30.0, -1e-3, 0.0, 1e-3, 30.0, 200.0], np.float32), "e": np.zeros((0, 3), np.float32),
-    "o": np.array([[0.0, 1.0], [1.0, 0.0]], np.float32), "m": np.array([[-np.inf, 0.0, 1.0], [2.0, 2.0, -np.inf]], np.float32),
+    "x": normal(4, 3), "y": normal(4, 3), "v": normal(3), "s": np.array(0.7, np.float32),
+    "e": np.zeros((0, 3), np.float32), "a": normal(2, 3, 4), "d": normal(2, 3, 2, 2), "w": normal(5, 3), "b": normal(5),
+    "w3": normal(3), "b3": normal(3), "w4": normal(4), "p": uniform(4, 3), "q": uniform(4, 3),
+    "big": np.array([-200.0, -30.0, -1e-3, 0.0, 1e-3, 30.0, 200.0], np.float32),
+    "o": np.array([[0.0, 1.0], [1.0, 0.0]], np.float32),
+    "m": np.array([[-np.inf, 0.0, 1.0], [2.0, 2.0, -np.inf]], np.float32),
 }  # fmt: skip
 CLASSES = {
-    "t": np.array([2, 0, 1, 1]), "t2": np.array([[0, 1, 2, 2], [1, 1, 0, 0]]), "t3": np.array([[[0, 1], [2, 2]], [[1, 1], [0, 2]]]),
-    "one": np.array(2), "i": np.array([2, 0, -100, 1]), "u8": np.array([2, 0, 1, 1], np.uint8), "none": np.zeros(0, np.int64),
-    "i3": np.array([[[0, -1], [2, 2]], [[1, -1], [0, 2]]]), "ignored": np.full(4, -100),
+    "t": np.array([2, 0, 1, 1]), "t2": np.array([[0, 1, 2, 2], [1, 1, 0, 0]]),
+    "t3": np.array([[[0, 1], [2, 2]], [[1, 1], [0, 2]]]), "i3": np.array([[[0, -1], [2, 2]], [[1, -1], [0, 2]]]),
+    "one": np.array(2), "i": np.array([2, 0, -100, 1]), "ignored": np.full(4, -100),
+    "u8": np.array([2, 0, 1, 1], np.uint8), "none": np.zeros(0, np.int64),
 }  # fmt: skip
 FIXED = {
-    "c": uniform(3),
-    "cw": uniform(4, 1),
-    "pw": 2 * uniform(3),
-    "ew": uniform(4, 3),
-    "mean": normal(3),
-    "var": uniform(3),
-}
+    "c": uniform(3), "cw": uniform(4, 1), "pw": 2 * uniform(3), "ew": uniform(4, 3),
+    "mean": normal(3), "var": uniform(3),
+}  # fmt: skip
 
 LAYERS = cases("""
 F.linear(x, w)
@@ -354,20 +353,21 @@ def inputs():
     return {**INPUTS, **CLASSES, **FIXED}
 
 
-@pytest.mark.parametrize("expression", LAYERS + ACTIVATIONS + LOSSES + NORMS)
+ALL = LAYERS + ACTIVATIONS + LOSSES + NORMS
+
+
+@pytest.mark.parametrize("expression", ALL)
 def test_like_pytorch(expression, inputs):
     pytest.importorskip("torch")
-    compare(
-        expression, inputs, FIXED, second=", None, b3" not in expression
-    )  # which PyTorch cannot differentiate twice
+    differentiable = ", None, b3" not in expression  # with a bias alone, PyTorch cannot differentiate a norm twice
+    compare(expression, inputs, FIXED, second=differentiable)
 
 
-@pytest.mark.parametrize(
-    "expression", [c for c in LAYERS + ACTIVATIONS + LOSSES + NORMS if "* 0" not in c and "(e" not in c]
-)
+@pytest.mark.parametrize("expression", [c for c in ALL if "* 0" not in c and "(e" not in c])
 def test_derivatives(expression, inputs):
-    check_derivatives(expression.replace(".detach()", "").replace(", dtype=torch.float64", "").replace("padding_idx=1", ""),
-                      inputs, FIXED)  # fmt: skip
+    for stopped in (".detach()", ", dtype=torch.float64", "padding_idx=1"):
+        expression = expression.replace(stopped, "")
+    check_derivatives(expression, inputs, FIXED)
 
 
 @pytest.mark.parametrize("expression", EXTREME)
@@ -461,3 +461,20 @@ def test_a_linear_layer_saves_only_what_its_gradients_need():
     node = F.linear(x, w, b).grad_fn
     _, mat1, mat2, *_ = node.saved
     assert mat1 is x.array and mat2 is None
+
+
+def test_a_class_target_that_was_overwritten_raises():
+    x, t = engine.zeros(2, 3, requires_grad=True), engine.tensor([0, 2])
+    loss = F.cross_entropy(x, t)
+    t += -1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_training_between_a_pass_in_evaluation_mode_and_its_gradient_changes_nothing(inputs):
+    mean, var, weight = engine.zeros(3), engine.ones(3), engine.ones(3, requires_grad=True)
+    x = engine.tensor(inputs["x"])
+    out = F.batch_norm(x, mean, var, weight)
+    F.batch_norm(x, mean, var, training=True)
+    out.sum().backward()
+    np.testing.assert_allclose(values(weight.grad), inputs["x"].sum(0) / np.sqrt(1 + 1e-5), 1e-5)

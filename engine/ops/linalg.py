@@ -1,10 +1,12 @@
 """Matrix products, einsum, and what solves linear systems.
 
-``mm``, ``bmm``, ``mv`` and ``dot`` carry the rules; ``matmul``, ``einsum`` and the like are composed of them as in PyTorch.
+``mm``, ``bmm``, ``mv`` and ``dot`` carry the rules; ``matmul``, ``einsum`` and their like are composed of them.
 """
 
 from math import inf, prod
 from operator import index
+
+import numpy as np
 
 from .. import dtypes, return_types
 from ..graph import mode, node_class
@@ -114,8 +116,8 @@ def dot(input, tensor):
         raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {word(x)} and {word(y)}")
     if x.size != y.size:
         raise RuntimeError(
-            f"inconsistent tensor size, expected tensor [{x.size}] and src [{y.size}] to have the same number of elements, but "
-            f"got {x.size} and {y.size} elements respectively"
+            f"inconsistent tensor size, expected tensor [{x.size}] and src [{y.size}] to have the same number of "
+            f"elements, but got {x.size} and {y.size} elements respectively"
         )
     check_not_bool(x, "dot")
     return record(Dot, product(x, y), (input, tensor), (x, y))
@@ -166,7 +168,7 @@ def matmul_operator(input, other):
 
 
 def folds(input, other):
-    """Whether the larger operand is folded into a matrix, so that one matrix product is enough, as PyTorch decides it."""
+    """Whether the larger operand is folded into a matrix, so that one product is enough: as PyTorch decides it."""
     large, small = (input, other) if input.ndim >= other.ndim else (other, input)
     if large.ndim < 3 or small.ndim > 2:
         return False
@@ -222,7 +224,7 @@ def broadcast_shape(a, b):
             raise RuntimeError(
                 f"The size of tensor a ({a[i]}) must match the size of tensor b ({b[i]}) at non-singleton dimension {i}"
             )
-    return tuple(q if p == 1 else p for p, q in zip(a, b))
+    return tuple(q if p == 1 else p for p, q in zip(a, b, strict=True))
 
 
 def unsafe_view(a, shape):
@@ -252,7 +254,7 @@ SqueezeInPlace = node_class("SqueezeBackward4", lambda g, shape: reshape(g, shap
 
 
 def plus_product(name, check, multiply, Product):
-    """``addmm`` and its like: beta * input + alpha * (a @ b), where ``input`` broadcasts; Product is the node of the product."""
+    """``addmm`` and its like: beta * input + alpha * (a @ b); ``input`` broadcasts; Product is the node of a @ b."""
     rule_a, rule_b = Product.rules  # the first needs b alone, the second a
     Backward = node_class(camel(name) + "Backward0",
                           lambda g, shape, _y, _z, beta, _: sum_to(scaled(g, beta), shape),
@@ -285,13 +287,13 @@ def weighted_sum(w, xy, beta, alpha):
         return result
     if w.ndim > xy.ndim:
         raise RuntimeError(
-            f"expand({Tensor.typename(w)}{{{list(w.shape)}}}, size={list(xy.shape)}): the number of sizes provided ({xy.ndim}) "
-            f"must be greater or equal to the number of dimensions in the tensor ({w.ndim})"
+            f"expand({Tensor.typename(w)}{{{list(w.shape)}}}, size={list(xy.shape)}): the number of sizes provided "
+            f"({xy.ndim}) must be greater or equal to the number of dimensions in the tensor ({w.ndim})"
         )
     i = next(i for i in range(-1, -w.ndim - 1, -1) if w.shape[i] not in (1, xy.shape[i]))
     raise RuntimeError(
-        f"The expanded size of the tensor ({xy.shape[i]}) must match the existing size ({w.shape[i]}) at non-singleton dimension "
-        f"{xy.ndim + i}.  Target sizes: {list(xy.shape)}.  Tensor sizes: {list(w.shape)}"
+        f"The expanded size of the tensor ({xy.shape[i]}) must match the existing size ({w.shape[i]}) at non-singleton "
+        f"dimension {xy.ndim + i}.  Target sizes: {list(xy.shape)}.  Tensor sizes: {list(w.shape)}"
     )
 
 
@@ -332,7 +334,7 @@ def tensordot(a, b, dims=2, out=None):
         raise RuntimeError("both dimension lists should have same length")
     first = [checked_dim(index(d), raw(a).ndim) for d in first]
     second = [checked_dim(index(d), raw(b).ndim) for d in second]
-    for i, j in zip(first, second):
+    for i, j in zip(first, second, strict=True):
         n, m = raw(a).shape[i], raw(b).shape[j]
         if m == 1 != n:
             a = reduce.sum(a, i, True)
@@ -340,7 +342,8 @@ def tensordot(a, b, dims=2, out=None):
             b = reduce.sum(b, j, True)
         elif n != m:
             raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {n} in dim {i} and second has size {m} in dim {j}"
+                f"contracted dimensions need to match, but first has size {n} in dim {i} and second has size {m} in "
+                f"dim {j}"
             )
     x, y = raw(a), raw(b)
     rows = [d for d in range(x.ndim) if d not in first]
@@ -372,9 +375,9 @@ def inner(input, other, *, out=None):
 def einsum(equation, *operands):
     """Sums of products as an equation says: ``einsum("bij,bjk->bik", x, y)``.
 
-    One letter a dimension, "..." for dimensions that broadcast; letters that are not in the result are summed over.  Also
-    ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.  RuntimeError if the equation and the operands do not fit.  The operands are
-    contracted from left to right, each pair by one batched matrix product, as in PyTorch.
+    One letter a dimension, "..." for dimensions that broadcast; letters that are not in the result are summed over.
+    Also ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.  RuntimeError if the equation and the operands do not fit.  They are
+    contracted from left to right, each pair by one batched matrix product, as in PyTorch without opt_einsum.
     """
     if not isinstance(equation, str):
         equation, operands = from_lists((equation, *operands))
@@ -384,7 +387,8 @@ def einsum(equation, *operands):
         raise RuntimeError("einsum(): must provide at least one operand")
     inputs, arrow, result = equation.partition("->")
     labels = [labels_of(part, i, operands) for i, part in enumerate(split_inputs(inputs, operands))]
-    spread_over = max((raw(o).ndim - len(part) + 1 for o, part in zip(operands, labels) if "..." in part), default=0)
+    ranks = [raw(o).ndim - len(part) + 1 for o, part in zip(operands, labels, strict=True) if "..." in part]
+    spread_over = max(ranks, default=0)
     if arrow:
         out = labels_of_output(result, labels)
     else:
@@ -395,7 +399,7 @@ def einsum(equation, *operands):
     seen = {c for part in labels for c in part}
     order = [*out, *sorted(seen - set(out) - {"..."}), *(["..."] if "..." in seen and "..." not in out else [])]
     kept = sum(spread_over if c == "..." else 1 for c in out)
-    aligned = [align(o, part, order, spread_over, i) for i, (o, part) in enumerate(zip(operands, labels))]
+    aligned = [align(o, labels[i], order, spread_over, i) for i, o in enumerate(operands)]
     check_sizes(aligned, operands, labels, order, spread_over)
     return contract(aligned, kept)
 
@@ -446,13 +450,13 @@ def labels_of(text, i, operands):
     if "..." in found:
         if len(found) - 1 > ndim:
             raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({len(found) - 1}) is more than the number of dimensions "
-                f"({ndim}) for operand {i}"
+                f"einsum(): the number of subscripts in the equation ({len(found) - 1}) is more than the number of "
+                f"dimensions ({ndim}) for operand {i}"
             )
     elif len(found) != ndim:
         raise RuntimeError(
-            f"einsum(): the number of subscripts in the equation ({len(found)}) does not match the number of dimensions ({ndim}) "
-            f"for operand {i} and no ellipsis was given"
+            f"einsum(): the number of subscripts in the equation ({len(found)}) does not match the number of "
+            f"dimensions ({ndim}) for operand {i} and no ellipsis was given"
         )
     return found
 
@@ -480,7 +484,8 @@ def align(operand, labels, order, spread_over, i):
             shape, first = raw(operand).shape, where[c][0]
             if shape[dim] != shape[first]:
                 raise RuntimeError(
-                    f"einsum(): subscript {c} is repeated for operand {i} but the sizes don't match, {shape[dim]} != {shape[first]}"
+                    f"einsum(): subscript {c} is repeated for operand {i} but the sizes don't match, {shape[dim]} != "
+                    f"{shape[first]}"
                 )
             operand = diagonal_at(operand, 0, first, dim)
             last = raw(operand).ndim - 1
@@ -507,7 +512,8 @@ def check_sizes(aligned, operands, labels, order, spread_over):
             if n != 1 and size not in (1, n):
                 what = "dimension covered by ellipsis" if c == "..." else f"subscript {c}"
                 raise RuntimeError(
-                    f"einsum(): {what} has size {n} for operand {i} which does not broadcast with previously seen size {size}"
+                    f"einsum(): {what} has size {n} for operand {i} which does not broadcast with previously seen size "
+                    f"{size}"
                 )
             size = n if n != 1 else size
 
@@ -594,12 +600,12 @@ Times = node_class("MatmulBackward0",
 def inv(A):
     """The inverse of each matrix.  LinAlgError if one is singular."""
     x = square("linalg.inv", A)
-    linalg = module(x).linalg
     try:
-        out = linalg.inv(x)
-    except linalg.LinAlgError:
+        out = module(x).linalg.inv(x)
+    except np.linalg.LinAlgError:
         raise LinAlgError(
-            "linalg.inv: The diagonal element is zero, the inversion could not be completed because the input matrix is singular."
+            "linalg.inv: The diagonal element is zero, the inversion could not be completed because the input matrix "
+            "is singular."
         ) from None
     return record(Inv, out, (A,), (out,))
 
@@ -614,7 +620,8 @@ def solve(A, B, *, left=True):
     x, y = square("linalg.solve", A), raw(B)
     if x.dtype != y.dtype:
         raise RuntimeError(
-            f"linalg.solve: Expected A and B to have the same dtype, but found A of type {word(x)} and B of type {word(y)} instead"
+            f"linalg.solve: Expected A and B to have the same dtype, but found A of type {word(x)} and B of type "
+            f"{word(y)} instead"
         )
     vectors = y.ndim == 1 or y.ndim == x.ndim - 1 and y.shape == x.shape[:-1]
     columns = (*y.shape, 1) if vectors else y.shape
@@ -623,13 +630,13 @@ def solve(A, B, *, left=True):
             f"linalg.solve: Incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B "
             f"({x.shape[-2]}x{x.shape[-1]} and {columns[-2]}x{columns[-1]})"
         )
-    linalg = module(x).linalg
+    solved = module(x).linalg.solve
     try:
         if left:
-            out = linalg.solve(x, y.reshape(columns))
+            out = solved(x, y.reshape(columns))
         else:
-            out = linalg.solve(x.swapaxes(-1, -2), y.swapaxes(-1, -2)).swapaxes(-1, -2)
-    except linalg.LinAlgError:
+            out = solved(x.swapaxes(-1, -2), y.swapaxes(-1, -2)).swapaxes(-1, -2)
+    except np.linalg.LinAlgError:
         raise LinAlgError("torch.linalg.solve: The solver failed because the input matrix is singular.") from None
     out = out[..., 0] if vectors else out
     return record(Solve, out, (A, B), (x, out, y.shape, vectors, left))
@@ -666,7 +673,7 @@ def det(A):
 
 
 def det_rule(g, x, out):
-    """g * det * inverse transposed; where a matrix is singular, the cofactors: determinants with a unit vector as a row."""
+    """g * det * inverse transposed; if one is singular, the cofactors: determinants with a unit vector as a row."""
     g = reshape(g, (*raw(g).shape, 1, 1))
     if (raw(out) != 0).all():
         return g * (reshape(out, (*raw(out).shape, 1, 1)) * transpose(inv(x), -1, -2))

@@ -155,8 +155,8 @@ def same_shape(a, b):
 def activation(name, kernel, forward, rule, in_place="Backward0"):
     """An elementwise function of a floating tensor and of numbers: ``forward(x, *numbers)``, ``rule(g, x, *numbers)``.
 
-    Half precision is computed in float32.  ``kernel``: PyTorch's name for it in the error for integers; ``in_place``: how the
-    name of the node ends where the input is overwritten.
+    Half precision is computed in float32.  ``kernel``: PyTorch's name for it in the error for integers; ``in_place``:
+    how the name of the node ends where the input is overwritten.
     """
     nodes = [node_class(camel(name) + end, rule) for end in ("Backward0", in_place)]
 
@@ -208,7 +208,8 @@ leaky_relu_of = activation("leaky_relu", "leaky_relu_cpu", lambda x, slope: choo
 silu_of = activation("silu", "silu_cpu", lambda x: x * sigmoid(x), lambda g, x: silu_rule(g, x))
 gelu_of = activation("gelu", "GeluKernelImpl", gelu_array, gelu_rule)
 softplus_of = activation(
-    "softplus", "softplus_cpu", lambda x, beta, threshold: choose(x * beta > threshold, x, log_sigmoid(x * -beta) / -beta),
+    "softplus", "softplus_cpu",
+    lambda x, beta, threshold: choose(x * beta > threshold, x, log_sigmoid(x * -beta) / -beta),
     lambda g, x, beta, threshold: choose(gt(x * beta, threshold), g, g * sigmoid(x * beta)))  # fmt: skip
 logsigmoid_of = activation("log_sigmoid", "log_sigmoid_cpu", log_sigmoid, lambda g, x: g * sigmoid(-x))
 
@@ -373,8 +374,8 @@ def alike(input, target):
     x, y = raw(input), raw(target)
     if x.shape != y.shape:
         warnings.warn(
-            f"Using a target size ({Size(y.shape)}) that is different to the input size ({Size(x.shape)}). This will likely lead "
-            "to incorrect results due to broadcasting. Please ensure they have the same size.",
+            f"Using a target size ({Size(y.shape)}) that is different to the input size ({Size(x.shape)}). This will "
+            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
             stacklevel=3,
         )
         input, target = same_shape(input, target)
@@ -464,9 +465,9 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     """target * (log(target) - input): ``input`` and, if ``log_target``, ``target`` are log probabilities."""
     if size_average is None and reduce is None and reduction == "mean":
         warnings.warn(
-            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the "
-            "batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' in "
-            "the next major release.",
+            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides "
+            "only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the "
+            "same as 'batchmean' in the next major release.",
             stacklevel=2,
         )
     reduction = legacy(size_average, reduce, reduction)
@@ -522,8 +523,8 @@ def check_fixed(name, **weights):
     for argument, weight in weights.items():
         if isinstance(weight, Tensor) and weight.requires_grad:
             raise RuntimeError(
-                f"The function '{name}' is not differentiable with respect to argument '{argument}'. This input cannot have "
-                "requires_grad True."
+                f"The function '{name}' is not differentiable with respect to argument '{argument}'. This input cannot "
+                "have requires_grad True."
             )
 
 
@@ -551,8 +552,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     x, y = raw(input), raw(target)
     if x.shape != y.shape:
         raise ValueError(
-            f"Using a target size ({Size(y.shape)}) that is different to the input size ({Size(x.shape)}) is deprecated. Please "
-            "ensure they have the same size."
+            f"Using a target size ({Size(y.shape)}) that is different to the input size ({Size(x.shape)}) is "
+            "deprecated. Please ensure they have the same size."
         )
     if x.dtype != y.dtype:
         raise RuntimeError(f"Found dtype {word(y)} but expected {word(x)}")
@@ -578,9 +579,10 @@ BCE = node_class("BinaryCrossEntropyBackward0",
 
 
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
-    """The mean of -input at the target's class, or the sum, or each; ``input`` (C), (N, C) or (N, C, ...) log probabilities.
+    """The mean of -input at the target's class, or the sum, or each.
 
-    ``weight``: one for each class, the mean divides by their sum.  Targets that are ``ignore_index`` count for nothing.
+    ``input``: (C), (N, C) or (N, C, ...) log probabilities; ``target``: as ``input`` without C.  ``weight``: one for
+    each class, the mean divides by the sum over the targets.  Targets that are ``ignore_index`` count for nothing.
     """
     reduction = legacy(size_average, reduce, reduction)
     check_reduction(reduction)
@@ -616,8 +618,8 @@ def check_classes(x, t, w):
     classes = x.shape[x.ndim > 1]
     if w is not None and w.shape != (classes,):
         raise RuntimeError(
-            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
-            f"{list(w.shape)}"
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+            f"shape: {list(w.shape)}"
         )
     if w is not None and w.dtype != x.dtype:
         raise RuntimeError(f"expected scalar type {word(x)} but found {word(w)}")
@@ -637,15 +639,20 @@ def picked_loss(input, t, weight, ignore_index, reduction):
         raise IndexError(f"Target {int(t[outside][0]) if t.ndim else int(t)} is out of bounds.")
     if w is not None:
         weights = xp.where(valid, w[t], 0).astype(x.dtype)
-    grid = [xp.arange(n).reshape((-1,) + (1,) * (t.ndim - 1 - i)) for i, n in enumerate(t.shape)]
-    where = (*grid[:1], t, *grid[1:])
+    where = positions(t)
     loss = x[where] * -weights if total == t.size else xp.where(valid, x[where] * -weights, 0).astype(x.dtype)
     if reduction != "mean":
         out, share = reduced(loss, reduction)[0], -weights
     else:
         total = reduce.add_up(weights) if total is None else total
         out, share = reduce.add_up(loss) / total, -weights / total if total else 0.0
-    return record(NLLLoss if x.ndim <= 2 else NLLLoss2D, out, (input,), (x.shape, where, share))
+    return record(NLLLoss if x.ndim <= 2 else NLLLoss2D, out, (input,), (t, x.shape, share))
+
+
+def positions(t):
+    """The key that picks, in each place of t, the class that t says: one index array a dimension, classes second."""
+    grid = [module(t).arange(n).reshape((-1,) + (1,) * (t.ndim - 1 - i)) for i, n in enumerate(t.shape)]
+    return (*grid[:1], t, *grid[1:])
 
 
 def scatter(a, shape, where):
@@ -664,7 +671,7 @@ def gather(a, where):
 Scatter = node_class("ScatterBackward0", lambda g, shape, where: sum_to(gather(g, where), shape))
 Gather = node_class("GatherBackward0", lambda g, shape, where: scatter(g, shape, where))
 NLLLoss, NLLLoss2D = (
-    node_class(name, lambda g, shape, where, share: scatter(g * share, shape, where))
+    node_class(name, lambda g, index, shape, share: scatter(g * share, shape, positions(raw(index))))
     for name in ("NllLossBackward0", "NllLoss2DBackward0")
 )
 
@@ -690,7 +697,7 @@ def cross_entropy(
         return loss
     ignored = t == ignore_index
     smooth = logs if weight is None else mul(logs, along(weight, x, axis))
-    smooth = choose_fill(e.neg(reduce_sum(smooth, axis)), ignored)
+    smooth = zero_where(e.neg(reduce_sum(smooth, axis)), ignored)
     if reduction == "mean":
         counted = ~ignored if weight is None else raw(weight)[t[~ignored]]
         smooth = e.div(reduce_sum(smooth), Tensor(counted.sum().astype(x.dtype)))
@@ -708,8 +715,8 @@ def probabilities_loss(input, target, weight, ignore_index, reduction, label_smo
         raise RuntimeError("ignore_index is not supported for floating point target")
     if w is not None and w.shape != (x.shape[axis],):
         raise RuntimeError(
-            f"cross_entropy: weight tensor should be defined either for all {x.shape[axis]} classes or no classes but got weight "
-            f"tensor of shape: {list(w.shape)}"
+            f"cross_entropy: weight tensor should be defined either for all {x.shape[axis]} classes or no classes but "
+            f"got weight tensor of shape: {list(w.shape)}"
         )
     if label_smoothing > 0:
         target = plus(times(target, 1 - label_smoothing), label_smoothing / x.shape[axis])
@@ -726,7 +733,7 @@ def along(weight, x, axis):
     return reshape(weight, tuple(-1 if i == axis else 1 for i in range(x.ndim)))
 
 
-def choose_fill(a, mask):
+def zero_where(a, mask):
     """a with zeros where the mask holds."""
     x = raw(a)
     return record(MaskedFill, module(x).where(mask, 0, x).astype(x.dtype), (a,), (mask,))
@@ -816,9 +823,9 @@ LayerNorm, BatchNorm, GroupNorm = (
     for kind in ("Layer", "Batch", "Group")
 )
 FixedNorm = node_class("NativeBatchNormBackward0",
-                       lambda g, _x, y, shape, _middle, rate: (g if y is None else g * reshape(y, shape)) * rate,
-                       lambda g, x, _y, shape, middle, rate: flat(sum_to(g * ((x - middle) * rate), shape), shape, (0,)),
-                       lambda g, _x, _y, shape, _middle, _rate: flat(sum_to(g, shape), shape, (0,)))  # fmt: skip
+                       lambda g, _x, y, shape, _at, rate: (g if y is None else g * reshape(y, shape)) * rate,
+                       lambda g, x, _y, shape, at, rate: flat(sum_to(g * ((x - at) * rate), shape), shape, (0,)),
+                       lambda g, _x, _y, shape, _at, _rate: flat(sum_to(g, shape), shape, (0,)))  # fmt: skip
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
@@ -835,13 +842,13 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     for name, v in (("weight", weight), ("bias", bias)):
         if v is not None and raw(v).shape != shape:
             raise RuntimeError(
-                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(raw(v).shape)} and "
-                f"normalized_shape = {list(shape)}"
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(raw(v).shape)} and normalized_shape = {list(shape)}"
             )
     if x.shape[-len(shape) :] != shape:
         raise RuntimeError(
-            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input of "
-            f"size{list(x.shape)}"
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but "
+            f"got input of size{list(x.shape)}"
         )
     return normalized(LayerNorm, input, weight, bias, shape, x.shape, tuple(range(-len(shape), 0)), eps)
 
@@ -861,7 +868,10 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
-    """Each channel (dimension 1) normalized over the batch in training, which updates the running statistics; else by these."""
+    """Each channel (dimension 1) normalized: over the batch in ``training``, else by the running statistics.
+
+    Training moves the running statistics by ``momentum`` towards those of the batch, in place.
+    """
     x = raw(input)
     check_floating(x, "batch_norm")
     channels = x.shape[1] if x.ndim > 1 else 0
@@ -892,10 +902,11 @@ def update(running, new, momentum):
     write(running, running.array * (1 - momentum) + new.astype(running.array.dtype) * momentum)
 
 
-for function in (linear, dropout, one_hot, embedding, normalize, cosine_similarity, relu6, hardtanh, softsign, tanhshrink,
-                 softmax, log_softmax, mse_loss, l1_loss, smooth_l1_loss, huber_loss, kl_div, binary_cross_entropy_with_logits,
-                 binary_cross_entropy, nll_loss, cross_entropy, layer_norm, group_norm, batch_norm):  # fmt: skip
-    enter(function.__name__, "nn", function)
+NAMES = """linear dropout one_hot embedding normalize cosine_similarity relu6 hardtanh softsign tanhshrink softmax
+log_softmax mse_loss l1_loss smooth_l1_loss huber_loss kl_div binary_cross_entropy_with_logits binary_cross_entropy
+nll_loss cross_entropy layer_norm group_norm batch_norm"""
+for name in NAMES.split():
+    enter(name, "nn", globals()[name])
 
 METHODS = "log_softmax softmax"
 IN_PLACE = ""

@@ -1,7 +1,7 @@
 """Reductions: sums, means, extremes, norms, and what runs along a dimension.
 
-In a rule ``axis`` is None (all dimensions) or a tuple, and ``keepdims`` says whether the result kept them; ``kept`` puts
-them back, so that the result broadcasts against the input.
+In a rule ``axis`` is None (all dimensions) or a tuple, and ``keepdims`` says whether the result kept them; ``kept``
+puts them back, so that the result broadcasts against the input.
 """
 
 import builtins
@@ -21,7 +21,7 @@ from .structure import accumulate_wider, add_up, cast, reshape, spread, total
 
 
 def axes(dim, ndim):
-    """``dim`` (None, an int or several) as axes counted from the front; None for all of them, or for the one of a scalar."""
+    """``dim`` (None, an int or several) as axes counted from the front; None for all, and for the one of a scalar."""
     if dim is None:
         return None
     several = isinstance(dim, (tuple, list))
@@ -143,8 +143,8 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
     x, axis, keepdims = parse("mean", input, dim, keepdim, names)
     if not (dtype or dtypes.of[x.dtype]).is_floating_point:
         raise RuntimeError(
-            f"mean(): could not infer output dtype. {'Optional' if dtype else 'Input'} dtype must be either a floating point or "
-            f"complex dtype. Got: {word(x.astype(dtype.np) if dtype else x)}"
+            f"mean(): could not infer output dtype. {'Optional' if dtype else 'Input'} dtype must be either a floating "
+            f"point or complex dtype. Got: {word(x.astype(dtype.np) if dtype else x)}"
         )
     x = converted(input, dtype)
     out = average(x, axis, keepdims)
@@ -160,7 +160,7 @@ Mean = node_class(
 
 
 def moments(name, input, dim, unbiased, keepdim, correction, names):
-    """(input, variance, mean, axis, keepdims, degrees of freedom): what var and std are made of, added up in float64."""
+    """(input, variance, mean, axis, keepdims, degrees of freedom), for var and std; added up in float64."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if correction is None:
@@ -171,8 +171,8 @@ def moments(name, input, dim, unbiased, keepdim, correction, names):
     free = count(x.shape, axis) - correction
     if free <= 0 and x.size:
         warnings.warn(
-            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
-            "divided by output numel).",
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+            "(input numel divided by output numel).",
             stacklevel=3,
         )
     wide = x.astype(dtypes.float64.np)
@@ -183,7 +183,7 @@ def moments(name, input, dim, unbiased, keepdim, correction, names):
 
 
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, **names):
-    """The variance over ``dim``: squared distances from the mean, added up and divided by (count - ``correction``), 1 by default."""
+    """The variance over ``dim``: the sum of squared distances from the mean / (count - ``correction``, which is 1)."""
     x, out, _, axis, keepdims, free = moments("var", input, dim, unbiased, keepdim, correction, names)
     return record(Var, out.astype(x.dtype), (input,), (x, axis, keepdims, free))
 
@@ -219,9 +219,10 @@ def std_rule(g, x, out, axis, keepdims, free):
     return var_rule(choose(eq(out, 0), 0.0, g / (out * 2.0)), x, axis, keepdims, free)
 
 
-def std_of(x, axis, keepdims, free):
-    """The standard deviation again, for the rule of one of several outputs, which cannot save its output."""
-    return std(x, axis, keepdim=keepdims, correction=count(raw(x).shape, axis) - free)
+def std_again_rule(g, x, axis, keepdims, free):
+    """The rule of std as one of several outputs, where the output cannot be saved: computed again."""
+    out = std(x, axis, keepdim=keepdims, correction=count(raw(x).shape, axis) - free)
+    return std_rule(g, x, out, axis, keepdims, free)
 
 
 def parts_rule(first):
@@ -241,8 +242,7 @@ def parts_rule(first):
 Var = node_class("VarBackward0", var_rule)
 Std = node_class("StdBackward0", std_rule)
 VarMean = node_class("VarMeanBackward0", parts_rule(var_rule))
-StdMean = node_class("StdMeanBackward0", parts_rule(
-    lambda g, x, axis, keepdims, free: std_rule(g, x, std_of(x, axis, keepdims, free), axis, keepdims, free)))  # fmt: skip
+StdMean = node_class("StdMeanBackward0", parts_rule(std_again_rule))
 
 # ---- products
 
@@ -330,7 +330,7 @@ def extremes(name, pairwise):
     Result = getattr(return_types, name)
 
     def op(input, dim=None, keepdim=False, *, other=None, **names):
-        if isinstance(dim, Tensor) and dim.ndim or other is not None:
+        if isinstance(dim, Tensor) or other is not None:
             return pairwise(input, dim if other is None else other)
         dim = names.pop("axis", dim)
         x, axis, keepdims = parse(name, input, dim, keepdim, names)
@@ -348,7 +348,7 @@ def extremes(name, pairwise):
 def arg(name, x, axis, keepdims):
     """The indices of the extremes, the first one where several are equal."""
     if not x.ndim:
-        return dtypes.int64.np.type(0)
+        return module(x).zeros((), dtypes.int64.np)
     return getattr(module(x), "arg" + name)(x, axis and axis[0], keepdims=keepdims)
 
 
@@ -433,11 +433,11 @@ def median(input, dim=None, keepdim=False, **names):
         raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
     if dim is None:
         flat = x.reshape((-1,))
-        out = flat[middle_index(flat, 0)[0]] if x.size else x.dtype.type(math.nan)
+        out = flat[middle_index(flat, 0)[0]] if x.size else module(x).full((), math.nan, x.dtype)
         return record(MedianAll, out, (input,), (x, out))
     one_axis("median", x, dim)
     check_not_empty("median", x, dim, axis)
-    at = middle_index(x, axis[0]) if x.ndim else dtypes.int64.np.type(0)
+    at = middle_index(x, axis[0]) if x.ndim else module(x).zeros((), dtypes.int64.np)
     out = module(x).take_along_axis(x, at, axis[0]) if x.ndim else x
     if not keepdims and x.ndim:
         at, out = at.squeeze(axis), out.squeeze(axis)
@@ -445,7 +445,7 @@ def median(input, dim=None, keepdim=False, **names):
 
 
 def middle_index(x, axis):
-    """Where the median stands along an axis, which stays: the first nan, else the lower middle of the sorted elements."""
+    """Where the median stands along an axis, which stays: at the first nan, else in the (lower) middle when sorted."""
     xp = module(x)
     order = xp.argsort(x, axis=axis, kind="stable")
     middle = order.take([(x.shape[axis] - 1) // 2], axis)
@@ -473,19 +473,19 @@ def logsumexp(input, dim, keepdim=False, **names):
 def log_of_sum(x, axis):
     """log(sum(exp(x))) of an array, with the axes kept."""
     xp = module(x)
-    top = x.max(axis, keepdims=True, initial=-math.inf)
+    if not x.size:
+        return xp.log(x.sum(axis, keepdims=True))
+    top = x.max(axis, keepdims=True)
     top = xp.where(xp.isinf(top), 0, top).astype(x.dtype)
     return xp.log(xp.exp(x - top).sum(axis, keepdims=True)) + top
-
-
-LogSumExp = node_class(
-    "LogsumexpBackward0", lambda g, x, out, axis, keepdims: logsumexp_rule(g, x, out, axis, keepdims)
-)
 
 
 def logsumexp_rule(g, x, out, axis, keepdims):
     shape = raw(x).shape
     return kept(g, shape, axis, keepdims) * exp(x - kept(out, shape, axis, keepdims))
+
+
+LogSumExp = node_class("LogsumexpBackward0", logsumexp_rule)
 
 
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, **names):
@@ -503,14 +503,14 @@ def p_norm(name, input, p, dim, keepdim, dtype, names):
     if not x.size and (p < 0 or p == math.inf):
         if axis is None:
             raise RuntimeError(
-                f"linalg.vector_norm cannot compute the {float(p):g} norm on an empty tensor because the operation does not have an "
-                "identity"
+                f"linalg.vector_norm cannot compute the {float(p):g} norm on an empty tensor because the operation "
+                "does not have an identity"
             )
         for i in axis:
             if x.shape[i] == 0:
                 raise RuntimeError(
-                    f"linalg.vector_norm cannot compute the {float(p):g} norm on the dimension {i}because this dimension is empty and "
-                    "the operation does not have an identity"
+                    f"linalg.vector_norm cannot compute the {float(p):g} norm on the dimension {i}because this "
+                    "dimension is empty and the operation does not have an identity"
                 )
     out = p_norm_of(cast(x, accumulate_wider.get(x.dtype, x.dtype)), p, axis, keepdims).astype(x.dtype)
     return record_converted(VectorNorm, out, (input,), (x, out, p, axis, keepdims))
@@ -601,7 +601,7 @@ def cumprod(input, dim, *, dtype=None):
 
 
 def cumprod_rule(g, x, out, axis):
-    """Each element is a factor of all products from its own on: those products without it, weighted by g and added up."""
+    """Each element is a factor of all products from its own on: these without it, weighted by g and added up."""
     if not raw(x).ndim:
         return g
     if (raw(x) != 0).all():
@@ -641,7 +641,7 @@ def bincount(input, weights=None, minlength=0):
     return as_input(out if w is None else out.astype(w.dtype if w.dtype == dtypes.float32.np else out.dtype), input)
 
 
-def test(name):
+def quantifier(name):
     """``all`` or ``any``; the result is bool, of uint8 it is uint8."""
 
     def op(input, dim=None, keepdim=False, **names):
@@ -655,13 +655,13 @@ def test(name):
     return enter(name, "reduction", op)
 
 
-all = test("all")
-any = test("any")
+all = quantifier("all")
+any = quantifier("any")
 
 for function in (sum, mean, var, std, prod, median, logsumexp, vector_norm, norm, cumsum, cumprod, count_nonzero):
     enter(function.__name__, "reduction", function)
 
-METHODS = """all amax amin aminmax any argmax argmin bincount count_nonzero cumprod cumsum logsumexp max mean median min norm prod
-std sum var"""
+METHODS = """all amax amin aminmax any argmax argmin bincount count_nonzero cumprod cumsum logsumexp max mean median min
+norm prod std sum var"""
 IN_PLACE = "cumprod cumsum"
 FUNCTIONS = METHODS + " std_mean var_mean"

@@ -19,7 +19,7 @@ device_names: dict = {}          # array type -> the type of its device, where t
 
 
 class Function(dict):
-    """One function under its name in every module: ``exp = Function("exp"); exp[type(x)](x)``."""
+    """One function under its name in every module, or one for all: ``exp = Function("exp"); exp[type(x)](x)``."""
 
     def __init__(self, name):
         self.name = name
@@ -28,7 +28,8 @@ class Function(dict):
         return self[type(x)](x, *args)
 
     def __missing__(self, array_type):
-        self[array_type] = found = getattr(module_of(array_type), self.name)
+        module = module_of(array_type)
+        self[array_type] = found = self.name if callable(self.name) else getattr(module, self.name)
         return found
 
 

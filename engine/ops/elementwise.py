@@ -28,20 +28,21 @@ def unary(name, forward, rule=None, *, integers="float", backward=None):
     differentiable.  ``integers``: what integers become first, "float" (the default dtype) or "keep".
     """
     Backward = rule and node_class(backward or camel(name) + "Backward0", rule)
-    saves = rule and rule.__code__.co_varnames[1]
+    saves_x, saves_out = ((n == rule.__code__.co_varnames[1]) for n in ("x", "out")) if rule else (False, False)
     to_float = integers == "float"
-    compute = Function(forward).call if isinstance(forward, str) else forward
+    functions = Function(forward)
 
     def op(input):
         if not isinstance(input, Tensor):
-            return compute(input)
+            return functions[type(input)](input)
         x = input.array
+        compute = functions[type(x)]
         out = compute(x)
         if to_float and out.dtype is not x.dtype:
             out = compute(x.astype(floating(x.dtype)))
         p = input.node
         if p is not None and Backward is not None and mode.enabled:
-            return Tensor(out, Backward((p,), (out if saves == "out" else x if saves == "x" else None,)))
+            return Tensor(out, Backward((p,), (out if saves_out else x if saves_x else None,)))
         return Tensor(out)
 
     return enter(name, "unary" if rule else "test", op, rule)
@@ -65,7 +66,8 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, backward=None):
             x, p = input.array, input.node
             if isinstance(other, Tensor):
                 y, q = other.array, other.node
-                if x.dtype is not y.dtype:
+                kind = type(x)  # of scalars, the types say as much as the dtypes, and sooner
+                if (kind is not type(y) or kind is np.ndarray) and x.dtype is not y.dtype:
                     return mixed(x, p, y, q, Backward)
                 try:
                     out = forward(x, y)
@@ -73,11 +75,18 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, backward=None):
                     return mixed(x, p, y, q, Backward)
                 if divides and out.dtype is not x.dtype:
                     return mixed(x, p, y, q, Backward)
-                if (p is None and q is None) or not mode.enabled:
+                if not mode.enabled:
                     return Tensor(out)
-                node = Backward((p, q), (x if p is not None and xx or q is not None and yx else None,
-                                         y if p is not None and xy or q is not None and yy else None))  # fmt: skip
-                if x.shape != y.shape:
+                if p is not None:
+                    if q is not None:
+                        node = Backward((p, q), (x if xx or yx else None, y if xy or yy else None))
+                    else:
+                        node = Backward((p, q), (x if xx else None, y if xy else None))
+                elif q is not None:
+                    node = Backward((p, q), (x if yx else None, y if yy else None))
+                else:
+                    return Tensor(out)
+                if out.ndim and x.shape != y.shape:
                     node.rules = undo_broadcast(rule_x, x.shape), undo_broadcast(rule_y, y.shape)
                 return Tensor(out, node)
             if type(other) in scalar_types:

@@ -154,7 +154,7 @@ def survey(results, named, max_nodes, values=False, gradients=False):
             plan.results.append((known[source(r.node)[0]], items[real(r.node)], ""))
     outside = {}  # id(saved array) -> its number among the constants
     for node, item in items.items():
-        item.hooks = sum(type(h) is not RetainGrad for h in node.hooks) + len(node.post_hooks)
+        item.hooks = sum(type(h) is not RetainGrad for h in (*node.hooks, *node.pre_hooks, *node.post_hooks))
         for p in node.parents:
             if p is not None:
                 tensor, output = source(p)
@@ -352,7 +352,8 @@ def brief(x):
         return "empty"
     if x.size <= SHOWN:
         return elements(x.tolist())
-    return f"{brief(x.min().item())} to {brief(x.max().item())}"
+    low, high = brief(x.min().item()), brief(x.max().item())
+    return f"all {low}" if low == high else f"{low} .. {high}"
 
 
 def number_text(x):
@@ -606,7 +607,7 @@ def caption(plan):
         return ["Nothing was recorded."]
     if not plan.operations:
         return ["A leaf: no operation made it, and its gradient will be added to its .grad."]
-    rows = ["Data flows along the arrows, backward() against them, in the order of the small numbers."]
+    rows = ["Data flows along the arrows, backward() against them,", "in the order of the small numbers."]
     if plan.left_out:
         rows.append(f"Drawn: the {len(plan.items)} nodes nearest to the result, of {plan.operations + plan.leaves}.")
     return rows

@@ -260,7 +260,7 @@ def test_small_values_are_filled_in_and_large_ones_keep_their_names():
     assert (flow.rule, flow.filled, flow.short) == ("grad * other", "[1, 1] * [3, 4]", "[3, 4]")
     many = engine.ones(50, requires_grad=True)
     (flow,) = BackwardStepper((many * engine.ones(50)).sum()).steps[2].outgoing
-    assert (flow.rule, flow.filled, flow.short) == ("grad * other", "grad * other", "1 to 1")
+    assert (flow.rule, flow.filled, flow.short) == ("grad * other", "grad * other", "all 1")
 
 
 # The words and the pictures

@@ -185,7 +185,9 @@ def test_after_backward_the_kept_tensors_are_said_to_be_freed(example):
 def test_values_are_written_where_they_are_few_and_summarised_where_not(example):
     assert "leaf w (3,) = [1, 2, 3]" in draw(example, values=True).text
     many = engine.arange(100.0).requires_grad_()
-    assert "leaf many (100,) = 0 to 99" in viz.graph(many * 2, values=True).text
+    assert "leaf many (100,) = 0 .. 99" in viz.graph(many * 2, values=True).text
+    same = engine.ones(100, requires_grad=True)
+    assert "leaf same (100,) = all 1" in viz.graph(same * 2, values=True).text
     empty = engine.ones(0, requires_grad=True)
     assert "leaf empty (0,) = empty" in viz.graph(empty * 2, values=True).text
     assert "[1, 2, 3]" not in draw(example).text

@@ -34,7 +34,7 @@ def scalars():
 
 
 def mlp():
-    layers = {"w1": normal(64, 128, scale=0.1), "w2": normal(128, 64, scale=0.1), "w3": normal(64, 10, scale=0.1)}
+    layers = {"w1": normal(128, 64, scale=0.1), "w2": normal(64, 128, scale=0.1), "w3": normal(10, 64, scale=0.1)}
     biases = {"b1": normal(128), "b2": normal(64), "b3": normal(10)}
     labels = np.random.default_rng(0).integers(0, 10, 64)
     return {"x": normal(64, 64), "y": np.eye(10, dtype=np.float32)[labels], **layers, **biases}

@@ -67,9 +67,9 @@ def large(x):
 
 
 def mlp(x, y, w1, b1, w2, b2, w3, b3):
-    h1 = np.maximum(x @ w1 + b1, 0)
-    h2 = np.maximum(h1 @ w2 + b2, 0)
-    loss, g3 = bce_with_logits(h2 @ w3 + b3, y)
-    g2 = g3 @ w3.T * (h2 > 0)
-    g1 = g2 @ w2.T * (h1 > 0)
-    return loss, x.T @ g1, g1.sum(0), h1.T @ g2, g2.sum(0), h2.T @ g3, g3.sum(0)
+    h1 = np.maximum(x @ w1.T + b1, 0)
+    h2 = np.maximum(h1 @ w2.T + b2, 0)
+    loss, g3 = bce_with_logits(h2 @ w3.T + b3, y)
+    g2 = g3 @ w3 * (h2 > 0)
+    g1 = g2 @ w2 * (h1 > 0)
+    return loss, g1.T @ x, g1.sum(0), g2.T @ h1, g2.sum(0), g3.T @ h2, g3.sum(0)

@@ -46,6 +46,6 @@ def large(np, x):
 
 
 def mlp(np, x, y, w1, b1, w2, b2, w3, b3):
-    x = np.maximum(np.matmul(x, w1) + b1, 0)
-    x = np.maximum(np.matmul(x, w2) + b2, 0)
-    return bce_with_logits(np, np.matmul(x, w3) + b3, y)
+    x = np.maximum(np.matmul(x, w1.T) + b1, 0)
+    x = np.maximum(np.matmul(x, w2.T) + b2, 0)
+    return bce_with_logits(np, np.matmul(x, w3.T) + b3, y)

@@ -45,6 +45,6 @@ def large(x):
 
 
 def mlp(x, y, w1, b1, w2, b2, w3, b3):
-    x = mg.nnet.relu(x @ w1 + b1)
-    x = mg.nnet.relu(x @ w2 + b2)
-    return bce_with_logits(x @ w3 + b3, y)
+    x = mg.nnet.relu(x @ w1.T + b1)
+    x = mg.nnet.relu(x @ w2.T + b2)
+    return bce_with_logits(x @ w3.T + b3, y)

@@ -299,6 +299,11 @@ def no_derivative(name):
     raise RuntimeError(f"derivative for aten::{name} is not implemented")
 
 
+def positive_part(x):
+    """max(x, 0).  NumPy's vector instructions compare an array with an array, not with a number."""
+    return module(x).maximum(x, module(x).zeros(x.shape, x.dtype))
+
+
 def logistic(x):
     """1 / (1 + exp(-x)); where exp overflows, that is 0."""
     e = module(x).exp(-x)
@@ -354,7 +359,7 @@ asinh = unary("asinh", "arcsinh", lambda g, x: g * rsqrt(x * x + 1.0))
 acosh = unary("acosh", "arccosh", lambda g, x: g * rsqrt(x * x - 1.0))
 atanh = unary("atanh", "arctanh", lambda g, x: g / (1.0 - x * x))
 sigmoid = unary("sigmoid", lambda x: logistic(x), lambda g, out: g * ((1.0 - out) * out))
-relu = unary("relu", lambda x: module(x).maximum(x, 0), lambda g, out: g * (out > 0), integers="keep")
+relu = unary("relu", lambda x: positive_part(x), lambda g, out: g * (out > 0), integers="keep")
 erf = unary("erf", special("erf"), lambda g, x: g * (2.0 / math.sqrt(math.pi) * exp(-x * x)))
 erfc = unary("erfc", special("erfc"), lambda g, x: g * (-2.0 / math.sqrt(math.pi) * exp(-x * x)))
 lgamma = unary("lgamma", special("gammaln"), lambda g, x: g * digamma(x))

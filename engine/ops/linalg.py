@@ -57,6 +57,10 @@ def mm(input, mat2, *, out=None):
 Mm = node_class("MmBackward0", lambda g, _x, y: mm(g, y.T), lambda g, x, _y: mm(x.T, g))
 
 
+# the same, where y is the transpose of a weight: its cotangent gets the same order of memory as y
+MmColumns = node_class("MmBackward0", Mm.rules[0], lambda g, x, _y: turn(mm(turn(g), x)))
+
+
 def check_matrices(x, y):
     for a, name in ((x, "self"), (y, "mat2")):
         if a.ndim != 2:
@@ -253,10 +257,10 @@ SqueezeInPlace = node_class("SqueezeBackward4", lambda g, shape: reshape(g, shap
 # ---- sums with products
 
 
-def plus_product(name, check, multiply, Product):
+def plus_product(name, check, multiply, Product, backward=None):
     """``addmm`` and its like: beta * input + alpha * (a @ b); ``input`` broadcasts; Product is the node of a @ b."""
     rule_a, rule_b = Product.rules  # the first needs b alone, the second a
-    Backward = node_class(camel(name) + "Backward0",
+    Backward = node_class(backward or camel(name) + "Backward0",
                           lambda g, shape, _y, _z, beta, _: sum_to(scaled(g, beta), shape),
                           lambda g, _, _y, z, _b, alpha: scaled(rule_a(g, None, z), alpha),
                           lambda g, _, y, _z, _b, alpha: scaled(rule_b(g, y, None), alpha))  # fmt: skip
@@ -277,14 +281,15 @@ def scaled(a, factor):
 
 def weighted_sum(w, xy, beta, alpha):
     """beta * w + alpha * xy of arrays, in the shape of xy; for integers the factors lose their fractions."""
-    if not dtypes.of[xy.dtype].is_floating_point:
-        beta, alpha = int(beta), int(alpha)
+    if beta != 1 or alpha != 1:
+        if not dtypes.of[xy.dtype].is_floating_point:
+            beta, alpha = int(beta), int(alpha)
+        xy, w = xy * alpha, w * beta
     try:
-        result = scaled(xy, alpha) + scaled(w, beta)
+        xy += w  # a fresh array: no need for another
+        return xy
     except ValueError:
-        result = w
-    if result.shape == xy.shape:
-        return result
+        pass
     if w.ndim > xy.ndim:
         raise RuntimeError(
             f"expand({Tensor.typename(w)}{{{list(w.shape)}}}, size={list(xy.shape)}): the number of sizes provided "
@@ -315,6 +320,7 @@ def check_same_dtype(w, x, y):
 
 
 addmm = plus_product("addmm", check_addmm, mm, Mm)
+addmm_columns = plus_product("addmm_columns", check_addmm, mm, MmColumns, "AddmmBackward0")
 addmv = plus_product("addmv", check_same_dtype, mv, Mv)
 baddbmm = plus_product("baddbmm", check_same_dtype, bmm, Bmm)
 

@@ -15,7 +15,7 @@ from ..tensor import Tensor, checked_dim
 from . import creation, reduce
 from . import elementwise as e
 from .elementwise import choose, exp, gt, log, mul, sigmoid, tanh
-from .linalg import addmm, broadcast_shape, matmul
+from .linalg import addmm_columns, broadcast_shape, matmul
 from .reduce import record_converted, word
 from .shape import expand_to, turn, view_to
 from .structure import accumulate_wider, cast, place, reshape, sum_to, total
@@ -31,10 +31,10 @@ def linear(input, weight, bias=None):
     if bias is None:
         return matmul(input, transposed(weight))
     if x.ndim == 2:
-        return addmm(bias, input, transposed(weight))
+        return addmm_columns(bias, input, transposed(weight))
     if not x.flags.c_contiguous:
         return e.add(matmul(input, transposed(weight)), bias)
-    out = addmm(bias, reshape(input, (-1, x.shape[-1])), transposed(weight))
+    out = addmm_columns(bias, reshape(input, (-1, x.shape[-1])), transposed(weight))
     return view_to(out, (*x.shape[:-1], raw(out).shape[-1]))
 
 

@@ -32,7 +32,9 @@ def add_up(x, axis=None, keepdims=False):
 
 def total(a, axis=None, keepdims=False):
     """The sum over axes (None: all), as the rules need it; ``sum`` in ``reduce.py`` is the public one."""
-    x = raw(a)
+    if not isinstance(a, Tensor):
+        return add_up(a, axis, keepdims)
+    x = a.array
     return record(Total, add_up(x, axis, keepdims), (a,), (x.shape, axis, keepdims))
 
 

@@ -4,10 +4,11 @@ from ..graph import backward, grad
 from . import anomaly, function, graph
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .function import Function
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 
 __all__ = [
-    "Function", "anomaly", "backward", "detect_anomaly", "enable_grad", "function", "grad", "graph", "inference_mode",
-    "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
-    "set_detect_anomaly", "set_grad_enabled",
+    "Function", "GradcheckError", "anomaly", "backward", "detect_anomaly", "enable_grad", "function", "grad",
+    "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
+    "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip

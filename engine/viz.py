@@ -296,6 +296,8 @@ def pass_on(node, known, learn):
                 learn(n, shapes[0])
         return
     # Rules of its own undo a broadcast or a cast (elementwise.undo_broadcast, undo_cast), and remember from what.
+    if not any(rule.__qualname__.startswith("undo_") for rule in node.rules):
+        return
     before = [inspect.getclosurevars(rule).nonlocals for rule in node.rules]
     shapes = [b.get("shape", ()) for b in before]
     dtypes = [dtype_of[b["common"]].name for b in before if "common" in b]
@@ -347,13 +349,17 @@ def shape_text(shape):
 def brief(x):
     """A value in a few characters: the elements, or where there are many their range."""
     if type(x) in scalar_types:
-        return str(x) if type(x) is bool else number_text(x)
+        return number_text(x) if type(x) is float else str(x)
     if x.size == 0:
         return "empty"
     if x.size <= SHOWN:
         return elements(x.tolist())
-    low, high = brief(x.min().item()), brief(x.max().item())
-    return f"all {low}" if low == high else f"{low} .. {high}"
+    numbers = x[x == x]
+    nan = f", {x.size - numbers.size} nan" if numbers.size < x.size else ""
+    if numbers.size == 0:
+        return "all nan"
+    low, high = brief(numbers.min().item()), brief(numbers.max().item())
+    return (f"all {low}" if low == high else f"{low} .. {high}") + nan
 
 
 def number_text(x):
@@ -419,12 +425,12 @@ class Graph:
         return {"text/plain": self.text, "text/html": image(self.svg, self.summary, self.text)}
 
 
-def image(svg, alt, text):
+def image(svg, alt, text, heading="The graph in words"):
     """HTML that shows an SVG everywhere, in notebooks that are not trusted and on the web too, with its text below."""
     data = base64.b64encode(svg.encode()).decode("ascii")
     return (
         f'<img alt="{escape(alt)}" src="data:image/svg+xml;base64,{data}">\n'
-        f"<details><summary>The graph in words</summary><pre>{escape(text)}</pre></details>"
+        f"<details><summary>{heading}</summary><pre>{escape(text)}</pre></details>"
     )
 
 

@@ -152,9 +152,13 @@ def test_a_function_of_ones_own_is_a_step_with_what_it_saved():
 def test_an_operation_with_several_outputs_gets_the_gradients_of_those_that_were_used():
     w = engine.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
     _, second, third = w.unbind(0)
-    loss = (second * 10 + third).sum()
+    loss = (second * 6 + third + second * 4).sum()
     steps = BackwardStepper(loss).steps
-    assert "output 1 of UnbindBackward0 (4)" in [f.to for s in steps for f in s.outgoing]
+    arrived = [{where: f.short for where, f in s.waiting.items() if "Unbind" in where} for s in steps]
+    output_1, output_2 = (f"output {i} of UnbindBackward0 (6)" for i in (1, 2))
+    assert arrived[3:6] == [
+        {output_1: "[4, 4]"}, {output_1: "[4, 4]", output_2: "[1, 1]"}, {output_1: "[10, 10]", output_2: "[1, 1]"}
+    ]  # fmt: skip
     step = next(s for s in steps if s.node == "UnbindBackward0")
     assert [f.short for f in step.incoming] == ["[10, 10]", "[1, 1]"]
     assert [f.short for f in step.outgoing] == ["[[0, 0], [10, 10], [1, 1]]"]

@@ -188,6 +188,10 @@ def test_values_are_written_where_they_are_few_and_summarised_where_not(example)
     assert "leaf many (100,) = 0 .. 99" in viz.graph(many * 2, values=True).text
     same = engine.ones(100, requires_grad=True)
     assert "leaf same (100,) = all 1" in viz.graph(same * 2, values=True).text
+    holes = engine.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, float("nan")], requires_grad=True)
+    assert "leaf holes (7,) = 1 .. 6, 1 nan" in viz.graph(holes * 2, values=True).text
+    halves = engine.tensor([0.5, 1.25], dtype=engine.bfloat16, requires_grad=True)
+    assert "leaf halves (2,) bfloat16 = [0.5, 1.25]" in viz.graph(halves * 2, values=True).text
     empty = engine.ones(0, requires_grad=True)
     assert "leaf empty (0,) = empty" in viz.graph(empty * 2, values=True).text
     assert "[1, 2, 3]" not in draw(example).text

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from course.figures import rules
 from engine import viz
-from engine.graph import AccumulateGrad, Node, Output, Parts, RetainGrad, as_tensor, roots, sweep
+from engine.graph import AccumulateGrad, Node, Output, RetainGrad, as_tensor, roots, sweep
 from engine.printing import printoptions
 from engine.tensor import Tensor
 
@@ -206,7 +206,8 @@ class Recording:
 
     def run(self, start: dict[Node, Any], nodes: set[Node]) -> None:
         """Sweep with hooks that look on; what the program has registered stays in force, but for ``retain_grad``."""
-        before = {n: {a: n.__dict__[a] for a in ("hooks", "post_hooks", "together") if a in n.__dict__} for n in nodes}
+        ours = ("hooks", "post_hooks", "together")
+        before = {n: {a: value for a, value in n.__dict__.items() if a in ours} for n in nodes}
         try:
             for n in nodes:
                 n.hooks = tuple(h for h in n.hooks if type(h) is not RetainGrad)
@@ -218,13 +219,13 @@ class Recording:
             sweep(start, retain_graph=True, wanted={n for n in nodes if type(n) is AccumulateGrad})
         finally:
             for n, attributes in before.items():
-                for a in ("hooks", "post_hooks", "together"):
+                for a in ours:
                     n.__dict__.pop(a, None)
                 n.__dict__.update(attributes)
 
     def at_node(self, node: Node, into: tuple[Tensor | None, ...], incoming: tuple[Tensor | None, ...]) -> None:
         """A node has run: what arrived there and what it gave."""
-        self.pending.pop(node, None)
+        self.pending = {n: g for n, g in self.pending.items() if viz.real(n) is not node}
         outgoing, position = [], 0
         for i, (parent, t) in enumerate(zip(node.parents, into, strict=True)):
             if parent is None:
@@ -271,9 +272,7 @@ class Recording:
 
     def arrive(self, node: Node, g: Any) -> None:
         """Note what waits at a node, added up, and at a leaf in the picture too."""
-        if type(node) is Output:
-            node, g = node.parents[0], Parts({node.saved[0]: g})
-        g = g.array if isinstance(g, Tensor) else g
+        node, g = viz.source(node)[0], g.array if isinstance(g, Tensor) else g
         self.pending[node] = self.pending[node] + g if node in self.pending else g
         if node in self.history:
             self.history[node].append((len(self.steps), f"waiting: {self.flow(self.pending[node]).short}"))
@@ -286,14 +285,6 @@ class Recording:
         self.steps.append(Step(len(self.steps), name, waiting=waiting, grads=grads, **what))
 
     def flow(self, g: Any, to: Node | None = None, rule: str = "", filled: str = "") -> Flow:
-        if type(g) is Parts:
-            parts = {i: self.flow(part) for i, part in sorted(g.items())}
-            value, short = (
-                separator.join(f"output {i}: {getattr(f, what)}" for i, f in parts.items())
-                for what, separator in (("value", "\n"), ("short", ", "))
-            )
-            first = next(iter(parts.values()))
-            return Flow(value, short, first.shape, first.dtype)
         t = as_tensor(g)
         with printoptions(threshold=50, edgeitems=2):
             value = repr(Tensor(t.array))

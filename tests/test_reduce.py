@@ -393,3 +393,9 @@ def test_no_degrees_of_freedom_warn_and_give_what_pytorch_gives(expression):
 
 def test_sum_to_plain_arrays_for_rules():
     assert engine.sum(np.ones((2, 3)), 0).tolist() == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("expression", ["torch.sum(x, 0, out=x)", "torch.max(x, 0, out=x)", "torch.argmax(x, out=x)"])
+def test_out_says_what_to_do_instead(expression):
+    with pytest.raises(NotImplementedError, match="assign the result"):
+        run("engine", expression, OTHERS)

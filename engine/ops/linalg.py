@@ -13,6 +13,7 @@ from ..graph import mode, node_class
 from ..record import camel, enter, module, raw, record, record_parts
 from ..tensor import DTYPE_WORDS, Tensor, checked_dim
 from . import reduce
+from .creation import no_out
 from .elementwise import choose, mul
 from .reduce import vector_norm, word
 from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at, view_to
@@ -26,6 +27,8 @@ bools = dtypes.bool_.np
 def product(x, y):
     """x @ y of arrays of one dtype; half precision is accumulated in float32, as PyTorch does."""
     wide = accumulate_wider.get(x.dtype)
+    if x.shape[-1] == 1 and x.ndim == y.ndim > 1:  # nothing to add up: NumPy's product takes ten times as long
+        return x * y
     return x @ y if wide is None else (x.astype(wide) @ y.astype(wide)).astype(x.dtype)
 
 
@@ -40,6 +43,7 @@ def check_not_bool(x, kernel):
 
 def mm(input, mat2, *, out=None):
     """The product of two matrices.  RuntimeError if they are no matrices, do not fit, or differ in dtype."""
+    no_out(out)
     x, y = raw(input), raw(mat2)
     if x is input and y is mat2:
         return product(x, y)
@@ -75,6 +79,7 @@ def check_matrices(x, y):
 
 def bmm(input, mat2, *, out=None):
     """The products of two batches of matrices, (b, n, m) and (b, m, p)."""
+    no_out(out)
     x, y = raw(input), raw(mat2)
     for a, name in ((x, "batch1"), (y, "batch2")):
         if a.ndim != 3:
@@ -145,6 +150,7 @@ ger = outer
 
 def matmul(input, other, *, out=None):
     """The matrix product: of vectors, matrices, and batches of matrices, whose batch dimensions broadcast."""
+    no_out(out)
     result = matmul_operator(input, other)
     if result is NotImplemented:
         raise TypeError(f"matmul(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
@@ -266,6 +272,7 @@ def plus_product(name, check, multiply, Product, backward=None):
                           lambda g, _, y, _z, _b, alpha: scaled(rule_b(g, y, None), alpha))  # fmt: skip
 
     def op(input, a, b, *, beta=1, alpha=1, out=None):
+        no_out(out)
         w, x, y = raw(input), raw(a), raw(b)
         check(w, x, y)
         xy = multiply(x, y)
@@ -329,6 +336,7 @@ baddbmm = plus_product("baddbmm", check_same_dtype, bmm, Bmm)
 
 def tensordot(a, b, dims=2, out=None):
     """The sum of products over ``dims`` of both: the last n of a and the first n of b, or a pair of lists."""
+    no_out(out)
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
@@ -365,6 +373,7 @@ def tensordot(a, b, dims=2, out=None):
 
 def inner(input, other, *, out=None):
     """The sums of products over the last dimensions of both; with a scalar, the product."""
+    no_out(out)
     x, y = raw(input), raw(other)
     if x.ndim == 0 or y.ndim == 0:
         return mul(input, other)
@@ -724,6 +733,7 @@ Trace = node_class("TraceBackward0", lambda g, shape: g * module(raw(g)).eye(*sh
 
 def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
     """``vector_norm`` over one dimension or, without ``ord``, over all; ``matrix_norm`` over two."""
+    no_out(out)
     ndim = raw(A).ndim
     if ord is not None and dim is None and ndim not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
@@ -735,6 +745,7 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
 
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
     """The norm of each matrix: "fro", and 1, -1, inf, -inf, the extremes of the sums of columns and of rows."""
+    no_out(out)
     ndim = raw(A).ndim
     if ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")

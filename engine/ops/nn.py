@@ -120,6 +120,7 @@ Embedding = node_class("EmbeddingBackward0", embedding_rule)
 
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """input / max(norm, eps), with the p-norm over ``dim``."""
+    creation.no_out(out)
     size = reduce.norm(input, p, dim, keepdim=True)
     return e.div(input, expand_to(e.clamp_min(size, eps), raw(input).shape))
 
@@ -448,17 +449,12 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     return record_converted(Huber, out, (input, target), (x, y, scale, delta))
 
 
-def bounded(d, bound):
-    """d between -bound and bound: the derivative of a parabola that goes on as a line."""
-    return choose(gt(e.abs(d), bound), e.sign(d) * bound, d)
-
-
 SmoothL1 = node_class("SmoothL1LossBackward0",
-                      lambda g, x, y, scale, beta: bounded(x - y, beta) * (g * (scale / beta)),
-                      lambda g, x, y, scale, beta: bounded(y - x, beta) * (g * (scale / beta)))  # fmt: skip
+                      lambda g, x, y, scale, beta: e.clamp(x - y, -beta, beta) * (g * (scale / beta)),
+                      lambda g, x, y, scale, beta: e.clamp(y - x, -beta, beta) * (g * (scale / beta)))  # fmt: skip
 Huber = node_class("HuberLossBackward0",
-                   lambda g, x, y, scale, delta: bounded(x - y, delta) * (g * scale),
-                   lambda g, x, y, scale, delta: bounded(y - x, delta) * (g * scale))  # fmt: skip
+                   lambda g, x, y, scale, delta: e.clamp(x - y, -delta, delta) * (g * scale),
+                   lambda g, x, y, scale, delta: e.clamp(y - x, -delta, delta) * (g * scale))  # fmt: skip
 
 
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
@@ -613,7 +609,7 @@ def check_classes(x, t, w):
         raise RuntimeError(f"size mismatch (got input: {list(x.shape)} , target: {list(t.shape)}")
     if x.ndim > 2 and t.shape[1:] != x.shape[2:]:
         raise RuntimeError(f"Expected target size {[x.shape[0], *x.shape[2:]]}, got {list(t.shape)}")
-    if t.dtype not in (dtypes.int64.np, dtypes.uint8.np):
+    if t.dtype is not dtypes.int64.np and t.dtype != dtypes.uint8.np:
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {word(t)}")
     classes = x.shape[x.ndim > 1]
     if w is not None and w.shape != (classes,):
@@ -629,23 +625,24 @@ def picked_loss(input, t, weight, ignore_index, reduction):
     """``nll_loss`` of (C), (N, C) or (N, C, H, W): minus the picked elements, weighted."""
     x, w = raw(input), raw(weight)
     xp, classes = module(x), x.shape[x.ndim > 1]
-    weights, total = (1.0, t.size) if w is None else (w, None)
-    valid = t != ignore_index
-    if not valid.all():
-        weights, total = valid.astype(x.dtype) if w is None else w, None
-        t = xp.where(valid, t, 0)
-    outside = (t < 0) | (t >= classes)
-    if outside.any():
-        raise IndexError(f"Target {int(t[outside][0]) if t.ndim else int(t)} is out of bounds.")
-    if w is not None:
-        weights = xp.where(valid, w[t], 0).astype(x.dtype)
-    where = positions(t)
-    loss = x[where] * -weights if total == t.size else xp.where(valid, x[where] * -weights, 0).astype(x.dtype)
-    if reduction != "mean":
-        out, share = reduced(loss, reduction)[0], -weights
+    good = (t >= 0) & (t < classes)
+    if 0 <= ignore_index < classes:
+        good &= t != ignore_index
+    if w is None and good.all():
+        loss = -x[positions(t)]
+        out, share = reduced(loss, reduction)
+        share = -share
     else:
-        total = reduce.add_up(weights) if total is None else total
-        out, share = reduce.add_up(loss) / total, -weights / total if total else 0.0
+        bad = ~good & (t != ignore_index)
+        if bad.any():
+            raise IndexError(f"Target {int(t[bad][0]) if t.ndim else int(t)} is out of bounds.")
+        t = xp.where(good, t, 0)
+        weights = (good if w is None else xp.where(good, w[t], 0)).astype(x.dtype)
+        loss = xp.where(good, x[positions(t)] * -weights, 0).astype(x.dtype)
+        out, share = reduced(loss, "sum" if reduction == "mean" else reduction)[0], -weights
+        if reduction == "mean":
+            count = reduce.add_up(weights)
+            out, share = out / count, share / count if count else 0.0
     return record(NLLLoss if x.ndim <= 2 else NLLLoss2D, out, (input,), (t, x.shape, share))
 
 

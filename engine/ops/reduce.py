@@ -13,6 +13,7 @@ from .. import dtypes, return_types
 from ..graph import mode, node_class
 from ..record import enter, module, raw, record, record_parts
 from ..tensor import Tensor, checked_dim
+from .creation import no_out
 from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, floating, maximum, minimum, sign
 from .structure import accumulate_wider, add_up, cast, reshape, spread, total
@@ -42,8 +43,7 @@ def parse(name, input, dim, keepdim, names):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if names:
         dim, keepdim = names.pop("axis", dim), names.pop("keepdims", keepdim)
-        if names.pop("out", None) is not None:
-            raise NotImplementedError(f"{name}() does not write into out=: assign its result, or copy_() it")
+        no_out(names.pop("out", None))
         for unknown in names:
             raise TypeError(f"{name}() got an unexpected keyword argument '{unknown}'")
     if not isinstance(keepdim, bool):

@@ -179,35 +179,25 @@ def check_floating(x, kernel):
 def log_sigmoid(x):
     """log(sigmoid(x)) of an array, without overflow."""
     xp = module(x)
-    return xp.minimum(x, 0) - xp.log1p(xp.exp(xp.copysign(x, -1)))
+    return below(x) - xp.log1p(xp.exp(xp.copysign(x, -1)))
 
 
-ROOT_HALF, ROOT_2_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
+def above(x):
+    return module(x).maximum(x, 0)
 
 
-def gelu_array(x, approximate):
-    if approximate == "tanh":
-        return x * 0.5 * (tanh((x + x * x * x * 0.044715) * ROOT_2_PI) + 1.0)
-    return x * 0.5 * (e.erf(x * ROOT_HALF) + 1.0)
-
-
-def gelu_rule(g, x, approximate):
-    """g * (cdf(x) + x * pdf(x)) of the normal distribution, or the derivative of its approximation."""
-    if approximate == "tanh":
-        t = tanh((x + x * x * x * 0.044715) * ROOT_2_PI)
-        return g * ((t + 1.0) * 0.5 + x * (1.0 - t * t) * ((x * x * 0.134145 + 1.0) * (0.5 * ROOT_2_PI)))
-    return g * ((e.erf(x * ROOT_HALF) + 1.0) * 0.5 + x * exp(x * x * -0.5) * (0.5 * ROOT_2_PI))
+def below(x):
+    return module(x).minimum(x, 0)
 
 
 # the numbers of elu: scale * alpha * (exp(x * rate) - 1) below 0, scale * x above
 elu_of = activation(
-    "elu", "elu_cpu", lambda x, alpha, scale, rate: choose(x > 0, x * scale, e.expm1(x * rate) * (alpha * scale)),
+    "elu", "elu_cpu", lambda x, alpha, scale, rate: above(x) * scale + e.expm1(below(x) * rate) * (alpha * scale),
     lambda g, x, alpha, scale, rate: choose(gt(x, 0), g * scale, g * (exp(x * rate) * (alpha * scale * rate))),
     "Backward1")  # fmt: skip
-leaky_relu_of = activation("leaky_relu", "leaky_relu_cpu", lambda x, slope: choose(x > 0, x, x * slope),
+leaky_relu_of = activation("leaky_relu", "leaky_relu_cpu", lambda x, slope: above(x) + below(x) * slope,
                            lambda g, x, slope: choose(gt(x, 0), g, g * slope), "Backward1")  # fmt: skip
 silu_of = activation("silu", "silu_cpu", lambda x: x * sigmoid(x), lambda g, x: silu_rule(g, x))
-gelu_of = activation("gelu", "GeluKernelImpl", gelu_array, gelu_rule)
 softplus_of = activation(
     "softplus", "softplus_cpu",
     lambda x, beta, threshold: choose(x * beta > threshold, x, log_sigmoid(x * -beta) / -beta),
@@ -270,7 +260,34 @@ def gelu(input, *, approximate="none"):
     """x * cdf(x) of the normal distribution; ``approximate="tanh"``: by a hyperbolic tangent."""
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
-    return gelu_of(input, approximate)
+    x = raw(input)
+    check_floating(x, "GeluKernelImpl")
+    wide = x.astype(accumulate_wider.get(x.dtype, x.dtype), copy=False)
+    cdf = normal_cdf(wide, approximate)
+    return record(Gelu, (wide * cdf).astype(x.dtype, copy=False), (input,), (x, approximate, cdf.astype(x.dtype)))
+
+
+ROOT_HALF, ROOT_2_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
+
+
+def normal_cdf(x, approximate):
+    """The probability of less than x in the normal distribution; (Hendrycks and Gimpel 2016) has the approximation."""
+    if approximate == "tanh":
+        return (tanh((x + x * x * x * 0.044715) * ROOT_2_PI) + 1.0) * 0.5
+    return (e.erf(x * ROOT_HALF) + 1.0) * 0.5
+
+
+def gelu_rule(g, x, approximate, cdf):
+    """g * (cdf + x * pdf), the density that belongs to the cdf; a recorded pass computes the cdf anew."""
+    cdf = normal_cdf(x, approximate) if isinstance(x, Tensor) else cdf
+    if approximate == "tanh":
+        pdf = cdf * (1.0 - cdf) * ((x * x * 0.134145 + 1.0) * (2.0 * ROOT_2_PI))
+    else:
+        pdf = exp(x * x * -0.5) * (0.5 * ROOT_2_PI)
+    return g * (cdf + x * pdf)
+
+
+Gelu = node_class("GeluBackward0", gelu_rule)
 
 
 def softplus(input, beta=1, threshold=20):
@@ -431,7 +448,8 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     input, target, x, y = alike(input, target)
     check_floating(x, "smooth_l1_cpu")
     away = abs(x - y)
-    out, scale = reduced(choose(away < beta, away * away * (0.5 / beta), away - 0.5 * beta), reduction)
+    near = module(away).minimum(away, beta)
+    out, scale = reduced(near * (away - near * 0.5) / beta, reduction)
     return record_converted(SmoothL1, out, (input, target), (x, y, scale, beta))
 
 
@@ -445,7 +463,8 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     input, target, x, y = alike(input, target)
     check_floating(x, "huber_cpu")
     away = abs(x - y)
-    out, scale = reduced(choose(away < delta, away * away * 0.5, (away - 0.5 * delta) * delta), reduction)
+    near = module(away).minimum(away, delta)
+    out, scale = reduced(near * (away - near * 0.5), reduction)
     return record_converted(Huber, out, (input, target), (x, y, scale, delta))
 
 

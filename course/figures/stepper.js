@@ -1,5 +1,6 @@
 // The front end of BackwardStepper: a picture drawn once, whose parts change their class as the slider moves.
 
+const HEIGHT = 640; // of the picture, in pixels
 const PAGE = `
 <style>
   .undertorch-steps { font-family: var(--jp-ui-font-family, sans-serif); color: var(--jp-ui-font-color1, inherit); }
@@ -10,8 +11,8 @@ const PAGE = `
   .undertorch-steps button[aria-disabled=true] { opacity: 0.45; cursor: default; }
   .undertorch-steps :focus-visible { outline: 2px solid #e8590c; outline-offset: 2px; }
   .undertorch-steps .views { display: flex; flex-wrap: wrap; gap: 16px; align-items: flex-start; }
-  .undertorch-steps .picture { flex: 2 1 420px; min-width: 0; max-height: 640px; overflow: auto; position: relative; }
-  .undertorch-steps .picture svg { display: block; max-width: 100%; height: auto; }
+  .undertorch-steps .picture { flex: 2 1 420px; min-width: 0; max-height: ${HEIGHT}px; overflow: auto; position: relative; }
+  .undertorch-steps .picture svg { display: block; height: auto; }
   .undertorch-steps .panel { flex: 1 1 280px; min-width: 0; min-height: 320px; }
   .undertorch-steps h4 { margin: 0 0 8px; font-size: 1.1em; font-weight: bold; }
   .undertorch-steps h5 { margin: 8px 0 2px; font-size: 1em; font-weight: bold; }
@@ -41,7 +42,11 @@ function render({ model, el }) {
   const [slider, back, forward, picture] = ["input", ".back", ".forward", ".picture"].map(find);
   picture.innerHTML = model.get("svg");
   const drawn = picture.querySelector("svg");
-  if (drawn) drawn.style.minWidth = `${0.7 * drawn.width.baseVal.value}px`; // text stays legible; the box scrolls
+  if (drawn) {
+    const [width, height] = [drawn.width, drawn.height].map((length) => length.baseVal.value);
+    // As large as fits the box, but with text that stays legible: the box scrolls.
+    drawn.style.width = `max(${0.7 * width}px, min(${Math.min(1, HEIGHT / height) * width}px, 100%))`;
+  }
   slider.max = last;
   for (const control of [slider, back, forward]) control.dataset.lmSuppressShortcuts = ""; // JupyterLab leaves the keys to them
   const timed = [...picture.querySelectorAll("[data-turn]")];

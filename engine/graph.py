@@ -331,6 +331,38 @@ FREED = (
 )
 
 
+# ---- inference tensors: while there are none, nobody looks for them
+
+marked: dict = {}  # id(owner of memory) -> the tensors on it that were made in inference mode, weakly
+
+
+def mark_inference(tensor):
+    """Let a tensor be one that no node may save."""
+    tensor.inference = True
+    key = id(storage(tensor.array))
+    marked.setdefault(key, []).append(ref(tensor, lambda gone: forget_inference(key, gone)))
+    watch_nodes(check_inference, True)
+
+
+def forget_inference(key, gone):
+    marked[key].remove(gone)
+    if not marked[key]:
+        del marked[key]
+    if not marked:
+        watch_nodes(check_inference, False)
+
+
+def check_inference(node, saved):
+    """RuntimeError if a node would save an inference tensor."""
+    for s, link in zip(saved, node.links):
+        if link is None or s is None or type(s) in scalar_types:
+            continue
+        owner = storage(s)
+        for t in (r() for r in marked.get(id(owner), ())):
+            if t is not None and t.inference and storage(t.array) is owner:  # a view of a normal tensor is normal
+                raise RuntimeError(INFERENCE)
+
+
 INFERENCE = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
     "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
@@ -361,16 +393,16 @@ def short_name(node):
 
 
 def written_maker(x, writes, source):
-    """(node, output number) of the tensor with a saved array: the one which the write gave it, if the base is still there."""
+    """(node, output number) of the tensor with a saved array: the one which the write gave it, if the tensor is still there."""
     base = writes.base()
-    if base is None:
-        return edge(source)
-    if base.array is x or isinstance(x, np.generic):
-        return base.grad_fn, base.output_nr
-    for v in (r() for r in base.__dict__.get("views", ())):
-        if v is not None and v.array is x:
-            return v.grad_fn, v.output_nr
-    return edge(source) if base.node is None else (view_node, 0)  # a view that is gone
+    bases = [b for b in (r() for r in base.__dict__.get("sharing", ())) if b is not None] or [base] if base is not None else []
+    for b in bases:
+        for t in (b, *(v for v in (r() for r in b.__dict__.get("views", ())) if v is not None)):
+            if (t.array is x or (t is b and isinstance(x, np.generic))) and (source is None or t.node is not None):
+                return t.grad_fn, t.output_nr
+    if source is not None and any(b.array is not x and b.node is not None for b in bases):
+        return view_node, 0  # a view that is gone
+    return edge(source)
 
 
 def modified(x, writes, since, maker, source):

@@ -104,6 +104,8 @@ class Tensor:
         if isinstance(x, np.generic):
             scalar, x = x, np.asarray(x)
             self.array = x
+            if self.inference:
+                graph.mark_inference(self)
             if not isinstance(scalar, np.bool_):  # who saved the scalar is to hear of writes to the array
                 (graph.writes_to(scalar) or graph.Writes().of(scalar)).of(x)
         return x
@@ -143,8 +145,8 @@ class Tensor:
         if requires_grad and self.inference and not mode.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         self.node = AccumulateGrad(self) if requires_grad else None
-        for v in (r() for r in self.__dict__.get("views", ())):  # those made before require grad too, but pass none on
-            if v is not None and v.is_leaf:
+        for v in alive(self, "views"):  # those made before require grad too, but pass none on
+            if v.is_leaf:
                 v.node = unreachable() if requires_grad else None
         return self
 
@@ -242,6 +244,9 @@ class Tensor:
         new = Tensor(self.shared())
         if new.inference or self.inference:
             new.inference = self.inference
+        base = self if self._base is None else self._base
+        new.sharing = base.__dict__.setdefault("sharing", [ref(base)])
+        remember(new.sharing, new)
         return new
 
     def detach_(self):
@@ -310,8 +315,14 @@ class StaleView(Tensor):
     requires_grad = True
 
     @property
-    def node(self):
+    def grad_fn(self):
         raise RuntimeError(self.reason)
+
+    is_leaf = grad_fn
+
+    @property
+    def node(self):
+        return self.grad_fn if mode.enabled else unreachable()
 
     @node.setter
     def node(self, value):
@@ -332,11 +343,20 @@ def track_view(view, source, op, args):
         view.made = "inference" if mode.inference else "no_grad"
     if mode.inference or source.inference:
         view.inference = source.inference
-    views = base.__dict__.setdefault("views", [])
-    views.append(ref(view))
-    n = len(views)
-    if n & (n - 1) == 0:  # now and then, forget those that are gone
-        views[:] = [r for r in views if r() is not None]
+    remember(base.__dict__.setdefault("views", []), view)
+
+
+def remember(references, tensor):
+    """Add a weak reference; now and then, forget those that are gone."""
+    references.append(ref(tensor))
+    n = len(references)
+    if n & (n - 1) == 0:
+        references[:] = [r for r in references if r() is not None]
+
+
+def alive(tensor, kind):
+    """The tensors that one knows: its "views", or those "sharing" its memory by ``detach()``."""
+    return [t for t in (r() for r in tensor.__dict__.get(kind, ())) if t is not None]
 
 
 class Gone:

@@ -14,11 +14,12 @@ class GradcheckError(RuntimeError):
 
 
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0, fast_mode=False):
-    """Compare the gradients of ``func(*inputs)`` with respect to the inputs that require grad with central differences.
+    """Compare the gradients of ``func(*inputs)``, for the inputs that require grad, with central differences.
 
     Use float64 inputs: with fewer digits, the differences say little.  GradcheckError if an entry of a Jacobian differs
-    by more than ``atol + rtol * |numerical|``, False instead if not ``raise_exception``; ValueError if no input requires
-    grad.  ``nondet_tol``: how much two backward passes may differ.  ``fast_mode`` is accepted, and checks as much.
+    by more than ``atol + rtol * |numerical|``, False instead if not ``raise_exception``; ValueError if no input
+    requires grad.  ``nondet_tol``: how much two backward passes may differ.  ``fast_mode`` is accepted, and checks as
+    much.
     """
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     variables = checked_inputs(inputs)
@@ -47,11 +48,10 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     return True
 
 
-def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0,
-                  gen_non_contig_grad_outputs=False, fast_mode=False):  # fmt: skip
-    """``gradcheck`` of the gradients of ``func``: checks second derivatives, and those with respect to ``grad_outputs``.
+def gradgradcheck(func, inputs, grad_outputs=None, **options):
+    """``gradcheck`` of the gradients of ``func``: second derivatives, and those with respect to ``grad_outputs``.
 
-    ``grad_outputs``: random numbers by default.
+    ``grad_outputs``: random numbers by default.  ``options``: those of ``gradcheck``.
     """
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     if grad_outputs is None:
@@ -66,8 +66,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
         return grad(differentiable(func(*inputs)), variables, grad_outputs, create_graph=True, allow_unused=True)
 
     n = len(inputs)
-    return gradcheck(gradients, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
-                     nondet_tol=nondet_tol)  # fmt: skip
+    return gradcheck(gradients, (*inputs, *grad_outputs), **options)
 
 
 def check_constants(func, inputs, variables, eps):

@@ -3,10 +3,8 @@
 import functools
 import inspect
 import warnings
-from weakref import ref
 
-from ..backend import scalar_types, storage
-from ..graph import INFERENCE, mode, watch_nodes
+from ..graph import mark_inference, mode
 from ..tensor import Tensor
 
 
@@ -134,49 +132,18 @@ def is_inference_mode_enabled():
     return mode.inference
 
 
-# ---- inference tensors: while there are none and no block is open, nobody looks for them
-
 blocks = 0  # how many inference blocks are open, in all threads
-marked: dict = {}  # id(owner of memory) -> the tensors on it that were made in an inference block, weakly
-plain_tensor = Tensor.__init__
+plain_init = Tensor.__init__
 
 
-def marking_tensor(self, array, node=None):
-    """``Tensor.__init__`` while an inference block is open."""
-    plain_tensor(self, array, node)
+def marking_init(self, array, node=None):
+    plain_init(self, array, node)
     if mode.inference:
-        self.inference = True
-        remember(self)
-
-
-def remember(tensor):
-    key = id(storage(tensor.array))
-    marked.setdefault(key, []).append(ref(tensor, lambda gone: forget(key, gone)))
-    watch_nodes(check_inference, True)
-
-
-def forget(key, gone):
-    marked[key].remove(gone)
-    if not marked[key]:
-        del marked[key]
-    if not marked:
-        watch_nodes(check_inference, False)
-
-
-def is_marked(x):
-    """Whether an array is that of an inference tensor (a normal tensor's view may have been made in the block)."""
-    return any(t is not None and t.inference for t in (r() for r in marked.get(id(storage(x)), ())))
-
-
-def check_inference(node, saved):
-    """RuntimeError if a node would save an inference tensor."""
-    for s, link in zip(saved, node.links):
-        if link is not None and s is not None and type(s) not in scalar_types and is_marked(s):
-            raise RuntimeError(INFERENCE)
+        mark_inference(self)
 
 
 def watch(change):
     """Let new Tensors look at the mode while there is an inference block, and at no other time."""
     global blocks
     blocks += change
-    Tensor.__init__ = marking_tensor if blocks else plain_tensor  # type: ignore[method-assign]
+    Tensor.__init__ = marking_init if blocks else plain_init  # type: ignore[method-assign]

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import operator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from math import inf, isfinite, prod
+from types import SimpleNamespace
 
 import numpy as np
 
 from . import dtypes
 
 
-@dataclass
-class _Options:
-    precision: int = 4
-    threshold: float = 1000
-    edgeitems: int = 3
-    linewidth: int = 80
-    sci_mode: bool | None = None
-
-
-options = _Options()
-profiles = {"default": _Options(), "short": _Options(precision=2, edgeitems=2), "full": _Options(threshold=inf)}
+default = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
+profiles = {"default": default, "short": default | {"precision": 2, "edgeitems": 2}, "full": default | {"threshold": inf}}
+options = SimpleNamespace(**default)
 
 
 def set_printoptions(
@@ -36,14 +28,14 @@ def set_printoptions(
     if profile is not None and profile not in profiles:
         raise ValueError(f"unknown profile {profile!r}: choose one of {', '.join(profiles)}")
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    chosen = asdict(profiles[profile]) if profile else {}
+    chosen = dict(profiles[profile]) if profile else {}
     chosen.update((name, value) for name, value in given.items() if value is not None)
     options.__dict__.update(chosen, sci_mode=sci_mode)
 
 
 def get_printoptions() -> dict:
     """The options in force, as keyword arguments for ``set_printoptions``."""
-    return asdict(options)
+    return dict(vars(options))
 
 
 @contextmanager

@@ -2,12 +2,11 @@
 
 import traceback
 import warnings
-from pathlib import Path
 
 from .. import graph
 from ..graph import Node, watch_nodes
 
-ENGINE = str(Path(graph.__file__).parent)
+ENGINE = graph.__file__.removesuffix("graph.py")
 
 
 class set_detect_anomaly:

@@ -4,8 +4,8 @@ import os
 import subprocess
 import sys
 
-from course.environment import ensure, say
-from course.notebooks import ROOT, kernel_environment, nbval_command
+from course.environment import Problem, ensure, say
+from course.notebooks import EXECUTED, ROOT, kernel_environment, nbval_command
 
 HELP = """\
 usage: python -m course test [pytest's own arguments]
@@ -25,12 +25,15 @@ def main(argv: list[str]) -> int:
     if argv:
         return pytest(*argv)
     # A file's tests and a notebook's cells build on each other: whole files go to a worker.
+    notebooks = nbval_command(ROOT)
+    if not any(argument in EXECUTED for argument in notebooks):
+        raise Problem("There is no notebook to run. Make them from their texts: python -m course build")
     spread = ["-n", str(workers()), "--dist", "loadfile"] if workers() > 1 else []
     say("1/2  The tests of the engine and the course")
-    tests = pytest("tests", *spread)
+    tests_failed = pytest("tests", *spread)
     say("2/2  Every notebook, run again and compared with what is stored in it")
-    notebooks = pytest(*nbval_command(ROOT), *spread)
-    return tests or notebooks
+    notebooks_failed = pytest(*notebooks, *spread)
+    return tests_failed or notebooks_failed
 
 
 def pytest(*arguments: str) -> int:

@@ -614,6 +614,7 @@ def runs(monkeypatch):
     """The pytest runs that `python -m course test` would start; their exit codes are the test's to choose."""
     done = []
     monkeypatch.setattr(testing, "ensure", lambda lock, argv: done.append(lock))
+    monkeypatch.setattr(testing, "nbval_command", lambda root: ["--nbval", "notebooks"])
     monkeypatch.setattr(testing, "pytest", lambda *arguments: done.append(arguments) or codes.get(arguments[0], 0))
     codes = {}
     return done, codes
@@ -627,6 +628,12 @@ def test_test_runs_the_tests_and_then_every_notebook(runs, monkeypatch):
     assert tests == ("tests", "-n", "2", "--dist", "loadfile")
     assert notebooks[0] == "--nbval"
     assert notebooks[-4:] == ("-n", "2", "--dist", "loadfile")
+
+
+def test_no_notebook_at_all_is_a_failure(runs, monkeypatch):
+    monkeypatch.setattr(testing, "nbval_command", lambda root: ["--nbval"])
+    with pytest.raises(Problem, match="There is no notebook to run"):
+        testing.main([])
 
 
 def test_one_core_runs_without_workers(runs, monkeypatch):

@@ -140,8 +140,16 @@ def _restored(device, state):
 
 default_generator = Generator()
 default_generator.seed()
-seed, initial_seed = default_generator.seed, default_generator.initial_seed
-get_rng_state = default_generator.get_state
+
+
+def seed():
+    """Start a stream of the default generator that the system's randomness chooses; returns its seed."""
+    return default_generator.seed()
+
+
+def initial_seed():
+    """The seed of the default generator."""
+    return default_generator.initial_seed()
 
 
 def manual_seed(seed):
@@ -149,9 +157,14 @@ def manual_seed(seed):
     return default_generator.manual_seed(int(seed))
 
 
+def get_rng_state():
+    """The state of the default generator, as an array."""
+    return Generator.get_state(default_generator)
+
+
 def set_rng_state(new_state):
     """Let the default generator go on from ``new_state``."""
-    default_generator.set_state(new_state)
+    Generator.set_state(default_generator, new_state)
 
 
 @contextmanager
@@ -416,11 +429,32 @@ def randperm(generator, n, dtype=np.int64):
     _check(held, f"n cannot be greater than {bound} for {kind.name} type.")
     if n >= (2**32 - 1) // 20:
         raise NotImplementedError("From 214,748,364 elements on PyTorch shuffles differently: shuffle parts instead.")
-    order, swaps = list(range(n)), np.arange(max(n - 1, 0))
-    words = _draw(generator, swaps.shape, False, np.int64, lambda words: words.view(np.int64))
-    for i, j in enumerate((swaps + words % (n - swaps)).tolist()):
-        order[i], order[j] = order[j], order[i]
-    return _cast(np.array(order, np.int64), dtype)
+    if n < 2:
+        return np.zeros(n, dtype)
+    i = np.arange(n - 1)
+    j = _draw(generator, i.shape, False, np.int64, lambda words: words.view(np.int64)) % (n - i) + i
+    return _cast(_swapped(i, j, n), dtype)
+
+
+def _swapped(i, j, n):
+    """The integers below n after the swaps of the places i[0] and j[0], i[1] and j[1], ...; i counts up, and i <= j.
+
+    Place k of the result is fixed by swap k, which takes there what lies at j[k]: what the last swap before with the same j
+    had taken away from its own place, or else j[k] itself. Where that came from, whole arrays follow step by step.
+    """
+    moved = i != j
+    source = np.arange(n)  # what lies at place k before swap k is what lay at source[k] before swap source[k]
+    source[j[moved]] = i[moved]
+    while not np.array_equal(further := source[source], source):
+        source = further
+    by_target = np.argsort(j.astype(np.uint16) if n <= 2**16 else j, kind="stable")
+    target = j[by_target]
+    again = target[1:] == target[:-1]
+    found = np.where(target == by_target, source[target], target)
+    found[1:][again] = source[by_target[:-1][again]]
+    order = np.empty(n, np.int64)
+    order[by_target], order[n - 1] = found, source[n - 1]
+    return order
 
 
 def bernoulli(generator, shape, dtype, p):

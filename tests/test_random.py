@@ -86,7 +86,7 @@ def assert_same_numbers(ours, expected):
 
 
 def assert_same_state(ours, expected):
-    assert ours.get_state().tobytes() == expected.get_state().numpy().tobytes()
+    assert np.asarray(ours.get_state()).tobytes() == expected.get_state().numpy().tobytes()
 
 
 # The draws, one by one.

@@ -30,7 +30,7 @@ def array_of(data, dtype=None, copy=True):
     """The array of nested lists, numbers, arrays or tensors, in PyTorch's dtype for them."""
     if isinstance(data, Tensor):
         x = data.array
-    elif isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, (float, str)):
+    elif isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, str):
         x = np.asarray(data)
         dtypes.from_numpy(x.dtype)
     elif type(data) in modules:
@@ -60,7 +60,7 @@ def made_of_numbers(data):
     """Whether the first element in nested lists is a Python number: those take the default dtype."""
     while isinstance(data, (list, tuple)) and data:
         data = data[0]
-    return isinstance(data, (float, int, list, tuple))
+    return isinstance(data, (float, int, list, tuple)) and not isinstance(data, np.generic)
 
 
 def from_lists(data):

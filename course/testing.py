@@ -24,10 +24,10 @@ def main(argv: list[str]) -> int:
     ensure("test", ["test", *argv])
     if argv:
         return pytest(*argv)
-    # A file's tests and a notebook's cells build on each other: whole files go to a worker.
     notebooks = nbval_command(ROOT)
     if not any(argument in EXECUTED for argument in notebooks):
         raise Problem("There is no notebook to run. Make them from their texts: python -m course build")
+    # A file's tests and a notebook's cells build on each other: whole files go to a worker.
     spread = ["-n", str(workers()), "--dist", "loadfile"] if workers() > 1 else []
     say("1/2  The tests of the engine and the course")
     tests_failed = pytest("tests", *spread)

@@ -13,7 +13,7 @@ from course.notebooks import ROOT, kernel_environment
 FIRST_LESSON = "notebooks/00_welcome.ipynb"
 FIRST_PORT = 8888
 PORTS_TRIED = 50
-# Jupyter settings that switch off a teacher's tools, where they are installed.
+# Jupyter settings without a teacher's tools, and without the question about news before the first lesson.
 LEARNERS_CONFIG = ROOT / "course" / "jupyter"
 _ADDRESS_MISSING = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
@@ -60,11 +60,9 @@ def server_arguments(port: int, browser: bool, more: list[str]) -> list[str]:
         "--ServerApp.port_retries=0",
         f"--ServerApp.open_browser={browser}",
         "--ServerApp.answer_yes=True",  # one Ctrl-C is enough
-        "--LabApp.news_url=None",  # no question about news before the first lesson
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--ServerApp.kernel_spec_manager_class=course.kernels.OwnKernel",
         "--ServerApp.allow_root=True",  # a container's only user, and this computer's browser alone is served
-        "--Application.log_level=WARN",  # the address, and what goes wrong
+        "--Application.log_level=ERROR",  # the address, and what goes wrong
         *more,
     ]
 

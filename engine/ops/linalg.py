@@ -26,10 +26,10 @@ bools = dtypes.bool_.np
 
 def product(x, y):
     """x @ y of arrays of one dtype; half precision is accumulated in float32, as PyTorch does."""
-    wide = accumulate_wider.get(x.dtype)
     if x.shape[-1] == 1 and x.ndim == y.ndim > 1:  # nothing to add up: NumPy's product takes ten times as long
         return x * y
-    return x @ y if wide is None else (x.astype(wide) @ y.astype(wide)).astype(x.dtype)
+    wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
+    return (x.astype(wide) @ y.astype(wide)).astype(x.dtype) if wide else x @ y
 
 
 def size(x):
@@ -43,12 +43,13 @@ def check_not_bool(x, kernel):
 
 def mm(input, mat2, *, out=None):
     """The product of two matrices.  RuntimeError if they are no matrices, do not fit, or differ in dtype."""
-    no_out(out)
     x, y = raw(input), raw(mat2)
     if x is input and y is mat2:
         return product(x, y)
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0] or x.dtype is not y.dtype or x.dtype is bools:
         check_matrices(x, y)
+    if out is not None:
+        no_out(out)
     result = product(x, y)
     if isinstance(input, Tensor) and isinstance(mat2, Tensor):
         p, q = input.node, mat2.node
@@ -275,8 +276,7 @@ def plus_product(name, check, multiply, Product, backward=None):
         no_out(out)
         w, x, y = raw(input), raw(a), raw(b)
         check(w, x, y)
-        xy = multiply(x, y)
-        result = xy + w if beta == alpha == 1 and w.shape == xy.shape[1:] else weighted_sum(w, xy, beta, alpha)
+        result = weighted_sum(w, multiply(x, y), beta, alpha)
         return record(Backward, result, (input, a, b), (w.shape, x, y, beta, alpha))
 
     return enter(name, "linalg", op)

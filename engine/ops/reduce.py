@@ -126,11 +126,11 @@ Sum = node_class("SumBackward1", lambda g, shape, axis, keepdims: spread(g, shap
 
 def average(x, axis=None, keepdims=False):
     """The mean of an array over axes; half precision is added up and divided in float32, as PyTorch does."""
-    wide = accumulate_wider.get(x.dtype)
+    wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
     n = x.size if axis is None else count(x.shape, axis)
-    if wide is None:
-        return x.sum(axis, keepdims=keepdims) / n
-    return (x.sum(axis, wide, keepdims=keepdims) / n).astype(x.dtype)
+    if wide:
+        return (x.sum(axis, wide, keepdims=keepdims) / n).astype(x.dtype)
+    return x.sum(axis, keepdims=keepdims) / n
 
 
 def mean(input, dim=None, keepdim=False, *, dtype=None, **names):

@@ -8,6 +8,7 @@ from ..graph import node_class
 from ..record import enter, module, raw, record, view
 from ..tensor import Tensor
 
+# for types of two bytes; whoever is in a hurry asks for the itemsize first
 accumulate_wider = {dtypes.float16.np: dtypes.float32.np, dtypes.bfloat16.np: dtypes.float32.np}
 
 
@@ -24,10 +25,10 @@ ToCopy = node_class("ToCopyBackward0", lambda g, dtype: cast(g, dtype))
 
 def add_up(x, axis=None, keepdims=False):
     """The sum of an array over axes, in its own dtype; half precision is accumulated in float32, as PyTorch does."""
-    wide = accumulate_wider.get(x.dtype)
-    if wide is None:
-        return x.sum(axis, keepdims=keepdims)
-    return x.sum(axis, wide, keepdims=keepdims).astype(x.dtype)
+    wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
+    if wide:
+        return x.sum(axis, wide, keepdims=keepdims).astype(x.dtype)
+    return x.sum(axis, keepdims=keepdims)
 
 
 def total(a, axis=None, keepdims=False):

@@ -595,7 +595,12 @@ def test_the_lab_opens_the_first_lesson_with_its_token_and_this_python_and_stops
             told = (re.search(r"(http://\S+?)(/lab/\S+)\?token=(\w+)", line) for line in server.stderr)
             address, page, token = next(filter(None, told)).groups()
             assert page == f"/lab/tree/{lab.FIRST_LESSON}"
-            assert fetch(f"{address}{page}?token={token}").status == 200
+            lesson = fetch(f"{address}{page}?token={token}")
+            assert lesson.status == 200
+            switched_off = re.search(r'"disabledExtensions": (\[.*?\])', lesson.body.decode())
+            assert {"@jupyter/nbgrader", "@jupyterlab/apputils-extension:announcements"} <= set(
+                json.loads(switched_off[1])
+            )
             kernels = json.loads(fetch(f"{address}/api/kernelspecs?token={token}").body)["kernelspecs"]
             assert [kernel["spec"]["argv"][0] for kernel in kernels.values()] == [sys.executable]
             assert fetch(f"{address}/api/kernelspecs").status == 403

@@ -124,7 +124,7 @@ def _same_folder(one: str | Path, other: str | Path) -> bool:
 
 # The stamp in an environment is written whole. "own": the course made it, and may make it anew. "locks": what was
 # installed, by the hash of the lock; it is missing while packages are being unpacked. An environment without a stamp is
-# someone's own: it is used and added to, and never deleted.
+# someone's own: it is used and added to, and never deleted (but for a `.venv` of this clone that does not start).
 
 
 def read_stamp(folder: Path) -> dict[str, Any] | None:

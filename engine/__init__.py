@@ -1,14 +1,17 @@
-"""A compact autograd engine on NumPy, under PyTorch's names and semantics: ``import engine`` gives what ``import torch`` gives."""
+"""A compact autograd engine on NumPy, under PyTorch's names and semantics: ``import torch as engine``, made small."""
 
 import warnings
 
-from . import autograd, linalg, methods, nn
+from . import autograd, linalg, methods, nn, utils
 from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .backend import device
-from .dtypes import (
-    bfloat16, bool_ as bool, can_cast, double, dtype, finfo, float16, float32, float64, float_ as float, get_default_dtype, half, iinfo,
-    int8, int16, int32, int64, int_ as int, long, promote_types, set_default_dtype, short, uint8,
-)  # fmt: skip
+
+# fmt: off
+from .dtypes import (  # isort: skip
+    bfloat16, bool_ as bool, can_cast, double, dtype, finfo, float16, float32, float64, float_ as float,
+    get_default_dtype, half, iinfo, int8, int16, int32, int64, int_ as int, long, promote_types, set_default_dtype, short, uint8,
+)
+# fmt: on
 from .printing import Size, set_printoptions
 from .tensor import Tensor
 

@@ -1,4 +1,4 @@
-"""Binds the operations to Tensor: operators, methods, in-place methods.  What each family offers stands at the end of its file."""
+"""Binds the operations to Tensor: operators, methods, in-place methods.  Each family says at its end what it offers."""
 
 import functools
 

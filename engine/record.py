@@ -1,7 +1,8 @@
 """What records: the makers of operations that join results to the graph.
 
-An operation takes Tensors or plain arrays and returns the same kind.  A rule is built from Python operators and from other
-operations, so the ordinary backward pass runs it on arrays, and ``create_graph=True`` runs the very same rule recorded.
+An operation takes Tensors or plain arrays and returns the same kind.  A rule is built from Python operators and from
+other operations, so the ordinary backward pass runs it on arrays, and ``create_graph=True`` runs the very same rule
+recorded.
 """
 
 import numpy as np
@@ -42,7 +43,7 @@ def module(x):
 def record(Backward, out, inputs, saved=()):
     """The result of an operation on ``inputs``, joined to the graph if one of them requires grad.
 
-    ``out``: an array.  Plain arrays in, plain array out.  A saved array that none of the needed rules names is not kept.
+    ``out``: an array.  Plain arrays in, plain array out.  A saved array that no needed rule names is not kept.
     """
     parents = parents_of(inputs)
     if parents is None:
@@ -89,9 +90,9 @@ def record_parts(Backward, outs, inputs, saved=()):
 def view(name, forward, rule, backward=None, copied=None):
     """A linear operation that moves elements: ``forward(x, *args)``, ``rule(g, shape, *args)``.
 
-    ``shape`` is that of the input.  The arguments are plain values and are passed by position.  Where the result shares the
-    memory of the input, it is a view of it.  ``copied``: the node class for where it does not, if that is another; a view of
-    memory that is not contiguous then has a node of its own name too, as in PyTorch.
+    ``shape`` is that of the input. The arguments are plain values and are passed by position. Where the result shares
+    the memory of the input, it is a view of it. ``copied``: the node class for where it does not, if that is another;
+    a view of memory that is not contiguous then has a node of its own name too, as in PyTorch.
     """
     Backward = node_class(backward or camel(name) + "Backward0", rule)
     Alias = node_class(camel(name) + "AliasBackward0", rule)  # of what was no longer contiguous

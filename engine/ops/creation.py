@@ -64,7 +64,7 @@ def made_of_numbers(data):
 
 
 def from_lists(data):
-    """The NumPy array of nested lists.  ValueError in PyTorch's words if they are ragged, TypeError for other things."""
+    """The NumPy array of nested lists.  ValueError in PyTorch's words if they are ragged, else TypeError."""
     shape, level = [], data
     while isinstance(level, (list, tuple, range)):
         shape.append(len(level))
@@ -136,14 +136,16 @@ def from_numpy(ndarray):
     dtypes.from_numpy(ndarray.dtype)
     if any(s < 0 for s in ndarray.strides):
         raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
-            "supported. (You can probably work around this by making a copy of your array  with array.copy().)"
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+            "currently supported. (You can probably work around this by making a copy of your array  with "
+            "array.copy().)"
         )
     if not ndarray.flags.writeable:
         warnings.warn(
-            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this "
-            "tensor will result in undefined behavior. You may want to copy the array to protect its data or make it writable "
-            "before converting it to a tensor. This type of warning will be suppressed for the rest of this program.",
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
+            "writing to this tensor will result in undefined behavior. You may want to copy the array to protect its data or make "
+            "it writable before converting it to a tensor. This type of warning will be suppressed for the rest of "
+            "this program.",
             stacklevel=2,
         )
     return Tensor(ndarray)
@@ -265,19 +267,26 @@ def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad=Fa
 
 
 def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False, out=None):
-    """``steps`` numbers from ``start`` to ``end``, both included: from both ends to the middle, as PyTorch computes them."""
+    """``steps`` numbers from ``start`` to ``end``, both included; computed from both ends, as PyTorch does."""
     no_out(out)
     on_host(device)
     start, end = (raw(v).item() if isinstance(v, Tensor) else v for v in (start, end))
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     dtype = dtype or dtypes.get_default_dtype()
-    work = dtype.np if dtype in (dtypes.float32, dtypes.float64) else np.dtype(np.float64 if not dtype.is_floating_point else np.float32)
+    work = (
+        dtype.np
+        if dtype in (dtypes.float32, dtypes.float64)
+        else np.dtype(np.float64 if not dtype.is_floating_point else np.float32)
+    )
     first, last = work.type(start), work.type(end)
     step = (last - first) / work.type(max(steps - 1, 1))
     i = np.arange(steps)
     up, down = first + step * i.astype(work), last - step * (steps - 1 - i).astype(work)
-    return leaf(np.where(i < steps // 2, up, down).astype(dtype.np) if steps != 1 else np.full(1, start, dtype.np), requires_grad)
+    return leaf(
+        np.where(i < steps // 2, up, down).astype(dtype.np) if steps != 1 else np.full(1, start, dtype.np),
+        requires_grad,
+    )
 
 
 def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False):
@@ -292,7 +301,9 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_
 def random_factory(name, draw):
     """A creation function of random numbers and its ``_like`` form.  ``draw(generator, shape, numpy_dtype)``."""
 
-    def create(*size, generator=None, dtype=None, device=None, requires_grad=False, out=None, layout=None, pin_memory=False):
+    def create(
+        *size, generator=None, dtype=None, device=None, requires_grad=False, out=None, layout=None, pin_memory=False
+    ):
         no_out(out)
         on_host(device)
         kind = (dtype or dtypes.get_default_dtype()).np
@@ -450,14 +461,14 @@ Clone = node_class("CloneBackward0", lambda g: g)
 
 
 def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
-    """This tensor in another dtype or on another device: ``to(dtype)``, ``to(device)``, ``to(other)``; itself if nothing changes."""
+    """This tensor in another dtype or on another device: ``to(dtype)``, ``to(device)``, ``to(other)``."""
     for a in args:
         if isinstance(a, dtypes.dtype):
             dtype = a
         elif isinstance(a, Tensor):
             dtype, device = a.dtype, a.device
         elif isinstance(a, bool):
-            non_blocking = a
+            non_blocking = a  # noqa: F841  (as the positional argument that it is in PyTorch)
         elif a is not None:
             device = a
     on_host(device)
@@ -485,7 +496,9 @@ def caster(name, dtype):
     return enter(name, "cast", method)
 
 
-to_float, double, half, bfloat16 = (caster(d.name, d) for d in (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16))
+to_float, double, half, bfloat16 = (
+    caster(d.name, d) for d in (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16)
+)
 long, to_int, short, char, byte, to_bool = (
     caster(d.name, d) for d in (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint8, dtypes.bool_)
 )
@@ -531,7 +544,8 @@ def numpy(self, *, force=False):
     x = self.shared()
     if not isinstance(x, np.ndarray):
         raise TypeError(
-            f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+            f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+            "memory first."
         )
     return x
 
@@ -615,8 +629,8 @@ def __reversed__(self):
 def __deepcopy__(self, memo):
     if not self.is_leaf:
         raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were "
-            "attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If "
+            "you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
             "https://github.com/pytorch/pytorch/pull/103001"
         )
     if id(self) in memo:
@@ -638,15 +652,23 @@ def rebuilt(cls, array, requires_grad):
 
 def __reduce_ex__(self, protocol):
     if not self.is_leaf:
-        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) can be pickled: call detach() first")
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) can be pickled: call detach() first"
+        )
     return rebuilt, (self.__class__, self.shared(), self.requires_grad)
 
 
-METHODS = """__array__ __array_wrap__ __bool__ __complex__ __contains__ __deepcopy__ __dlpack__ __dlpack_device__ __float__ __index__
-__int__ __iter__ __len__ __reduce_ex__ __reversed__ bernoulli bernoulli_ bfloat16 byte cauchy_ char clone cpu cuda double
-exponential_ float:to_float int:to_int bool:to_bool geometric_ half item log_normal_ long multinomial new_empty new_full new_ones new_tensor new_zeros normal_ numpy
-random_ short to tolist type:type_name type_as uniform_"""
+METHODS = """
+__array__ __array_wrap__ __bool__ __complex__ __contains__ __deepcopy__ __dlpack__ __dlpack_device__ __float__
+__index__ __int__ __iter__ __len__ __reduce_ex__ __reversed__ bernoulli bernoulli_ bfloat16 byte cauchy_ char clone
+cpu cuda double exponential_ float:to_float int:to_int bool:to_bool geometric_ half item log_normal_ long
+multinomial new_empty new_full new_ones new_tensor new_zeros normal_ numpy random_ short to tolist type:type_name
+type_as uniform_
+"""
 IN_PLACE = ""
-FUNCTIONS = """arange as_tensor asarray bernoulli clone empty empty_like eye from_dlpack from_numpy full full_like get_rng_state is_tensor
-linspace logspace manual_seed multinomial normal ones ones_like rand rand_like randint randint_like randn randn_like randperm
-scalar_tensor set_rng_state tensor zeros zeros_like Generator default_generator seed initial_seed"""
+FUNCTIONS = """
+arange as_tensor asarray bernoulli clone empty empty_like eye from_dlpack from_numpy full full_like get_rng_state
+is_tensor linspace logspace manual_seed multinomial normal ones ones_like rand rand_like randint randint_like randn
+randn_like randperm scalar_tensor set_rng_state tensor zeros zeros_like Generator default_generator seed
+initial_seed
+"""

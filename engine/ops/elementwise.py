@@ -1,7 +1,8 @@
 """Elementwise operations: a table of derivatives, one line each.
 
-``unary(name, forward, rule)`` and ``binary(name, forward, rule, rule)``: a rule gives the cotangent of its input from the
-cotangent ``g`` of the output.  The names of its parameters (x, y, out) say what is saved; a leading underscore: not needed.
+``unary(name, forward, rule)`` and ``binary(name, forward, rule, rule)``: a rule gives the cotangent of its input from
+the cotangent ``g`` of the output.  The names of its parameters (x, y, out) say what is saved; a leading underscore:
+not needed.
 """
 
 import math
@@ -129,7 +130,7 @@ def bits(name, forward):
             return forward(x, y)
         x = x if type(x) not in scalar_types and dtypes.of[x.dtype].is_floating_point else y
         kind = "Float" if type(x) in scalar_types else type_words(x)
-        raise NotImplementedError(f'"{name}_cpu" not implemented for \'{kind}\'')
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{kind}'")
 
     return binary(name, checked, lambda g, _x, _y: None, lambda g, _x, _y: None)
 
@@ -222,33 +223,76 @@ Where = node_class("WhereBackward0",
 
 # ---- arithmetic
 
-FIRST_IS_TENSOR = ("PowBackward1", "PowBackward0", "PowBackward2")
+# fmt: off: a row stays a row
 
 add = binary("add", operator.add, lambda g, _x, _y: g, lambda g, _x, _y: g)
 sub = binary("sub", lambda x, y: difference(x, y), lambda g, _x, _y: g, lambda g, _x, _y: -g)
-rsub = binary("rsub", lambda x, y: difference(y, x), lambda g, _x, _y: -g, lambda g, _x, _y: g,
-              backward=("RsubBackward0", "RsubBackward1", "RsubBackward1"))
+rsub = binary(
+    "rsub",
+    lambda x, y: difference(y, x),
+    lambda g, _x, _y: -g,
+    lambda g, _x, _y: g,
+    backward=("RsubBackward0", "RsubBackward1", "RsubBackward1"),
+)
 mul = binary("mul", operator.mul, lambda g, _x, y: g * y, lambda g, x, _y: g * x)
 div = binary("div", operator.truediv, lambda g, _x, y: g / y, lambda g, x, y: -g * ((x / y) / y), divides=True)
-pow = binary("pow", lambda x, y: power(x, y), lambda g, x, y: pow_x(g, x, y), lambda g, x, y: pow_y(g, x, y), backward=FIRST_IS_TENSOR)
-floor_divide = binary("floor_divide", lambda x, y: floor_quotient(x, y), lambda g, _x, _y: no_derivative("floor_divide"),
-                      lambda g, _x, _y: no_derivative("floor_divide"), backward=("NotImplemented",) * 3)
-remainder = binary("remainder", lambda x, y: nonzero(x, y) % y, lambda g, _x, _y: g, lambda g, x, y: -g * floor(x / y),
-                   backward=("RemainderBackward1", "RemainderBackward0", "RemainderBackward1"))
-fmod = binary("fmod", lambda x, y: module(x).fmod(nonzero(x, y), y), lambda g, _x, _y: g, lambda g, x, y: -g * trunc(x / y),
-              backward=("FmodBackward1", "FmodBackward0", "FmodBackward1"))
-atan2 = binary("atan2", "arctan2", lambda g, x, y: g * y / (x * x + y * y), lambda g, x, y: -g * x / (x * x + y * y),
-               divides=True)
+pow = binary(
+    "pow",
+    lambda x, y: power(x, y),
+    lambda g, x, y: pow_x(g, x, y),
+    lambda g, x, y: pow_y(g, x, y),
+    backward=("PowBackward1", "PowBackward0", "PowBackward2"),
+)
+floor_divide = binary(
+    "floor_divide",
+    lambda x, y: floor_quotient(x, y),
+    lambda g, _x, _y: no_derivative("floor_divide"),
+    lambda g, _x, _y: no_derivative("floor_divide"),
+    backward=("NotImplemented",) * 3,
+)
+remainder = binary(
+    "remainder",
+    lambda x, y: nonzero(x, y) % y,
+    lambda g, _x, _y: g,
+    lambda g, x, y: -g * floor(x / y),
+    backward=("RemainderBackward1", "RemainderBackward0", "RemainderBackward1"),
+)
+fmod = binary(
+    "fmod",
+    lambda x, y: module(x).fmod(nonzero(x, y), y),
+    lambda g, _x, _y: g,
+    lambda g, x, y: -g * trunc(x / y),
+    backward=("FmodBackward1", "FmodBackward0", "FmodBackward1"),
+)
+atan2 = binary(
+    "atan2", "arctan2", lambda g, x, y: g * y / (x * x + y * y), lambda g, x, y: -g * x / (x * x + y * y), divides=True
+)
 maximum = binary("maximum", "maximum", lambda g, x, y: larger(g, x, y), lambda g, x, y: larger(g, y, x))
 minimum = binary("minimum", "minimum", lambda g, x, y: larger(g, y, x), lambda g, x, y: larger(g, x, y))
-fmax = binary("fmax", "fmax", lambda g, x, y: choose(raw(ge(x, y)) | raw(isnan(y)), g, 0.0),
-              lambda g, x, y: choose(raw(ge(x, y)) | raw(isnan(y)), 0.0, g))
-fmin = binary("fmin", "fmin", lambda g, x, y: choose(raw(le(x, y)) | raw(isnan(y)), g, 0.0),
-              lambda g, x, y: choose(raw(le(x, y)) | raw(isnan(y)), 0.0, g))
+fmax = binary(
+    "fmax",
+    "fmax",
+    lambda g, x, y: choose(raw(ge(x, y)) | raw(isnan(y)), g, 0.0),
+    lambda g, x, y: choose(raw(ge(x, y)) | raw(isnan(y)), 0.0, g),
+)
+fmin = binary(
+    "fmin",
+    "fmin",
+    lambda g, x, y: choose(raw(le(x, y)) | raw(isnan(y)), g, 0.0),
+    lambda g, x, y: choose(raw(le(x, y)) | raw(isnan(y)), 0.0, g),
+)
 hypot = binary("hypot", "hypot", lambda g, x, y: g * x / hypot(x, y), lambda g, x, y: g * y / hypot(x, y))
-logaddexp = binary("logaddexp", "logaddexp", lambda g, x, y: g / (exp(y - x) + 1.0), lambda g, x, y: g / (exp(x - y) + 1.0))
-xlogy = binary("xlogy", lambda x, y: choose(raw(eq(x, 0)) & ~raw(isnan(y)), 0.0, x * log(y)),
-               lambda g, x, y: g * choose(raw(eq(x, 0)) & raw(le(y, 0)), 0.0, log(y)), lambda g, x, y: g * x / y, divides=True)
+logaddexp = binary(
+    "logaddexp", "logaddexp", lambda g, x, y: g / (exp(y - x) + 1.0), lambda g, x, y: g / (exp(x - y) + 1.0)
+)
+xlogy = binary(
+    "xlogy",
+    lambda x, y: choose(raw(eq(x, 0)) & ~raw(isnan(y)), 0.0, x * log(y)),
+    lambda g, x, y: g * choose(raw(eq(x, 0)) & raw(le(y, 0)), 0.0, log(y)),
+    lambda g, x, y: g * x / y,
+    divides=True,
+)
+# fmt: on
 
 
 def difference(x, y):
@@ -256,11 +300,11 @@ def difference(x, y):
         return x - y
     except TypeError:  # NumPy subtracts no bools either
         raise RuntimeError(
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-            "`logical_not()` operator instead."
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
             if not (np.result_type(x) == np.result_type(y) == np.bool_) or type(x) is bool or type(y) is bool
-            else "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
-            "instead."
+            else "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+            "`logical_xor()` operator instead."
         ) from None
 
 
@@ -276,8 +320,8 @@ def negated(x):
         return -x
     except TypeError:
         raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-            "`logical_not()` operator instead."
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
         ) from None
 
 
@@ -321,7 +365,9 @@ def pow_x(g, x, y):
 def pow_y(g, x, y):
     """g * x**y * log(x), and 0 where x is 0 and y is not negative."""
     if type(x) in scalar_types:
-        return choose(ge(y, 0), 0.0, g * 0.0 + math.inf) if x == 0 else g * (x**y * (math.log(x) if x > 0 else math.nan))
+        return (
+            choose(ge(y, 0), 0.0, g * 0.0 + math.inf) if x == 0 else g * (x**y * (math.log(x) if x > 0 else math.nan))
+        )
     return choose(raw(eq(x, 0)) & raw(ge(y, 0)), 0.0, g * (x**y * log(x)))
 
 
@@ -335,7 +381,13 @@ def larger(g, x, y):
 neg = unary("neg", lambda x: negated(x), lambda g, _: -g, integers="keep")
 abs = unary("abs", "absolute", lambda g, x: g * sign(x), integers="keep")
 sign = unary("sign", lambda x: module(x).sign(x) if x.dtype != bool else x, lambda g, _: g * 0.0, integers="keep")
-square = unary("square", lambda x: x * x if x.dtype != bool else x.astype(np.int64), lambda g, x: g * (x * 2.0), integers="keep", backward="PowBackward0")
+square = unary(
+    "square",
+    lambda x: x * x if x.dtype != bool else x.astype(np.int64),
+    lambda g, x: g * (x * 2.0),
+    integers="keep",
+    backward="PowBackward0",
+)
 sqrt = unary("sqrt", "sqrt", lambda g, out: g / (out * 2.0))
 rsqrt = unary("rsqrt", lambda x: 1.0 / sqrt(x), lambda g, out: g * (out * out * out) * -0.5)
 reciprocal = unary("reciprocal", lambda x: 1.0 / x, lambda g, out: -g * (out * out))
@@ -491,20 +543,32 @@ def truncated(x, y):
     return trunc(x / y)
 
 
-div_floor = binary("div_floor", lambda x, y: floor_quotient(x, y), lambda g, _x, _y: g * 0.0, lambda g, _x, _y: g * 0.0,
-                   backward=("DivBackward2",) * 3)
-div_trunc = binary("div_trunc", lambda x, y: truncated(x, y), lambda g, _x, _y: g * 0.0, lambda g, _x, _y: g * 0.0,
-                   backward=("DivBackward2",) * 3)
+div_floor = binary(
+    "div_floor",
+    lambda x, y: floor_quotient(x, y),
+    lambda g, _x, _y: g * 0.0,
+    lambda g, _x, _y: g * 0.0,
+    backward=("DivBackward2",) * 3,
+)
+div_trunc = binary(
+    "div_trunc",
+    lambda x, y: truncated(x, y),
+    lambda g, _x, _y: g * 0.0,
+    lambda g, _x, _y: g * 0.0,
+    backward=("DivBackward2",) * 3,
+)
 
 
 def clamp(input, min=None, max=None, *, kind=None):
-    """The elements limited to [min, max]; either may be None, a number or a tensor.  The gradient is 1 on the limits too."""
+    """The elements limited to [min, max]; either may be None, a number or a tensor.  On them too the gradient is 1."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     low, high = raw(min), raw(max)
     x = raw(input)
     common = dtypes.result_type(*(operand(v) for v in (x, low, high) if v is not None)).np
-    low, high, wide = (v if v is None else to_array(v, common) if type(v) not in scalar_types else v for v in (low, high, x))
+    low, high, wide = (
+        v if v is None else to_array(v, common) if type(v) not in scalar_types else v for v in (low, high, x)
+    )
     wide = wide.astype(common, copy=False)
     out, inside = wide, True
     try:
@@ -529,7 +593,9 @@ def clamp(input, min=None, max=None, *, kind=None):
 
 
 inside_only = (lambda g, mask, dtype: cast(choose(mask, g, 0.0), dtype),)
-Clamp, ClampMin, ClampMax = (node_class(n, *inside_only) for n in ("ClampBackward1", "ClampMinBackward0", "ClampMaxBackward0"))
+Clamp, ClampMin, ClampMax = (
+    node_class(n, *inside_only) for n in ("ClampBackward1", "ClampMinBackward0", "ClampMaxBackward0")
+)
 by_side = (lambda g, mask, _b, _a, shape, _l, _h: sum_to(choose(mask, g, 0.0), shape),
            lambda g, _m, mask, _a, _s, shape, _h: sum_to(choose(mask, g, 0.0), shape),
            lambda g, _m, _b, mask, _s, _l, shape: sum_to(choose(mask, g, 0.0), shape))  # fmt: skip
@@ -552,9 +618,11 @@ def lerp(input, end, weight):
     """input + weight * (end - input)."""
     x, y, w = raw(input), raw(end), raw(weight)
     if not dtypes.of[x.dtype].is_floating_point:
-        raise NotImplementedError(f'"lerp_kernel_scalar" not implemented for \'{type_words(x)}\'')
+        raise NotImplementedError(f"\"lerp_kernel_scalar\" not implemented for '{type_words(x)}'")
     if x.dtype != y.dtype:
-        raise RuntimeError(f"expected dtype {TORCH_WORDS[x.dtype.name]} for `end` but got dtype {TORCH_WORDS[y.dtype.name]}")
+        raise RuntimeError(
+            f"expected dtype {TORCH_WORDS[x.dtype.name]} for `end` but got dtype {TORCH_WORDS[y.dtype.name]}"
+        )
     try:
         out = choose_lerp(x, y, w)
     except ValueError:
@@ -588,7 +656,7 @@ def round(input, *, decimals=0):
     if dtypes.of[x.dtype].is_floating_point:
         out = module(x).rint(x) if decimals == 0 else rounded(x, decimals)
     elif decimals:
-        raise NotImplementedError(f'"round_cpu" not implemented for \'{type_words(x)}\'')
+        raise NotImplementedError(f"\"round_cpu\" not implemented for '{type_words(x)}'")
     else:
         out = x.copy()
     return record(Round if decimals == 0 else RoundDecimals, out, (input,))
@@ -652,19 +720,38 @@ Addcdiv = node_class("AddcdivBackward0",
                      lambda g, _y, z, value, _a, shape, _c: sum_to(g * value / z, shape),
                      lambda g, y, z, value, _a, _b, shape: sum_to(-g * ((y * value) / (z * z)), shape))  # fmt: skip
 
-for function in (equal, isclose, allclose, clamp, clamp_min, clamp_max, lerp, round, frac, nan_to_num, addcmul, addcdiv, divide):
+for function in (
+    equal,
+    isclose,
+    allclose,
+    clamp,
+    clamp_min,
+    clamp_max,
+    lerp,
+    round,
+    frac,
+    nan_to_num,
+    addcmul,
+    addcdiv,
+    divide,
+):
     enter(function.__name__, "call", function)
 
-METHODS = """abs absolute:abs acos acosh add:add_scaled addcdiv addcmul allclose arccos:acos arcsin:asin arctan:atan arctan2:atan2 asin
-asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp clamp_max
-clamp_min clip:clamp cos cosh digamma div:divide divide eq equal erf erfc exp exp2 expm1 fix:trunc floor floor_divide fmax fmin fmod
-frac ge greater:gt greater_equal:ge gt hypot isclose isfinite isinf isnan isneginf isposinf le lerp less:lt less_equal:le lgamma log
-log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor lt maximum minimum mul multiply:mul nan_to_num ne neg
-negative:neg not_equal:ne positive pow reciprocal relu remainder round rsqrt sigmoid sign signbit sin sinh sqrt square sub:sub_scaled
-subtract:sub_scaled tan tanh true_divide:div trunc xlogy"""
-IN_PLACE = """abs absolute:abs acos acosh add:add_scaled addcdiv addcmul asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or
-bitwise_xor ceil clamp clamp_max clamp_min clip:clamp cos cosh digamma div:divide divide eq erf erfc exp exp2 expm1 floor
-floor_divide fmod frac ge gt le lerp lgamma log log10 log1p log2 logical_and logical_not logical_or logical_xor lt mul multiply:mul
-nan_to_num ne neg negative:neg pow reciprocal relu remainder round rsqrt sigmoid sign sin sinh sqrt square sub:sub_scaled
-subtract:sub_scaled tan tanh true_divide:div trunc xlogy"""
+METHODS = """
+abs absolute:abs acos acosh add:add_scaled addcdiv addcmul allclose arccos:acos arcsin:asin arctan:atan
+arctan2:atan2 asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift
+bitwise_xor ceil clamp clamp_max clamp_min clip:clamp cos cosh digamma div:divide divide eq equal erf erfc exp exp2
+expm1 fix:trunc floor floor_divide fmax fmin fmod frac ge greater:gt greater_equal:ge gt hypot isclose isfinite
+isinf isnan isneginf isposinf le lerp less:lt less_equal:le lgamma log log10 log1p log2 logaddexp logical_and
+logical_not logical_or logical_xor lt maximum minimum mul multiply:mul nan_to_num ne neg negative:neg not_equal:ne
+positive pow reciprocal relu remainder round rsqrt sigmoid sign signbit sin sinh sqrt square sub:sub_scaled
+subtract:sub_scaled tan tanh true_divide:div trunc xlogy
+"""
+IN_PLACE = """
+abs absolute:abs acos acosh add:add_scaled addcdiv addcmul asin asinh atan atan2 atanh bitwise_and bitwise_not
+bitwise_or bitwise_xor ceil clamp clamp_max clamp_min clip:clamp cos cosh digamma div:divide divide eq erf erfc exp
+exp2 expm1 floor floor_divide fmod frac ge gt le lerp lgamma log log10 log1p log2 logical_and logical_not logical_or
+logical_xor lt mul multiply:mul nan_to_num ne neg negative:neg pow reciprocal relu remainder round rsqrt sigmoid
+sign sin sinh sqrt square sub:sub_scaled subtract:sub_scaled tan tanh true_divide:div trunc xlogy
+"""
 FUNCTIONS = METHODS + " rsub"

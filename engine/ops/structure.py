@@ -5,7 +5,7 @@ from math import prod
 from .. import dtypes
 from ..backend import repeat_to
 from ..graph import node_class
-from ..record import enter, module, raw, record, view
+from ..record import module, raw, record, view
 from ..tensor import Tensor
 
 # for types of two bytes; whoever is in a hurry asks for the itemsize first
@@ -51,7 +51,8 @@ def spread(a, shape, axis=None, keepdims=True):
 
 
 Spread = node_class("ExpandBackward0",
-                    lambda g, axis, keepdims, shape: sum_to(g, shape) if axis is None or keepdims else total(g, axis))  # fmt: skip
+                    lambda g, axis, keepdims, shape: sum_to(g, shape) if axis is None or keepdims
+                    else total(g, axis))  # fmt: skip
 
 
 def sum_to(a, shape):
@@ -64,6 +65,18 @@ def sum_to(a, shape):
         return total(a, tuple(range(lead)))
     axes = tuple(range(lead)) + tuple(i for i, n in enumerate(shape, lead) if n == 1 and have[i] != 1)
     return reshape(total(a, axes, True), shape) if axes else reshape(a, shape)
+
+
+def common_shape(a, b):
+    """The shape that two shapes broadcast to.  RuntimeError in PyTorch's words where there is none."""
+    n = max(len(a), len(b))
+    a, b = (1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b
+    for d in reversed(range(n)):
+        if a[d] != b[d] and 1 not in (a[d], b[d]):
+            raise RuntimeError(
+                f"The size of tensor a ({a[d]}) must match the size of tensor b ({b[d]}) at non-singleton dimension {d}"
+            )
+    return tuple(q if p == 1 else p for p, q in zip(a, b))
 
 
 def reshape_array(x, shape):
@@ -91,8 +104,8 @@ def infer(shape, size):
     known = prod(n for n in shape if n != -1)
     if known == 0 and size == 0:
         raise RuntimeError(
-            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be "
-            "any value and is ambiguous"
+            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 "
+            "can be any value and is ambiguous"
         )
     if known == 0 or size % known:
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
@@ -114,7 +127,9 @@ def clone_and_view(parents, saved):
 
 
 reshape = view("reshape", reshape_array, lambda g, shape, _: reshape(g, shape), "ViewBackward0", clone_and_view)
-transpose = view("transpose", lambda x, i, j: x.swapaxes(i, j) if x.ndim else x[...], lambda g, shape, i, j: transpose(g, i, j))
+transpose = view(
+    "transpose", lambda x, i, j: x.swapaxes(i, j) if x.ndim else x[...], lambda g, shape, i, j: transpose(g, i, j)
+)
 
 # ---- part of an array, and an array of zeros but for that part
 

@@ -439,8 +439,8 @@ def randperm(generator, n, dtype=np.int64):
 def _swapped(i, j, n):
     """The integers below n after the swaps of the places i[0] and j[0], i[1] and j[1], ...; i counts up, and i <= j.
 
-    Place k of the result is fixed by swap k, which takes there what lies at j[k]: what the last swap before with the same j
-    had taken away from its own place, or else j[k] itself. Where that came from, whole arrays follow step by step.
+    Place k of the result is fixed by swap k, which takes there what lies at j[k]: what the last swap before with the
+    same j had taken away from its own place, or else j[k] itself. Where that came from, whole arrays follow in steps.
     """
     moved = i != j
     source = np.arange(n)  # what lies at place k before swap k is what lay at source[k] before swap source[k]

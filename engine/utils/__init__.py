@@ -1,0 +1,5 @@
+"""Around a model: loading data."""
+
+from . import data
+
+__all__ = ["data"]

@@ -1,0 +1,300 @@
+"""DataLoader: goes through a dataset batch by batch, in this process or with worker processes."""
+
+import math
+import os
+import warnings
+from itertools import cycle, repeat
+from typing import Generic, TypeVar
+from weakref import finalize
+
+from .collate import default_collate, default_convert
+from .dataset import IterableDataset
+from .fetch import End, Failure, fetcher
+from .sampler import BatchSampler, RandomSampler, SequentialSampler, random_seed
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class DataLoader(Generic[T_co]):
+    """The batches of a dataset, in an order: iterate over it, once an epoch.
+
+    ``sampler`` gives the indices and ``batch_sampler`` lists of them, in place of ``batch_size``, ``shuffle`` and
+    ``drop_last``; ``batch_size=None`` gives samples.  ``collate_fn`` makes a batch of a list of samples.
+    With ``num_workers`` processes, each loads ``prefetch_factor`` batches ahead, and the order stays the same unless
+    ``in_order=False``; where they are not started by "fork", dataset and functions must be picklable.
+    ValueError for options that exclude each other; a worker's exception is raised here, in the words of its traceback.
+    """
+
+    _fixed = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
+    _initialized = False
+
+    def __init__(
+        self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, collate_fn=None,
+        pin_memory=False, drop_last=False, timeout=0, worker_init_fn=None, multiprocessing_context=None,
+        generator=None, *, prefetch_factor=None, persistent_workers=False, pin_memory_device="", in_order=True,
+    ):  # fmt: skip
+        if num_workers < 0:
+            raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+        if timeout < 0:
+            raise ValueError("timeout option should be non-negative")
+        if num_workers == 0 and prefetch_factor is not None:
+            raise ValueError(
+                "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
+                "multiprocessing, otherwise set prefetch_factor to None."
+            )
+        if prefetch_factor is not None and prefetch_factor < 0:
+            raise ValueError("prefetch_factor option should be non-negative")
+        if prefetch_factor == 0:
+            raise ValueError("prefetch_factor option should be positive: with 0, no batch would ever be loaded")
+        if persistent_workers and num_workers == 0:
+            raise ValueError("persistent_workers option needs num_workers > 0")
+        if num_workers == 0 and timeout != 0:
+            raise ValueError("timeout option needs num_workers > 0: in the main process, nobody waits for a batch")
+        self.dataset, self.num_workers, self.generator = dataset, num_workers, generator
+        self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
+        self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
+        self.timeout, self.worker_init_fn, self.in_order = timeout, worker_init_fn, in_order
+        self.persistent_workers = persistent_workers
+        self.multiprocessing_context = multiprocessing_context
+
+        self._streams = isinstance(dataset, IterableDataset)
+        if self._streams:
+            if shuffle:
+                raise ValueError(
+                    f"DataLoader with IterableDataset: expected unspecified shuffle option, but got shuffle={shuffle}"
+                )
+            for name, value in (("sampler", sampler), ("batch_sampler", batch_sampler)):
+                if value is not None:
+                    raise ValueError(
+                        f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}"
+                    )
+        if sampler is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError(
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+                )
+            batch_size = None
+        elif batch_size is None and drop_last:
+            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+        if sampler is None:
+            if self._streams:
+                sampler = repeat(None)  # a stream has an order of its own
+            else:
+                sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        if batch_sampler is None and batch_size is not None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.batch_size, self.drop_last = batch_size, drop_last
+        self.sampler, self.batch_sampler = sampler, batch_sampler
+        self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
+        self._length_told = None  # what len() said of a stream
+        self._iterator = None  # that of persistent workers
+        self._initialized = True
+        check_number_of_workers(num_workers)
+
+    def __setattr__(self, name, value):
+        if self._initialized and name in self._fixed:
+            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+        if name == "multiprocessing_context" and value is not None:
+            value = context(value, self.num_workers)
+        super().__setattr__(name, value)
+
+    def __iter__(self):
+        if self.num_workers == 0:
+            return LoaderIterator(self)
+        check_number_of_workers(self.num_workers)
+        if not self.persistent_workers:
+            return WorkersIterator(self)
+        if self._iterator is None or self._iterator.team.stopped:
+            self._iterator = WorkersIterator(self)
+        else:
+            self._iterator.restart()
+        return self._iterator
+
+    def __len__(self):
+        if not self._streams:
+            return len(self._index_sampler)
+        length = self._length_told = len(self.dataset)
+        if self.batch_size is None:
+            return length
+        return length // self.batch_size if self.drop_last else math.ceil(length / self.batch_size)
+
+    @property
+    def _index_sampler(self):
+        return self.sampler if self.batch_sampler is None else self.batch_sampler
+
+    def _indices(self):
+        """The batches of indices of an epoch, in the form in which they are drawn where that is known."""
+        sampler = self._index_sampler
+        return sampler.batches() if type(sampler).__iter__ is BatchSampler.__iter__ else iter(sampler)
+
+
+def context(method, num_workers):
+    """The multiprocessing context for a start method, or itself.  ValueError, TypeError for what is none."""
+    import multiprocessing  # 0.02 s: most programs have no workers
+
+    if num_workers == 0:
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
+            f"num_workers={num_workers}"
+        )
+    if isinstance(method, str):
+        known = multiprocessing.get_all_start_methods()
+        if method not in known:
+            raise ValueError(
+                f"multiprocessing_context option should specify a valid start method in {known!r}, but got "
+                f"multiprocessing_context={method!r}"
+            )
+        return multiprocessing.get_context(method)
+    if not isinstance(method, multiprocessing.context.BaseContext):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string specifying the start method, "
+            f"but got multiprocessing_context={method}"
+        )
+    return method
+
+
+def check_number_of_workers(n):
+    """Warn if there are more workers than processors for them."""
+    if n:
+        known = hasattr(os, "sched_getaffinity")
+        processors = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
+        if n > processors:
+            warnings.warn(
+                f"This DataLoader will create {n} worker processes in total. Our suggested max number of worker in "
+                f"current system is {processors}{'' if known else ' (`cpuset` is not taken into account)'}, which is "
+                "smaller than what this DataLoader is going to create. Please be aware that excessive worker creation "
+                "might get DataLoader running slow or even freeze, lower the worker number to avoid potential "
+                "slowness/freeze if necessary.", stacklevel=3,
+            )  # fmt: skip
+
+
+class LoaderIterator:
+    """One epoch in this process."""
+
+    def __init__(self, loader):
+        self.loader = loader
+        if loader.pin_memory:
+            warnings.warn(
+                "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
+                "used.",
+                stacklevel=3,
+            )
+        self.indices = loader._indices()
+        self.seed = random_seed(loader.generator)  # drawn without workers too: the numbers after it are the same
+        self.given = 0
+        self.start()
+
+    def start(self):
+        loader = self.loader
+        self.fetch = fetcher(loader.dataset, loader.batch_sampler is not None, loader.collate_fn, loader.drop_last)
+
+    def __iter__(self):
+        return self
+
+    def __len__(self):
+        return len(self.loader._index_sampler)
+
+    def load(self):
+        return self.fetch(next(self.indices))
+
+    def __next__(self):
+        batch = self.load()
+        if self.loader._length_told is not None:
+            self.given += 1
+            self.check_length(self.loader._length_told)
+        return batch
+
+    def check_length(self, told):
+        """Warn if a stream has given more than it said."""
+        if self.given > told:
+            message = (
+                f"Length of IterableDataset {self.loader.dataset} was reported to be {told}(when accessing "
+                f"len(dataloader)), but {self.given} samples have been fetched. "
+            )
+            if self.loader.num_workers:
+                message += (
+                    "For multiprocessing data-loading, this could be caused by not properly configuring the "
+                    "IterableDataset replica at each worker. Please see "
+                    "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
+                )
+            warnings.warn(message, stacklevel=3)
+
+    def __getstate__(self):
+        raise NotImplementedError(f"{type(self).__name__} cannot be pickled: iterate over the DataLoader itself there")
+
+
+class WorkersIterator(LoaderIterator):
+    """One epoch with worker processes; if they are persistent, one epoch after the other.
+
+    Batches are numbered as they are asked for.  As one is given, another is asked for, so that each worker has
+    ``prefetch_factor`` to do.
+    """
+
+    def start(self):
+        from .worker import Team  # imports multiprocessing
+
+        self.team = Team(self.loader, self.seed)
+        finalize(self, self.team.stop)
+        self.begin()
+
+    def restart(self):
+        """Another epoch with the same workers."""
+        self.team.restart()
+        self.given = 0
+        self.begin()
+
+    def begin(self):
+        workers = range(self.loader.num_workers)
+        self.indices = self.loader._indices()
+        self.asked = self.next = 0
+        self.worker_of = {}  # number of a batch that was asked for and not given yet -> its worker
+        self.arrived = {}  # number -> batch
+        self.active = set(workers)  # the workers whose stream has not ended
+        self.turns = cycle(workers)
+        for _ in range(self.loader.prefetch_factor * len(workers)):
+            self.ask()
+
+    def ask(self):
+        """Ask the worker whose turn it is for another batch; out of order, the one that has least to do."""
+        try:
+            indices = next(self.indices)
+        except StopIteration:
+            return
+        if self.active:
+            if self.loader.in_order:
+                worker = next(w for w in self.turns if w in self.active)
+            else:
+                worker = min(self.active, key=list(self.worker_of.values()).count)
+            self.team.ask(worker, self.asked, indices)
+            self.worker_of[self.asked] = worker
+            self.asked += 1
+
+    def load(self):
+        while (number := self.due()) not in self.arrived:
+            worker, arrived, batch = self.team.receive(self.loader.timeout)
+            if not isinstance(batch, End):
+                self.arrived[arrived] = batch
+            elif worker in self.active:
+                self.active.remove(worker)
+                self.ask()
+        del self.worker_of[number]
+        self.ask()
+        batch = self.arrived.pop(number)
+        if isinstance(batch, Failure):
+            batch.reraise()
+        return batch
+
+    def due(self):
+        """The number of the batch to be given next.  StopIteration if there is none."""
+        if self.arrived and not self.loader.in_order:
+            return next(iter(self.arrived))
+        while self.next < self.asked:
+            if self.next in self.arrived or self.worker_of.get(self.next) in self.active:
+                return self.next
+            self.worker_of.pop(self.next, None)  # it was given, or its worker's stream has ended
+            self.next += 1
+        if not self.loader.persistent_workers:
+            self.team.stop()
+        raise StopIteration

@@ -1,0 +1,230 @@
+"""Datasets: maps from an index to a sample, streams of samples, and what is built from them."""
+
+import math
+import warnings
+from bisect import bisect_right
+from itertools import accumulate, chain
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from ... import random
+from ...tensor import Tensor
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Dataset(Generic[T_co]):
+    """A map from an index to a sample: a subclass defines ``__getitem__`` and, for most samplers, ``__len__``.
+
+    It may define ``__getitems__(indices)`` too, which gives the samples of a batch as a list.
+    """
+
+    def __getitem__(self, index):
+        raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+
+    def __add__(self, other):
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset[T_co]):
+    """A stream of samples: a subclass defines ``__iter__``.  What a worker is to give ``get_worker_info()`` says."""
+
+    def __iter__(self):
+        raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
+
+    def __add__(self, other):
+        return ChainDataset([self, other])
+
+
+class TensorDataset(Dataset[tuple[Tensor, ...]]):
+    """Rows of tensors: sample i is ``(x[i], y[i], ...)``.  AssertionError if they have different numbers of rows."""
+
+    def __init__(self, *tensors):
+        if any(t.size(0) != tensors[0].size(0) for t in tensors):
+            raise AssertionError("Size mismatch between tensors")
+        self.tensors = tensors
+
+    def __getitem__(self, index):
+        return tuple(t[index] for t in self.tensors)
+
+    def __len__(self):
+        return self.tensors[0].size(0)
+
+
+class Subset(Dataset[T_co]):
+    """The samples of a dataset at the given indices.
+
+    NotImplementedError if a subclass overrides ``__getitem__`` alone: batches are taken by ``__getitems__``.
+    """
+
+    def __init__(self, dataset, indices):
+        self.dataset, self.indices = dataset, indices
+        mine = type(self)
+        if mine.__getitem__ is not Subset.__getitem__ and mine.__getitems__ is Subset.__getitems__:
+            raise NotImplementedError(
+                f"{mine.__name__} overrides __getitem__ but not __getitems__. When subclassing Subset and overriding "
+                "__getitem__, you must also override __getitems__ to ensure DataLoader works correctly with your "
+                "custom logic."
+            )
+
+    def __getitem__(self, idx):
+        if isinstance(idx, list):
+            return self.dataset[[self.indices[i] for i in idx]]
+        return self.dataset[self.indices[idx]]
+
+    def __getitems__(self, indices):
+        return samples(self.dataset, [self.indices[i] for i in indices])
+
+    def __len__(self):
+        return len(self.indices)
+
+
+class StackDataset(Dataset):
+    """Datasets side by side: sample i is a tuple of their samples i, or a dict where they are given by name."""
+
+    def __init__(self, *args, **kwargs):
+        if args and kwargs:
+            raise ValueError(
+                "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but both "
+                "types are given."
+            )
+        self.datasets = args or kwargs
+        if not self.datasets:
+            raise ValueError("At least one dataset should be passed")
+        lengths = {len(d) for d in args or kwargs.values()}
+        if len(lengths) > 1:
+            raise ValueError("Size mismatch between datasets")
+        (self._length,) = lengths
+
+    def __getitem__(self, index):
+        if isinstance(self.datasets, dict):
+            return {k: d[index] for k, d in self.datasets.items()}
+        return tuple(d[index] for d in self.datasets)
+
+    def __getitems__(self, indices):
+        names = list(self.datasets) if isinstance(self.datasets, dict) else None
+        columns = [samples(d, indices) for d in (self.datasets if names is None else self.datasets.values())]
+        for column in columns:
+            if len(column) != len(indices):
+                raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(column)}")
+        rows = zip(*columns, strict=True)
+        return list(rows) if names is None else [dict(zip(names, row, strict=True)) for row in rows]
+
+    def __len__(self):
+        return self._length
+
+
+class ConcatDataset(Dataset[T_co]):
+    """Datasets one after the other.  AssertionError if there is none, or a stream among them."""
+
+    def __init__(self, datasets):
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise AssertionError("datasets should not be an empty iterable")
+        if any(isinstance(d, IterableDataset) for d in self.datasets):
+            raise AssertionError("ConcatDataset does not support IterableDataset")
+        self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
+
+    def __len__(self):
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, idx):
+        if idx < 0:
+            if -idx > len(self):
+                raise ValueError("absolute value of index should not exceed dataset length")
+            idx += len(self)
+        i = bisect_right(self.cumulative_sizes, idx)
+        return self.datasets[i][idx - (self.cumulative_sizes[i - 1] if i else 0)]
+
+
+class ChainDataset(IterableDataset):
+    """Streams one after the other.  AssertionError, when it is used, for what is no stream."""
+
+    def __init__(self, datasets):
+        self.datasets = datasets
+
+    def _streams(self):
+        for d in self.datasets:
+            if not isinstance(d, IterableDataset):
+                raise AssertionError("ChainDataset only supports IterableDataset")
+            yield d
+
+    def __iter__(self):
+        return chain.from_iterable(self._streams())
+
+    def __len__(self):
+        return sum(map(len, self._streams()))
+
+
+def random_split(dataset, lengths, generator=None):
+    """Subsets of the given lengths, or fractions of the whole, of a dataset in random order.
+
+    What the fractions leave over goes to the first subsets, one each.  ValueError unless the lengths make up the whole.
+    """
+    if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
+        for i, fraction in enumerate(lengths):
+            if not 0 <= fraction <= 1:
+                raise ValueError(f"Fraction at index {i} is not between 0 and 1")
+        lengths = [math.floor(len(dataset) * fraction) for fraction in lengths]
+        for i in range(len(dataset) - sum(lengths)):
+            lengths[i % len(lengths)] += 1
+        for i, length in enumerate(lengths):
+            if length == 0:
+                message = f"Length of split at index {i} is 0. This might result in an empty dataset."
+                warnings.warn(message, stacklevel=2)
+    if sum(lengths) != len(dataset):
+        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
+    indices = random.randperm(generator, sum(lengths)).tolist()
+    return [Subset(dataset, indices[end - n : end]) for end, n in zip(accumulate(lengths), lengths, strict=True)]
+
+
+# ---- batches
+
+
+def samples(dataset, indices):
+    """The samples of a batch: those of ``dataset.__getitems__`` where there is one."""
+    getitems = getattr(dataset, "__getitems__", None)
+    return getitems(indices) if getitems else [dataset[i] for i in indices]
+
+
+def batch_of(dataset, indices):
+    """What ``default_collate`` makes of the samples of a batch, where slices of whole tensors give it; else None.
+
+    ``indices``: a range, an int64 array or a list.
+    """
+    cls = type(dataset)
+    whole = whole_batches.get((cls.__getitem__, getattr(cls, "__getitems__", None)))
+    return None if whole is None else whole(dataset, indices)
+
+
+def rows(dataset, indices):
+    """A batch of a TensorDataset."""
+    for t in dataset.tensors:
+        if type(t) is not Tensor or t.node is not None or type(t.array) is not np.ndarray:
+            return None
+    if type(indices) is range:
+        if indices.stop <= len(dataset):
+            return [Tensor(t.array[indices.start : indices.stop].copy()) for t in dataset.tensors]
+        return None
+    if type(indices) is list:
+        if set(map(type, indices)) != {int}:
+            return None
+        indices = np.array(indices)
+    try:
+        return [Tensor(t.array.take(indices, 0)) for t in dataset.tensors]
+    except IndexError:  # the tensors have a better message
+        return None
+
+
+def chosen(subset, indices):
+    """A batch of a Subset, where the dataset that it is taken from can give one."""
+    indices = indices if type(indices) in (range, list) else indices.tolist()
+    return batch_of(subset.dataset, [subset.indices[i] for i in indices])
+
+
+# how samples are taken -> how batches are: a subclass that overrides the one is not found here
+whole_batches = {
+    (TensorDataset.__getitem__, None): rows,
+    (Subset.__getitem__, Subset.__getitems__): chosen,
+}

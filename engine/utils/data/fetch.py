@@ -1,0 +1,102 @@
+"""Taking batches from a dataset, in this process or in a worker, and what a worker can know of itself."""
+
+import pickle
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+from .collate import default_collate
+from .dataset import IterableDataset, batch_of, samples
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """What ``get_worker_info()`` gives in a worker process; ``dataset`` is this worker's copy."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+worker_info: WorkerInfo | None = None  # set in a worker process
+
+
+def get_worker_info():
+    """The id, the number of workers, the seed and the dataset of this worker process; None in the main process."""
+    return worker_info
+
+
+class End:
+    """What a worker answers when its stream has ended."""
+
+
+class Failure:
+    """What a worker answers when it could not load a batch: the exception, as far as another process can know it."""
+
+    def __init__(self, error, where):
+        self.kind = type(error)
+        self.message = f"Caught {self.kind.__name__} {where}.\nOriginal {''.join(traceback.format_exception(error))}"
+        try:
+            pickle.dumps(self.kind)
+        except Exception:  # a class of a function's own, or with a strange metaclass
+            self.kind = RuntimeError
+
+    def reraise(self):
+        """Raise an exception of the same type; RuntimeError where that takes other arguments than a message."""
+        try:
+            error = self.kind(Shown(self.message) if self.kind is KeyError else self.message)
+        except Exception:  # whatever its constructor raises
+            error = RuntimeError(self.message)
+        raise error
+
+
+class Shown(str):
+    """A message that a KeyError shows as it is."""
+
+    __repr__ = str.__str__
+
+
+def fetcher(dataset, batched, collate_fn, drop_last):
+    """A function from the indices of a batch (without batches: from an index) to the batch, or to the sample.
+
+    That of a stream raises StopIteration at its end.
+    """
+    make = stream if isinstance(dataset, IterableDataset) else lookup
+    return make(dataset, batched, collate_fn, drop_last)
+
+
+def lookup(dataset, batched, collate_fn, _drop_last):
+    def sample(index):
+        return collate_fn(dataset[index])
+
+    def batch(indices):
+        if collate_fn is default_collate:
+            whole = batch_of(dataset, indices)
+            if whole is not None:
+                return whole
+        if not isinstance(indices, list):
+            indices = list(indices) if not hasattr(indices, "tolist") else indices.tolist()
+        return collate_fn(samples(dataset, indices))
+
+    return batch if batched else sample
+
+
+def stream(dataset, batched, collate_fn, drop_last):
+    source = iter(dataset)
+
+    def take(n):
+        nonlocal source
+        found = []
+        try:
+            for _ in range(n):
+                found.append(next(source))
+        except StopIteration:
+            source = iter(())  # an iterator may go on after its end; a stream does not
+        if not found or (drop_last and len(found) < n):
+            raise StopIteration
+        return found
+
+    if batched:
+        return lambda indices: collate_fn(take(len(indices)))
+    return lambda _index: collate_fn(take(1)[0])

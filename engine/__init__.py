@@ -9,7 +9,8 @@ from .backend import device
 # fmt: off
 from .dtypes import (  # isort: skip
     bfloat16, bool_ as bool, can_cast, double, dtype, finfo, float16, float32, float64, float_ as float,
-    get_default_dtype, half, iinfo, int8, int16, int32, int64, int_ as int, long, promote_types, set_default_dtype, short, uint8,
+    get_default_dtype, half, iinfo, int8, int16, int32, int64, int_ as int,
+    long, promote_types, set_default_dtype, short, uint8,
 )
 # fmt: on
 from .printing import Size, set_printoptions

@@ -376,6 +376,14 @@ def larger(g, x, y):
     return choose(gt(x, y), g, choose(eq(x, y), g * 0.5, 0.0))
 
 
+def polygamma(n, input):
+    """The n-th derivative of digamma, n > 0."""
+    x = raw(input)
+    return record(Polygamma, special("polygamma", n)(x), (input,), (x, n))
+
+
+Polygamma = node_class("PolygammaBackward0", lambda g, x, n: g * polygamma(n + 1, x))
+
 # ---- functions of one input
 
 neg = unary("neg", lambda x: negated(x), lambda g, _: -g, integers="keep")
@@ -415,8 +423,7 @@ relu = unary("relu", lambda x: positive_part(x), lambda g, out: g * (out > 0), i
 erf = unary("erf", special("erf"), lambda g, x: g * (2.0 / math.sqrt(math.pi) * exp(-x * x)))
 erfc = unary("erfc", special("erfc"), lambda g, x: g * (-2.0 / math.sqrt(math.pi) * exp(-x * x)))
 lgamma = unary("lgamma", special("gammaln"), lambda g, x: g * digamma(x))
-digamma = unary("digamma", special("psi"), lambda g, x: g * trigamma(x))
-trigamma = unary("trigamma", special("polygamma", 1), None)
+digamma = unary("digamma", special("psi"), lambda g, x: g * polygamma(1, x))
 erfinv = unary("erfinv", special("erfinv"), lambda g, out: g * (exp(out * out) * (math.sqrt(math.pi) / 2.0)))
 ceil = unary("ceil", "ceil", lambda g, _: g * 0.0, integers="keep")
 floor = unary("floor", "floor", lambda g, _: g * 0.0, integers="keep")

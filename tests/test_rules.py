@@ -1,0 +1,307 @@
+"""Every rule of every table: first and second derivatives against central differences, and against PyTorch.
+
+The rows come from ``engine.record.registry``: a new row is tested because it is there.  One whose arguments cannot be
+guessed needs a line in ``SAMPLES``; without one, a test fails.
+"""
+
+import zlib
+
+import numpy as np
+import pytest
+
+import engine
+from engine.record import registry
+
+# What each row is called with: f is the operation; x, y, z, A, B, v, w are float64 tensors of shapes (2, 3), (3, 3), (3, 2)
+# and (3,) that require grad; p is one of probabilities, i and target are integers below 3.
+BY_KIND = {"unary": ["f(x)"], "binary": ["f(x, y)", "f(x, v)", "f(v, x)", "f(x, 1.5)", "f(1.5, x)", "f(x, x)"]}
+REDUCED = ["f(x)", "f(x, 0)", "f(x, 1, True)"]
+SAMPLES = {
+    # elementwise with further arguments
+    "add": ["f(x, y)", "f(x, v, alpha=3)", "f(v, x)", "f(x, 1.5)"],
+    "sub": ["f(x, y)", "f(x, v, alpha=3)", "f(v, x)", "f(x, 1.5)"],
+    "divide": ["f(x, y)", "f(x, 1.5)", "f(x, y, rounding_mode='floor')"],
+    "clamp": ["f(x, -0.5, 0.5)", "f(x, max=0.5)", "f(x, v, y)", "f(x, min=y)"],
+    "clamp_min": ["f(x, 0.5)", "f(x, y)"],
+    "clamp_max": ["f(x, 0.5)", "f(x, y)"],
+    "lerp": ["f(x, y, 0.3)", "f(x, y, z)", "f(x, v, z)"],
+    "round": ["f(x)", "f(x, decimals=1)"],
+    "frac": ["f(x)"],
+    "nan_to_num": ["f(x)"],
+    "addcmul": ["f(x, y, z, value=2)", "f(x, v, y)"],
+    "addcdiv": ["f(x, y, z, value=2)", "f(x, v, y)"],
+    **dict.fromkeys(["atan2", "maximum", "minimum", "fmax", "fmin", "hypot", "logaddexp"], BY_KIND["binary"][:3]),
+    **dict.fromkeys(["remainder", "fmod"], BY_KIND["binary"][:4]),
+    "elu": ["f(x, 1.0, 1.0, 1.0)", "f(x, 0.7, 1.5, 2.0)"],
+    "leaky_relu": ["f(x, 0.01)", "f(x, 0.3)"],
+    "silu": ["f(x)"],
+    "softplus": ["f(x, 1.0, 20.0)", "f(x, 2.0, 1.0)"],
+    "log_sigmoid": ["f(x)"],
+    # views, and what moves elements: arguments as the rows have them, complete and by position
+    "reshape": ["f(x, (3, 2))", "f(x.t(), (6,))"],
+    "view": ["f(x, (3, 2))"],
+    "transpose": ["f(x, 0, 1)", "f(A, -1, -2)"],
+    "alias": ["f(x)"],
+    "pick": ["f(x, (0,))", "f(x, (slice(None), slice(0, 3, 2)))", "f(x, (np.array([1, 1, 0]),))", "f(x, (x0 > 0,))"],
+    "place": ["f(v, (2, 3), (0,))", "f(x, (3, 3), (np.array([1, 1]),))"],
+    "squeeze": ["f(x.reshape(1, 2, 3, 1))"],
+    "squeeze_dim": ["f(x.reshape(1, 2, 3, 1), 0)"],
+    "squeeze_dims": ["f(x.reshape(1, 2, 3, 1), (0, 3))"],
+    "unsqueeze": ["f(x, 1)", "f(x.t(), 2)"],
+    "permute": ["f(x, (1, 0))", "f(x.reshape(1, 2, 3), (2, 0, 1))"],
+    "t": ["f(x)", "f(v)"],
+    "expand": ["f(x, (4, 2, 3))", "f(x.reshape(2, 1, 3), (2, 5, 3))"],
+    "select": ["f(x, 1, 2)"],
+    "slice": ["f(x, 1, slice(0, 3, 2))"],
+    "diagonal": ["f(A, 0, 0, 1)", "f(A, 1, 1, 0)"],
+    "diagonal_copy": ["f(A, 0, 0, 1)", "f(A, -1, 0, 1)"],
+    "diagonal_backward": ["f(v, (3, 3), 0, 0, 1)", "f(v[:2], (3, 3), 1, 0, 1)"],
+    "diag_embed": ["f(v, (3, 3), 0, 0, 1)"],
+    "unfold": ["f(v, 0, 2, 1)", "f(A, 1, 2, 1)"],
+    "as_strided": ["f(A, (2, 2), (3, 1))", "f(A, (2, 3), (1, 1), 1)"],
+    "flip": ["f(x, (0, 1))"],
+    "roll": ["f(x, (1,), (1,))", "f(x, (2,), ())"],
+    "repeat": ["f(x, (2, 1))", "f(x, (2, 1, 3))"],
+    "rot90": ["f(x, 1, (0, 1))", "f(x, 2, (1, 0))"],
+    # reductions
+    **dict.fromkeys(["sum", "mean", "prod"], REDUCED),
+    **dict.fromkeys(["vector_norm", "norm"], ["f(x)", "f(x, 1)", "f(x, 2, 0)", "f(x, 3, 1, True)"]),
+    "amax": [*REDUCED, "f(x, (0, 1))"],
+    "amin": [*REDUCED, "f(x, (0, 1))"],
+    "max": ["f(x)", "f(x, 0)[0]", "f(x, 1, True).values", "f(x, y)"],
+    "min": ["f(x)", "f(x, 0)[0]", "f(x, 1, True).values", "f(x, y)"],
+    "median": ["f(x)", "f(x, 1)[0]"],
+    "var": [*REDUCED, "f(x, 0, correction=0)", "f(x, (0, 1))"],
+    "std": [*REDUCED, "f(x, 0, correction=0)", "f(x, (0, 1))"],
+    "logsumexp": ["f(x, 0)", "f(x, (0, 1))"],
+    "cumsum": ["f(x, 0)", "f(x, 1)"],
+    "cumprod": ["f(x, 0)", "f(x, 1)"],
+    # matrices
+    "mm": ["f(x, A)", "f(A, A)"],
+    "addmm": ["f(x, x, A)", "f(v, x, A, beta=2, alpha=3)"],
+    "addmm_columns": ["f(v, x, A)", "f(v, x, A, beta=2, alpha=3)"],
+    "addmv": ["f(v, A, w)", "f(v, A, w, beta=2, alpha=3)"],
+    "bmm": ["f(x.reshape(1, 2, 3), A.reshape(1, 3, 3))"],
+    "baddbmm": ["f(x, x.reshape(1, 2, 3), A.reshape(1, 3, 3))"],
+    "mv": ["f(x, v)"],
+    "dot": ["f(v, w)", "f(v, v)"],
+    "outer": ["f(v, w)"],
+    "matmul": ["f(x, A)", "f(x, v)", "f(v, A)", "f(v, w)", "f(x.reshape(1, 2, 3), A)", "f(A, A.expand(2, 3, 3))"],
+    "inner": ["f(v, w)", "f(x, y)"],
+    "tensordot": ["f(x, A, 1)", "f(x, y, ([0, 1], [0, 1]))"],
+    "einsum": ["f('ij,jk->ik', x, A)", "f('ij,ij,j->i', x, y, v)", "f('ii->i', A)", "f('ij->', x)"],
+    "inv": ["f(A)"],
+    "solve": ["f(A, B)", "f(A, v)"],
+    "det": ["f(A)"],
+    "slogdet": ["f(A)[1]"],
+    "trace": ["f(A)"],
+    "matrix_norm": ["f(x)", "f(x, 1)"],
+    # networks
+    "linear": ["f(x, A)", "f(x, A, v)", "f(v, A)"],
+    "dropout": ["f(x, 0.5, False)"],
+    "embedding": ["f(i, A)"],
+    "normalize": ["f(x)", "f(x, dim=0)"],
+    "cosine_similarity": ["f(x, y)", "f(x, y, 0)"],
+    "relu6": ["f(x)"],
+    "hardtanh": ["f(x)", "f(x, -0.5, 0.5)"],
+    "softsign": ["f(x)"],
+    "tanhshrink": ["f(x)"],
+    "softmax": ["f(x, 0)", "f(x, -1)"],
+    "log_softmax": ["f(x, 0)", "f(x, -1)"],
+    "mse_loss": ["f(x, y)", "f(x, y, reduction='sum')", "f(x, y, reduction='none')"],
+    "l1_loss": ["f(x, y)", "f(x, y, reduction='none')"],
+    "smooth_l1_loss": ["f(x, y)", "f(x, y, beta=0.3)"],
+    "huber_loss": ["f(x, y)", "f(x, y, delta=0.3)"],
+    "kl_div": ["f(x, y.exp(), reduction='sum')", "f(x, y, log_target=True, reduction='batchmean')"],
+    "binary_cross_entropy_with_logits": ["f(x, p)", "f(x, p, reduction='sum')", "f(x, p, pos_weight=p[0] + 1)"],
+    "binary_cross_entropy": ["f(x.sigmoid(), p)", "f(x.sigmoid(), p, reduction='none')"],
+    "nll_loss": ["f(x, target)", "f(x, target, p[0], reduction='sum')"],
+    "cross_entropy": ["f(x, target)", "f(x, target, label_smoothing=0.1)", "f(x, p)"],
+    "layer_norm": ["f(x, (3,))", "f(x, (3,), v, w)"],
+    "group_norm": ["f(A.reshape(1, 3, 3).repeat(2, 2, 1), 2)"],
+    "batch_norm": ["f(x, None, None, v, w, training=True)", "f(x, p[0], p[1] + 1, v, w)"],
+}  # fmt: skip
+
+# where a function is defined, or its derivative is: the inputs are drawn from there
+BETWEEN = {
+    **dict.fromkeys(
+        ["sqrt", "rsqrt", "log", "log2", "log10", "lgamma", "digamma", "div", "divide", "atan2", "xlogy"], (0.5, 2.0)
+    ),
+    **dict.fromkeys(
+        ["pow", "remainder", "fmod", "reciprocal", "addcdiv", "prod", "cumprod", "hypot", "norm"], (0.5, 2.0)
+    ),
+    **dict.fromkeys(["asin", "acos", "atanh", "erfinv", "log1p"], (-0.8, 0.8)),
+    "acosh": (1.2, 3.0),
+    "tan": (-1.0, 1.0),
+}
+
+# rows whose results never require grad: a test checks that
+CONSTANT = {
+    "argmax", "argmin", "all", "any", "count_nonzero", "equal", "isclose", "allclose", "one_hot", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift",
+}  # fmt: skip
+NOT_DIFFERENTIABLE = {"creation", "random", "cast", "test", "comparison"}  # the kinds of rows which have no derivative
+NO_RULE = {"floor_divide"}  # the result requires grad, and backward says that there is no derivative
+
+# rows with no PyTorch function of the same name and arguments
+OURS = {
+    "pick", "place", "squeeze_dim", "squeeze_dims", "diagonal_backward", "diag_embed", "alias", "rsub", "div_floor",
+    "div_trunc", "addmm_columns", "log_sigmoid", "unfold", "repeat", "expand", "view", "slice", "elu",
+}  # fmt: skip
+
+
+def rows():
+    return [
+        name for name, row in registry.items() if row.kind not in NOT_DIFFERENTIABLE and name not in CONSTANT | NO_RULE
+    ]
+
+
+def samples(name):
+    return SAMPLES.get(name) or BY_KIND.get(registry[name].kind, [])
+
+
+CASES = [(name, sample) for name in rows() for sample in samples(name)]
+
+
+def inputs(name, sample):
+    """Arrays for a case, always the same."""
+    rng = np.random.default_rng(zlib.crc32((name + sample).encode()))
+    draw = lambda *shape: rng.uniform(*BETWEEN.get(name, (-2.0, 2.0)), shape)  # noqa: E731
+    arrays = {
+        "x": draw(2, 3),
+        "y": draw(2, 3),
+        "z": draw(2, 3),
+        "A": draw(3, 3),
+        "B": draw(3, 2),
+        "v": draw(3),
+        "w": draw(3),
+    }
+    return arrays | {"p": rng.uniform(0.1, 0.9, (2, 3)), "i": rng.integers(0, 3, 2), "target": rng.integers(0, 3, 2)}
+
+
+def run(t, f, sample, arrays):
+    """(the floating point results, the inputs that require grad) of a sample, in one of the libraries."""
+    tensors = {k: t.tensor(a) for k, a in arrays.items()}
+    variables = [v.requires_grad_() for k, v in tensors.items() if k in "xyzABvw"]
+    results = eval(sample, {"f": f, "np": np, "x0": arrays["x"], **tensors})
+    results = results if isinstance(results, (tuple, list)) else [results]
+    return [r for r in results if r.dtype == t.float64], variables
+
+
+def weights(results, seed):
+    rng = np.random.default_rng(seed)
+    return [rng.uniform(0.5, 1.5, tuple(r.shape)) for r in results]
+
+
+def value(t, f, sample, arrays):
+    """The sum of the results, with random weights."""
+    results, _ = run(t, f, sample, arrays)
+    return sum((w * r.detach().numpy()).sum() for w, r in zip(weights(results, 1), results, strict=True))
+
+
+def gradient(t, f, sample, arrays, create_graph=False):
+    """The gradient of that sum with respect to all inputs (None: unused), and these."""
+    results, variables = run(t, f, sample, arrays)
+    given = [t.tensor(w) for w in weights(results, 1)]
+    return t.autograd.grad(results, variables, given, create_graph=create_graph, allow_unused=True), variables
+
+
+def second(t, f, sample, arrays):
+    """The gradient of the randomly weighted sum of the entries of the gradient; None if that is constant."""
+    grads, variables = gradient(t, f, sample, arrays, create_graph=True)
+    given = [t.tensor(w) for w in weights(variables, 2)]
+    pairs = [(g, u) for g, u in zip(grads, given, strict=True) if g is not None and g.requires_grad]
+    if not pairs:
+        return None
+    return t.autograd.grad([g for g, _ in pairs], variables, [u for _, u in pairs], allow_unused=True)
+
+
+def weighted_gradient(t, f, sample, arrays):
+    """What ``second`` is the gradient of."""
+    grads, variables = gradient(t, f, sample, arrays)
+    pairs = zip(grads, weights(variables, 2), strict=True)
+    return sum((g.detach().numpy() * u).sum() for g, u in pairs if g is not None)
+
+
+def slope(function, arrays, eps=1e-6):
+    """The slope of a function of the inputs in a random direction, by a central difference, and that direction."""
+    direction = dict(zip("xyzABvw", weights([arrays[k] for k in "xyzABvw"], 3), strict=True))
+    ends = [function(arrays | {k: arrays[k] + s * eps * d for k, d in direction.items()}) for s in (1, -1)]
+    return (ends[0] - ends[1]) / (2 * eps), direction
+
+
+def along(grads, direction):
+    return sum((g.detach().numpy() * d).sum() for g, d in zip(grads, direction.values(), strict=True) if g is not None)
+
+
+def test_every_differentiable_row_has_samples():
+    assert [name for name in rows() if not samples(name)] == []
+
+
+def test_every_sample_belongs_to_a_row():
+    assert set(SAMPLES) <= set(registry) and set(BETWEEN) <= set(registry) and CONSTANT | NO_RULE <= set(registry)
+
+
+@pytest.mark.parametrize("name, sample", CASES)
+def test_first_derivative(name, sample):
+    f, arrays = registry[name].function, inputs(name, sample)
+    grads, _ = gradient(engine, f, sample, arrays)
+    assert any(g is not None for g in grads)
+    expected, direction = slope(lambda a: value(engine, f, sample, a), arrays)
+    assert along(grads, direction) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("name, sample", CASES)
+def test_the_recorded_backward_pass_gives_the_same(name, sample):
+    f, arrays = registry[name].function, inputs(name, sample)
+    for a, b in zip(gradient(engine, f, sample, arrays)[0], gradient(engine, f, sample, arrays, True)[0], strict=True):
+        assert (a is None) == (b is None)
+        if a is not None:
+            np.testing.assert_allclose(b.detach().numpy(), a.numpy(), 1e-12, 1e-12)
+            assert a.shape == b.shape and a.dtype == b.dtype
+
+
+@pytest.mark.parametrize("name, sample", CASES)
+def test_second_derivative(name, sample):
+    f, arrays = registry[name].function, inputs(name, sample)
+    expected, direction = slope(lambda a: weighted_gradient(engine, f, sample, a), arrays)
+    grads = second(engine, f, sample, arrays)
+    assert (0.0 if grads is None else along(grads, direction)) == pytest.approx(expected, rel=2e-6, abs=2e-6)
+
+
+def counterpart(torch, name):
+    """PyTorch's function of that name."""
+    places = (torch.nn.functional, torch.linalg if name == "solve" else torch, torch.linalg)
+    return next(getattr(place, name) for place in places if hasattr(place, name))
+
+
+@pytest.mark.parametrize("name, sample", [c for c in CASES if c[0] not in OURS])
+def test_derivatives_as_pytorch(name, sample):
+    torch = pytest.importorskip("torch")
+    arrays, f = inputs(name, sample), counterpart(torch, name)
+    for derivative in (lambda *a: gradient(*a)[0], second):
+        ours, theirs = derivative(engine, registry[name].function, sample, arrays), derivative(torch, f, sample, arrays)
+        for a, b in zip(ours or [None] * 7, theirs or [None] * 7, strict=True):
+            np.testing.assert_allclose(plain(a), plain(b), 1e-9, 1e-9)
+
+
+def plain(g):
+    """A gradient as an array; 0 if there is none, or if PyTorch has no memory for its zeros."""
+    return 0.0 if g is None or getattr(g, "_is_zerotensor", bool)() else g.detach().numpy()
+
+
+@pytest.mark.parametrize("name", sorted(CONSTANT))
+def test_rows_without_derivatives(name):
+    integers = engine.tensor([1, 2]), engine.tensor([2, 1])
+    x = engine.tensor([1.5, 2.5], requires_grad=True)
+    f = registry[name].function
+    args = {"one_hot": integers[:1]}.get(name) or (integers if name.startswith("bitwise") else (x, x * 2))
+    result = f(*args[:1]) if registry[name].kind == "reduction" else f(*args)
+    assert isinstance(result, bool) or not result.requires_grad
+
+
+@pytest.mark.parametrize("name", sorted(NO_RULE))
+def test_rows_whose_derivative_is_not_there(name):
+    x = engine.tensor([1.5, 2.5], requires_grad=True)
+    with pytest.raises(RuntimeError, match=f"derivative for aten::{name} is not implemented"):
+        registry[name].function(x, x * 2).sum().backward()

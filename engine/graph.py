@@ -4,6 +4,7 @@ A node holds its parents, what its rules need, and when it was made.  Creation o
 visits the newest node first and needs no recursion.  Gradients travel as plain arrays, or as Tensors when the backward
 pass is itself recorded (``create_graph=True``); the rules are the same.
 """
+
 import threading
 import warnings
 from collections import deque
@@ -267,7 +268,7 @@ last_write = 0
 
 
 class Writes:
-    """The in-place writes to one piece of memory: how many, the times of the latest, and the tensor that has the memory."""
+    """The in-place writes to one piece of memory: how many, when the latest, and the tensor that has the memory."""
 
     __slots__ = ("count", "times", "base", "owner")
 
@@ -393,9 +394,13 @@ def short_name(node):
 
 
 def written_maker(x, writes, source):
-    """(node, output number) of the tensor with a saved array: the one which the write gave it, if the tensor is still there."""
+    """(node, output number) of the tensor with a saved array, as the write left it; if it is still there."""
     base = writes.base()
-    bases = [b for b in (r() for r in base.__dict__.get("sharing", ())) if b is not None] or [base] if base is not None else []
+    bases = (
+        [b for b in (r() for r in base.__dict__.get("sharing", ())) if b is not None] or [base]
+        if base is not None
+        else []
+    )
     for b in bases:
         for t in (b, *(v for v in (r() for r in b.__dict__.get("views", ())) if v is not None)):
             if (t.array is x or (t is b and isinstance(x, np.generic))) and (source is None or t.node is not None):
@@ -704,6 +709,8 @@ class RemovableHandle:
         node = self.node()
         if node is not None:
             setattr(node, self.where, tuple(h for h in getattr(node, self.where) if h is not self.hook))
+            if not (node.hooks or node.pre_hooks or node.post_hooks or getattr(node, "leaf_hooks", ())):
+                hooked_leaves.discard(node)
 
     def __enter__(self):
         return self

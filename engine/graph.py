@@ -152,7 +152,7 @@ def watch_nodes(look, on):
         watchers.append(look)
     elif not on and look in watchers:
         watchers.remove(look)
-    Node.__init__ = Node.watched_init if watchers else Node.plain_init  # type: ignore[method-assign]
+    Node.__init__ = Node.watched_init if watchers else Node.plain_init
 
 
 class AccumulateGrad(Node):

@@ -12,8 +12,8 @@ import pytest
 import engine
 from engine.record import registry
 
-# What each row is called with: f is the operation; x, y, z, A, B, v, w are float64 tensors of shapes (2, 3), (3, 3), (3, 2)
-# and (3,) that require grad; p is one of probabilities, i and target are integers below 3.
+# What each row is called with: f is the operation; x, y, z, A, B, v, w are float64 tensors of shapes (2, 3), (3, 3),
+# (3, 2) and (3,) that require grad; p is one of probabilities, i and target are integers below 3.
 BY_KIND = {"unary": ["f(x)"], "binary": ["f(x, y)", "f(x, v)", "f(v, x)", "f(x, 1.5)", "f(1.5, x)", "f(x, x)"]}
 REDUCED = ["f(x)", "f(x, 0)", "f(x, 1, True)"]
 SAMPLES = {
@@ -137,8 +137,8 @@ BETWEEN = {
 
 # rows whose results never require grad: a test checks that
 CONSTANT = {
-    "argmax", "argmin", "all", "any", "count_nonzero", "equal", "isclose", "allclose", "one_hot", "bitwise_and", "bitwise_or",
-    "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift",
+    "argmax", "argmin", "all", "any", "count_nonzero", "equal", "isclose", "allclose", "one_hot", "bitwise_and",
+    "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift",
 }  # fmt: skip
 NOT_DIFFERENTIABLE = {"creation", "random", "cast", "test", "comparison"}  # the kinds of rows which have no derivative
 NO_RULE = {"floor_divide"}  # the result requires grad, and backward says that there is no derivative

@@ -146,4 +146,4 @@ def watch(change):
     """Let new Tensors look at the mode while there is an inference block, and at no other time."""
     global blocks
     blocks += change
-    Tensor.__init__ = marking_init if blocks else plain_init  # type: ignore[method-assign]
+    Tensor.__init__ = marking_init if blocks else plain_init

@@ -139,6 +139,30 @@ def writable(x):
     return x
 
 
+def element_strides(x):
+    """Strides in elements; of an empty array, for which NumPy has 0, those that it would have."""
+    strides = [s // x.itemsize for s in x.strides]
+    if not x.size:
+        after = 1
+        for d in reversed(range(x.ndim)):
+            strides[d] = strides[d] or after
+            after = strides[d] * max(x.shape[d], 1)
+    return tuple(strides)
+
+
+def expanded(x, shape):
+    """An array repeated without a copy along new leading dims and dims of size 1, with the strides that PyTorch gives it."""
+    if type(x) is not np.ndarray:
+        return module_of(type(x)).broadcast_to(x, shape)
+    lead = len(shape) - x.ndim
+    strides = [0 if n != have else s for n, have, s in zip(shape[lead:], x.shape, x.strides)]
+    for n in reversed(shape[:lead]):
+        strides.insert(0, (shape[-len(strides)] * strides[0] if strides else x.itemsize) if n == 1 else 0)
+    if x.flags.c_contiguous:
+        return np.ndarray(shape, x.dtype, x, 0, strides)
+    return strided(x, shape, [s // x.itemsize for s in strides])
+
+
 def in_order(x):
     """An array that owns its memory, with its dims in the order in which they lie there."""
     return x.transpose(sorted(range(x.ndim), key=lambda d: -x.strides[d]))

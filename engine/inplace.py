@@ -8,17 +8,19 @@ import math
 import numpy as np
 
 from . import dtypes, graph
-from .backend import scalar_types, storage
+from .backend import element_strides, same_place, scalar_types, storage
 from .graph import OUT, AccumulateGrad, clock, edge, mode, node_class, short_name, write, wrote
+from .ops.structure import cast, common_shape, sum_to
 from .record import module, raw, record
-from .tensor import DTYPE_WORDS, StaleView, Tensor
+from .tensor import DTYPE_WORDS, StaleView, Tensor, alive
 
 
 def in_place(operation):
     """The in-place form of an operation: ``x.add_(y)`` computes ``add(x, y)`` and writes it into the memory of x."""
 
     def op_(self, *args, **kwargs):
-        check_writable(self, args)
+        check_allowed(self, args)
+        check_apart(self, args if operation.__name__ not in MAY_READ else ())
         out = operation(self, *args, **kwargs)
         if out is NotImplemented:
             raise TypeError(f"{operation.__name__}_(): unsupported operand type(s): {', '.join(type(a).__name__ for a in args)}")
@@ -28,11 +30,14 @@ def in_place(operation):
     return op_
 
 
+MAY_READ = ("index_fill", "masked_fill", "masked_scatter")  # what these read may be a part of what they write
+
+
 def overwrite(tensor, out):
     """Write ``out``, an operation's result, into ``tensor``; its node becomes the tensor's."""
     x, value, node = tensor.array, out.array, out.node
     if value.shape != x.shape:
-        raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(value.shape)}")
+        raise size_error(x, value.shape)
     if value.dtype is not x.dtype and dtypes.of[value.dtype].category > dtypes.of[x.dtype].category:
         raise RuntimeError(f"result type {type_word(value)} can't be cast to the desired output type {type_word(x)}")
     if node is not None and node.links and node.saved:
@@ -46,16 +51,31 @@ def overwrite(tensor, out):
     return tensor
 
 
-def modify(tensor, change, Backward, inputs, saved=()):
-    """Let ``change(array)`` write into the memory of a tensor; the node of the write gets these inputs and saved values."""
-    check_writable(tensor, inputs)
-    parents = tuple(a.node if isinstance(a, Tensor) else None for a in inputs)
-    x = tensor.shared()
-    change(x)
+def modify(tensor, change, Backward, inputs, saved=(), apart=None):
+    """Let ``change(array)`` write into the memory of a tensor; the node of the write gets these inputs and saved values.
+
+    ``apart``: those inputs which must not be a part of what is written, all by default.
+    """
+    check_allowed(tensor, inputs)
+    check_apart(tensor, inputs if apart is None else apart)
+    change(tensor.shared())
+    return modified(tensor, Backward, inputs, saved)
+
+
+def modified(tensor, Backward, inputs, saved):
+    """Note a write to a tensor, and its node."""
+    node = None
+    if mode.enabled and tensor.array.dtype in dtypes.differentiable:
+        parents = tuple(a.node if isinstance(a, Tensor) else None for a in inputs)
+        if any(p is not None for p in parents):
+            node = Backward(parents, saved)
     wrote(tensor)
-    recorded = mode.enabled and any(p is not None for p in parents) and x.dtype in dtypes.differentiable
-    refresh(tensor, Backward(parents, saved) if recorded else None)
+    refresh(tensor, node)
     return tensor
+
+
+def size_error(x, shape):
+    return RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(shape)}")
 
 
 def type_word(x):
@@ -76,11 +96,10 @@ def refresh(tensor, node):
     base = tensor if tensor._base is None else tensor._base
     if node is not None:
         rewrite_base(tensor, base, node)
-    if base.node is not None:
-        for r in base.__dict__.get("views", ()):
-            v = r()
-            if v is not None:
-                rewrite_view(v, base)
+    for b in alive(base, "sharing") or (base,):
+        if b.node is not None:
+            for v in alive(b, "views"):
+                rewrite_view(v, b)
 
 
 def rewrite_graph(tensor, node):
@@ -121,6 +140,12 @@ def move_retain_grad(tensor, node):
 
 def check_writable(tensor, others=()):
     """Raise PyTorch's errors for tensors that must not be written in place; ``others``: what the values are made of."""
+    check_allowed(tensor, others)
+    check_apart(tensor, ())
+
+
+def check_allowed(tensor, others):
+    """Raise PyTorch's errors for tensors whose part of the graph does not bear a write."""
     if tensor.inference and not mode.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
@@ -131,8 +156,12 @@ def check_writable(tensor, others=()):
         requires_grad = tensor.requires_grad or any(isinstance(a, Tensor) and a.requires_grad for a in others)
         if requires_grad or (base is not None and base.node is not None):
             check_recordable(tensor, base)
+
+
+def check_apart(tensor, others):
+    """Raise PyTorch's errors if elements share their memory, or if a part of what is written is also read."""
     x = tensor.array
-    if 0 in x.strides and x.size and any(s == 0 and n > 1 for s, n in zip(x.strides, x.shape)):
+    if 0 in x.strides and overlaps_itself(x) or any(op.__name__ in MAY_OVERLAP for op, _ in tensor.path) and overlaps_itself(x):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
             "clone() the tensor before performing the operation."
@@ -157,6 +186,19 @@ def check_recordable(tensor, base):
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
 
+MAY_OVERLAP = ("unfold", "as_strided")
+
+
+def overlaps_itself(x):
+    """Whether elements of an array may lie in the same place in memory."""
+    end = 0
+    for step, n in sorted((s, n) for s, n in zip(x.strides, x.shape) if n != 1):
+        if step < end + x.itemsize:
+            return x.size > 0
+        end += step * (n - 1)
+    return False
+
+
 def overlaps(x, y):
     """Whether two arrays share a part of their memory but are not the same elements.  As PyTorch, only dense ones are looked at."""
     if storage(x) is not storage(y) or not isinstance(x, np.ndarray) or not x.size or not y.size:
@@ -164,7 +206,7 @@ def overlaps(x, y):
     (a, b), (c, d) = np.lib.array_utils.byte_bounds(x), np.lib.array_utils.byte_bounds(y)
     if b - a != x.nbytes or d - c != y.nbytes or a >= d or c >= b:
         return False
-    return (a, b, x.strides) != (c, d, y.strides)
+    return (a, b, element_strides(x)) != (c, d, element_strides(y))
 
 
 MANY = (
@@ -185,12 +227,13 @@ CUSTOM = (
 
 def complaint(view, what):
     """PyTorch's error for a view which came about in a way that forbids in-place writes."""
-    grad_fn = view.grad_fn
+    node = view.__dict__["node"]
+    grad_fn, number = (None, 0) if type(node) is AccumulateGrad else edge(node)
     unrecorded = view.made in ("no_grad", "inference")
     if grad_fn is None:
         begin, created = "A view was created in", True
     else:
-        begin = f"Output {view.output_nr} of {short_name(grad_fn)} is a view"
+        begin = f"Output {number} of {short_name(grad_fn)} is a view"
         created = unrecorded
         begin += " of a view which was created in" if unrecorded else ""
     if created:
@@ -282,8 +325,6 @@ def zeros_for(g, shape=None):
 
 def back_to(g, shape, dtype):
     """The cotangent of what was broadcast and cast from a shape and dtype."""
-    from .ops.structure import cast, sum_to  # noqa: PLC0415  (those stand on record.py, as this module does)
-
     return cast(sum_to(g, shape), dtype)
 
 
@@ -299,27 +340,17 @@ def copy_(self, src, non_blocking=False):
         if type(src) not in scalar_types:
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
         src = Tensor(np.asarray(src))
-    y = src.array
-    lead = y.ndim - self.array.ndim
-    if lead > 0 or any(n not in (1, m) for n, m in zip(y.shape, self.array.shape[-lead:] if lead else self.array.shape)):
-        raise copy_error(self.array, y)
+    y = src.shared()
+    if same_place(self.shared(), y):  # nothing to do, also where it would not be allowed
+        check_allowed(self, (src,))
+        return modified(self, CopyBackwards, (self, src), (y.shape, y.dtype))
 
     def change(x):
+        if common_shape(x.shape, y.shape) != x.shape:
+            raise size_error(x, common_shape(x.shape, y.shape))
         x[...] = y
 
     return modify(self, change, CopyBackwards, (self, src), (y.shape, y.dtype))
-
-
-def copy_error(x, y):
-    if y.ndim > x.ndim:
-        return RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(y.shape)}")
-    for d in range(1, y.ndim + 1):
-        if y.shape[-d] not in (1, x.shape[-d]):
-            return RuntimeError(
-                f"The size of tensor a ({x.shape[-d]}) must match the size of tensor b ({y.shape[-d]}) at non-singleton dimension "
-                f"{x.ndim - d}"
-            )
-    return RuntimeError("the shapes do not fit")
 
 
 def fill_(self, value):
@@ -334,7 +365,7 @@ def fill_(self, value):
     def change(x):
         x[...] = v
 
-    return modify(self, change, FillTensor, (self, value), (v.shape, v.dtype))
+    return modify(self, change, FillTensor, (self, value), (v.shape, v.dtype), apart=())
 
 
 def zero_(self):

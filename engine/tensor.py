@@ -8,7 +8,7 @@ import numpy as np
 
 from . import dtypes, graph
 from .backend import apart, cpu, device_names, device_of, same_place
-from .graph import AccumulateGrad, Output, RemovableHandle, RetainGrad, mode, storage, sweep, tensor_hook
+from .graph import AccumulateGrad, Output, RemovableHandle, RetainGrad, mode, sweep, tensor_hook
 from .printing import Size, format_tensor, tensor_repr
 
 
@@ -180,7 +180,9 @@ class Tensor:
     def grad(self, value):
         if value is not None:
             if not isinstance(value, Tensor):
-                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+                )
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             if value.array.dtype != self.array.dtype:
@@ -219,7 +221,7 @@ class Tensor:
             self.node.hooks = (*self.node.hooks, RetainGrad(self))
 
     def register_hook(self, hook):
-        """Call ``hook(grad)`` when the gradient of this tensor is known; it may return another one.  Returns a handle."""
+        """Call ``hook(grad)`` when the gradient of this tensor is known; it may return another.  Returns a handle."""
         if self.node is None:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         return RemovableHandle(self.node, "hooks", tensor_hook(hook))
@@ -233,8 +235,14 @@ class Tensor:
         return RemovableHandle(self.node, "leaf_hooks", hook)
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-        """Add d(self)/d(leaf), contracted with ``gradient`` (1 for a scalar), to ``.grad`` of every leaf of the graph."""
-        if inputs is None and not create_graph and isinstance(self.array, np.floating) and gradient is None and self.node:
+        """Add d(self)/d(leaf), contracted with ``gradient`` (1 for a scalar), to ``.grad`` of every leaf."""
+        if (
+            inputs is None
+            and not create_graph
+            and isinstance(self.array, np.floating)
+            and gradient is None
+            and self.node
+        ):
             sweep({self.node: self.array.dtype.type(1)}, retain_graph)
         else:
             graph.backward(self, gradient, retain_graph, create_graph, inputs)
@@ -262,7 +270,7 @@ class Tensor:
 
     @property
     def data(self):
-        """The same memory, outside of the graph and with a version counter of its own; assigning replaces the memory."""
+        """The same memory, outside of the graph and with a version counter of its own; assigning replaces it."""
         return Tensor(apart(self.shared()))
 
     @data.setter
@@ -333,14 +341,14 @@ StaleView.__name__ = "Tensor"
 
 
 def track_view(view, source, op, args):
-    """Tell the tensor that owns the memory of ``view``, so that in-place writes can rewrite the graph of all its views."""
+    """Tell the tensor that owns the memory of ``view``, so that in-place writes rewrite the graph of all its views."""
     base = source if source._base is None else source._base
     view._base = base
     view.path = (*source.path, (op, args))
-    if source.made is not None:
-        view.made = source.made
-    elif not mode.enabled:
+    if not mode.enabled:
         view.made = "inference" if mode.inference else "no_grad"
+    elif source.made is not None:
+        view.made = source.made
     if mode.inference or source.inference:
         view.inference = source.inference
     remember(base.__dict__.setdefault("views", []), view)
@@ -364,7 +372,7 @@ class Gone:
 
 
 def unreachable():
-    """The node of a view that was made without recording, of a tensor that requires grad: so does the view, to no avail."""
+    """The node of a view that was made without recording, of a tensor that requires grad: so does it, to no avail."""
     node = AccumulateGrad(Gone())
     node.shown = lambda: None
     return node

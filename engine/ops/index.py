@@ -17,8 +17,8 @@ from ..inplace import copy_, fill_, fits, modify, zeros_for
 from ..record import module, raw, record, record_parts
 from ..tensor import Tensor, checked_dim
 from .elementwise import operand
-from .shape import alias, common_shape, expand, expand_to, resized, select_at, slice_at, unsqueeze_at, view_to
-from .structure import cast, pick, place, placed, reshape, sum_to
+from .shape import alias, expand, expand_to, resized, select_at, slice_at, unsqueeze_at, view_to
+from .structure import cast, common_shape, pick, place, placed, reshape, sum_to
 
 full = slice(None)
 
@@ -37,12 +37,12 @@ def getitem(input, key):
 
 def place_of(i, shape, dim, position):
     """Index ``i`` counted from the front; ``position``: which of the indices it is."""
-    if not shape:
+    if not shape and i == 0:
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
             "tensor to a number"
         )
-    n = shape[dim]
+    n = shape[dim] if shape else 0
     if not -n <= i < n:
         raise IndexError(f"index {i} is out of bounds for dimension {position} with size {n}")
     return i + n if i < 0 else i
@@ -197,6 +197,8 @@ def explain(x, dims, indices):
         n = x.shape[d]
         wrong = i[(i < -n) | (i >= n)]
         if wrong.size:
+            if n == 0:
+                raise IndexError("index is out of bounds for dimension with size 0")
             raise IndexError(f"index {wrong[0]} is out of bounds for dimension {position} with size {n}")
 
 
@@ -232,7 +234,7 @@ def setitem(self, key, value):
 def assign(target, value):
     """``target[...] = value`` as PyTorch does it: expanded, then copied; a number fills."""
     if not isinstance(value, Tensor):
-        fill_(target, Tensor(fits(value, target.array.dtype)))
+        (fill_ if target.array.ndim else copy_)(target, Tensor(fits(value, target.array.dtype)))
     elif value.array.shape == target.array.shape:
         copy_(target, value)
     elif not value.array.ndim:
@@ -255,12 +257,12 @@ def put(self, looked_up, value, accumulate=False):
     x = self.shared()
     if not isinstance(value, Tensor):
         value = Tensor(fits(value, x.dtype))
-    elif value.array.dtype != x.dtype:
-        if not (len(indices) == 1 and indices[0].dtype.kind == "b" and value.array.size == 1):
-            raise dtypes_differ(x, value.array)
     v = value.array
+    fills = len(indices) == 1 and indices[0].dtype.kind == "b" and v.size == 1  # PyTorch takes that for masked_fill_
+    if v.dtype != x.dtype and not fills:
+        raise dtypes_differ(x, v)
     change = lambda x: put_array(x, dims, indices, v, accumulate)  # noqa: E731
-    modify(self, change, IndexPut, (self, value), (dims, accumulate, v.shape, v.dtype, *indices))
+    modify(self, change, IndexPut, (self, value), (dims, accumulate, v.shape, v.dtype, *indices), () if fills else None)
 
 
 def put_array(x, dims, indices, v, accumulate):
@@ -872,8 +874,13 @@ def no_derivative(name):
 Unique2 = node_class("Unique2Backward0", no_derivative("_unique2"))
 UniqueDim = node_class("UniqueDimBackward0", no_derivative("unique_dim"))
 
-METHODS = """argsort argwhere gather index_add index_copy index_fill index_put index_put_ index_select kthvalue masked_fill
-masked_scatter masked_select msort nonzero scatter scatter_add sort take take_along_dim topk unique where:where_method"""
+METHODS = """
+argsort argwhere gather index_add index_copy index_fill index_put index_put_ index_select kthvalue masked_fill
+masked_scatter masked_select msort nonzero scatter scatter_add sort take take_along_dim topk unique
+where:where_method
+"""
 IN_PLACE = "index_add index_copy index_fill masked_fill masked_scatter scatter scatter_add"
-FUNCTIONS = """argsort argwhere gather index_add index_copy index_fill index_put index_select kthvalue masked_fill masked_scatter
-masked_select msort nonzero scatter scatter_add sort take take_along_dim topk unique where"""
+FUNCTIONS = """
+argsort argwhere gather index_add index_copy index_fill index_put index_select kthvalue masked_fill masked_scatter
+masked_select msort nonzero scatter scatter_add sort take take_along_dim topk unique where
+"""

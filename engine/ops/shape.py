@@ -10,7 +10,7 @@ from math import prod
 from operator import index as integer
 
 from .. import dtypes
-from ..backend import address, storage, strided, writable
+from ..backend import address, element_strides, expanded, storage, strided, writable
 from ..graph import Output, mode, node_class, wrote
 from ..inplace import check_writable
 from ..printing import Size
@@ -18,7 +18,7 @@ from ..record import module, raw, record
 from ..record import view as define
 from ..tensor import Tensor, checked_dim, track_view, unreachable
 from . import structure
-from .structure import Clone, cast, clone_array, pick, place, reshape_array, sum_to, total
+from .structure import Clone, cast, clone_array, common_shape, place, reshape_array, sum_to, total
 
 # ---- what views do to an array
 
@@ -35,7 +35,7 @@ def compatible(x, shape):
 
 def inserted(x, dim):
     shape = (*x.shape[:dim], 1, *x.shape[dim:])
-    return x.reshape(shape) if dim < x.ndim or x.flags.c_contiguous else x[..., None]
+    return x.reshape(shape) if dim < x.ndim or x.flags.c_contiguous else strided(x, shape, (*element_strides(x), 1))
 
 
 def without(x, dims):
@@ -50,17 +50,6 @@ def undone(dims):
 def at(dim, i):
     """The key of index or slice ``i`` in one dimension."""
     return (slice(None),) * dim + (i, Ellipsis)
-
-
-def element_strides(x):
-    """Strides in elements; NumPy's 0 in dimensions without extent becomes what PyTorch has there."""
-    strides = [s // x.itemsize for s in x.strides]
-    after = 1
-    for d in reversed(range(x.ndim)):
-        if strides[d] == 0 and (x.size == 0 or x.shape[d] == 1):
-            strides[d] = after
-        after = strides[d] * max(x.shape[d], 1)
-    return tuple(strides)
 
 
 def windows_of(x, dim, size, step):
@@ -93,7 +82,7 @@ squeeze_some = define("squeeze_dims", without, back, "SqueezeBackward2")
 unsqueeze_at = define("unsqueeze", inserted, back)
 permute_to = define("permute", lambda x, dims: x.transpose(dims), lambda g, _, dims: permute_to(g, undone(dims)))
 turn = define("t", lambda x: x.T, lambda g, _: turn(g))
-expand_to = define("expand", lambda x, shape: writable(module(x).broadcast_to(x, shape)), lambda g, shape, _: sum_to(g, shape))
+expand_to = define("expand", expanded, lambda g, shape, _: sum_to(g, shape))
 select_at = define("select", lambda x, dim, i: x[at(dim, i)], lambda g, shape, dim, i: place(g, shape, at(dim, i)))
 slice_at = define("slice", lambda x, dim, i: x[at(dim, i)], lambda g, shape, dim, i: place(g, shape, at(dim, i)))
 diagonal_at = define("diagonal", lambda x, *where: writable(x.diagonal(*where)),
@@ -403,18 +392,6 @@ def broadcast_tensors(*tensors):
     return tuple(t if t.array.shape == shape else expand_to(t, shape) for t in tensors)
 
 
-def common_shape(a, b):
-    """The shape that two shapes broadcast to.  RuntimeError in PyTorch's words where there is none."""
-    n = max(len(a), len(b))
-    a, b = (1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b
-    for d in reversed(range(n)):
-        if a[d] != b[d] and 1 not in (a[d], b[d]):
-            raise RuntimeError(
-                f"The size of tensor a ({a[d]}) must match the size of tensor b ({b[d]}) at non-singleton dimension {d}"
-            )
-    return tuple(q if p == 1 else p for p, q in zip(a, b))
-
-
 # ---- parts
 
 
@@ -462,7 +439,7 @@ def several_views(input, parts, Backward, *saved):
     for i, (op, args) in enumerate(parts):
         view = Tensor(op(x, *args), Output(node, i) if node else input.node and unreachable())
         track_view(view, input, op, args)
-        if view.made is None:
+        if mode.enabled:
             view.made = "several"
         results.append(view)
     return tuple(results)
@@ -494,9 +471,9 @@ SplitWithSizes = node_class("SplitWithSizesBackward0", split_rule)
 def unbind(input, dim=0):
     """The parts at each place of a dim, as a tuple of views."""
     shape = input.array.shape
-    if not shape:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = checked_dim(dim, len(shape))
+    if not shape:
+        raise IndexError(f"Dimension specified as {d} but tensor has no dimensions")
     return several_views(input, [(select_at, (d, i)) for i in range(shape[d])], Unbind, d)
 
 
@@ -954,12 +931,17 @@ in_place_nodes["TBackward0"] = node_class("TBackward1", lambda g, _: turn(g))
 in_place_nodes["TransposeBackward0"] = node_class("TransposeBackward1", lambda g, shape, i, j: swap(g, i, j))
 squeeze_, unsqueeze_, t_, transpose_ = map(reshaping, (squeeze, unsqueeze, t, transpose))
 
-METHODS = """H T adjoint as_strided broadcast_to chunk clone contiguous data_ptr diag diag_embed diagonal expand expand_as flatten
-flip fliplr flipud is_contiguous mH mT moveaxis movedim narrow permute ravel repeat repeat_interleave reshape reshape_as roll rot90
-select split squeeze squeeze_ storage_offset stride swapaxes swapaxes_:transpose_ swapdims swapdims_:transpose_ t t_ tensor_split
-tile transpose transpose_ unbind unflatten unfold unsqueeze unsqueeze_ untyped_storage view view_as"""
+METHODS = """
+H T adjoint as_strided broadcast_to chunk clone contiguous data_ptr diag diag_embed diagonal expand expand_as
+flatten flip fliplr flipud is_contiguous mH mT moveaxis movedim narrow permute ravel repeat repeat_interleave
+reshape reshape_as roll rot90 select split squeeze squeeze_ storage_offset stride swapaxes swapaxes_:transpose_
+swapdims swapdims_:transpose_ t t_ tensor_split tile transpose transpose_ unbind unflatten unfold unsqueeze
+unsqueeze_ untyped_storage view view_as
+"""
 IN_PLACE = ""
-FUNCTIONS = """adjoint as_strided atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors broadcast_to cat chunk clone
-column_stack concat concatenate detach diag diag_embed diagonal dstack flatten flip fliplr flipud hstack moveaxis movedim narrow
-numel permute ravel repeat_interleave reshape roll rot90 row_stack select split squeeze stack swapaxes swapdims t tensor_split tile
-transpose unbind unflatten unsqueeze vstack"""
+FUNCTIONS = """
+adjoint as_strided atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors broadcast_to cat chunk clone
+column_stack concat concatenate detach diag diag_embed diagonal dstack flatten flip fliplr flipud hstack moveaxis
+movedim narrow numel permute ravel repeat_interleave reshape roll rot90 row_stack select split squeeze stack
+swapaxes swapdims t tensor_split tile transpose unbind unflatten unsqueeze vstack
+"""

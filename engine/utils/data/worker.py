@@ -20,6 +20,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from time import monotonic
+from weakref import WeakSet
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from . import fetch
 from .dataset import IterableDataset
 from .fetch import End, Failure, WorkerInfo, fetcher
 
-GRACE = 5.0  # seconds that workers have to end by themselves, and between two looks at whether the main process lives
+GRACE = 5.0  # seconds that workers have to end by themselves
 LARGE = 1 << 16  # bytes: a smaller batch fits into a pipe
 ALIGNMENT = 64  # bytes
 DONE = b"done"  # no pickle begins like this
@@ -124,12 +125,9 @@ def attempt(begin, where):
 
 def listen(questions, inbox):
     """Hand on the questions, so that the main process never waits to ask; end this process if that one is gone."""
-    parent, question = os.getppid(), None
+    question = None
     try:
         while question != DONE:
-            while not questions.poll(GRACE):
-                if os.getppid() != parent:  # siblings may hold a copy of its end of the pipe
-                    os._exit(1)
             question = questions.recv_bytes()
             inbox.put(question)
     except (EOFError, OSError):
@@ -162,6 +160,18 @@ def send(answers, number, data, buffers, slot, slots):
 
 # ---- in the main process
 
+ends: WeakSet = WeakSet()  # the main process's ends of all pipes
+
+
+def close_ends():
+    """In a forked process: a copy of an end would keep the other one from hearing that it is closed."""
+    for end in ends:
+        end.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=close_ends)
+
 
 class Member:
     """A worker, seen from the main process."""
@@ -169,6 +179,7 @@ class Member:
     def __init__(self, context, job):
         theirs, self.questions = context.Pipe(duplex=False)
         self.answers, answers = context.Pipe(duplex=False)
+        ends.update((self.questions, self.answers))
         self.process = context.Process(target=run, args=(job, theirs, answers), daemon=True)
         try:
             with interrupts_held():

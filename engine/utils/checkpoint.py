@@ -1,0 +1,1 @@
+"""Checkpointing: trading computation for memory."""

@@ -48,8 +48,5 @@ def kernel_environment(root: Path = ROOT) -> dict[str, str]:
         "PYTHONUTF8": "1",
         "COLUMNS": "80",
         "LINES": "24",
-        # Processes side by side, each with a thread a core, wait for each other: matrix products took 20 times as long.
-        "OPENBLAS_NUM_THREADS": "1",
-        "OMP_NUM_THREADS": "1",
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
     }

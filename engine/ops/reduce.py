@@ -25,6 +25,8 @@ def axes(dim, ndim):
     """``dim`` (None, an int or several) as axes counted from the front; None for all, and for the one of a scalar."""
     if dim is None:
         return None
+    if type(dim) is int and -ndim <= dim < ndim:
+        return (dim % ndim,)
     several = isinstance(dim, (tuple, list))
     found = tuple(checked_dim(index(d), ndim) for d in (dim if several else (dim,)))
     for d in found:

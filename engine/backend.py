@@ -2,6 +2,7 @@
 
 An array's own type says where it lives and who computes with it, so operations never ask for a device.
 """
+
 import ctypes
 import math
 import os
@@ -10,12 +11,15 @@ import platform
 import ml_dtypes
 import numpy as np
 
-# array type -> the module with its functions.  NumPy returns scalars for 0-d results; Python's floats are constants in rules.
+# array type -> the module with its functions.  NumPy returns scalars for 0-d results; Python's floats are constants
+# in rules.
 modules: dict = {np.ndarray: np, ml_dtypes.bfloat16: np, float: math, int: math}
-modules.update({t: np for t in (np.float64, np.float32, np.float16, np.int64, np.int32, np.int16, np.int8, np.uint8, np.bool_)})
+modules.update(
+    dict.fromkeys((np.float64, np.float32, np.float16, np.int64, np.int32, np.int16, np.int8, np.uint8, np.bool_), np)
+)
 modules.update({np.dtype(c).type: np for c in "?bBhHiIlLqQefd"})
 scalar_types = frozenset([bool, int, float])
-device_names: dict = {}          # array type -> the type of its device, where that is not "cpu"
+device_names: dict = {}  # array type -> the type of its device, where that is not "cpu"
 
 
 class Function(dict):
@@ -37,7 +41,7 @@ def special(name, *first):
     """A function of scipy.special (for device arrays, of that device's own), imported when it is first called."""
 
     def call(x):
-        import scipy.special  # noqa: PLC0415  (0.2 s: most programs never call it)
+        import scipy.special
 
         return getattr(scipy.special, name)(*first, x).astype(x.dtype)
 
@@ -45,7 +49,10 @@ def special(name, *first):
 
 
 def repeated(x, shape):
-    """A NumPy array, repeated to a shape.  A small one is copied, which takes a fifth of the time of making the view."""
+    """A NumPy array, repeated to a shape.
+
+    A small one is copied, which takes a fifth of the time of making the view.
+    """
     if math.prod(shape) > 4096:
         return np.broadcast_to(x, shape)
     out = np.empty(shape, x.dtype)
@@ -81,8 +88,9 @@ class device:
             raise RuntimeError(f"Expected one of cpu, cuda, sim device type at start of device string: {kind}")
         if colon:
             if index is not None:
-                raise RuntimeError("type (string) must not include an index because index was passed "
-                                   f"explicitly: {type}")
+                raise RuntimeError(
+                    f"type (string) must not include an index because index was passed explicitly: {type}"
+                )
             if not number.isdecimal():
                 raise RuntimeError(f"Invalid device string: '{type}'")
             index = int(number)
@@ -151,7 +159,8 @@ def element_strides(x):
 
 
 def expanded(x, shape):
-    """An array repeated without a copy along new leading dims and dims of size 1, with the strides that PyTorch gives it."""
+    """An array repeated without a copy along new leading dims and dims of size 1, with the strides that PyTorch gives
+    it."""
     if type(x) is not np.ndarray:
         return module_of(type(x)).broadcast_to(x, shape)
     lead = len(shape) - x.ndim
@@ -169,7 +178,8 @@ def in_order(x):
 
 
 def strided(x, shape, strides, start=0):
-    """The memory of a NumPy array under another shape, strides (in elements) and first element, counted from that of x."""
+    """The memory of a NumPy array under another shape, strides (in elements) and first element, counted from that of
+    x."""
     owner = storage(x)
     offset = address(x) - address(owner) + start * x.itemsize
     return np.ndarray(shape, x.dtype, in_order(owner), offset, tuple(s * x.itemsize for s in strides))
@@ -187,14 +197,18 @@ def apart(x):
 
 def same_place(x, y):
     """Whether two arrays are the same elements in memory."""
-    return type(x) is type(y) and x.ndim == y.ndim and (x.shape, x.strides, x.dtype, address(x)) == (y.shape, y.strides, y.dtype, address(y))
+    return (
+        type(x) is type(y)
+        and x.ndim == y.ndim
+        and (x.shape, x.strides, x.dtype, address(x)) == (y.shape, y.strides, y.dtype, address(y))
+    )
 
 
 def keep_freed_memory():
     """Tell glibc to reuse the memory of large arrays instead of returning it to the system.
 
-    Every fresh page costs a fault: from 256x256 up, allocation otherwise takes longer than arithmetic.  Only on Linux with
-    glibc; ``ENGINE_MALLOPT=0`` in the environment leaves the allocator alone.
+    Every fresh page costs a fault: from 256x256 up, allocation otherwise takes longer than arithmetic.  Only on Linux
+    with     glibc; ``ENGINE_MALLOPT=0`` in the environment leaves the allocator alone.
     """
     if platform.libc_ver()[0] == "glibc" and os.environ.get("ENGINE_MALLOPT", "1") != "0":
         mallopt = ctypes.CDLL(None).mallopt

@@ -11,9 +11,12 @@ import numpy as np
 
 from . import dtypes
 
-
 default = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
-profiles = {"default": default, "short": default | {"precision": 2, "edgeitems": 2}, "full": default | {"threshold": inf}}
+profiles = {
+    "default": default,
+    "short": default | {"precision": 2, "edgeitems": 2},
+    "full": default | {"threshold": inf},
+}
 options = SimpleNamespace(**default)
 
 

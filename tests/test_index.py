@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from against_torch import cases, check_derivatives, compare, compare_errors, run
+from against_torch import cases, check_derivatives, compare, compare_errors
 
 import engine
 
@@ -494,7 +494,9 @@ def after(statement, names):
 
 
 def call(statement):
-    return f"after({statement!r}, dict(torch=torch, np=np, x=x, m=m, v=v, s=s, d=d, i=i, k=k, l=l, w=w, y=m * 1, Y=x * 1))"
+    return (
+        f"after({statement!r}, dict(torch=torch, np=np, x=x, m=m, v=v, s=s, d=d, i=i, k=k, l=l, w=w, y=m * 1, Y=x * 1))"
+    )
 
 
 @pytest.mark.parametrize("statement", WRITES)

@@ -391,7 +391,9 @@ def test_errors_are_pytorchs(expression):
     compare_errors(expression, INPUTS)
 
 
-@pytest.mark.parametrize("expression", ["x.reshape(2., 12)", "x.permute(0., 1, 2)", "x.expand(2., 3, 4)", "x.view('a')"])
+@pytest.mark.parametrize(
+    "expression", ["x.reshape(2., 12)", "x.permute(0., 1, 2)", "x.expand(2., 3, 4)", "x.view('a')"]
+)
 def test_sizes_and_dims_must_be_ints(expression):
     with pytest.raises(TypeError):
         run("engine", expression, INPUTS)
@@ -420,7 +422,8 @@ def test_view_as_another_dtype_reads_the_same_memory(name, dtype):
     assert y.shape == (2, 16 // y.element_size())
 
 
-@pytest.mark.parametrize("change", ["t_()", "unsqueeze_(0)", "squeeze_()", "transpose_(0, 1)", "swapaxes_(0, 1)", "swapdims_(0, 1)",
+@pytest.mark.parametrize("change", ["t_()", "unsqueeze_(0)", "squeeze_()", "transpose_(0, 1)", "swapaxes_(0, 1)",
+                                    "swapdims_(0, 1)",
                                     "squeeze_(0)", "squeeze_((0, 1))"])  # fmt: skip
 def test_shape_in_place(change):
     torch = pytest.importorskip("torch")

@@ -1,6 +1,6 @@
 """Indexing: ``x[...]`` and ``x[...] = v`` in every form, gathering and scattering, masks, sorting.
 
-``x[...]`` is a sequence of views (select, slice, unsqueeze), each with its node, and then one lookup for whatever remains:
+``x[...]`` is a sequence of views (select, slice, unsqueeze), each with its node, and then one lookup for what remains:
 index tensors, lists and masks.
 """
 
@@ -12,9 +12,9 @@ import numpy as np
 
 from .. import dtypes, return_types
 from ..backend import scalar_types
-from ..graph import mode, node_class
+from ..graph import node_class
 from ..inplace import copy_, fill_, fits, modify, zeros_for
-from ..record import module, raw, record, record_parts
+from ..record import module, raw, record
 from ..tensor import Tensor, checked_dim
 from .elementwise import operand
 from .shape import alias, expand, expand_to, resized, select_at, slice_at, unsqueeze_at, view_to
@@ -39,8 +39,8 @@ def place_of(i, shape, dim, position):
     """Index ``i`` counted from the front; ``position``: which of the indices it is."""
     if not shape and i == 0:
         raise IndexError(
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
-            "tensor to a number"
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+            "0-dim tensor to a number"
         )
     n = shape[dim] if shape else 0
     if not -n <= i < n:
@@ -88,11 +88,14 @@ def as_tuple(key):
 
 def stands_for_tuple(key):
     """Whether PyTorch reads a list as a tuple: if it is short and holds a sequence, a slice, a tensor, None or ..."""
-    found = len(key) < 32 and any(k is None or k is Ellipsis or isinstance(k, (slice, list, tuple, Tensor, range)) for k in key)
+    found = len(key) < 32 and any(
+        k is None or k is Ellipsis or isinstance(k, (slice, list, tuple, Tensor, range)) for k in key
+    )
     if found:
         warnings.warn(
-            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
-            "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], "
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch "
+            "2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
+            "x[torch.tensor(seq)], "
             "which will result either in an error or a different result", stacklevel=5,
         )  # fmt: skip
     return found
@@ -114,7 +117,9 @@ def plain(k):
             f"{type(k).__name__})"
         )
     if k.dtype == np.uint8:
-        warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=5)
+        warnings.warn(
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=5
+        )
         k = k != 0
     if k.ndim == 0 and k.dtype.kind in "iub":
         return k.item()
@@ -180,8 +185,8 @@ def explain(x, dims, indices):
             for e, n in enumerate(i.shape):
                 if n != x.shape[d + e]:
                     raise IndexError(
-                        f"The shape of the mask {list(i.shape)} at index {e} does not match the shape of the indexed tensor "
-                        f"{list(x.shape)} at index {d + e}"
+                        f"The shape of the mask {list(i.shape)} at index {e} does not match the shape of the indexed "
+                        f"tensor {list(x.shape)} at index {d + e}"
                     )
             found += [(d + e, places) for e, places in enumerate(i.nonzero())]
         else:
@@ -276,15 +281,16 @@ def put_array(x, dims, indices, v, accumulate):
         explain(x, dims, indices)
         want = x[key].shape
         raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(v.shape)} cannot be broadcast to indexing result of shape {list(want)}"
+            f"shape mismatch: value tensor of shape {list(v.shape)} cannot be broadcast to indexing result of shape "
+            f"{list(want)}"
         ) from None
 
 
 def dtypes_differ(x, v):
     word = lambda a: Tensor.typename(a)[6:-6]  # noqa: E731
     return RuntimeError(
-        f"Index put requires the source and destination dtypes match, got {word(x)} for the destination and {word(v)} for the "
-        "source."
+        f"Index put requires the source and destination dtypes match, got {word(x)} for the destination and {word(v)} "
+        "for the source."
     )
 
 
@@ -302,7 +308,8 @@ def clear(g, key):
 
 Clear = node_class("IndexPutBackward0", lambda g, key: clear(g, key))
 IndexPut = node_class("IndexPutBackward0",
-                      lambda g, dims, accumulate, _shape, _dtype, *indices: g if accumulate else clear(g, key_of(dims, indices)),
+                      lambda g, dims, accumulate, _shape, _dtype, *indices: g if accumulate
+                      else clear(g, key_of(dims, indices)),
                       lambda g, dims, _accumulate, shape, dtype, *indices:
                       cast(sum_to(pick(g, key_of(dims, indices)), shape), dtype))  # fmt: skip
 
@@ -324,7 +331,9 @@ def index_put_(self, indices, values, accumulate=False):
 
 def put_arguments(name, input, indices, values):
     if not isinstance(indices, (tuple, list)):
-        raise TypeError(f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}"
+        )
     if not isinstance(values, Tensor):
         raise TypeError(f"{name}(): argument 'values' (position 2) must be Tensor, not {type(values).__name__}")
     x, looked_up, dim = raw(input), {}, 0
@@ -399,7 +408,9 @@ def places_written(name, kind, input, dim, index, source):
     x, s = raw(input), raw(source)
     n = x.shape[dim] if x.ndim else 1
     prefix = "index_copy_(): " if name == "index_copy" else ""
-    d, i = vector_index(name, input, dim, index, out_of_bounds(kind, n, 0, prefix), f"{name}_(): Expected dtype int32/int64 for index")
+    d, i = vector_index(
+        name, input, dim, index, out_of_bounds(kind, n, 0, prefix), f"{name}_(): Expected dtype int32/int64 for index"
+    )
     return x, s, d, i
 
 
@@ -410,13 +421,19 @@ def index_add(input, dim, index, source, *, alpha=1):
         raise RuntimeError(f"index_add_(): self ({word(x)}) and source ({word(s)}) must have the same scalar type")
     n = s.shape[d] if s.ndim > d else 1
     if i.size != n:
-        raise RuntimeError(f"index_add_(): Number of indices ({i.size}) should be equal to source.size(dim): ({n}), for dim: {d}")
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({i.size}) should be equal to source.size(dim): ({n}), for dim: {d}"
+        )
     if resized(s.shape, d, 1) != resized(x.shape, d, 1):
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(x.shape)} source.shape = {list(s.shape)}"
         )
-    added = placed(s if alpha == 1 else s * x.dtype.type(alpha), x.shape, (full,) * d + (i,)) if x.ndim else s * x.dtype.type(alpha)
+    added = (
+        placed(s if alpha == 1 else s * x.dtype.type(alpha), x.shape, (full,) * d + (i,))
+        if x.ndim
+        else s * x.dtype.type(alpha)
+    )
     return record(IndexAdd, x + added, (input, source), (d, alpha, i))
 
 
@@ -438,7 +455,8 @@ def index_copy(input, dim, index, source):
     n = s.shape[d] if s.ndim > d else 1
     if s.dtype != x.dtype:
         raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got (self) {word(x)} and (source) {word(s)}"
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {word(x)} and (source) "
+            f"{word(s)}"
         )
     if resized(s.shape, d, 1) != resized(x.shape, d, 1):
         rest = lambda a: " ".join(str(n) for e, n in enumerate(a.shape) if e != d)  # noqa: E731
@@ -491,7 +509,8 @@ def unfilled(g, dim, index):
 
 IndexFill = node_class("IndexFillBackward0", unfilled)
 IndexFillTensor = node_class("IndexFillBackward1", lambda g, dim, _dtype, index: unfilled(g, dim, index),
-                             lambda g, dim, dtype, index: cast(total_of(index_select(g, dim, index)), dtype))  # fmt: skip
+                             lambda g, dim, dtype, index: cast(total_of(index_select(g, dim, index)),
+                                                               dtype))  # fmt: skip
 
 
 def total_of(g):
@@ -523,8 +542,8 @@ def elementwise_index(name, input, dim, index, source=None):
     if name == "gather" and i.size and beyond:
         e = next(e for e, (a, b) in enumerate(zip(at, xs)) if e != d and a > b)
         raise RuntimeError(
-            f"Size does not match at dimension {e} expected index {list(i.shape)} to be no larger than self {list(x.shape)} apart "
-            f"from dimension {d}"
+            f"Size does not match at dimension {e} expected index {list(i.shape)} to be no larger than self "
+            f"{list(x.shape)} apart from dimension {d}"
         )
     if name != "gather" and i.size:
         s = None if source is None else raw(source)
@@ -667,7 +686,7 @@ def mask_array(mask, message):
 
 
 def dtype_word(x):
-    from ..tensor import DTYPE_WORDS  # noqa: PLC0415
+    from ..tensor import DTYPE_WORDS
 
     return DTYPE_WORDS[dtypes.of[x.dtype].name]
 
@@ -675,7 +694,9 @@ def dtype_word(x):
 def masked_fill(input, mask, value):
     """A copy with a number where a mask holds; input and mask broadcast."""
     x = raw(input)
-    m = mask_array(mask, lambda k: "masked_fill_ only supports boolean masks, but got mask with dtype " + dtype_word(k.array))
+    m = mask_array(
+        mask, lambda k: "masked_fill_ only supports boolean masks, but got mask with dtype " + dtype_word(k.array)
+    )
     v, is_tensor = number_or_scalar("masked_fill", value, x.dtype)
     common = common_shape(m.shape, x.shape)
     if is_tensor:
@@ -699,7 +720,8 @@ def masked_total(g, mask, shape):
 MaskedFill = node_class("MaskedFillBackward0", lambda g, shape, mask: sum_to(unmasked(g, mask), shape))
 MaskedFillTensor = node_class("MaskedFillBackward1",
                               lambda g, shape, _dtype, _common, mask: sum_to(unmasked(g, mask), shape),
-                              lambda g, _shape, dtype, common, mask: cast(masked_total(g, mask, common), dtype))  # fmt: skip
+                              lambda g, _shape, dtype, common, mask: cast(masked_total(g, mask, common),
+                                                                          dtype))  # fmt: skip
 
 
 def masked_select(input, mask):
@@ -719,7 +741,9 @@ MaskedSelect = node_class("MaskedSelectBackward0", lambda g, shape, common, mask
 def masked_scatter(input, mask, source):
     """A copy with the elements of ``source``, one after the other, where a mask holds."""
     x, s = raw(input), raw(source)
-    m = mask_array(mask, lambda k: "masked_scatter_ only supports boolean masks, but got mask with dtype " + dtype_word(k.array))
+    m = mask_array(
+        mask, lambda k: "masked_scatter_ only supports boolean masks, but got mask with dtype " + dtype_word(k.array)
+    )
     if s.dtype != x.dtype:
         raise RuntimeError(
             f"masked_scatter_: expected self and source to have same dtypes but got {word(x)} and {word(s)}"
@@ -736,14 +760,17 @@ def masked_scatter(input, mask, source):
 
 MaskedScatter = node_class("MaskedScatterBackward0",
                            lambda g, shape, _source, mask: sum_to(unmasked(g, mask), shape),
-                           lambda g, _shape, source, mask: reshape(widened(pick(g, (raw(mask),)), (prod(source),)), source))  # fmt: skip
+                           lambda g, _shape, source, mask: reshape(widened(pick(g, (raw(mask),)), (prod(source),)),
+                                                                   source))  # fmt: skip
 
 
 def where(condition, input=None, other=None):
     """``input`` where a condition holds, else ``other``, broadcast and promoted; alone: the places where it holds."""
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
-    if not isinstance(condition, Tensor) or not all(isinstance(a, Tensor) or type(a) in scalar_types for a in (input, other)):
+    if not isinstance(condition, Tensor) or not all(
+        isinstance(a, Tensor) or type(a) in scalar_types for a in (input, other)
+    ):
         given = ", ".join(type(a).__name__ for a in (condition, input, other) if a is not None)
         raise TypeError(f"where() received an invalid combination of arguments - got ({given}), but expected one of:")
     m, x, y = condition.array, raw(input), raw(other)
@@ -752,7 +779,8 @@ def where(condition, input=None, other=None):
             raise RuntimeError(
                 f"where expected condition to be a boolean tensor, but got a tensor with dtype {word(m)}"
             )
-        warnings.warn("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+        warnings.warn("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
+                      "future "
                       "version of PyTorch. Use a boolean condition instead.", stacklevel=2)  # fmt: skip
         m = m != 0
     dtype = dtypes.result_type(operand(x), operand(y)).np
@@ -851,7 +879,8 @@ def kthvalue(input, k, dim=-1, keepdim=False):
 
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
-    """The different elements (or the different places of a dim) in order; their places in the result; how often each comes."""
+    """The different elements (or the different places of a dim) in order; their places in the result; how often each
+    comes."""
     x = input.array
     out, *more = module(x).unique(x, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     inverse, counts = more

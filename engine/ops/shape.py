@@ -1,7 +1,7 @@
 """Shapes: views of the same memory under other sizes and strides, and the operations that only move elements.
 
-The tables hold the operations as the rules use them, on dims counted from the front; the functions below them read PyTorch's
-arguments.  Which result shares memory is what PyTorch does: see ``record.view``.
+The tables hold the operations as the rules use them, on dims counted from the front; the functions below them read
+PyTorch's arguments.  Which result shares memory is what PyTorch does: see ``record.view``.
 """
 
 import warnings
@@ -118,7 +118,9 @@ reversed_in = define("flip", reverse, lambda g, _, dims: reversed_in(g, dims))
 rolled_by = define("roll", lambda x, shifts, dims: module(x).roll(in_order(x), *((shifts, dims) if dims else shifts)),
                  lambda g, _, shifts, dims: rolled_by(g, tuple(-s for s in shifts), dims))  # fmt: skip
 repeat_by = define("repeat", lambda x, repeats: module(x).tile(x, repeats), sum_of_copies)
-rotate = define("rot90", lambda x, k, dims: clone_array(module(x).rot90(x, k, dims)), lambda g, _, k, dims: rotate(g, -k, dims))
+rotate = define(
+    "rot90", lambda x, k, dims: clone_array(module(x).rot90(x, k, dims)), lambda g, _, k, dims: rotate(g, -k, dims)
+)
 diagonal_copy = define("diagonal_copy", lambda x, *where: x.diagonal(*where).copy(),
                      lambda g, shape, *where: place_diagonal(g, shape, *where), "DiagonalBackward0_copy")  # fmt: skip
 place_diagonal = define("diagonal_backward", on_diagonal, lambda g, _, shape, *where: diagonal_at(g, *where),
@@ -136,7 +138,9 @@ def listed(first, rest=()):
         return tuple(map(integer, first))
     except TypeError:
         place, wrong = next((i, n) for i, n in enumerate(first) if not hasattr(n, "__index__"))
-        raise TypeError(f"sizes and dims must be tuple of ints, but found element of type {type(wrong).__name__} at pos {place}") from None
+        raise TypeError(
+            f"sizes and dims must be tuple of ints, but found element of type {type(wrong).__name__} at pos {place}"
+        ) from None
 
 
 def checked_dims(dims, ndim):
@@ -151,7 +155,9 @@ def checked_dims(dims, ndim):
 def tensors_in(name, tensors, minimum=1):
     """A sequence of Tensors (or, in rules, of arrays) as a list.  TypeError for anything else."""
     if isinstance(tensors, Tensor) or not isinstance(tensors, (tuple, list)):
-        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
+        )
     for i, t in enumerate(tensors):
         if not hasattr(t, "dtype"):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
@@ -167,7 +173,10 @@ def reshape(input, shape, *more):
 
 
 def view(input, size, *more):
-    """The same memory in another shape, or (given a dtype) read as another type.  RuntimeError where only a copy would do."""
+    """The same memory in another shape, or (given a dtype) read as another type.
+
+    RuntimeError where only a copy would do.
+    """
     if hasattr(size, "np"):
         return view_as_dtype(input, size)
     return view_to(input, listed(size, more))
@@ -177,11 +186,13 @@ def view_as_dtype(input, dtype):
     x = input.shared()
     a, b = x.itemsize, dtype.itemsize
     if a != b and not x.ndim:
-        raise RuntimeError(f"self.dim() cannot be 0 to view {word(x.dtype)} as {word(dtype.np)} (different element sizes)")
+        raise RuntimeError(
+            f"self.dim() cannot be 0 to view {word(x.dtype)} as {word(dtype.np)} (different element sizes)"
+        )
     if a < b and x.shape[-1] * a % b:
         raise RuntimeError(
-            f"self.size(-1) must be divisible by {b // a} to view {word(x.dtype)} as {word(dtype.np)} (different element "
-            f"sizes), but got {x.shape[-1]}"
+            f"self.size(-1) must be divisible by {b // a} to view {word(x.dtype)} as {word(dtype.np)} (different "
+            f"element sizes), but got {x.shape[-1]}"
         )
     return Tensor(x.view(dtype.np))
 
@@ -202,7 +213,11 @@ def flatten(input, start_dim=0, end_dim=-1):
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if not shape:
         return reshape_to(input, (1,))
-    return input if first == last else reshape_to(input, (*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :]))
+    return (
+        input
+        if first == last
+        else reshape_to(input, (*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :]))
+    )
 
 
 def ravel(input):
@@ -216,7 +231,8 @@ def unflatten(input, dim, sizes):
     known = prod(n for n in sizes if n != -1)
     if shape[d] != known and (-1 not in sizes or not known or shape[d] % known):
         raise RuntimeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the input tensor"
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the "
+            "input tensor"
         )
     return view_to(input, (*shape[:d], *sizes, *shape[d + 1 :]))
 
@@ -250,8 +266,8 @@ def permute(input, dims, *more):
     dims, n = listed(dims, more), input.ndim
     if len(dims) != n:
         raise RuntimeError(
-            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering "
-            f"of dimensions i.e. input.dim() = {n} is not equal to len(dims) = {len(dims)}"
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {n} is not equal to len(dims) = {len(dims)}"
         )
     found = tuple(checked_dim(d, n) for d in dims)
     if len(set(found)) < n:
@@ -264,8 +280,8 @@ def movedim(input, source, destination):
     source, destination, n = listed(source), listed(destination), input.ndim
     if len(source) != len(destination):
         raise RuntimeError(
-            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number of dims "
-            f"as destination ({list(destination)} dims)"
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same "
+            f"number of dims as destination ({list(destination)} dims)"
         )
     ends = []
     for name, dims in (("source", source), ("destination", destination)):
@@ -296,8 +312,9 @@ def T(input):
     n = input.array.ndim
     if n != 2:
         warnings.warn(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
-            "error in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, "
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
+            "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+            "`x.permute(*torch.arange(x.ndim - 1, "
             "-1, -1))` to reverse the dimensions of a tensor." if n else
             "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.", stacklevel=2,
         )  # fmt: skip
@@ -339,21 +356,23 @@ def expand(input, size, *more):
     lead = len(size) - x.ndim
     if lead < 0:
         raise RuntimeError(
-            f"expand({Tensor.typename(x)}{{{list(x.shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must "
-            f"be greater or equal to the number of dimensions in the tensor ({x.ndim})"
+            f"expand({Tensor.typename(x)}{{{list(x.shape)}}}, size={list(size)}): the number of sizes provided "
+            f"({len(size)}) must be greater or equal to the number of dimensions in the tensor ({x.ndim})"
         )
     shape = list(size)
     for d in reversed(range(len(size))):
         n = size[d]
         have = x.shape[d - lead] if d >= lead else 1
         if n == -1 and d < lead:
-            raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {d}")
+            raise RuntimeError(
+                f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {d}"
+            )
         if n == -1:
             shape[d] = have
         elif n != have and have != 1:
             raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension {d}.  "
-                f"Target sizes: {list(size)}.  Tensor sizes: {list(x.shape)}"
+                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton "
+                f"dimension {d}.  Target sizes: {list(size)}.  Tensor sizes: {list(x.shape)}"
             )
     return expand_to(input, tuple(shape))
 
@@ -375,8 +394,8 @@ def broadcast_shapes(*shapes):
         for d in range(-1, -len(shape) - 1, -1):
             if shape[d] != 1 and result[d] not in (1, shape[d]):
                 raise RuntimeError(
-                    f"Attempting to broadcast a dimension of length {shape[d]} at {d}! Mismatching argument at index {i} had "
-                    f"{tuple(shape)}; but expected shape should be broadcastable to {result}"
+                    f"Attempting to broadcast a dimension of length {shape[d]} at {d}! Mismatching argument at index "
+                    f"{i} had {tuple(shape)}; but expected shape should be broadcastable to {result}"
                 )
             result[d] = shape[d] if shape[d] != 1 else result[d]
     return Size(result)
@@ -408,7 +427,9 @@ def select(input, dim, index):
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d = checked_dim(dim, len(shape))
-    i = checked_index(integer(index), shape, d, "select(): index {i} out of range for tensor of size {shape} at dimension {dim}")
+    i = checked_index(
+        integer(index), shape, d, "select(): index {i} out of range for tensor of size {shape} at dimension {dim}"
+    )
     return select_at(input, d, i)
 
 
@@ -488,12 +509,13 @@ def split(tensor, split_size_or_sections, dim=0):
         sizes = listed(size)
         if any(s < 0 for s in sizes):
             raise RuntimeError(
-                f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(sizes)}"
+                "split_with_sizes expects split_sizes have only non-negative entries, but got "
+                f"split_sizes={list(sizes)}"
             )
         if sum(sizes) != n:
             raise RuntimeError(
-                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got "
-                f"split_sizes={list(sizes)}"
+                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension "
+                f"{dim}), but got split_sizes={list(sizes)}"
             )
         return pieces(tensor, d, sizes, SplitWithSizes)
     size = integer(size)
@@ -564,7 +586,9 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     rest, side = iter(shape[:-1]), shape[-1] + abs(offset)
-    return embed_diagonal(input, tuple(side if d in (d1, d2) else next(rest) for d in range(n)), integer(offset), d1, d2)
+    return embed_diagonal(
+        input, tuple(side if d in (d1, d2) else next(rest) for d in range(n)), integer(offset), d1, d2
+    )
 
 
 def unfold(input, dimension, size, step):
@@ -585,7 +609,9 @@ def as_strided(input, size, stride, storage_offset=None):
     """
     x, size, stride = input.shared(), listed(size), listed(stride)
     if not x.flags.c_contiguous:
-        raise NotImplementedError("as_strided of a tensor that is not contiguous is not there: call .contiguous() first")
+        raise NotImplementedError(
+            "as_strided of a tensor that is not contiguous is not there: call .contiguous() first"
+        )
     if any(s < 0 for s in stride):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     before, whole = offset_in_storage(x), storage(x).nbytes // x.itemsize
@@ -595,11 +621,14 @@ def as_strided(input, size, stride, storage_offset=None):
         last = offset = before
     if last >= max(whole, 1):
         raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {x.itemsize} requiring "
-            f"a storage size of {(last + 1) * x.itemsize} are out of bounds for storage of size {whole * x.itemsize}"
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize "
+            f"{x.itemsize} requiring a storage size of {(last + 1) * x.itemsize} are out of bounds for storage of "
+            f"size {whole * x.itemsize}"
         )
     if (offset < before or last >= before + x.size) and input.node is not None and mode.enabled:
-        raise NotImplementedError("as_strided outside of the elements of a tensor that requires grad: call it on the base")
+        raise NotImplementedError(
+            "as_strided outside of the elements of a tensor that requires grad: call it on the base"
+        )
     return restride(input, size, stride, offset - before)
 
 
@@ -623,16 +652,21 @@ def join_new(tensors, dim):
 
 
 def joined(Backward, function, tensors, dim, parts):
-    """Tensors made one; ``parts`` says which part of the result each of them is: (view operation, its place in ``dim``)."""
+    """Tensors made one; ``parts`` says which part of the result each of them is: (view operation, its place in
+    ``dim``)."""
     arrays = [raw(t) for t in tensors]
     own = [(x.shape, x.dtype) for x in arrays]
     if any(x.dtype is not arrays[0].dtype for x in arrays):
-        common = dtypes.result_type(*((dtypes.of[x.dtype], dtypes.DIMS if x.ndim else dtypes.ZERO_DIM) for x in arrays)).np
+        common = dtypes.result_type(
+            *((dtypes.of[x.dtype], dtypes.DIMS if x.ndim else dtypes.ZERO_DIM) for x in arrays)
+        ).np
         arrays = [x.astype(common) for x in arrays]
     some = [x for x in arrays if x.shape != (0,)] or arrays
     out = getattr(module(arrays[0]), function)(some, dim)
     result = record(Backward, in_order(out), tensors)
-    if isinstance(result, Tensor) and result.node is not None:  # one rule for each of the tensors, however many they are
+    if (
+        isinstance(result, Tensor) and result.node is not None
+    ):  # one rule for each of the tensors, however many they are
         result.node.rules = [part_rule(op, dim, place, *kind) for (op, place), kind in zip(parts, own)]
     return result
 
@@ -659,8 +693,8 @@ def cat(tensors, dim=0, *, axis=None):
         for e, (a, b) in enumerate(zip(first, shapes[i])):
             if a != b and e != d:
                 raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {d}. Expected size {a} but got size {b} for tensor number "
-                    f"{i} in the list."
+                    f"Sizes of tensors must match except in dimension {d}. Expected size {a} but got size {b} for "
+                    f"tensor number {i} in the list."
                 )
     return join(tensors, d)
 
@@ -682,7 +716,8 @@ def stack(tensors, dim=0):
     for i, t in enumerate(tensors):
         if raw(t).shape != first:
             raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(raw(t).shape)} at entry {i}"
+                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
+                f"{list(raw(t).shape)} at entry {i}"
             )
     return join_new(tensors, d)
 
@@ -755,9 +790,7 @@ def repeat(input, repeats, *more):
     """Copied so many times along each dim; more numbers than dims make new leading ones."""
     repeats, shape = listed(repeats, more), raw(input).shape
     if len(repeats) < len(shape):
-        raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
-        )
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     if repeats and min(repeats) < 0:
         sizes = [n * r for n, r in zip((1,) * (len(repeats) - len(shape)) + shape, repeats)]
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: {sizes}")
@@ -772,7 +805,7 @@ def tile(input, dims, *more):
 
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """Each element (or each place of a dim) so many times in a row; ``repeats`` is a number, or one for each place."""
-    from .index import index_select  # noqa: PLC0415
+    from .index import index_select
 
     if repeats is None:
         return Tensor(counted(input))
@@ -798,7 +831,7 @@ def counted(repeats):
     """Each place so many times as ``repeats`` has there."""
     x = repeats.array
     if x.dtype.kind != "i":
-        raise NotImplementedError(f'"repeat_interleave_cpu" not implemented for \'{word(x.dtype)}\'')
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{word(x.dtype)}'")
     if x.size and x.min() < 0:
         raise RuntimeError("repeats can not be negative")
     return module(x).repeat(module(x).arange(x.size), x)
@@ -908,7 +941,9 @@ def reshaping(function):
     def op_(self, *args, **kwargs):
         check_writable(self)
         if any(r() is not None for r in self.__dict__.get("views", ())):
-            raise NotImplementedError(f"{op_.__name__} of a tensor that has views is not there: write x = x.{op_.__name__[:-1]}(...)")
+            raise NotImplementedError(
+                f"{op_.__name__} of a tensor that has views is not there: write x = x.{op_.__name__[:-1]}(...)"
+            )
         out = function(self, *args, **kwargs)
         if out.node is not None and mode.enabled:
             out.node.__class__ = in_place_nodes[out.node.name()]

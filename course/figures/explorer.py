@@ -12,8 +12,8 @@ INK, ACCENT, SECOND, FAINT = "#4477aa", "#cc3311", "#228833", "#888888"  # told 
 class Explorer:
     """A picture that follows its sliders.
 
-    A subclass gives ``settings`` ({name: (values, start, label)}), ``draw(axes, **values)`` and ``words(**values)``, the
-    same in a sentence. ``picture()`` and ``text()`` work without a notebook; in one, the figure displays itself.
+    A subclass gives ``settings`` ({name: (values, start, label)}), ``draw(axes, **values)`` and ``words(**values)``,
+    the same in a sentence. ``picture()`` and ``text()`` work without a notebook; in one, the figure displays itself.
     """
 
     settings: dict[str, tuple[list[Any], Any, str]] = {}

@@ -306,7 +306,7 @@ def t(input):
     return turn(input)
 
 
-@property
+@property  # type: ignore[misc]  # methods.py gives it to Tensor
 def T(input):
     """The dims in reverse."""
     n = input.array.ndim
@@ -321,18 +321,18 @@ def T(input):
     return permute_to(input, tuple(range(n - 1, -1, -1)))
 
 
-@property
+@property  # type: ignore[misc]  # methods.py gives it to Tensor
 def mT(input):
     """The last two dims exchanged."""
     return matrix_transpose(input, "tensor.mT")
 
 
-@property
+@property  # type: ignore[misc]  # methods.py gives it to Tensor
 def mH(input):
     return matrix_transpose(input, "tensor.mH")
 
 
-@property
+@property  # type: ignore[misc]  # methods.py gives it to Tensor
 def H(input):
     if input.array.ndim not in (0, 2):
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {input.array.ndim}-D tensor.")
@@ -592,7 +592,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
 
 
 def unfold(input, dimension, size, step):
-    """All windows of ``size`` along a dim, ``step`` apart, as a view with the places within a window as the last dim."""
+    """All windows of ``size`` along a dim, ``step`` apart: a view, with the places in a window as the last dim."""
     shape = input.array.shape or (1,)
     d = checked_dim(dimension, len(shape))
     if size > shape[d]:

@@ -11,8 +11,8 @@ import numpy as np
 
 from . import dtypes
 
-default = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
-profiles = {
+default: dict = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
+profiles: dict[str, dict] = {
     "default": default,
     "short": default | {"precision": 2, "edgeitems": 2},
     "full": default | {"threshold": inf},
@@ -31,7 +31,7 @@ def set_printoptions(
     if profile is not None and profile not in profiles:
         raise ValueError(f"unknown profile {profile!r}: choose one of {', '.join(profiles)}")
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    chosen = dict(profiles[profile]) if profile else {}
+    chosen: dict = dict(profiles[profile]) if profile else {}
     chosen.update((name, value) for name, value in given.items() if value is not None)
     options.__dict__.update(chosen, sci_mode=sci_mode)
 

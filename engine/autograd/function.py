@@ -68,7 +68,7 @@ class FunctionCtx:
         """What ``save_for_backward`` kept.  RuntimeError after it was freed, or if it was overwritten in place."""
         if self._saved is None:
             raise RuntimeError(FREED)
-        return tuple(self._unpacked(s) for s in self._saved)
+        return tuple([self._unpacked(s) for s in self._saved])
 
     def _unpacked(self, saved):
         if saved is None:
@@ -149,13 +149,14 @@ class CustomNode(Node):
                 f"function {self.name()} returned an incorrect number of gradients (expected {n}, got {len(into)})"
             )
         for i, (x, like) in enumerate(zip(into, ctx._inputs)):
-            if x is not None and like is None:
+            if x is None or like is not None and isinstance(x, Tensor):
+                continue
+            if like is None:
                 raise RuntimeError(
                     f"function {self.name()} returned a gradient different than None at position {i + 1}, but the "
                     "corresponding forward input was not a Variable"
                 )
-            if x is not None and not isinstance(x, Tensor):
-                raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
+            raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
         of_tensors = [(x, like) for x, like in zip(into, ctx._inputs) if like is not None]
         return [
             None if x is None or p is None else cotangent(fitted(self, i, x, *like))
@@ -174,6 +175,8 @@ def given(g, result, materialize):
 def fitted(node, i, g, shape, dtype, _array_type):
     """A gradient in the shape and dtype of its input, summed where it was broadcast.  RuntimeError if it cannot be."""
     have = g.array.shape
+    if have == shape and g.array.dtype is dtype:
+        return g
     tail = have[len(have) - len(shape) :] if len(have) >= len(shape) else None
     if tail is None or any(n not in (1, m) for n, m in zip(shape, tail)):
         raise RuntimeError(
@@ -257,8 +260,8 @@ class Function:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs
-        parents = tuple(a.node for a in args if isinstance(a, Tensor))
-        ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.node is not None for a in args)
+        parents = tuple([a.node for a in args if isinstance(a, Tensor)])
+        ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a.node is not None for a in args])
         recording, mode.enabled = mode.enabled, False
         try:
             if apart:
@@ -267,8 +270,8 @@ class Function:
             else:
                 result = cls.forward(ctx, *args, **kwargs)
             results = result if isinstance(result, tuple) else (result,)
-            ctx._plain = tuple(i for i, r in enumerate(results) if is_plain(r, ctx))
-            results = tuple(new_tensor(r, ctx, args) for r in results)
+            ctx._plain = [i for i, r in enumerate(results) if is_plain(r, ctx)]
+            results = tuple([new_tensor(r, ctx, args) for r in results])
         finally:
             mode.enabled = recording
         check_dirty(ctx, args, results)
@@ -294,7 +297,10 @@ def is_plain(result, ctx):
 
 
 def is_one_of(tensor, tensors):
-    return any(tensor is t for t in tensors)
+    for t in tensors:  # any() takes three times as long
+        if t is tensor:
+            return True
+    return False
 
 
 def check_dirty(ctx, args, results):
@@ -350,9 +356,9 @@ def join(ctx, parents, args, results):
     numbers = {id(r): i for i, r in enumerate(results) if isinstance(r, Tensor) and r.node is outputs[i]}
     if any(t is not None and t.inference for t in ctx.to_save):
         raise RuntimeError(INFERENCE)
-    ctx._saved = tuple(  # a result is kept as its array, for the Tensor would keep the node that keeps it
+    ctx._saved = tuple([  # a result is kept as its array, for the Tensor would keep the node that keeps it
         None if t is None else (t.array, numbers[id(t)]) if id(t) in numbers else (t, None) for t in ctx.to_save
-    )
+    ])  # fmt: skip
     ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
 
 

@@ -2,7 +2,7 @@
 
 import warnings
 
-from . import autograd, linalg, methods, nn, utils
+from . import autograd, linalg, methods, nn, optim, utils
 from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .backend import device
 

@@ -14,7 +14,7 @@ from ..backend import address, element_strides, expanded, storage, strided, writ
 from ..graph import Output, mode, node_class, wrote
 from ..inplace import check_writable
 from ..printing import Size
-from ..record import module, raw, record
+from ..record import module, raw, record, record_parts
 from ..record import view as define
 from ..tensor import Tensor, checked_dim, track_view, unreachable
 from . import structure
@@ -487,6 +487,7 @@ def split_rule(g, shape, dim, sizes):
 Unbind = node_class("UnbindBackward0", unbind_rule)
 Split = node_class("SplitBackward0", split_rule)
 SplitWithSizes = node_class("SplitWithSizesBackward0", split_rule)
+UnsafeSplit = node_class("UnsafeSplitBackward0", split_rule)
 
 
 def unbind(input, dim=0):
@@ -541,6 +542,15 @@ def chunk(input, chunks, dim=0):
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     n = shape[checked_dim(dim, len(shape))]
     return split(input, -(-n // chunks) if n else [0] * chunks, dim)
+
+
+def unsafe_chunk(input, chunks, dim=0):
+    """``chunk`` into pieces that do not count as views: recurrent cells cut their gates with it, and write to none."""
+    x, d = input.array, checked_dim(dim, input.array.ndim)
+    n, size = x.shape[d], -(-x.shape[d] // chunks)
+    sizes = tuple(min(size, n - i) for i in range(0, n, size))
+    parts = [x[at(d, slice(i * size, (i + 1) * size))] for i in range(len(sizes))]
+    return record_parts(UnsafeSplit, parts, (input,), (x.shape, d, sizes))
 
 
 def tensor_split(input, indices_or_sections, dim=0):
@@ -970,7 +980,7 @@ METHODS = """
 H T adjoint as_strided broadcast_to chunk clone contiguous data_ptr diag diag_embed diagonal expand expand_as
 flatten flip fliplr flipud is_contiguous mH mT moveaxis movedim narrow permute ravel repeat repeat_interleave
 reshape reshape_as roll rot90 select split squeeze squeeze_ storage_offset stride swapaxes swapaxes_:transpose_
-swapdims swapdims_:transpose_ t t_ tensor_split tile transpose transpose_ unbind unflatten unfold unsqueeze
+swapdims swapdims_:transpose_ t t_ tensor_split tile transpose transpose_ unbind unflatten unfold unsafe_chunk unsqueeze
 unsqueeze_ untyped_storage view view_as
 """
 IN_PLACE = ""
@@ -978,5 +988,5 @@ FUNCTIONS = """
 adjoint as_strided atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors broadcast_to cat chunk clone
 column_stack concat concatenate detach diag diag_embed diagonal dstack flatten flip fliplr flipud hstack moveaxis
 movedim narrow numel permute ravel repeat_interleave reshape roll rot90 row_stack select split squeeze stack
-swapaxes swapdims t tensor_split tile transpose unbind unflatten unsqueeze vstack
+swapaxes swapdims t tensor_split tile transpose unbind unflatten unsafe_chunk unsqueeze vstack
 """

@@ -1,0 +1,323 @@
+"""Attention with several heads, and the encoder of a transformer."""
+
+import copy
+import math
+import warnings
+
+from .. import dtypes
+from ..graph import mode
+from ..ops.creation import full, zeros, zeros_like
+from ..ops.linalg import baddbmm, bmm
+from ..ops.shape import cat
+from . import functional as F
+from . import init
+from .containers import ModuleList
+from .layers import LayerNorm, Linear, parameters
+from .module import Module
+from .table import GELU, Dropout, ReLU
+
+
+def additive(mask, name, other, other_name, dtype):
+    """A mask to be added to scores: a boolean one gives -inf where it is True.  AssertionError for other dtypes."""
+    if mask is None:
+        return None
+    if mask.dtype is not dtypes.bool_ and not mask.is_floating_point():
+        raise AssertionError(f"only bool and floating types of {name} are supported")
+    if other is not None and mask.dtype is not other.dtype:
+        warnings.warn(
+            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.",
+            stacklevel=3,
+        )
+    return mask if mask.is_floating_point() else zeros_like(mask, dtype=dtype).masked_fill_(mask, -math.inf)
+
+
+class NonDynamicallyQuantizableLinear(Linear):
+    """Linear, under the name by which PyTorch shows the last layer of an attention."""
+
+
+class MultiheadAttention(Module):
+    """Attention of ``num_heads`` heads: each takes its share of the ``embed_dim`` features of queries, keys and values.
+
+    ``query`` (target length, batch, embed_dim), ``key`` and ``value`` (source length, batch, kdim or vdim); the batch
+    comes first if ``batch_first``, and may be missing.  Returns the outputs and, if ``need_weights``, the weights.
+    """
+
+    def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None,
+                 vdim=None, batch_first=False, device=None, dtype=None):  # fmt: skip
+        if embed_dim <= 0 or num_heads <= 0:
+            raise ValueError(
+                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} "
+                "instead"
+            )
+        super().__init__()
+        self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
+        self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
+        self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
+        self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
+        if self.head_dim * num_heads != embed_dim:
+            raise AssertionError("embed_dim must be divisible by num_heads")
+        apart = not self._qkv_same_embed_dim
+        shapes = {
+            f"{n}_proj_weight": (embed_dim, d) if apart else None
+            for n, d in zip("qkv", (embed_dim, self.kdim, self.vdim))
+        }
+        together = {"in_proj_weight": None if apart else (3 * embed_dim, embed_dim)}
+        shapes = shapes | together if apart else together | shapes
+        shapes["in_proj_bias"] = 3 * embed_dim if bias else None
+        factory = {"device": device, "dtype": dtype}
+        parameters(self, factory, **shapes)
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, **factory)
+        if add_bias_kv:
+            parameters(self, factory, bias_k=(1, 1, embed_dim), bias_v=(1, 1, embed_dim))
+        else:
+            self.bias_k = self.bias_v = None
+        self._reset_parameters()
+
+    def _reset_parameters(self):
+        for name in ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight"):
+            if getattr(self, name) is not None:
+                init.xavier_uniform_(getattr(self, name))
+        if self.in_proj_bias is not None:
+            init.zeros_(self.in_proj_bias)
+            init.zeros_(self.out_proj.bias)
+        for p in (self.bias_k, self.bias_v):
+            if p is not None:
+                init.xavier_normal_(p)
+
+    def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None,
+                average_attn_weights=True, is_causal=False):  # fmt: skip
+        batched = check_shapes(query, key, value, key_padding_mask, attn_mask, self.num_heads)
+        padding = additive(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask", query.dtype)
+        if is_causal and attn_mask is None:
+            raise RuntimeError(
+                "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+                "`generate_square_subsequent_mask` to create this mask."
+            )
+        is_causal = is_causal and padding is None and not need_weights
+        mask = None if is_causal else additive(attn_mask, "attn_mask", None, "", query.dtype)
+        if not batched:
+            query, key, value = (x.unsqueeze(1) for x in (query, key, value))
+        elif self.batch_first:  # a tensor that is given twice stays one
+            turned = {id(x): x.transpose(1, 0) for x in {id(x): x for x in (query, key, value)}.values()}
+            query, key, value = (turned[id(x)] for x in (query, key, value))
+        q, k, v = self._projected(query, key, value)
+        length, batch, _ = q.shape
+        if mask is not None:
+            mask = checked_mask(mask, (length, len(k)), batch * self.num_heads)
+        if padding is not None and not batched:
+            padding = padding.unsqueeze(0)
+        if self.bias_k is not None:
+            k, v = (cat([x, b.repeat(1, batch, 1)]) for x, b in ((k, self.bias_k), (v, self.bias_v)))
+            mask, padding = one_more(mask), one_more(padding)
+        q, k, v = (x.view(len(x), batch * self.num_heads, self.head_dim).transpose(0, 1) for x in (q, k, v))
+        if self.add_zero_attn:
+            k, v = (cat([x, zeros(len(x), 1, self.head_dim, dtype=x.dtype, device=x.device)], 1) for x in (k, v))
+            mask, padding = one_more(mask), one_more(padding)
+        if padding is not None:
+            size = (batch, 1, 1, k.shape[1])
+            padding = padding.view(size).expand(-1, self.num_heads, -1, -1).reshape(batch * self.num_heads, 1, -1)
+            mask = padding if mask is None else mask + padding
+        attend = self._with_weights if need_weights else self._without_weights
+        out, weights = attend(q, k, v, mask, batch, is_causal)
+        out = self.out_proj(out.reshape(length * batch, self.embed_dim)).view(length, batch, self.embed_dim)
+        if weights is not None and average_attn_weights:
+            weights = weights.mean(1)
+        if not batched:
+            return out.squeeze(1), weights if weights is None else weights.squeeze(0)
+        return out.transpose(1, 0) if self.batch_first else out, weights
+
+    def _projected(self, q, k, v):
+        """Queries, keys and values as the heads see them: linear maps of what was given, in one for one tensor."""
+        weight, bias, n = self.in_proj_weight, self.in_proj_bias, self.embed_dim
+        if q.shape[-1] != n:
+            raise AssertionError(f"was expecting embedding dimension of {n}, but got {q.shape[-1]}")
+        if weight is None:
+            if k.shape[:2] != v.shape[:2]:
+                raise AssertionError(f"key's sequence and batch dims {k.shape[:2]} do not match value's {v.shape[:2]}")
+            weights = self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
+        elif k.shape != v.shape:
+            raise AssertionError(f"key shape {k.shape} does not match value shape {v.shape}")
+        elif k is v:
+            if q is k:
+                return parts(F.linear(q, weight, bias), 3)
+            (w_q, w_kv), (b_q, b_kv) = (
+                weight.split([n, 2 * n]),
+                (None, None) if bias is None else bias.split([n, 2 * n]),
+            )
+            return F.linear(q, w_q, b_q), *parts(F.linear(k, w_kv, b_kv), 2)
+        else:
+            weights = weight.chunk(3)
+        biases = (None,) * 3 if bias is None else bias.chunk(3)
+        return tuple(F.linear(x, w, b) for x, w, b in zip((q, k, v), weights, biases))
+
+    def _with_weights(self, q, k, v, mask, batch, is_causal):
+        """(output (length, batch * heads, head_dim), weights (batch, heads, length, source length))"""
+        q, k = q * math.sqrt(1.0 / self.head_dim), k.transpose(-2, -1)
+        weights = F.softmax(bmm(q, k) if mask is None else baddbmm(mask, q, k), dim=-1)
+        if self.training and self.dropout > 0.0:
+            weights = F.dropout(weights, self.dropout)
+        out = bmm(weights, v).transpose(0, 1)
+        return out, weights.view(batch, self.num_heads, *weights.shape[1:])
+
+    def _without_weights(self, q, k, v, mask, batch, is_causal):
+        if mask is not None:
+            mask = mask.unsqueeze(0) if len(mask) == 1 else mask.view(batch, self.num_heads, -1, k.shape[1])
+        q, k, v = (x.view(batch, self.num_heads, -1, self.head_dim) for x in (q, k, v))
+        p = self.dropout if self.training else 0.0
+        out = F.scaled_dot_product_attention(q, k, v, mask, p, is_causal)
+        return out.permute(2, 0, 1, 3), None
+
+
+def parts(x, n):
+    """The n equal parts of the last dimension, each contiguous."""
+    x = x.unflatten(-1, (n, -1)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
+    return tuple(x[i] for i in range(n))
+
+
+def one_more(mask):
+    """A mask with one more key, which is not masked."""
+    return None if mask is None else F.pad(mask, (0, 1))
+
+
+def checked_mask(mask, size, heads):
+    """A mask with a dimension for batch and heads.  RuntimeError if its shape does not fit."""
+    full_size = size if mask.ndim == 2 else (heads, *size)
+    if tuple(mask.shape) != full_size:
+        raise RuntimeError(f"The shape of the {mask.ndim}D attn_mask is {mask.shape}, but should be {full_size}.")
+    return mask.unsqueeze(0) if mask.ndim == 2 else mask
+
+
+def check_shapes(query, key, value, padding, mask, heads):
+    """Whether there is a batch.  AssertionError in PyTorch's words for tensors that do not fit."""
+    n = query.ndim
+    if n not in (2, 3):
+        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {n}-D query tensor")
+    kind = f"For {'batched' if n == 3 else 'unbatched'} ({n}-D) `query`"
+    if key.ndim != n or value.ndim != n:
+        raise AssertionError(
+            f"{kind}, expected `key` and `value` to be {n}-D but found {key.ndim}-D and {value.ndim}-D tensors "
+            "respectively"
+        )
+    if padding is not None and padding.ndim != n - 1:
+        raise AssertionError(
+            f"{kind}, expected `key_padding_mask` to be `None` or {n - 1}-D but found {padding.ndim}-D tensor instead"
+        )
+    if mask is not None and mask.ndim not in (2, 3):
+        raise AssertionError(
+            f"{kind}, expected `attn_mask` to be `None`, 2-D or 3-D but found {mask.ndim}-D tensor instead"
+        )
+    if mask is not None and n == 2 and mask.ndim == 3 and tuple(mask.shape) != (heads, len(query), len(key)):
+        raise AssertionError(f"Expected `attn_mask` shape to be {(heads, len(query), len(key))} but got {mask.shape}")
+    return n == 3
+
+
+class TransformerEncoderLayer(Module):
+    """Self-attention and two linear layers, each with dropout, a residual and a layer norm (Vaswani et al., 2017).
+
+    ``norm_first``: the norms stand before the blocks, not behind the sums.
+    """
+
+    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
+                 batch_first=False, norm_first=False, bias=True, device=None, dtype=None):  # fmt: skip
+        super().__init__()
+        factory = {"bias": bias, "device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **factory)
+        self.linear1 = Linear(d_model, dim_feedforward, **factory)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **factory)
+        self.norm_first = norm_first
+        self.norm1, self.norm2 = (LayerNorm(d_model, layer_norm_eps, **factory) for _ in range(2))
+        self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
+        if isinstance(activation, str):
+            if activation not in ("relu", "gelu"):
+                raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+            activation = getattr(F, activation)
+        self.activation_relu_or_gelu = (
+            1 if activation is F.relu or isinstance(activation, ReLU)
+            else 2 if activation is F.gelu or isinstance(activation, GELU) else 0
+        )  # fmt: skip
+        self.activation = activation
+
+    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
+        padding = additive(src_key_padding_mask, "src_key_padding_mask", src_mask, "src_mask", src.dtype)
+        mask = additive(src_mask, "src_mask", None, "", src.dtype)
+        x = src
+        if self.norm_first:
+            x = x + self._sa_block(self.norm1(x), mask, padding, is_causal)
+            return x + self._ff_block(self.norm2(x))
+        x = self.norm1(x + self._sa_block(x, mask, padding, is_causal))
+        return self.norm2(x + self._ff_block(x))
+
+    def _sa_block(self, x, mask, padding, is_causal):
+        """Self-attention."""
+        x, _ = self.self_attn(
+            x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal
+        )
+        return self.dropout1(x)
+
+    def _ff_block(self, x):
+        """The feed-forward layers."""
+        return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+
+class TransformerEncoder(Module):
+    """``num_layers`` copies of a layer, one after another, and a norm behind the last."""
+
+    def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True):
+        super().__init__()
+        self.layers = ModuleList(copy.deepcopy(encoder_layer) for _ in range(num_layers))
+        self.num_layers, self.norm = num_layers, norm
+        self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+        reason = why_not_nested(encoder_layer)
+        self.use_nested_tensor = enable_nested_tensor and not reason
+        if enable_nested_tensor and reason:
+            warnings.warn(
+                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}", stacklevel=2
+            )
+
+    def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
+        padding = additive(src_key_padding_mask, "src_key_padding_mask", mask, "mask", src.dtype)
+        mask = additive(mask, "mask", None, "", src.dtype)
+        if is_causal is None and mask is not None:
+            causal = full(mask.shape[-2:], -math.inf, dtype=mask.dtype).triu(1)
+            is_causal = mask.ndim == 2 and mask.shape[0] == mask.shape[1] and bool((mask == causal).all())
+        x = src
+        for layer in self.layers:
+            x = layer(x, src_mask=mask, is_causal=bool(is_causal), src_key_padding_mask=padding)
+        if self._leaves_out_padding(src, mask, padding):
+            x = x.masked_fill((padding != 0).unsqueeze(-1), 0.0)
+        return x if self.norm is None else self.norm(x)
+
+    def _leaves_out_padding(self, src, mask, padding):
+        """Where PyTorch computes with nested tensors, in evaluation: then the outputs at padded places are zeros."""
+        if (
+            not self.use_nested_tensor
+            or self.layers[0].training
+            or src.ndim != 3
+            or padding is None
+            or mask is not None
+        ):
+            return False
+        watched = mode.enabled and (src.requires_grad or any(p.requires_grad for p in self.layers[0].parameters()))
+        at_end = (padding[:, 1:] != 0) >= (padding[:, :-1] != 0)
+        return not watched and (not self.mask_check or bool(at_end.all()))
+
+
+BETTER = "(use batch_first for better inference performance)"
+
+
+def why_not_nested(layer):
+    """PyTorch's reason for not computing with nested tensors; "" if it does."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return "encoder_layer was not TransformerEncoderLayer"
+    attention = layer.self_attn
+    reasons = {
+        "norm_first was True": layer.norm_first,
+        f"self_attn.batch_first was not True{BETTER}": not attention.batch_first,
+        "self_attn._qkv_same_embed_dim was not True": not attention._qkv_same_embed_dim,
+        "self_attn was passed bias=False": attention.in_proj_bias is None,
+        "activation_relu_or_gelu was not True": not layer.activation_relu_or_gelu,
+        "norm1.eps was not equal to encoder_layer.norm2.eps": layer.norm1.eps != layer.norm2.eps,
+        "self_attn.num_heads is odd": attention.num_heads % 2 == 1,
+    }
+    return next((f"encoder_layer.{reason}" for reason, holds in reasons.items() if holds), "")

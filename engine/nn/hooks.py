@@ -1,0 +1,215 @@
+"""Hooks of modules: handles that remove them, and calls of a module that has some."""
+
+import warnings
+from itertools import count
+
+from ..autograd.function import Function
+from ..graph import mode
+from ..ops.creation import zeros_like
+from ..tensor import Tensor
+
+
+class RemovableHandle:
+    """Takes a hook out of the dictionaries that hold it; also a context manager."""
+
+    ids = count()
+
+    def __init__(self, *dictionaries):
+        self.dictionaries, self.id = dictionaries, next(self.ids)
+
+    def remove(self):
+        for d in self.dictionaries:
+            d.pop(self.id, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.remove()
+
+
+def register(hooks, hook, prepend=False, **marks):
+    """Put a hook into an ordered dictionary, at its end or its beginning, and its id into some ``marks``.
+
+    ``marks``: name=(whether, dictionary).  Returns a handle.
+    """
+    handle = RemovableHandle(hooks, *(d for _, d in marks.values()))
+    hooks[handle.id] = hook
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    for value, d in marks.values():
+        if value:
+            d[handle.id] = True
+    return handle
+
+
+def call(module, args, kwargs):
+    """``module(*args, **kwargs)`` for a module with hooks."""
+    result, done = None, set()
+    try:
+        args, kwargs = before_forward(module, args, kwargs)
+        watch = BackwardHooks(module) if module._backward_hooks or module._backward_pre_hooks else None
+        if watch:
+            args = watch.inputs(args)
+        result = module.forward(*args, **kwargs)
+        for key, hook in [*module._forward_hooks.items()]:
+            done.add(key)
+            result = after_forward(module, key, hook, args, kwargs, result)
+        return watch.outputs(result) if watch else result
+    except Exception:
+        for key, hook in module._forward_hooks.items():
+            if key in module._forward_hooks_always_called and key not in done:
+                try:
+                    result = after_forward(module, key, hook, args, kwargs, result)
+                except Exception as e:
+                    warnings.warn(
+                        "module forward hook with ``always_call=True`` raised an exception that was silenced as "
+                        f"another error was raised in forward: {e}",
+                        stacklevel=3,
+                    )
+        raise
+
+
+def before_forward(module, args, kwargs):
+    """The arguments as the pre-hooks leave them."""
+    for key, hook in [*module._forward_pre_hooks.items()]:
+        if key in module._forward_pre_hooks_with_kwargs:
+            new = hook(module, args, kwargs)
+            if new is not None:
+                if not isinstance(new, tuple) or len(new) != 2:
+                    raise RuntimeError(
+                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {new}."
+                    )
+                args, kwargs = new
+        else:
+            new = hook(module, args)
+            if new is not None:
+                args = new if isinstance(new, tuple) else (new,)
+    return args, kwargs
+
+
+def after_forward(module, key, hook, args, kwargs, result):
+    """The result as a forward hook leaves it."""
+    with_kwargs = key in module._forward_hooks_with_kwargs
+    new = hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
+    return result if new is None else new
+
+
+class BackwardHookFunction(Function):
+    """Its arguments as they are: a node between them and the rest of the graph, for hooks to hang on."""
+
+    @staticmethod
+    def forward(ctx, *args):
+        ctx.mark_non_differentiable(*(a for a in args if not a.requires_grad))
+        return args
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return grads
+
+
+class BackwardHooks:
+    """One call of a module with backward hooks: they run when the gradients of its outputs and inputs are there."""
+
+    grad_outputs = None
+    watches_inputs = False
+
+    def __init__(self, module):
+        self.module = module
+        self.pre_hooks, self.hooks = [*module._backward_pre_hooks.values()], [*module._backward_hooks.values()]
+
+    def inputs(self, args):
+        """The arguments, with a node before them which calls the hooks."""
+        places = tensors_in(args)
+        unwatched = {i: args[i] for i in places if not args[i].requires_grad}
+        args, node = passed_through(args, places)
+        self.count = len(args)
+        if node is not None:
+            self.watches_inputs = True
+            node.register_hook(lambda grads, _: self.call_hooks(grads, places, unwatched))
+        return args
+
+    def outputs(self, result):
+        """The result, with a node behind it which calls the pre-hooks (and the hooks, if no input requires grad)."""
+        if not isinstance(result, (Tensor, tuple)):
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
+                f"{type(result)}",
+                stacklevel=5,
+            )
+        results = result if isinstance(result, tuple) else (result,)
+        places, size = tensors_in(results), len(results)
+        results, node = passed_through(results, places)
+        if node is not None:
+            node.register_hook(lambda _, grads: self.arrived(grads, places, size))
+        return results if isinstance(result, tuple) else results[0]
+
+    def arrived(self, grads, places, size):
+        """The gradients of the outputs are there."""
+        self.grad_outputs = spaced(grads, places, size)
+        for hook in self.pre_hooks:
+            new = hook(self.module, self.grad_outputs)
+            if new is not None:
+                if len(new) != size:
+                    raise RuntimeError(
+                        f"Backward pre hook returned an invalid number of grad_output, got {len(new)}, but expected "
+                        f"{size}"
+                    )
+                self.grad_outputs = new
+        grads = self.grad_outputs
+        if not self.watches_inputs:
+            warnings.warn(
+                "Full backward hook is firing when gradients are computed with respect to module outputs since no "
+                "inputs require gradients. See "
+                "https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module."
+                "register_full_backward_hook for more details.",
+                stacklevel=5,
+            )
+            for hook in self.hooks:
+                new = hook(self.module, (None,) * self.count, self.grad_outputs)
+                if new is not None and not (isinstance(new, tuple) and all(n is None for n in new)):
+                    raise RuntimeError(
+                        "Backward hook for Modules where no input requires gradient should always return None or "
+                        "None for all gradients."
+                    )
+            self.grad_outputs = None
+        return tuple(grads[i] for i in places)
+
+    def call_hooks(self, grads, places, unwatched):
+        """The gradients of the inputs are there; the hooks see zeros for an input that requires none."""
+        if self.grad_outputs is None:
+            return None
+        zeros = {i: zeros_like(t) for i, t in unwatched.items()}
+        grads = tuple(zeros.get(i, g) for i, g in enumerate(spaced(grads, places, self.count)))
+        for hook in self.hooks:
+            new = hook(self.module, grads, self.grad_outputs)
+            if new is not None:
+                if len(new) != len(grads):
+                    raise RuntimeError(
+                        f"Backward hook returned an invalid number of grad_input, got {len(new)}, but expected "
+                        f"{len(grads)}"
+                    )
+                grads = new
+        self.grad_outputs = None
+        return tuple(None if i in unwatched else grads[i] for i in places)
+
+
+def tensors_in(values):
+    return [i for i, v in enumerate(values) if isinstance(v, Tensor)]
+
+
+def spaced(values, places, size):
+    """A tuple of a size with values at places, None elsewhere."""
+    found = dict(zip(places, values))
+    return tuple(found.get(i) for i in range(size))
+
+
+def passed_through(values, places):
+    """(the tuple with its tensors behind a node of their own, that node); the node is None if none requires grad."""
+    tensors = [values[i] for i in places]
+    if not (mode.enabled and any(t.requires_grad for t in tensors)):
+        return values, None
+    behind = dict(zip(places, BackwardHookFunction.apply(*tensors)))
+    node = next(t.grad_fn for t in behind.values() if t.requires_grad)
+    replaced = (behind.get(i, v) for i, v in enumerate(values))
+    return tuple(replaced) if type(values) is tuple else type(values)(*replaced), node

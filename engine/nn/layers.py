@@ -1,0 +1,377 @@
+"""Layers with parameters of their own, and the ones that change shapes."""
+
+import math
+
+from ..autograd.modes import no_grad
+from ..dtypes import int64
+from ..ops.creation import empty, ones, tensor, zeros
+from . import functional as F
+from . import init
+from .module import Module
+from .parameter import Parameter
+
+
+class Identity(Module):
+    """Its input as it is; any arguments are taken and forgotten."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+
+    def forward(self, input):
+        return input
+
+
+class Flatten(Module):
+    """Dimensions from ``start_dim`` to ``end_dim`` made one: all but the batch."""
+
+    def __init__(self, start_dim=1, end_dim=-1):
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, input):
+        return input.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self):
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Dimension ``dim`` split into several of the sizes ``unflattened_size``, of which one may be -1."""
+
+    def __init__(self, dim, unflattened_size):
+        super().__init__()
+        if not isinstance(unflattened_size, (tuple, list)):
+            raise TypeError(
+                f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}"
+            )
+        for i, n in enumerate(unflattened_size):
+            if not isinstance(n, int):
+                raise TypeError(
+                    f"unflattened_size must be tuple of ints, but found element of type {type(n).__name__} at pos {i}"
+                )
+        self.dim, self.unflattened_size = dim, unflattened_size
+
+    def forward(self, input):
+        return input.unflatten(self.dim, self.unflattened_size)
+
+    def extra_repr(self):
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+# ---- weights and biases
+
+
+def parameters(module, factory, **shapes):
+    """Register an empty Parameter of each shape, None for those that are None."""
+    for name, shape in shapes.items():
+        module.register_parameter(name, None if shape is None else Parameter(empty(shape, **factory)))
+
+
+def reset(weight, bias):
+    """The default of layers that multiply: both uniform within 1 / sqrt(inputs)."""
+    init.kaiming_uniform_(weight, a=math.sqrt(5))
+    if bias is not None:
+        fan_in, _ = init.fans(weight)
+        bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
+        init.uniform_(bias, -bound, bound)
+
+
+class Linear(Module):
+    """input @ weight.T + bias, with ``input`` (..., in_features) and ``weight`` (out_features, in_features)."""
+
+    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        shape = (out_features, in_features)
+        parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=out_features if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        reset(self.weight, self.bias)
+
+    def forward(self, input):
+        return F.linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Bilinear(Module):
+    """input1 @ weight[k] @ input2 + bias[k], for each output k."""
+
+    def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
+        super().__init__()
+        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
+        shape = (out_features, in1_features, in2_features)
+        parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=out_features if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        if self.in1_features <= 0:
+            raise ValueError(f"in1_features must be > 0, but got (in1_features={self.in1_features})")
+        bound = 1 / math.sqrt(self.in1_features)
+        for p in self.parameters():
+            init.uniform_(p, -bound, bound)
+
+    def forward(self, input1, input2):
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class Embedding(Module):
+    """The rows of ``weight`` (num_embeddings, embedding_dim) that integers point to; row ``padding_idx`` stays zero."""
+
+    def __init__(self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
+                 scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False, device=None,
+                 dtype=None):  # fmt: skip
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise AssertionError("Padding_idx must be within num_embeddings")
+            padding_idx %= num_embeddings
+        self.padding_idx, self.max_norm, self.norm_type = padding_idx, max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
+        if _weight is None:
+            weight = empty((num_embeddings, embedding_dim), device=device, dtype=dtype)
+            self.weight = Parameter(weight, requires_grad=not _freeze)
+            self.reset_parameters()
+        else:
+            if _weight.shape != (num_embeddings, embedding_dim):
+                raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+            self.weight = Parameter(_weight, requires_grad=not _freeze)
+
+    def reset_parameters(self):
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx] = 0
+
+    @classmethod
+    def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0,
+                        scale_grad_by_freq=False, sparse=False):  # fmt: skip
+        """An Embedding with these weights, which are not trained if ``freeze``."""
+        if embeddings.ndim != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        return cls(*embeddings.shape, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)
+
+    def forward(self, input):
+        return F.embedding(
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
+        )
+
+    def extra_repr(self):
+        usual = {"padding_idx": None, "max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "sparse": False}
+        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *unusual(self, usual)])
+
+
+def unusual(module, usual):
+    """The arguments of a module that are not as usual, as its text shows them."""
+    return (f"{name}={getattr(module, name)}" for name, value in usual.items() if getattr(module, name) != value)
+
+
+# ---- convolutions
+
+
+class Convolution(Module):
+    """Kernels ``weight`` (out_channels, in_channels / groups, *kernel_size) that slide over the last dimensions."""
+
+    dims: int
+
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
+                 padding_mode="zeros", device=None, dtype=None):  # fmt: skip
+        super().__init__()
+        if groups <= 0:
+            raise ValueError("groups must be a positive integer")
+        for name, n in (("in_channels", in_channels), ("out_channels", out_channels)):
+            if n % groups:
+                raise ValueError(f"{name} must be divisible by groups")
+        each = lambda n: tuple(n) if isinstance(n, (tuple, list)) else (n,) * self.dims  # noqa: E731
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size, self.stride, self.dilation = each(kernel_size), each(stride), each(dilation)
+        self.padding = padding if isinstance(padding, str) else each(padding)
+        self.padding_mode = padding_mode
+        if padding in ("same", "valid"):
+            if padding == "same" and any(s != 1 for s in self.stride):
+                raise ValueError("padding='same' is not supported for strided convolutions")
+        elif isinstance(padding, str):
+            raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
+        if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
+            raise ValueError(
+                "padding_mode must be one of {'zeros', 'reflect', 'replicate', 'circular'}, but got "
+                f"padding_mode='{padding_mode}'"
+            )
+        shape = (out_channels, in_channels // groups, *self.kernel_size)
+        parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=out_channels if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        reset(self.weight, self.bias)
+
+    def margins(self):
+        """What ``pad`` puts before and after each dimension, the last one first."""
+        if self.padding == "same":
+            each = [(d * (k - 1) // 2, d * (k - 1) - d * (k - 1) // 2) for d, k in zip(self.dilation, self.kernel_size)]
+        else:
+            each = [
+                (0, 0) if self.padding == "valid" else (n, n)
+                for n in (self.padding if self.padding != "valid" else [0] * self.dims)
+            ]
+        return [n for pair in reversed(each) for n in pair]
+
+    def forward(self, input):
+        convolve = getattr(F, f"conv{self.dims}d")
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = F.pad(input, self.margins(), mode=self.padding_mode), 0
+        return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+    def extra_repr(self):
+        none, one = (0,) * len(self.padding), (1,) * self.dims
+        usual = {"padding": none, "dilation": one, "groups": 1, "padding_mode": "zeros"}
+        size = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        more = [*unusual(self, usual)]
+        if self.bias is None:
+            more.insert(len(more) - (self.padding_mode != "zeros"), "bias=False")
+        return ", ".join([size, *more])
+
+
+class Conv1d(Convolution):
+    """Kernels that slide over the last dimension of (batch, in_channels, length)."""
+
+    dims = 1
+
+
+class Conv2d(Convolution):
+    """Kernels that slide over the last two dimensions of (batch, in_channels, height, width)."""
+
+    dims = 2
+
+
+# ---- normalizations
+
+
+class Normalization(Module):
+    """Elements with mean 0 and variance 1, then times ``weight`` and plus ``bias``, which begin as 1 and 0."""
+
+    def reset_parameters(self):
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+class LayerNorm(Normalization):
+    """Normalizes each slice of the last dimensions, whose sizes are ``normalized_shape``."""
+
+    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None, dtype=None):
+        super().__init__()
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        shape = self.normalized_shape if elementwise_affine else None
+        parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=shape if bias else None)
+        self.reset_parameters()
+
+    def forward(self, input):
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self):
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class GroupNorm(Normalization):
+    """Normalizes the channels (dimension 1) of each sample in ``num_groups`` groups."""
+
+    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *, bias=True):
+        super().__init__()
+        if num_channels % num_groups:
+            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        shape = num_channels if affine else None
+        parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=shape if bias else None)
+        self.reset_parameters()
+
+    def forward(self, input):
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self):
+        sizes = f"{self.num_groups}, {self.num_channels}"
+        return f"{sizes}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
+
+
+class BatchNorm(Normalization):
+    """Normalizes each channel (dimension 1) over the batch in training, and by running statistics when evaluated.
+
+    ``momentum``: the share of the newest batch in these; None: all batches count alike.
+    """
+
+    _version = 2
+    ndims: tuple[int, ...]
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None,
+                 dtype=None, *, bias=True):  # fmt: skip
+        super().__init__()
+        factory = {"device": device, "dtype": dtype}
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        shape = num_features if affine else None
+        parameters(self, factory, weight=shape, bias=shape if bias else None)
+        track = track_running_stats
+        self.register_buffer("running_mean", zeros(num_features, **factory) if track else None)
+        self.register_buffer("running_var", ones(num_features, **factory) if track else None)
+        self.register_buffer("num_batches_tracked", tensor(0, dtype=int64, device=device) if track else None)
+        super().reset_parameters()
+
+    def reset_running_stats(self):
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self):
+        self.reset_running_stats()
+        super().reset_parameters()
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *lists):
+        if self.track_running_stats and (local_metadata.get("version") or 0) < 2:  # older files do not count batches
+            state_dict.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *lists)
+
+    def forward(self, input):
+        if input.ndim not in self.ndims:
+            raise ValueError(f"expected {' or '.join(f'{n}D' for n in self.ndims)} input (got {input.ndim}D input)")
+        momentum = 0.0 if self.momentum is None else self.momentum
+        tracked = self.track_running_stats if self.training else self.running_mean is not None
+        if self.training and tracked:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                momentum = 1.0 / float(self.num_batches_tracked)
+        mean, var = (self.running_mean, self.running_var) if tracked else (None, None)
+        training = self.training or not tracked
+        return F.batch_norm(input, mean, var, self.weight, self.bias, training, momentum, self.eps)
+
+    def extra_repr(self):
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class BatchNorm1d(BatchNorm):
+    """Batch normalization of (batch, channels) or (batch, channels, length)."""
+
+    ndims = (2, 3)
+
+
+class BatchNorm2d(BatchNorm):
+    """Batch normalization of (batch, channels, height, width)."""
+
+    ndims = (4,)

@@ -1,0 +1,331 @@
+"""Recurrent layers: a cell is a formula for one step; a layer runs it over a sequence, in one direction or both."""
+
+import math
+import warnings
+
+from ..ops.creation import zeros
+from ..ops.elementwise import relu, sigmoid, tanh
+from ..ops.shape import cat, stack, unsafe_chunk
+from . import functional as F
+from . import init
+from .layers import parameters, unusual
+from .module import Module
+
+# ---- one step: the gates of the input and of the last hidden state, the state before -> the state after, hidden first
+
+
+def plain(activation):
+    def step(x, h, state):
+        return (activation(h + x),)
+
+    return step
+
+
+def lstm(x, h, state):
+    """Long short-term memory (Hochreiter and Schmidhuber, 1997; Gers et al., 2000)."""
+    i, f, g, o = unsafe_chunk(h + x, 4, 1)
+    c = sigmoid(f) * state[1] + sigmoid(i) * tanh(g)
+    return sigmoid(o) * tanh(c), c
+
+
+def gru(x, h, state):
+    """Gated recurrent unit (Cho et al., 2014), with the reset gate behind the hidden weights."""
+    (xr, xz, xn), (hr, hz, hn) = unsafe_chunk(x, 3, 1), unsafe_chunk(h, 3, 1)
+    z, n = sigmoid(hz + xz), tanh(xn + hn * sigmoid(hr + xr))
+    return ((state[0] - n) * z + n,)
+
+
+STEPS = {
+    "RNN_TANH": (plain(tanh), 1),
+    "RNN_RELU": (plain(relu), 1),
+    "LSTM": (lstm, 4),
+    "GRU": (gru, 3),
+}  # and how many gates
+
+
+def uniform(module):
+    """The default of recurrent layers: uniform within 1 / sqrt(hidden_size)."""
+    bound = 1.0 / math.sqrt(module.hidden_size) if module.hidden_size > 0 else 0
+    for p in module.parameters():
+        init.uniform_(p, -bound, bound)
+
+
+# ---- layers over sequences
+
+
+class Recurrent(Module):
+    """Layers of cells over a sequence (length, batch, input_size), or (batch, length, input_size) if ``batch_first``.
+
+    Returns the outputs of the last layer at all steps and the last state of each layer and direction, (h) or (h, c).
+    """
+
+    _options = {
+        "proj_size": 0,
+        "num_layers": 1,
+        "bias": True,
+        "batch_first": False,
+        "dropout": 0,
+        "bidirectional": False,
+    }
+
+    def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
+                 bidirectional=False, proj_size=0, device=None, dtype=None):  # fmt: skip
+        super().__init__()
+        check_arguments(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
+        self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
+        self.bidirectional, self.proj_size = bidirectional, proj_size
+        gates, out = STEPS[mode][1] * hidden_size, proj_size or hidden_size
+        width = input_size
+        for layer in range(num_layers):
+            for suffix in self._suffixes(layer):
+                shapes = {"weight_ih": (gates, width), "weight_hh": (gates, out)}
+                shapes |= {"bias_ih": gates, "bias_hh": gates} if bias else {}
+                shapes |= {"weight_hr": (proj_size, hidden_size)} if proj_size else {}
+                parameters(self, {"device": device, "dtype": dtype}, **{k + suffix: s for k, s in shapes.items()})
+            width = out * self._directions
+        self.reset_parameters()
+
+    @property
+    def _directions(self):
+        return 2 if self.bidirectional else 1
+
+    def _suffixes(self, layer):
+        return (f"_l{layer}", f"_l{layer}_reverse")[: self._directions]
+
+    @property
+    def all_weights(self):
+        """The parameters, a list for each layer and direction."""
+        suffixes = [s for layer in range(self.num_layers) for s in self._suffixes(layer)]
+        return [[p for name, p in self._parameters.items() if name.partition("_l")[2] == s[2:]] for s in suffixes]
+
+    def reset_parameters(self):
+        uniform(self)
+
+    def flatten_parameters(self):
+        """Nothing: the weights need not lie together."""
+
+    def forward(self, input, hx=None):
+        kind = type(self).__name__
+        if input.ndim not in (2, 3):
+            tensor = " tensor" if kind == "RNN" else ""
+            raise ValueError(f"{kind}: Expected input to be 2D or 3D, got {input.ndim}D{tensor} instead")
+        batched, batch_dim = input.ndim == 3, 0 if self.batch_first else 1
+        state = None if hx is None else tuple(hx) if self.mode == "LSTM" else (hx,)
+        if state is not None:
+            check_dims(self.mode, batched, [h.ndim for h in state])
+        if not batched:
+            input = input.unsqueeze(batch_dim)
+            state = state and tuple(h.unsqueeze(1) for h in state)
+        shapes = self._check_input(input)
+        if state is None:
+            state = tuple(zeros(shape, dtype=input.dtype, device=input.device) for shape in shapes)
+        for i, (h, shape) in enumerate(zip(state, shapes)):
+            if tuple(h.shape) != shape:
+                which = f"hidden[{i}]" if self.mode == "LSTM" else "hidden"
+                raise RuntimeError(f"Expected {which} size {shape}, got {list(h.shape)}")
+        output, state = self._layers(input.transpose(0, 1) if self.batch_first else input, state)
+        if self.batch_first:
+            output = output.transpose(0, 1) if self.mode == "LSTM" else output.transpose_(0, 1)
+        if not batched:
+            output, state = output.squeeze(batch_dim), tuple(h.squeeze(1) for h in state)
+        return output, state if self.mode == "LSTM" else state[0]
+
+    def _check_input(self, input):
+        """The shapes of the states for an input.  ValueError or RuntimeError if it does not fit."""
+        dtype = self.weight_ih_l0.dtype
+        if input.dtype is not dtype:
+            raise ValueError(
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). Convert input: "
+                f"input.to({dtype}), or convert model: model.to({input.dtype})"
+            )
+        if input.shape[-1] != self.input_size:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
+            )
+        n = self.num_layers * self._directions, input.shape[0 if self.batch_first else 1]
+        hidden, cell = (*n, self.proj_size or self.hidden_size), (*n, self.hidden_size)
+        return (hidden, cell) if self.mode == "LSTM" else (hidden,)
+
+    def _layers(self, x, state):
+        """(outputs of the last layer, last states) of a sequence with its steps first."""
+        before, after = list(zip(*(h.unbind(0) for h in state))), []
+        for layer in range(self.num_layers):
+            outputs = []
+            for suffix in self._suffixes(layer):
+                output, last = self._over_time(x, before[len(after)], suffix)
+                outputs.append(output)
+                after.append(last)
+            x = cat(outputs, -1) if self.bidirectional else outputs[0]
+            if self.dropout and self.training and layer < self.num_layers - 1:
+                x = F.dropout(x, self.dropout, True)
+        return x, tuple(stack(hs) for hs in zip(*after))
+
+    def _over_time(self, x, state, suffix):
+        """(outputs, last state) of one layer in one direction."""
+        get = self._parameters.get
+        step, w_hh, b_hh, w_hr = (
+            STEPS[self.mode][0],
+            get("weight_hh" + suffix),
+            get("bias_hh" + suffix),
+            get("weight_hr" + suffix),
+        )
+        gates = F.linear(x, get("weight_ih" + suffix), get("bias_ih" + suffix)).unbind(0)
+        backwards, outputs = suffix.endswith("reverse"), []
+        for g in reversed(gates) if backwards else gates:
+            state = step(g, F.linear(state[0], w_hh, b_hh), state)
+            if w_hr is not None:
+                state = (F.linear(state[0], w_hr), *state[1:])
+            outputs.append(state[0])
+        return stack(outputs[::-1] if backwards else outputs), state
+
+    def extra_repr(self):
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *unusual(self, self._options)])
+
+
+def check_arguments(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size):
+    if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
+        raise ValueError(
+            "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+        )
+    if dropout > 0 and num_layers == 1:
+        warnings.warn(
+            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
+            f"greater than 1, but got dropout={dropout} and num_layers={num_layers}",
+            stacklevel=4,
+        )
+    for name, value, kind in (("bias", bias, bool), ("batch_first", batch_first, bool), ("input_size", input_size, int),
+                              ("hidden_size", hidden_size, int)):  # fmt: skip
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
+    for name, value in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
+        if value <= 0:
+            raise ValueError(f"{name} must be greater than zero")
+    if proj_size < 0:
+        raise ValueError("proj_size should be a positive integer or zero to disable projections")
+    if proj_size >= hidden_size:
+        raise ValueError("proj_size has to be smaller than hidden_size")
+
+
+def check_dims(mode, batched, dims):
+    """PyTorch's error for states with too many or too few dimensions."""
+    expected = 3 if batched else 2
+    if any(n != expected for n in dims):
+        names, have = (
+            ("hx and cx", f"({dims[0]}-D, {dims[1]}-D) tensors") if mode == "LSTM" else ("hx", f"{dims[0]}-D tensor")
+        )
+        kind = "batched" if batched else "unbatched"
+        raise RuntimeError(f"For {kind} {expected}-D input, {names} should also be {expected}-D but got {have}")
+
+
+def without_projection(options):
+    if "proj_size" in options:
+        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+    return options
+
+
+class RNN(Recurrent):
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh) at each step, or relu."""
+
+    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False,
+                 dropout=0.0, bidirectional=False, device=None, dtype=None, **options):  # fmt: skip
+        without_projection(options)
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+        mode = f"RNN_{nonlinearity.upper()}"
+        super().__init__(
+            mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
+        )
+        self.nonlinearity = nonlinearity
+
+
+class LSTM(Recurrent):
+    """Long short-term memory: the state is (h, c); ``proj_size``: h is projected to a smaller size."""
+
+    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
+                 bidirectional=False, proj_size=0, device=None, dtype=None):  # fmt: skip
+        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
+                         proj_size, device, dtype)  # fmt: skip
+
+
+class GRU(Recurrent):
+    """Gated recurrent units."""
+
+    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
+                 bidirectional=False, device=None, dtype=None, **options):  # fmt: skip
+        without_projection(options)
+        super().__init__(
+            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
+        )
+
+
+# ---- cells: one step
+
+
+class Cell(Module):
+    """One step of a recurrent layer: ``input`` (batch, input_size) or (input_size), and the state."""
+
+    mode: str
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        super().__init__()
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        gates = STEPS[self.mode][1] * hidden_size
+        shapes = {"weight_ih": (gates, input_size), "weight_hh": (gates, hidden_size)}
+        shapes |= {"bias_ih": gates if bias else None, "bias_hh": gates if bias else None}
+        parameters(self, {"device": device, "dtype": dtype}, **shapes)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        uniform(self)
+
+    def forward(self, input, hx=None):
+        kind, several = type(self).__name__, self.mode == "LSTM"
+        if input.ndim not in (1, 2):
+            raise ValueError(f"{kind}: Expected input to be 1D or 2D, got {input.ndim}D instead")
+        state = None if hx is None else tuple(hx) if several else (hx,)
+        for i, h in enumerate(state or ()):
+            if h.ndim not in (1, 2):
+                which = f"hx[{i}]" if several else "hidden"
+                raise ValueError(f"{kind}: Expected {which} to be 1D or 2D, got {h.ndim}D instead")
+        batched = input.ndim == 2
+        if not batched:
+            input, state = input.unsqueeze(0), state and tuple(h.unsqueeze(0) for h in state)
+        if state is None:
+            state = (zeros(len(input), self.hidden_size, dtype=input.dtype, device=input.device),) * (1 + several)
+        x, h = F.linear(input, self.weight_ih, self.bias_ih), F.linear(state[0], self.weight_hh, self.bias_hh)
+        state = STEPS[self.mode][0](x, h, state)
+        if not batched:
+            state = tuple(h.squeeze(0) for h in state)
+        return state if several else state[0]
+
+    def extra_repr(self):
+        usual = {"bias": True, **({"nonlinearity": "tanh"} if hasattr(self, "nonlinearity") else {})}
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *unusual(self, usual)])
+
+
+class RNNCell(Cell):
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu."""
+
+    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    @property
+    def mode(self):
+        nonlinearity = self.__dict__.get("nonlinearity", "tanh")
+        if nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {nonlinearity}")
+        return f"RNN_{nonlinearity.upper()}"
+
+
+class LSTMCell(Cell):
+    """One step of an LSTM; the state is (h, c)."""
+
+    mode = "LSTM"
+
+
+class GRUCell(Cell):
+    """One step of a GRU."""
+
+    mode = "GRU"

@@ -1,0 +1,156 @@
+"""Modules that only keep the arguments of a function of ``functional``: a row each."""
+
+from inspect import Parameter as Argument
+from inspect import Signature
+
+from ..ops.nn import legacy
+from . import functional as F
+from .module import Module
+
+
+class Row(Module):
+    """Calls ``function`` (by its name in ``functional``) with the arguments that the module was made with."""
+
+    function: str
+    signature: Signature
+    given: tuple[str, ...]  # the arguments that are passed on
+    shown: str | None = None  # how they are printed; None: all, but ``inplace`` only if it is True
+
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+        try:
+            arguments = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}.__init__() {error}") from None
+        arguments.apply_defaults()
+        self.keep(**arguments.arguments)
+
+    def keep(self, **arguments):
+        self.__dict__.update(arguments)
+
+    def forward(self, *inputs):
+        return getattr(F, self.function)(*inputs, **{name: getattr(self, name) for name in self.given})
+
+    def extra_repr(self):
+        if self.shown is not None:
+            return self.shown.format(**self.__dict__)
+        values = {name: getattr(self, name) for name in self.given}
+        return ", ".join(f"{name}={value!r}" for name, value in values.items() if name != "inplace" or value)
+
+
+class Elementwise(Row):
+    """A function of one tensor and ``inplace``: the shortest way to it."""
+
+    def forward(self, input):
+        return getattr(F, self.function)(input, self.inplace)
+
+
+class Loss(Row):
+    """A function of input and target with a reduction; weights are buffers."""
+
+    shown = ""
+
+    def keep(self, size_average=None, reduce=None, reduction="mean", **arguments):
+        self.reduction = legacy(size_average, reduce, reduction)
+        for name in ("weight", "pos_weight"):
+            if name in arguments:
+                self.register_buffer(name, arguments.pop(name))
+        super().keep(**arguments)
+
+
+class RandomMask(Row):
+    """A function that draws numbers in training."""
+
+    shown = "p={p}, inplace={inplace}"
+
+    def keep(self, p, inplace):
+        if p < 0 or p > 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        super().keep(p=p, inplace=inplace)
+
+    def forward(self, input):
+        return getattr(F, self.function)(input, self.p, self.training, self.inplace)
+
+
+class Pool(Row):
+    """A function of windows, which lie side by side unless ``stride`` says otherwise."""
+
+    def keep(self, kernel_size, stride, **arguments):
+        super().keep(kernel_size=kernel_size, stride=kernel_size if stride is None else stride, **arguments)
+
+
+class Pool1d(Pool):
+    """The same, with its sizes as tuples."""
+
+    def keep(self, kernel_size, stride, padding, **arguments):
+        single = lambda n: n if n is None or isinstance(n, (tuple, list)) else (n,)  # noqa: E731
+        super().keep(kernel_size=single(kernel_size), stride=single(stride), padding=single(padding), **arguments)
+
+
+REQUIRED = Argument.empty
+MOVED = ("size_average", "reduce")  # arguments of losses which became ``reduction``
+
+
+def row(name, function, base=Row, shown=None, **arguments):
+    """The module ``name`` for a function, with the arguments and their defaults."""
+    signature = Signature([Argument(k, Argument.POSITIONAL_OR_KEYWORD, default=v) for k, v in arguments.items()])
+    given = tuple(k for k in arguments if k not in MOVED)
+    attributes = {"function": function, "signature": signature, "__signature__": signature, "given": given}
+    attributes |= {"__module__": __name__, "__doc__": f"``functional.{function}`` as a module."}
+    if shown is not None:
+        attributes["shown"] = shown
+    return type(name, (base,), attributes)
+
+
+# ---- activations
+
+ReLU = row("ReLU", "relu", Elementwise, inplace=False)
+ReLU6 = row("ReLU6", "relu6", Elementwise, inplace=False)
+SELU = row("SELU", "selu", Elementwise, inplace=False)
+SiLU = row("SiLU", "silu", Elementwise, inplace=False)
+ELU = row("ELU", "elu", alpha=1.0, inplace=False)
+LeakyReLU = row("LeakyReLU", "leaky_relu", negative_slope=0.01, inplace=False)
+Hardtanh = row("Hardtanh", "hardtanh", min_val=-1.0, max_val=1.0, inplace=False)
+GELU = row("GELU", "gelu", approximate="none")
+Softplus = row("Softplus", "softplus", beta=1.0, threshold=20.0)
+Sigmoid = row("Sigmoid", "sigmoid")
+Tanh = row("Tanh", "tanh")
+LogSigmoid = row("LogSigmoid", "logsigmoid")
+Softsign = row("Softsign", "softsign")
+Tanhshrink = row("Tanhshrink", "tanhshrink")
+Softmax = row("Softmax", "softmax", dim=None)
+LogSoftmax = row("LogSoftmax", "log_softmax", dim=None)
+Softmin = row("Softmin", "softmin", dim=None)
+
+# ---- dropout, distances, shapes, pools
+
+Dropout = row("Dropout", "dropout", RandomMask, p=0.5, inplace=False)
+CosineSimilarity = row("CosineSimilarity", "cosine_similarity", shown="", dim=1, eps=1e-8)
+MAX = "kernel_size={kernel_size}, stride={stride}, padding={padding}, dilation={dilation}, ceil_mode={ceil_mode}"
+AVERAGE = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
+MaxPool1d, MaxPool2d = (
+    row(f"MaxPool{n}d", f"max_pool{n}d", Pool, MAX, kernel_size=REQUIRED, stride=None, padding=0, dilation=1,
+        return_indices=False, ceil_mode=False) for n in (1, 2)
+)  # fmt: skip
+AvgPool1d = row("AvgPool1d", "avg_pool1d", Pool1d, AVERAGE, kernel_size=REQUIRED, stride=None, padding=0,
+                ceil_mode=False, count_include_pad=True)  # fmt: skip
+AvgPool2d = row("AvgPool2d", "avg_pool2d", Pool, AVERAGE, kernel_size=REQUIRED, stride=None, padding=0, ceil_mode=False,
+                count_include_pad=True, divisor_override=None)  # fmt: skip
+AdaptiveAvgPool2d = row("AdaptiveAvgPool2d", "adaptive_avg_pool2d", output_size=REQUIRED)
+
+# ---- losses
+
+moved = dict.fromkeys(MOVED)
+MSELoss = row("MSELoss", "mse_loss", Loss, **moved, reduction="mean")
+L1Loss = row("L1Loss", "l1_loss", Loss, **moved, reduction="mean")
+SmoothL1Loss = row("SmoothL1Loss", "smooth_l1_loss", Loss, **moved, reduction="mean", beta=1.0)
+HuberLoss = row("HuberLoss", "huber_loss", Loss, reduction="mean", delta=1.0)
+KLDivLoss = row("KLDivLoss", "kl_div", Loss, **moved, reduction="mean", log_target=False)
+BCELoss = row("BCELoss", "binary_cross_entropy", Loss, weight=None, **moved, reduction="mean")
+BCEWithLogitsLoss = row("BCEWithLogitsLoss", "binary_cross_entropy_with_logits", Loss, weight=None, **moved,
+                        reduction="mean", pos_weight=None)  # fmt: skip
+NLLLoss = row(
+    "NLLLoss", "nll_loss", Loss, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"
+)
+CrossEntropyLoss = row("CrossEntropyLoss", "cross_entropy", Loss, weight=None, size_average=None, ignore_index=-100,
+                       reduce=None, reduction="mean", label_smoothing=0.0)  # fmt: skip

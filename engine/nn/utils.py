@@ -1,0 +1,88 @@
+"""Gradients kept small, and all parameters as one vector."""
+
+import types
+import warnings
+
+from ..autograd.modes import no_grad
+from ..ops.creation import tensor
+from ..ops.elementwise import clamp
+from ..ops.reduce import vector_norm
+from ..ops.shape import cat, stack
+from ..tensor import Tensor
+
+
+def listed(tensors):
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+def gradients(parameters):
+    return [p.grad for p in parameters if p.grad is not None]
+
+
+@no_grad()
+def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """The p-norm of the elements of all tensors.  RuntimeError if it is not finite, where that is asked for."""
+    tensors, norm_type = listed(tensors), float(norm_type)
+    if not tensors:
+        return tensor(0.0)
+    total = vector_norm(stack([vector_norm(t, norm_type) for t in tensors]), norm_type)
+    if error_if_nonfinite and not total.isfinite():
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return total
+
+
+@no_grad()
+def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
+    """Multiply all gradients by max_norm / total_norm, if that is below 1."""
+    scale = clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
+    for g in gradients(listed(parameters)):
+        g.mul_(scale.to(g.device))
+
+
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """Scale all gradients together, so that their norm is at most ``max_norm``; returns what it was."""
+    generator = isinstance(parameters, types.GeneratorType)
+    parameters = listed(parameters)
+    if generator and not parameters:
+        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
+    total = get_total_norm(gradients(parameters), norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(parameters, max_norm, total, foreach)
+    return total
+
+
+def clip_grad_norm(*args, **kwargs):
+    """``clip_grad_norm_`` under its old name."""
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(*args, **kwargs)
+
+
+@no_grad()
+def clip_grad_value_(parameters, clip_value, foreach=None):
+    """Clip each element of all gradients to [-clip_value, clip_value]."""
+    clip_value = float(clip_value)
+    for g in gradients(listed(parameters)):
+        g.clamp_(-clip_value, clip_value)
+
+
+def parameters_to_vector(parameters):
+    """The elements of all parameters in one vector."""
+    return cat([p.view(-1) for p in parameters])
+
+
+def vector_to_parameters(vec, parameters):
+    """Let parameters use the memory of the slices of a vector, one after another."""
+    if not isinstance(vec, Tensor):
+        raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
+    start = 0
+    for p in parameters:
+        end = start + p.numel()
+        p.data = vec[start:end].view_as(p).data
+        start = end

@@ -1,0 +1,5 @@
+"""Optimizers, which move parameters along their gradients, and schedulers of their learning rates."""
+
+from . import lr_scheduler as lr_scheduler
+from .algorithms import SGD, Adagrad, Adam, AdamW, RMSprop
+from .optimizer import Optimizer

@@ -1,0 +1,387 @@
+"""The optimizers: a formula each, which changes raw arrays in place.
+
+Small parameters are laid end to end, so that one call of a NumPy function serves many of them: see ``Pack``.
+"""
+
+import math
+
+import numpy as np
+
+from .. import dtypes
+from ..autograd.modes import enable_grad
+from ..graph import wrote
+from ..inplace import refresh
+from ..ops.elementwise import maximum, sqrt
+from ..record import module
+from ..tensor import Tensor
+from .optimizer import Optimizer
+
+SMALL, PACKED = (
+    1 << 13,
+    1 << 16,
+)  # elements of a parameter that is packed with others, and of all in a pack: by measurement
+
+
+def number(x):
+    """An option that may be a tensor of one element, as a Python number."""
+    return x.item() if isinstance(x, Tensor) else x
+
+
+class Algorithm(Optimizer):
+    """An optimizer that is a formula: ``update`` changes the array of a parameter, and of its states, in place."""
+
+    counts_steps = True  # whether there is a state "step"
+
+    def __init__(self, params, defaults):
+        lr = defaults["lr"]
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        for name in ("differentiable", "capturable"):
+            if defaults.get(name):
+                raise NotImplementedError(f"steps are neither recorded nor captured in a graph: leave {name} False")
+        if defaults.get("foreach") and defaults.get("fused"):
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+        super().__init__(params, defaults)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self.__dict__["_packs"] = {}  # number of the group -> Packs
+        for group in self.__dict__.get("param_groups", ()):
+            for name, value in self.defaults.items():
+                group.setdefault(name, value)  # older files lack the newer options
+
+    def states(self, group):
+        """The names of the arrays that are kept for each parameter."""
+        return ()
+
+    def begin(self):
+        """The number that these are filled with."""
+        return 0.0
+
+    def writes(self, group):
+        """How many writes a step is, as PyTorch counts them."""
+        return 1
+
+    def update(self, group, step, p, g, *states):
+        """The ``step``-th step, from 1 on, of a parameter p with the gradient g."""
+        raise NotImplementedError
+
+    def step(self, closure=None):
+        """Move the parameters once.  ``closure`` computes the loss and its gradients again; the loss is returned."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for i, group in enumerate(self.param_groups):
+            params = [p for p in group["params"] if p._grad is not None]
+            names, writes = self.states(group), self.writes(group)
+            packs = self._packs.get(i)
+            if packs is None or not packs.still(self, names, params):
+                packs = self._packs[i] = Packs(self, names, params)
+            for pack in packs.packs:
+                p, g = pack.gather(group["maximize"])
+                self.update(group, pack.next_step(), p, g, *pack.states)
+                pack.scatter(writes)
+        return loss
+
+
+class Packs:
+    """The parameters of a group that have gradients, in packs, as long as they and their states keep their arrays."""
+
+    def __init__(self, optimizer, names, params):
+        self.names, self.params = names, params
+        for p in params if names or optimizer.counts_steps else ():
+            optimizer.state[p]  # made here, so that the states keep the order of the parameters
+        self.packs = [Pack(optimizer, names, alike) for alike in packable(optimizer, names, params)]
+
+    def still(self, optimizer, names, params):
+        """Whether nothing was replaced since the packs were made."""
+        return (
+            names == self.names
+            and len(params) == len(self.params)
+            and all(p is q for p, q in zip(params, self.params))
+            and all(pack.still(optimizer.state) for pack in self.packs)
+        )
+
+
+def packable(optimizer, names, params):
+    """Lists of parameters: small ones of one dtype, device and step together, the others alone."""
+    found: dict = {}
+    alone = len(set(params)) < len(params)  # one that comes twice takes two steps
+    for p in params:
+        x = p.shared()
+        if alone or x.size > SMALL:
+            yield [p]
+            continue
+        state = optimizer.state.get(p, {})
+        kind = (
+            x.dtype,
+            type(x),
+            *(number(state.get(name, 0)) if name == "step" else name in state for name in ("step", *names)),
+        )
+        pack = found.setdefault(kind, [])
+        if sum(q.array.size for q in pack) + x.size > PACKED:
+            yield pack
+            pack = found[kind] = []
+        pack.append(p)
+    yield from found.values()
+
+
+class Pack:
+    """One parameter, or several whose values, gradients and states lie end to end in flat arrays.
+
+    The states stay there: the tensors in ``optimizer.state`` are parts of it.  Values and gradients are copied.
+    """
+
+    def __init__(self, optimizer, names, params):
+        self.params, self.arrays = params, [p.array for p in params]
+        xp, dtype, sizes = module(self.arrays[0]), self.arrays[0].dtype, [x.size for x in self.arrays]
+        ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
+        self.places = [(end - n, end, x.shape) for end, n, x in zip(ends, sizes, self.arrays)]
+        self.kept = []  # (state, name, tensor, its array)
+        self.own = [optimizer.state[p] for p in params] if names or optimizer.counts_steps else []
+        self.fresh = any(state.get(name) is None for state in self.own for name in names)
+        if optimizer.counts_steps:
+            self.steps = [step_tensor(state) for state in self.own]
+            self.last = self.steps[0].array
+            for t in self.steps:
+                t.array = self.last
+        self.counts_steps, self.states = optimizer.counts_steps, []
+        if len(params) > 1:
+            self.p, self.g = (xp.empty(ends[-1], dtype) for _ in range(2))
+            self.parts = [(self.p[a:b].reshape(shape), self.g[a:b].reshape(shape)) for a, b, shape in self.places]
+        for name in names:
+            self.states.append(self.lay_out(name, optimizer.begin(), xp))
+
+    def lay_out(self, name, begin, xp):
+        """The array of one state of all parameters, whose tensors become its parts."""
+        single = len(self.params) == 1
+        flat = None if single else xp.full(self.p.shape, begin, self.p.dtype)
+        for x, state, (a, b, shape) in zip(self.arrays, self.own, self.places):
+            tensor = state.get(name)
+            if tensor is None:
+                tensor = state[name] = Tensor(xp.full_like(x, begin) if single else part(flat, a, b, shape))
+            elif not single:
+                new = part(flat, a, b, shape)
+                new[...] = tensor.array
+                tensor.array = new
+            self.kept.append((state, name, tensor, tensor.shared()))
+        return self.kept[-1][3] if single else flat
+
+    def still(self, states):
+        return (
+            all(p.array is x for p, x in zip(self.params, self.arrays))
+            and all(states.get(p) is state for p, state in zip(self.params, self.own))
+            and all(state.get(name) is t and t.array is x for state, name, t, x in self.kept)
+            and (
+                not self.counts_steps
+                or all(s.get("step") is t and t.array is self.last for s, t in zip(self.own, self.steps))
+            )
+        )
+
+    def gather(self, maximize):
+        """(values, gradients)"""
+        if len(self.params) == 1:
+            g = self.params[0]._grad.array
+            return self.arrays[0], -g if maximize else g
+        for x, p, (value, gradient) in zip(self.arrays, self.params, self.parts):
+            value[...] = x
+            gradient[...] = p._grad.array
+        return self.p, -self.g if maximize else self.g
+
+    def next_step(self):
+        """The number of this step: counted, or 1 for the first of these states and 2 for the others."""
+        if not self.counts_steps:
+            first, self.fresh = self.fresh, False
+            return 1 if first else 2
+        self.last = self.steps[0].array + self.steps[0].array.dtype.type(1)
+        for t in self.steps:
+            t.array = self.last
+        return float(self.last)
+
+    def scatter(self, writes):
+        """Write the new values back, and note it."""
+        if len(self.params) > 1:
+            for x, (value, _) in zip(self.arrays, self.parts):
+                x[...] = value
+        for p in self.params:
+            for _ in range(writes):
+                wrote(p)
+            if "views" in p.__dict__:
+                refresh(p, None)
+
+
+def part(flat, a, b, shape):
+    """A piece of a flat array: the same memory, but (on the host) an array of its own, which is saved by itself."""
+    return (
+        np.ndarray(shape, flat.dtype, flat[a:b].view(np.uint8).data)
+        if type(flat) is np.ndarray
+        else flat[a:b].reshape(shape)
+    )
+
+
+def step_tensor(state):
+    """The count of steps in the state of a parameter, as a tensor; a new one begins at 0."""
+    step = state.get("step", 0.0)
+    if not isinstance(step, Tensor):
+        dtype = dtypes.float64 if dtypes.get_default_dtype() is dtypes.float64 else dtypes.float32
+        step = state["step"] = Tensor(dtype.np.type(step))
+    return step
+
+
+def check(**options):
+    """ValueError for an option that is out of range: name=(value, whether it is in range)."""
+    titles = {"lr": "learning rate", "eps": "epsilon value"}
+    for name, (value, valid) in options.items():
+        if not valid:
+            raise ValueError(f"Invalid {titles.get(name, f'{name} value')}: {value}")
+
+
+class SGD(Algorithm):
+    """p -= lr * g, with momentum in one of two forms (Sutskever et al., 2013)."""
+
+    counts_steps = False
+
+    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
+                 foreach=None, differentiable=False, fused=None):  # fmt: skip
+        check(lr=(lr, lr >= 0), momentum=(momentum, momentum >= 0), weight_decay=(weight_decay, weight_decay >= 0))
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
+            "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
+        })  # fmt: skip
+
+    def states(self, group):
+        return ("momentum_buffer",) if group["momentum"] else ()
+
+    def update(self, group, step, p, g, buffer=None):
+        if group["weight_decay"]:
+            g = g + p * number(group["weight_decay"])
+        if buffer is not None:
+            if step == 1:
+                buffer[...] = g
+            else:
+                buffer *= group["momentum"]
+                buffer += g * (1 - group["dampening"])
+            g = g + buffer * group["momentum"] if group["nesterov"] else buffer
+        p -= g * number(group["lr"])
+
+
+class Adam(Algorithm):
+    """Running means of g and g**2 (Kingma and Ba, 2015); ``amsgrad``: the largest of the latter (Reddi et al., 2018).
+
+    ``decoupled_weight_decay``: p shrinks by itself instead of through g.
+    """
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
+                 maximize=False, capturable=False, differentiable=False, fused=None,
+                 decoupled_weight_decay=False):  # fmt: skip
+        check(lr=(lr, lr >= 0), eps=(eps, eps >= 0))
+        for i, beta in enumerate(betas):
+            if not 0 <= beta < 1:
+                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        check(weight_decay=(weight_decay, weight_decay >= 0))
+        if not all(isinstance(beta, float) for beta in betas) and not all(isinstance(beta, Tensor) for beta in betas):
+            raise ValueError("betas must be either both floats or both Tensors")
+        super().__init__(params, {
+            "lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
+            "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
+        })  # fmt: skip
+
+    def states(self, group):
+        return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")[: 3 if group["amsgrad"] else 2]
+
+    def writes(self, group):
+        return 2 if group["decoupled_weight_decay"] and group["weight_decay"] else 1
+
+    def update(self, group, step, p, g, mean, square, largest=None):
+        lr, (beta1, beta2), decay = number(group["lr"]), map(number, group["betas"]), group["weight_decay"]
+        if decay and group["decoupled_weight_decay"]:
+            p *= 1 - lr * decay
+        elif decay:
+            g = g + p * decay
+        mean += (g - mean) * (1 - beta1)
+        square *= beta2
+        square += g * g * (1 - beta2)
+        if largest is not None:
+            largest[...] = maximum(largest, square)
+            square = largest
+        p -= mean / (sqrt(square) / math.sqrt(1 - beta2**step) + group["eps"]) * (lr / (1 - beta1**step))
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019)."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *,
+                 maximize=False, foreach=None, capturable=False, differentiable=False, fused=None):  # fmt: skip
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize,
+                         capturable=capturable, differentiable=differentiable, fused=fused,
+                         decoupled_weight_decay=True)  # fmt: skip
+
+
+class RMSprop(Algorithm):
+    """g divided by the root of a running mean of g**2 (Hinton, 2012); ``centered``: of its variance (Graves, 2013)."""
+
+    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False,
+                 capturable=False, foreach=None, maximize=False, differentiable=False):  # fmt: skip
+        check(lr=(lr, lr >= 0), eps=(eps, eps >= 0), momentum=(momentum, momentum >= 0),
+              weight_decay=(weight_decay, weight_decay >= 0), alpha=(alpha, alpha >= 0))  # fmt: skip
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
+            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable,
+        })  # fmt: skip
+
+    def states(self, group):
+        optional = {"momentum_buffer": group["momentum"] > 0, "grad_avg": group["centered"]}
+        return ("square_avg", *(name for name, wanted in optional.items() if wanted))
+
+    def update(self, group, step, p, g, square, *others):
+        lr, alpha, others = number(group["lr"]), group["alpha"], [*others]
+        if group["weight_decay"]:
+            g = g + p * group["weight_decay"]
+        square *= alpha
+        square += g * g * (1 - alpha)
+        variance = square
+        if group["centered"]:
+            mean = others.pop()
+            mean += (g - mean) * (1 - alpha)
+            variance = square - mean * mean
+        g = g / (sqrt(variance) + group["eps"])
+        if others:
+            buffer = others.pop()
+            buffer *= group["momentum"]
+            buffer += g
+            g = buffer
+        p -= g * lr
+
+
+class Adagrad(Algorithm):
+    """g divided by the root of the sum of all g**2 so far (Duchi et al., 2011)."""
+
+    def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10,
+                 foreach=None, *, maximize=False, differentiable=False, fused=None):  # fmt: skip
+        start = initial_accumulator_value
+        check(lr=(lr, lr >= 0), lr_decay=(lr_decay, lr_decay >= 0), weight_decay=(weight_decay, weight_decay >= 0),
+              initial_accumulator_value=(start, start >= 0), eps=(eps, eps >= 0))  # fmt: skip
+        super().__init__(params, {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": start, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "fused": fused,
+        })  # fmt: skip
+        for group in self.param_groups:
+            Packs(self, self.states(group), group["params"])  # the states are there from the beginning
+
+    def states(self, group):
+        return ("sum",)
+
+    def begin(self):
+        return self.defaults["initial_accumulator_value"]
+
+    def update(self, group, step, p, g, total):
+        if group["weight_decay"]:
+            g = g + p * group["weight_decay"]
+        total += g * g
+        p -= g / (sqrt(total) + group["eps"]) * (number(group["lr"]) / (1 + (step - 1) * group["lr_decay"]))

@@ -1,0 +1,693 @@
+"""Schedulers: how the learning rates of an optimizer change from step to step."""
+
+import math
+import types
+import warnings
+from bisect import bisect_right
+from collections import Counter
+from contextlib import contextmanager
+from math import inf, pi
+
+from ..tensor import Tensor
+from .optimizer import Optimizer
+
+EPOCH = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
+    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
+    "form is used instead of the new chainable form, where available. Please open an issue if you are unable to "
+    "replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
+)
+MORE = " See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+OVERRIDDEN = (
+    "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make "
+    "sure to call "
+    "`optimizer.step()` before `lr_scheduler.step()`." + MORE
+)
+TOO_EARLY = (
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call "
+    "them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in "
+    "PyTorch skipping the "
+    "first value of the learning rate schedule." + MORE
+)
+
+
+def copied(value):
+    return value.clone() if isinstance(value, Tensor) else value
+
+
+def values(optimizer, key):
+    """An option of all groups."""
+    return [copied(group[key]) for group in optimizer.param_groups]
+
+
+def set_value(group, key, value):
+    """Set an option; one that is a tensor keeps its memory."""
+    if isinstance(group[key], Tensor):
+        group[key].fill_(value)
+    else:
+        group[key] = value
+
+
+def for_each(name, optimizer, value):
+    """A value for each group.  ValueError for a list of another length."""
+    n = len(optimizer.param_groups)
+    if not isinstance(value, (list, tuple)):
+        return [copied(value) for _ in range(n)]
+    if len(value) != n:
+        raise ValueError(
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
+            f"param_groups has {n}."
+        )
+    return [*map(copied, value)]
+
+
+def check_optimizer(optimizer):
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+
+
+class LRScheduler:
+    """Sets the learning rate of each group of an optimizer at every ``step``.  A subclass writes ``get_lr``.
+
+    One whose rates follow from those before writes ``rate(lr, base_lr)``, and ``closed(base_lr)`` for any epoch.
+    """
+
+    _get_lr_called_within_step = False
+    _is_initial = False
+    closed = None
+
+    def __init__(self, optimizer, last_epoch=-1):
+        check_optimizer(optimizer)
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", copied(group["lr"]))
+            elif "initial_lr" not in group:
+                raise KeyError(
+                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
+                    "last_epoch >= 0.\nThis typically happens when:\n1. You're trying to resume training from a "
+                    "checkpoint but haven't properly loaded the optimizer state\n2. You're using last_epoch >= 0 for "
+                    "a fresh training run (not recommended)"
+                )
+        self.base_lrs = values(optimizer, "initial_lr")
+        self.last_epoch = last_epoch
+        optimizer.__dict__.setdefault("_opt_called", False)  # from now on the optimizer says whether it was stepped
+        self._initial_step()
+
+    def _initial_step(self):
+        self._step_count = 0
+        with self._marked("_is_initial"):
+            self.step()
+
+    @contextmanager
+    def _marked(self, name):
+        """An attribute that is True within the block."""
+        setattr(self, name, True)
+        try:
+            yield
+        finally:
+            setattr(self, name, False)
+
+    def state_dict(self):
+        """All but the optimizer."""
+        return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
+
+    def load_state_dict(self, state_dict):
+        """Go on from a ``state_dict``."""
+        self.__dict__.update(state_dict)
+
+    def get_last_lr(self):
+        """The learning rates of the groups, as they were set last."""
+        return self._last_lr
+
+    def get_lr(self):
+        """The next learning rates of the groups."""
+        self._warn_outside()
+        return [self.rate(lr, base) for lr, base in zip(values(self.optimizer, "lr"), self.base_lrs)]
+
+    def rate(self, lr, base_lr):
+        """The next learning rate of a group from the last and the first one."""
+        raise NotImplementedError
+
+    def _warn_outside(self):
+        if not self._get_lr_called_within_step:
+            warnings.warn(
+                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", stacklevel=3
+            )
+
+    def step(self, epoch=None):
+        """Set the next learning rates; to be called after ``optimizer.step()``."""
+        if self._step_count == 1:
+            if not hasattr(self.optimizer.step, "hooked"):
+                warnings.warn(OVERRIDDEN, stacklevel=2)
+            elif not self.optimizer._opt_called:
+                warnings.warn(TOO_EARLY, stacklevel=2)
+        self._step_count += 1
+        if epoch is not None:
+            warnings.warn(EPOCH, stacklevel=2)
+        self._update_lr(epoch)
+
+    def _update_lr(self, epoch=None):
+        with self._marked("_get_lr_called_within_step"):
+            self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+            jumps = epoch is not None and self.closed is not None
+            self._set([self.closed(base) for base in self.base_lrs] if jumps else self.get_lr())
+
+    def _set(self, rates):
+        for group, lr in zip(self.optimizer.param_groups, rates):
+            set_value(group, "lr", lr)
+        self._last_lr = values(self.optimizer, "lr")
+
+
+class WithFunctions(LRScheduler):
+    """A scheduler with a function of the epoch for each group; functions are not saved, callable objects are."""
+
+    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+        self.optimizer = optimizer
+        n = len(optimizer.param_groups)
+        several = isinstance(lr_lambda, (list, tuple))
+        if several and len(lr_lambda) != n:
+            raise ValueError(f"Expected {n} lr_lambdas, but got {len(lr_lambda)}")
+        self.lr_lambdas = list(lr_lambda) if several else [lr_lambda] * n
+        super().__init__(optimizer, last_epoch)
+
+    def state_dict(self):
+        state = {key: value for key, value in super().state_dict().items() if key != "lr_lambdas"}
+        plain = (types.FunctionType, types.BuiltinFunctionType)
+        state["lr_lambdas"] = [None if isinstance(f, plain) else f.__dict__.copy() for f in self.lr_lambdas]
+        return state
+
+    def load_state_dict(self, state_dict):
+        self.__dict__.update({key: value for key, value in state_dict.items() if key != "lr_lambdas"})
+        for f, saved in zip(self.lr_lambdas, state_dict["lr_lambdas"]):
+            if saved is not None:
+                f.__dict__.update(saved)
+
+
+class LambdaLR(WithFunctions):
+    """The first learning rate times a function of the epoch."""
+
+    def get_lr(self):
+        self._warn_outside()
+        return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs)]
+
+
+class MultiplicativeLR(WithFunctions):
+    """The last learning rate times a function of the epoch."""
+
+    def get_lr(self):
+        self._warn_outside()
+        rates = values(self.optimizer, "lr")
+        return rates if self._is_initial else [lr * f(self.last_epoch) for f, lr in zip(self.lr_lambdas, rates)]
+
+
+class StepLR(LRScheduler):
+    """Times ``gamma`` every ``step_size`` epochs."""
+
+    def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr, base_lr):
+        return lr if self.last_epoch == 0 or self.last_epoch % self.step_size else lr * self.gamma
+
+    def closed(self, base_lr):
+        return base_lr * self.gamma ** (self.last_epoch // self.step_size)
+
+
+class MultiStepLR(LRScheduler):
+    """Times ``gamma`` at each of the epochs ``milestones``."""
+
+    def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
+        self.milestones, self.gamma = Counter(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr, base_lr):
+        return lr * self.gamma ** self.milestones[self.last_epoch] if self.last_epoch in self.milestones else lr
+
+    def closed(self, base_lr):
+        return base_lr * self.gamma ** bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+
+
+class ConstantLR(LRScheduler):
+    """Times ``factor`` for the first ``total_iters`` epochs."""
+
+    def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
+        if not 0 <= factor <= 1.0:
+            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr, base_lr):
+        return (
+            lr * self.factor
+            if self.last_epoch == 0
+            else lr * (1.0 / self.factor)
+            if self.last_epoch == self.total_iters
+            else lr
+        )
+
+    def closed(self, base_lr):
+        return base_lr * (self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor))
+
+
+class LinearLR(LRScheduler):
+    """Times a factor that goes from ``start_factor`` to ``end_factor`` in ``total_iters`` epochs."""
+
+    def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
+        if not 0 < start_factor <= 1.0:
+            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
+        if not 0 <= end_factor <= 1.0:
+            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr, base_lr):
+        if self.last_epoch == 0:
+            return lr * self.start_factor
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return lr
+        way = self.end_factor - self.start_factor
+        return lr * (1.0 + way / (self.total_iters * self.start_factor + (self.last_epoch - 1) * way))
+
+    def closed(self, base_lr):
+        way = self.end_factor - self.start_factor
+        return base_lr * (self.start_factor + way * min(self.total_iters, self.last_epoch) / self.total_iters)
+
+
+class ExponentialLR(LRScheduler):
+    """Times ``gamma`` every epoch."""
+
+    def __init__(self, optimizer, gamma, last_epoch=-1):
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr, base_lr):
+        return lr if self._is_initial else lr * self.gamma
+
+    def closed(self, base_lr):
+        return base_lr * self.gamma**self.last_epoch
+
+
+class PolynomialLR(LRScheduler):
+    """Down to zero in ``total_iters`` epochs, as a power of what is left of them."""
+
+    def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr, base_lr):
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return lr
+        left = [1.0 - epoch / self.total_iters for epoch in (self.last_epoch, self.last_epoch - 1)]
+        return lr * (left[0] / left[1]) ** self.power
+
+    def closed(self, base_lr):
+        return base_lr * (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
+
+
+class CosineAnnealingLR(LRScheduler):
+    """Down to ``eta_min`` in ``T_max`` epochs and up again, along a cosine (Loshchilov and Hutter, 2017)."""
+
+    def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr, base_lr):
+        epoch, T, low = self.last_epoch, self.T_max, self.eta_min
+        if self._is_initial:
+            return lr
+        if self._step_count == 1 and epoch > 0:
+            return low + (base_lr - low) * (1 + math.cos(epoch * pi / T)) / 2
+        if (epoch - 1 - T) % (2 * T) == 0:
+            return lr + (base_lr - low) * (1 - math.cos(pi / T)) / 2
+        return (1 + math.cos(pi * epoch / T)) / (1 + math.cos(pi * (epoch - 1) / T)) * (lr - low) + low
+
+    def closed(self, base_lr):
+        return self.eta_min + (base_lr - self.eta_min) * (1 + math.cos(pi * self.last_epoch / self.T_max)) / 2
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Down to ``eta_min`` along a cosine in T_0 epochs, then again, each time ``T_mult`` as long."""
+
+    def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
+        if T_0 <= 0 or not isinstance(T_0, int):
+            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
+        if T_mult < 1 or not isinstance(T_mult, int):
+            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
+        if not isinstance(eta_min, (float, int)):
+            raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
+        self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr, base_lr):
+        return self.eta_min + (base_lr - self.eta_min) * (1 + math.cos(pi * self.T_cur / self.T_i)) / 2
+
+    def step(self, epoch=None):
+        """Set the next learning rates; ``epoch`` may be a fraction, such as epoch + batch / batches."""
+        if epoch is None and self.last_epoch < 0:
+            epoch = 0
+        if epoch is None:
+            epoch = self.last_epoch + 1
+            self.T_cur += 1
+            if self.T_cur >= self.T_i:
+                self.T_cur, self.T_i = self.T_cur % self.T_i, self.T_i * self.T_mult
+        elif epoch < 0:
+            raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+        elif epoch < self.T_0:
+            self.T_i, self.T_cur = self.T_0, epoch
+        elif self.T_mult == 1:
+            self.T_cur = epoch % self.T_0
+        else:
+            n = int(math.log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
+            self.T_cur = epoch - self.T_0 * (self.T_mult**n - 1) / (self.T_mult - 1)
+            self.T_i = self.T_0 * self.T_mult**n
+        self.last_epoch = math.floor(epoch)
+        with self._marked("_get_lr_called_within_step"):
+            self._set(self.get_lr())
+
+
+# ---- momentum that goes the other way
+
+
+class WithMomentum(LRScheduler):
+    """A scheduler that may also change momentum (Adam: beta1) between ``base_momentum`` and ``max_momentum``."""
+
+    def _begin_momentum(self, base_momentum, max_momentum, last_epoch):
+        defaults = self.optimizer.defaults
+        if not self.cycle_momentum:
+            return
+        if "momentum" not in defaults and "betas" not in defaults:
+            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+        self.use_beta1 = "betas" in defaults
+        bounds = [
+            for_each(n, self.optimizer, v)
+            for n, v in (("max_momentum", max_momentum), ("base_momentum", base_momentum))
+        ]
+        if last_epoch == -1:
+            for group, high, low in zip(self.optimizer.param_groups, *bounds):
+                self._set_momentum(group, high)
+                group["max_momentum"], group["base_momentum"] = high, low
+
+    def _set_momentum(self, group, value):
+        if self.use_beta1:
+            group["betas"] = (value, *group["betas"][1:])
+        else:
+            group["momentum"] = value
+
+
+class OneCycleLR(WithMomentum):
+    """Up to ``max_lr`` and far down in ``total_steps`` steps (Smith and Topin, 2018); stepped after every batch."""
+
+    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3,
+                 anneal_strategy="cos", cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0,
+                 final_div_factor=1e4, three_phase=False, last_epoch=-1):  # fmt: skip
+        check_optimizer(optimizer)
+        self.optimizer = optimizer
+        counts = (
+            {"total_steps": total_steps}
+            if total_steps is not None
+            else {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
+        )
+        if None in counts.values():
+            raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+        for name, n in counts.items():
+            if n <= 0 or not isinstance(n, int):
+                raise ValueError(f"Expected positive integer {name}, but got {n}")
+        self.total_steps = math.prod(counts.values())
+        up = {"end_step": float(pct_start * self.total_steps) - 1, "start_lr": "initial_lr", "end_lr": "max_lr",
+              "start_momentum": "max_momentum", "end_momentum": "base_momentum"}  # fmt: skip
+        down = {"end_step": self.total_steps - 1, "start_lr": "max_lr", "end_lr": "min_lr",
+                "start_momentum": "base_momentum", "end_momentum": "max_momentum"}  # fmt: skip
+        self._schedule_phases = [up, down]
+        if three_phase:
+            back = {**down, "end_step": float(2 * pct_start * self.total_steps) - 2, "end_lr": "initial_lr"}
+            self._schedule_phases = [up, back, {**down, "start_lr": "initial_lr", "start_momentum": "max_momentum"}]
+        if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
+            raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+        self._anneal_func_type = anneal_strategy
+        if last_epoch == -1:
+            for group, lr in zip(optimizer.param_groups, for_each("max_lr", optimizer, max_lr)):
+                group["initial_lr"], group["max_lr"] = lr / div_factor, lr
+                group["min_lr"] = group["initial_lr"] / final_div_factor
+        self.cycle_momentum = cycle_momentum
+        self._begin_momentum(base_momentum, max_momentum, last_epoch)
+        super().__init__(optimizer, last_epoch)
+
+    def _between(self, start, end, share):
+        if self._anneal_func_type == "linear":
+            return (end - start) * share + start
+        return end + (start - end) / 2.0 * (math.cos(pi * share) + 1)
+
+    def get_lr(self):
+        self._warn_outside()
+        step, first = self.last_epoch, 0.0
+        if step > self.total_steps:
+            raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
+        for phase in self._schedule_phases:
+            if step <= phase["end_step"]:
+                break
+            first = phase["end_step"] if phase is not self._schedule_phases[-1] else first
+        share = (step - first) / (phase["end_step"] - first)
+        rates = []
+        for group in self.optimizer.param_groups:
+            rates.append(self._between(group[phase["start_lr"]], group[phase["end_lr"]], share))
+            if self.cycle_momentum:
+                ends = group[phase["start_momentum"]], group[phase["end_momentum"]]
+                self._set_momentum(group, self._between(*ends, share))
+        return rates
+
+
+class CyclicLR(WithMomentum):
+    """Up from ``base_lr`` to ``max_lr`` and down, over and over (Smith, 2017); stepped after every batch."""
+
+    def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular",
+                 gamma=1.0, scale_fn=None, scale_mode="cycle", cycle_momentum=True, base_momentum=0.8,
+                 max_momentum=0.9, last_epoch=-1):  # fmt: skip
+        check_optimizer(optimizer)
+        self.optimizer = optimizer
+        base_lrs = for_each("base_lr", optimizer, base_lr)
+        if last_epoch == -1:
+            for group, lr in zip(optimizer.param_groups, base_lrs):
+                set_value(group, "lr", lr)
+        self.max_lrs = for_each("max_lr", optimizer, max_lr)
+        up = float(step_size_up)
+        self.total_size = up + (up if step_size_down is None else float(step_size_down))
+        self.step_ratio = up / self.total_size
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ValueError("mode is invalid and scale_fn is None")
+        self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
+        self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self.base_momentums = for_each("base_momentum", optimizer, base_momentum)
+            self.max_momentums = for_each("max_momentum", optimizer, max_momentum)
+        self._begin_momentum(base_momentum, max_momentum, last_epoch)
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = base_lrs
+
+    def scale_fn(self, x):
+        """The height of a cycle."""
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(x)
+        return {
+            "triangular": lambda: 1.0,
+            "triangular2": lambda: 1 / 2.0 ** (x - 1),
+            "exp_range": lambda: self.gamma**x,
+        }[self.mode]()
+
+    def get_lr(self):
+        self._warn_outside()
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        scale = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            for group, low, high in zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums):
+                self._set_momentum(group, high - (high - low) * height * scale)
+        return [low + (high - low) * height * scale for low, high in zip(self.base_lrs, self.max_lrs)]
+
+    def state_dict(self):
+        state = super().state_dict()
+        f = state.pop("_scale_fn_custom")
+        state["_scale_fn_custom"] = None if f is None or isinstance(f, types.FunctionType) else f.__dict__.copy()
+        return state
+
+    def load_state_dict(self, state_dict):
+        state = {**state_dict}
+        f = state.pop("_scale_fn_custom")
+        super().load_state_dict(state)
+        if f is not None:
+            self._scale_fn_custom.__dict__.update(f)
+
+
+# ---- schedulers of schedulers
+
+
+class OfSchedulers(LRScheduler):
+    """Several schedulers of one optimizer; their states are saved with this one's."""
+
+    _verb = ""
+
+    def _check(self, optimizer, schedulers):
+        name = type(self).__name__
+        if not schedulers:
+            raise ValueError(f"{name} expects at least one scheduler{self._verb}, but got no scheduler.")
+        for i, s in enumerate(schedulers):
+            if not hasattr(s, "optimizer"):
+                raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
+            if isinstance(s, ReduceLROnPlateau):
+                raise ValueError(
+                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
+                    f"specified when calling `step`, but got one at index {i} in the given schedulers sequence."
+                )
+            if optimizer is not s.optimizer:
+                raise ValueError(
+                    f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
+                    f"{type(s).__name__} at index {i} has {s.optimizer}, which is different from "
+                    f"{type(optimizer).__name__}."
+                )
+
+    def state_dict(self):
+        state = {key: value for key, value in super().state_dict().items() if key != "_schedulers"}
+        return {**state, "_schedulers": [s.state_dict() for s in self._schedulers]}
+
+    def load_state_dict(self, state_dict):
+        self.__dict__.update({key: value for key, value in state_dict.items() if key != "_schedulers"})
+        for s, saved in zip(self._schedulers, state_dict["_schedulers"]):
+            s.load_state_dict(saved)
+
+
+class SequentialLR(OfSchedulers):
+    """One scheduler after another: the next one begins anew at each of the epochs ``milestones``."""
+
+    def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
+        self._check(optimizer, schedulers)
+        if len(milestones) != len(schedulers) - 1:
+            raise ValueError(
+                "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
+                f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones to be "
+                f"equal to {len(milestones)}"
+            )
+        self._schedulers, self._milestones = schedulers, milestones
+        self.last_epoch = last_epoch + 1
+        self.optimizer = optimizer
+        for group in optimizer.param_groups:
+            set_value(group, "lr", group["initial_lr"])
+        taken_back(self)
+        first = schedulers[bisect_right(milestones, 0)]
+        first._initial_step()
+        self._last_lr = first.get_last_lr()
+
+    def step(self):
+        """Set the next learning rates; to be called after ``optimizer.step()``."""
+        self.last_epoch += 1
+        i = bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[i]
+        if i > 0 and self._milestones[i - 1] == self.last_epoch:
+            scheduler._update_lr(0)
+        else:
+            scheduler.step()
+        self._last_lr = scheduler.get_last_lr()
+
+
+def taken_back(scheduler):
+    """Undo the first step that every scheduler took when it was made."""
+    for s in getattr(scheduler, "_schedulers", ()):
+        taken_back(s)
+    if not hasattr(scheduler, "_schedulers"):
+        scheduler.last_epoch -= 1
+
+
+class ChainedScheduler(OfSchedulers):
+    """Schedulers that all take every step."""
+
+    _verb = " to be chained"
+
+    def __init__(self, schedulers, optimizer=None):
+        self._check(optimizer or (schedulers[0].optimizer if schedulers else None), schedulers)
+        self._schedulers, self.optimizer = schedulers, optimizer or schedulers[0].optimizer
+        self._last_lr = values(self.optimizer, "lr")
+
+    def step(self):
+        """Let each scheduler take a step."""
+        for s in self._schedulers:
+            s.step()
+        self._last_lr = values(self.optimizer, "lr")
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """Times ``factor`` when a metric has not improved by ``threshold`` for more than ``patience`` epochs.
+
+    ``threshold_mode``: "rel", a share of the best value, or "abs".  ``cooldown``: epochs after it that do not count.
+    """
+
+    def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel",
+                 cooldown=0, min_lr=0, eps=1e-8):  # fmt: skip
+        if factor >= 1.0:
+            raise ValueError("Factor should be < 1.0.")
+        check_optimizer(optimizer)
+        self.factor, self.optimizer = factor, optimizer
+        n, several = len(optimizer.param_groups), isinstance(min_lr, (list, tuple))
+        if several and len(min_lr) != n:
+            raise ValueError(f"expected {n} min_lrs, got {len(min_lr)}")
+        self.default_min_lr, self.min_lrs = (None, list(min_lr)) if several else (min_lr, [min_lr] * n)
+        self.patience, self.cooldown, self.eps, self.last_epoch = patience, cooldown, eps, 0
+        self._last_lr = values(optimizer, "lr")
+        for name, value, known in (("mode", mode, ("min", "max")), ("threshold mode", threshold_mode, ("rel", "abs"))):
+            if value not in known:
+                raise ValueError(f"{name} {value} is unknown!")
+        self.mode_worse = inf if mode == "min" else -inf
+        self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
+        self._reset()
+
+    def _reset(self):
+        self.best, self.cooldown_counter, self.num_bad_epochs = self.mode_worse, 0, 0
+
+    def step(self, metrics, epoch=None):
+        """Look at the metric of an epoch, a number or a tensor of one element."""
+        current = float(metrics)
+        if epoch is not None:
+            warnings.warn(EPOCH, stacklevel=2)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if self._is_better(current, self.best):
+            self.best, self.num_bad_epochs = current, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.in_cooldown:
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown_counter - 1, 0
+        if self.num_bad_epochs > self.patience:
+            self._reduce_lr()
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+        self._last_lr = values(self.optimizer, "lr")
+
+    @property
+    def in_cooldown(self):
+        return self.cooldown_counter > 0
+
+    def _is_better(self, value, best):
+        sign = -1.0 if self.mode == "min" else 1.0
+        if self.threshold_mode == "rel":
+            bound = best * (1.0 + sign * self.threshold)
+        else:
+            bound = best + sign * self.threshold
+        return value < bound if self.mode == "min" else value > bound
+
+    def _reduce_lr(self):
+        groups = self.optimizer.param_groups
+        if len(groups) != len(self.min_lrs):
+            if self.default_min_lr is None:
+                raise RuntimeError(
+                    f"The number of param groups in the `optimizer` ({len(groups)}) differs from when "
+                    f"`ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new param group "
+                    "being added to the optimizer. Please modify the `min_lrs` field to match the length of the "
+                    "`optimizer` param groups."
+                )
+            self.min_lrs = [self.default_min_lr] * len(groups)
+        for group, low in zip(groups, self.min_lrs):
+            old = float(group["lr"])
+            new = max(old * self.factor, low)
+            if old - new > self.eps:
+                set_value(group, "lr", new)

@@ -1,0 +1,229 @@
+"""Optimizer: groups of parameters with their options, the state of each parameter, and hooks."""
+
+import functools
+import warnings
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable
+from copy import deepcopy
+
+from ..nn.hooks import register
+from ..nn.module import clear_gradients, named
+from ..tensor import Tensor
+
+required = object()  # the default of an option that has none
+
+
+def hooked(step):
+    """``step`` with the optimizer's hooks around it; schedulers look at ``_opt_called``."""
+
+    @functools.wraps(step)
+    def wrapper(self, *args, **kwargs):
+        own = self.__dict__
+        if "_opt_called" in own:
+            self._opt_called = True
+        if own.get("_optimizer_step_pre_hooks"):
+            for hook in [*self._optimizer_step_pre_hooks.values()]:
+                new = hook(self, (self, *args), kwargs)
+                if new is not None:
+                    if not isinstance(new, tuple) or len(new) != 2:
+                        raise RuntimeError(
+                            f"{step} must return None or a tuple of (new_args, new_kwargs), but got {new}."
+                        )
+                    (self, *args), kwargs = new
+        out = step(self, *args, **kwargs)
+        if own.get("_optimizer_step_post_hooks"):
+            for hook in [*self._optimizer_step_post_hooks.values()]:
+                hook(self, (self, *args), kwargs)
+        return out
+
+    wrapper.hooked = True
+    return wrapper
+
+
+class Optimizer:
+    """Holds parameters in ``param_groups``, each with its options, and their ``state``.  A subclass writes ``step``.
+
+    ``params``: tensors, (name, tensor) pairs, or dictionaries of groups: {"params": tensors, option: value, ...}.
+    """
+
+    HOOKS = (
+        "step_pre",
+        "step_post",
+        "state_dict_pre",
+        "state_dict_post",
+        "load_state_dict_pre",
+        "load_state_dict_post",
+    )
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "step" in vars(cls) and not hasattr(cls.step, "hooked"):
+            cls.step = hooked(cls.step)
+
+    def __init__(self, params, defaults):
+        self.defaults = defaults
+        self.__setstate__({})
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                + named(params)
+            )
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+
+    def __getstate__(self):
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        for name in self.HOOKS:
+            self.__dict__.setdefault(f"_optimizer_{name}_hooks", OrderedDict())
+
+    def __repr__(self):
+        text = type(self).__name__ + " ("
+        for i, group in enumerate(self.param_groups):
+            options = (f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
+            text += f"\nParameter Group {i}\n" + "".join(options)
+        return text + ")"
+
+    def step(self, closure=None):
+        """Move the parameters once; ``closure`` computes the loss again and returns it."""
+        raise NotImplementedError
+
+    def zero_grad(self, set_to_none=True):
+        """Forget the gradients of all parameters, or fill them with zeros."""
+        for group in self.param_groups:
+            clear_gradients(group["params"], set_to_none)
+
+    def add_param_group(self, param_group):
+        """Add a group of parameters with options of its own.  TypeError or ValueError for what cannot be one."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
+                "sets will change between runs. Please use a list instead."
+            )
+        params = [params] if isinstance(params, Tensor) else list(params)
+        names = [p[0] for p in params if isinstance(p, tuple)]
+        if names and len(names) != len(params):
+            raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+        params = param_group["params"] = [p[1] if isinstance(p, tuple) else p for p in params]
+        if names:
+            param_group["param_names"] = names
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {named(p)}")
+            if not p.is_leaf and not p.retains_grad:
+                raise ValueError("can't optimize a non-leaf Tensor")
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+            param_group.setdefault(name, default)
+        if len(set(params)) != len(params):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an "
+                "error; see github.com/pytorch/pytorch/issues/40967 for more information",
+                stacklevel=3,
+            )
+        for group in self.param_groups:
+            if ("param_names" in group) != bool(names):
+                raise ValueError(
+                    "all optimizer param groups should be with/without names. cannot add param group "
+                    f"{'with' if names else 'without'} names to the optimizer"
+                )
+            if not set(params).isdisjoint(group["params"]):
+                raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append(param_group)
+
+    # ---- state
+
+    def state_dict(self):
+        """{"state": {number of the parameter: its state}, "param_groups": options and numbers}: the very tensors."""
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
+        every = [p for group in self.param_groups for p in group["params"]]
+        number = {id(p): i for i, p in reversed([*enumerate(every)])}
+        groups = [
+            {
+                **{key: value for key, value in group.items() if key != "params"},
+                "params": [number[id(p)] for p in group["params"]],
+            }
+            for group in self.param_groups
+        ]
+        state = {number[id(p)] if isinstance(p, Tensor) else p: values for p, values in self.state.items()}
+        result = {"state": state, "param_groups": groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():
+            new = hook(self, result)
+            result = result if new is None else new
+        return result
+
+    def load_state_dict(self, state_dict):
+        """Take over states and options.  ValueError if the groups are not as many, or not as large."""
+        state_dict = state_dict.copy()
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            new = hook(self, state_dict)
+            state_dict = state_dict if new is None else new
+        groups, saved = self.param_groups, deepcopy(state_dict["param_groups"])
+        if len(groups) != len(saved):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(g["params"]) != len(s["params"]) for g, s in zip(groups, saved)):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
+        parameter = {i: p for g, s in zip(groups, saved) for i, p in zip(s["params"], g["params"])}
+        state = defaultdict(dict)
+        for i, values in state_dict["state"].items():
+            state[parameter.get(i, i)] = fitted(values, parameter.get(i))
+        for group, options in zip(groups, saved):
+            options["params"] = group["params"]
+            if "param_names" in group:
+                options.setdefault("param_names", group["param_names"])
+        self.__setstate__({"state": state, "param_groups": saved})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
+            hook(self)
+
+    # ---- hooks
+
+    def register_step_pre_hook(self, hook):
+        """Call ``hook(optimizer, args, kwargs)`` before each step; it may return others.  Returns a handle."""
+        return register(self._optimizer_step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook):
+        """Call ``hook(optimizer, args, kwargs)`` after each step."""
+        return register(self._optimizer_step_post_hooks, hook)
+
+    def register_state_dict_pre_hook(self, hook, prepend=False):
+        """Call ``hook(optimizer)`` before ``state_dict``."""
+        return register(self._optimizer_state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook, prepend=False):
+        """Call ``hook(optimizer, state_dict)`` after ``state_dict``; it may return another one."""
+        return register(self._optimizer_state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+        """Call ``hook(optimizer, state_dict)`` before ``load_state_dict``; it may return another one."""
+        return register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook, prepend=False):
+        """Call ``hook(optimizer)`` after ``load_state_dict``."""
+        return register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+
+
+def fitted(value, p, key=None):
+    """A loaded state with its tensors, but for the step, in the dtype and on the device of the parameter."""
+    if isinstance(value, Tensor):
+        if p is None or key == "step":
+            return value
+        return value.to(dtype=p.dtype if p.is_floating_point() else None, device=p.device)
+    if isinstance(value, dict):
+        return {k: fitted(v, p, k) for k, v in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return type(value)(fitted(v, p) for v in value)
+    return value

@@ -1,0 +1,702 @@
+"""Modules: what a learner builds, prints, walks, saves and loads, as PyTorch has it."""
+
+import contextlib
+import copy
+import importlib
+import io
+import pickle
+import re
+import textwrap
+import warnings
+
+import numpy as np
+import pytest
+from against_torch import assert_close, cases
+
+import engine
+
+rng = np.random.default_rng(0)
+INPUTS = {
+    "x": rng.normal(size=(5, 4)), "v": rng.normal(size=4), "a": rng.normal(size=(3, 5, 4)),
+    "b": rng.normal(size=(3, 2, 4)), "im": rng.normal(size=(2, 4, 7, 6)), "e": rng.normal(size=(2, 3)),
+    "h": rng.normal(size=(2, 3, 3)), "c": rng.normal(size=(2, 3, 3)), "y": rng.normal(size=(5, 4)),
+    "p": rng.uniform(0.1, 0.9, (5, 4)),
+    "k": rng.normal(size=(4, 2, 5)), "w": rng.normal(size=(4, 2, 3)), "q": rng.normal(size=(4, 2, 4)),
+}  # fmt: skip
+FIXED = {
+    "i": np.array([[0, 2, 1], [3, 1, 2]]), "t": np.array([0, 3, 1, 2, 2]), "cw": rng.uniform(0.5, 1, 4),
+    "mask": np.array([[False, True, False], [False, False, True]]), "fm": rng.normal(size=(3, 3)),
+}  # fmt: skip
+
+
+def library(name):
+    module = importlib.import_module(name)
+    return {"torch": module, "nn": module.nn, "F": module.nn.functional}
+
+
+def printed(name, program):
+    """What a program prints, with its warnings and the error that ends it, in one of the libraries."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            exec(textwrap.dedent(program), {**library(name), "copy": copy, "pickle": pickle})
+        except Exception as error:
+            kind = next(k for k in type(error).__mro__ if k.__module__ == "builtins")
+            print(f"{kind.__name__}: {error}", file=out)
+    for w in caught:
+        if not issubclass(w.category, DeprecationWarning):
+            print(f"{w.category.__name__}: {w.message}", file=out)
+    return out.getvalue()
+
+
+def without_modules(text):
+    """The text without what differs by nature: addresses, and the modules in which classes are defined."""
+    return re.sub(r" at 0x\w+", "", re.sub(r"\b(torch|engine)(\.\w+)*\.(?=[A-Z])", "", text))
+
+
+# ---- each layer: its first numbers, its text, its outputs, graph and gradients
+
+LAYERS = cases("""
+nn.Linear(4, 3)(x)
+nn.Linear(4, 3, bias=False)(a)
+nn.Linear(4, 3)(v)
+nn.Identity(54, unused=True)(x)
+nn.Flatten()(im)
+nn.Flatten(0, 1)(a)
+nn.Unflatten(1, (2, -1))(x)
+nn.Embedding(5, 3)(i)
+nn.Embedding(5, 3, padding_idx=1)(i)
+nn.Embedding(5, 3, padding_idx=-2)(i)
+nn.Embedding.from_pretrained(torch.ones(4, 2))(i)
+nn.LayerNorm(4)(x)
+nn.LayerNorm((5, 4), eps=1e-3, bias=False)(a)
+nn.LayerNorm(4, elementwise_affine=False)(x)
+nn.GroupNorm(2, 4)(im)
+nn.GroupNorm(4, 4, affine=False)(im)
+nn.BatchNorm1d(4)(x)
+nn.BatchNorm1d(5, momentum=None, affine=False)(a)
+nn.BatchNorm1d(4, track_running_stats=False)(x)
+nn.BatchNorm2d(4, eps=1e-3, momentum=0.3)(im)
+nn.BatchNorm1d(4).eval()(x)
+nn.BatchNorm1d(4, track_running_stats=False).eval()(x)
+nn.Dropout(0.3)(x)
+nn.Dropout()(x)
+nn.Dropout(0.3).eval()(x)
+nn.CosineSimilarity(0)(x, y)
+nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))(x)
+""")
+ACTIVATIONS = cases("""
+nn.ReLU()(x)
+nn.ReLU(inplace=True)(x * 1)
+nn.ReLU6()(x)
+nn.LeakyReLU(0.2)(x)
+nn.LeakyReLU(inplace=True)(x * 1)
+nn.ELU(0.5)(x)
+nn.ELU(inplace=True)(x * 1)
+nn.SELU()(x)
+nn.SiLU()(x)
+nn.GELU()(x)
+nn.GELU(approximate="tanh")(x)
+nn.Softplus(2, threshold=1)(x)
+nn.Hardtanh(-0.5, 0.7)(x)
+nn.Sigmoid()(x)
+nn.Tanh()(x)
+nn.LogSigmoid()(x)
+nn.Softsign()(x)
+nn.Tanhshrink()(x)
+nn.Softmax(1)(x)
+nn.Softmax()(x)
+nn.LogSoftmax(dim=-1)(x)
+nn.Softmin(0)(x)
+""")
+LOSSES = cases("""
+nn.MSELoss()(x, y)
+nn.MSELoss(reduction="sum")(x, y)
+nn.MSELoss(size_average=False)(x, y)
+nn.MSELoss(reduce=False)(x, y)
+nn.L1Loss(reduction="none")(x, y)
+nn.SmoothL1Loss(beta=0.5)(x, y)
+nn.HuberLoss("sum", 0.5)(x, y)
+nn.KLDivLoss(reduction="batchmean")(p.log(), p.detach())
+nn.KLDivLoss(reduction="sum", log_target=True)(x, y)
+nn.BCELoss()(p, p.detach())
+nn.BCELoss(cw)(p, p.detach())
+nn.BCEWithLogitsLoss()(x, p.detach())
+nn.BCEWithLogitsLoss(pos_weight=cw, reduction="sum")(x, p.detach())
+nn.NLLLoss()(x, t)
+nn.NLLLoss(cw, ignore_index=2)(x, t)
+nn.CrossEntropyLoss()(x, t)
+nn.CrossEntropyLoss(cw, label_smoothing=0.1)(x, t)
+nn.CrossEntropyLoss(reduction="none")(x, p)
+""")
+RECURRENT = cases("""
+nn.RNN(4, 3)(b)
+nn.RNN(4, 3, 2, "relu", bias=False, batch_first=True)(a)
+nn.RNN(4, 3, 2, bidirectional=True)(x)
+nn.RNN(4, 3, 2)(b, h[:, :2])
+nn.GRU(4, 3)(b)
+nn.GRU(4, 3, 2, bidirectional=True, batch_first=True)(a)
+nn.GRU(4, 3, 2)(x, h[:, 0])
+nn.LSTM(4, 3)(b)
+nn.LSTM(4, 3, 2)(b, (h[:, :2], c[:, :2]))
+nn.LSTM(4, 3, bidirectional=True)(x)
+nn.LSTM(4, 3, proj_size=2, num_layers=2)(b)
+nn.LSTM(4, 3, 2, bias=False, batch_first=True)(a)
+nn.GRU(4, 3, 2, dropout=0.5)(b)
+nn.LSTM(4, 3, 3, dropout=0.5, bidirectional=True)(b)
+nn.LSTM(4, 3, 2, dropout=0.5).eval()(b)
+nn.RNNCell(4, 3)(x)
+nn.RNNCell(4, 3, nonlinearity="relu", bias=False)(v)
+nn.GRUCell(4, 3)(x)
+nn.LSTMCell(4, 3)(x)
+nn.LSTMCell(4, 3)(x[:2], (e, e * 2))
+""")
+OTHER_GRAPHS = ("need_weights=False", "Transformer")  # PyTorch has kernels of its own for these
+
+
+def flat(result):
+    """The tensors of a result, which may be nested tuples."""
+    if isinstance(result, tuple):
+        return [t for r in result for t in flat(r)]
+    return [] if result is None else [result]
+
+
+def run(name, expression):
+    """(module, results, tensors that require grad) of an expression such as ``nn.Linear(4, 3)(x)``."""
+    names = library(name)
+    torch = names["torch"]
+    tensors = {k: torch.tensor(v, requires_grad=True) for k, v in INPUTS.items()}
+    fixed = {k: torch.tensor(v) for k, v in FIXED.items()}
+    made, call = split(expression)
+    torch.manual_seed(0)
+    module = eval(made, {**names, **fixed, **tensors})
+    first = {k: v.detach().clone() for k, v in module.state_dict().items()}
+    module.double()
+    torch.manual_seed(1)
+    result = eval("module" + call, {**names, **fixed, **tensors, "module": module})
+    leaves = [*tensors.values(), *module.parameters()]
+    return module, first, flat(result), leaves
+
+
+def split(expression):
+    """The expression that makes a module, and the call of it."""
+    depth = 0
+    for i in reversed(range(len(expression))):
+        depth += {")": 1, "(": -1}.get(expression[i], 0)
+        if expression[i] == "(" and not depth and ".from_pretrained" not in expression[i:]:
+            end = expression[: i + 1].rstrip("(")
+            rest = expression[i:]
+            return end, rest
+    raise AssertionError(expression)
+
+
+def graph(node):
+    """The nodes that lead to a result, each once: their names, and the numbers of those that they lead to."""
+    numbers, todo, nodes = {node: 0}, [node], []
+    for node in todo:
+        below = [n for n, _ in node.next_functions] if node is not None else []
+        for n in below:
+            if n not in numbers:
+                numbers[n] = len(numbers)
+                todo.append(n)
+        nodes.append((node and node.name().removeprefix("torch::autograd::"), [numbers[n] for n in below]))
+    return nodes
+
+
+def gradients(torch, results, leaves):
+    weights = np.random.default_rng(5)
+    reached = [r for r in results if r.requires_grad]
+    grads = [torch.tensor(weights.uniform(0.5, 1.5, tuple(r.shape))).to(r.dtype) for r in reached]
+    return torch.autograd.grad(reached, leaves, grads, allow_unused=True) if reached else []
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "expression", LAYERS + ACTIVATIONS + LOSSES + RECURRENT, ids=lambda e: e.replace(" ", "")
+)
+def test_a_layer_begins_and_computes_as_pytorchs(expression):
+    torch = pytest.importorskip("torch")
+    (mine, begun, results, leaves), (theirs, begun_there, others, leaves_there) = (
+        run("engine", expression),
+        run("torch", expression),
+    )
+    assert repr(mine) == repr(theirs)
+    assert list(begun) == list(begun_there)
+    for name, value in begun.items():
+        np.testing.assert_array_equal(value.numpy(), begun_there[name].numpy(), err_msg=name)
+    assert len(results) == len(others)
+    for a, b in zip(results, others, strict=True):
+        assert_close(a, b, expression, "the value")
+        if not any(part in expression for part in OTHER_GRAPHS):
+            assert graph(a.grad_fn) == graph(b.grad_fn)
+    for a, b in zip(gradients(engine, results, leaves), gradients(torch, others, leaves_there), strict=True):
+        assert (a is None) == (b is None)
+        if a is not None:
+            assert_close(a, b, expression, "a gradient")
+    for (name, a), b in zip(mine.named_buffers(), theirs.buffers(), strict=True):
+        assert_close(a, b, expression, name)
+
+
+# ---- programs that print the same under either library
+
+MADE = "m = nn.Linear(1, 1)\nm.register_buffer('b', torch.ones(1))\nm.inner = nn.ReLU()\n"
+PROGRAMS = {
+    "the text of nested modules": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList(nn.Linear(2, 2) for _ in range(3))
+                self.more = nn.ModuleDict({"a": nn.ReLU(), "b": nn.Sequential()})
+                self.loss = nn.CrossEntropyLoss()
+                self.none = None
+                self.register_module("later", None)
+
+        class Shown(nn.Module):
+            def extra_repr(self):
+                return "one=1,\\ntwo=2"
+
+        class Both(Shown):
+            def __init__(self):
+                super().__init__()
+                self.inner = Shown()
+
+        print(Net(), nn.Sequential(), nn.ModuleList(), Shown(), Both(), sep="\\n")
+        print(nn.ModuleList([Both(), Both(), nn.ReLU(), Both()]))
+    """,
+    "parameters print as such": """
+        p = nn.Parameter(torch.tensor([1.5, -2.0]))
+        print(p, nn.Parameter(torch.tensor(3.0), requires_grad=False), [p], nn.Parameter(), f"{p}", p.data, p * 2)
+        print(isinstance(p, torch.Tensor), isinstance(p + 1, nn.Parameter), p.detach(), p.is_leaf, p.requires_grad)
+        x = torch.zeros(2)
+        q = nn.Parameter(x)
+        x[0] = 7
+        print(q, nn.Parameter(q * 2).is_leaf)
+        nn.Parameter(torch.tensor([1, 2]))
+    """,
+    "parameters of integers do not require grad": """
+        print(nn.Parameter(torch.tensor([1, 2]), requires_grad=False))
+    """,
+    "walks": """
+        shared = nn.Linear(2, 2)
+        m = nn.Sequential(shared, nn.Sequential(shared, nn.BatchNorm1d(2)))
+        m.register_buffer("b", torch.ones(1))
+        m.tied = m[1][1].weight
+        for walk in (m.named_modules, m.named_children, m.named_parameters, m.named_buffers):
+            print([name for name, _ in walk()])
+        print([name for name, _ in m.named_modules(remove_duplicate=False)])
+        print([name for name, _ in m.named_parameters("net", remove_duplicate=False)])
+        print([name for name, _ in m.named_parameters(recurse=False)])
+        print(len(list(m.parameters())), len(list(m.buffers())), len(list(m.modules())), len(list(m.children())))
+        print(sum(p.numel() for p in m.parameters()))
+        m.apply(lambda module: print(type(module).__name__))
+        print(m.get_submodule("1.0") is shared, m.get_parameter("1.1.bias").shape, m.get_buffer("1.1.running_mean"))
+        print({"weight", "train", "in_features"} <= set(dir(m[0])), [name for name in dir(m) if name[0].isdigit()])
+    """,
+    **{
+        f"no submodule at {path!r}": f"nn.Sequential(nn.Linear(1, 1)).{call}('{path}')"
+        for path, call in (
+            ("1", "get_submodule"),
+            ("0.weight", "get_submodule"),
+            ("0.weights", "get_parameter"),
+            ("0", "get_parameter"),
+            ("0.bias", "get_buffer"),
+            ("2.x", "get_buffer"),
+        )
+    },
+    "train and eval": """
+        m = nn.Sequential(nn.Dropout(), nn.Sequential(nn.BatchNorm1d(1)))
+        print(m.training, m.eval() is m, [x.training for x in m.modules()], m.train()[1][0].training)
+        m.train(1)
+    """,
+    "casts": """
+        m = nn.BatchNorm1d(2)
+        p = m.weight
+        m(torch.ones(2, 2)).sum().backward()
+        print(m.double() is m, m.weight is p, p.dtype, p.grad.dtype, m.running_mean.dtype, m.num_batches_tracked.dtype)
+        print(m.half().bias.dtype, m.bfloat16().bias.dtype, m.float().bias.dtype, m.to(torch.float64).bias.dtype)
+        print(m.to("cpu", torch.float32).bias.dtype, m.to(torch.zeros(1, dtype=torch.half)).bias.dtype)
+        print(m.cpu() is m, m.type(torch.float32).bias.dtype)
+        m.to(torch.int64)
+    """,
+    "zero_grad": """
+        m = nn.Linear(1, 1)
+        m(torch.ones(1, 1)).sum().backward()
+        g = m.weight.grad
+        m.zero_grad(set_to_none=False)
+        print(m.weight.grad, m.weight.grad is g)
+        m.zero_grad()
+        print(m.weight.grad, m.requires_grad_(False) is m, m.weight.requires_grad)
+    """,
+    "attributes change their kind": """
+        m = nn.Module()
+        m.x = 1
+        m.x = nn.Parameter(torch.ones(1))
+        print("x" in m.__dict__, list(m._parameters))
+        m.x = None
+        print(m.x, list(m._parameters), list(m.parameters()))
+        m.y = nn.ReLU()
+        m.y = nn.Parameter(torch.ones(1))
+        m.y = nn.Parameter(torch.zeros(1))
+        m.z = nn.Buffer(torch.ones(1), persistent=False)
+        m.z = torch.zeros(2)
+        m.register_buffer("w", None)
+        print(list(m._modules), list(m._parameters), list(m._buffers), list(m.state_dict()), m.z)
+        m.z = nn.Linear(1, 1)
+        print(list(m._modules), list(m._buffers), hasattr(m, "nothing"))
+        del m.z, m.x
+        print(list(m._modules), list(m._parameters))
+        del m.nothing
+    """,
+    "what is an attribute": """
+        m = nn.Linear(2, 2)
+        print(list(m.__dict__), m.in_features, m.bias is m._parameters["bias"])
+        m.weights
+    """,
+    **{
+        f"{code!r} is refused": MADE + code
+        for code in cases("""
+m.weight = torch.ones(1)
+m.weight = 3
+m.b = 3
+m.inner = torch.ones(1)
+m.inner = "x"
+m.register_parameter("a.b", None)
+m.register_parameter("", None)
+m.register_parameter("forward", None)
+m.register_parameter(3, None)
+m.register_parameter("a", torch.ones(1))
+m.register_parameter("a", nn.ReLU())
+m.register_buffer("a.b", None)
+m.register_buffer("", None)
+m.register_buffer("weight", None)
+m.register_buffer(3, None)
+m.register_buffer("a", 3)
+m.add_module("a", 3)
+m.add_module("a", torch.ones(1))
+m.add_module(3, nn.ReLU())
+m.add_module("a.b", nn.ReLU())
+m.add_module("", nn.ReLU())
+m.add_module("weight", nn.ReLU())
+m.load_state_dict(3)
+m(1, 2, 3)
+nn.Linear(2)
+nn.Linear(2, 2, foo=1)
+nn.Module(3)
+nn.Module(x=3)
+nn.Module()(3)
+nn.ModuleList([nn.ReLU()])(3)
+nn.ReLU(foo=1)
+nn.Dropout(2)
+nn.Dropout(-0.1)
+nn.Embedding(3, 2, padding_idx=3)
+nn.GroupNorm(3, 4)
+nn.BatchNorm1d(3)(torch.ones(2, 3, 4, 5))
+nn.BatchNorm2d(3)(torch.ones(2, 3))
+nn.BatchNorm1d(3)(torch.ones(1, 3))
+nn.Unflatten(1, 3)
+nn.Unflatten(1, (2, "a"))
+nn.Bilinear(0, 1, 1)
+nn.Conv2d(3, 4, 3, groups=2)
+nn.Conv2d(4, 3, 3, groups=2)
+nn.Conv2d(4, 4, 3, groups=0)
+nn.Conv2d(4, 4, 3, padding="same", stride=2)
+nn.RNN(2, 3, nonlinearity="exp")
+nn.RNN(2, 3, proj_size=1)
+nn.RNN(2, 3, dropout=True)
+nn.RNN(2, 3, dropout=1.5)
+nn.RNN(2, 3, bias=1)
+nn.RNN(2.0, 3)
+nn.RNN(0, 3)
+nn.RNN(2, 3, 0)
+nn.LSTM(2, 3, proj_size=3)
+nn.LSTM(2, 3, proj_size=-1)
+nn.RNN(2, 3)(torch.ones(2))
+nn.LSTM(2, 3)(torch.ones(2))
+nn.RNN(2, 3)(torch.ones(2, 4))
+nn.RNN(2, 3)(torch.ones(2, 2).double())
+nn.RNN(2, 3)(torch.ones(2, 2), torch.ones(1, 1, 3))
+nn.GRU(2, 3)(torch.ones(2, 1, 2), torch.ones(1, 3))
+nn.GRU(2, 3)(torch.ones(2, 1, 2), torch.ones(1, 2, 3))
+nn.LSTM(2, 3)(torch.ones(2, 1, 2), (torch.ones(1, 1, 3), torch.ones(1, 2, 3)))
+nn.LSTM(2, 3)(torch.ones(2, 1, 2), (torch.ones(1, 3), torch.ones(1, 3)))
+nn.LSTM(2, 3)(torch.ones(2, 2), (torch.ones(1, 1, 3), torch.ones(1, 1, 3)))
+nn.LSTMCell(2, 3)(torch.ones(1, 1, 2))
+nn.LSTMCell(2, 3)(torch.ones(1, 2), (torch.ones(1, 1, 3), torch.ones(1, 3)))
+nn.RNNCell(2, 3)(torch.ones(1, 2), torch.ones(1, 1, 3))
+nn.RNNCell(2, 3, nonlinearity="exp")(torch.ones(1, 2))
+nn.MultiheadAttention(3, 2)
+nn.MultiheadAttention(0, 2)
+nn.MultiheadAttention(2, 1)(*[torch.ones(2)] * 3)
+nn.MultiheadAttention(2, 1)(torch.ones(2, 2), *[torch.ones(2, 1, 2)] * 2)
+nn.MultiheadAttention(2, 1)(*[torch.ones(2, 1, 3)] * 3)
+nn.MultiheadAttention(2, 1)(*[torch.ones(2, 1, 2)] * 3, is_causal=True)
+nn.MultiheadAttention(2, 1)(*[torch.ones(2, 1, 2)] * 3, attn_mask=torch.ones(3, 3))
+nn.MultiheadAttention(2, 1)(*[torch.ones(2, 1, 2)] * 3, attn_mask=torch.ones(3, 3, 3))
+nn.MultiheadAttention(2, 1)(*[torch.ones(2, 1, 2)] * 3, attn_mask=torch.ones(2, 2).long())
+nn.MultiheadAttention(2, 1)(*[torch.ones(2, 1, 2)] * 3, attn_mask=torch.ones(2))
+nn.MultiheadAttention(2, 1)(*[torch.ones(2, 1, 2)] * 3, key_padding_mask=torch.ones(2) > 0)
+nn.TransformerEncoderLayer(2, 1, activation="exp")
+nn.Sequential(nn.ReLU()) + nn.ReLU()
+nn.Sequential(nn.ReLU()) * 0
+nn.Sequential(nn.ReLU()) * "a"
+nn.Sequential(nn.ReLU())[1]
+nn.Sequential(nn.ReLU()).insert(2, nn.ReLU())
+nn.Sequential(3)
+nn.ModuleList([nn.ReLU()])[1]
+nn.ModuleList([nn.ReLU()])["0"]
+nn.ModuleList([3])
+nn.ModuleList(3)
+nn.ModuleList().extend(3)
+nn.ModuleDict({"a": 3})
+nn.ModuleDict({1: nn.ReLU()})
+nn.ModuleDict(3)
+nn.ModuleDict([3])
+nn.ModuleDict([(1, 2, 3)])
+nn.ModuleDict()["a"]
+nn.ParameterList([torch.ones(1)])[1]
+nn.ParameterList(torch.ones(1))
+nn.ParameterList()(3)
+nn.ParameterDict()(3)
+nn.ParameterDict({1: torch.ones(1)})
+nn.ParameterDict(3)
+""")
+    },
+    "__init__ must come first": """
+        class Net(nn.Module):
+            def __init__(self, value):
+                self.x = 3
+                try:
+                    self.part = value
+                except AttributeError as error:
+                    print(error)
+
+        for value in (nn.ReLU(), nn.Parameter(torch.ones(1)), torch.ones(1)):
+            Net(value)
+        Net(3)(3)
+    """,
+    "state_dict": """
+        m = nn.Sequential(nn.Linear(2, 1), nn.BatchNorm1d(1))
+        m.register_buffer("kept", torch.ones(1))
+        m.register_buffer("lost", torch.ones(1), persistent=False)
+        state = m.state_dict()
+        print(list(state), state._metadata, type(state).__name__, state["1.running_var"])
+        print(state["0.weight"].requires_grad)
+        state["1.bias"][0] = 7
+        print(m[1].bias, m.state_dict(keep_vars=True)["1.bias"] is m[1].bias, list(m.state_dict(prefix="net.")))
+        print(m.load_state_dict(m.state_dict()), repr(m.load_state_dict({"other": torch.ones(1)}, strict=False)))
+    """,
+    "a state_dict that does not fit": """
+        m = nn.Sequential(nn.Linear(2, 1), nn.Linear(1, 1))
+        one = torch.ones(1)
+        m.load_state_dict({"0.weight": torch.ones(1, 3), "1.bias": [1.0], "0.other": one, "more": one, "2.weight": one})
+    """,
+    "a state_dict is loaded": """
+        m, other = nn.Linear(2, 1), nn.Linear(2, 1)
+        w = m.weight
+        m.load_state_dict(other.state_dict())
+        print(m.weight is w, torch.equal(m.weight, other.weight), m.weight._version)
+        print(m.weight.data_ptr() == other.weight.data_ptr())
+        m.load_state_dict(other.state_dict(), assign=True)
+        print(m.weight is w, m.weight.data_ptr() == other.weight.data_ptr(), type(m.weight).__name__)
+        m.load_state_dict({"weight": torch.ones(1, 2, dtype=torch.float64), "bias": torch.tensor([3])})
+        print(m.weight, m.bias)
+        scalar = nn.Module()
+        scalar.register_buffer("s", torch.tensor(1.0))
+        scalar.load_state_dict({"s": torch.tensor([4.0])})
+        print(scalar.s)
+        m.weight.requires_grad_(False)
+        m.load_state_dict(other.state_dict(), assign=True)
+        print(m.weight.requires_grad)
+    """,
+    "extra state, and hooks of states": """
+        class Net(nn.Module):
+            def get_extra_state(self):
+                return {"n": 3}
+
+            def set_extra_state(self, state):
+                print("got", state)
+
+        m = nn.Sequential(Net())
+        print(m.state_dict())
+        m.load_state_dict(m.state_dict())
+        m.register_state_dict_pre_hook(lambda module, prefix, keep_vars: print("before", repr(prefix), keep_vars))
+        m.register_state_dict_post_hook(lambda module, state, prefix, metadata: state.update(more=1))
+        m.register_load_state_dict_pre_hook(lambda module, state, prefix, *_: print("loading", list(state)))
+        handle = m.register_load_state_dict_post_hook(lambda module, keys: print("loaded", keys))
+        print(m.load_state_dict(m.state_dict(), strict=False))
+        handle.remove()
+        m.load_state_dict({})
+    """,
+    "forward hooks": """
+        m = nn.Linear(1, 1, bias=False)
+        with torch.no_grad():
+            m.weight.fill_(2)
+        x = torch.ones(1)
+        first = m.register_forward_hook(lambda module, args, output: print("out", args, output))
+        m.register_forward_hook(lambda module, args, output: output + 1, prepend=True)
+        m.register_forward_pre_hook(lambda module, args: args[0] * 10)
+        print(m(x))
+        first.remove()
+        print(m(x))
+        with m.register_forward_hook(lambda module, args, kwargs, output: print("kw", args, kwargs), with_kwargs=True):
+            m(input=x) if False else m(x)
+        m.register_forward_pre_hook(lambda module, args, kwargs: (args, {**kwargs}), with_kwargs=True)
+        m.register_forward_pre_hook(lambda module, args: None)
+        print(m(x))
+        m.register_forward_pre_hook(lambda module, args, kwargs: 3, with_kwargs=True)
+        m(x)
+    """,
+    "hooks that are always called": """
+        class Broken(nn.Module):
+            def forward(self, x):
+                raise ValueError("broken")
+
+        m = Broken()
+        m.register_forward_hook(lambda *_: print("not called"))
+        m.register_forward_hook(lambda module, args, output: print("called", output), always_call=True)
+        m.register_forward_hook(lambda module, args, output: 1 / 0, always_call=True)
+        m(torch.ones(1))
+    """,
+    "full backward hooks": """
+        m = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Tanh())
+        for p in m.parameters():
+            nn.init.constant_(p, 0.5)
+        x = torch.tensor([[1.0, 2.0]], requires_grad=True)
+        for child in m:
+            child.register_full_backward_hook(lambda module, into, out: print(type(module).__name__, into, out))
+            child.register_full_backward_pre_hook(lambda module, out: print("before", type(module).__name__, out))
+        y = m(x)
+        print(y)
+        y.sum().backward()
+        print(x.grad, m[0].weight.grad)
+        m[1].register_full_backward_hook(lambda module, into, out: (into[0] * 100,))
+        m[0].register_full_backward_pre_hook(lambda module, out: (out[0] + 1,))
+        m(x).sum().backward()
+        print(x.grad)
+        m(x.detach()).sum().backward()
+        with torch.no_grad():
+            print(m(x))
+    """,
+    "full backward hooks of several inputs and outputs": """
+        class Two(nn.Module):
+            def forward(self, a, b, n):
+                return a * b, a + b, n
+
+        m = Two()
+        m.register_full_backward_hook(lambda module, into, out: print(into, out))
+        a, b = torch.ones(2, requires_grad=True), torch.zeros(2)
+        p, q, n = m(a, b, 3)
+        (p.sum() + q.sum()).backward()
+        p, q, n = m(a, b, 3)
+        p.sum().backward()
+        print(n, a.grad, b.grad)
+        m.register_full_backward_hook(lambda module, into, out: (1,))
+        m(a, b, 3)[0].sum().backward()
+    """,
+    "backward hooks of a module that gives no tensors": """
+        class Lists(nn.Module):
+            def forward(self, x):
+                return [x]
+
+        m = Lists()
+        m.register_full_backward_hook(lambda *_: print("never"))
+        m(torch.ones(1, requires_grad=True))[0].backward()
+    """,
+    "copies and pickles": """
+        torch.manual_seed(0)
+        m = nn.Sequential(nn.Linear(2, 1), nn.BatchNorm1d(1))
+        m(torch.ones(3, 2)).sum().backward()
+        for twin in (copy.deepcopy(m), pickle.loads(pickle.dumps(m))):
+            w = twin[0].weight
+            print(torch.equal(w, m[0].weight), w is m[0].weight, type(w).__name__, w.requires_grad)
+            print(twin, twin[1].running_mean, twin[0].weight.grad, twin.training)
+    """,
+    "sequential": """
+        from collections import OrderedDict
+
+        a, b, c = nn.ReLU(), nn.Tanh(), nn.Sigmoid()
+        m = nn.Sequential(OrderedDict(first=a, second=b))
+        print(m, m.first is a, m[-1] is b, len(m), [*m] == [a, b], m[:1], type(m[0:]).__name__)
+        m[1] = c
+        m.append(b).extend([a])
+        print(m, m + nn.Sequential(c), nn.Sequential(a) * 3, 2 * nn.Sequential(a))
+        del m[0]
+        print(m, m.pop(1), m)
+        m.insert(0, nn.ELU())
+        m += nn.Sequential(c)
+        m *= 2
+        print(m)
+        del m[1:]
+        print(m)
+    """,
+    "module lists and dictionaries": """
+        a, b = nn.Linear(1, 1), nn.ReLU()
+        m = nn.ModuleList([a, b])
+        m.append(a).extend([b, b])
+        m.insert(1, nn.Tanh())
+        print(m, m[1:3], m[-1] is b, len(m), m + [a])
+        m[0] = b
+        del m[-1]
+        m += [a]
+        print(m, m.pop(0), len(m), [type(x).__name__ for x in m])
+        del m[1:]
+        print(m)
+        d = nn.ModuleDict([["x", a], ["y", b]])
+        d.update({"z": nn.Tanh()})
+        d["w"] = a
+        print(d, list(d), list(d.keys()), "x" in d, len(d), d.pop("y"), [k for k, _ in d.items()])
+        del d["z"]
+        d.clear()
+        print(d)
+    """,
+    "parameter lists and dictionaries": """
+        m = nn.ParameterList([torch.ones(2), 3, nn.Parameter(torch.zeros(1, 2))])
+        m.append(torch.tensor(1.0))
+        m += [torch.ones(1)]
+        print(m, len(m), m[1], m[-1], list(m.state_dict()), m[1:3], [type(p).__name__ for p in m])
+        m[0] = torch.zeros(3)
+        print(m[0])
+        d = nn.ParameterDict({"b": torch.ones(1), "a": nn.Parameter(torch.ones(2)), "c": 5})
+        print(list(d), list(d.keys()), "a" in d, len(d), d["a"], list(d.state_dict()), d.get("x"), d.setdefault("x", 3))
+        print(d.pop("x"), d.popitem(), list(reversed(d)), [k for k, _ in (d | {"k": torch.ones(1)}).items()])
+        d.update([("z", torch.ones(1))])
+        del d["z"]
+        print(d.copy(), len(list(d.values())), list(d.fromkeys(["q"], 1).items()))
+        d.clear()
+        print(d)
+    """,
+    "set_submodule": """
+        m = nn.Sequential(nn.Sequential(nn.ReLU()))
+        m.set_submodule("0.0", nn.Tanh())
+        m.set_submodule("0.new", nn.Tanh())
+        print(m)
+        m.set_submodule("0.other", nn.Tanh(), strict=True)
+    """,
+    "an encoder says why it does not nest": """
+        nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2), 1)
+        nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 1, batch_first=True), 1)
+        nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, batch_first=True, norm_first=True), 1)
+        print(nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, batch_first=True), 2))
+    """,
+    "dropout of recurrent layers warns": "nn.RNN(2, 3, dropout=0.5)",
+    "kaiming warns of nothing to do": "nn.Linear(0, 3)",
+    "a missing forward": """
+        class Net(nn.Module):
+            def foward(self, x):
+                return x
+
+        Net()(torch.ones(1))
+    """,
+    "modules are told apart by what they are": """
+        a, b = nn.Linear(1, 1), nn.Linear(1, 1)
+        print(a == a, a == b, len({a, b}), a in [b, a])
+    """,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_prints_what_it_prints_under_pytorch(name):
+    pytest.importorskip("torch")
+    mine, theirs = (without_modules(printed(library, PROGRAMS[name])) for library in ("engine", "torch"))
+    assert mine == theirs

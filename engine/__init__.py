@@ -14,6 +14,7 @@ from .dtypes import (  # isort: skip
 )
 # fmt: on
 from .printing import Size, set_printoptions
+from .serialization import load, save
 from .tensor import Tensor
 
 # PyTorch gives inf and nan without a word; so does the engine, in every thread (NumPy's errstate is a thread's own)

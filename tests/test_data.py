@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from collections import OrderedDict, UserList, namedtuple
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -481,7 +482,10 @@ def test_there_is_no_worker_in_the_main_process():
 
 def test_without_workers_multiprocessing_is_not_imported():
     code = "import sys, engine.utils.data as d; list(d.DataLoader(range(3))); print('multiprocessing' in sys.modules)"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    root = Path(engine.__file__).parent.parent
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300, cwd=root
+    )
     assert out.stdout.strip() == "False"
 
 

@@ -685,7 +685,10 @@ def test_a_dataset_that_a_worker_cannot_find_says_what_to_do():
             __len__ = lambda self: 3
         next(iter(DataLoader(Mine(), num_workers=1, multiprocessing_context="spawn")))
     """)
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT, check=False)
+    root = Path(engine.__file__).parent.parent
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT, check=False, cwd=root
+    )
     assert "Caught AttributeError in DataLoader worker process 0." in out.stderr
     assert "at the top of a .py file" in out.stderr
 

@@ -1,0 +1,523 @@
+"""Saving and loading without pickles: a safetensors file, whose metadata say how its tensors were nested.
+
+A file is 8 bytes with the length of a header, the header, and the tensors' bytes one after the other
+(https://github.com/huggingface/safetensors).  The header is JSON: for each name the dtype, the shape and the place of
+a tensor, and ``__metadata__``, of which the entry "engine" is JSON again::
+
+    {"version": 1, "value": the object, "tensors": [how each is made of the entries], "strides": {entry: strides}}
+
+So a dict of tensors is a file that the safetensors library reads under the same names, and the other way round.
+Loading only ever makes the containers, numbers and tensors that are named here.
+"""
+
+import base64
+import ctypes
+import json
+import math
+import os
+from collections import Counter, OrderedDict
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from . import backend, dtypes
+from .printing import Size
+from .tensor import Tensor
+
+WORDS = {  # safetensors' names of the dtypes
+    "F64": dtypes.float64, "F32": dtypes.float32, "F16": dtypes.float16, "BF16": dtypes.bfloat16, "I64": dtypes.int64,
+    "I32": dtypes.int32, "I16": dtypes.int16, "I8": dtypes.int8, "U8": dtypes.uint8, "BOOL": dtypes.bool_,
+}  # fmt: skip
+WORD_OF = {d: word for word, d in WORDS.items()}
+LONGEST_HEADER = 1 << 24  # bytes: enough for 100,000 names, and what it can blow up to fits into memory
+MOST_DIMS = 64  # NumPy's
+
+PICKLED = (
+    "those hold pickles, and to load a pickle can run any code. Where PyTorch is installed, write the tensors anew "
+    "with safetensors.torch.save_file(state_dict, path), which engine.load reads"
+)
+FOREIGN = {
+    b"PK\x03\x04": "it is a zip archive, as torch.save and numpy.savez write: " + PICKLED,
+    b"\x80": "it begins as a pickle, as old versions of torch.save wrote: " + PICKLED,
+}
+
+# What is written as {name: content}: containers with their items, mappings with pairs of their items, others as a word.
+ITEMS = {"tuple": tuple, "Size": Size, "set": set, "frozenset": frozenset}
+MAPPINGS = {"dict": dict, "OrderedDict": OrderedDict, "Counter": Counter}
+WORDED = {
+    "int": (int, hex, lambda word: int(word, 16)),
+    "float": (float, str, float),
+    "bytes": (bytes, lambda b: base64.b64encode(b).decode(), base64.b64decode),
+    "dtype": (dtypes.dtype, lambda d: d.name, {d.name: d for d in dtypes.dtypes}.__getitem__),
+    "device": (backend.device, str, backend.device),
+}
+NAMES = {kind: name for name, kind in [*ITEMS.items(), *MAPPINGS.items(), *((k, v[0]) for k, v in WORDED.items())]}
+
+
+# ---- save
+
+
+def save(obj, f, pickle_module=None, pickle_protocol=None, _use_new_zipfile_serialization=True):
+    """Write tensors and plain values, in dicts, lists, tuples and sets, to a path or a binary file object.
+
+    Kept are dtypes, strides, devices, requires_grad and Parameters; what is one object, or shares memory, before is so
+    after.  A path is replaced as a whole or not at all.  The arguments about pickles are there for PyTorch's programs.
+    TypeError for what is neither tensor nor plain value, with the place where it is.
+    """
+    pieces = encoded(obj)
+    if isinstance(f, (str, os.PathLike)):
+        path = Path(f)
+        if not path.parent.is_dir():
+            raise RuntimeError(f"Parent directory {path.parent} does not exist.")
+        write_file(path, pieces)
+    elif hasattr(f, "write"):
+        write(f, pieces)
+    else:
+        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+
+
+def write_file(path, pieces):
+    """Write beside a file and put the result in its place; what is no file, as /dev/null, is written to."""
+    if path.exists() and not path.is_file():
+        with path.open("wb") as f:
+            return write(f, pieces)
+    path = path.resolve()  # a link stays one
+    beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+    try:
+        with beside.open("xb") as f:
+            write(f, pieces)
+            f.flush()
+            os.fsync(f.fileno())
+        if path.exists():
+            beside.chmod(path.stat().st_mode)
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def write(f, pieces):
+    for piece in pieces:
+        rest = memoryview(piece)
+        while rest:  # an unbuffered file may take less than all
+            n = f.write(rest)
+            rest = rest[len(rest) if n is None else n :]
+
+
+def encoded(obj):
+    """The file as a list of byte strings and arrays of bytes."""
+    structure = Structure()
+    try:
+        value = structure.encode(obj, ())
+    except RecursionError:
+        raise ValueError("cannot save an object that is nested so deeply") from None
+    entries, records, strides = laid_out(list(structure.tensors.values()), structure.unique)
+    entries.sort(key=lambda entry: -entry[1].itemsize)  # so that each is aligned
+    header: dict = {"__metadata__": {"format": "pt"}}
+    header["__metadata__"]["engine"] = json.dumps(
+        {"version": 1, "value": value, "tensors": records, "strides": strides}, separators=(",", ":")
+    )
+    end, pieces = 0, []
+    for name, x in entries:
+        word, begin, end = WORD_OF[dtypes.of[x.dtype]], end, end + x.nbytes
+        header[name] = {"dtype": word, "shape": x.shape, "data_offsets": (begin, end)}
+        pieces.append(np.ascontiguousarray(x).reshape(-1).view(np.uint8))
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    if len(text) > LONGEST_HEADER:
+        raise ValueError(
+            f"cannot save {len(text)} bytes of names and plain values: put long lists of numbers into tensors"
+        )
+    return [len(text).to_bytes(8, "little"), text, *pieces]
+
+
+class Structure:
+    """Turns an object into JSON, and collects its tensors."""
+
+    def __init__(self):
+        self.tensors = {}  # id -> (number, name, tensor)
+        self.names = {"__metadata__"}
+        self.seen = {}  # id of a list or dict -> its number
+
+    def encode(self, value, path):
+        kind = type(value)
+        short = (kind is int and abs(value) < 2**63) or (kind is float and math.isfinite(value))
+        if value is None or kind in (bool, str) or short:
+            return value
+        if isinstance(value, Tensor):
+            return {"tensor": self.number(value, path)}
+        name = NAMES.get(kind)
+        if name in WORDED:
+            return {name: WORDED[name][1](value)}
+        if name in ITEMS:
+            return {name: [self.encode(v, (*path, i)) for i, v in enumerate(value)]}
+        if name not in MAPPINGS and kind is not list:
+            raise TypeError(f"cannot save {described(value)}{place(path)}: {advice(value)}")
+        if id(value) in self.seen:
+            return {"again": self.seen[id(value)]}
+        self.seen[id(value)] = len(self.seen)
+        if kind is list:
+            return [self.encode(v, (*path, i)) for i, v in enumerate(value)]
+        new = {name: [[self.encode(k, path), self.encode(v, (*path, k))] for k, v in value.items()]}
+        if hasattr(value, "_metadata"):  # of a state_dict: the versions of its modules
+            new["_metadata"] = self.encode(value._metadata, path)
+        return new
+
+    def number(self, tensor, path):
+        """The number of a tensor in the order in which they are met."""
+        if id(tensor) not in self.tensors:
+            if type(tensor) is not Tensor and type(tensor) is not parameter_class():
+                raise TypeError(f"cannot save {described(tensor)}{place(path)}: {advice(tensor)}")
+            name = self.unique(".".join(map(str, path)) or "tensor")
+            self.tensors[id(tensor)] = len(self.tensors), name, tensor
+        return self.tensors[id(tensor)][0]
+
+    def unique(self, wanted):
+        """A name that no entry has yet."""
+        name = wanted
+        while name in self.names:
+            name = f"{wanted}#{len(self.names)}"
+        self.names.add(name)
+        return name
+
+
+def parameter_class():
+    from . import nn
+
+    return getattr(nn, "Parameter", Tensor)
+
+
+def described(value):
+    kind = type(value)
+    return (
+        f"{value.__name__} (a {kind.__name__})"
+        if hasattr(value, "__name__")
+        else f"a {kind.__module__}.{kind.__qualname__}"
+    )
+
+
+def place(path):
+    return f" at {''.join(f'[{k!r}]' for k in path)}" if path else ""
+
+
+def advice(value):
+    """What to do about a value that cannot be saved."""
+    if hasattr(value, "state_dict"):
+        return "save its state_dict()"
+    if isinstance(value, np.ndarray):
+        return "save torch.from_numpy(...) of it"
+    if isinstance(value, np.generic):
+        return "save its item()"
+    if isinstance(value, Tensor):
+        return "save its detach(), or a Tensor made of it"
+    return "save the tensors, numbers, strings, lists and dicts that it is made of"
+
+
+def laid_out(tensors, unique):
+    """([(name, array)], [record of each tensor], {name: strides}): what is stored, and how the tensors are made of it.
+
+    Tensors that share memory are stored once: as the one that fills all of it, if there is one, or else as the memory
+    itself, with the elements between theirs.
+    """
+    arrays = [host_array(t) for _, _, t in tensors]
+    entries, records, strides = [], [about(t) for _, _, t in tensors], {}
+    for low, high, members in sharing(arrays):
+        whole = next((i for i in sorted(members) if fills(arrays[i], high - low)), None)
+        if whole is not None:
+            name, x = tensors[whole][1], arrays[whole]
+            if not x.flags.c_contiguous:
+                strides[name] = [s // x.itemsize for s in x.strides]
+        else:
+            name = unique(tensors[min(members)][1] + ".storage")
+            x = memory(low, high, [arrays[i].dtype for i in members])
+        entries.append((name, x))
+        for i in members:
+            y = arrays[i]
+            records[i]["in"] = name
+            if i != whole and not (whole is not None and backend.same_place(x, y)):
+                records[i] |= {"dtype": WORD_OF[dtypes.of[y.dtype]], "shape": y.shape}
+                records[i] |= {"offset": backend.address(y) - low, "strides": [s // y.itemsize for s in y.strides]}
+    return entries, records, strides
+
+
+def host_array(t):
+    x = t.detach().cpu().shared()
+    return x if min(x.strides, default=0) >= 0 else x.copy()
+
+
+def about(t):
+    """What is to be known of a tensor beside its elements, where it is not as usual."""
+    record = {}
+    if t.requires_grad != (type(t) is not Tensor):
+        record["requires_grad"] = t.requires_grad
+    if type(t) is not Tensor:
+        record["class"] = "Parameter"
+    if str(t.device) != "cpu":
+        record["device"] = str(t.device)
+    return record
+
+
+def sharing(arrays):
+    """Groups of arrays that overlap in memory: [first byte, last byte + 1, numbers of the arrays]."""
+    spans, groups = [], []
+    for i, x in enumerate(arrays):
+        low = backend.address(x)
+        if x.size:
+            spans.append((low, low + sum((n - 1) * s for n, s in zip(x.shape, x.strides)) + x.itemsize, i))
+        else:
+            groups.append([low, low, [i]])
+    end = 0
+    for low, high, i in sorted(spans):
+        if low < end:
+            groups[-1][1] = end = max(high, end)
+            groups[-1][2].append(i)
+        else:
+            groups.append([low, high, [i]])
+            end = high
+    return groups
+
+
+def fills(x, nbytes):
+    """Whether the elements of an array fill so many bytes, each once."""
+    return x.nbytes == nbytes and is_packed(x.shape, x.strides, x.itemsize)
+
+
+def is_packed(shape, strides, itemsize):
+    """Whether elements lie one beside the other, in any order of the dims."""
+    for s, n in sorted((s, n) for s, n in zip(strides, shape) if n != 1):
+        if s != itemsize:
+            return not math.prod(shape)
+        itemsize *= n
+    return True
+
+
+def memory(low, high, kinds):
+    """The bytes of this process's memory between two addresses; as elements of one dtype where that is all there is."""
+    x = np.ctypeslib.as_array((ctypes.c_uint8 * (high - low)).from_address(low)).copy()
+    return x.view(kinds[0]) if len(set(kinds)) == 1 and x.size % kinds[0].itemsize == 0 else x
+
+
+# ---- load
+
+
+def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None):
+    """What ``save`` wrote, or the dict of tensors in any safetensors file, from a path or a seekable binary file.
+
+    ``map_location``: where tensors go, as a device, a dict {saved: device} or a function (tensor, saved) -> tensor or
+    None.  Nothing of a file is ever run, whatever ``weights_only`` says.
+    RuntimeError, with the reason, for a file that is cut short, damaged, or of another kind.
+    """
+    if isinstance(f, (str, os.PathLike)):
+        with Path(f).open("rb") as file:
+            return load(file, map_location)
+    for method in ("seek", "tell", "read"):
+        if not hasattr(f, method):
+            raise AttributeError(
+                f"{type(f).__name__!r} object has no attribute {method!r}. You can only torch.load from a file that is "
+                "seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
+            )
+    with reasons_for(f):
+        entries, metadata = read(f)
+        structure = json.loads(metadata["engine"], object_pairs_hook=distinct) if "engine" in metadata else None
+        made = list(tensors_of(structure, entries))
+    tensors = [finished(placed(t, saved, map_location), *more) for t, saved, *more in made]
+    if structure is None:
+        return dict(zip(entries, tensors))
+    with reasons_for(f):
+        return Reader(tensors).decode(structure["value"])
+
+
+@contextmanager
+def reasons_for(f):
+    """What goes wrong with what a file holds is said in one way."""
+    try:
+        yield
+    except (Damaged, LookupError, TypeError, ValueError, AttributeError, OverflowError, RuntimeError) as e:
+        reason = e if isinstance(e, Damaged) else f"it is damaged ({type(e).__name__}: {e})"
+        raise RuntimeError(f"cannot load {getattr(f, 'name', 'this file')}: {reason}") from None
+
+
+class Damaged(Exception):
+    """Why a file cannot be read."""
+
+
+def check(condition, reason):
+    if not condition:
+        raise Damaged(reason)
+
+
+def distinct(pairs):
+    """A JSON object, of which no name comes twice."""
+    names = dict(pairs)
+    check(len(names) == len(pairs), "a name comes twice in its header")
+    return names
+
+
+def read(f):
+    """({name: array}, metadata) of a safetensors file.  Nothing is read before it is known to be there."""
+    start = f.tell()
+    size = f.seek(0, os.SEEK_END) - start
+    f.seek(start)
+    check(size > 0, "it is empty (or was read to its end: seek(0) first)")
+    first = bytes(filled(f, bytearray(min(8, size))))
+    n = int.from_bytes(first, "little")
+    if size < 8 or n > LONGEST_HEADER:
+        for magic, reason in FOREIGN.items():
+            check(not first.startswith(magic), reason)
+        raise Damaged("it is no safetensors file: it does not begin with the length of a header")
+    check(n <= size - 8, f"it is cut short: its header has {n} bytes, of which {size - 8} are there")
+    try:
+        header = json.loads(filled(f, bytearray(n)), object_pairs_hook=distinct)
+    except (ValueError, RecursionError):
+        raise Damaged("its header is no JSON") from None
+    check(isinstance(header, dict), "its header is no JSON object")
+    metadata = header.pop("__metadata__", {})
+    check(
+        isinstance(metadata, dict) and all(isinstance(v, str) for v in metadata.values()), "its metadata are no strings"
+    )
+    layout = sorted((described_entry(name, entry) for name, entry in header.items()), key=lambda e: e[1:3])
+    end = 0
+    for name, begin, after, _, _ in layout:
+        check(begin == end, f"there is a gap or an overlap before {name!r}")
+        end = after
+    check(end <= size - 8 - n, f"it is cut short: it should have {8 + n + end} bytes, and has {size}")
+    check(end == size - 8 - n, "there is more in it than its header says")
+    arrays = {name: elements(f, kind, shape) for name, _, _, kind, shape in layout}
+    return {name: arrays[name] for name in header}, metadata
+
+
+def described_entry(name, entry):
+    """(name, begin, end, dtype, shape) of an entry of the header, checked."""
+    check(isinstance(entry, dict) and entry.keys() >= {"dtype", "shape", "data_offsets"}, f"{name!r} is no tensor")
+    word, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+    check(word in WORDS, f"{name!r} is of dtype {word}, which the engine does not have: save it in another one")
+    check(is_sizes(shape) and len(shape) <= MOST_DIMS, f"{name!r} has no proper shape")
+    check(is_sizes(offsets) and len(offsets) == 2, f"{name!r} has no proper place")
+    kind = WORDS[word].np
+    check(offsets[1] - offsets[0] == math.prod(shape) * kind.itemsize, f"the size of {name!r} is not that of its shape")
+    return name, *offsets, kind, shape
+
+
+def is_sizes(x):
+    return isinstance(x, list) and all(type(n) is int and 0 <= n < 2**63 for n in x)
+
+
+def filled(f, buffer):
+    """A buffer, full of the next bytes of a file."""
+    rest = memoryview(buffer)
+    while rest:
+        part = f.read(min(len(rest), 1 << 24))
+        check(part, "it is cut short")
+        rest[: len(part)] = part
+        rest = rest[len(part) :]
+    return buffer
+
+
+def elements(f, kind, shape):
+    """The next bytes of a file as an array."""
+    x = np.empty(shape, kind)
+    raw = filled(f, x.reshape(-1).view(np.uint8))
+    if kind == np.bool_:
+        np.minimum(raw, 1, out=raw)  # no other byte than 0 and 1 is a bool
+    return x
+
+
+def tensors_of(structure, entries):
+    """For each tensor that a structure describes: itself, its saved device, whether it requires grad, its class."""
+    if structure is None:
+        yield from ((Tensor(x), "cpu", False, None) for x in entries.values())
+        return
+    check(structure["version"] == 1, "it was written by a newer version of the engine")
+    for name, strides in structure["strides"].items():
+        entries[name] = restrided(entries[name], strides)
+    for record in structure["tensors"]:
+        x = entries[record["in"]]
+        x = part(x, record) if "offset" in record else x
+        kind, device = record.get("class"), record.get("device", "cpu")
+        requires_grad = record.get("requires_grad", kind is not None)
+        check(kind in (None, "Parameter"), "it has a tensor of an unknown class")
+        check(type(requires_grad) is bool and isinstance(device, str), "it has a tensor with wrong properties")
+        check(dtypes.of[x.dtype].is_floating_point or not requires_grad, "it has integers that require grad")
+        yield Tensor(x), device, requires_grad, kind
+
+
+def restrided(x, strides):
+    """A copy of an array with other strides, which leave no gap."""
+    strides = [s * x.itemsize for s in strides]
+    check(len(strides) == x.ndim and is_packed(x.shape, strides, x.itemsize), "its strides do not fit")
+    out = np.ndarray(x.shape, x.dtype, np.empty(x.shape, x.dtype), 0, strides)
+    out[...] = x
+    return out
+
+
+def part(x, record):
+    """The view of an array's memory that a record describes."""
+    kind, shape, offset, strides = WORDS[record["dtype"]].np, record["shape"], record["offset"], record["strides"]
+    proper = is_sizes(shape) and is_sizes(strides) and len(shape) == len(strides) <= MOST_DIMS and is_sizes([offset])
+    check(proper, "it has a view that is none")
+    owner = backend.in_order(backend.storage(x))
+    last = sum((n - 1) * s for n, s in zip(shape, strides)) + 1 if math.prod(shape) else 0
+    check(offset + last * kind.itemsize <= owner.nbytes, "it has a view that goes beyond its memory")
+    view = np.ndarray(shape, kind, owner, offset, [s * kind.itemsize for s in strides])
+    check(kind != np.bool_ or view.view(np.uint8).max(initial=0) <= 1, "it has a bool that is none")
+    return view
+
+
+def finished(t, requires_grad, kind):
+    return t.requires_grad_(requires_grad) if kind is None else parameter_class()(t, requires_grad)
+
+
+def placed(t, saved, where):
+    """A tensor on its device: that on which it was saved, unless ``where`` (a map_location) says another."""
+    if callable(where):
+        moved = where(t, saved)
+        if moved is not None:
+            return moved
+        where = None
+    elif isinstance(where, dict):
+        where = where.get(saved)
+    if str(where or saved) == "cpu":
+        return t
+    try:
+        return t.to(backend.device(where or saved))
+    except (AssertionError, NotImplementedError):
+        if where is not None:
+            raise
+        kind = saved.partition(":")[0]
+        raise RuntimeError(
+            f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. If "
+            "you are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map "
+            "your storages to the CPU."
+        ) from None
+
+
+class Reader:
+    """Makes the object that JSON describes."""
+
+    def __init__(self, tensors):
+        self.tensors = tensors
+        self.made = []  # lists and mappings, in the order in which they begin
+
+    def decode(self, x):
+        if isinstance(x, list):
+            self.made.append(new := [])
+            new.extend([self.decode(v) for v in x])
+            return new
+        if not isinstance(x, dict):
+            return x
+        name, content = next(iter(x.items()), (None, None))
+        if name == "tensor":
+            return self.tensors[content]
+        if name == "again":
+            return self.made[content]
+        if name in WORDED:
+            return WORDED[name][2](content)
+        if name in ITEMS:
+            return ITEMS[name](map(self.decode, content))
+        self.made.append(new := MAPPINGS[name]())
+        for k, v in content:
+            new[self.decode(k)] = self.decode(v)
+        if "_metadata" in x:
+            new._metadata = self.decode(x["_metadata"])
+        return new

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from . import backend, dtypes
+from .nn.parameter import Parameter
 from .printing import Size
 from .tensor import Tensor
 
@@ -167,7 +168,7 @@ class Structure:
     def number(self, tensor, path):
         """The number of a tensor in the order in which they are met."""
         if id(tensor) not in self.tensors:
-            if type(tensor) is not Tensor and type(tensor) is not parameter_class():
+            if type(tensor) is not Tensor and type(tensor) is not Parameter:
                 raise TypeError(f"cannot save {described(tensor)}{place(path)}: {advice(tensor)}")
             name = self.unique(".".join(map(str, path)) or "tensor")
             self.tensors[id(tensor)] = len(self.tensors), name, tensor
@@ -180,12 +181,6 @@ class Structure:
             name = f"{wanted}#{len(self.names)}"
         self.names.add(name)
         return name
-
-
-def parameter_class():
-    from . import nn
-
-    return getattr(nn, "Parameter", Tensor)
 
 
 def described(value):
@@ -465,7 +460,7 @@ def part(x, record):
 
 
 def finished(t, requires_grad, kind):
-    return t.requires_grad_(requires_grad) if kind is None else parameter_class()(t, requires_grad)
+    return t.requires_grad_(requires_grad) if kind is None else Parameter(t, requires_grad)
 
 
 def placed(t, saved, where):

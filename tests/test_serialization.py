@@ -208,7 +208,6 @@ def test_a_computed_tensor_becomes_a_leaf():
     assert [(t.tolist(), t.requires_grad, t.is_leaf) for t in new] == [([2, 2], True, True), (4, True, True)]
 
 
-@pytest.mark.skipif(not hasattr(engine.nn, "Parameter"), reason="engine.nn has no Parameter yet")
 def test_parameters_stay_parameters():
     w, frozen = engine.nn.Parameter(engine.ones(2)), engine.nn.Parameter(engine.ones(1), requires_grad=False)
     new = again([w, frozen, w])
@@ -225,7 +224,6 @@ def test_a_state_dict_keeps_its_order_and_its_metadata():
     assert_same(new._metadata, state._metadata)
 
 
-@pytest.mark.skipif(not hasattr(engine, "optim"), reason="engine has no optimisers yet")
 def test_a_model_and_its_optimiser_go_on_where_they_were():
     def training():
         engine.manual_seed(0)

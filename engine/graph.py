@@ -10,6 +10,7 @@ import warnings
 from collections import deque
 from heapq import heapify, heappop, heappush, heappushpop
 from itertools import count
+from sys import getrefcount
 from traceback import format_list
 from weakref import WeakSet, ref
 
@@ -203,9 +204,18 @@ def add_to_grad(tensor, g):
     if g.dtype is not tensor.array.dtype:
         g = g.astype(tensor.array.dtype)
     if grad is None:
-        tensor._grad = Tensor(g if g.base is None else g.copy())
+        tensor._grad = Tensor(g if g.base is None or g.strides == tensor.array.strides and holders(g) == ALONE else g.copy())
     else:  # in place, so that whoever holds .grad sees the sum
         write(grad, grad.array + g if isinstance(grad.array, np.generic) else g, add=True)
+
+
+def holders(view):
+    """How many references there are to the memory of a view."""
+    base = view.base
+    return getrefcount(base) if base.size == view.size else 0
+
+
+ALONE = holders(np.empty(1)[:])  # the view's own, and those of counting
 
 
 class Output(Node):
@@ -500,6 +510,7 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
                 node.saved = None  # release the arrays; the edges stay, as in PyTorch
             if waiting:
                 accumulate_complete(leaves, waiting, parents)
+        g = None  # a leaf takes over the memory of its gradient if it is the last to hold it
         for node in sorted(leaves, key=by_age):
             if way is None:
                 node.accumulate(leaves[node])

@@ -4,11 +4,11 @@ import functools
 
 from . import inplace
 from .inplace import in_place
-from .ops import creation, elementwise, index, linalg, nn, reduce, shape
+from .ops import conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape
 from .record import registry
 from .tensor import Tensor
 
-families = (creation, elementwise, index, linalg, nn, reduce, shape)
+families = (conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape)
 
 
 def offers(family, names):

@@ -120,6 +120,23 @@ SAMPLES = {
     "layer_norm": ["f(x, (3,))", "f(x, (3,), v, w)"],
     "group_norm": ["f(A.reshape(1, 3, 3).repeat(2, 2, 1), 2)"],
     "batch_norm": ["f(x, None, None, v, w, training=True)", "f(x, p[0], p[1] + 1, v, w)"],
+    # windows
+    "conv1d": ["f(x, A[:, None, :2].repeat(1, 2, 1), v)", "f(A, x.reshape(3, 1, 2), w, 2, 1, 2, 3)"],
+    "conv2d": ["f(A[None], x[:, None, None], v[:2], padding=(0, 1))", "f(A[None], B.reshape(1, 1, 3, 2), None, 2, 1)"],
+    "conv3d": ["f(A[None, None], x.reshape(1, 1, 1, 2, 3), padding=1)"],
+    "conv_transpose1d": ["f(x, x[:, None], v[:1], 2, 1, 1)"],
+    "conv_transpose2d": ["f(A[None], x.reshape(1, 1, 2, 3), v[:1], 2)"],
+    "conv_transpose3d": ["f(A[None, None], x.reshape(1, 1, 1, 2, 3))"],
+    "max_pool1d": ["f(x, 2, 1)", "f(x, 2, 2, 1)"],
+    "max_pool2d": ["f(A[None], 2, 1)", "f(A[None], 3, 2, 1)"],
+    "avg_pool1d": ["f(x, 2, 1)", "f(x, 2, 2, 1, False, False)"],
+    "avg_pool2d": ["f(A[None], 2, 1)", "f(A[None], 3, 2, 1, False, False)"],
+    "adaptive_avg_pool1d": ["f(x, 2)", "f(x, 1)"],
+    "adaptive_avg_pool2d": ["f(A[None], 2)", "f(A[None], (1, 2))"],
+    "adaptive_max_pool1d": ["f(x, 2)"],
+    "adaptive_max_pool2d": ["f(A[None], 2)"],
+    "constant_pad_nd": ["f(x, (1, 2, -1, 1), 2.0)"],
+    "pad": ["f(x, (1, 2), 'reflect')", "f(x, (1, 2), 'replicate')", "f(x, (1, 2), 'circular')", "f(v, (1, -1))"],
 }  # fmt: skip
 
 # where a function is defined, or its derivative is: the inputs are drawn from there

@@ -3,6 +3,16 @@
 import warnings
 
 from ..ops import nn as ops
+from ..ops.conv import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+    fold,
+    unfold,
+)
 from ..ops.elementwise import neg, sigmoid, tanh
 from ..ops.nn import (
     batch_norm,
@@ -36,6 +46,17 @@ from ..ops.nn import (
     softsign,
     tanhshrink,
 )
+from ..ops.pad import pad
+from ..ops.pool import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    avg_pool1d,
+    avg_pool2d,
+    max_pool1d,
+    max_pool2d,
+)
 
 
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
@@ -65,14 +86,27 @@ def implied(name, input, dim):
 
 
 __all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "avg_pool1d",
+    "avg_pool2d",
     "batch_norm",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
     "cosine_similarity",
     "cross_entropy",
     "dropout",
     "elu",
     "embedding",
+    "fold",
     "gelu",
     "group_norm",
     "hardtanh",
@@ -84,10 +118,13 @@ __all__ = [
     "linear",
     "log_softmax",
     "logsigmoid",
+    "max_pool1d",
+    "max_pool2d",
     "mse_loss",
     "nll_loss",
     "normalize",
     "one_hot",
+    "pad",
     "relu",
     "relu6",
     "selu",
@@ -100,4 +137,5 @@ __all__ = [
     "softsign",
     "tanh",
     "tanhshrink",
+    "unfold",
 ]

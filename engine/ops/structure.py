@@ -139,7 +139,7 @@ def placed(x, shape, key):
     out = module(x).zeros(shape, x.dtype)
     if any(hasattr(k, "dtype") and k.dtype.kind != "b" for k in key):  # an element may be picked twice
         flat = out.reshape(-1)
-        positions = module(x).arange(out.size).reshape(shape)[key]
+        positions = key[0] if len(key) == out.ndim == 1 else module(x).arange(out.size).reshape(shape)[key]
         module(x).add.at(flat, positions.reshape(-1), module(x).broadcast_to(x, positions.shape).reshape(-1))
     else:
         out[key] = x

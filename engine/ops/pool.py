@@ -1,0 +1,400 @@
+"""Pooling: the maximum or the mean of what a kernel sees, at each of its places, and of windows that cover all evenly.
+
+Over one dimension they are those over two, of which the first has one element: so PyTorch has it, in the graph too.
+"""
+
+from functools import lru_cache
+from itertools import starmap
+from math import inf, prod
+from operator import index as integer
+
+from .. import dtypes
+from ..backend import repeat_to
+from ..graph import mode, node_class
+from ..record import enter, module, raw, record
+from ..tensor import Tensor
+from . import reduce
+from .conv import Window, add_windows, check_floating, numbers, reach, windows
+from .shape import squeeze_one, unsqueeze_at
+from .structure import accumulate_wider, add_up, place, reshape
+
+# ---- the window
+
+
+@lru_cache(maxsize=256)
+def pool_window(name, shape, kernel_size, stride, padding, dilation, ceil_mode):
+    """The window of a pooling over the last two dimensions; RuntimeError in PyTorch's words for what does not fit."""
+    given = zip(ARGUMENTS, (kernel_size, stride, padding, dilation))
+    kernel, stride, padding, dilation = (pair(name, what, value) for what, value in given)
+    if name == "max_pool2d" and len(shape) not in (3, 4):
+        raise RuntimeError("non-empty 3D or 4D (batch mode) tensor expected for input")
+    if 0 in stride:
+        raise RuntimeError("stride should not be zero")
+    for p, k, d in zip(padding, kernel, dilation):
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+        if p > max(d * (k - 1) + 1, 0) // 2 and k > 0 and d > 0:
+            raise RuntimeError(
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+                f"dilation={d}"
+            )
+    for what, a, (h, w) in (("kernel size", "k", kernel), ("stride", "d", stride), ("dilation", "dilation", dilation)):
+        if min(h, w) <= 0:
+            raise RuntimeError(f"{what} should be greater than zero, but got {a}H: {h} {a}W: {w}")
+    if len(shape) not in (3, 4) or 0 in shape[-3:]:
+        raise RuntimeError(
+            "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+            + str(list(shape))
+        )
+    sizes = shape[-2:]
+    counts = tuple(starmap(places, zip(sizes, reach(kernel, dilation), stride, padding, (ceil_mode,) * 2)))
+    if min(counts) < 1:
+        c, h, w = shape[-3:]
+        raise RuntimeError(
+            f"Given input size: ({c}x{h}x{w}). Calculated output size: ({c}x{counts[0]}x{counts[1]}). Output size is "
+            "too small"
+        )
+    return Window(sizes, counts, kernel, stride, padding, dilation)
+
+
+def places(size, reach, stride, padding, ceil_mode):
+    """How many places a kernel has in one dimension; with ``ceil_mode`` also where it reaches out at the end."""
+    room = size + 2 * padding - reach
+    count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
+    return count - (ceil_mode and (count - 1) * stride >= size + padding)
+
+
+ARGUMENTS = ("kernel_size", "stride", "padding", "dilation")  # of a pooling, from position 2 on
+
+
+def pair(name, what, value):
+    """A number for each of two dimensions."""
+    value = (value,) if isinstance(value, int) else value
+    if len(value) not in (1, 2):
+        either = "be either" if (name, what) == ("max_pool2d", "dilation") else "either be"
+        omitted = "omitted, " if what == "stride" else ""
+        raise RuntimeError(f"{name}: {what} must {either} {omitted}a single int, or a tuple of two ints")
+    return value * 2 if len(value) == 1 else value
+
+
+def arguments(name, kernel_size, stride, *more):
+    """The arguments that say how the kernel moves, as integers or tuples of them."""
+    stride = kernel_size if stride is None or stride == () or stride == [] else stride
+    values = (kernel_size, stride, *more)
+    return [
+        numbers(f"{name}(): argument '{a}' (position {i})", v) for i, (a, v) in enumerate(zip(ARGUMENTS, values), 2)
+    ]
+
+
+def kernel_first(parts, axis):
+    """Windows (..., kH, kW, oH, oW) as (positions in the kernel, planes, places)."""
+    lead, kernel, counts = parts.shape[:axis], parts.shape[axis : axis + 2], parts.shape[axis + 2 :]
+    parts = parts.transpose(axis, axis + 1, *range(axis), axis + 2, axis + 3)
+    return parts.reshape(prod(kernel), prod(lead), prod(counts))
+
+
+# ---- the maximum
+
+
+def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """The maximum under a kernel that moves over (N, C, H, W), or without N; nan is larger than everything.
+
+    ``return_indices``: also where it is, as an index into the flattened H * W.
+    """
+    x, given = raw(input), arguments("max_pool2d", kernel_size, stride, padding, dilation)
+    window = pool_window("max_pool2d", x.shape, *given, bool(ceil_mode))
+    if x.dtype == bool:
+        raise NotImplementedError("\"max_pool2d\" not implemented for 'Bool'")
+    lowest = -inf if dtypes.of[x.dtype].is_floating_point else dtypes.iinfo(dtypes.of[x.dtype]).min
+    taps = kernel_first(windows(x, window, x.ndim - 2, lowest), x.ndim - 2)
+    return maxima(MaxPool, input, taps, positions(module(x), window), window.counts, return_indices)
+
+
+@lru_cache(maxsize=64)
+def positions(xp, window):
+    """Where in the flattened plane each position in the kernel is: (positions in the kernel, places).
+
+    The first, alone, is the first one inside where the kernel reaches out.
+    """
+    lines = [
+        xp.arange(c, dtype="int32") * s - p + xp.arange(k, dtype="int32").reshape(k, 1) * d
+        for c, s, p, k, d in zip(window.counts, window.stride, window.padding, window.kernel, window.dilation)
+    ]
+    at = crossed(*lines, window.sizes[1])
+    first = (xp.where(line[:1] < 0, line[:1] % d, line[:1]) for line, d in zip(lines, window.dilation))
+    at[0] = crossed(*first, window.sizes[1])[0]
+    return at
+
+
+def crossed(rows, columns, width):
+    """Positions in a plane of so many columns, from those in rows (kH, oH) and columns (kW, oW)."""
+    at = rows[:, None, :, None] * width + columns[None, :, None, :]
+    return at.reshape(at.shape[0] * at.shape[1], at.shape[2] * at.shape[3])
+
+
+def maxima(Backward, input, taps, positions, counts, return_indices):
+    """The maximum of the taps (positions in the kernel, planes, places), and where in the plane it is.
+
+    Of equal ones the first counts, and of nan the last, as in PyTorch.
+    """
+    x = raw(input)
+    xp, shape = module(x), (*x.shape[:-2], *counts)
+    if not taps.size:
+        best, index = xp.zeros(taps.shape[1:], x.dtype), xp.zeros(taps.shape[1:], "int32")
+    elif not return_indices and (not isinstance(input, Tensor) or input.node is None or not mode.enabled):
+        return record(Backward, taps.max(0).reshape(shape), (input,))
+    else:
+        best, index = taps[0].copy(), xp.zeros(taps.shape[1:], "int32") + positions[0]
+        for tap, at in zip(taps[1:], positions[1:]):
+            larger = (tap > best) | (tap != tap)
+            index = xp.maximum(index, larger * at)  # a later position is a larger number
+            best = xp.maximum(best, tap)
+    out = record(Backward, best.reshape(shape), (input,), (x.shape, index))
+    if not return_indices:
+        return out
+    index = index.astype("int64").reshape(shape)
+    return out, Tensor(index) if isinstance(input, Tensor) else index
+
+
+def max_rule(g, shape, index):
+    """g at the positions of the maxima."""
+    index, plane = raw(index), prod(shape[-2:])
+    flat = (index + module(index).arange(index.shape[0]).reshape(-1, 1) * plane).reshape(-1)
+    return reshape(place(reshape(g, (-1,)), (prod(shape),), (flat,)), shape)
+
+
+MaxPool = node_class("MaxPool2DWithIndicesBackward0", max_rule)
+AdaptiveMaxPool = node_class("AdaptiveMaxPool2DBackward0", max_rule)
+
+# ---- the mean: the sum under the kernel times a weight, which is a number or one for each place
+
+
+def window_sums(x, weights, window):
+    taps = kernel_first(windows(x, window, x.ndim - 2), x.ndim - 2)
+    sums = taps.sum(0, accumulate_wider.get(x.dtype, x.dtype)).reshape(*x.shape[:-2], *window.counts)
+    return (sums * raw(weights)).astype(x.dtype, copy=False)
+
+
+def window_spread(g, weights, window):
+    """The transpose: each element is the sum of the weighted g of the windows in which it is."""
+    lead = g.shape[:-2]
+    parts = (g.astype(accumulate_wider.get(g.dtype, g.dtype), copy=False) * raw(weights)).reshape(
+        *lead, *(1,) * len(window.kernel), *window.counts
+    )
+    parts = repeat_to.call(parts, (*lead, *window.kernel, *window.counts))
+    return add_windows(parts, window, len(lead)).astype(g.dtype, copy=False)
+
+
+def average(input, weights, window):
+    return record(AvgPool, window_sums(raw(input), weights, window), (input,), (weights, window))
+
+
+def spread_average(g, weights, window):
+    return record(SpreadAverage, window_spread(raw(g), weights, window), (g,), (weights, window))
+
+
+AvgPool = node_class("AvgPool2DBackward0", lambda g, weights, window: spread_average(g, weights, window))
+SpreadAverage = node_class("AvgPool2DBackwardBackward0", lambda g, weights, window: average(g, weights, window))
+
+
+def avg_pool2d(
+    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+):
+    """The mean under a kernel that moves over (N, C, H, W), or without N.
+
+    The sum is divided by the number of elements, those of the padding included or not, or by ``divisor_override``.
+    """
+    x, given = raw(input), arguments("avg_pool2d", kernel_size, stride, padding)
+    window = pool_window("avg_pool2d", x.shape, *given, 1, bool(ceil_mode))
+    check_floating(x, "avg_pool2d")
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    if divisor_override is not None:
+        return average(input, 1.0 / divisor_override, window)
+    return average(input, shares(module(x), window, bool(count_include_pad), x.dtype), window)
+
+
+@lru_cache(maxsize=64)
+def shares(xp, window, with_padding, dtype):
+    """1 / (the number of elements under the kernel) at each place, or once if it is the same everywhere."""
+    counts = []
+    for n, c, k, s, p in zip(window.sizes, window.counts, window.kernel, window.stride, window.padding):
+        start = xp.arange(c) * s - p
+        low, high = (-p, n + p) if with_padding else (0, n)
+        counts.append(xp.clip(start + k, low, high) - xp.clip(start, low, high))
+    if all((c == c[0]).all() for c in counts):
+        return 1.0 / prod(int(c[0]) for c in counts)
+    return (1.0 / (counts[0][:, None] * counts[1])).astype(accumulate_wider.get(dtype, dtype))
+
+
+# ---- adaptive pooling: so many windows, which cover the array evenly and differ in size by one at most
+
+
+def adaptive_counts(name, shape, output_size):
+    """The sizes of the output, of which None stays as it is; RuntimeError in PyTorch's words for what does not fit."""
+    given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * 2
+    if len(given) != 2:
+        raise RuntimeError(f"{name}: output_size must be 2")
+    counts = tuple(have if want is None else integer(want) for want, have in zip(given, shape[-2:]))
+    if len(shape) not in (3, 4):
+        got = f"got: {list(shape)}" if "max" in name else f"got {list(shape)}"
+        raise RuntimeError(f"{name}(): Expected 3D or 4D tensor, but {got}")
+    if min(counts) < 0 and "max" in name:
+        shape = [*shape[:-2], *counts]
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(counts)}: {shape}")
+    if min(counts) < 0:
+        received = ", ".join(map(str, counts))
+        raise RuntimeError(
+            f"{name}: elements of output_size must be greater than or equal to 0 but received {{{received}}}"
+        )
+    for d in range(len(shape) - 3, len(shape)):
+        if not shape[d]:
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                f"{list(shape)} with dimension {d} being empty"
+            )
+    return counts
+
+
+@lru_cache(maxsize=64)
+def adaptive_key(xp, sizes, counts):
+    """(the key that picks the windows (..., kH, kW, oH, oW), the share of each of their elements in the mean).
+
+    The windows are filled up to the size of the largest with their last element, which has no share then.
+    """
+    lines, share = [], []
+    for size, count in zip(sizes, counts):
+        i = xp.arange(count)
+        start, end = i * size // max(count, 1), -((i + 1) * -size // max(count, 1))
+        within = xp.arange(int((end - start).max()) if count else 1).reshape(-1, 1)
+        lines.append(xp.minimum(start + within, end - 1))
+        share.append((within < end - start) / (end - start))
+    both = [(rows[:, None, :, None], columns[None, :, None, :]) for rows, columns in (lines, share)]
+    return (..., *both[0]), both[1][0] * both[1][1]
+
+
+def adaptive_avg_pool2d(input, output_size):
+    """The means of (N, C, H, W), or without N, in ``output_size`` windows, which cover it evenly."""
+    x = raw(input)
+    counts = adaptive_counts("adaptive_avg_pool2d", x.shape, output_size)
+    if counts == (1, 1):
+        return reduce.mean(input, (-1, -2), True)
+    check_floating(x, "adaptive_avg_pool2d")
+    key, weights = adaptive_key(module(x), x.shape[-2:], counts)
+    weights = weights.astype(x.dtype)
+    return record(AdaptiveAvgPool, add_up(x[key] * weights, (-4, -3)), (input,), (x.shape, key, weights))
+
+
+def adaptive_rule(g, shape, key, weights):
+    counts = raw(g).shape[-2:]
+    return place(reshape(g, (*shape[:-2], 1, 1, *counts)) * weights, shape, key)
+
+
+AdaptiveAvgPool = node_class("AdaptiveAvgPool2DBackward0", adaptive_rule)
+
+
+def adaptive_max_pool2d(input, output_size, return_indices=False):
+    """The maxima of (N, C, H, W), or without N, in ``output_size`` windows, which cover it evenly."""
+    x = raw(input)
+    counts = adaptive_counts("adaptive_max_pool2d", x.shape, output_size)
+    check_floating(x, "adaptive_max_pool2d")
+    key, _ = adaptive_key(module(x), x.shape[-2:], counts)
+    at = crossed(key[1][:, 0, :, 0], key[2][0, :, 0, :], x.shape[-1])
+    return maxima(AdaptiveMaxPool, input, kernel_first(x[key], x.ndim - 2), at, counts, return_indices)
+
+
+# ---- over one dimension
+
+
+def as_plane(input):
+    """(..., L) -> (..., 1, L)"""
+    return unsqueeze_at(input, raw(input).ndim - 1)
+
+
+def as_line(out):
+    """(..., 1, L) -> (..., L), of each result."""
+    return tuple(map(as_line, out)) if isinstance(out, tuple) else squeeze_one(out, raw(out).ndim - 2)
+
+
+def single(name, what, value, message="{}() argument '{}' should contain one int (got {})"):
+    """The number of an argument that is one or a tuple of one."""
+    value = (value,) if isinstance(value, int) else value
+    if len(value) != 1:
+        raise RuntimeError(message.format(name, what, len(value)))
+    return value[0]
+
+
+def check_lines(name, input):
+    ndim = raw(input).ndim
+    if ndim not in (2, 3):
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {ndim}-dimensional tensor for argument #1 'self' (while checking "
+            f"arguments for {name})"
+        )
+
+
+def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """The maximum under a kernel that moves over (N, C, L), or without N; see ``max_pool2d``."""
+    x = raw(input)
+    if x.ndim not in (2, 3) or 0 in x.shape[-2:]:
+        raise RuntimeError(
+            "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+            + str(list(x.shape))
+        )
+    message = "{}() {} must be an int, list of ints or tuple of ints of size 1 but got size {}"
+    given = zip(ARGUMENTS, arguments("max_pool1d", kernel_size, stride, padding, dilation))
+    given = {what: single("max_pool1d", what, value, message) for what, value in given}
+    for what, value in given.items():
+        if value <= 0 and what != "padding":
+            raise RuntimeError(f"max_pool1d() {what} must be greater than zero, but got {value}")
+    kernel, stride, padding, dilation = given.values()
+    if padding < 0:
+        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {padding}")
+    if padding > kernel // 2:
+        raise RuntimeError(
+            f"max_pool1d() padding should be at most half of kernel size, but got padding={padding} and "
+            f"kernel_size={kernel}"
+        )
+    count = places(x.shape[-1], dilation * (kernel - 1) + 1, stride, padding, ceil_mode)
+    if count < 1:
+        raise RuntimeError(f"max_pool1d() Invalid computed output size: {count}")
+    check_floating(x, "max_pool1d_impl")
+    moves = (1, kernel), (1, stride), (0, padding), (1, dilation)
+    return as_line(max_pool2d(as_plane(input), *moves, ceil_mode, return_indices))
+
+
+def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+    """The mean under a kernel that moves over (N, C, L), or without N; see ``avg_pool2d``."""
+    check_lines("avg_pool1d", input)
+    given = zip(ARGUMENTS, arguments("avg_pool1d", kernel_size, stride, padding))
+    kernel, stride, padding = (single("avg_pool1d", what, value) for what, value in given)
+    moves = (1, kernel), (1, stride), (0, padding)
+    return as_line(avg_pool2d(as_plane(input), *moves, ceil_mode, count_include_pad))
+
+
+def adaptive_size(name, input, output_size):
+    check_lines(name, input)
+    size = numbers(f"{name}(): argument 'output_size' (position 2)", output_size)
+    return 1, single(name, "output_size", size)
+
+
+def adaptive_avg_pool1d(input, output_size):
+    """The means of (N, C, L), or without N, in ``output_size`` windows, which cover it evenly."""
+    size = adaptive_size("adaptive_avg_pool1d", input, output_size)
+    return as_line(adaptive_avg_pool2d(as_plane(input), size))
+
+
+def adaptive_max_pool1d(input, output_size, return_indices=False):
+    """The maxima of (N, C, L), or without N, in ``output_size`` windows, which cover it evenly."""
+    size = adaptive_size("adaptive_max_pool1d", input, output_size)
+    return as_line(adaptive_max_pool2d(as_plane(input), size, return_indices))
+
+
+NAMES = """max_pool1d max_pool2d avg_pool1d avg_pool2d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool1d
+adaptive_max_pool2d"""
+for name in NAMES.split():
+    enter(name, "pool", globals()[name])
+
+METHODS = ""
+IN_PLACE = ""
+FUNCTIONS = "adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d max_pool1d max_pool2d"

@@ -137,7 +137,7 @@ def storage(x):
 
 def address(x):
     """Where the first element of an array lies."""
-    return x.__array_interface__["data"][0] if type(x) is np.ndarray else x.data.ptr
+    return x.ctypes.data if type(x) is np.ndarray else x.data.ptr  # (NumPy's __array_interface__ leaks memory)
 
 
 def writable(x):
@@ -208,7 +208,7 @@ def keep_freed_memory():
     """Tell glibc to reuse the memory of large arrays instead of returning it to the system.
 
     Every fresh page costs a fault: from 256x256 up, allocation otherwise takes longer than arithmetic.  Only on Linux
-    with     glibc; ``ENGINE_MALLOPT=0`` in the environment leaves the allocator alone.
+    with glibc; ``ENGINE_MALLOPT=0`` in the environment leaves the allocator alone.
     """
     if platform.libc_ver()[0] == "glibc" and os.environ.get("ENGINE_MALLOPT", "1") != "0":
         mallopt = ctypes.CDLL(None).mallopt

@@ -283,7 +283,7 @@ class Writes:
     __slots__ = ("count", "times", "base", "owner")
 
     def __init__(self):
-        self.count, self.times, self.base = 0, deque((1,), maxlen=256), lambda: None
+        self.count, self.times, self.base, self.owner = 0, deque((1,), maxlen=256), lambda: None, None
 
     def of(self, x):
         """Stand for the memory of an owner, or of a scalar: a 0-d result takes both forms in the course of its life."""
@@ -294,7 +294,7 @@ class Writes:
         else:
             key = id(x)
             written[key] = self
-            self.owner = ref(x, lambda _: written.pop(key, None))
+            self.owner = ref(x, lambda _: written.pop(key, None)), self.owner  # all of them: each calls back
         return self
 
 

@@ -137,7 +137,7 @@ def storage(x):
 
 def address(x):
     """Where the first element of an array lies."""
-    return x.ctypes.data if type(x) is np.ndarray else x.data.ptr  # __array_interface__ makes memory grow
+    return x.ctypes.data if type(x) is np.ndarray else x.data.ptr
 
 
 def writable(x):

@@ -274,7 +274,7 @@ def test_the_text_of_a_step(stepper):
     assert stepper.text(3) == (
         "Step 3 of 7: AddBackward0, which made h\n"
         "  Arrives: tensor(11.5000)  scalar\n"
-        "  Rule: A sum hands its gradient on to both sides, unchanged.\n"
+        "  Rule: A sum passes its gradient on to both sides, unchanged.\n"
         "  Passes on: to SumBackward0 (4): grad = 11.5  scalar\n"
         "    to b (6): grad = 11.5  scalar\n"
         "  Waiting: 143.75 at b (6)\n"

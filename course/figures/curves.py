@@ -14,6 +14,7 @@ class SecantExplorer(Explorer):
         self.f, self.at, self.between = f, at, between
         nudges = [2.0, 1.5, 1.0, 0.5, 0.2, 0.1, 0.01, 0.001]
         self.settings = {"nudge": (nudges, 1.5, "nudge")}
+        self.stills = ({}, {"nudge": 0.1})
 
     def slope(self, nudge: float) -> float:
         return (self.f(self.at + nudge) - self.f(self.at)) / nudge
@@ -28,22 +29,19 @@ class SecantExplorer(Explorer):
         first, slope = self.f(self.at), self.slope(nudge)
         axes.plot(xs, [first + slope * (x - self.at) for x in xs], "--", color=ACCENT, label=f"slope {slope:.3f}")
         axes.plot([self.at, self.at + nudge], [first, self.f(self.at + nudge)], "o", color=ACCENT)
-        heights = [self.f(x) for x in xs]
-        room = 0.1 * (max(heights) - min(heights))
-        axes.set_ylim(min(heights) - room, max(heights) + room)
-        axes.set(xlabel="x", ylabel="output")
-        axes.legend(loc="upper center")
+        _frame(axes, [self.f(x) for x in xs])
 
 
 class DescentExplorer(Explorer):
     """The positions of a walk downhill on a curve, for a learning rate and a number of steps."""
 
-    size = (6.4, 3.6)
+    size = (6.5, 3.5)
 
     def __init__(self, f: Callable[[Any], Any], start: float, between: tuple[float, float]):
         self.f, self.begin, self.between = f, start, between
         rates = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1]
         self.settings = {"rate": (rates, 0.1, "learning rate"), "steps": (list(range(21)), 8, "steps")}
+        self.stills = tuple({"rate": rate} for rate in (0.1, 0.8, 1.05))
 
     def walk(self, rate: float, steps: int) -> list[float]:
         """The positions, the first one included."""
@@ -60,9 +58,10 @@ class DescentExplorer(Explorer):
     def words(self, *, rate: float, steps: int) -> str:
         positions = self.walk(rate, steps)
         end = positions[-1]
+        walk = "1 step leads" if steps == 1 else f"{steps} steps lead"
         outside = "" if self.between[0] <= end <= self.between[1] else ", outside of the picture"
         return (
-            f"With learning rate {rate:g}, {steps} steps lead from x = {positions[0]:g} to x = {end:.3f}{outside}; "
+            f"With learning rate {rate:g}, {walk} from x = {positions[0]:g} to x = {end:.3f}{outside}; "
             f"the output goes from {self.f(positions[0]):.3f} to {self.f(end):.3f}."
         )
 
@@ -76,12 +75,16 @@ class DescentExplorer(Explorer):
         )
         axes.plot(positions[:1], [self.f(positions[0])], "s", color=SECOND, label="start")
         axes.axhline(min(heights), color=FAINT, linewidth=0.5)
-        room = 0.08 * (max(heights) - min(heights))
         axes.set_xlim(*self.between)
-        axes.set_ylim(min(heights) - room, max(heights) + room)
-        axes.set(xlabel="x", ylabel="output")
-        axes.legend(loc="upper center")
+        _frame(axes, heights)
 
 
 def _spread(low: float, high: float, n: int = 121) -> list[float]:
     return [low + (high - low) * i / (n - 1) for i in range(n)]
+
+
+def _frame(axes: Any, heights: list[float]) -> None:
+    """Room for the curve alone: what leaves it, leaves the picture."""
+    room = 0.1 * (max(heights) - min(heights)) or 1.0  # a flat curve has some too
+    axes.set(xlabel="x", ylabel="output", ylim=(min(heights) - room, max(heights) + room))
+    axes.legend(loc="upper center")

@@ -1,7 +1,7 @@
 """What all figures with sliders share: a picture and its words for each setting, with a kernel and without one."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from course.pictures import picture
@@ -12,12 +12,14 @@ INK, ACCENT, SECOND, FAINT = "#4477aa", "#cc3311", "#228833", "#888888"  # told 
 class Explorer:
     """A picture that follows its sliders.
 
-    A subclass gives ``settings`` ({name: (values, start, label)}), ``draw(axes, **values)`` and ``words(**values)``,
-    the same in a sentence. ``picture()`` and ``text()`` work without a notebook; in one, the figure displays itself.
+    A subclass gives ``settings`` ({name: (values, start, label)}), ``draw(axes, **values)``, and ``words(**values)``,
+    the same in a sentence; ``stills`` are the settings that a reader without a kernel sees. ``picture()``, ``text()``
+    and ``static()`` work without a notebook; in one, the figure displays itself.
     """
 
-    settings: dict[str, tuple[list[Any], Any, str]] = {}
-    size = (6.0, 3.4)
+    settings: Mapping[str, tuple[list[Any], Any, str]] = {}
+    stills: tuple[Mapping[str, Any], ...] = ({},)
+    size = (6.0, 3.5)
 
     draw: Callable[..., None]
     words: Callable[..., str]
@@ -46,39 +48,46 @@ class Explorer:
 
     def picture(self, **values: Any) -> dict[str, str]:
         """The picture and its words as a notebook's output."""
-        return picture(self.image(**values), self.text(**values), width=int(72 * self.size[0]))
+        return picture(self.image(**values), self.text(**values), width=self.width)
+
+    def static(self) -> dict[str, str]:
+        """The stills, as a notebook's output."""
+        shown = [self.picture(**values) for values in self.stills]
+        return {kind: "\n".join(still[kind] for still in shown) for kind in shown[0]}
+
+    @property
+    def width(self) -> int:
+        """Of the picture on the page, in pixels."""
+        return int(72 * self.size[0])
 
     def widget(self) -> Any:
-        """The sliders, the picture, and under it the words, which a screen reader speaks when they change."""
-        import ipywidgets as widgets
+        """The sliders, the picture and its words, as a widget.  ImportError where anywidget is not installed."""
+        from course.figures.explorer_widget import ExplorerWidget
 
-        sliders = {
-            name: widgets.SelectionSlider(
-                options=[(_short(v), v) for v in values],
-                value=first,
-                description=label,
-                style={"description_width": "initial"},
-                layout={"width": f"{72 * self.size[0]}px"},
-            )
-            for name, (values, first, label) in self.settings.items()
-        }
-        view, words = widgets.HTML(), widgets.HTML()
+        def shown(at: list[int]) -> dict[str, Any]:
+            values = {name: values[i] for (name, (values, _, _)), i in zip(self.settings.items(), at, strict=True)}
+            return {"image": self.image(**values), "words": self.text(**values)}
 
-        def show(_: Any = None) -> None:
-            values = {name: slider.value for name, slider in sliders.items()}
-            view.value = self.picture(**values)["text/html"]
-            words.value = f'<div role="status" aria-live="polite">{self.text(**values)}</div>'
+        begin = [values.index(first) for values, first, _ in self.settings.values()]
+        sliders = [
+            {"label": label, "texts": [_short(v) for v in values]} for values, _, label in self.settings.values()
+        ]
+        widget = ExplorerWidget(sliders=sliders, width=self.width, at=begin, **shown(begin))
 
-        for slider in sliders.values():
-            slider.observe(show, "value")
-        show()
-        return widgets.VBox([*sliders.values(), view, words])
+        def follow(change: Any) -> None:
+            with widget.hold_sync():  # the picture and its words arrive together
+                for name, value in shown(change.new).items():
+                    widget.set_trait(name, value)
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        widget.observe(follow, "at")
+        return widget
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         try:
-            return self.widget()._repr_mimebundle_() | self.picture()
-        except ImportError:  # ipywidgets is not installed: the picture is
-            return self.picture()
+            data, metadata = self.widget()._repr_mimebundle_()
+        except ImportError:  # anywidget is not installed: the pictures are
+            data, metadata = {}, {}
+        return data | self.static(), metadata
 
 
 def _short(value: Any) -> str:

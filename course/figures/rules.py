@@ -12,9 +12,9 @@ from engine.viz import SAVED_NAMES, brief, parameters, shape_text
 # inputs, `result` is the output, and other names are the node's own.  A formula is shown only where it uses what the
 # node's rule uses, no more and no less: one name may stand for several rules (`x.square()` and `x ** 3`).
 RULES: dict[str, tuple[str, ...]] = {
-    "AddBackward0": ("A sum hands its gradient on to both sides, unchanged.", "grad", "grad"),
-    "SubBackward0": ("A difference hands its gradient on, with the sign turned on the right.", "grad", "-grad"),
-    "RsubBackward1": ("A difference hands its gradient on, with the sign turned on the right.", "-grad", "grad"),
+    "AddBackward0": ("A sum passes its gradient on to both sides, unchanged.", "grad", "grad"),
+    "SubBackward0": ("A difference passes its gradient on, with the sign turned on the right.", "grad", "-grad"),
+    "RsubBackward1": ("A difference passes its gradient on, with the sign turned on the right.", "-grad", "grad"),
     "NegBackward0": ("The sign turns.", "-grad"),
     "MulBackward0": (
         "Each factor gets the gradient times the other factor, as it was saved.",
@@ -77,8 +77,8 @@ RULES: dict[str, tuple[str, ...]] = {
     "SqueezeBackward0": ("The gradient gets the shape of the input back.", "grad.reshape(shape)"),
     "SqueezeBackward1": ("The gradient gets the shape of the input back.", "grad.reshape(shape)"),
     "SqueezeBackward4": ("The gradient gets the shape of the input back.", "grad.reshape(shape)"),
-    "ExpandBackward0": ("Each copy hands its gradient back; they are added up.",),
-    "CloneBackward0": ("A copy hands its gradient on, unchanged.", "grad"),
+    "ExpandBackward0": ("Each copy passes its gradient back; they are added up.",),
+    "CloneBackward0": ("A copy passes its gradient on, unchanged.", "grad"),
     "ToCopyBackward0": ("The gradient is cast back to the dtype of the input.",),
     "SelectBackward0": ("What was picked gets its gradient; the rest gets zero.",),
     "SliceBackward0": ("What was picked gets its gradient; the rest gets zero.",),

@@ -74,16 +74,22 @@ CELLS = """() => window.jupyterapp.shell.currentWidget.content.widgets.map(({ mo
     outputs: model.type === 'code' ? model.outputs.toJSON() : [],
     ran: model.type !== 'code' || model.executionCount !== null || !model.sharedModel.getSource().trim(),
 }))"""
-# Scrolled to the top in a window that holds it all: only then is every cell laid out, and the last one's end known.
+# Scrolled to the top in a window that holds it all: only then is every cell laid out, and the last one's end known. It
+# is laid out bit by bit, while nothing else is to be done.
 NOTEBOOK_HEIGHT = """async () => {
     const notebook = window.jupyterapp.shell.currentWidget.content;
-    const frame = () => new Promise(requestAnimationFrame);
+    const idle = () => new Promise(requestIdleCallback);
     notebook.activeCellIndex = 0;
     notebook.outerNode.scrollTop = 0;
-    await frame();
-    await frame();
-    const margin = window.innerHeight - notebook.node.getBoundingClientRect().bottom;
-    return notebook.widgets.at(-1).node.getBoundingClientRect().bottom + margin;
+    let height = 0;
+    for (let unchanged = 0; unchanged < 20; ) {
+        await idle();
+        const margin = window.innerHeight - notebook.node.getBoundingClientRect().bottom;
+        const now = notebook.widgets.at(-1).node.getBoundingClientRect().bottom + margin;
+        unchanged = now === height ? unchanged + 1 : 0;
+        height = now;
+    }
+    return height;
 }"""
 
 

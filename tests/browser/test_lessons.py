@@ -27,7 +27,7 @@ tell()
 VBox([slider, words])"""
 
 
-DRAWN = ".jupyter-widgets, .undertorch-steps"  # ipywidgets' own, and the one figure with a front end of its own
+DRAWN = ".jupyter-widgets, .undertorch-steps, .undertorch-explorer"  # ipywidgets' own, and the course's
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
@@ -39,6 +39,7 @@ def test_a_lesson_runs_from_start_to_end(lesson, open_lesson, run_all, screensho
     drawn = page.locator(f".jp-OutputArea-output :is({DRAWN})").count()
     assert (drawn > 0) == any(WIDGET in output.get("data", {}) for output in outputs_of(cells))
     assert page.get_by_text("Error displaying widget").count() == 0
+    assert page.get_by_text("Jupyter news").count() == 0  # JupyterLab's own question to a newcomer
     assert page.console_errors == []
 
 

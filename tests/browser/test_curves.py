@@ -1,0 +1,99 @@
+"""The figures of curves in JupyterLab: every slider by keyboard, words for screen readers, light and dark theme."""
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from course.figures import DescentExplorer
+
+api = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("anywidget")
+pytest.importorskip("matplotlib")
+
+pytestmark = pytest.mark.browser
+
+CELL = """\
+from course.figures import DescentExplorer
+
+DescentExplorer(lambda x: x**2 + 3 * x + 5, start=4.0, between=(-9, 6))"""
+
+
+@pytest.fixture
+def expected():
+    """The same figure, here."""
+    return DescentExplorer(lambda x: x**2 + 3 * x + 5, start=4.0, between=(-9, 6))
+
+
+@pytest.fixture
+def figure(open_lesson, run_all, tmp_path):
+    """The page, and the figure on it."""
+    nb = new_notebook(cells=[new_code_cell(CELL)])
+    nb.metadata.kernelspec = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    path = tmp_path / "96_curves.ipynb"
+    nbformat.write(nb, path)
+    page = open_lesson(path)
+    run_all(page)
+    found = page.locator(".undertorch-explorer")
+    api.expect(found).to_have_count(1)
+    yield page, found
+    assert page.console_errors == []
+
+
+def said(figure, words):
+    api.expect(figure.get_by_role("status")).to_have_text(words)
+
+
+def test_both_sliders_answer_to_the_keyboard(figure, expected):
+    page, explorer = figure
+    rate, steps = (explorer.get_by_role("slider", name=name) for name in ("learning rate", "steps"))
+    said(explorer, expected.text())
+    rate.press("ArrowRight")
+    said(explorer, expected.text(rate=0.2))
+    api.expect(rate).to_have_attribute("aria-valuetext", "0.2")
+    page.keyboard.press("Tab")
+    api.expect(steps).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    said(explorer, expected.text(rate=0.2, steps=7))
+    page.keyboard.press("Home")
+    said(explorer, expected.text(rate=0.2, steps=0))
+    rate.press("End")
+    steps.press("End")
+    said(explorer, expected.text(rate=1.1, steps=20))
+    api.expect(rate).to_have_attribute("aria-valuetext", "1.1")
+    api.expect(steps).to_have_attribute("aria-valuetext", "20")
+
+
+def test_the_picture_is_drawn_for_each_setting_at_half_its_pixels(figure, expected):
+    page, explorer = figure
+    picture = explorer.locator("img")
+    before = picture.get_attribute("src")
+    explorer.get_by_role("slider", name="steps").press("End")
+    api.expect(picture).not_to_have_attribute("src", before)
+    page.wait_for_function("() => document.querySelector('.undertorch-explorer img').complete")
+    width = int(72 * expected.size[0])
+    assert picture.evaluate("img => [img.naturalWidth, img.clientWidth]") == [2 * width, width]
+
+
+def test_the_words_can_be_read_in_the_dark_theme(figure, screenshot):
+    page, explorer = figure
+    screenshot(page, "curves_light", explorer)
+    assert page.evaluate(f"({BRIGHTNESS})()") < 100
+    page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })")
+    page.wait_for_function(f"() => ({BRIGHTNESS})() > 150")
+    screenshot(page, "curves_dark", explorer)
+
+
+BRIGHTNESS = """() => {
+    const words = document.querySelector(".undertorch-explorer .words");
+    return Math.min(...getComputedStyle(words).color.match(/[\\d.]+/g).slice(0, 3));
+}"""
+
+
+def test_the_figure_is_not_wider_than_a_narrow_notebook(figure):
+    page, explorer = figure
+    page.set_viewport_size({"width": 640, "height": 900})
+    page.wait_for_timeout(300)
+    box = explorer.bounding_box()
+    for part in (".sliders", "img", ".words"):
+        inner = explorer.locator(part).bounding_box()
+        assert inner["x"] + inner["width"] <= box["x"] + box["width"] + 1

@@ -204,7 +204,8 @@ def add_to_grad(tensor, g):
     if g.dtype is not tensor.array.dtype:
         g = g.astype(tensor.array.dtype)
     if grad is None:
-        tensor._grad = Tensor(g if g.base is None or g.strides == tensor.array.strides and holders(g) == ALONE else g.copy())
+        own = g.base is None or g.strides == tensor.array.strides and holders(g) == ALONE
+        tensor._grad = Tensor(g if own else g.copy())
     else:  # in place, so that whoever holds .grad sees the sum
         write(grad, grad.array + g if isinstance(grad.array, np.generic) else g, add=True)
 

@@ -4,6 +4,7 @@ Small parameters are laid end to end, so that one call of a NumPy function serve
 """
 
 import math
+from itertools import accumulate
 
 import numpy as np
 
@@ -33,9 +34,6 @@ class Algorithm(Optimizer):
     counts_steps = True  # whether there is a state "step"
 
     def __init__(self, params, defaults):
-        lr = defaults["lr"]
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
         for name in ("differentiable", "capturable"):
             if defaults.get(name):
                 raise NotImplementedError(f"steps are neither recorded nor captured in a graph: leave {name} False")
@@ -135,23 +133,17 @@ class Pack:
 
     def __init__(self, optimizer, names, params):
         self.params, self.arrays = params, [p.array for p in params]
-        xp, dtype, sizes = module(self.arrays[0]), self.arrays[0].dtype, [x.size for x in self.arrays]
-        ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
-        self.places = [(end - n, end, x.shape) for end, n, x in zip(ends, sizes, self.arrays)]
-        self.kept = []  # (state, name, tensor, its array)
         self.own = [optimizer.state[p] for p in params] if names or optimizer.counts_steps else []
-        self.fresh = any(state.get(name) is None for state in self.own for name in names)
-        if optimizer.counts_steps:
-            self.steps = [step_tensor(state) for state in self.own]
-            self.last = self.steps[0].array
-            for t in self.steps:
-                t.array = self.last
-        self.counts_steps, self.states = optimizer.counts_steps, []
+        fresh = any(state.get(name) is None for state in self.own for name in names)
+        self.steps = [step_tensor(state) for state in self.own] if optimizer.counts_steps else []
+        self.count = self.steps[0].item() if self.steps else 0.0 if fresh else 1.0
+        xp, ends = module(self.arrays[0]), [*accumulate(x.size for x in self.arrays)]
+        self.places = [(end - x.size, end, x.shape) for end, x in zip(ends, self.arrays)]
         if len(params) > 1:
-            self.p, self.g = (xp.empty(ends[-1], dtype) for _ in range(2))
+            self.p, self.g = (xp.empty(ends[-1], self.arrays[0].dtype) for _ in range(2))
             self.parts = [(self.p[a:b].reshape(shape), self.g[a:b].reshape(shape)) for a, b, shape in self.places]
-        for name in names:
-            self.states.append(self.lay_out(name, optimizer.begin(), xp))
+        self.kept = []  # (state, name, tensor, its array)
+        self.states = [self.lay_out(name, optimizer.begin(), xp) for name in names]
 
     def lay_out(self, name, begin, xp):
         """The array of one state of all parameters, whose tensors become its parts."""
@@ -169,14 +161,12 @@ class Pack:
         return self.kept[-1][3] if single else flat
 
     def still(self, states):
+        """Whether parameters, states and counts are those that the pack was made of, or left behind."""
         return (
             all(p.array is x for p, x in zip(self.params, self.arrays))
             and all(states.get(p) is state for p, state in zip(self.params, self.own))
             and all(state.get(name) is t and t.array is x for state, name, t, x in self.kept)
-            and (
-                not self.counts_steps
-                or all(s.get("step") is t and t.array is self.last for s, t in zip(self.own, self.steps))
-            )
+            and all(s.get("step") is t and t.array == self.count for s, t in zip(self.own, self.steps))
         )
 
     def gather(self, maximize):
@@ -190,14 +180,14 @@ class Pack:
         return self.p, -self.g if maximize else self.g
 
     def next_step(self):
-        """The number of this step: counted, or 1 for the first of these states and 2 for the others."""
-        if not self.counts_steps:
-            first, self.fresh = self.fresh, False
-            return 1 if first else 2
-        self.last = self.steps[0].array + self.steps[0].array.dtype.type(1)
+        """The number of this step, from 1 on; where nothing counts them, of those since the states were new."""
+        self.count = 1.0 + (self.steps[0].array.item() if self.steps else self.count)
         for t in self.steps:
-            t.array = self.last
-        return float(self.last)
+            if type(t.array) is np.ndarray:  # somebody may look at its memory
+                t.array[...] = self.count
+            else:
+                t.array = t.array.dtype.type(self.count)
+        return self.count
 
     def scatter(self, writes):
         """Write the new values back, and note it."""
@@ -213,11 +203,8 @@ class Pack:
 
 def part(flat, a, b, shape):
     """A piece of a flat array: the same memory, but (on the host) an array of its own, which is saved by itself."""
-    return (
-        np.ndarray(shape, flat.dtype, flat[a:b].view(np.uint8).data)
-        if type(flat) is np.ndarray
-        else flat[a:b].reshape(shape)
-    )
+    piece = np.frombuffer(flat[a:b].view(np.uint8).data, flat.dtype) if type(flat) is np.ndarray else flat[a:b]
+    return piece.reshape(shape)
 
 
 def step_tensor(state):
@@ -230,10 +217,12 @@ def step_tensor(state):
 
 
 def check(**options):
-    """ValueError for an option that is out of range: name=(value, whether it is in range)."""
+    """ValueError for options that are negative, or tensors of several elements."""
     titles = {"lr": "learning rate", "eps": "epsilon value"}
-    for name, (value, valid) in options.items():
-        if not valid:
+    for name, value in options.items():
+        if isinstance(value, Tensor) and value.numel() != 1:
+            raise ValueError(f"Tensor {name} must be 1-element")
+        if not value >= 0:
             raise ValueError(f"Invalid {titles.get(name, f'{name} value')}: {value}")
 
 
@@ -244,7 +233,7 @@ class SGD(Algorithm):
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
                  foreach=None, differentiable=False, fused=None):  # fmt: skip
-        check(lr=(lr, lr >= 0), momentum=(momentum, momentum >= 0), weight_decay=(weight_decay, weight_decay >= 0))
+        check(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, {
@@ -277,11 +266,11 @@ class Adam(Algorithm):
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False, fused=None,
                  decoupled_weight_decay=False):  # fmt: skip
-        check(lr=(lr, lr >= 0), eps=(eps, eps >= 0))
+        check(lr=lr, eps=eps)
         for i, beta in enumerate(betas):
             if not 0 <= beta < 1:
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
-        check(weight_decay=(weight_decay, weight_decay >= 0))
+        check(weight_decay=weight_decay)
         if not all(isinstance(beta, float) for beta in betas) and not all(isinstance(beta, Tensor) for beta in betas):
             raise ValueError("betas must be either both floats or both Tensors")
         super().__init__(params, {
@@ -326,8 +315,8 @@ class RMSprop(Algorithm):
 
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False,
                  capturable=False, foreach=None, maximize=False, differentiable=False):  # fmt: skip
-        check(lr=(lr, lr >= 0), eps=(eps, eps >= 0), momentum=(momentum, momentum >= 0),
-              weight_decay=(weight_decay, weight_decay >= 0), alpha=(alpha, alpha >= 0))  # fmt: skip
+        check(lr=lr, eps=eps, momentum=momentum,
+              weight_decay=weight_decay, alpha=alpha)  # fmt: skip
         super().__init__(params, {
             "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
             "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize,
@@ -364,8 +353,8 @@ class Adagrad(Algorithm):
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10,
                  foreach=None, *, maximize=False, differentiable=False, fused=None):  # fmt: skip
         start = initial_accumulator_value
-        check(lr=(lr, lr >= 0), lr_decay=(lr_decay, lr_decay >= 0), weight_decay=(weight_decay, weight_decay >= 0),
-              initial_accumulator_value=(start, start >= 0), eps=(eps, eps >= 0))  # fmt: skip
+        check(lr=lr, lr_decay=lr_decay, weight_decay=weight_decay,
+              initial_accumulator_value=start, eps=eps)  # fmt: skip
         super().__init__(params, {
             "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
             "initial_accumulator_value": start, "foreach": foreach, "maximize": maximize,

@@ -481,10 +481,10 @@ class CyclicLR(WithMomentum):
         self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
         self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
         self.cycle_momentum = cycle_momentum
+        self._begin_momentum(base_momentum, max_momentum, last_epoch)
         if cycle_momentum:
             self.base_momentums = for_each("base_momentum", optimizer, base_momentum)
             self.max_momentums = for_each("max_momentum", optimizer, max_momentum)
-        self._begin_momentum(base_momentum, max_momentum, last_epoch)
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
 

@@ -1,8 +1,9 @@
 """A compact autograd engine on NumPy, under PyTorch's names and semantics: ``import torch as engine``, made small."""
 
+import importlib
 import warnings
 
-from . import autograd, linalg, methods, nn, optim, utils
+from . import autograd, linalg, methods
 from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .backend import device
 
@@ -14,7 +15,6 @@ from .dtypes import (  # isort: skip
 )
 # fmt: on
 from .printing import Size, set_printoptions
-from .serialization import load, save
 from .tensor import Tensor
 
 # PyTorch gives inf and nan without a word; so does the engine, in every thread (NumPy's errstate is a thread's own)
@@ -22,6 +22,21 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"engine\.")
 
 for family in methods.families:
     globals().update(methods.offers(family, family.FUNCTIONS))
+
+
+# what not every program needs is imported when it is first named, so that `import engine` is quick
+later = {"nn": "nn", "optim": "optim", "utils": "utils", "viz": "viz", "load": "serialization", "save": "serialization"}
+
+
+def __getattr__(name):
+    if name not in later:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f".{later[name]}", __name__)
+    return module if later[name] == name else vars(module)[name]
+
+
+def __dir__():
+    return [*globals(), *later]
 
 
 def result_type(tensor1, tensor2):

@@ -4,6 +4,7 @@ import contextlib
 import copy
 import importlib
 import io
+import math
 import pickle
 import re
 import textwrap
@@ -14,6 +15,7 @@ import pytest
 from against_torch import assert_close, cases
 
 import engine
+from engine import nn
 
 rng = np.random.default_rng(0)
 INPUTS = {
@@ -86,6 +88,30 @@ nn.Dropout(0.3).eval()(x)
 nn.CosineSimilarity(0)(x, y)
 nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))(x)
 """)
+CONVOLUTIONS = cases("""
+nn.Conv1d(5, 4, 2, stride=2, padding=1)(a)
+nn.Conv2d(4, 6, 3)(im)
+nn.Conv2d(4, 6, (3, 2), stride=(2, 1), padding=1, dilation=(1, 2), groups=2)(im)
+nn.Conv2d(4, 6, 3, padding="same", bias=False)(im)
+nn.Conv2d(4, 6, 3, padding="valid")(im)
+nn.Conv2d(4, 6, 3, padding=1, padding_mode="reflect")(im)
+nn.Conv2d(4, 4, 3, padding="same", padding_mode="circular", bias=False)(im)
+nn.Conv3d(2, 3, 2, padding=(0, 1, 0))(im[None, :, :2].transpose(1, 2))
+nn.ConvTranspose1d(5, 4, 3, stride=2)(a)
+nn.ConvTranspose2d(4, 6, (3, 2), stride=2, padding=1, output_padding=1, groups=2, dilation=2)(im)
+nn.ConvTranspose2d(4, 2, 3, stride=3, bias=False)(im, [22, 20])
+nn.ConvTranspose3d(2, 3, 2)(im[None, :, :2].transpose(1, 2))
+nn.MaxPool1d(2)(a)
+nn.MaxPool2d(2)(im)
+nn.MaxPool2d((3, 2), stride=1, padding=1, ceil_mode=True)(im)
+nn.AvgPool1d(2, stride=1)(a)
+nn.AvgPool2d((2, 3), ceil_mode=True, count_include_pad=False)(im)
+nn.AdaptiveAvgPool2d((2, None))(im)
+nn.AdaptiveAvgPool2d(1)(im)
+nn.AdaptiveAvgPool1d(3)(a)
+nn.AdaptiveMaxPool2d(2)(im)
+nn.AdaptiveMaxPool1d(3, return_indices=True)(a)[0]
+""")
 ACTIVATIONS = cases("""
 nn.ReLU()(x)
 nn.ReLU(inplace=True)(x * 1)
@@ -152,7 +178,18 @@ nn.GRUCell(4, 3)(x)
 nn.LSTMCell(4, 3)(x)
 nn.LSTMCell(4, 3)(x[:2], (e, e * 2))
 """)
-OTHER_GRAPHS = ("need_weights=False", "Transformer")  # PyTorch has kernels of its own for these
+ATTENTION = cases("""
+nn.MultiheadAttention(4, 2)(q, q, q)
+nn.MultiheadAttention(4, 2, bias=False, batch_first=True)(a, a, a)
+nn.MultiheadAttention(4, 2)(x, x, x)
+nn.MultiheadAttention(4, 2)(b, q, q)
+nn.MultiheadAttention(4, 2, batch_first=True)(a, a * 1, a + 1)
+nn.MultiheadAttention(4, 2, kdim=5, vdim=3)(q, k, w)
+nn.MultiheadAttention(4, 1, add_bias_kv=True, add_zero_attn=True)(b, b, b, key_padding_mask=mask, attn_mask=fm > 1)
+nn.MultiheadAttention(4, 2)(b, b, b, average_attn_weights=False, attn_mask=fm)
+nn.MultiheadAttention(4, 2, dropout=0.5)(q, q, q)
+""")
+OTHER_GRAPHS = ("need_weights=False", "Transformer", "circular")  # PyTorch has kernels of its own for these
 
 
 def flat(result):
@@ -213,7 +250,7 @@ def gradients(torch, results, leaves):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "expression", LAYERS + ACTIVATIONS + LOSSES + RECURRENT, ids=lambda e: e.replace(" ", "")
+    "expression", LAYERS + CONVOLUTIONS + ACTIVATIONS + LOSSES + RECURRENT + ATTENTION, ids=lambda e: e.replace(" ", "")
 )
 def test_a_layer_begins_and_computes_as_pytorchs(expression):
     torch = pytest.importorskip("torch")
@@ -236,6 +273,74 @@ def test_a_layer_begins_and_computes_as_pytorchs(expression):
             assert_close(a, b, expression, "a gradient")
     for (name, a), b in zip(mine.named_buffers(), theirs.buffers(), strict=True):
         assert_close(a, b, expression, name)
+
+
+# ---- how parameters begin
+
+INITS = cases("""
+nn.init.uniform_(w)
+nn.init.uniform_(w, -1, 2)
+nn.init.normal_(w)
+nn.init.normal_(w, 3, 0.1)
+nn.init.constant_(w, 0.3)
+nn.init.ones_(w)
+nn.init.zeros_(w)
+nn.init.eye_(w)
+nn.init.dirac_(k)
+nn.init.dirac_(k, 2)
+nn.init.xavier_uniform_(w)
+nn.init.xavier_uniform_(k, gain=2)
+nn.init.xavier_normal_(w, nn.init.calculate_gain("tanh"))
+nn.init.kaiming_uniform_(w)
+nn.init.kaiming_uniform_(k, a=math.sqrt(5))
+nn.init.kaiming_uniform_(w, mode="fan_out", nonlinearity="relu")
+nn.init.kaiming_normal_(w, nonlinearity="selu")
+nn.init.kaiming_normal_(k, 0.1, "FAN_OUT")
+nn.init.trunc_normal_(w)
+nn.init.trunc_normal_(k, 1.0, 2.0, 0.5, 1.5)
+nn.init.trunc_normal_(w, 0.0, 1.0, 1.5, 3.0)
+nn.init.trunc_normal_(w, 0.0, 0.1, 1.0, 3.0)
+nn.init.orthogonal_(w)
+nn.init.orthogonal_(w.t(), gain=2)
+nn.init.orthogonal_(k)
+nn.init.sparse_(w, 0.4)
+nn.init.xavier_uniform(w)
+nn.init.normal_(w, generator=torch.Generator().manual_seed(5))
+""")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("expression", INITS)
+def test_parameters_begin_with_pytorchs_numbers(expression):
+    pytest.importorskip("torch")
+    found = []
+    for name in ("engine", "torch"):
+        names = library(name)
+        w, k = (names["torch"].zeros(*shape, requires_grad=True) for shape in ((5, 4), (4, 2, 3)))
+        names["torch"].manual_seed(3)
+        result = eval(expression, {**names, "w": w, "k": k, "math": math})
+        assert result.requires_grad
+        found.append([w.detach().numpy(), k.detach().numpy(), names["torch"].rand(3).numpy()])
+    for mine, theirs in zip(*found, strict=True):
+        if "orthogonal" in expression or "trunc" in expression:  # LAPACK, and the logarithm, in other roundings
+            np.testing.assert_allclose(mine, theirs, 1e-5, 1e-6)
+        else:
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_linear_layer_begins_with_these_numbers():
+    engine.manual_seed(0)
+    m = nn.Linear(3, 2)
+    weight = [[-0.0043225177, 0.30971584, -0.47518533], [-0.4248946, -0.22236897, 0.15482073]]  # PyTorch 2.13 gave them
+    np.testing.assert_array_equal(m.weight.detach().numpy(), np.array(weight, np.float32))
+    np.testing.assert_array_equal(m.bias.detach().numpy(), np.array([-0.011439145, 0.45777494], np.float32))
+
+
+def test_orthogonal_rows_are_orthonormal():
+    for shape in ((3, 5), (5, 3), (4, 2, 3)):
+        x = nn.init.orthogonal_(engine.empty(*shape, dtype=engine.float64)).flatten(1).numpy()
+        x = x if x.shape[0] <= x.shape[1] else x.T
+        np.testing.assert_allclose(x @ x.T, np.eye(len(x)), atol=1e-12)
 
 
 # ---- programs that print the same under either library
@@ -401,6 +506,9 @@ nn.Conv2d(3, 4, 3, groups=2)
 nn.Conv2d(4, 3, 3, groups=2)
 nn.Conv2d(4, 4, 3, groups=0)
 nn.Conv2d(4, 4, 3, padding="same", stride=2)
+nn.ConvTranspose2d(4, 4, 3, padding_mode="reflect")
+nn.ConvTranspose2d(2, 2, 3, stride=2)(torch.ones(1, 2, 4, 4), [9, 12])
+nn.ConvTranspose2d(2, 2, 3, stride=2)(torch.ones(1, 2, 4, 4), [9, 10, 11])
 nn.RNN(2, 3, nonlinearity="exp")
 nn.RNN(2, 3, proj_size=1)
 nn.RNN(2, 3, dropout=True)
@@ -688,6 +796,24 @@ nn.ParameterDict(3)
 
         Net()(torch.ones(1))
     """,
+    **{
+        f"{code!r} is no beginning": code
+        for code in cases("""
+nn.init.eye_(torch.ones(2))
+nn.init.dirac_(torch.ones(2, 2))
+nn.init.dirac_(torch.ones(3, 2, 2), groups=2)
+nn.init.xavier_uniform_(torch.ones(2))
+nn.init.kaiming_uniform_(torch.ones(2))
+nn.init.kaiming_uniform_(torch.ones(2, 2), mode="fan")
+nn.init.kaiming_normal_(torch.ones(2, 2), nonlinearity="exp")
+nn.init.kaiming_normal_(torch.ones(2, 2), a="1")
+nn.init.kaiming_normal_(torch.ones(0, 2))
+nn.init.orthogonal_(torch.ones(2))
+nn.init.sparse_(torch.ones(2), 0.1)
+nn.init.normal(torch.ones(0))
+print([nn.init.calculate_gain(n) for n in ("linear", "conv2d", "sigmoid", "tanh", "relu", "leaky_relu", "selu")])
+""")
+    },
     "modules are told apart by what they are": """
         a, b = nn.Linear(1, 1), nn.Linear(1, 1)
         print(a == a, a == b, len({a, b}), a in [b, a])
@@ -700,3 +826,108 @@ def test_a_program_prints_what_it_prints_under_pytorch(name):
     pytest.importorskip("torch")
     mine, theirs = (without_modules(printed(library, PROGRAMS[name])) for library in ("engine", "torch"))
     assert mine == theirs
+
+
+# ---- without PyTorch beside them
+
+DERIVATIVES = {
+    "nn.Linear(4, 3)": "x", "nn.LayerNorm(4)": "a", "nn.GroupNorm(2, 4)": "im", "nn.BatchNorm1d(4)": "x",
+    "nn.BatchNorm2d(4)": "im", "nn.Conv1d(5, 2, 3, padding=1)": "a", "nn.Conv2d(4, 2, 3, stride=2, groups=2)": "im",
+    "nn.RNN(4, 3, 2, bidirectional=True)": "b", "nn.GRU(4, 3, 2, batch_first=True)": "b",
+    "nn.LSTM(4, 3, 2, proj_size=2)": "b", "nn.LSTMCell(4, 3)": "x", "nn.Sequential(nn.Linear(4, 5), nn.GELU())": "x",
+    "SelfAttention(4, 2, add_bias_kv=True)": "b",
+}  # fmt: skip
+
+
+class SelfAttention(nn.MultiheadAttention):
+    def forward(self, x):
+        return super().forward(x, x, x)
+
+
+@pytest.mark.parametrize("make", DERIVATIVES)
+def test_gradients_are_those_of_finite_differences(make):
+    engine.manual_seed(0)
+    module = eval(make).double()
+    x = engine.tensor(INPUTS[DERIVATIVES[make]], requires_grad=True)
+    leaves = [x, *module.parameters()]
+    start = [t.detach().clone() for t in leaves]
+    directions = [engine.tensor(np.random.default_rng(i).normal(size=tuple(t.shape))) for i, t in enumerate(leaves)]
+
+    def loss(step):
+        with engine.no_grad():
+            for t, s, d in zip(leaves, start, directions, strict=True):
+                t.copy_(s + step * d)
+        return sum((r * (i + 1)).sin().sum() for i, r in enumerate(flat(module(x))))
+
+    grads = engine.autograd.grad(loss(0.0), leaves)
+    exact = sum(float((g * d).sum()) for g, d in zip(grads, directions, strict=True))
+    numeric = (loss(1e-6).item() - loss(-1e-6).item()) / 2e-6
+    assert math.isclose(exact, numeric, rel_tol=1e-6, abs_tol=1e-7)
+
+
+def test_a_model_prints_its_parts():
+    model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Sequential(nn.Dropout(0.1), nn.Conv2d(1, 2, 3, padding=1)))
+    assert repr(model) == (
+        "Sequential(\n  (0): Linear(in_features=2, out_features=3, bias=True)\n  (1): ReLU()\n  (2): Sequential(\n"
+        "    (0): Dropout(p=0.1, inplace=False)\n"
+        "    (1): Conv2d(1, 2, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))\n  )\n)"
+    )
+
+
+def test_a_model_finds_its_parameters_under_their_paths():
+    model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    names = ["0.weight", "0.bias", "1.weight", "1.bias"]
+    assert [name for name, _ in model.named_parameters()] == names
+    assert list(model.state_dict()) == [*names, "1.running_mean", "1.running_var", "1.num_batches_tracked"]
+
+
+def test_a_state_that_does_not_fit_is_told_in_one_error():
+    message = (
+        'Error(s) in loading state_dict for Linear:\n\tMissing key(s) in state_dict: "bias". \n\t'
+        'Unexpected key(s) in state_dict: "other". \n\tsize mismatch for weight: copying a param with shape '
+        "torch.Size([1, 2]) from checkpoint, the shape in current model is torch.Size([2, 2])."
+    )
+    with pytest.raises(RuntimeError) as error:
+        nn.Linear(2, 2).load_state_dict({"weight": engine.ones(1, 2), "other": engine.ones(1)})
+    assert str(error.value) == message
+
+
+def test_dropout_works_in_training_alone():
+    engine.manual_seed(0)
+    m, x = nn.Dropout(0.5), engine.ones(1000)
+    assert set(m(x).tolist()) == {0.0, 2.0}
+    assert m.eval()(x) is x
+
+
+def test_batch_norm_evaluates_by_what_it_saw():
+    m = nn.BatchNorm1d(2, momentum=None)
+    batches = [engine.tensor(rng.normal(size=(4, 2)).astype(np.float32)) for _ in range(3)]
+    for b in batches:
+        m(b)
+    means = np.mean([b.numpy().mean(0) for b in batches], 0)
+    np.testing.assert_allclose(m.running_mean.numpy(), means, 1e-5, 1e-6)
+    assert m.num_batches_tracked.item() == 3
+    expected = (batches[0].numpy() - means) / np.sqrt(np.mean([b.numpy().var(0, ddof=1) for b in batches], 0) + 1e-5)
+    np.testing.assert_allclose(m.eval()(batches[0]).detach().numpy(), expected, 1e-4, 1e-5)
+
+
+def test_a_recurrent_layer_is_its_cell_at_every_step():
+    engine.manual_seed(0)
+    for layer, cell in (
+        (nn.LSTM(4, 3), nn.LSTMCell(4, 3)),
+        (nn.GRU(4, 3), nn.GRUCell(4, 3)),
+        (nn.RNN(4, 3), nn.RNNCell(4, 3)),
+    ):
+        cell.load_state_dict({name.removesuffix("_l0"): value for name, value in layer.state_dict().items()})
+        x = engine.tensor(INPUTS["b"].astype(np.float32))
+        outputs, state = layer(x)[0], None
+        for x_t, out in zip(x, outputs, strict=True):
+            state = cell(x_t, state)
+            np.testing.assert_allclose(flat(state)[0].detach().numpy(), out.detach().numpy(), 1e-5, 1e-6)
+
+
+def test_what_is_not_there_says_what_to_do():
+    with pytest.raises(NotImplementedError, match="send their state_dict"):
+        nn.Linear(1, 1).share_memory()
+    with pytest.raises(NotImplementedError, match="use register_full_backward_hook"):
+        nn.Linear(1, 1).register_backward_hook(print)

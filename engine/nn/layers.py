@@ -177,14 +177,17 @@ def unusual(module, usual):
 
 # ---- convolutions
 
+MODES = ("zeros", "reflect", "replicate", "circular")
+
 
 class Convolution(Module):
     """Kernels ``weight`` (out_channels, in_channels / groups, *kernel_size) that slide over the last dimensions."""
 
     dims: int
+    transposed = False
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
-                 padding_mode="zeros", device=None, dtype=None):  # fmt: skip
+                 padding_mode="zeros", device=None, dtype=None, *, output_padding=0):  # fmt: skip
         super().__init__()
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
@@ -192,21 +195,19 @@ class Convolution(Module):
             if n % groups:
                 raise ValueError(f"{name} must be divisible by groups")
         each = lambda n: tuple(n) if isinstance(n, (tuple, list)) else (n,) * self.dims  # noqa: E731
-        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size, self.stride, self.dilation = each(kernel_size), each(stride), each(dilation)
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.kernel_size, self.stride = each(kernel_size), each(stride)
         self.padding = padding if isinstance(padding, str) else each(padding)
+        self.dilation, self.output_padding, self.groups = each(dilation), each(output_padding), groups
         self.padding_mode = padding_mode
-        if padding in ("same", "valid"):
-            if padding == "same" and any(s != 1 for s in self.stride):
-                raise ValueError("padding='same' is not supported for strided convolutions")
-        elif isinstance(padding, str):
+        if isinstance(padding, str) and padding not in ("same", "valid"):
             raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
-        if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
-            raise ValueError(
-                "padding_mode must be one of {'zeros', 'reflect', 'replicate', 'circular'}, but got "
-                f"padding_mode='{padding_mode}'"
-            )
-        shape = (out_channels, in_channels // groups, *self.kernel_size)
+        if padding == "same" and any(s != 1 for s in self.stride):
+            raise ValueError("padding='same' is not supported for strided convolutions")
+        if padding_mode not in MODES:
+            raise ValueError(f"padding_mode must be one of {set(MODES)}, but got padding_mode='{padding_mode}'")
+        outer, inner = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        shape = (outer, inner // groups, *self.kernel_size)
         parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=out_channels if bias else None)
         self.reset_parameters()
 
@@ -216,41 +217,103 @@ class Convolution(Module):
     def margins(self):
         """What ``pad`` puts before and after each dimension, the last one first."""
         if self.padding == "same":
-            each = [(d * (k - 1) // 2, d * (k - 1) - d * (k - 1) // 2) for d, k in zip(self.dilation, self.kernel_size)]
+            totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
+            pairs = [(n // 2, n - n // 2) for n in totals]
         else:
-            each = [
-                (0, 0) if self.padding == "valid" else (n, n)
-                for n in (self.padding if self.padding != "valid" else [0] * self.dims)
-            ]
-        return [n for pair in reversed(each) for n in pair]
+            pairs = [(0, 0) if self.padding == "valid" else (n, n) for n in self.padding[: self.dims]]
+        return [n for pair in reversed(pairs) for n in pair]
 
     def forward(self, input):
-        convolve = getattr(F, f"conv{self.dims}d")
-        padding = self.padding
+        convolve, padding = getattr(F, f"conv{self.dims}d"), self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self.margins(), mode=self.padding_mode), 0
         return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self):
-        none, one = (0,) * len(self.padding), (1,) * self.dims
-        usual = {"padding": none, "dilation": one, "groups": 1, "padding_mode": "zeros"}
+        none = (0,) * self.dims
+        usual = {"padding": (0,) * len(self.padding), "dilation": (1,) * self.dims, "output_padding": none, "groups": 1}
         size = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        more = [*unusual(self, usual)]
-        if self.bias is None:
-            more.insert(len(more) - (self.padding_mode != "zeros"), "bias=False")
-        return ", ".join([size, *more])
+        without = ["bias=False"] if self.bias is None else []
+        return ", ".join([size, *unusual(self, usual), *without, *unusual(self, {"padding_mode": "zeros"})])
+
+
+class TransposedConvolution(Convolution):
+    """What a convolution does to gradients: each element of the input puts a multiple of the kernels into the output.
+
+    ``output_padding``: elements added at the end of each dimension, where several inputs of a convolution with a stride
+    have outputs of one size.
+    """
+
+    transposed = True
+
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1,
+                 bias=True, dilation=1, padding_mode="zeros", device=None, dtype=None):  # fmt: skip
+        if padding_mode != "zeros":
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode,
+                         device, dtype, output_padding=output_padding)  # fmt: skip
+
+    def forward(self, input, output_size=None):
+        convolve = getattr(F, f"conv_transpose{self.dims}d")
+        added = self.output_padding if output_size is None else self._added(input, output_size)
+        return convolve(input, self.weight, self.bias, self.stride, self.padding, added, self.groups, self.dilation)
+
+    def _added(self, input, output_size):
+        """The padding with which the output has a size.  ValueError if there is none."""
+        n, lead = self.dims, input.ndim - self.dims
+        if len(output_size) not in (n, n + lead):
+            raise ValueError(
+                f"ConvTranspose{n}D: for {input.ndim}D input, output_size must have {n} or {n + lead} elements (got "
+                f"{len(output_size)})"
+            )
+        wanted, sizes = list(output_size[-n:]), input.shape[lead:]
+        least = [
+            (size - 1) * s - 2 * p + d * (k - 1) + 1
+            for size, s, p, d, k in zip(sizes, self.stride, self.padding, self.dilation, self.kernel_size)
+        ]
+        most = [low + s - 1 for low, s in zip(least, self.stride)]
+        if any(not low <= size <= high for low, size, high in zip(least, wanted, most)):
+            raise ValueError(
+                f"requested an output size of {wanted}, but valid sizes range from {least} to {most} (for an input of "
+                f"{input.shape[2:]})"
+            )
+        return [size - low for size, low in zip(wanted, least)]
 
 
 class Conv1d(Convolution):
-    """Kernels that slide over the last dimension of (batch, in_channels, length)."""
+    """Convolution of (batch, channels, length)."""
 
     dims = 1
 
 
 class Conv2d(Convolution):
-    """Kernels that slide over the last two dimensions of (batch, in_channels, height, width)."""
+    """Convolution of (batch, channels, height, width)."""
 
     dims = 2
+
+
+class Conv3d(Convolution):
+    """Convolution of (batch, channels, depth, height, width)."""
+
+    dims = 3
+
+
+class ConvTranspose1d(TransposedConvolution):
+    """Transposed convolution of (batch, channels, length)."""
+
+    dims = 1
+
+
+class ConvTranspose2d(TransposedConvolution):
+    """Transposed convolution of (batch, channels, height, width)."""
+
+    dims = 2
+
+
+class ConvTranspose3d(TransposedConvolution):
+    """Transposed convolution of (batch, channels, depth, height, width)."""
+
+    dims = 3
 
 
 # ---- normalizations

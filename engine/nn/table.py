@@ -136,7 +136,13 @@ AvgPool1d = row("AvgPool1d", "avg_pool1d", Pool1d, AVERAGE, kernel_size=REQUIRED
                 ceil_mode=False, count_include_pad=True)  # fmt: skip
 AvgPool2d = row("AvgPool2d", "avg_pool2d", Pool, AVERAGE, kernel_size=REQUIRED, stride=None, padding=0, ceil_mode=False,
                 count_include_pad=True, divisor_override=None)  # fmt: skip
-AdaptiveAvgPool2d = row("AdaptiveAvgPool2d", "adaptive_avg_pool2d", output_size=REQUIRED)
+AdaptiveAvgPool1d, AdaptiveAvgPool2d = (
+    row(f"AdaptiveAvgPool{n}d", f"adaptive_avg_pool{n}d", output_size=REQUIRED) for n in (1, 2)
+)
+AdaptiveMaxPool1d, AdaptiveMaxPool2d = (
+    row(f"AdaptiveMaxPool{n}d", f"adaptive_max_pool{n}d", shown="output_size={output_size}", output_size=REQUIRED,
+        return_indices=False) for n in (1, 2)
+)  # fmt: skip
 
 # ---- losses
 

@@ -97,6 +97,7 @@ class Lab(NamedTuple):
     """A running JupyterLab on a folder of its own."""
 
     root: Path
+    settings: Path
     url: str
     token: str
 
@@ -162,7 +163,7 @@ def lab(tmp_path_factory):
         server = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", *options.values()], cwd=root, env=environment, stdout=sink, stderr=sink
         )
-    running = Lab(root, f"http://127.0.0.1:{port}", token)
+    running = Lab(root, private / folders["JUPYTERLAB_SETTINGS_DIR"], f"http://127.0.0.1:{port}", token)
     try:
         _await_server(running, server, log)
         yield running
@@ -219,6 +220,7 @@ def open_lesson(chromium, lab):
         context.close()
     for session in lab.request("api/sessions"):
         lab.request(f"api/sessions/{session['id']}", "DELETE")
+    shutil.rmtree(lab.settings, ignore_errors=True)  # a theme that was chosen would be the next test's
 
 
 @pytest.fixture

@@ -49,11 +49,11 @@ def unary(name, forward, rule=None, *, integers="float", backward=None):
     return enter(name, "unary" if rule else "test", op, rule)
 
 
-def binary(name, forward, rule_x, rule_y, *, divides=False, backward=None):
+def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward=None):
     """An elementwise operation of two inputs, which broadcasts and promotes.
 
-    ``divides``: integers become floats first.  ``backward``: the names of the node classes where the second input is a
-    tensor, where it is a number, and where the first one is; one name for all by default.
+    ``divides``: integers become floats first.  ``bools``: whether it takes any.  ``backward``: the names of the node
+    classes where the second input is a tensor, where it is a number, and where the first one is; by default one name.
     """
     names = backward or (camel(name) + "Backward0",) * 3
     made = {n: node_class(n, rule_x, rule_y) for n in names}
@@ -109,6 +109,8 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, backward=None):
         """The cases in which a program spends no time: other dtypes, arrays beside Tensors, errors."""
         if type(x) not in modules or type(y) not in modules:
             return NotImplemented
+        if not bools and (is_bool(x) or is_bool(y)):
+            raise no_bools(x, y)
         try:
             out, common = promoted(forward, x, y, divides)
         except ValueError:
@@ -223,89 +225,62 @@ Where = node_class("WhereBackward0",
 
 # ---- arithmetic
 
-# fmt: off: a row stays a row
-
+# A row stays a row.
+# fmt: off
 add = binary("add", operator.add, lambda g, _x, _y: g, lambda g, _x, _y: g)
-sub = binary("sub", lambda x, y: difference(x, y), lambda g, _x, _y: g, lambda g, _x, _y: -g)
-rsub = binary(
-    "rsub",
-    lambda x, y: difference(y, x),
-    lambda g, _x, _y: -g,
-    lambda g, _x, _y: g,
-    backward=("RsubBackward0", "RsubBackward1", "RsubBackward1"),
-)
+sub = binary("sub", lambda x, y: difference(x, y), lambda g, _x, _y: g, lambda g, _x, _y: -g, bools=False)
+rsub = binary("rsub", lambda x, y: difference(y, x), lambda g, _x, _y: -g, lambda g, _x, _y: g, bools=False,
+              backward=("RsubBackward0", "RsubBackward1", "RsubBackward1"))
 mul = binary("mul", operator.mul, lambda g, _x, y: g * y, lambda g, x, _y: g * x)
 div = binary("div", operator.truediv, lambda g, _x, y: g / y, lambda g, x, y: -g * ((x / y) / y), divides=True)
-pow = binary(
-    "pow",
-    lambda x, y: power(x, y),
-    lambda g, x, y: pow_x(g, x, y),
-    lambda g, x, y: pow_y(g, x, y),
-    backward=("PowBackward1", "PowBackward0", "PowBackward2"),
-)
-floor_divide = binary(
-    "floor_divide",
-    lambda x, y: floor_quotient(x, y),
-    lambda g, _x, _y: no_derivative("floor_divide"),
-    lambda g, _x, _y: no_derivative("floor_divide"),
-    backward=("NotImplemented",) * 3,
-)
-remainder = binary(
-    "remainder",
-    lambda x, y: nonzero(x, y) % y,
-    lambda g, _x, _y: g,
-    lambda g, x, y: -g * floor(x / y),
-    backward=("RemainderBackward1", "RemainderBackward0", "RemainderBackward1"),
-)
-fmod = binary(
-    "fmod",
-    lambda x, y: module(x).fmod(nonzero(x, y), y),
-    lambda g, _x, _y: g,
-    lambda g, x, y: -g * trunc(x / y),
-    backward=("FmodBackward1", "FmodBackward0", "FmodBackward1"),
-)
-atan2 = binary(
-    "atan2", "arctan2", lambda g, x, y: g * y / (x * x + y * y), lambda g, x, y: -g * x / (x * x + y * y), divides=True
-)
+pow = binary("pow", lambda x, y: power(x, y), lambda g, x, y: pow_x(g, x, y), lambda g, x, y: pow_y(g, x, y),
+             backward=("PowBackward1", "PowBackward0", "PowBackward2"))
+floor_divide = binary("floor_divide", lambda x, y: floor_quotient(x, y),
+                      lambda g, _x, _y: no_derivative("floor_divide"), lambda g, _x, _y: no_derivative("floor_divide"),
+                      backward=("NotImplemented",) * 3)
+remainder = binary("remainder", lambda x, y: nonzero(x, y) % y, lambda g, _x, _y: g, lambda g, x, y: -g * floor(x / y),
+                   backward=("RemainderBackward1", "RemainderBackward0", "RemainderBackward1"))
+fmod = binary("fmod", lambda x, y: module(x).fmod(nonzero(x, y), y), lambda g, _x, _y: g,
+              lambda g, x, y: -g * trunc(x / y), backward=("FmodBackward1", "FmodBackward0", "FmodBackward1"))
+atan2 = binary("atan2", "arctan2", lambda g, x, y: g * y / (x * x + y * y), lambda g, x, y: -g * x / (x * x + y * y),
+               divides=True)
 maximum = binary("maximum", "maximum", lambda g, x, y: larger(g, x, y), lambda g, x, y: larger(g, y, x))
 minimum = binary("minimum", "minimum", lambda g, x, y: larger(g, y, x), lambda g, x, y: larger(g, x, y))
-fmax = binary(
-    "fmax",
-    "fmax",
-    lambda g, x, y: choose(raw(ge(x, y)) | raw(isnan(y)), g, 0.0),
-    lambda g, x, y: choose(raw(ge(x, y)) | raw(isnan(y)), 0.0, g),
-)
-fmin = binary(
-    "fmin",
-    "fmin",
-    lambda g, x, y: choose(raw(le(x, y)) | raw(isnan(y)), g, 0.0),
-    lambda g, x, y: choose(raw(le(x, y)) | raw(isnan(y)), 0.0, g),
-)
+fmax = binary("fmax", "fmax", lambda g, x, y: choose(raw(ge(x, y)) | raw(isnan(y)), g, 0.0),
+              lambda g, x, y: choose(raw(ge(x, y)) | raw(isnan(y)), 0.0, g))
+fmin = binary("fmin", "fmin", lambda g, x, y: choose(raw(le(x, y)) | raw(isnan(y)), g, 0.0),
+              lambda g, x, y: choose(raw(le(x, y)) | raw(isnan(y)), 0.0, g))
 hypot = binary("hypot", "hypot", lambda g, x, y: g * x / hypot(x, y), lambda g, x, y: g * y / hypot(x, y))
-logaddexp = binary(
-    "logaddexp", "logaddexp", lambda g, x, y: g / (exp(y - x) + 1.0), lambda g, x, y: g / (exp(x - y) + 1.0)
-)
-xlogy = binary(
-    "xlogy",
-    lambda x, y: choose(raw(eq(x, 0)) & ~raw(isnan(y)), 0.0, x * log(y)),
-    lambda g, x, y: g * choose(raw(eq(x, 0)) & raw(le(y, 0)), 0.0, log(y)),
-    lambda g, x, y: g * x / y,
-    divides=True,
-)
+logaddexp = binary("logaddexp", "logaddexp", lambda g, x, y: g / (exp(y - x) + 1.0),
+                   lambda g, x, y: g / (exp(x - y) + 1.0))
+xlogy = binary("xlogy", lambda x, y: choose(raw(eq(x, 0)) & ~raw(isnan(y)), 0.0, x * log(y)),
+               lambda g, x, y: g * choose(raw(eq(x, 0)) & raw(le(y, 0)), 0.0, log(y)), lambda g, x, y: g * x / y,
+               divides=True)
 # fmt: on
 
 
 def difference(x, y):
+    if type(x) is bool or type(y) is bool:
+        raise no_bools(x, y)
     try:
         return x - y
     except TypeError:  # NumPy subtracts no bools either
-        raise RuntimeError(
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
-            "use the `~` or `logical_not()` operator instead."
-            if not (np.result_type(x) == np.result_type(y) == np.bool_) or type(x) is bool or type(y) is bool
-            else "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-            "`logical_xor()` operator instead."
-        ) from None
+        raise no_bools(x, y) from None
+
+
+def is_bool(x):
+    return type(x) is bool if type(x) in scalar_types else x.dtype == bool
+
+
+def no_bools(x, y):
+    """PyTorch's error for a subtraction with bools."""
+    return RuntimeError(
+        "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+        "operator instead."
+        if is_bool(x) and is_bool(y)
+        else "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+        "use the `~` or `logical_not()` operator instead."
+    )
 
 
 def nonzero(x, y):

@@ -18,6 +18,7 @@ from ..graph import (
     cotangent,
     mode,
     node_class,
+    watchers,
 )
 from ..inplace import check_writable, rewrite_graph
 from ..ops.structure import cast, reshape, sum_to
@@ -117,6 +118,8 @@ class CustomNode(Node):
     links = (CONSTANT,)  # something is kept: the sweep releases it
 
     def __init__(self, ctx):
+        for look in watchers:
+            look(self, ())
         self.ctx = ctx
         self.parents = ctx._parents
         self.outputs = len(ctx._results)

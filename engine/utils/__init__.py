@@ -1,5 +1,5 @@
-"""Around a model: loading data."""
+"""Around a model: loading data, and trading computation for memory."""
 
-from . import data
+from . import checkpoint, data
 
-__all__ = ["data"]
+__all__ = ["checkpoint", "data"]

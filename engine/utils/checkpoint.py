@@ -1,1 +1,324 @@
-"""Checkpointing: trading computation for memory."""
+"""Checkpointing: keep nothing of a part of a model but its inputs, and compute it again in the backward pass.
+
+T. Chen, B. Xu, C. Zhang, C. Guestrin: Training Deep Nets with Sublinear Memory Cost, 2016 (arxiv.org/abs/1604.06174)
+"""
+
+import math
+import sys
+import threading
+import warnings
+from contextlib import contextmanager, nullcontext
+from weakref import ref
+
+from .. import dtypes, graph, random
+from ..autograd.function import CustomNode, Function
+from ..autograd.modes import enable_grad
+from ..backend import device_of, modules, scalar_types
+from ..graph import Node, Output, check_saved, mode, watch_nodes, writes_to
+from ..printing import Size
+from ..tensor import Tensor
+
+EXPLICIT = (
+    "the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling checkpoint without "
+    "use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to preserve the "
+    "current default behavior, you can pass use_reentrant=True. Refer to docs for more details on the differences "
+    "between the two variants."
+)
+DETERMINISM = ("default", "none")
+early_stopping = True
+
+
+class CheckpointError(RuntimeError):
+    """The function did not do the same again."""
+
+
+def without_contexts():
+    """What the forward pass and the recomputation run in: nothing."""
+    return nullcontext(), nullcontext()
+
+
+def checkpoint(function, *args, use_reentrant=None, context_fn=without_contexts, determinism_check="default",
+               debug=False, early_stop=True, preserve_rng_state=True, **kwargs):  # fmt: skip
+    """``function(*args, **kwargs)``, of which the backward pass recomputes what it needs, with the same random numbers.
+
+    ``use_reentrant=False`` records the graph as usual, but without the saved arrays; once recomputed, those stay as
+    long as the graph is retained.  ``use_reentrant=True`` records one node, which runs the function and a backward pass
+    of its own: it takes no ``kwargs``, sees no tensors inside of other arguments, and works with ``backward()`` alone.
+    ``context_fn`` gives two context managers: for the forward pass and for the recomputation, which ends as soon as it
+    has all that is needed, unless ``early_stop=False``.
+    CheckpointError if other arrays are saved when the function runs again; with ``determinism_check="none"``, if fewer.
+    """
+    if use_reentrant is None:
+        warnings.warn("torch.utils.checkpoint: " + EXPLICIT, stacklevel=2)
+        use_reentrant = True
+    if use_reentrant:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if context_fn is not without_contexts or debug:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        return CheckpointFunction.apply(function, preserve_rng_state, *args)
+    if determinism_check not in DETERMINISM:
+        raise ValueError(f"determinism_check should be one of {list(DETERMINISM)}, but got {determinism_check}")
+    if debug:
+        raise NotImplementedError("debug is not there: compare the forward pass and the recomputation with prints")
+    before, during = context_fn()
+    if not mode.enabled:
+        return function(*args, **kwargs)
+    region = Region(function, args, kwargs, preserve_rng_state, determinism_check == "default", early_stop, during)
+    with before, made_nodes() as nodes:
+        result = function(*args, **kwargs)
+    region.forget(nodes)
+    return result
+
+
+def checkpoint_sequential(functions, segments, input, use_reentrant=None, preserve_rng_state=True, **kwargs):
+    """Modules or functions one after the other, in checkpointed segments; of the last one, all is kept."""
+    if use_reentrant is None:
+        warnings.warn("torch.utils.checkpoint.checkpoint_sequential: " + EXPLICIT, stacklevel=2)
+        use_reentrant = True
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    functions = list(functions)
+    size = len(functions) // segments
+
+    def run(functions):
+        def forward(input):
+            for function in functions:
+                input = function(input)
+            return input
+
+        return forward
+
+    end = 0
+    for end in range(size, size * (segments - 1) + 1, size):
+        segment = run(functions[end - size : end])
+        input = checkpoint(segment, input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
+    return run(functions[end:])(input)
+
+
+@contextmanager
+def set_checkpoint_early_stop(enable):
+    """In the block, recomputations end as soon as they have all that is needed, or do not."""
+    global early_stopping
+    before, early_stopping = early_stopping, enable
+    try:
+        yield
+    finally:
+        early_stopping = before
+
+
+@contextmanager
+def same_random_numbers(state):
+    """In the block, the default generator goes on from a state; after it, as if nothing was drawn.  None: no change."""
+    with random.fork_rng(enabled=state is not None):
+        if state is not None:
+            random.set_rng_state(state)
+        yield
+
+
+# ---- use_reentrant=False: the nodes of a region forget the arrays that they saved, until one is asked for
+
+
+class Enough(BaseException):
+    """Ends a recomputation.  No Exception, so that the function does not catch it."""
+
+
+@contextmanager
+def made_nodes(enough=math.inf):
+    """The nodes that this thread makes in the block and that save arrays; the node after enough of them ends it."""
+    nodes: list[Node] = []
+    new: list[Node] = []
+    thread, this = threading.get_ident(), object()
+
+    def look(node, saved):
+        if threading.get_ident() == thread:
+            if type(node) is not Output:  # those before it are complete
+                nodes.extend(filter(keeps_arrays, new))
+                new.clear()
+                if len(nodes) >= enough:
+                    raise Enough(this)
+            new.append(node)
+
+    watch_nodes(look, True)
+    try:
+        yield nodes
+    except Enough as e:
+        if e.args[0] is not this:  # that of a block around this one
+            raise
+    finally:
+        watch_nodes(look, False)
+    nodes.extend(filter(keeps_arrays, new))
+
+
+class Region:
+    """A call whose nodes have forgotten what they saved."""
+
+    def __init__(self, function, args, kwargs, preserve_rng_state, check, early_stop, context):
+        self.call, self.check, self.early_stop, self.context = (function, args, kwargs), check, early_stop, context
+        self.state = random.get_rng_state() if preserve_rng_state else None
+        self.inputs = [(t, t.array, next(graph.clock)) for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]
+
+    def forget(self, nodes):
+        """Put a Recomputed in the place of what each node has saved."""
+        self.forgetful, self.count = [], 0
+        for node in nodes:
+            new = Recomputed(self, node)
+            self.forgetful.append(ref(new))  # weakly: it goes with its node
+            self.count += len(new.metadata)
+            if isinstance(node, CustomNode):
+                node.ctx._saved = new
+            else:
+                node.saved = new
+
+    def recompute(self):
+        """Run the function again, and give each Recomputed what the node in its node's place has saved this time."""
+        for t, x, since in self.inputs:
+            check_saved(x, since, None, t.node)
+        function, args, kwargs = self.call
+        start = next(graph.clock)
+        enough = len(self.forgetful) if self.early_stop and early_stopping else math.inf
+        with same_random_numbers(self.state), enable_grad(), self.context, made_nodes(enough) as nodes:
+            function(*args, **kwargs)
+        needed = {i: r() for i, r in enumerate(self.forgetful) if r() is not None}
+        self.check_same(needed, nodes)
+        for i, r in needed.items():
+            saved = saved_by(nodes[i])
+            r.values = saved if isinstance(saved, Recomputed) else tuple(unwritten(s, start) for s in saved)
+            r.region = None
+
+    def check_same(self, needed, nodes):
+        """CheckpointError if other arrays were saved than before."""
+        if self.check and len(nodes) > len(self.forgetful):
+            raise CheckpointError(
+                "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
+                "forward pass."
+            )
+        if len(nodes) < len(self.forgetful):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: {self.count}\nNumber of tensors saved during "
+                f"recomputation: {sum(len(metadata(saved_by(n))) for n in nodes)}."
+            )
+        found = {i: metadata(saved_by(nodes[i])) for i in needed}
+        differing = [
+            f"tensor at position {i}:\nsaved metadata: {r.metadata}\nrecomputed metadata: {found[i]}\n"
+            for i, r in needed.items()
+            if r.metadata != found[i]
+        ]
+        if differing and self.check:
+            raise CheckpointError(
+                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
+                f"during the forward pass.\n{''.join(differing)}"
+            )
+
+
+class Recomputed:
+    """What a node has saved in a checkpointed region: a tuple that is computed when it is first read."""
+
+    def __init__(self, region, node):
+        saved = saved_by(node)
+        self.region, self.values, self.error = region, None, None
+        self.size, self.metadata = len(saved), metadata(saved)
+        try:  # of what was overwritten later in the region, the recomputation would have the later values
+            for x in map(array, filter(is_array, () if isinstance(saved, Recomputed) else saved)):
+                check_saved(x, node.order)
+        except RuntimeError as e:
+            self.error = e
+
+    def __len__(self):
+        return self.size
+
+    def __iter__(self):
+        return iter(self.read())
+
+    def __getitem__(self, i):
+        return self.read()[i]
+
+    def read(self):
+        if self.error is not None:
+            raise self.error
+        if self.values is None:
+            self.region.recompute()
+        return self.values
+
+
+def saved_by(node):
+    """What a node has saved: arrays and plain values; a custom function's pairs; or a Recomputed of an inner region."""
+    return (node.ctx._saved if isinstance(node, CustomNode) else node.saved if node.links else ()) or ()
+
+
+def keeps_arrays(node):
+    saved = saved_by(node)
+    return isinstance(saved, Recomputed) or any(map(is_array, saved))
+
+
+def array(s):
+    """The array of a saved value; custom functions save (Tensor, None) or (array of an output, its number)."""
+    s = s[0] if isinstance(s, tuple) and s else s
+    return s.array if isinstance(s, Tensor) else s
+
+
+def is_array(s):
+    return type(array(s)) in modules and type(array(s)) not in scalar_types
+
+
+def metadata(saved):
+    if isinstance(saved, Recomputed):
+        return saved.metadata
+    arrays = map(array, filter(is_array, saved))
+    return [{"shape": Size(x.shape), "dtype": dtypes.of[x.dtype], "device": device_of(x)} for x in arrays]
+
+
+def unwritten(s, since):
+    """A saved value, as a copy if it was written in place since then: to the first nodes, all such writes look late."""
+    x = array(s)
+    writes = writes_to(x) if is_array(s) else None
+    if writes is None or writes.times[-1] > since:
+        return s
+    if not isinstance(s, tuple):
+        return x.copy()
+    return (Tensor(x.copy(), s[0].node) if isinstance(s[0], Tensor) else x.copy(), s[1])
+
+
+# ---- use_reentrant=True: one node, whose backward runs the function and then the backward pass of that
+
+
+class CheckpointFunction(Function):
+    @staticmethod
+    def forward(ctx, run_function, preserve_rng_state, *args):
+        if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=4)
+        ctx.run_function = run_function
+        ctx.state = random.get_rng_state() if preserve_rng_state else None
+        ctx.args = [None if isinstance(a, Tensor) else a for a in args]
+        ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.save_for_backward(*(args[i] for i in ctx.places))
+        return run_function(*args)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        if in_part_of_a_backward_pass():
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
+                ".backward() without passing the `inputs` argument."
+            )
+        args = list(ctx.args)
+        for i, t in zip(ctx.places, ctx.saved_tensors):
+            args[i] = t.detach().requires_grad_(t.requires_grad)
+        with same_random_numbers(ctx.state), enable_grad():
+            outputs = ctx.run_function(*args)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        pairs = [(t, g) for t, g in zip(outputs, grads) if isinstance(t, Tensor) and t.requires_grad]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        graph.backward(*zip(*pairs))
+        return (None, None, *(a.grad if isinstance(a, Tensor) else None for a in args))
+
+
+def in_part_of_a_backward_pass():
+    """Whether the backward pass that this is called in is to reach some inputs alone, of which it keeps no record."""
+    frame = sys._getframe()
+    while frame.f_code is not graph.sweep.__code__:
+        frame = frame.f_back
+    return frame.f_locals["wanted"] is not None

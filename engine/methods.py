@@ -4,11 +4,11 @@ import functools
 
 from . import inplace
 from .inplace import in_place
-from .ops import conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape
+from .ops import attention, conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape
 from .record import registry
 from .tensor import Tensor
 
-families = (conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape)
+families = (attention, conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape)
 
 
 def offers(family, names):

@@ -87,6 +87,18 @@ def record_parts(Backward, outs, inputs, saved=()):
     return tuple(map(Tensor, outs))
 
 
+def joint_class(name, n, rule):
+    """A node class for an operation whose n cotangents share work: ``rule(g, *saved)`` gives a function for each.
+
+    The names of the rule's parameters say what is saved, as in ``node_class``.
+    """
+    Class = node_class(name, *(rule,) * n)
+    Class.rules = tuple(lambda g, *saved, i=i: rule(g, *saved)[i]() for i in range(n))
+    Class.cotangents = lambda self, g, saved, parents: [p and f() for p, f in zip(parents, rule(g, *saved))]
+    Class.together = True
+    return Class
+
+
 def view(name, forward, rule, backward=None, copied=None):
     """A linear operation that moves elements: ``forward(x, *args)``, ``rule(g, shape, *args)``.
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.special
 from against_torch import assert_close, cases, check_derivatives, compare, compare_errors, library, run, values
 
 import engine
@@ -406,6 +407,17 @@ def test_dropout_draws_what_pytorch_draws(p, shape):
         assert y.grad_fn.name() == "MulBackward0"
     for a, b in zip(*found, strict=True):
         assert_close(a, b, f"dropout of {shape}", "a value")
+
+
+def test_gelu_and_its_gradient_are_right_to_the_precision_of_float32():
+    x = np.linspace(-12, 12, 200001).astype(np.float32)
+    wide = x.astype(np.float64)
+    cdf, pdf = scipy.special.ndtr(wide), np.exp(-wide * wide / 2) / np.sqrt(2 * np.pi)
+    t = engine.tensor(x, requires_grad=True)
+    y = F.gelu(t)
+    y.sum().backward()
+    np.testing.assert_allclose(values(y), wide * cdf, 1.5e-7, 6e-7)
+    np.testing.assert_allclose(values(t.grad), cdf + wide * pdf, 1.5e-7, 2e-7)
 
 
 def test_dropout_in_place_writes_into_its_input():

@@ -120,6 +120,7 @@ SAMPLES = {
     "layer_norm": ["f(x, (3,))", "f(x, (3,), v, w)"],
     "group_norm": ["f(A.reshape(1, 3, 3).repeat(2, 2, 1), 2)"],
     "batch_norm": ["f(x, None, None, v, w, training=True)", "f(x, p[0], p[1] + 1, v, w)"],
+    "scaled_dot_product_attention": ["f(A, A * 2, A)", "f(x, A, B, is_causal=True)", "f(x, A, A, x, scale=2.0)"],
     # windows
     "conv1d": ["f(x, A[:, None, :2].repeat(1, 2, 1), v)", "f(A, x.reshape(3, 1, 2), w, 2, 1, 2, 3)"],
     "conv2d": ["f(A[None], x[:, None, None], v[:2], padding=(0, 1))", "f(A[None], B.reshape(1, 1, 3, 2), None, 2, 1)"],

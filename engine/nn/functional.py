@@ -3,6 +3,7 @@
 import warnings
 
 from ..ops import nn as ops
+from ..ops.attention import scaled_dot_product_attention
 from ..ops.conv import (
     conv1d,
     conv2d,
@@ -127,6 +128,7 @@ __all__ = [
     "pad",
     "relu",
     "relu6",
+    "scaled_dot_product_attention",
     "selu",
     "sigmoid",
     "silu",

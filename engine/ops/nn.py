@@ -6,11 +6,14 @@
 import math
 import warnings
 
+import numpy as np
+
 from .. import dtypes, random
+from ..backend import Function
 from ..graph import mode, node_class, write
 from ..inplace import check_writable, overwrite
 from ..printing import Size
-from ..record import camel, enter, module, raw, record
+from ..record import camel, enter, joint_class, module, raw, record
 from ..tensor import Tensor, checked_dim
 from . import creation, reduce
 from . import elementwise as e
@@ -18,7 +21,7 @@ from .elementwise import choose, exp, gt, log, mul, sigmoid, tanh
 from .linalg import addmm_columns, broadcast_shape, matmul
 from .reduce import record_converted, word
 from .shape import expand_to, turn, view_to
-from .structure import accumulate_wider, cast, place, reshape, sum_to, total
+from .structure import accumulate_wider, cast, place, reshape, sum_to, sums_along, total
 
 # ---- layers
 
@@ -264,17 +267,40 @@ def gelu(input, *, approximate="none"):
     check_floating(x, "GeluKernelImpl")
     wide = x.astype(accumulate_wider.get(x.dtype, x.dtype), copy=False)
     cdf = normal_cdf(wide, approximate)
-    return record(Gelu, (wide * cdf).astype(x.dtype, copy=False), (input,), (x, approximate, cdf.astype(x.dtype)))
+    return record(
+        Gelu, (wide * cdf).astype(x.dtype, copy=False), (input,), (x, approximate, cdf.astype(x.dtype, copy=False))
+    )
 
 
 ROOT_HALF, ROOT_2_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
 
+# The cdf is (1 + tanh(x * p(x * x))) / 2 with a polynomial p: that of (Hendrycks and Gimpel 2016), or for float32 one
+# by which it is right to 3e-8, from a weighted least squares fit to artanh(erf(x / sqrt(2))) / x below 6.  That takes
+# a tenth of the time of erf.
+SERIES = {
+    "tanh": (ROOT_2_PI, ROOT_2_PI * 0.044715),
+    "none": (
+        0.79788494146,
+        0.036333084574,
+        -3.25949754e-5,
+        -5.530619376e-5,
+        3.964744425e-6,
+        -1.32263340e-7,
+        1.75617076e-9,
+    ),
+}
+
 
 def normal_cdf(x, approximate):
-    """The probability of less than x in the normal distribution; (Hendrycks and Gimpel 2016) has the approximation."""
-    if approximate == "tanh":
-        return (tanh((x + x * x * x * 0.044715) * ROOT_2_PI) + 1.0) * 0.5
-    return (e.erf(x * ROOT_HALF) + 1.0) * 0.5
+    """The probability of less than x in the normal distribution."""
+    if approximate == "none" and (isinstance(x, Tensor) or x.dtype == np.float64):
+        return (e.erf(x * ROOT_HALF) + 1.0) * 0.5
+    square, (*rest, last) = x * x, SERIES[approximate]
+    out = square * last
+    for c in rest[:0:-1]:
+        out += c
+        out *= square
+    return (tanh((out + rest[0]) * x) + 1.0) * 0.5
 
 
 def gelu_rule(g, x, approximate, cdf):
@@ -335,10 +361,25 @@ def normalized_exp(name, compute, Backward, input, dim, dtype):
 
 
 def softmax_array(x, axis):
-    if not x.size:
-        return x.copy()
-    out = exp(x - x.max(axis, keepdims=True))
-    return out / out.sum(axis, keepdims=True)
+    out = exponentials(x, axis)
+    out /= sums_along(out, axis)
+    return out
+
+
+def exponentials(x, axis, keep=None):
+    """exp(x), divided by the largest along the axis where it could overflow or vanish; 0 where not to ``keep``."""
+    if moderate.call(x) or not x.size:
+        out = exp(x)
+        return out if keep is None else out * keep
+    xp = module(x)
+    x = x if keep is None else xp.where(keep, x, -math.inf)
+    top = x.max(axis, keepdims=True)
+    return exp(x - xp.where(top == -math.inf, 0, top))
+
+
+# whether exp(x) itself will do: of large arrays it is quicker to see that than to find the maxima of many short rows
+moderate = Function(lambda x: False)
+moderate[np.ndarray] = lambda x: x.size > 4096 and x.min() > -50 and x.max() < 50
 
 
 def log_softmax_array(x, axis):
@@ -348,8 +389,24 @@ def log_softmax_array(x, axis):
     return x - log(exp(x).sum(axis, keepdims=True))
 
 
-Softmax = node_class("SoftmaxBackward0", lambda g, out, axis: (g - total(g * out, axis, True)) * out)
-LogSoftmax = node_class("LogSoftmaxBackward0", lambda g, out, axis: g - exp(out) * total(g, axis, True))
+Softmax, SafeSoftmax = (
+    node_class(name, lambda g, out, axis: (g - sums_along(g * out, axis)) * out)
+    for name in ("SoftmaxBackward0", "SafeSoftmaxBackward0")
+)
+LogSoftmax = node_class("LogSoftmaxBackward0", lambda g, out, axis: g - exp(out) * sums_along(g, axis))
+
+
+def safe_softmax(input):
+    """softmax along the last dimension, with zeros for a row that is -inf everywhere: that of a query without keys."""
+    return normalized_exp("softmax", safe_softmax_array, SafeSoftmax, input, -1, None)
+
+
+def safe_softmax_array(x, axis):
+    out = exponentials(x, axis)
+    sums = sums_along(out, axis)
+    out /= sums + (sums == 0)
+    return out
+
 
 # ---- losses
 
@@ -777,13 +834,18 @@ MaskedFill = node_class("MaskedFillBackward0", lambda g, mask: choose(mask, 0.0,
 
 
 def normalized(Backward, input, weight, bias, shape, split, axis, eps):
-    """The input normalized over ``axis`` when it has the shape ``split``; weight and bias take part in ``shape``."""
+    """The input normalized over ``axis`` when it has the shape ``split``; weight and bias take part in ``shape``.
+
+    Also returns the mean and the variance.
+    """
     x = raw(input)
     wide = cast(x, accumulate_wider.get(x.dtype, x.dtype)).reshape(split)
-    known = statistics(wide, axis, eps)
-    out = affine(standard(wide, known).reshape(x.shape), weight, bias, shape).astype(x.dtype)
-    known = tuple(v.astype(x.dtype) for v in known)
-    return record(Backward, out, (input, weight, bias), (x, raw(weight), shape, split, axis, eps, known))
+    middle, variance = moments(wide, axis)
+    known = middle, e.rsqrt(variance + eps)
+    out = affine(standard(wide, known).reshape(x.shape), weight, bias, shape).astype(x.dtype, copy=False)
+    known = tuple(v.astype(x.dtype, copy=False) for v in known)
+    saved = x, raw(weight), shape, split, axis, eps, known
+    return record(Backward, out, (input, weight, bias), saved), middle, variance
 
 
 def affine(x, weight, bias, shape):
@@ -794,11 +856,18 @@ def affine(x, weight, bias, shape):
     return x if bias is None else x + raw(bias).reshape(shape)
 
 
-def statistics(x, axis, eps):
-    """(mean, 1 / sqrt(variance + eps)) over axes that stay: of an array or a Tensor."""
-    middle = reduce.mean(x, axis, True)
+def moments(x, axis):
+    """The mean and the variance over axes that stay, of an array or a Tensor."""
+    middle = means(x, axis)
     away = x - middle
-    return middle, e.rsqrt(reduce.mean(away * away, axis, True) + eps)
+    return middle, means(away * away, axis)
+
+
+def means(a, axis):
+    """The mean over axes, of which the last is that of the array; they stay."""
+    n = reduce.count(raw(a).shape, axis)
+    a = sums_along(a, axis[-1])
+    return (total(a, axis[:-1], True) if axis[:-1] else a) / n
 
 
 def standard(x, known):
@@ -806,27 +875,24 @@ def standard(x, known):
     return (x - middle) * rate
 
 
-def standard_again(x, split, axis, eps, known):
-    """(the normalized input, 1 / its standard deviation): a pass that is recorded computes ``known`` anew from x."""
-    known = statistics(reshape(x, split), axis, eps) if isinstance(x, Tensor) else known
-    return standard(reshape(x, split), known), known[1]
+def normal_rule(g, x, y, shape, split, axis, eps, known):
+    """A pass that is recorded computes what is known anew from x."""
+    x, whole = reshape(x, split), raw(g).shape
+    if isinstance(x, Tensor):
+        middle, variance = moments(x, axis)
+        known = middle, e.rsqrt(variance + eps)
+    h = standard(x, known)
 
+    def into_input():
+        """The part of g (times the weight) that changes neither mean nor variance, over the standard deviation."""
+        u = reshape(g if y is None else g * reshape(y, shape), split)
+        return reshape((u - means(u, axis) - h * means(u * h, axis)) * known[1], whole)
 
-def normal_input_rule(g, x, y, shape, split, axis, eps, known):
-    """Of g (times the weight) the part that changes neither mean nor variance, divided by the standard deviation."""
-    h, rate = standard_again(x, split, axis, eps, known)
-    g = reshape(g if y is None else g * reshape(y, shape), split)
-    g = (g - reduce.mean(g, axis, True) - h * reduce.mean(g * h, axis, True)) * rate
-    return reshape(g, raw(x).shape)
-
-
-def normal_weight_rule(g, x, _y, shape, split, axis, eps, known):
-    h = standard_again(x, split, axis, eps, known)[0]
-    return flat(sum_to(g * reshape(h, raw(x).shape), shape), shape, axis)
-
-
-def normal_bias_rule(g, _x, _y, shape, _split, axis, _eps, _known):
-    return flat(sum_to(g, shape), shape, axis)
+    return (
+        into_input,
+        lambda: flat(sum_to(g * reshape(h, whole), shape), shape, axis),
+        lambda: flat(sum_to(g, shape), shape, axis),
+    )
 
 
 def flat(a, shape, axis):
@@ -835,8 +901,7 @@ def flat(a, shape, axis):
 
 
 LayerNorm, BatchNorm, GroupNorm = (
-    node_class(f"Native{kind}NormBackward0", normal_input_rule, normal_weight_rule, normal_bias_rule)
-    for kind in ("Layer", "Batch", "Group")
+    joint_class(f"Native{kind}NormBackward0", 3, normal_rule) for kind in ("Layer", "Batch", "Group")
 )
 FixedNorm = node_class("NativeBatchNormBackward0",
                        lambda g, _x, y, shape, _at, rate: (g if y is None else g * reshape(y, shape)) * rate,
@@ -866,7 +931,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
             f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but "
             f"got input of size{list(x.shape)}"
         )
-    return normalized(LayerNorm, input, weight, bias, shape, x.shape, tuple(range(-len(shape), 0)), eps)
+    split = (*x.shape[: -len(shape)], math.prod(shape))
+    return normalized(LayerNorm, input, weight, bias, shape, split, (-1,), eps)[0]
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
@@ -880,7 +946,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
         )
     shape = (channels, *(1,) * (x.ndim - 2))
     split = (n, num_groups, math.prod(x.shape[1:]) // num_groups)
-    return normalized(GroupNorm, input, weight, bias, shape, split, (2,), eps)
+    return normalized(GroupNorm, input, weight, bias, shape, split, (2,), eps)[0]
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
@@ -905,12 +971,14 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         rate = e.rsqrt(raw(running_var).reshape(shape) + eps).astype(x.dtype)
         out = affine((x - middle) * rate, weight, bias, shape).astype(x.dtype)
         return record(FixedNorm, out, (input, weight, bias), (x, raw(weight), shape, middle, rate))
-    axis = (0, *range(2, x.ndim))
+    split, axis = ((*x.shape[:2], math.prod(x.shape[2:])), (0, 2)) if x.ndim > 2 else (x.shape, (0,))
+    out, middle, variance = normalized(BatchNorm, input, weight, bias, shape, split, axis, eps)
+    n = x.size // channels if channels else 0
     if running_mean is not None:
-        update(running_mean, reduce.mean(x, axis), momentum)
+        update(running_mean, middle.reshape(-1), momentum)
     if running_var is not None:
-        update(running_var, reduce.var(x, axis), momentum)
-    return normalized(BatchNorm, input, weight, bias, shape, x.shape, axis, eps)
+        update(running_var, variance.reshape(-1) * (n / max(n - 1, 1)), momentum)
+    return out
 
 
 def update(running, new, momentum):

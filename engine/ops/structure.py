@@ -42,6 +42,15 @@ def total(a, axis=None, keepdims=False):
 Total = node_class("SumBackward1", lambda g, shape, axis, keepdims: spread(g, shape, axis, keepdims))
 
 
+def sums_along(a, axis):
+    """The sum along one axis, which stays: of short rows by BLAS, which is several times as fast as NumPy's sum."""
+    x = raw(a)
+    n = x.shape[-1] if x.ndim else 0
+    if isinstance(a, Tensor) or axis not in (-1, x.ndim - 1) or not 8 <= n <= 1024 or x.dtype in accumulate_wider:
+        return total(a, axis, True)
+    return (x.reshape(-1, n) @ module(x).ones(n, x.dtype)).reshape(*x.shape[:-1], 1)
+
+
 def spread(a, shape, axis=None, keepdims=True):
     """Undo a sum: put back the summed axes and repeat along them."""
     x = raw(a)

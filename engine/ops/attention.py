@@ -1,0 +1,152 @@
+"""Attention: the mean of the values, weighted by how well each query fits each key.
+
+Where PyTorch computes it in one operation, so does the engine; elsewhere it is composed of products and a softmax, as
+there.
+"""
+
+import math
+
+from .. import dtypes
+from ..record import enter, joint_class, module, raw, record
+from ..tensor import DTYPE_WORDS, Tensor
+from . import elementwise as e
+from .elementwise import choose
+from .linalg import matmul, product
+from .nn import dropout, exponentials, safe_softmax, times
+from .structure import accumulate_wider, cast, sums_along, transpose
+
+
+def scaled_dot_product_attention(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
+):
+    """softmax(query @ key.T * scale) @ value, for (..., L, E), (..., S, E) and (..., S, F); ``scale``: 1 / sqrt(E).
+
+    ``attn_mask`` (..., L, S): True where a query may look, or numbers to add before the softmax; a query that may look
+    nowhere gets zeros.  ``is_causal``: query i looks at the keys up to i.
+    """
+    q, k, v, mask = raw(query), raw(key), raw(value), raw(attn_mask)
+    check(q, k, v, mask)
+    if enable_gqa and not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
+        raise NotImplementedError("enable_gqa is not there: repeat key and value for each query with repeat_interleave")
+    if dropout_p < 0.0 or dropout_p > 1.0:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")
+    scale = 1.0 / math.sqrt(q.shape[-1] or 1) if scale is None else scale
+    if dropout_p == 0 and in_one(q, k, v, attn_mask):
+        return attention(query, key, value, lower(q, k, mask) if is_causal else mask, scale)
+    if is_causal and mask is not None:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if is_causal:
+        attn_mask = Tensor(lower(q, k, None))
+    return composed(query, key, value, attn_mask, dropout_p, scale)
+
+
+def check(q, k, v, mask):
+    """PyTorch's errors for operands that do not go together."""
+    if not q.dtype == k.dtype == v.dtype:
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {name_of(q)} key.dtype: "
+            f"{name_of(k)} and value.dtype: {name_of(v)} instead."
+        )
+    if min(q.ndim, k.ndim, v.ndim) < 2:
+        raise RuntimeError(
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {q.ndim} key.dim: "
+            f"{k.ndim} and value.dim: {v.ndim} instead."
+        )
+    if not dtypes.of[q.dtype].is_floating_point:
+        raise RuntimeError(f"expected scalar type Float but found {Tensor.typename(q)[6:-6]}")
+    if mask is not None and mask.dtype != bool and mask.dtype != q.dtype:
+        raise RuntimeError(
+            f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+            f"{name_of(mask)} and  query.dtype: {name_of(q)} instead."
+        )
+
+
+def name_of(x):
+    return DTYPE_WORDS[dtypes.of[x.dtype].name].replace("long", "long int")
+
+
+def lower(q, k, mask):
+    """A mask by which a query looks at the keys up to its own place, of those at which it may look by another mask."""
+    keep = module(q).tri(q.shape[-2], k.shape[-2], dtype=bool)
+    return keep if mask is None else keep & mask if mask.dtype == bool else choose(keep, mask, -math.inf)
+
+
+def in_one(q, k, v, mask):
+    """Whether PyTorch has a single operation for it."""
+    if not (q.ndim == k.ndim == v.ndim == 4 and q.shape[-1] == k.shape[-1] == v.shape[-1]):
+        return False
+    if q.shape[:2] != k.shape[:2] or k.shape[:3] != v.shape[:3] or any(x.strides[-1] != x.itemsize for x in (q, k, v)):
+        return False
+    return mask is None or (not mask.requires_grad and mask.ndim in (2, 4))
+
+
+# ---- in one operation
+
+
+def attention(query, key, value, mask, scale):
+    q, k, v = (wide(raw(a)) for a in (query, key, value))
+    out, weights, sums = attention_arrays(q, k, v, mask, scale)
+    out = cast(out, raw(query).dtype)
+    saved = raw(query), raw(key), raw(value), out, mask, scale, weights, sums
+    return record(Attention, out, (query, key, value), saved)
+
+
+def wide(a):
+    """a in the dtype that its products and sums are accumulated in."""
+    return cast(a, accumulate_wider.get(raw(a).dtype, raw(a).dtype))
+
+
+def attention_arrays(q, k, v, mask, scale):
+    """(the result, the exponentials of the scores, their sums along the keys, 1 where there are none)"""
+    scores = product(q * scale, transpose(k, -1, -2))
+    keep = mask if mask is not None and mask.dtype == bool else None
+    weights = exponentials(scores if mask is keep else scores + mask, -1, keep)
+    sums = sums_along(weights, -1)
+    sums += sums == 0
+    out = product(weights, v)
+    out /= sums
+    return out, weights, sums
+
+
+def attention_rule(g, x, y, z, out, mask, scale, weights, sums):
+    """A pass that is recorded computes the softmax anew, as PyTorch's composition does."""
+    dtype = raw(g).dtype
+    g, x, y, z, out = map(wide, (g, x, y, z, out))
+    if isinstance(x, Tensor):
+        weights = safe_softmax(masked((x * scale) @ transpose(y, -1, -2), mask))
+    else:
+        g = g / sums
+    slope = weights * (g @ transpose(z, -1, -2) - sums_along(g * out, -1)) * scale
+    return (
+        lambda: cast(slope @ y, dtype),
+        lambda: cast(transpose(slope, -1, -2) @ x, dtype),
+        lambda: cast(transpose(weights, -1, -2) @ g, dtype),
+    )
+
+
+Attention = joint_class("ScaledDotProductFlashAttentionForCpuBackward0", 3, attention_rule)
+
+# ---- as a composition
+
+
+def composed(query, key, value, mask, dropout_p, scale):
+    """The queries and the keys are scaled by the root of the scale each, as in PyTorch."""
+    root, dtype = math.sqrt(abs(scale)), raw(query).dtype
+    q, k, v = (wide(a) for a in (query, key, value))
+    scores = matmul(times(q, math.copysign(root, scale)), times(transpose(k, -1, -2), root))
+    return cast(matmul(dropout(safe_softmax(masked(scores, mask)), dropout_p), v), dtype)
+
+
+def masked(scores, mask):
+    if mask is None:
+        return scores
+    if raw(mask).dtype == bool:
+        mask = Tensor(module(raw(mask)).where(raw(mask), 0, -math.inf).astype(raw(scores).dtype))
+    return e.add(scores, mask)
+
+
+enter("scaled_dot_product_attention", "attention", scaled_dot_product_attention)
+
+METHODS = ""
+IN_PLACE = ""
+FUNCTIONS = ""

@@ -5,6 +5,7 @@ visits the newest node first and needs no recursion.  Gradients travel as plain 
 pass is itself recorded (``create_graph=True``); the rules are the same.
 """
 
+import re
 import threading
 import warnings
 from collections import deque
@@ -400,22 +401,23 @@ def check_saved(x, since, maker=None, source=None):
 
 
 def short_name(node):
-    """The name of a node as it stands in error messages."""
-    return node.name().partition("Backward")[0]
+    """The name of a node as it stands in error messages: Mul for MulBackward0, Squeeze1 for SqueezeBackward1."""
+    return re.sub(r"Backward(?:0|(\d*))$", r"\1", node.name())
+
+
+def alive(tensor, kind):
+    """The tensors that one knows: its "views", or those "sharing" its memory by ``detach()``."""
+    return [t for t in (r() for r in tensor.__dict__.get(kind, ())) if t is not None]
 
 
 def written_maker(x, writes, source):
-    """(node, output number) of the tensor with a saved array, as the write left it; if it is still there."""
+    """(node, output number) of the tensor with a saved array: the one which the write gave it, if it is still there."""
     base = writes.base()
-    bases = (
-        [b for b in (r() for r in base.__dict__.get("sharing", ())) if b is not None] or [base]
-        if base is not None
-        else []
-    )
-    for b in bases:
-        for t in (b, *(v for v in (r() for r in b.__dict__.get("views", ())) if v is not None)):
-            if (t.array is x or (t is b and isinstance(x, np.generic))) and (source is None or t.node is not None):
-                return t.grad_fn, t.output_nr
+    bases = [] if base is None else alive(base, "sharing") or [base]
+    held = [t for b in bases for t in (b, *alive(b, "views")) if t.array is x or (t is b and isinstance(x, np.generic))]
+    if held:
+        t = min(held, key=lambda t: (t.node is None) != (source is None))  # not the one that detach() made of it
+        return t.grad_fn, t.output_nr
     if source is not None and any(b.array is not x and b.node is not None for b in bases):
         return view_node, 0  # a view that is gone
     return edge(source)

@@ -9,10 +9,10 @@ import numpy as np
 
 from . import dtypes, graph
 from .backend import element_strides, same_place, scalar_types, storage
-from .graph import OUT, AccumulateGrad, clock, edge, mode, node_class, short_name, write, wrote
-from .ops.structure import cast, common_shape, sum_to
+from .graph import OUT, AccumulateGrad, alive, clock, edge, mode, node_class, short_name, write, wrote
+from .ops.structure import cast, common_shape, contiguous, sum_to
 from .record import module, raw, record
-from .tensor import DTYPE_WORDS, StaleView, Tensor, alive
+from .tensor import DTYPE_WORDS, StaleView, Tensor
 
 
 def in_place(operation):
@@ -23,7 +23,9 @@ def in_place(operation):
         check_apart(self, args if operation.__name__ not in MAY_READ else ())
         out = operation(self, *args, **kwargs)
         if out is NotImplemented:
-            raise TypeError(f"{operation.__name__}_(): unsupported operand type(s): {', '.join(type(a).__name__ for a in args)}")
+            raise TypeError(
+                f"{operation.__name__}_(): unsupported operand type(s): {', '.join(type(a).__name__ for a in args)}"
+            )
         return overwrite(self, out)
 
     op_.__name__ = op_.__qualname__ = operation.__name__ + "_"
@@ -52,23 +54,19 @@ def overwrite(tensor, out):
 
 
 def modify(tensor, change, Backward, inputs, saved=(), apart=None):
-    """Let ``change(array)`` write into the memory of a tensor; the node of the write gets these inputs and saved values.
+    """Let ``change(array)`` write into the memory of a tensor; the write's node gets these inputs and saved values.
 
-    ``apart``: those inputs which must not be a part of what is written, all by default.
+    ``apart``: those inputs which must not be a part of what is written, all by default; False: any overlap is harmless.
     """
     check_allowed(tensor, inputs)
-    check_apart(tensor, inputs if apart is None else apart)
-    change(tensor.shared())
-    return modified(tensor, Backward, inputs, saved)
-
-
-def modified(tensor, Backward, inputs, saved):
-    """Note a write to a tensor, and its node."""
-    node = None
-    if mode.enabled and tensor.array.dtype in dtypes.differentiable:
+    if apart is not False:
+        check_apart(tensor, inputs if apart is None else apart)
+    x, node = tensor.shared(), None
+    if mode.enabled and x.dtype in dtypes.differentiable:
         parents = tuple(a.node if isinstance(a, Tensor) else None for a in inputs)
         if any(p is not None for p in parents):
             node = Backward(parents, saved)
+    change(x)
     wrote(tensor)
     refresh(tensor, node)
     return tensor
@@ -92,7 +90,7 @@ def keep_overwritten(node, tensor, value):
 
 
 def refresh(tensor, node):
-    """Let ``node`` be what made the contents of ``tensor`` (None: not recorded); its base and all views of that follow."""
+    """Let ``node`` be what made the contents of ``tensor`` (None: not recorded); its base and their views follow."""
     base = tensor if tensor._base is None else tensor._base
     if node is not None:
         rewrite_base(tensor, base, node)
@@ -148,8 +146,8 @@ def check_allowed(tensor, others):
     """Raise PyTorch's errors for tensors whose part of the graph does not bear a write."""
     if tensor.inference and not mode.inference:
         raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
-            "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     if mode.enabled:
         base = tensor._base
@@ -161,16 +159,16 @@ def check_allowed(tensor, others):
 def check_apart(tensor, others):
     """Raise PyTorch's errors if elements share their memory, or if a part of what is written is also read."""
     x = tensor.array
-    if 0 in x.strides and overlaps_itself(x) or any(op.__name__ in MAY_OVERLAP for op, _ in tensor.path) and overlaps_itself(x):
+    if (0 in x.strides or views_may_overlap(tensor.path)) and overlaps_itself(x):
         raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
-            "clone() the tensor before performing the operation."
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
         )
     for a in others:
         if isinstance(a, Tensor) and a is not tensor and overlaps(a.array, x):
             raise RuntimeError(
-                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-                "location. Please clone() the tensor before performing the operation."
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                "memory location. Please clone() the tensor before performing the operation."
             )
 
 
@@ -181,12 +179,15 @@ def check_recordable(tensor, base):
             raise RuntimeError(complaint(tensor, "is being modified inplace"))
         if tensor.requires_grad or base.node is not None:
             if base.node is None or type(base.node) is AccumulateGrad:
-                raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+                raise RuntimeError(
+                    "a view of a leaf Variable that requires grad is being used in an in-place operation."
+                )
     if type(tensor.node) is AccumulateGrad:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
 
-MAY_OVERLAP = ("unfold", "as_strided")
+def views_may_overlap(path):
+    return bool(path) and any(op.__name__ in ("unfold", "as_strided") for op, _ in path)
 
 
 def overlaps_itself(x):
@@ -200,28 +201,28 @@ def overlaps_itself(x):
 
 
 def overlaps(x, y):
-    """Whether two arrays share a part of their memory but are not the same elements.  As PyTorch, only dense ones are looked at."""
+    """Whether two arrays share a part of their memory but are not the same elements; only dense ones are looked at."""
     if storage(x) is not storage(y) or not isinstance(x, np.ndarray) or not x.size or not y.size:
         return False
     (a, b), (c, d) = np.lib.array_utils.byte_bounds(x), np.lib.array_utils.byte_bounds(y)
-    if b - a != x.nbytes or d - c != y.nbytes or a >= d or c >= b:
+    if b - a != x.nbytes or d - c != y.nbytes or a >= d or c >= b or overlaps_itself(x) or overlaps_itself(y):
         return False
     return (a, b, element_strides(x)) != (c, d, element_strides(y))
 
 
 MANY = (
-    "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
-    "modified inplace. You should replace the inplace operation by an out-of-place one."
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
+    "to be modified inplace. You should replace the inplace operation by an out-of-place one."
 )
 UNCLEAR = (
-    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
-    "and the inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both outside (if you want "
-    "the inplace to be tracked)."
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+    "the view and the inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both "
+    "outside (if you want the inplace to be tracked)."
 )
 CUSTOM = (
-    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
-    "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This "
-    "behavior is forbidden. You can fix this by cloning the output of the custom Function."
+    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+    "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+    "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
 )
 
 
@@ -237,7 +238,11 @@ def complaint(view, what):
         created = unrecorded
         begin += " of a view which was created in" if unrecorded else ""
     if created:
-        where = ("inference mode", "in normal mode") if view.made == "inference" else ("no_grad mode", "with grad mode enabled")
+        where = (
+            ("inference mode", "in normal mode")
+            if view.made == "inference"
+            else ("no_grad mode", "with grad mode enabled")
+        )
         begin = f"{begin} {where[0]} and {what} {where[1]}. "
     else:
         begin = f"{begin} and {what}. "
@@ -249,7 +254,9 @@ def complaint(view, what):
 
 
 def follow(a, path):
-    """The view of a to which a path leads."""
+    """The view of a to which a path leads, or a copy of it: a may lie in memory in another order than the base."""
+    if views_may_overlap(path):
+        a = contiguous(a)
     for op, args in path:
         a = op(a, *args)
     return a
@@ -258,13 +265,17 @@ def follow(a, path):
 def zeroed(g, path):
     """g with the region of a view set to zero; it is its own transpose."""
     x = module(raw(g)).array(raw(g))
-    follow(x, path)[...] = 0
+    region = follow(x, path)
+    if storage(region) is storage(x):
+        region[...] = 0
+    else:
+        x.reshape(-1)[follow(module(x).arange(x.size).reshape(x.shape), path)] = 0
     return record(Zeroed, x, (g,), (path,))
 
 
 Zeroed = node_class("CopySlices", lambda g, path: zeroed(g, path))
 CopySlices = node_class("CopySlices", lambda g, path: zeroed(g, path), lambda g, path: follow(g, path))
-CopySlices.name = lambda self: "torch::autograd::CopySlices"
+CopySlices.name = lambda self: "torch::autograd::CopySlices"  # as PyTorch calls the nodes that no table made
 CopySlices.next_functions = property(lambda self: (edge(self.parents[0]), *edge(self.parents[1])[0].next_functions[1:]))
 
 
@@ -311,7 +322,9 @@ def fits(value, dtype):
         if not wrong:
             number = int(number)
     if wrong:
-        word = {"int64": "int64_t", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t"}.get(kind.name, DTYPE_WORDS[kind.name])
+        word = {"int64": "int64_t", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t"}.get(
+            kind.name, DTYPE_WORDS[kind.name]
+        )
         raise RuntimeError(f"value cannot be converted to type {word} without overflow")
     return dtype.type(number)
 
@@ -329,6 +342,7 @@ def back_to(g, shape, dtype):
 
 
 CopyBackwards = node_class("CopyBackwards", lambda g, _shape, _dtype: zeros_for(g), back_to)
+CopyBackwards.name = lambda self: "torch::autograd::CopyBackwards"
 Zero = node_class("ZeroBackward0", lambda g: zeros_for(g))
 FillNumber = node_class("FillBackward2", lambda g: zeros_for(g))
 FillTensor = node_class("FillBackward3", lambda g, _shape, _dtype: zeros_for(g), back_to)
@@ -341,23 +355,23 @@ def copy_(self, src, non_blocking=False):
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
         src = Tensor(np.asarray(src))
     y = src.shared()
-    if same_place(self.shared(), y):  # nothing to do, also where it would not be allowed
-        check_allowed(self, (src,))
-        return modified(self, CopyBackwards, (self, src), (y.shape, y.dtype))
+    same = same_place(self.shared(), y)  # then there is nothing to do, also where writing is not allowed
 
     def change(x):
-        if common_shape(x.shape, y.shape) != x.shape:
-            raise size_error(x, common_shape(x.shape, y.shape))
-        x[...] = y
+        if not same:
+            common = common_shape(x.shape, y.shape)
+            if common != x.shape:
+                raise size_error(x, common)
+            x[...] = y
 
-    return modify(self, change, CopyBackwards, (self, src), (y.shape, y.dtype))
+    return modify(self, change, CopyBackwards, (self, src), (y.shape, y.dtype), apart=not same and None)
 
 
 def fill_(self, value):
     """Write a number, or that of a 0-d tensor, into every element."""
     if not isinstance(value, Tensor):
         number = fits(value, self.array.dtype)
-        return modify(self, lambda x: x.fill(number), FillNumber, (self,))
+        return modify(self, lambda x: x.fill(number), FillNumber, (self,), apart=False)
     v = value.array
     if v.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {v.ndim} dimensions.")
@@ -370,4 +384,4 @@ def fill_(self, value):
 
 def zero_(self):
     """Write zeros."""
-    return modify(self, lambda x: x.fill(0), Zero, (self,))
+    return modify(self, lambda x: x.fill(0), Zero, (self,), apart=False)

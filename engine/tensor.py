@@ -8,7 +8,7 @@ import numpy as np
 
 from . import dtypes, graph
 from .backend import apart, cpu, device_names, device_of, same_place
-from .graph import AccumulateGrad, Output, RemovableHandle, RetainGrad, mode, sweep, tensor_hook
+from .graph import AccumulateGrad, Output, RemovableHandle, RetainGrad, alive, mode, sweep, tensor_hook
 from .printing import Size, format_tensor, tensor_repr
 
 
@@ -360,11 +360,6 @@ def remember(references, tensor):
     n = len(references)
     if n & (n - 1) == 0:
         references[:] = [r for r in references if r() is not None]
-
-
-def alive(tensor, kind):
-    """The tensors that one knows: its "views", or those "sharing" its memory by ``detach()``."""
-    return [t for t in (r() for r in tensor.__dict__.get(kind, ())) if t is not None]
 
 
 class Gone:

@@ -185,6 +185,26 @@ v.masked_fill(w, s * 2)
 m.masked_fill(w, one)
 l.masked_fill(w, 1.5)
 l.masked_fill(w, True)
+s.masked_fill(s > 0, 2.)
+s.masked_fill(s > 0, v[0])
+(s * s).masked_fill(s > 0, 2.)
+(s * s).masked_fill(s * 2 < 0, s)
+torch.where(s > 0, s * s, s)
+torch.where(s > 0, v.sum(), 0.)
+(s * s).masked_select(s > 0)
+(s * s).take(one - 1)
+(s * s).index_add(0, one - 1, s)
+(s * s).index_copy(0, one - 1, s)
+(s * s).index_fill(0, one - 1, 2.)
+(s * s).index_fill(0, one - 1, s)
+(s * s).index_select(0, one - 1)
+(s * s).gather(0, one - 1)
+(s * s).scatter(0, one - 1, s)
+(s * s).scatter(0, one - 1, 2.)
+(s * s).scatter_add(0, one - 1, s)
+(s * s).sort()
+(s * s).topk(1)
+(s * s)[s > 0]
 m.masked_select(w)
 m.masked_select(w[2])
 v.masked_select(w)
@@ -341,6 +361,13 @@ y.index_copy_(0, i, m)
 y.scatter_(0, k[:1], v.reshape(1, 4))
 y.scatter_(1, k[:, :1], 2.)
 y.scatter_add_(1, k, m[:2] * 2)
+y = y.sum(); y[...] = s
+y = y.sum(); y[y > 0] = 2.
+y = y.sum(); y[y < 1e9] = s
+y = y.sum(); y.masked_fill_(y < 1e9, s)
+y = y.sum(); y.view(1, 1)[0] = s
+y = y.sum(); y[None] *= 2
+y = y[1, 2]; y.mul_(s)
 Y[:, w] = s
 Y[0, :, [0, 1]] = v[:2].reshape(1, 2)
 Y[[0, 1], :, [0, 1]] = v[:3] * 2

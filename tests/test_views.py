@@ -1,6 +1,6 @@
 """Views and in-place writes: who sees a write, where the gradients go, which writes are refused, and version counters.
 
-Programs are played against a naive model (each tensor is a list of places in a buffer of values and tangents), always, and
+Programs are played against a naive model (a tensor is a list of places in a buffer of values and tangents), always, and
 against PyTorch, where it is installed: the same values, graphs, versions, gradients and errors.
 """
 
@@ -15,7 +15,7 @@ import pytest
 from against_torch import cases, chain
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 import engine
 
@@ -128,7 +128,7 @@ b.logical_not_()
 b[0]=3; y=b
 n[0]=w; y=n
 n[0]=1.7; y=n
-y.double().add_(y); 
+y.double().add_(y)
 y.mul_(w.double())
 y.add_(w.double().sum())
 y.half().mul_(w)
@@ -175,7 +175,7 @@ y=y.T; y[0].mul_(2)
 y=x.sum(); y.mul_(2); y.backward(); print(x.grad)
 y=x.sum(); v=y.view(1); v.mul_(2); y.backward(); print(x.grad, y)
 y=x.sum(); v=y.view(1); y.mul_(2); v.sum().backward(); print(x.grad, v)
-y=x[0,0]; 
+y=x[0,0]
 y=x.clone()[0,0]; y.mul_(2)
 y.retain_grad(); y.mul_(2); y.sum().backward(); print(y.grad)
 y.retain_grad(); y[0].mul_(2); y.sum().backward(); print(y.grad)
@@ -275,11 +275,18 @@ def played(t, program):
         try:
             exec(program, names)
             y = names["y"]
-            seen = [chain(y.grad_fn), y.requires_grad, y._version, names["x"]._version, tuple(y.stride()), y._base is not None]
+            seen = [
+                chain(y.grad_fn),
+                y.requires_grad,
+                y._version,
+                names["x"]._version,
+                tuple(y.stride()),
+                y._base is not None,
+            ]
             values = [y.detach().tolist()]
             if y.grad_fn is not None:
                 y.sum().backward()
-        except Exception as e:  # noqa: BLE001  (whatever it is, it is compared)
+        except Exception as e:
             return [type(e).__name__, str(e), printed.getvalue()], []
         values += [None if names[k].grad is None else names[k].grad.tolist() for k in "xw"]
         return [*seen, printed.getvalue()], values
@@ -317,7 +324,9 @@ def test_saved_scalar_that_becomes_an_array_is_still_guarded(name):
     u = t.ones(3, requires_grad=True).sum()
     product = u * u
     u.view(1).add_(1)
-    with pytest.raises(RuntimeError, match=r"\[torch.FloatTensor \[\]\], which is output 0 of .* is at version 1; expected version 0"):
+    with pytest.raises(
+        RuntimeError, match=r"\[torch.FloatTensor \[\]\], which is output 0 of .* is at version 1; expected version 0"
+    ):
         product.backward()
 
 
@@ -393,6 +402,9 @@ class Model:
     @property
     def dual(self):
         return self.base.memory.values[self.places], self.base.tangents[self.places]
+
+    def overlaps(self):
+        return np.unique(self.places).size < self.places.size
 
     def write(self, values, tangents, recording):
         self.base.memory.values[self.places] = np.broadcast_to(values, self.places.shape)
@@ -495,6 +507,26 @@ class Entry:
         self.each, self.model = each, model
 
 
+KNOWN = cases("""
+modified inplace
+being used in an in-place operation
+modified by an inplace operation
+refer to a single memory location
+refers to a single memory location
+at non-singleton dimension
+doesn't match the broadcast shape
+view size is not compatible
+t() expects a tensor with <= 2 dimensions
+is invalid for input of size
+exceeds dimension size
+the number of sizes provided
+shape mismatch
+expects at least a 1-dimensional tensor
+cannot be applied to a 0-dim tensor
+maximum size for tensor
+""")
+
+
 class Views(RuleBasedStateMachine):
     """Makes views, writes through them, computes and goes backward, in all the libraries at once."""
 
@@ -507,6 +539,7 @@ class Views(RuleBasedStateMachine):
             self.libraries.append(torch)
         rng = np.random.default_rng(0)
         self.entries, self.leaves = [], []
+        self.alive = []  # the graph of PyTorch keeps the tensors that it saved, and knows their nodes
         for shape in ((2, 3), (3,)):
             values, tangents = rng.uniform(-1, 1, shape), rng.uniform(-1, 1, shape)
             leaf = Entry([t.tensor(values, requires_grad=True) for t in self.libraries], Model.new(values, tangents))
@@ -514,17 +547,21 @@ class Views(RuleBasedStateMachine):
             self.entries.append(leaf)
         x = self.entries[0]
         self.entries.append(Entry([t * 1.0 for t in x.each], Model.new(*x.model.dual)))
-        self.entries.append(Entry([t.zeros(2, 3, dtype=t.float64) for t in self.libraries], Model.new(np.zeros((2, 3)), 0.0)))
+        self.alive += self.entries
+        self.entries.append(
+            Entry([t.zeros(2, 3, dtype=t.float64) for t in self.libraries], Model.new(np.zeros((2, 3)), 0.0))
+        )
 
     def pick(self, i):
         return self.entries[i % len(self.entries)]
 
     def add(self, entry):
+        self.alive.append(entry)
         if entry.model.places.size <= 48 and entry.model.places.ndim <= 4:
             self.entries = [*self.entries[-9:], entry] if len(self.entries) > 10 else [*self.entries, entry]
 
     def run(self, statement, t, u=None, recording=True):
-        """The results of a statement in the libraries; None if it raised an error, which must be the same in all of them."""
+        """The results of a statement in the libraries; None if it raised an error, the same one in all of them."""
         found = []
         for n, library in enumerate(self.libraries):
             names = {"t": t.each[n], "u": u and u.each[n], "r": None}
@@ -532,10 +569,12 @@ class Views(RuleBasedStateMachine):
                 with contextlib.nullcontext() if recording else library.no_grad():
                     exec(f"r = {statement}" if " = " not in statement else statement, names)
                 found.append(names["r"])
-            except Exception as e:  # noqa: BLE001
+            except Exception as e:
                 found.append(e)
         errors = [(type(f).__name__, str(f)) if isinstance(f, Exception) else None for f in found]
-        assert all(e == errors[0] for e in errors), (statement, errors)
+        lost = any(e is not None and "has been modified inplace" in e[1] for e in errors)
+        assert all((e is None) == (errors[0] is None) for e in errors), (statement, errors)
+        assert lost or all(e == errors[0] for e in errors), (statement, errors)  # of two errors, any may come first
         if errors[0] is not None:
             self.judge(found[0])
             return None
@@ -543,37 +582,26 @@ class Views(RuleBasedStateMachine):
 
     def judge(self, error):
         """Without PyTorch: the errors that such programs may raise."""
-        known = (
-            "modified inplace", "being used in an in-place operation", "modified by an inplace operation", "single memory location",
-            "non-singleton dimension", "broadcast shape", "out of bounds", "too many indices", "0-dim tensor", "out of range",
-            "view size is not compatible", "t() expects", "invalid for input", "must match the size", "no dimensions", "1-dimensional",
-            "exceeds dimension size", "maximum size", "expanded size", "number of sizes provided", "shape mismatch", "at least",
-            "cannot be identical", "out of bounds for storage", "call .contiguous() first", "0-d tensor", "index range", "cannot be empty",
-            "cannot reshape", "list index",
-        )  # fmt: skip
-        assert isinstance(error, (RuntimeError, IndexError, NotImplementedError)), error
-        assert any(k in str(error) for k in known) or isinstance(error, IndexError), error
+        assert isinstance(error, (RuntimeError, IndexError)), error
+        assert isinstance(error, IndexError) or any(k in str(error) for k in KNOWN), error
 
     @rule(i=st.integers(0, 99), line=st.sampled_from(VIEWS), recording=st.sampled_from([True, True, True, False]))
     def view(self, i, line, recording):
         t = self.pick(i)
         statement, model = halves(line)
-        if statement.startswith("t.as_strided") and not t.each[0].is_contiguous():
+        if statement.startswith("t.as_strided") and (not t.each[0].is_contiguous() or t.model.places.size < 2):
             return
         found = self.run(statement, t, recording=recording)
         if found is None:
             return
         places = np.asarray(eval(model, {"t": t.model.places, "np": np}))
         if affine(places):
-            base = t.model.base if recording and self.known(t) else Base(t.model.base.memory, np.zeros_like(t.model.base.tangents))
+            known = recording or found[0] is t.each[0]
+            base = t.model.base if known else Base(t.model.base.memory, np.zeros_like(t.model.base.tangents))
             self.add(Entry(found, Model(base, places)))
         else:
             values, tangents = t.model.base.memory.values[places], t.model.base.tangents[places]
             self.add(Entry(found, Model.new(values, tangents * recording)))
-
-    def known(self, t):
-        """Whether the gradient finds its way to this view."""
-        return True
 
     @rule(i=st.integers(0, 99))
     def detach(self, i):
@@ -581,7 +609,12 @@ class Views(RuleBasedStateMachine):
         base = Base(t.model.base.memory, np.zeros_like(t.model.base.tangents))
         self.add(Entry([x.detach() for x in t.each], Model(base, t.model.places)))
 
-    @rule(i=st.integers(0, 99), j=st.integers(0, 99), line=st.sampled_from(RESULTS), recording=st.sampled_from([True, True, False]))
+    @rule(
+        i=st.integers(0, 99),
+        j=st.integers(0, 99),
+        line=st.sampled_from(RESULTS),
+        recording=st.sampled_from([True, True, False]),
+    )
     def compute(self, i, j, line, recording):
         t, u = self.pick(i), self.pick(j)
         statement, model = halves(line)
@@ -591,18 +624,32 @@ class Views(RuleBasedStateMachine):
             values, tangents = eval(model, {"a": a, "da": da, "b": b, "db": db, "np": np})
             self.add(Entry(found, Model.new(values, tangents * recording)))
 
-    @rule(i=st.integers(0, 99), j=st.integers(0, 99), line=st.sampled_from(WRITES), recording=st.sampled_from([True, True, True, False]))
+    @rule(
+        i=st.integers(0, 99),
+        j=st.integers(0, 99),
+        line=st.sampled_from(WRITES),
+        recording=st.sampled_from([True, True, True, False]),
+    )
     def write(self, i, j, line, recording):
         t, u = self.pick(i), self.pick(j)
         statement, model = halves(line)
+        if t.model.overlaps() and statement.startswith(("t.masked_fill_", "t.fill_", "t.zero_")):
+            return  # PyTorch only warns, or fails in backward
         (a, da), (b, db) = t.model.dual, u.model.dual
         if self.run(statement, t, u, recording) is not None:
             t.model.write(*eval(model, {"a": a, "da": da, "b": b, "db": db, "np": np}), recording)
 
-    @rule(i=st.integers(0, 99), j=st.integers(0, 99), line=st.sampled_from(ASSIGNMENTS), recording=st.sampled_from([True, True, False]))
+    @rule(
+        i=st.integers(0, 99),
+        j=st.integers(0, 99),
+        line=st.sampled_from(ASSIGNMENTS),
+        recording=st.sampled_from([True, True, False]),
+    )
     def assign(self, i, j, line, recording):
         t, u = self.pick(i), self.pick(j)
         statement, part = halves(line)
+        if t.model.overlaps() and "[[" in statement or "[t >" in statement:
+            return  # PyTorch only warns
         (a, _), (b, db) = t.model.dual, u.model.dual
         if self.run(statement, t, u, recording) is not None:
             target = Model(t.model.base, eval(part, {"t": t.model.places, "a": a}))
@@ -614,16 +661,19 @@ class Views(RuleBasedStateMachine):
             else:
                 target.write(float(value), 0.0, recording)
 
-    @rule(i=st.integers(0, 99), seed=st.integers(0, 9))
-    def backward(self, i, seed):
+    @rule(i=st.integers(0, 99), seed=st.integers(0, 9), weighted=st.booleans())
+    def backward(self, i, seed, weighted):
         t = self.pick(i)
         if not t.each[0].requires_grad:
             return
-        weights = np.random.default_rng(seed).uniform(0.5, 1.5, t.model.places.shape)
+        weights = np.random.default_rng(seed).uniform(0.5, 1.5, t.model.places.shape if weighted else ())
         u = Entry([library.tensor(weights) for library in self.libraries], None)
-        if self.run("(t * u).sum().backward(retain_graph=True)", t, u) is not None:
+        statement = "(t * u).sum()" if weighted else "(t.sum() * u)"  # the cotangent of the latter is expanded
+        if self.run(statement + ".backward(retain_graph=True)", t, u) is not None:
             grads = [[leaf.each[n].grad for leaf, _ in self.leaves] for n in range(len(self.libraries))]
-            tangent = sum((g.numpy() * d).sum() for g, (_, d) in zip(grads[0], self.leaves, strict=True) if g is not None)
+            tangent = sum(
+                (g.numpy() * d).sum() for g, (_, d) in zip(grads[0], self.leaves, strict=True) if g is not None
+            )
             assert math.isclose(tangent, (t.model.dual[1] * weights).sum(), rel_tol=1e-7, abs_tol=1e-9)
             for mine, *theirs in zip(*grads, strict=True):
                 for g in theirs:
@@ -651,4 +701,6 @@ class Views(RuleBasedStateMachine):
 
 
 TestViews = Views.TestCase
-TestViews.settings = settings(max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
+TestViews.settings = settings(
+    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)

@@ -17,7 +17,7 @@ from ..inplace import copy_, fill_, fits, modify, zeros_for
 from ..record import module, raw, record
 from ..tensor import Tensor, checked_dim
 from .elementwise import operand
-from .shape import alias, expand, expand_to, resized, select_at, slice_at, unsqueeze_at, view_to
+from .shape import alias, expand, expand_to, resized, select_at, slice_at, unsqueeze_at, view_of
 from .structure import cast, common_shape, pick, place, placed, reshape, sum_to
 
 full = slice(None)
@@ -54,7 +54,7 @@ def views(input, key):
     ndim = input.array.ndim
     used = sum(consumed(i) for i in items)
     if used > ndim:
-        if ndim == 0 and isinstance(items[0], slice):
+        if ndim == 0 and len(items) == 1 and isinstance(items[0], slice):
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
     result, dim, looked_up = input, 0, {}
@@ -253,7 +253,7 @@ def without_leading_ones(value, always=False):
     """A value without its leading dims of size 1, which have no counterpart in what it is written to."""
     shape = value.array.shape if isinstance(value, Tensor) else ()
     lead = next((d for d, n in enumerate(shape) if n != 1), len(shape))
-    return view_to(value, shape[lead:]) if lead or always else value
+    return view_of(value, shape[lead:]) if lead or always else value
 
 
 def put(self, looked_up, value, accumulate=False):
@@ -296,7 +296,7 @@ def dtypes_differ(x, v):
 
 def cleared(x, key):
     """An array with zeros at ``key``."""
-    out = x.copy()
+    out = module(x).array(x)  # of a scalar, a 0-d array
     out[key] = 0
     return out
 
@@ -648,7 +648,7 @@ ScatterAdd = node_class("ScatterAddBackward0", lambda g, _dim, _shape, _index: g
 def take_along_dim(input, indices, dim=None):
     """``gather`` with indices that broadcast against the input; with no dim, from the flattened input."""
     if dim is None:
-        return gather(view_to(input, (-1,)), 0, reshape(indices, (-1,)))
+        return gather(view_of(input, (-1,)), 0, reshape(indices, (-1,)))
     d, shape, at = checked_dim(dim, input.ndim), input.array.shape, indices.array.shape
     if len(at) != len(shape):
         raise RuntimeError(

@@ -18,19 +18,20 @@ from ..record import module, raw, record, record_parts
 from ..record import view as define
 from ..tensor import Tensor, checked_dim, track_view, unreachable
 from . import structure
-from .structure import Clone, cast, clone_array, common_shape, place, reshape_array, sum_to, total
+from .structure import (
+    Clone,
+    cast,
+    clone_array,
+    common_shape,
+    contiguous,
+    in_order,
+    place,
+    reshape_array,
+    sum_to,
+    total,
+)
 
 # ---- what views do to an array
-
-
-def compatible(x, shape):
-    out = reshape_array(x, shape)
-    if storage(out) is not storage(x):
-        raise RuntimeError(
-            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-            "contiguous subspaces). Use .reshape(...) instead."
-        )
-    return out
 
 
 def inserted(x, dim):
@@ -74,7 +75,7 @@ def picked_twice(view_of):
 reshape_to = structure.reshape
 swap = structure.transpose
 back = lambda g, shape, *_: reshape_to(g, shape)  # noqa: E731
-view_to = define("view", compatible, back)
+view_to = define("view", reshape_array, back)
 alias = define("alias", lambda x: x[...], lambda g, _: g)
 squeeze_all = define("squeeze", lambda x: without(x, range(x.ndim)), back)
 squeeze_one = define("squeeze_dim", lambda x, dim: without(x, (dim,)), back, "SqueezeBackward1")
@@ -95,10 +96,6 @@ restride = define("as_strided", strided, picked_twice(strided))
 
 def reverse(x, dims):
     return clone_array(x[tuple(slice(None, None, -1) if d in dims else slice(None) for d in range(x.ndim))])
-
-
-def in_order(x):
-    return x if x.flags.c_contiguous else x.copy()
 
 
 def on_diagonal(x, shape, *where):
@@ -179,7 +176,18 @@ def view(input, size, *more):
     """
     if hasattr(size, "np"):
         return view_as_dtype(input, size)
-    return view_to(input, listed(size, more))
+    return view_of(input, listed(size, more))
+
+
+def view_of(input, shape):
+    """A view in another shape.  RuntimeError in PyTorch's words where strides do not allow it."""
+    out = view_to(input, shape)
+    if storage(raw(out)) is not storage(raw(input)):
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            "contiguous subspaces). Use .reshape(...) instead."
+        )
+    return out
 
 
 def view_as_dtype(input, dtype):
@@ -202,7 +210,7 @@ def reshape_as(input, other):
 
 
 def view_as(input, other):
-    return view_to(input, other.array.shape)
+    return view_of(input, other.array.shape)
 
 
 def flatten(input, start_dim=0, end_dim=-1):
@@ -221,7 +229,7 @@ def flatten(input, start_dim=0, end_dim=-1):
 
 
 def ravel(input):
-    return view_to(contiguous(input), (-1,))
+    return view_of(contiguous(input), (-1,))
 
 
 def unflatten(input, dim, sizes):
@@ -234,7 +242,7 @@ def unflatten(input, dim, sizes):
             f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the "
             "input tensor"
         )
-    return view_to(input, (*shape[:d], *sizes, *shape[d + 1 :]))
+    return view_of(input, (*shape[:d], *sizes, *shape[d + 1 :]))
 
 
 def squeeze(input, dim=None):
@@ -786,12 +794,6 @@ def clone(input, *, memory_format=None):
     return record(Clone, clone_array(raw(input)), (input,))
 
 
-def contiguous(input, memory_format=None):
-    """The tensor itself if its elements lie in order, else a copy in which they do."""
-    x = raw(input)
-    return input if x.flags.c_contiguous else record(Clone, x.copy(), (input,))
-
-
 def detach(input):
     return input.detach()
 
@@ -828,7 +830,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
         if times < 0:
             raise RuntimeError("Repeats must be non-negative")
         wide = expand_to(unsqueeze_at(input, d + 1), (*shape[: d + 1], times, *shape[d + 1 :]))
-        return view_to(contiguous(clone(wide)), resized(shape, d, shape[d] * times))
+        return view_of(contiguous(clone(wide)), resized(shape, d, shape[d] * times))
     if repeats.numel() not in (1, shape[d]) or repeats.ndim > 1:
         raise RuntimeError(
             "repeats must have the same size as input along dim, but got repeats.size(0) = "

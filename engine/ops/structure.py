@@ -126,6 +126,17 @@ def clone_array(x):
     return x.copy("C" if 0 in x.strides else "K")
 
 
+def in_order(x):
+    """x itself if its elements lie in order, else a copy in which they do."""
+    return x if x.flags.c_contiguous else x.copy()
+
+
+def contiguous(input, memory_format=None):
+    """The tensor itself if its elements lie in order, else a copy in which they do."""
+    x = raw(input)
+    return input if x.flags.c_contiguous else record(Clone, x.copy(), (input,))
+
+
 Clone = node_class("CloneBackward0", lambda g: g)
 UnsafeView = node_class("UnsafeViewBackward0", lambda g, shape, _: reshape(g, shape))
 

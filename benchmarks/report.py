@@ -12,22 +12,21 @@ from .workloads import WORKLOADS
 PYTORCH = ("torch", "torch1")
 
 
-def summary(measured):
+def summary(measured, fastest=False):
     """{workload: {framework: {"seconds", "ratio"}}} from {workload: {framework: [seconds, one a round]}}.
 
-    The ratio is the median over the rounds of this framework's time over PyTorch's in the same round, PyTorch being
-    taken with that number of threads with which its median is lower.
+    ``seconds`` is the median of the rounds.  The ratio is the median over the rounds of this framework's time over
+    PyTorch's in the same round, PyTorch being taken with that number of threads with which it is faster.  With
+    ``fastest``, the lowest time of all rounds, and the ratio of those.
     """
     table = {}
     for name, times in measured.items():
-        medians = {framework: median(rounds) for framework, rounds in times.items()}
-        best = min((f for f in PYTORCH if f in medians), key=medians.get, default=None)
-        table[name] = {}
-        for framework, rounds in times.items():
-            row = {"seconds": medians[framework], "rounds": rounds}
-            if best is not None:
-                row["ratio"] = median(t / b for t, b in zip(rounds, times[best], strict=True))
-            table[name][framework] = row
+        seconds = {framework: (min if fastest else median)(rounds) for framework, rounds in times.items()}
+        best = min((f for f in PYTORCH if f in seconds), key=seconds.get, default=None)
+        table[name] = {framework: {"seconds": t} for framework, t in seconds.items()}
+        for framework, row in table[name].items() if best is not None else ():
+            pairs = [(row["seconds"], seconds[best])] if fastest else zip(times[framework], times[best], strict=True)
+            row["ratio"] = median(t / b for t, b in pairs)
     return table
 
 

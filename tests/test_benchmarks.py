@@ -70,12 +70,12 @@ def test_the_command_prints_a_table_and_writes_every_figure(tmp_path):
     command = [sys.executable, "-m", "benchmarks", "seed", "import", "--rounds", "2", "--json", str(file)]
     run = subprocess.run([*command, "--frameworks", "engine", "numpy"], cwd=ROOT, capture_output=True, check=True)
     results = json.loads(file.read_text(encoding="utf-8"))
-    assert run.stdout.decode().splitlines() == report.markdown(results["workloads"]).splitlines()
+    assert run.stdout.decode().splitlines() == report.markdown(report.summary(results["seconds"])).splitlines()
     assert results["versions"]["numpy"] == np.__version__
     for name in ("seed", "import"):
         for framework in ("engine", "numpy"):
-            assert len(results["workloads"][name][framework]["rounds"]) == 2
-            assert min(results["workloads"][name][framework]["rounds"]) > 0
+            assert len(results["seconds"][name][framework]) == 2
+            assert min(results["seconds"][name][framework]) > 0
 
 
 def test_a_workload_that_does_not_exist_is_refused_by_name():
@@ -89,6 +89,12 @@ def test_ratios_are_to_pytorch_at_its_better_number_of_threads():
     assert row["engine"]["ratio"] == 1.0 and row["torch"]["ratio"] == 4.0 and row["torch1"]["ratio"] == 1.0
 
 
+def test_the_fastest_rounds_are_compared_on_request():
+    times = {"engine": [4.0, 2.0, 3.0], "torch": [9.0, 8.0, 7.0], "torch1": [8.0, 4.0, 9.0]}
+    row = report.summary({"seed": times}, fastest=True)["seed"]
+    assert row["engine"] == {"seconds": 2.0, "ratio": 0.5} and row["torch"]["ratio"] == 1.75
+
+
 def test_without_pytorch_there_are_times_and_no_ratios():
     table = report.summary({"seed": {"engine": [1e-5, 3e-5, 2e-5]}})
     assert "| 20 us  | 0.50   |" in report.markdown(table)
@@ -97,6 +103,7 @@ def test_without_pytorch_there_are_times_and_no_ratios():
 def test_the_recorded_table_is_that_of_the_recorded_figures():
     recorded = json.loads((ROOT / "benchmarks/results.json").read_text(encoding="utf-8"))
     text = (ROOT / "benchmarks/README.md").read_text(encoding="utf-8")
-    assert report.markdown(recorded["workloads"]) in text
+    for fastest in (False, True):
+        assert report.markdown(report.summary(recorded["seconds"], fastest)) in text
     for fact in (recorded["date"], recorded["hardware"], recorded["python"], *recorded["versions"].values()):
         assert fact in text

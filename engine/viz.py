@@ -421,7 +421,7 @@ class Graph:
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         if self.svg is None:
-            return {"text/plain": f"{self.text}\n({INSTALL})"}
+            return in_browser(self.dot) | {"text/plain": f"{self.text}\n({INSTALL})"}
         return {"text/plain": self.text, "text/html": image(self.svg, self.summary, self.text)}
 
 
@@ -432,6 +432,16 @@ def image(svg, alt, text, heading="The graph in words"):
         f'<img alt="{escape(alt)}" src="data:image/svg+xml;base64,{data}">\n'
         f"<details><summary>{heading}</summary><pre>{escape(text)}</pre></details>"
     )
+
+
+def in_browser(dot):
+    """The output with which the browser draws DOT text itself; empty without graphviz-anywidget."""
+    try:
+        from graphviz_anywidget import GraphvizAnyWidget
+    except ImportError:
+        return {}
+    bundle = GraphvizAnyWidget(dot_source=dot, enable_zoom=False)._repr_mimebundle_()
+    return bundle[0] if isinstance(bundle, tuple) else bundle
 
 
 def render(dot, kind):

@@ -145,6 +145,7 @@ def made_nodes(enough=math.inf):
     except Enough as e:
         if e.args[0] is not this:  # that of a block around this one
             raise
+        e.__traceback__ = None  # or its frames would hold it, and with it what they computed
     finally:
         watch_nodes(look, False)
     nodes.extend(filter(keeps_arrays, new))

@@ -20,7 +20,7 @@ from . import elementwise as e
 from .elementwise import choose, exp, gt, log, mul, sigmoid, tanh
 from .linalg import addmm_columns, broadcast_shape, matmul
 from .reduce import record_converted, word
-from .shape import expand_to, turn, view_to
+from .shape import expand_to, turn, undone, view_to
 from .structure import accumulate_wider, cast, place, reshape, sum_to, sums_along, total
 
 # ---- layers
@@ -59,8 +59,9 @@ def dropout(input, p=0.5, training=True, inplace=False):
         return input
     if not dtypes.of[x.dtype].is_floating_point:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {word(x)}")
-    mask = random.dropout_mask(random.default_generator, x.shape, x.dtype, p)
-    return into(input, mul(input, Tensor(module(x).asarray(mask))), inplace)
+    order = sorted(range(x.ndim), key=lambda d: -x.strides[d])  # numbers are drawn as x lies in memory
+    mask = random.dropout_mask(random.default_generator, tuple(x.shape[d] for d in order), x.dtype, p)
+    return into(input, mul(input, Tensor(module(x).asarray(mask.transpose(undone(order))))), inplace)
 
 
 def into(input, out, inplace):

@@ -14,7 +14,8 @@ from ..ops.conv import (
     fold,
     unfold,
 )
-from ..ops.elementwise import neg, sigmoid, tanh
+from ..ops.elementwise import add, neg, sigmoid, tanh
+from ..ops.linalg import einsum
 from ..ops.nn import (
     batch_norm,
     binary_cross_entropy,
@@ -60,6 +61,15 @@ from ..ops.pool import (
 )
 
 
+def bilinear(input1, input2, weight, bias=None):
+    """input1 @ weight[k] @ input2 + bias[k], for each output k; the inputs may have more dimensions in front."""
+    for i, (x, n) in enumerate(((input1, weight.shape[1]), (input2, weight.shape[2])), 1):
+        if x.shape[-1] != n:
+            raise RuntimeError(f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but expected {n}")
+    out = einsum("...i,kij,...j->...k", input1, weight, input2)
+    return out if bias is None else add(out, bias)
+
+
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """exp(x) / sum(exp(x)) along ``dim``."""
     return ops.softmax(input, implied("softmax", input, dim), dtype)
@@ -94,6 +104,7 @@ __all__ = [
     "avg_pool1d",
     "avg_pool2d",
     "batch_norm",
+    "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "conv1d",

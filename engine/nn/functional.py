@@ -63,9 +63,15 @@ from ..ops.pool import (
 
 def bilinear(input1, input2, weight, bias=None):
     """input1 @ weight[k] @ input2 + bias[k], for each output k; the inputs may have more dimensions in front."""
-    for i, (x, n) in enumerate(((input1, weight.shape[1]), (input2, weight.shape[2])), 1):
-        if x.shape[-1] != n:
-            raise RuntimeError(f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but expected {n}")
+    message, (a, b) = "bilinear(): input", (input1.shape, input2.shape)
+    if len(a) != len(b):
+        raise RuntimeError(f"{message} dimensions do not match: got {len(a)} and {len(b)}")
+    for d, (m, n) in enumerate(zip(a[:-1], b[:-1])):
+        if m != n:
+            raise RuntimeError(f"{message} batch dimensions do not match at dim {d}: got {m} and {n}")
+    for i, (m, n) in enumerate(zip((a[-1], b[-1]), weight.shape[1:]), 1):
+        if m != n:
+            raise RuntimeError(f"{message}{i} size does not match weight size: got {m} but expected {n}")
     out = einsum("...i,kij,...j->...k", input1, weight, input2)
     return out if bias is None else add(out, bias)
 

@@ -63,6 +63,8 @@ LAYERS = cases("""
 nn.Linear(4, 3)(x)
 nn.Linear(4, 3, bias=False)(a)
 nn.Linear(4, 3)(v)
+nn.Bilinear(4, 4, 3)(x, y)
+nn.Bilinear(4, 4, 3, bias=False)(x, y)
 nn.Identity(54, unused=True)(x)
 nn.Flatten()(im)
 nn.Flatten(0, 1)(a)
@@ -188,8 +190,21 @@ nn.MultiheadAttention(4, 2, kdim=5, vdim=3)(q, k, w)
 nn.MultiheadAttention(4, 1, add_bias_kv=True, add_zero_attn=True)(b, b, b, key_padding_mask=mask, attn_mask=fm > 1)
 nn.MultiheadAttention(4, 2)(b, b, b, average_attn_weights=False, attn_mask=fm)
 nn.MultiheadAttention(4, 2, dropout=0.5)(q, q, q)
+nn.MultiheadAttention(4, 2)(b, b, b, need_weights=False)[0]
+nn.MultiheadAttention(4, 2)(b, b, b, need_weights=False, key_padding_mask=mask)[0]
+nn.TransformerEncoderLayer(4, 2, 8, 0.0)(b)
+nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)(a)
+nn.TransformerEncoderLayer(4, 2, 8, 0.0, "gelu", norm_first=True)(b, fm)
+nn.TransformerEncoderLayer(4, 2, 8, 0.0, bias=False)(b, src_key_padding_mask=mask)
+nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True), 2, nn.LayerNorm(4))(a)
+nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2).eval()(a)
 """)
-OTHER_GRAPHS = ("need_weights=False", "Transformer", "circular")  # PyTorch has kernels of its own for these
+OTHER_GRAPHS = (
+    "need_weights=False",
+    "Transformer",
+    "circular",
+    "Bilinear",
+)  # what lies where, and kernels of their own
 
 
 def flat(result):
@@ -502,6 +517,9 @@ nn.BatchNorm1d(3)(torch.ones(1, 3))
 nn.Unflatten(1, 3)
 nn.Unflatten(1, (2, "a"))
 nn.Bilinear(0, 1, 1)
+nn.Bilinear(3, 5, 2)(torch.ones(2, 3), torch.ones(2, 4))
+nn.Bilinear(3, 5, 2)(torch.ones(2, 3), torch.ones(3, 5))
+nn.Bilinear(3, 5, 2)(torch.ones(3), torch.ones(2, 5))
 nn.Conv2d(3, 4, 3, groups=2)
 nn.Conv2d(4, 3, 3, groups=2)
 nn.Conv2d(4, 4, 3, groups=0)

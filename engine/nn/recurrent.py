@@ -106,7 +106,7 @@ class Recurrent(Module):
         """Nothing: the weights need not lie together."""
 
     def forward(self, input, hx=None):
-        kind = type(self).__name__
+        kind = self.mode.partition("_")[0]
         if input.ndim not in (2, 3):
             tensor = " tensor" if kind == "RNN" else ""
             raise ValueError(f"{kind}: Expected input to be 2D or 3D, got {input.ndim}D{tensor} instead")
@@ -280,7 +280,7 @@ class Cell(Module):
         uniform(self)
 
     def forward(self, input, hx=None):
-        kind, several = type(self).__name__, self.mode == "LSTM"
+        kind, several = self.mode.partition("_")[0] + "Cell", self.mode == "LSTM"
         if input.ndim not in (1, 2):
             raise ValueError(f"{kind}: Expected input to be 1D or 2D, got {input.ndim}D instead")
         state = None if hx is None else tuple(hx) if several else (hx,)

@@ -122,6 +122,15 @@ class iinfo(_Info):
 _default = float32
 
 
+@lru_cache
+def limits(d: dtype) -> tuple[float, float]:
+    """The smallest and the largest finite value of a dtype."""
+    if d is bool_:
+        return 0, 1
+    info = finfo(d) if d.is_floating_point else iinfo(d)
+    return info.min, info.max
+
+
 def get_default_dtype() -> dtype:
     """The dtype of tensors made from Python floats."""
     return _default

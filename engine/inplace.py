@@ -94,10 +94,12 @@ def refresh(tensor, node):
     base = tensor if tensor._base is None else tensor._base
     if node is not None:
         rewrite_base(tensor, base, node)
-    for b in alive(base, "sharing") or (base,):
-        if b.node is not None:
-            for v in alive(b, "views"):
-                rewrite_view(v, b)
+    known = base.__dict__
+    if "views" in known or "sharing" in known:
+        for b in alive(base, "sharing") or (base,):
+            if b.node is not None:
+                for v in alive(b, "views"):
+                    rewrite_view(v, b)
 
 
 def rewrite_graph(tensor, node):
@@ -151,8 +153,10 @@ def check_allowed(tensor, others):
         )
     if mode.enabled:
         base = tensor._base
-        requires_grad = tensor.requires_grad or any(isinstance(a, Tensor) and a.requires_grad for a in others)
-        if requires_grad or (base is not None and base.node is not None):
+        requires_grad = tensor.requires_grad or (base is not None and base.node is not None)
+        for a in others:
+            requires_grad = requires_grad or (isinstance(a, Tensor) and a.requires_grad)
+        if requires_grad:
             check_recordable(tensor, base)
 
 
@@ -202,6 +206,8 @@ def overlaps_itself(x):
 
 def overlaps(x, y):
     """Whether two arrays share a part of their memory but are not the same elements; only dense ones are looked at."""
+    if x.base is None and y.base is None:
+        return False
     if storage(x) is not storage(y) or not isinstance(x, np.ndarray) or not x.size or not y.size:
         return False
     (a, b), (c, d) = np.lib.array_utils.byte_bounds(x), np.lib.array_utils.byte_bounds(y)
@@ -312,21 +318,19 @@ def fits(value, dtype):
     number = value.item() if isinstance(value, np.generic) else value
     if type(number) not in scalar_types:
         raise TypeError(f"expected a number, but got {type(value).__name__}")
-    if kind.is_floating_point:
-        wrong = math.isfinite(number) and abs(number) > dtypes.finfo(kind).max
-    elif kind is dtypes.bool_:
-        wrong = False
-    else:
-        info = dtypes.iinfo(kind)
-        wrong = not math.isfinite(number) or not info.min <= int(number) <= info.max
-        if not wrong:
-            number = int(number)
-    if wrong:
-        word = {"int64": "int64_t", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t"}.get(
-            kind.name, DTYPE_WORDS[kind.name]
-        )
-        raise RuntimeError(f"value cannot be converted to type {word} without overflow")
+    if type(number) is int and not -(2**63) <= number < 2**64:
+        raise ValueError("Overflow when unpacking long long")
+    if kind.category == dtypes.INTEGER and math.isfinite(number):
+        number = int(number)
+    low, high = dtypes.limits(kind)
+    if kind is not dtypes.bool_ and not low <= number <= high:
+        if not kind.is_floating_point or math.isfinite(number):
+            word = INTEGER_WORDS.get(kind.name, DTYPE_WORDS[kind.name])
+            raise RuntimeError(f"value cannot be converted to type {word} without overflow")
     return dtype.type(number)
+
+
+INTEGER_WORDS = {"int64": "int64_t", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t"}
 
 
 def zeros_for(g, shape=None):

@@ -29,6 +29,8 @@ def getitem(input, key):
     """``x[key]``: a view for ints, slices, None and ...; a copy where there are index tensors, lists or masks."""
     if type(key) is int:
         return select_at(input, 0, place_of(key, input.array.shape, 0, 0))
+    if type(key) is slice and input.array.ndim:
+        return sliced(input, 0, key, False)
     result, looked_up = views(input, key)
     if looked_up:
         return lookup(result, looked_up)
@@ -50,9 +52,16 @@ def place_of(i, shape, dim, position):
 
 def views(input, key):
     """The views that ``key`` asks for, taken one after the other, and {dim: array} for its index tensors and masks."""
-    items = as_tuple(key)
+    items, used = [], 0
+    for k in key if type(key) is tuple or (type(key) is list and stands_for_tuple(key)) else (key,):
+        kind = type(k)
+        if kind is int or kind is slice:
+            used += 1
+        elif k is not None and k is not Ellipsis and kind is not bool:
+            k = plain(k)
+            used += 1 if type(k) is int else 0 if type(k) is bool else k.ndim if k.dtype.kind == "b" else 1
+        items.append(k)
     ndim = input.array.ndim
-    used = sum(consumed(i) for i in items)
     if used > ndim:
         if ndim == 0 and len(items) == 1 and isinstance(items[0], slice):
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
@@ -79,13 +88,6 @@ def views(input, key):
     return result, looked_up
 
 
-def as_tuple(key):
-    """The indices in a key, one by one: ints, slices, None, ..., bools and arrays."""
-    if type(key) is tuple or (type(key) is list and stands_for_tuple(key)):
-        return [plain(k) for k in key]
-    return [plain(key)]
-
-
 def stands_for_tuple(key):
     """Whether PyTorch reads a list as a tuple: if it is short and holds a sequence, a slice, a tensor, None or ..."""
     found = len(key) < 32 and any(
@@ -102,9 +104,7 @@ def stands_for_tuple(key):
 
 
 def plain(k):
-    """One index as an int, slice, None, ..., bool, or an array of int64 or bool."""
-    if k is None or k is Ellipsis or type(k) in (int, bool, slice):
-        return k
+    """One index that is no slice, None or ..., as an int, a bool, or an array of integers or bools."""
     if isinstance(k, Tensor):
         k = k.array
     elif isinstance(k, (list, tuple, range)):
@@ -137,13 +137,6 @@ def from_sequence(k):
         if isinstance(i, str):
             raise TypeError(f"new(): invalid data type '{type(i).__name__}'")
     return np.asarray(nested)
-
-
-def consumed(item):
-    """How many dims of the input an index takes."""
-    if item is None or item is Ellipsis or type(item) is bool:
-        return 0
-    return item.ndim if hasattr(item, "dtype") and item.dtype.kind == "b" else 1
 
 
 def sliced(input, dim, s, skip):

@@ -36,11 +36,15 @@ from .structure import (
 
 def inserted(x, dim):
     shape = (*x.shape[:dim], 1, *x.shape[dim:])
-    return x.reshape(shape) if dim < x.ndim or x.flags.c_contiguous else strided(x, shape, (*element_strides(x), 1))
+    if x.flags.c_contiguous and 1 not in x.shape:
+        return x.reshape(shape)
+    strides = element_strides(x)  # NumPy would give other dims of size 1 new strides too
+    new = x.shape[dim] * strides[dim] if dim < x.ndim else 1
+    return strided(x, shape, (*strides[:dim], new, *strides[dim:]))
 
 
 def without(x, dims):
-    return x.reshape(tuple(n for d, n in enumerate(x.shape) if n != 1 or d not in dims))
+    return x.squeeze(tuple(d for d in dims if d < x.ndim and x.shape[d] == 1))[...]
 
 
 def undone(dims):
@@ -149,7 +153,7 @@ def checked_dims(dims, ndim):
     return found
 
 
-def tensors_in(name, tensors, minimum=1):
+def tensors_in(name, tensors):
     """A sequence of Tensors (or, in rules, of arrays) as a list.  TypeError for anything else."""
     if isinstance(tensors, Tensor) or not isinstance(tensors, (tuple, list)):
         raise TypeError(
@@ -658,38 +662,40 @@ Stack = node_class("StackBackward0")
 
 
 def join(tensors, dim):
-    """The tensors one after the other along a dim, in the dtype that holds them all."""
-    sizes = [x.shape[dim] if x.shape != (0,) else 0 for x in map(raw, tensors)]
-    parts = [(slice_at, slice(end - n, end, 1)) for n, end in zip(sizes, accumulate(sizes))]
-    return joined(Cat, "concatenate", tensors, dim, parts)
+    """The tensors one after the other along a dim, in the dtype that holds them all; empty 1-D ones are passed over."""
+    arrays, shapes = same_dtype(tensors)
+    some = [x for x in arrays if x.shape != (0,)] or arrays
+    out = record(Cat, in_order(module(arrays[0]).concatenate(some, dim)), tensors)
+    if isinstance(out, Tensor) and out.node is not None:
+        sizes = [s[dim] if s != (0,) else 0 for s in shapes]
+        places = [slice(end - n, end, 1) for n, end in zip(sizes, accumulate(sizes))]
+        out.node.rules = [part_rule(slice_at, dim, p, raw(t)) for p, t in zip(places, tensors)]
+    return out
 
 
 def join_new(tensors, dim):
     """The tensors one after the other along a new dim."""
-    return joined(Stack, "stack", tensors, dim, [(select_at, i) for i in range(len(tensors))])
+    arrays, _ = same_dtype(tensors)
+    out = record(Stack, in_order(module(arrays[0]).stack(arrays, dim)), tensors)
+    if isinstance(out, Tensor) and out.node is not None:
+        out.node.rules = [part_rule(select_at, dim, i, raw(t)) for i, t in enumerate(tensors)]
+    return out
 
 
-def joined(Backward, function, tensors, dim, parts):
-    """Tensors made one; ``parts`` says which part of the result each of them is: (view operation, its place in
-    ``dim``)."""
+def same_dtype(tensors):
+    """The arrays of tensors, in the dtype that holds them all, and their shapes."""
     arrays = [raw(t) for t in tensors]
-    own = [(x.shape, x.dtype) for x in arrays]
-    if any(x.dtype is not arrays[0].dtype for x in arrays):
-        common = dtypes.result_type(
-            *((dtypes.of[x.dtype], dtypes.DIMS if x.ndim else dtypes.ZERO_DIM) for x in arrays)
-        ).np
+    first = arrays[0].dtype
+    if any(x.dtype is not first for x in arrays):
+        kinds = ((dtypes.of[x.dtype], dtypes.DIMS if x.ndim else dtypes.ZERO_DIM) for x in arrays)
+        common = dtypes.result_type(*kinds).np
         arrays = [x.astype(common) for x in arrays]
-    some = [x for x in arrays if x.shape != (0,)] or arrays
-    out = getattr(module(arrays[0]), function)(some, dim)
-    result = record(Backward, in_order(out), tensors)
-    if (
-        isinstance(result, Tensor) and result.node is not None
-    ):  # one rule for each of the tensors, however many they are
-        result.node.rules = [part_rule(op, dim, place, *kind) for (op, place), kind in zip(parts, own)]
-    return result
+    return arrays, [x.shape for x in arrays]
 
 
-def part_rule(op, dim, place, shape, dtype):
+def part_rule(op, dim, place, x):
+    """The rule of an input of shape and dtype of x that became the part of the result at ``place``."""
+    shape, dtype = x.shape, x.dtype
     return lambda g: cast(reshape_to(op(g, dim, place), shape), dtype)
 
 
@@ -699,22 +705,29 @@ def cat(tensors, dim=0, *, axis=None):
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     shapes = [raw(t).shape for t in tensors]
+    first = next((s for s in shapes if s != (0,)), shapes[0])
+    d = checked_dim(dim if axis is None else axis, len(first))
+    if () in shapes or any(s != first for s in shapes):
+        check_joinable(shapes, first, d)
+    return join(tensors, d)
+
+
+def check_joinable(shapes, first, dim):
+    """Raise PyTorch's errors for shapes that cannot be joined along a dim."""
     for i, shape in enumerate(shapes):
         if not shape:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
-    some = [i for i, s in enumerate(shapes) if s != (0,)] or [0]
-    first = shapes[some[0]]
-    d = checked_dim(dim if axis is None else axis, len(first))
-    for i in some:
-        if len(shapes[i]) != len(first):
-            raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(shapes[i])}")
-        for e, (a, b) in enumerate(zip(first, shapes[i])):
-            if a != b and e != d:
+    for i, shape in enumerate(shapes):
+        if shape == (0,):
+            continue
+        if len(shape) != len(first):
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}")
+        for d, (a, b) in enumerate(zip(first, shape)):
+            if a != b and d != dim:
                 raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {d}. Expected size {a} but got size {b} for "
+                    f"Sizes of tensors must match except in dimension {dim}. Expected size {a} but got size {b} for "
                     f"tensor number {i} in the list."
                 )
-    return join(tensors, d)
 
 
 def concat(tensors, dim=0):

@@ -28,6 +28,8 @@ def add_up(x, axis=None, keepdims=False):
     wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
     if wide:
         return x.sum(axis, wide, keepdims=keepdims).astype(x.dtype)
+    if axis == (0,) and x.ndim == 2 and not keepdims and x.dtype.kind == "f":  # BLAS takes a third of the time
+        return module(x).ones(x.shape[0], x.dtype) @ x
     return x.sum(axis, keepdims=keepdims)
 
 
@@ -78,6 +80,8 @@ def sum_to(a, shape):
 
 def common_shape(a, b):
     """The shape that two shapes broadcast to.  RuntimeError in PyTorch's words where there is none."""
+    if a == b:
+        return a
     n = max(len(a), len(b))
     a, b = (1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b
     for d in reversed(range(n)):

@@ -29,6 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")  #
 
 LIMIT = 240  # seconds: far more than anything here takes, also on a busy machine
 METHODS = multiprocessing.get_all_start_methods()
+forked = pytest.mark.skipif("fork" not in METHODS, reason="what a test defines cannot be pickled")
 posix = pytest.mark.skipif(os.name != "posix", reason="Windows has no signals to send")
 
 
@@ -91,6 +92,11 @@ class Count(IterableDataset):
         return iter(range(info.id, self.n, info.num_workers))
 
 
+class Sized(Count):
+    def __len__(self):
+        return self.n
+
+
 class Drawn(Dataset):
     """Each sample: a random number from the engine, from Python and from NumPy."""
 
@@ -148,6 +154,7 @@ def test_every_way_to_form_batches():
     assert numbers(loader(Squares(), batch_sampler=[[1], [2, 3], [0, 0, 0]])) == [[1], [4, 9], [0, 0, 0]]
 
 
+@forked
 def test_samplers_yield_to_workers_what_they_yield_to_pytorchs():
     torch = pytest.importorskip("torch")
 
@@ -155,7 +162,7 @@ def test_samplers_yield_to_workers_what_they_yield_to_pytorchs():
         t.manual_seed(5)
         D = t.utils.data
         g = t.Generator().manual_seed(1)
-        options = {"num_workers": 2, "timeout": LIMIT, "generator": g}
+        options = {"num_workers": 2, "timeout": LIMIT, "generator": g, "multiprocessing_context": "fork"}
         if not iterable:
             batches = D.DataLoader(D.TensorDataset(t.arange(11)), 2, shuffle=True, **options)
             return [[b.tolist() for (b,) in batches] for _ in range(2)], t.rand(1, generator=g).item()
@@ -164,8 +171,6 @@ def test_samplers_yield_to_workers_what_they_yield_to_pytorchs():
         )()
         return [b.tolist() for b in D.DataLoader(stream, 2, **options)], t.rand(1, generator=g).item()
 
-    if "fork" not in METHODS:
-        pytest.skip("the stream's class cannot be pickled")
     for iterable in (False, True):
         assert epochs(engine, iterable) == epochs(torch, iterable)
 
@@ -175,6 +180,7 @@ def share(numbers, info):
     return (i for i in numbers if (i % 3 == 2) == (info.id == 1))
 
 
+@forked
 def test_random_numbers_in_workers_are_pytorchs():
     torch = pytest.importorskip("torch")
 
@@ -185,12 +191,11 @@ def test_random_numbers_in_workers_are_pytorchs():
         def __len__(self):
             return 8
 
-    if "fork" not in METHODS:
-        pytest.skip("the dataset's class cannot be pickled")
     found = []
     for module, dataset in ((engine, Drawn()), (torch, Theirs())):
         module.manual_seed(3)
-        batches = module.utils.data.DataLoader(dataset, 2, num_workers=2, timeout=LIMIT)
+        options = {"num_workers": 2, "timeout": LIMIT, "multiprocessing_context": "fork"}
+        batches = module.utils.data.DataLoader(dataset, 2, **options)
         found.append([[[t.tolist() for t in b] for b in batches] for _ in range(2)])
     assert found[0] == found[1]
 
@@ -241,12 +246,6 @@ def test_a_stream_that_is_not_shared_out_comes_once_from_each_worker():
 
 
 def test_a_stream_that_says_its_length_warns_if_every_worker_gives_it_all():
-    class Sized(Count):
-        def __len__(self):
-            return 2
-
-    if "fork" not in METHODS:
-        pytest.skip("the stream's class cannot be pickled")
     batches = loader(Sized(2, shared=False), None)
     assert len(batches) == 2
     with pytest.warns(UserWarning, match="properly configuring the IterableDataset replica"):
@@ -259,6 +258,7 @@ def test_two_loaders_at_once_and_one_in_another_thread():
     assert [(x[0, 0].item(), y.item()) for (x, _), y in pairs] == [(i, i * i) for i in range(6)]
     first = iter(loader(Images(sizes)))
     second = iter(loader(Images(sizes)))
+    next(first), next(second)
     for iterator in (first, second):  # neither keeps the other's workers from ending
         iterator.team.stop()
         assert [m.process.exitcode for m in iterator.team.members] == [0, 0]
@@ -400,12 +400,13 @@ def test_an_exception_is_raised_here_with_its_traceback(error):
 
 
 def test_an_exception_that_a_message_does_not_make_is_a_runtime_error():
-    local = type("Local", (Exception,), {})
-    for error in (TwoArguments(1, 2), local("of a class that no other process can find")):
-        if error.__class__ is local and "fork" not in METHODS:
-            continue
-        with pytest.raises(RuntimeError, match=f"Caught {type(error).__name__} in DataLoader worker process"):
-            list(loader(Failing(error)))
+    for dataset, name in ((Failing(TwoArguments(1, 2)), "TwoArguments"), (Calling(fail_locally), "Local")):
+        with pytest.raises(RuntimeError, match=f"Caught {name} in DataLoader worker process"):
+            list(loader(dataset))
+
+
+def fail_locally(i):
+    raise type("Local", (Exception,), {})("of a class that no other process can find")
 
 
 @pytest.mark.parametrize("options", [{"collate_fn": fail}, {"worker_init_fn": fail}])
@@ -503,9 +504,8 @@ def test_what_cannot_be_pickled_says_what_to_do():
     assert "at the top of a .py file" in caught.value.__notes__[0]
 
 
+@forked
 def test_functions_of_all_kinds_can_be_forked():
-    if "fork" not in METHODS:
-        pytest.skip("this system does not fork")
     batches = loader(
         Squares(3), 2, collate_fn=lambda batch: batch, multiprocessing_context=multiprocessing.get_context("fork")
     )

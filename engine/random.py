@@ -20,7 +20,7 @@ import os
 import threading
 import warnings
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import ml_dtypes
@@ -58,6 +58,17 @@ _STATE = np.dtype(
 )
 
 
+@cache
+def _unseeded():
+    """Zeros in place of the words that a new bit generator is seeded with, for one that is seeded anew at once."""
+
+    class Zeros(np.random.bit_generator.ISeedSequence):
+        def generate_state(self, n_words, dtype=np.uint32):
+            return np.zeros(n_words, dtype)
+
+    return Zeros()
+
+
 class Generator:
     """A random stream: MT19937 (Matsumoto and Nishimura, 1998), and the normal sample that waits for the next draw."""
 
@@ -69,7 +80,7 @@ class Generator:
     @cached_property
     def _stream(self):
         """The seeded bit generator, made at the first draw: seeding, and importing numpy.random, take their time."""
-        stream = np.random.MT19937(0)
+        stream = np.random.MT19937(_unseeded())
         np.random.RandomState(stream).seed(self._seed % 2**32)
         return stream
 
@@ -118,7 +129,7 @@ class Generator:
         position, left = int(state["next"]), int(state["left"])
         valid = position <= 624 and left == (625 - position if position else 1)
         _check(state["seeded"] and valid, "Invalid mt19937 state")
-        stream = np.random.MT19937(0)
+        stream = np.random.MT19937(_unseeded())
         word = {"key": state["key"].astype(np.uint32), "pos": position or 624}
         stream.state = {"bit_generator": "MT19937", "state": word}
         with self._lock:
@@ -445,7 +456,7 @@ def _swapped(i, j, n):
     moved = i != j
     source = np.arange(n)  # what lies at place k before swap k is what lay at source[k] before swap source[k]
     source[j[moved]] = i[moved]
-    while not np.array_equal(further := source[source], source):
+    while ((further := source[source]) != source).any():
         source = further
     by_target = np.argsort(j.astype(np.uint16) if n <= 2**16 else j, kind="stable")
     target = j[by_target]

@@ -395,7 +395,7 @@ def test_without_graphviz_there_is_the_text_and_a_line_that_says_what_to_install
     only("neither", monkeypatch)
     g = draw(example)
     assert g.svg is None and g.png is None
-    assert g._repr_mimebundle_() == {"text/plain": f"{g.text}\n({viz.INSTALL})"}
+    assert g._repr_mimebundle_()["text/plain"] == f"{g.text}\n({viz.INSTALL})"
     with pytest.raises(RuntimeError, match=r"install Graphviz .* or save as \.dot or \.txt"):
         g.save(tmp_path / "a.svg")
     g.save(tmp_path / "a.txt")

@@ -560,6 +560,28 @@ torch.optim.lr_scheduler.ChainedScheduler([])
             s.step()
         print(p, o, o.state_dict(), s.get_last_lr())
     """,
+    "an optimizer with a state of its own to set": """
+        class Old(torch.optim.SGD):
+            def __setstate__(self, state):
+                super().__setstate__(state)
+                for group in self.param_groups:
+                    group.setdefault("extra", 3)
+
+        p = nn.Parameter(torch.ones(1))
+        o = Old([p], lr=0.5, momentum=0.5)
+        p.sum().backward()
+        o.step()
+        plain = torch.optim.Adam([p])
+        plain.step()
+        for twin in (copy.deepcopy(o), copy.deepcopy(plain), pickle.loads(pickle.dumps(plain))):
+            q = twin.param_groups[0]["params"][0]
+            q.grad = torch.ones(1)
+            twin.step()
+            print(twin, q, twin.state_dict())
+        s = pickle.loads(pickle.dumps(torch.optim.lr_scheduler.StepLR(plain, 1)))
+        s.step()
+        print(s.state_dict(), s.optimizer, p)
+    """,
     "a scheduler of one's own": """
         class Halved(torch.optim.lr_scheduler.LRScheduler):
             def get_lr(self):

@@ -8,8 +8,8 @@ from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Se
 
 # fmt: off
 from .layers import (  # isort: skip
-    BatchNorm1d, BatchNorm2d, Bilinear, Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d,
-    Embedding, Flatten, GroupNorm, Identity, LayerNorm, Linear, Unflatten,
+    BatchNorm1d, BatchNorm2d, BatchNorm3d, Bilinear, Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d,
+    ConvTranspose3d, Embedding, Flatten, GroupNorm, Identity, LayerNorm, Linear, Unflatten,
 )
 from .module import Module
 from .parameter import Buffer, Parameter

@@ -438,3 +438,9 @@ class BatchNorm2d(BatchNorm):
     """Batch normalization of (batch, channels, height, width)."""
 
     ndims = (4,)
+
+
+class BatchNorm3d(BatchNorm):
+    """Batch normalization of (batch, channels, depth, height, width)."""
+
+    ndims = (5,)

@@ -43,10 +43,13 @@ class Algorithm(Optimizer):
 
     def __setstate__(self, state):
         super().__setstate__(state)
-        self.__dict__["_packs"] = {}  # number of the group -> Packs
-        for group in self.__dict__.get("param_groups", ()):
+        for group in self.param_groups:
             for name, value in self.defaults.items():
                 group.setdefault(name, value)  # older files lack the newer options
+
+    def _prepare(self):
+        super()._prepare()
+        self._packs = {}  # number of the group -> Packs
 
     def states(self, group):
         """The names of the arrays that are kept for each parameter."""
@@ -226,6 +229,23 @@ def check(**options):
             raise ValueError(f"Invalid {titles.get(name, f'{name} value')}: {value}")
 
 
+# What follows reuses its temporaries: a fresh array of a million elements costs as much as the arithmetic on it.
+
+
+def product(x, y, factor):
+    """x * y * factor"""
+    out = x * y
+    out *= factor
+    return out
+
+
+def move(x, target, share):
+    """x += (target - x) * share"""
+    way = target - x
+    way *= share
+    x += way
+
+
 class SGD(Algorithm):
     """p -= lr * g, with momentum in one of two forms (Sutskever et al., 2013)."""
 
@@ -291,13 +311,18 @@ class Adam(Algorithm):
             p *= 1 - lr * decay
         elif decay:
             g = g + p * decay
-        mean += (g - mean) * (1 - beta1)
+        move(mean, g, 1 - beta1)
         square *= beta2
-        square += g * g * (1 - beta2)
+        square += product(g, g, 1 - beta2)
         if largest is not None:
             largest[...] = maximum(largest, square)
             square = largest
-        p -= mean / (sqrt(square) / math.sqrt(1 - beta2**step) + group["eps"]) * (lr / (1 - beta1**step))
+        divisor = sqrt(square)
+        divisor /= math.sqrt(1 - beta2**step)
+        divisor += group["eps"]
+        change = mean / divisor
+        change *= lr / (1 - beta1**step)
+        p -= change
 
 
 class AdamW(Adam):
@@ -332,11 +357,11 @@ class RMSprop(Algorithm):
         if group["weight_decay"]:
             g = g + p * group["weight_decay"]
         square *= alpha
-        square += g * g * (1 - alpha)
+        square += product(g, g, 1 - alpha)
         variance = square
         if group["centered"]:
             mean = others.pop()
-            mean += (g - mean) * (1 - alpha)
+            move(mean, g, 1 - alpha)
             variance = square - mean * mean
         g = g / (sqrt(variance) + group["eps"])
         if others:

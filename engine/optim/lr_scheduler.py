@@ -138,7 +138,7 @@ class LRScheduler:
     def step(self, epoch=None):
         """Set the next learning rates; to be called after ``optimizer.step()``."""
         if self._step_count == 1:
-            if not hasattr(self.optimizer.step, "hooked"):
+            if not (hasattr(self.optimizer.step, "hooked") and hasattr(self.optimizer, "_opt_called")):
                 warnings.warn(OVERRIDDEN, stacklevel=2)
             elif not self.optimizer._opt_called:
                 warnings.warn(TOO_EARLY, stacklevel=2)

@@ -62,7 +62,7 @@ class Optimizer:
 
     def __init__(self, params, defaults):
         self.defaults = defaults
-        self.__setstate__({})
+        self._prepare()
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
@@ -81,6 +81,10 @@ class Optimizer:
 
     def __setstate__(self, state):
         self.__dict__.update(state)
+        self._prepare()
+
+    def _prepare(self):
+        """What is there besides options and states, and is not saved."""
         for name in self.HOOKS:
             self.__dict__.setdefault(f"_optimizer_{name}_hooks", OrderedDict())
 

@@ -190,6 +190,16 @@ def test_a_query_that_may_look_nowhere_gives_zeros_and_gets_no_gradient(inputs):
     assert not y[0, 1, 2].any() and not q.grad[0, 1, 2].any() and q.grad[0, 1, 1].any()
 
 
+def test_the_result_lies_in_memory_as_the_queries_do(inputs):
+    torch = pytest.importorskip("torch")
+    strides = []
+    for module in (engine, torch):
+        q = module.tensor(inputs["q"]).transpose(1, 2).contiguous().transpose(1, 2)
+        f = module.nn.functional.scaled_dot_product_attention
+        strides.append([f(q, q, q).stride(), f(q[:, :, ::2], q, q).stride(), f(q[0], q[0], q[0]).stride()])
+    assert strides[0] == strides[1]
+
+
 def test_groups_of_heads_are_not_there(inputs):
     q, k, v = (engine.tensor(inputs[name]) for name in "qkv")
     with pytest.raises(NotImplementedError, match="repeat_interleave"):

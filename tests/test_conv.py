@@ -31,7 +31,7 @@ INPUTS = {
     "u1": normal(4, 9), "w": normal(6, 4, 3, 2), "w1": normal(6, 4, 3), "w3": normal(3, 2, 2, 3, 1),
     "k": normal(6, 4, 3, 3), "b": normal(6), "point": normal(6, 4, 1, 1), "pairs": normal(6, 2, 3, 2),
     "each": normal(8, 1, 2, 3), "b8": normal(8), "b3": normal(3), "t": normal(4, 3, 3, 2), "t1": normal(4, 3, 3),
-    "t3": normal(2, 3, 2, 1, 2), "y": normal(2, 8, 12),
+    "t3": normal(2, 3, 2, 1, 2), "y": normal(2, 8, 12), "long": normal(2, 4, 30), "wide": normal(2, 4, 3, 26),
 }  # fmt: skip
 EXACT = {
     "i": rng.integers(-9, 9, (2, 4, 7, 6)), "iw": rng.integers(-9, 9, (6, 4, 3, 2)),
@@ -69,6 +69,11 @@ F.conv1d(x1, w1, b, padding='same', dilation=3)
 F.conv1d(x1, w1[:, :2], b, groups=2, padding=1)
 torch.conv1d(x1, w1, stride=(2,), padding=(2,))
 torch.conv2d(x, w, b, 2, 1, 1, 1)
+F.conv1d(long, w1, b)
+F.conv1d(long, w1[:, :2], b, padding=1, groups=2)
+F.conv1d(long, w1, stride=2)
+F.conv2d(wide, w, b, stride=(2, 1), dilation=(1, 2))
+F.conv2d(wide[:1], pairs, b, groups=2)
 F.conv3d(x3, w3, b3, padding=1, stride=(1, 2, 1))
 F.conv_transpose2d(x, t)
 F.conv_transpose2d(x, t, b3, 2)
@@ -79,6 +84,8 @@ F.conv_transpose2d(x, t, None, 2, 1, 0, 2, (1, 2))
 F.conv_transpose2d(x, t.detach(), b3)
 F.conv_transpose1d(x1, t1, b3, stride=2)
 F.conv_transpose1d(u1, t1, padding=1)
+F.conv_transpose1d(long, t1, b3)
+F.conv_transpose2d(wide, t, padding=1, groups=2)
 F.conv_transpose3d(x3, t3, b3, stride=2)
 """)
 

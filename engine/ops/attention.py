@@ -97,13 +97,13 @@ def wide(a):
 
 
 def attention_arrays(q, k, v, mask, scale):
-    """(the result, the exponentials of the scores, their sums along the keys, 1 where there are none)"""
+    """(the result, in memory as the queries are; the exponentials of the scores; their sums, or 1 where all are 0)"""
     scores = product(q * scale, transpose(k, -1, -2))
     keep = mask if mask is not None and mask.dtype == bool else None
     weights = exponentials(scores if mask is keep else scores + mask, -1, keep)
     sums = sums_along(weights, -1)
     sums += sums == 0
-    out = product(weights, v)
+    out = module(q).matmul(weights, v, out=module(q).empty_like(q))
     out /= sums
     return out, weights, sums
 
@@ -116,10 +116,10 @@ def attention_rule(g, x, y, z, out, mask, scale, weights, sums):
         weights = safe_softmax(masked((x * scale) @ transpose(y, -1, -2), mask))
     else:
         g = g / sums
-    slope = weights * (g @ transpose(z, -1, -2) - sums_along(g * out, -1)) * scale
+    slope = weights * (g @ transpose(z, -1, -2) - sums_along(g * out, -1))
     return (
-        lambda: cast(slope @ y, dtype),
-        lambda: cast(transpose(slope, -1, -2) @ x, dtype),
+        lambda: cast(slope @ (y * scale), dtype),
+        lambda: cast(transpose(slope, -1, -2) @ (x * scale), dtype),
         lambda: cast(transpose(weights, -1, -2) @ g, dtype),
     )
 

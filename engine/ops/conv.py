@@ -1,15 +1,12 @@
 """Convolution, and the windows that a kernel sees as it moves over the spatial dimensions, which are the last ones.
 
 Two functions carry convolution and pooling: ``windows`` shows an array as its windows, ``add_windows`` is its
-transpose.  A convolution is one product of matrices, of the weight and the windows (im2col; Chellapilla et al. 2006),
-with the batch innermost in memory, as in cuda-convnet: so long stretches are copied at once.
+transpose.  A convolution is a product of matrices, of the weight and the windows (im2col; Chellapilla et al. 2006).
 """
 
-from functools import cached_property, lru_cache
-from itertools import product as pairs
+from functools import lru_cache
 from math import prod
 from operator import index as integer
-from operator import mul
 
 from .. import dtypes
 from ..backend import element_strides, strided
@@ -21,8 +18,6 @@ from .pad import constant_pad
 from .reduce import word
 from .shape import squeeze_one, unsqueeze_at
 from .structure import accumulate_wider, total
-
-full = slice(None)
 
 
 class Window:
@@ -36,16 +31,8 @@ class Window:
         self.places, self.taps = prod(counts), prod(kernel)
         ends = ((c - 1) * s + r for c, s, r in zip(counts, stride, reach(kernel, dilation)))
         self.padded = tuple(max(p + n, e) for p, n, e in zip(padding, sizes, ends))  # at the end as much as is needed
-        self.inside = tuple(slice(p, p + n) for p, n in zip(padding, sizes))  # where the array lies in the padded one
-
-    @cached_property
-    def seen(self):
-        """For each position in the kernel, what of the padded array comes under it."""
-        lines = [
-            [(t, slice(t * d, t * d + (c - 1) * s + 1, s)) for t in range(k)]
-            for k, d, c, s in zip(self.kernel, self.dilation, self.counts, self.stride)
-        ]
-        return [tuple(zip(*tap)) for tap in pairs(*lines)]
+        self.inside = (..., *(slice(p, p + n) for p, n in zip(padding, sizes)))  # of the padded array
+        self.moves = tuple(zip(kernel, counts, stride, dilation))
 
 
 def reach(kernel, dilation):
@@ -53,52 +40,52 @@ def reach(kernel, dilation):
     return tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation))
 
 
-def windows(x, window, axis, fill=0):
-    """An array (..., *sizes, ...), sizes from ``axis`` on, as (..., *kernel, *counts, ...): a view unless padded."""
-    end = axis + len(window.sizes)
+def windows(x, window, at, fill=0):
+    """The windows of an array (..., *sizes): (..., *counts) with the dimensions of the kernel before dimension ``at``.
+
+    One dimension after another, the last one first, so that long stretches are copied; a view where none is copied.
+    """
     if window.padded != window.sizes:
-        inner, shape = x, (*x.shape[:axis], *window.padded, *x.shape[end:])
+        shape, inner = (*x.shape[: -len(window.sizes)], *window.padded), x
         x = module(x).full(shape, fill, dtype=x.dtype) if fill else module(x).zeros(shape, x.dtype)
-        x[(full,) * axis + window.inside] = inner
-    step = element_strides(x)
-    steps = (*map(mul, step[axis:end], window.dilation), *map(mul, step[axis:end], window.stride))
-    shape = (*x.shape[:axis], *window.kernel, *window.counts, *x.shape[end:])
-    return strided(x, shape, (*step[:axis], *steps, *step[end:]))
+        x[window.inside] = inner
+    d = x.ndim - 1  # of the next one, each time: the kernel's goes before it
+    for k, c, s, dilation in reversed(window.moves):
+        step, shape = element_strides(x), x.shape
+        step = (*step[:at], step[d] * dilation, *step[at:d], step[d] * s, *step[d + 1 :])
+        x = strided(x, (*shape[:at], k, *shape[at:d], c, *shape[d + 1 :]), step)
+        if k > s:
+            x = module(x).ascontiguousarray(x)
+    return x
 
 
-def add_windows(parts, window, axis):
-    """The transpose: each element of (..., *sizes, ...) is the sum of what the windows have in its place."""
-    lead, n = (full,) * axis, len(window.sizes)
-    out = module(parts).zeros((*parts.shape[:axis], *window.padded, *parts.shape[axis + 2 * n :]), parts.dtype)
-    for tap, seen in window.seen:
-        out[lead + seen] += parts[lead + tap]
-    return out[lead + window.inside]
+def add_windows(x, window, at):
+    """The transpose: each element of an array (..., *sizes) is the sum of what the windows have in its place."""
+    d, lead = x.ndim - len(window.sizes) - 1, (slice(None),) * at
+    for (k, c, s, dilation), n in zip(window.moves, window.padded):
+        out = module(x).zeros((*x.shape[:at], *x.shape[at + 1 : d + 1], n, *x.shape[d + 2 :]), x.dtype)
+        rows = out.swapaxes(0, d)
+        for t in range(k):
+            rows[t * dilation : t * dilation + (c - 1) * s + 1 : s] += x[(*lead, t)].swapaxes(0, d)
+        x = out
+    return x[window.inside]
 
 
 # ---- products: a convolution y of x with a weight w is linear in both.  With a cotangent of y, any two of (x, w, y)
 # ---- give something in the shape of the third, and the cotangents of each of these three products are the two others.
 
 
-def batch_last(x):
-    """(N, C, *sizes) -> (C, *sizes, N), contiguous."""
-    return module(x).ascontiguousarray(x.reshape(x.shape[0], prod(x.shape[1:])).T).reshape(*x.shape[1:], x.shape[0])
-
-
-def batch_first(x):
-    """(C, *sizes, N) -> (N, C, *sizes), contiguous."""
-    return module(x).ascontiguousarray(x.reshape(prod(x.shape[:-1]), x.shape[-1]).T).reshape(x.shape[-1], *x.shape[:-1])
-
-
 def columns(x, window):
-    """The windows of (N, C, *sizes) as matrices (groups, C / groups * taps, places * N)."""
+    """The windows of (N, C, *sizes) as matrices (groups, C / groups * taps, N * places)."""
     n, channels = x.shape[:2]
-    shape = window.groups, channels // window.groups * window.taps, window.places * n
-    return windows(batch_last(x), window, 1).reshape(shape)
+    shape = window.groups, channels // window.groups * window.taps, n * window.places
+    return windows(x.swapaxes(0, 1), window, 1).reshape(shape)
 
 
 def rows(y, window):
-    """(N, O, *counts) as matrices (groups, O / groups, places * N)."""
-    return batch_last(y).reshape(window.groups, y.shape[1] // window.groups, window.places * y.shape[0])
+    """(N, O, *counts) as matrices (groups, O / groups, N * places)."""
+    n, channels = y.shape[:2]
+    return y.swapaxes(0, 1).reshape(window.groups, channels // window.groups, n * window.places)
 
 
 def matrices(w, window):
@@ -106,23 +93,22 @@ def matrices(w, window):
     return w.reshape(window.groups, w.shape[0] // window.groups, prod(w.shape[1:]))
 
 
-def plus_bias(out, bias):
-    """A fresh array (channels, ...) plus a number for each channel."""
+def batch_first(out, bias):
+    """A fresh array (C, N, *sizes), plus a number for each channel, as (N, C, *sizes)."""
     if bias is not None:
         out += bias.reshape(-1, *(1,) * (out.ndim - 1))
-    return out
+    return module(out).ascontiguousarray(out.swapaxes(0, 1))
 
 
 def output_array(x, w, bias, window):
-    out = product(matrices(w, window), columns(x, window)).reshape(w.shape[0], *window.counts, x.shape[0])
-    return batch_first(plus_bias(out, bias))
+    out = product(matrices(w, window), columns(x, window))
+    return batch_first(out.reshape(w.shape[0], x.shape[0], *window.counts), bias)
 
 
 def input_array(y, w, bias, window):
     parts = product(matrices(w, window).swapaxes(1, 2), rows(y, window))
-    channels = w.shape[1] * window.groups
-    out = add_windows(parts.reshape(channels, *window.kernel, *window.counts, y.shape[0]), window, 1)
-    return batch_first(plus_bias(out, bias))
+    parts = parts.reshape(w.shape[1] * window.groups, *window.kernel, y.shape[0], *window.counts)
+    return batch_first(add_windows(parts, window, 1), bias)
 
 
 def weight_array(y, x, window):

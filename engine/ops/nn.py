@@ -301,7 +301,8 @@ def normal_cdf(x, approximate):
     for c in rest[:0:-1]:
         out += c
         out *= square
-    return (tanh((out + rest[0]) * x) + 1.0) * 0.5
+    out = (out + rest[0]) * x
+    return (tanh(out) + 1.0) * 0.5
 
 
 def gelu_rule(g, x, approximate, cdf):
@@ -371,7 +372,7 @@ def exponentials(x, axis, keep=None):
     """exp(x), divided by the largest along the axis where it could overflow or vanish; 0 where not to ``keep``."""
     if moderate.call(x) or not x.size:
         out = exp(x)
-        return out if keep is None else out * keep
+        return out if keep is None else out * keep.astype(x.dtype)
     xp = module(x)
     x = x if keep is None else xp.where(keep, x, -math.inf)
     top = x.max(axis, keepdims=True)
@@ -834,19 +835,19 @@ MaskedFill = node_class("MaskedFillBackward0", lambda g, mask: choose(mask, 0.0,
 # ---- normalizations: over some axes, each group of elements to mean 0 and variance 1, then weight and bias
 
 
-def normalized(Backward, input, weight, bias, shape, split, axis, eps):
-    """The input normalized over ``axis`` when it has the shape ``split``; weight and bias take part in ``shape``.
+def normalized(Backward, input, weight, bias, shapes, axis, eps):
+    """(the input normalized over ``axis``, the mean, the variance).
 
-    Also returns the mean and the variance.
+    ``shapes``: of the weight; of the weight and of the input where they are multiplied; of the input where it is
+    normalized.
     """
     x = raw(input)
-    wide = cast(x, accumulate_wider.get(x.dtype, x.dtype)).reshape(split)
-    middle, variance = moments(wide, axis)
-    known = middle, e.rsqrt(variance + eps)
-    out = affine(standard(wide, known).reshape(x.shape), weight, bias, shape).astype(x.dtype, copy=False)
-    known = tuple(v.astype(x.dtype, copy=False) for v in known)
-    saved = x, raw(weight), shape, split, axis, eps, known
-    return record(Backward, out, (input, weight, bias), saved), middle, variance
+    _, thin, whole, split = shapes
+    middle, away, variance = moments(cast(x, accumulate_wider.get(x.dtype, x.dtype)).reshape(split), axis)
+    rate = e.rsqrt(variance + eps)
+    out = affine((away * rate).reshape(whole), weight, bias, thin).astype(x.dtype, copy=False).reshape(x.shape)
+    known = tuple(v.astype(x.dtype, copy=False) for v in (middle, rate))
+    return record(Backward, out, (input, weight, bias), (x, raw(weight), shapes, axis, eps, known)), middle, variance
 
 
 def affine(x, weight, bias, shape):
@@ -858,10 +859,10 @@ def affine(x, weight, bias, shape):
 
 
 def moments(x, axis):
-    """The mean and the variance over axes that stay, of an array or a Tensor."""
+    """The mean, the distance from it, and the variance, over axes that stay: of an array or a Tensor."""
     middle = means(x, axis)
     away = x - middle
-    return middle, means(away * away, axis)
+    return middle, away, means(away * away, axis)
 
 
 def means(a, axis):
@@ -871,34 +872,28 @@ def means(a, axis):
     return (total(a, axis[:-1], True) if axis[:-1] else a) / n
 
 
-def standard(x, known):
-    middle, rate = known
-    return (x - middle) * rate
-
-
-def normal_rule(g, x, y, shape, split, axis, eps, known):
+def normal_rule(g, x, y, shapes, axis, eps, known):
     """A pass that is recorded computes what is known anew from x."""
-    x, whole = reshape(x, split), raw(g).shape
+    own, thin, whole, split = shapes
+    shape, g, x = raw(x).shape, reshape(g, whole), reshape(x, split)
     if isinstance(x, Tensor):
-        middle, variance = moments(x, axis)
-        known = middle, e.rsqrt(variance + eps)
-    h = standard(x, known)
+        _, away, variance = moments(x, axis)
+        rate = e.rsqrt(variance + eps)
+    else:
+        middle, rate = known
+        away = x - middle
+    h = away * rate
 
     def into_input():
         """The part of g (times the weight) that changes neither mean nor variance, over the standard deviation."""
-        u = reshape(g if y is None else g * reshape(y, shape), split)
-        return reshape((u - means(u, axis) - h * means(u * h, axis)) * known[1], whole)
+        u = reshape(g if y is None else g * reshape(y, thin), split)
+        return reshape((u - means(u, axis) - h * means(u * h, axis)) * rate, shape)
 
     return (
         into_input,
-        lambda: flat(sum_to(g * reshape(h, whole), shape), shape, axis),
-        lambda: flat(sum_to(g, shape), shape, axis),
+        lambda: reshape(sum_to(g * reshape(h, whole), thin), own),
+        lambda: reshape(sum_to(g, thin), own),
     )
-
-
-def flat(a, shape, axis):
-    """The cotangent of a weight: one for each channel, or (where the last axes are normalized) one for each element."""
-    return a if axis[0] < 0 else reshape(a, (-1,))
 
 
 LayerNorm, BatchNorm, GroupNorm = (
@@ -906,8 +901,8 @@ LayerNorm, BatchNorm, GroupNorm = (
 )
 FixedNorm = node_class("NativeBatchNormBackward0",
                        lambda g, _x, y, shape, _at, rate: (g if y is None else g * reshape(y, shape)) * rate,
-                       lambda g, x, _y, shape, at, rate: flat(sum_to(g * ((x - at) * rate), shape), shape, (0,)),
-                       lambda g, _x, _y, shape, _at, _rate: flat(sum_to(g, shape), shape, (0,)))  # fmt: skip
+                       lambda g, x, _y, shape, at, rate: reshape(sum_to(g * ((x - at) * rate), shape), (-1,)),
+                       lambda g, _x, _y, shape, _at, _rate: reshape(sum_to(g, shape), (-1,)))  # fmt: skip
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
@@ -932,8 +927,9 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
             f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but "
             f"got input of size{list(x.shape)}"
         )
-    split = (*x.shape[: -len(shape)], math.prod(shape))
-    return normalized(LayerNorm, input, weight, bias, shape, split, (-1,), eps)[0]
+    n = math.prod(shape)
+    rows = x.size // n if n else 0, n
+    return normalized(LayerNorm, input, weight, bias, (shape, (n,), rows, rows), (-1,), eps)[0]
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
@@ -945,9 +941,9 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(x.shape)} and num_groups={num_groups}"
         )
-    shape = (channels, *(1,) * (x.ndim - 2))
     split = (n, num_groups, math.prod(x.shape[1:]) // num_groups)
-    return normalized(GroupNorm, input, weight, bias, shape, split, (2,), eps)[0]
+    shapes = ((channels,), (channels, 1), (n, channels, math.prod(x.shape[2:])), split)
+    return normalized(GroupNorm, input, weight, bias, shapes, (2,), eps)[0]
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
@@ -972,8 +968,10 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         rate = e.rsqrt(raw(running_var).reshape(shape) + eps).astype(x.dtype)
         out = affine((x - middle) * rate, weight, bias, shape).astype(x.dtype)
         return record(FixedNorm, out, (input, weight, bias), (x, raw(weight), shape, middle, rate))
-    split, axis = ((*x.shape[:2], math.prod(x.shape[2:])), (0, 2)) if x.ndim > 2 else (x.shape, (0,))
-    out, middle, variance = normalized(BatchNorm, input, weight, bias, shape, split, axis, eps)
+    split, thin, axis = x.shape, (channels,), (0,)
+    if x.ndim > 2:
+        split, thin, axis = (*x.shape[:2], math.prod(x.shape[2:])), (channels, 1), (0, 2)
+    out, middle, variance = normalized(BatchNorm, input, weight, bias, ((channels,), thin, split, split), axis, eps)
     n = x.size // channels if channels else 0
     if running_mean is not None:
         update(running_mean, middle.reshape(-1), momentum)

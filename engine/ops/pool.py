@@ -9,7 +9,6 @@ from math import inf, prod
 from operator import index as integer
 
 from .. import dtypes
-from ..backend import repeat_to
 from ..graph import mode, node_class
 from ..record import enter, module, raw, record
 from ..tensor import Tensor
@@ -86,11 +85,9 @@ def arguments(name, kernel_size, stride, *more):
     ]
 
 
-def kernel_first(parts, axis):
-    """Windows (..., kH, kW, oH, oW) as (positions in the kernel, planes, places)."""
-    lead, kernel, counts = parts.shape[:axis], parts.shape[axis : axis + 2], parts.shape[axis + 2 :]
-    parts = parts.transpose(axis, axis + 1, *range(axis), axis + 2, axis + 3)
-    return parts.reshape(prod(kernel), prod(lead), prod(counts))
+def taps_of(parts):
+    """Windows (kH, kW, ..., oH, oW) as (positions in the kernel, planes, places)."""
+    return parts.reshape(prod(parts.shape[:2]), prod(parts.shape[2:-2]), prod(parts.shape[-2:]))
 
 
 # ---- the maximum
@@ -106,7 +103,7 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     if x.dtype == bool:
         raise NotImplementedError("\"max_pool2d\" not implemented for 'Bool'")
     lowest = -inf if dtypes.of[x.dtype].is_floating_point else dtypes.iinfo(dtypes.of[x.dtype]).min
-    taps = kernel_first(windows(x, window, x.ndim - 2, lowest), x.ndim - 2)
+    taps = taps_of(windows(x, window, 0, lowest))
     return maxima(MaxPool, input, taps, positions(module(x), window), window.counts, return_indices)
 
 
@@ -170,19 +167,19 @@ AdaptiveMaxPool = node_class("AdaptiveMaxPool2DBackward0", max_rule)
 
 
 def window_sums(x, weights, window):
-    taps = kernel_first(windows(x, window, x.ndim - 2), x.ndim - 2)
-    sums = taps.sum(0, accumulate_wider.get(x.dtype, x.dtype)).reshape(*x.shape[:-2], *window.counts)
+    sums = (
+        taps_of(windows(x, window, 0))
+        .sum(0, accumulate_wider.get(x.dtype, x.dtype))
+        .reshape(*x.shape[:-2], *window.counts)
+    )
     return (sums * raw(weights)).astype(x.dtype, copy=False)
 
 
 def window_spread(g, weights, window):
     """The transpose: each element is the sum of the weighted g of the windows in which it is."""
-    lead = g.shape[:-2]
-    parts = (g.astype(accumulate_wider.get(g.dtype, g.dtype), copy=False) * raw(weights)).reshape(
-        *lead, *(1,) * len(window.kernel), *window.counts
-    )
-    parts = repeat_to.call(parts, (*lead, *window.kernel, *window.counts))
-    return add_windows(parts, window, len(lead)).astype(g.dtype, copy=False)
+    parts = g.astype(accumulate_wider.get(g.dtype, g.dtype), copy=False) * raw(weights)
+    parts = module(g).broadcast_to(parts, (*window.kernel, *g.shape))
+    return add_windows(parts, window, 0).astype(g.dtype)
 
 
 def average(input, weights, window):
@@ -300,7 +297,8 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
     check_floating(x, "adaptive_max_pool2d")
     key, _ = adaptive_key(module(x), x.shape[-2:], counts)
     at = crossed(key[1][:, 0, :, 0], key[2][0, :, 0, :], x.shape[-1])
-    return maxima(AdaptiveMaxPool, input, kernel_first(x[key], x.ndim - 2), at, counts, return_indices)
+    taps = taps_of(x[key].transpose(-4, -3, *range(x.ndim - 2), -2, -1))
+    return maxima(AdaptiveMaxPool, input, taps, at, counts, return_indices)
 
 
 # ---- over one dimension

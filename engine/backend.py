@@ -178,9 +178,10 @@ def in_order(x):
 
 
 def strided(x, shape, strides, start=0):
-    """The memory of a NumPy array under another shape, strides (in elements) and first element, counted from that of
-    x."""
+    """The memory of a NumPy array in another shape, with strides and a first element counted in elements from x's."""
     owner = storage(x)
+    if not owner.size:  # no memory, and so no place in it
+        return np.empty(shape, x.dtype)
     offset = address(x) - address(owner) + start * x.itemsize
     return np.ndarray(shape, x.dtype, in_order(owner), offset, tuple(s * x.itemsize for s in strides))
 

@@ -572,6 +572,8 @@ class Views(RuleBasedStateMachine):
             except Exception as e:
                 found.append(e)
         errors = [(type(f).__name__, str(f)) if isinstance(f, Exception) else None for f in found]
+        if "backward" in statement and any(e is not None and "refers to a single memory" in e[1] for e in errors[1:]):
+            return None  # PyTorch cannot go backward through a write into an expanded tensor
         lost = any(e is not None and "has been modified inplace" in e[1] for e in errors)
         assert all((e is None) == (errors[0] is None) for e in errors), (statement, errors)
         assert lost or all(e == errors[0] for e in errors), (statement, errors)  # of two errors, any may come first

@@ -875,7 +875,7 @@ def means(a, axis):
 def normal_rule(g, x, y, shapes, axis, eps, known):
     """A pass that is recorded computes what is known anew from x."""
     own, thin, whole, split = shapes
-    shape, g, x = raw(x).shape, reshape(g, whole), reshape(x, split)
+    shape, g, x = raw(x).shape, shaped(g, whole), shaped(x, split)
     if isinstance(x, Tensor):
         _, away, variance = moments(x, axis)
         rate = e.rsqrt(variance + eps)
@@ -886,14 +886,18 @@ def normal_rule(g, x, y, shapes, axis, eps, known):
 
     def into_input():
         """The part of g (times the weight) that changes neither mean nor variance, over the standard deviation."""
-        u = reshape(g if y is None else g * reshape(y, thin), split)
-        return reshape((u - means(u, axis) - h * means(u * h, axis)) * rate, shape)
+        u = shaped(g if y is None else g * shaped(y, thin), split)
+        return shaped((u - means(u, axis) - h * means(u * h, axis)) * rate, shape)
 
     return (
         into_input,
-        lambda: reshape(sum_to(g * reshape(h, whole), thin), own),
-        lambda: reshape(sum_to(g, thin), own),
+        lambda: shaped(sum_to(g * shaped(h, whole), thin), own),
+        lambda: shaped(sum_to(g, thin), own),
     )
+
+
+def shaped(a, shape):
+    return a if raw(a).shape == shape else reshape(a, shape)
 
 
 LayerNorm, BatchNorm, GroupNorm = (

@@ -1,5 +1,6 @@
 """The linear operations that undo a broadcast, a reduction or a cast: every other family's rules are built on them."""
 
+from functools import lru_cache
 from math import prod
 
 from .. import dtypes
@@ -29,8 +30,14 @@ def add_up(x, axis=None, keepdims=False):
     if wide:
         return x.sum(axis, wide, keepdims=keepdims).astype(x.dtype)
     if axis == (0,) and x.ndim == 2 and not keepdims and x.dtype.kind == "f":  # BLAS takes a third of the time
-        return module(x).ones(x.shape[0], x.dtype) @ x
+        return ones(module(x), x.shape[0], x.dtype) @ x
     return x.sum(axis, keepdims=keepdims)
+
+
+@lru_cache(maxsize=16)
+def ones(xp, n, dtype):
+    """A vector of ones: a product with it is a sum."""
+    return xp.ones(n, dtype)
 
 
 def total(a, axis=None, keepdims=False):
@@ -50,7 +57,7 @@ def sums_along(a, axis):
     n = x.shape[-1] if x.ndim else 0
     if isinstance(a, Tensor) or axis not in (-1, x.ndim - 1) or not 8 <= n <= 1024 or x.dtype in accumulate_wider:
         return total(a, axis, True)
-    return (x.reshape(-1, n) @ module(x).ones(n, x.dtype)).reshape(*x.shape[:-1], 1)
+    return (x.reshape(-1, n) @ ones(module(x), n, x.dtype)).reshape(*x.shape[:-1], 1)
 
 
 def spread(a, shape, axis=None, keepdims=True):

@@ -19,6 +19,7 @@ modules.update(
 )
 modules.update({np.dtype(c).type: np for c in "?bBhHiIlLqQefd"})
 scalar_types = frozenset([bool, int, float])
+number_types = frozenset(t for t in modules if issubclass(t, np.generic))  # NumPy's scalars: one dtype each
 device_names: dict = {}  # array type -> the type of its device, where that is not "cpu"
 
 

@@ -11,7 +11,7 @@ import operator
 import numpy as np
 
 from .. import dtypes
-from ..backend import Function, modules, scalar_types, special
+from ..backend import Function, modules, number_types, scalar_types, special
 from ..graph import mode, node_class
 from ..record import camel, enter, module, raw, record
 from ..tensor import Tensor
@@ -67,8 +67,9 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
             x, p = input.array, input.node
             if isinstance(other, Tensor):
                 y, q = other.array, other.node
-                kind = type(x)  # of scalars, the types say as much as the dtypes, and sooner
-                if (kind is not type(y) or kind is np.ndarray) and x.dtype is not y.dtype:
+                kind = type(x)
+                numbers = kind is type(y) and kind in number_types  # so the dtypes are equal, and the shapes
+                if not numbers and x.dtype is not y.dtype:
                     return mixed(x, p, y, q, Backward)
                 try:
                     out = forward(x, y)
@@ -87,7 +88,7 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
                     node = Backward((p, q), (x if yx else None, y if yy else None))
                 else:
                     return Tensor(out)
-                if out.ndim and x.shape != y.shape:
+                if not numbers and x.shape != y.shape:
                     node.rules = undo_broadcast(rule_x, x.shape), undo_broadcast(rule_y, y.shape)
                 return Tensor(out, node)
             if type(other) in scalar_types:

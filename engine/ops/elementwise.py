@@ -326,9 +326,12 @@ def positive_part(x):
 
 def logistic(x):
     """1 / (1 + exp(-x)); where exp overflows, that is 0."""
-    e = module(x).exp(-x)
+    try:
+        e = module(x).exp(-x)
+    except TypeError:  # NumPy does not negate bools
+        e = module(x).exp(x * -1.0)
     e += 1.0  # a fresh array: no need for another
-    return 1.0 / e
+    return module(x).reciprocal(e)
 
 
 def pow_x(g, x, y):

@@ -296,13 +296,19 @@ def normal_cdf(x, approximate):
     """The probability of less than x in the normal distribution."""
     if approximate == "none" and (isinstance(x, Tensor) or x.dtype == np.float64):
         return (e.erf(x * ROOT_HALF) + 1.0) * 0.5
-    square, (*rest, last) = x * x, SERIES[approximate]
+    square, (first, *middle, last) = x * x, SERIES[approximate]
+    if isinstance(x, Tensor):
+        return (tanh((square * last + first) * x) + 1.0) * 0.5
     out = square * last
-    for c in rest[:0:-1]:
+    for c in reversed(middle):
         out += c
         out *= square
-    out = (out + rest[0]) * x
-    return (tanh(out) + 1.0) * 0.5
+    out += first
+    out *= x
+    out = tanh(out)
+    out += 1.0
+    out *= 0.5
+    return out
 
 
 def gelu_rule(g, x, approximate, cdf):

@@ -2,10 +2,22 @@
 
 import importlib
 import warnings
+from math import e, inf, nan, pi
 
 from . import autograd, linalg, methods
-from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
-from .backend import device
+from .arguments import public
+from .autograd import (
+    enable_grad,
+    inference_mode,
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from .backend import OutOfMemoryError, device, get_default_device, set_default_device
+from .blocks import get_num_threads, set_num_threads
 
 # fmt: off
 from .dtypes import (  # isort: skip
@@ -21,11 +33,24 @@ from .tensor import Tensor
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"engine\.")
 
 for family in methods.families:
-    globals().update(methods.offers(family, family.FUNCTIONS))
+    globals().update({name: public(name, f) for name, f in methods.offers(family, family.FUNCTIONS)})
 
 
 # what not every program needs is imported when it is first named, so that `import engine` is quick
-later = {"nn": "nn", "optim": "optim", "utils": "utils", "viz": "viz", "load": "serialization", "save": "serialization"}
+later = {name: name for name in ("amp", "cuda", "nn", "optim", "sim", "utils", "viz")} | {
+    "load": "serialization",
+    "save": "serialization",
+    "func": "func",
+    "vmap": "mapping",
+    "compile": "compiler",
+    "compiler": "compiler",
+}
+later |= dict.fromkeys(
+    ("autocast", "is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype",
+     "is_autocast_cache_enabled", "set_autocast_cache_enabled", "clear_autocast_cache", "autocast_increment_nesting",
+     "autocast_decrement_nesting"),
+    "amp",
+)  # fmt: skip
 
 
 def __getattr__(name):

@@ -7,12 +7,13 @@ import math
 
 import numpy as np
 
-from . import dtypes, graph
-from .backend import element_strides, same_place, scalar_types, storage
-from .graph import OUT, AccumulateGrad, alive, clock, edge, mode, node_class, short_name, write, wrote
-from .ops.structure import cast, common_shape, contiguous, sum_to
+from . import dtypes, versions
+from .backend import address, element_strides, same_place, scalar_types, storage
+from .graph import OUT, AccumulateGrad, clock, edge, mode, node_class
+from .ops.structure import cast, common_shape, contiguous, number_for, sum_to, transfer
 from .record import module, raw, record
-from .tensor import DTYPE_WORDS, StaleView, Tensor
+from .tensor import DTYPE_WORDS, StaleView, Tensor, watchers
+from .versions import alive, short_name, write, wrote
 
 
 def in_place(operation):
@@ -77,7 +78,7 @@ def size_error(x, shape):
 
 
 def type_word(x):
-    return Tensor.typename(x).removeprefix("torch.").removesuffix("Tensor")
+    return Tensor.typename(x).rpartition(".")[2].removesuffix("Tensor")
 
 
 def keep_overwritten(node, tensor, value):
@@ -91,6 +92,8 @@ def keep_overwritten(node, tensor, value):
 
 def refresh(tensor, node):
     """Let ``node`` be what made the contents of ``tensor`` (None: not recorded); its base and their views follow."""
+    if watchers and node is not None:
+        tell(tensor, node)
     base = tensor if tensor._base is None else tensor._base
     if node is not None:
         rewrite_base(tensor, base, node)
@@ -102,6 +105,12 @@ def refresh(tensor, node):
                     rewrite_view(v, b)
 
 
+def tell(tensor, node):
+    """Tell who looks at new Tensors of a tensor that gets another node."""
+    for look in watchers:
+        look(tensor, node)
+
+
 def rewrite_graph(tensor, node):
     """As ``refresh``; for writes that are no engine operation's."""
     refresh(tensor, node)
@@ -110,6 +119,7 @@ def rewrite_graph(tensor, node):
 def rewrite_base(tensor, base, node):
     if base is not tensor:
         node = CopySlices((base.node, node), (tensor.path,))
+        tell(base, node)
     if type(base.node) is AccumulateGrad:
         base.node = None
     move_retain_grad(base, node)
@@ -120,6 +130,7 @@ def rewrite_view(view, base):
     """The node of a view after its memory was written: it leads to the base, by the rules of the view's operations."""
     if view.made is None:
         node = AsStrided((base.node,), (replayed(base, view.path),))
+        tell(view, node)
         move_retain_grad(view, node)
         view.node = node
     elif type(view) is not StaleView:
@@ -151,6 +162,8 @@ def check_allowed(tensor, others):
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
             "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
+    if mode.derivatives and (tensor if tensor._base is None else tensor._base).born < mode.derivatives:
+        raise RuntimeError(CAPTURED)
     if mode.enabled:
         base = tensor._base
         requires_grad = tensor.requires_grad or (base is not None and base.node is not None)
@@ -158,6 +171,15 @@ def check_allowed(tensor, others):
             requires_grad = requires_grad or (isinstance(a, Tensor) and a.requires_grad)
         if requires_grad:
             check_recordable(tensor, base)
+
+
+CAPTURED = (
+    "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation "
+    "that would "
+    "mutate a captured Tensor. This is not supported; please rewrite the function being transformed to "
+    "explicitly accept "
+    "the mutated Tensor(s) as inputs."
+)
 
 
 def check_apart(tensor, others):
@@ -208,12 +230,19 @@ def overlaps(x, y):
     """Whether two arrays share a part of their memory but are not the same elements; only dense ones are looked at."""
     if x.base is None and y.base is None:
         return False
-    if storage(x) is not storage(y) or not isinstance(x, np.ndarray) or not x.size or not y.size:
+    if storage(x) is not storage(y) or not x.size or not y.size:
         return False
-    (a, b), (c, d) = np.lib.array_utils.byte_bounds(x), np.lib.array_utils.byte_bounds(y)
+    (a, b), (c, d) = byte_bounds(x), byte_bounds(y)
     if b - a != x.nbytes or d - c != y.nbytes or a >= d or c >= b or overlaps_itself(x) or overlaps_itself(y):
         return False
     return (a, b, element_strides(x)) != (c, d, element_strides(y))
+
+
+def byte_bounds(x):
+    """The places of the first byte of an array, and of that after the last one."""
+    reach = [(n - 1) * s for n, s in zip(x.shape, x.strides)]
+    start = address(x)
+    return start + sum(r for r in reach if r < 0), start + sum(r for r in reach if r > 0) + x.itemsize
 
 
 MANY = (
@@ -306,7 +335,7 @@ def back_through(g, chain):
 
 
 AsStrided = node_class("AsStridedBackward0", lambda g, chain: back_through(g, chain))
-graph.view_node = AsStrided((), ([],))
+versions.view_node = AsStrided((), ([],))
 
 
 # ---- writes that are no operation's in-place form
@@ -323,11 +352,12 @@ def fits(value, dtype):
     if kind.category == dtypes.INTEGER and math.isfinite(number):
         number = int(number)
     low, high = dtypes.limits(kind)
+    low = low if kind.is_signed else -high  # wraps around
     if kind is not dtypes.bool_ and not low <= number <= high:
         if not kind.is_floating_point or math.isfinite(number):
             word = INTEGER_WORDS.get(kind.name, DTYPE_WORDS[kind.name])
             raise RuntimeError(f"value cannot be converted to type {word} without overflow")
-    return dtype.type(number)
+    return dtype.type(number) if number >= 0 or kind.is_signed else np.asarray(number).astype(dtype)[()]
 
 
 INTEGER_WORDS = {"int64": "int64_t", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t"}
@@ -358,6 +388,7 @@ def copy_(self, src, non_blocking=False):
         if type(src) not in scalar_types:
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
         src = Tensor(np.asarray(src))
+    src = transfer(src, self.device)
     y = src.shared()
     same = same_place(self.shared(), y)  # then there is nothing to do, also where writing is not allowed
 
@@ -376,6 +407,7 @@ def fill_(self, value):
     if not isinstance(value, Tensor):
         number = fits(value, self.array.dtype)
         return modify(self, lambda x: x.fill(number), FillNumber, (self,), apart=False)
+    value = number_for(self.array, value)
     v = value.array
     if v.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {v.ndim} dimensions.")

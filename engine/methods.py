@@ -4,11 +4,11 @@ import functools
 
 from . import inplace
 from .inplace import in_place
-from .ops import attention, conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape
-from .record import registry
+from .ops import activations, attention, conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape
+from .record import public_of
 from .tensor import Tensor
 
-families = (attention, conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape)
+families = (activations, attention, conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape)
 
 
 def offers(family, names):
@@ -16,18 +16,7 @@ def offers(family, names):
     for entry in names.split():
         name, _, function = entry.partition(":")
         function = vars(family)[function or name]
-        row = registry.get(getattr(function, "__name__", ""))
-        yield name, called(function) if row is not None and row.kind in ("binary", "comparison") else function
-
-
-def called(operation):
-    """A binary operation called by name: it raises TypeError where the operator gives way to the other operand."""
-
-    @functools.wraps(operation)
-    def function(input, other):
-        return elementwise.required(operation(input, other), operation.__name__, other)
-
-    return function
+        yield name, public_of(function)
 
 
 for family in families:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from . import dtypes
+from .backend import batches
 
 default: dict = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 profiles: dict[str, dict] = {
@@ -54,6 +55,9 @@ def printoptions(**kwargs):
 
 def tensor_repr(t) -> str:
     """The text of a tensor: values, then what cannot be seen from them (device, size, dtype, gradient function)."""
+    if type(t.array) in batches:
+        lines = tensor_repr(type(t)(t.array.x)).replace("\n", "\n    ")
+        return f"BatchedTensor(lvl={batches[type(t.array)].depth(t.array)}, bdim=0, value=\n    {lines}\n)"
     name = type(t).__name__
     prefix = "tensor(" if name in ("Tensor", "Parameter") else f"{name}("
     empty = 0 in t.shape
@@ -73,6 +77,13 @@ def tensor_repr(t) -> str:
         suffixes.append(f"grad_fn=<{grad_fn}>")
     elif t.requires_grad:
         suffixes.append("requires_grad=True")
+    node = None if grad_fn == "Invalid" else getattr(t, "node", None)
+    if node is not None and node.tangents:
+        from .autograd.forward_ad import tangent_of
+
+        tangent = tangent_of(t)
+        if tangent is not None:
+            suffixes.append(f"tangent={tangent}")
     return _join_suffixes(prefix + _values(t.array, len(prefix)), suffixes, len(prefix)) + ")"
 
 

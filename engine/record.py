@@ -23,11 +23,23 @@ class Row:
         self.function, self.kind, self.rules = function, kind, rules
 
 
-def enter(name, kind, function, *rules):
-    """Give an operation its name and a row in the registry."""
-    function.__name__ = function.__qualname__ = name
+def enter(name, kind, function, *rules, public=None):
+    """Give an operation its name and a row in the registry.
+
+    ``public``: the same operation for programs, if the one for rules and operators takes what PyTorch does not.
+    """
+    function.public = public or function
+    if public:
+        public.public, public.__module__ = None, "engine"  # it refuses by itself; where pickle finds it
+    for f in (function, function.public):
+        f.__name__ = f.__qualname__ = name
     registry[name] = Row(function, kind, rules)
     return function
+
+
+def public_of(function):
+    """An operation as programs call it by name."""
+    return getattr(function, "public", function)
 
 
 def raw(a):
@@ -40,17 +52,21 @@ def module(x):
     return modules[type(x)]
 
 
-def record(Backward, out, inputs, saved=()):
+def record(Backward, out, inputs, saved=(), rules=None):
     """The result of an operation on ``inputs``, joined to the graph if one of them requires grad.
 
     ``out``: an array.  Plain arrays in, plain array out.  A saved array that no needed rule names is not kept.
+    ``rules()``: those of this one node, if they are not those of its class.
     """
     parents = parents_of(inputs)
     if parents is None:
         return out
-    if any(parents) and mode.enabled:
-        return Tensor(out, Backward(parents, keep_needed(Backward, parents, saved)))
-    return Tensor(out)
+    if not any(parents) or not mode.enabled:
+        return Tensor(out)
+    node = Backward(parents, keep_needed(Backward, parents, saved))
+    if rules is not None:
+        node.rules = rules()
+    return Tensor(out, node)
 
 
 def parents_of(inputs):
@@ -99,15 +115,17 @@ def joint_class(name, n, rule):
     return Class
 
 
-def view(name, forward, rule, backward=None, copied=None):
+def view(name, forward, rule, backward=None, copied=None, linear=None):
     """A linear operation that moves elements: ``forward(x, *args)``, ``rule(g, shape, *args)``.
 
     ``shape`` is that of the input. The arguments are plain values and are passed by position. Where the result shares
     the memory of the input, it is a view of it. ``copied``: the node class for where it does not, if that is another;
-    a view of memory that is not contiguous then has a node of its own name too, as in PyTorch.
+    a view of memory that is not contiguous then has a node of its own name too, as in PyTorch.  ``linear(x, *args)``:
+    the operation without what it adds to its linear part, if it adds something.
     """
     Backward = node_class(backward or camel(name) + "Backward0", rule)
     Alias = node_class(camel(name) + "AliasBackward0", rule)  # of what was no longer contiguous
+    Backward.linear = Alias.linear = staticmethod(lambda _, t, shape, *args: (linear or op)(t, *args))
 
     def op(input, *args):
         if not isinstance(input, Tensor):

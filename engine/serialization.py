@@ -215,7 +215,8 @@ def laid_out(tensors, unique):
     Tensors that share memory are stored once: as the one that fills all of it, if there is one, or else as the memory
     itself, with the elements between theirs.
     """
-    arrays = [host_array(t) for _, _, t in tensors]
+    copies: dict = {}
+    arrays = [host_array(t, copies) for _, _, t in tensors]
     entries, records, strides = [], [about(t) for _, _, t in tensors], {}
     for low, high, members in sharing(arrays):
         whole = next((i for i in sorted(members) if fills(arrays[i], high - low)), None)
@@ -236,8 +237,15 @@ def laid_out(tensors, unique):
     return entries, records, strides
 
 
-def host_array(t):
-    x = t.detach().cpu().shared()
+def host_array(t, copies):
+    """The array of a tensor in host memory; ``copies``: the memory that was copied from devices already."""
+    x = t.detach().shared()
+    if type(x) in backend.device_names:
+        owner = backend.storage(x)
+        if id(owner) not in copies:
+            copies[id(owner)] = backend.moved(backend.in_order(owner), "cpu"), owner
+        start, whole = backend.address(x) - backend.address(owner), copies[id(owner)][0]
+        x = np.ndarray(x.shape, x.dtype, whole, start, x.strides) if x.size else np.empty(x.shape, x.dtype)
     return x if min(x.strides, default=0) >= 0 else x.copy()
 
 
@@ -316,7 +324,8 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         entries, metadata = read(f)
         structure = json.loads(metadata["engine"], object_pairs_hook=distinct) if "engine" in metadata else None
         made = list(tensors_of(structure, entries))
-    tensors = [finished(placed(t, saved, map_location), *more) for t, saved, *more in made]
+    copies: dict = {}
+    tensors = [finished(placed(t, saved, map_location, copies), *more) for t, saved, *more in made]
     if structure is None:
         return dict(zip(entries, tensors))
     with reasons_for(f):
@@ -463,8 +472,11 @@ def finished(t, requires_grad, kind):
     return t.requires_grad_(requires_grad) if kind is None else Parameter(t, requires_grad)
 
 
-def placed(t, saved, where):
-    """A tensor on its device: that on which it was saved, unless ``where`` (a map_location) says another."""
+def placed(t, saved, where, copies):
+    """A tensor on its device: that on which it was saved, unless ``where`` (a map_location) says another.
+
+    ``copies``: the memory that was copied to devices already: what shares memory in the file does so there.
+    """
     if callable(where):
         moved = where(t, saved)
         if moved is not None:
@@ -475,7 +487,15 @@ def placed(t, saved, where):
     if str(where or saved) == "cpu":
         return t
     try:
-        return t.to(backend.device(where or saved))
+        device = backend.device(where or saved)
+        x = t.shared()
+        owner = backend.storage(x)
+        if owner.dtype != x.dtype or not x.size:
+            return t.to(device)
+        if (id(owner), device) not in copies:
+            copies[id(owner), device] = backend.moved(backend.in_order(owner), device), owner
+        whole, start = copies[id(owner), device][0], backend.address(x) - backend.address(owner)
+        return Tensor(backend.strided(whole, x.shape, backend.element_strides(x), start // x.itemsize))
     except (AssertionError, NotImplementedError):
         if where is not None:
             raise

@@ -1,15 +1,19 @@
 """Tensor: an array and the node that made it.  Operations are bound to it as methods in ``methods.py``."""
 
 import warnings
+from math import inf
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import numpy as np
 
-from . import dtypes, graph
+from . import dtypes, graph, inference, versions
 from .backend import apart, cpu, device_names, device_of, same_place
-from .graph import AccumulateGrad, Output, RemovableHandle, RetainGrad, alive, mode, sweep, tensor_hook
+from .graph import AccumulateGrad, Output, RemovableHandle, RetainGrad, mode
+from .hooks import tensor_hook
 from .printing import Size, format_tensor, tensor_repr
+from .sweep import backward, sweep
+from .versions import alive
 
 
 class Tensor:
@@ -25,6 +29,7 @@ class Tensor:
     path: tuple = ()  # how to get from there to here: ((view operation, arguments), ...)
     made = None  # how this view came about, where that forbids in-place writes: no_grad, inference, several, custom
     inference = False  # made in inference mode
+    born = 0  # how many transforms that differentiate ran when it was made
 
     if TYPE_CHECKING:  # methods.py binds the operations
 
@@ -105,16 +110,16 @@ class Tensor:
             scalar, x = x, np.asarray(x)
             self.array = x
             if self.inference:
-                graph.mark_inference(self)
+                inference.mark_inference(self)
             if not isinstance(scalar, np.bool_):  # who saved the scalar is to hear of writes to the array
-                (graph.writes_to(scalar) or graph.Writes().of(scalar)).of(x)
+                (versions.writes_to(scalar) or versions.Writes().of(scalar)).of(x)
         return x
 
     # ---- its place in the graph
 
     @property
     def requires_grad(self):
-        return self.node is not None
+        return self.node is not None and self.node.reaches != -inf
 
     @requires_grad.setter
     def requires_grad(self, value):
@@ -152,7 +157,7 @@ class Tensor:
 
     @property
     def is_leaf(self):
-        return self.node is None or type(self.node) is AccumulateGrad
+        return self.node is None or type(self.node) is AccumulateGrad or self.node.reaches == -inf
 
     @property
     def grad_fn(self):
@@ -245,7 +250,7 @@ class Tensor:
         ):
             sweep({self.node: self.array.dtype.type(1)}, retain_graph)
         else:
-            graph.backward(self, gradient, retain_graph, create_graph, inputs)
+            backward(self, gradient, retain_graph, create_graph, inputs)
 
     def detach(self):
         """The same memory, outside of the graph."""
@@ -284,7 +289,7 @@ class Tensor:
     def _version(self):
         if self.inference:
             raise RuntimeError("Inference tensors do not track version counter.")
-        return graph.version(self)
+        return versions.version(self)
 
     def _is_view(self):
         return self._base is not None
@@ -301,12 +306,35 @@ class Tensor:
         return format_tensor(self, spec)
 
     __hash__ = object.__hash__
+    plain_init = __init__
+
+    def watched_init(self, array, node=None):
+        self.plain_init(array, node)
+        for look in watchers:
+            look(self, node)
+
+
+watchers: list = []  # who looks at every Tensor that is made: inference mode, and forward mode
+
+
+def watch_tensors(look, on):
+    """Let ``look(tensor, node)`` see every Tensor that is made, or no more; nobody looks in an ordinary program."""
+    if on and look not in watchers:
+        watchers.append(look)
+    elif not on and look in watchers:
+        watchers.remove(look)
+    Tensor.__init__ = Tensor.watched_init if watchers else Tensor.plain_init
 
 
 DTYPE_WORDS = {
     "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long",
     "int32": "int", "int16": "short", "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
 }  # fmt: skip
+
+
+def shown_kind(kind):
+    """A type as PyTorch's errors call it."""
+    return kind.__name__ if kind.__module__ in ("builtins", __name__) else f"{kind.__module__}.{kind.__name__}"
 
 
 def checked_dim(dim, ndim):

@@ -298,13 +298,20 @@ def pass_on(node, known, learn):
     # Rules of its own undo a broadcast or a cast (elementwise.undo_broadcast, undo_cast), and remember from what.
     if not any(rule.__qualname__.startswith("undo_") for rule in node.rules):
         return
-    before = [inspect.getclosurevars(rule).nonlocals for rule in node.rules]
+    before = [remembered(rule) for rule in node.rules]
     shapes = [b.get("shape", ()) for b in before]
     dtypes = [dtype_of[b["common"]].name for b in before if "common" in b]
     dtypes += [known[n].dtype for n in here if n in known and known[n].dtype and not dtypes]
     learn(node, np.broadcast_shapes(*shapes), dtypes[0] if dtypes else "")
     for n, shape, b in zip(node.parents, shapes, before, strict=True):
         learn(n, shape, dtype_of[b["dtype"]].name if "dtype" in b else known[node].dtype)
+
+
+def remembered(rule):
+    """What a rule that undoes a broadcast or a cast holds: shape and dtype; one may stand within the other."""
+    held = inspect.getclosurevars(rule).nonlocals
+    inner = held.get("rule")
+    return (remembered(inner) if inner is not None and inner.__qualname__.startswith("undo_") else {}) | held
 
 
 def variables(frame):
@@ -333,7 +340,7 @@ def described(x, name, values):
 
 def array_name(x, named):
     """The name of the variable whose memory an array is or views."""
-    for name, t in named:
+    for name, t in sorted(named, key=lambda pair: pair[1].node is not None):  # what was detached rather than its origin
         if t.array is x:
             return name
     for name, t in named:

@@ -1,6 +1,8 @@
 """Automatic differentiation by name, as ``torch.autograd``."""
 
-from ..graph import backward, grad
+import importlib
+
+from ..sweep import backward, grad
 from . import anomaly, function, graph
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .function import Function
@@ -12,3 +14,9 @@ __all__ = [
     "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
     "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip
+
+
+def __getattr__(name):
+    if name not in ("forward_ad", "functional"):  # imported when they are first named
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module(f".{name}", __name__)

@@ -5,25 +5,14 @@ import inspect
 import warnings
 from weakref import ref
 
-from ..backend import modules
-from ..graph import (
-    CONSTANT,
-    FREED,
-    INFERENCE,
-    AccumulateGrad,
-    Node,
-    Output,
-    check_saved,
-    clock,
-    cotangent,
-    mode,
-    node_class,
-    watchers,
-)
-from ..inplace import check_writable, rewrite_graph
+from ..backend import batches, modules
+from ..graph import CONSTANT, FREED, AccumulateGrad, Node, Output, clock, cotangent, mode, node_class, watchers
+from ..inference import INFERENCE
+from ..inplace import check_writable, rewrite_graph, tell
 from ..ops.structure import cast, reshape, sum_to
 from ..record import record
 from ..tensor import Tensor
+from ..versions import check_saved
 
 
 class FunctionCtx:
@@ -50,7 +39,7 @@ class FunctionCtx:
 
     def save_for_forward(self, *tensors):
         """Keep tensors for ``jvp``."""
-        self.saved_for_forward = tensors
+        self.saved_for_forward = tuple(None if t is None else (t, None) for t in tensors)
 
     def mark_dirty(self, *args):
         """Say which arguments ``forward`` has written in place; they must be among its results."""
@@ -139,6 +128,19 @@ class CustomNode(Node):
     def shown(self):
         return self.ctx
 
+    def push(self, part, ts):
+        """The tangent of a result in forward mode, by the user's ``jvp``, which is called once for all of them."""
+        ctx = self.ctx
+        found = ctx.__dict__.setdefault("_pushed", {})
+        key = tuple(map(id, ts))
+        if key not in found:
+            given = iter(ts)
+            kept, ctx._saved = ctx._saved, getattr(ctx, "saved_for_forward", None) or ctx._saved
+            found[key] = as_results(ctx._forward_cls.jvp(ctx, *(a and next(given) for a in ctx._inputs))), ts
+            ctx._saved = kept
+        tangent = found[key][0][part]
+        return zeros_like_result(ctx._results[part]) if tangent is None else tangent
+
     def cotangents(self, g, saved, parents):
         ctx, function = self.ctx, self.ctx._forward_cls
         grads = [None if r is None else given(g.get(i), r, ctx.materialize_grads) for i, r in enumerate(ctx._results)]
@@ -165,6 +167,15 @@ class CustomNode(Node):
             None if x is None or p is None else cotangent(fitted(self, i, x, *like))
             for i, ((x, like), p) in enumerate(zip(of_tensors, parents))
         ]
+
+
+def as_results(values):
+    return values if isinstance(values, tuple) else (values,)
+
+
+def zeros_like_result(result):
+    shape, dtype, array_type = result
+    return Tensor(modules[array_type].zeros(shape, dtype))
 
 
 def given(g, result, materialize):
@@ -241,6 +252,20 @@ class Function:
         )
 
     vjp = backward
+    generate_vmap_rule = False
+
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
+            "generate_vmap_rule=True."
+        )
 
     @classmethod
     def _backward(cls):
@@ -257,8 +282,20 @@ class Function:
     @classmethod
     def apply(cls, *args, **kwargs):
         """Run ``forward`` unrecorded, and join its results to the graph if an argument requires grad."""
-        ctx = cls._backward_cls()
         apart = cls.setup_context is not Function.setup_context
+        if mode.transforms:
+            if not apart:
+                raise RuntimeError(
+                    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it "
+                    "must override the setup_context staticmethod. For more details, please see "
+                    "https://pytorch.org/docs/main/notes/extending.func.html"
+                )
+            if any(isinstance(a, Tensor) and type(a.array) in batches for a in args):
+                from ..mapping import by_own_rule
+
+                if cls.vmap is not Function.vmap or not cls.generate_vmap_rule:
+                    return by_own_rule(cls, args, cls.vmap is not Function.vmap)
+        ctx = cls._backward_cls()
         if apart:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
@@ -363,6 +400,9 @@ def join(ctx, parents, args, results):
         None if t is None else (t.array, numbers[id(t)]) if id(t) in numbers else (t, None) for t in ctx.to_save
     ])  # fmt: skip
     ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
+    for r, output in zip(results, outputs):
+        if isinstance(r, Tensor) and r.node is output:
+            tell(r, output)
 
 
 def once_differentiable(backward):

@@ -4,8 +4,9 @@ import functools
 import inspect
 import warnings
 
-from ..graph import mark_inference, mode
-from ..tensor import Tensor
+from ..graph import mode
+from ..inference import mark_inference
+from ..tensor import watch_tensors
 
 
 class GradMode:
@@ -94,13 +95,13 @@ class set_grad_enabled(GradMode):
 def set_recording(enabled):
     """Switch recording, and return how it was.  In inference mode nothing is recorded, whatever the switch says."""
     before, mode.asked = is_grad_enabled(), bool(enabled)
-    mode.enabled = mode.asked and not mode.inference
+    mode.enabled = (mode.asked or mode.dual) and not mode.inference
     return before
 
 
 def is_grad_enabled():
     """Whether operations are recorded in this thread."""
-    return mode.asked if mode.inference else mode.enabled
+    return mode.asked if mode.inference or mode.dual else mode.enabled
 
 
 class inference_mode(GradMode):
@@ -133,17 +134,15 @@ def is_inference_mode_enabled():
 
 
 blocks = 0  # how many inference blocks are open, in all threads
-plain_init = Tensor.__init__
 
 
-def marking_init(self, array, node=None):
-    plain_init(self, array, node)
+def mark(tensor, node):
     if mode.inference:
-        mark_inference(self)
+        mark_inference(tensor)
 
 
 def watch(change):
     """Let new Tensors look at the mode while there is an inference block, and at no other time."""
     global blocks
     blocks += change
-    Tensor.__init__ = marking_init if blocks else plain_init
+    watch_tensors(mark, blocks > 0)

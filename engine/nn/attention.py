@@ -211,6 +211,28 @@ def check_shapes(query, key, value, padding, mask, heads):
     return n == 3
 
 
+def named_activation(activation):
+    """A function, or the one of that name.  RuntimeError unless it is "relu" or "gelu"."""
+    if isinstance(activation, str):
+        if activation not in ("relu", "gelu"):
+            raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+        activation = getattr(F, activation)
+    return activation
+
+
+def subsequent_mask(n, device=None, dtype=None):
+    """(n, n): -inf above the diagonal, 0 elsewhere, so that no position sees a later one."""
+    return full((n, n), -math.inf, device=device, dtype=dtype).triu(1)
+
+
+def says_causal(mask, is_causal):
+    """What a program says of a mask or, if nothing, whether it is that of later positions."""
+    if is_causal is not None or mask is None:
+        return bool(is_causal)
+    n = mask.shape[-1]
+    return tuple(mask.shape) == (n, n) and bool((mask == subsequent_mask(n, mask.device, mask.dtype)).all())
+
+
 class TransformerEncoderLayer(Module):
     """Self-attention and two linear layers, each with dropout, a residual and a layer norm (Vaswani et al., 2017).
 
@@ -228,10 +250,7 @@ class TransformerEncoderLayer(Module):
         self.norm_first = norm_first
         self.norm1, self.norm2 = (LayerNorm(d_model, layer_norm_eps, **factory) for _ in range(2))
         self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
-        if isinstance(activation, str):
-            if activation not in ("relu", "gelu"):
-                raise RuntimeError(f"activation should be relu/gelu, not {activation}")
-            activation = getattr(F, activation)
+        activation = named_activation(activation)
         self.activation_relu_or_gelu = (
             1 if activation is F.relu or isinstance(activation, ReLU)
             else 2 if activation is F.gelu or isinstance(activation, GELU) else 0
@@ -278,12 +297,9 @@ class TransformerEncoder(Module):
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         padding = additive(src_key_padding_mask, "src_key_padding_mask", mask, "mask", src.dtype)
         mask = additive(mask, "mask", None, "", src.dtype)
-        if is_causal is None and mask is not None:
-            causal = full(mask.shape[-2:], -math.inf, dtype=mask.dtype).triu(1)
-            is_causal = mask.ndim == 2 and mask.shape[0] == mask.shape[1] and bool((mask == causal).all())
-        x = src
+        is_causal, x = says_causal(mask, is_causal), src
         for layer in self.layers:
-            x = layer(x, src_mask=mask, is_causal=bool(is_causal), src_key_padding_mask=padding)
+            x = layer(x, src_mask=mask, is_causal=is_causal, src_key_padding_mask=padding)
         if self._leaves_out_padding(src, mask, padding):
             x = x.masked_fill((padding != 0).unsqueeze(-1), 0.0)
         return x if self.norm is None else self.norm(x)

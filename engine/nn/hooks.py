@@ -1,6 +1,7 @@
 """Hooks of modules: handles that remove them, and calls of a module that has some."""
 
 import warnings
+from collections import OrderedDict
 from itertools import count
 
 from ..autograd.function import Function
@@ -43,22 +44,61 @@ def register(hooks, hook, prepend=False, **marks):
     return handle
 
 
+# ---- hooks of all modules: they run before a module's own
+
+everywhere: dict = {}  # the ids of all of them: while there are none, a module looks no further
+before_all: dict = OrderedDict()
+behind_all: dict = OrderedDict()
+backward_before_all: dict = OrderedDict()
+backward_behind_all: dict = OrderedDict()
+with_kwargs_everywhere: dict = {}
+always_called_everywhere: dict = {}
+
+
+def register_module_forward_pre_hook(hook):
+    """Call ``hook(module, args)`` before the ``forward`` of every module.  Returns a handle."""
+    return register(before_all, hook, counted=(True, everywhere))
+
+
+def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
+    """Call ``hook(module, args, output)`` after the ``forward`` of every module.  Returns a handle."""
+    return register(behind_all, hook, counted=(True, everywhere), kwargs=(with_kwargs, with_kwargs_everywhere),
+                    always=(always_call, always_called_everywhere))  # fmt: skip
+
+
+def register_module_full_backward_pre_hook(hook):
+    """Call ``hook(module, grad_output)`` when the gradients of the outputs of any module are known."""
+    return register(backward_before_all, hook, counted=(True, everywhere))
+
+
+def register_module_full_backward_hook(hook):
+    """Call ``hook(module, grad_input, grad_output)`` when both are known of any module."""
+    return register(backward_behind_all, hook, counted=(True, everywhere))
+
+
+# ---- calls
+
+
 def call(module, args, kwargs):
     """``module(*args, **kwargs)`` for a module with hooks."""
     result, done = None, set()
+    behind = {**behind_all, **module._forward_hooks}
     try:
         args, kwargs = before_forward(module, args, kwargs)
-        watch = BackwardHooks(module) if module._backward_hooks or module._backward_pre_hooks else None
+        backward_pre = [*backward_before_all.values(), *module._backward_pre_hooks.values()]
+        backward = [*backward_behind_all.values(), *module._backward_hooks.values()]
+        watch = BackwardHooks(module, backward_pre, backward) if backward_pre or backward else None
         if watch:
             args = watch.inputs(args)
         result = module.forward(*args, **kwargs)
-        for key, hook in [*module._forward_hooks.items()]:
+        for key, hook in behind.items():
             done.add(key)
             result = after_forward(module, key, hook, args, kwargs, result)
         return watch.outputs(result) if watch else result
     except Exception:
-        for key, hook in module._forward_hooks.items():
-            if key in module._forward_hooks_always_called and key not in done:
+        for key, hook in behind.items():
+            always = key in module._forward_hooks_always_called or key in always_called_everywhere
+            if always and key not in done:
                 try:
                     result = after_forward(module, key, hook, args, kwargs, result)
                 except Exception as e:
@@ -72,7 +112,7 @@ def call(module, args, kwargs):
 
 def before_forward(module, args, kwargs):
     """The arguments as the pre-hooks leave them."""
-    for key, hook in [*module._forward_pre_hooks.items()]:
+    for key, hook in [*before_all.items(), *module._forward_pre_hooks.items()]:
         if key in module._forward_pre_hooks_with_kwargs:
             new = hook(module, args, kwargs)
             if new is not None:
@@ -90,7 +130,7 @@ def before_forward(module, args, kwargs):
 
 def after_forward(module, key, hook, args, kwargs, result):
     """The result as a forward hook leaves it."""
-    with_kwargs = key in module._forward_hooks_with_kwargs
+    with_kwargs = key in module._forward_hooks_with_kwargs or key in with_kwargs_everywhere
     new = hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
     return result if new is None else new
 
@@ -114,9 +154,8 @@ class BackwardHooks:
     grad_outputs = None
     watches_inputs = False
 
-    def __init__(self, module):
-        self.module = module
-        self.pre_hooks, self.hooks = [*module._backward_pre_hooks.values()], [*module._backward_hooks.values()]
+    def __init__(self, module, pre_hooks, hooks):
+        self.module, self.pre_hooks, self.hooks = module, pre_hooks, hooks
 
     def inputs(self, args):
         """The arguments, with a node before them which calls the hooks."""

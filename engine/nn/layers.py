@@ -58,6 +58,54 @@ class Unflatten(Module):
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
+class Padding(Module):
+    """The last dimensions made longer on both sides: by a number, the edge, its mirror image, or the other end."""
+
+    dims: int
+    mode: str
+    value = None
+
+    def __init__(self, padding):
+        super().__init__()
+        self.padding = tuple(padding) if isinstance(padding, (tuple, list)) else (padding,) * (2 * self.dims)
+
+    def forward(self, input):
+        return F.pad(input, self.padding, self.mode, self.value)
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class ConstantPadding(Padding):
+    mode = "constant"
+
+    def __init__(self, padding, value):
+        super().__init__(padding)
+        self.value = value
+
+    def extra_repr(self):
+        return f"padding={self.padding}, value={self.value}"
+
+
+class ZeroPadding(ConstantPadding):
+    def __init__(self, padding):
+        super().__init__(padding, 0.0)
+
+    extra_repr = Padding.extra_repr
+
+
+def padding(name, base, **attributes):
+    """The paddings of one, two and three dimensions."""
+    about = {"__module__": __name__, "__doc__": base.__doc__ or Padding.__doc__}
+    return (type(f"{name}{n}d", (base,), {"dims": n, **attributes, **about}) for n in (1, 2, 3))
+
+
+ConstantPad1d, ConstantPad2d, ConstantPad3d = padding("ConstantPad", ConstantPadding)
+ZeroPad1d, ZeroPad2d, ZeroPad3d = padding("ZeroPad", ZeroPadding)
+ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = padding("ReflectionPad", Padding, mode="reflect")
+ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = padding("ReplicationPad", Padding, mode="replicate")
+CircularPad1d, CircularPad2d, CircularPad3d = padding("CircularPad", Padding, mode="circular")
+
 # ---- weights and biases
 
 
@@ -90,10 +138,32 @@ class Linear(Module):
         reset(self.weight, self.bias)
 
     def forward(self, input):
+        own = self._parameters  # attributes of a module take ten times as long
+        if "weight" in own and "bias" in own:
+            return F.linear(input, own["weight"], own["bias"])
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class PReLU(Module):
+    """x above 0, weight * x below, with one weight or one for each channel (dimension 1)."""
+
+    def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
+        super().__init__()
+        self.num_parameters, self.init = num_parameters, init
+        parameters(self, {"device": device, "dtype": dtype}, weight=num_parameters)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        init.constant_(self.weight, self.init)
+
+    def forward(self, input):
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self):
+        return f"num_parameters={self.num_parameters}"
 
 
 class Bilinear(Module):
@@ -348,6 +418,28 @@ class LayerNorm(Normalization):
             f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
             f"bias={self.bias is not None}"
         )
+
+
+class RMSNorm(Module):
+    """Divides each slice of the last dimensions by the root of the mean of its squares."""
+
+    def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
+        super().__init__()
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        shape = self.normalized_shape if elementwise_affine else None
+        parameters(self, {"device": device, "dtype": dtype}, weight=shape)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        if self.weight is not None:
+            init.ones_(self.weight)
+
+    def forward(self, input):
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self):
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
 class GroupNorm(Normalization):

@@ -68,7 +68,15 @@ class Module:
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args, **kwargs):
-        if self._backward_hooks or self._backward_pre_hooks or self._forward_hooks or self._forward_pre_hooks:
+        own = self.__dict__  # a class with __getattr__ finds its attributes slowly
+        try:
+            watched = (
+                own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"]
+                or own["_backward_pre_hooks"] or hooks.everywhere
+            )  # fmt: skip
+        except KeyError:
+            watched = self._backward_hooks  # the error of a module whose __init__ did not call super().__init__()
+        if watched:
             return hooks.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
@@ -76,9 +84,10 @@ class Module:
 
     def __getattr__(self, name):
         own = self.__dict__
-        for kind in ("_parameters", "_buffers", "_modules"):
-            if kind in own and name in own[kind]:
-                return own[kind][name]
+        if "_parameters" in own:  # and with it the others
+            for place in (own["_parameters"], own["_modules"], own["_buffers"]):
+                if name in place:
+                    return place[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name, value):

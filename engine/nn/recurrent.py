@@ -10,6 +10,7 @@ from . import functional as F
 from . import init
 from .layers import parameters, unusual
 from .module import Module
+from .utils.rnn import PackedSequence
 
 # ---- one step: the gates of the input and of the last hidden state, the state before -> the state after, hidden first
 
@@ -106,6 +107,8 @@ class Recurrent(Module):
         """Nothing: the weights need not lie together."""
 
     def forward(self, input, hx=None):
+        if isinstance(input, PackedSequence):
+            return self._packed(input, hx)
         kind = self.mode.partition("_")[0]
         if input.ndim not in (2, 3):
             tensor = " tensor" if kind == "RNN" else ""
@@ -117,22 +120,32 @@ class Recurrent(Module):
         if not batched:
             input = input.unsqueeze(batch_dim)
             state = state and tuple(h.unsqueeze(1) for h in state)
-        shapes = self._check_input(input)
-        if state is None:
-            state = tuple(zeros(shape, dtype=input.dtype, device=input.device) for shape in shapes)
-        for i, (h, shape) in enumerate(zip(state, shapes)):
-            if tuple(h.shape) != shape:
-                which = f"hidden[{i}]" if self.mode == "LSTM" else "hidden"
-                raise RuntimeError(f"Expected {which} size {shape}, got {list(h.shape)}")
-        output, state = self._layers(input.transpose(0, 1) if self.batch_first else input, state)
+        self._check_input(input)
+        state = self._checked_state(state, input, input.shape[batch_dim])
+        output, state = self._run(input.transpose(0, 1) if self.batch_first else input, state)
         if self.batch_first:
             output = output.transpose(0, 1) if self.mode == "LSTM" else output.transpose_(0, 1)
         if not batched:
             output, state = output.squeeze(batch_dim), tuple(h.squeeze(1) for h in state)
         return output, state if self.mode == "LSTM" else state[0]
 
+    def _packed(self, input, hx):
+        """The same for a packed sequence; states come and go in the order of the sequences before they were sorted."""
+        data, sizes, order, back = input
+        self._check_input(data)
+        turned = lambda state, to: state if to is None or state is None else tuple(h.index_select(1, to) for h in state)  # noqa: E731
+        sizes = sizes.tolist()
+        state = None if hx is None else tuple(hx) if self.mode == "LSTM" else (hx,)
+        state = self._checked_state(turned(state, order), data, sizes[0])
+        output, state = self._run(data, state, sizes)
+        state = turned(state, back)
+        return PackedSequence(output, input.batch_sizes, order, back), state if self.mode == "LSTM" else state[0]
+
+    def _run(self, *arguments):
+        return (lstm_layers if self.mode == "LSTM" else rnn_layers)(self, *arguments)
+
     def _check_input(self, input):
-        """The shapes of the states for an input.  ValueError or RuntimeError if it does not fit."""
+        """ValueError or RuntimeError if the input does not fit."""
         dtype = self.weight_ih_l0.dtype
         if input.dtype is not dtype:
             raise ValueError(
@@ -143,17 +156,27 @@ class Recurrent(Module):
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
             )
-        n = self.num_layers * self._directions, input.shape[0 if self.batch_first else 1]
-        hidden, cell = (*n, self.proj_size or self.hidden_size), (*n, self.hidden_size)
-        return (hidden, cell) if self.mode == "LSTM" else (hidden,)
 
-    def _layers(self, x, state):
-        """(outputs of the last layer, last states) of a sequence with its steps first."""
+    def _checked_state(self, state, input, batch):
+        """The state to begin with: what was given, or zeros.  RuntimeError if it does not fit."""
+        n = self.num_layers * self._directions, batch
+        hidden, cell = (*n, self.proj_size or self.hidden_size), (*n, self.hidden_size)
+        shapes = (hidden, cell) if self.mode == "LSTM" else (hidden,)
+        if state is None:
+            return tuple(zeros(shape, dtype=input.dtype, device=input.device) for shape in shapes)
+        for i, (h, shape) in enumerate(zip(state, shapes)):
+            if tuple(h.shape) != shape:
+                which = f"hidden[{i}]" if self.mode == "LSTM" else "hidden"
+                raise RuntimeError(f"Expected {which} size {shape}, got {list(h.shape)}")
+        return state
+
+    def _layers(self, x, state, sizes=None):
+        """(outputs of the last layer, last states) of a sequence with its steps first, or packed with these sizes."""
         before, after = list(zip(*(h.unbind(0) for h in state))), []
         for layer in range(self.num_layers):
             outputs = []
             for suffix in self._suffixes(layer):
-                output, last = self._over_time(x, before[len(after)], suffix)
+                output, last = self._over_time(x, before[len(after)], suffix, sizes)
                 outputs.append(output)
                 after.append(last)
             x = cat(outputs, -1) if self.bidirectional else outputs[0]
@@ -161,7 +184,7 @@ class Recurrent(Module):
                 x = F.dropout(x, self.dropout, True)
         return x, tuple(stack(hs) for hs in zip(*after))
 
-    def _over_time(self, x, state, suffix):
+    def _over_time(self, x, start, suffix, sizes):
         """(outputs, last state) of one layer in one direction."""
         get = self._parameters.get
         step, w_hh, b_hh, w_hr = (
@@ -170,17 +193,49 @@ class Recurrent(Module):
             get("bias_hh" + suffix),
             get("weight_hr" + suffix),
         )
-        gates = F.linear(x, get("weight_ih" + suffix), get("bias_ih" + suffix)).unbind(0)
-        backwards, outputs = suffix.endswith("reverse"), []
+        gates = F.linear(x, get("weight_ih" + suffix), get("bias_ih" + suffix))
+        gates = gates.unbind(0) if sizes is None else gates.split(sizes)
+        backwards, state, over, outputs = suffix.endswith("reverse"), start, [], []
+        if sizes is not None and backwards:
+            state = rows(start, 0, sizes[-1])
         for g in reversed(gates) if backwards else gates:
+            if sizes is not None:  # sequences that are over leave at the end of the batch, or come in there
+                n, had = len(g), len(state[0])
+                if n < had:
+                    over.append(rows(state, n, had))
+                    state = rows(state, 0, n)
+                elif n > had:
+                    state = one_below_another([state, rows(start, had, n)])
             state = step(g, F.linear(state[0], w_hh, b_hh), state)
             if w_hr is not None:
                 state = (F.linear(state[0], w_hr), *state[1:])
             outputs.append(state[0])
-        return stack(outputs[::-1] if backwards else outputs), state
+        if over:
+            state = one_below_another([state, *reversed(over)])
+        return (stack if sizes is None else cat)(outputs[::-1] if backwards else outputs), state
 
     def extra_repr(self):
         return ", ".join([f"{self.input_size}, {self.hidden_size}", *unusual(self, self._options)])
+
+
+def lstm_layers(module, x, state, sizes=None):
+    """The outputs and the last state: for autocast, which treats the layers of an LSTM as one operation."""
+    return module._layers(x, state, sizes)
+
+
+def rnn_layers(module, x, state, sizes=None):
+    """The same for the others."""
+    return module._layers(x, state, sizes)
+
+
+def rows(state, begin, end):
+    """A part of the batch of a state."""
+    return tuple(h[begin:end] for h in state)
+
+
+def one_below_another(states):
+    """Parts of a batch as one state."""
+    return tuple(cat(hs) for hs in zip(*states))
 
 
 def check_arguments(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size):

@@ -7,6 +7,8 @@ from ..ops.nn import legacy
 from . import functional as F
 from .module import Module
 
+functions = vars(F)
+
 
 class Row(Module):
     """Calls ``function`` (by its name in ``functional``) with the arguments that the module was made with."""
@@ -29,7 +31,7 @@ class Row(Module):
         self.__dict__.update(arguments)
 
     def forward(self, *inputs):
-        return getattr(F, self.function)(*inputs, **{name: getattr(self, name) for name in self.given})
+        return functions[self.function](*inputs, **{name: getattr(self, name) for name in self.given})
 
     def extra_repr(self):
         if self.shown is not None:
@@ -42,7 +44,7 @@ class Elementwise(Row):
     """A function of one tensor and ``inplace``: the shortest way to it."""
 
     def forward(self, input):
-        return getattr(F, self.function)(input, self.inplace)
+        return functions[self.function](input, self.inplace)
 
 
 class Loss(Row):
@@ -69,7 +71,7 @@ class RandomMask(Row):
         super().keep(p=p, inplace=inplace)
 
     def forward(self, input):
-        return getattr(F, self.function)(input, self.p, self.training, self.inplace)
+        return functions[self.function](input, self.p, self.training, self.inplace)
 
 
 class Pool(Row):
@@ -109,6 +111,14 @@ ReLU6 = row("ReLU6", "relu6", Elementwise, inplace=False)
 SELU = row("SELU", "selu", Elementwise, inplace=False)
 SiLU = row("SiLU", "silu", Elementwise, inplace=False)
 ELU = row("ELU", "elu", alpha=1.0, inplace=False)
+CELU = row("CELU", "celu", alpha=1.0, inplace=False)
+Mish = row("Mish", "mish", Elementwise, inplace=False)
+Hardswish = row("Hardswish", "hardswish", Elementwise, "", inplace=False)
+Hardsigmoid = row("Hardsigmoid", "hardsigmoid", Elementwise, "", inplace=False)
+Hardshrink = row("Hardshrink", "hardshrink", shown="{lambd}", lambd=0.5)
+Softshrink = row("Softshrink", "softshrink", shown="{lambd}", lambd=0.5)
+Threshold = row("Threshold", "threshold", threshold=REQUIRED, value=REQUIRED, inplace=False)
+GLU = row("GLU", "glu", dim=-1)
 LeakyReLU = row("LeakyReLU", "leaky_relu", negative_slope=0.01, inplace=False)
 Hardtanh = row("Hardtanh", "hardtanh", min_val=-1.0, max_val=1.0, inplace=False)
 GELU = row("GELU", "gelu", approximate="none")
@@ -124,7 +134,13 @@ Softmin = row("Softmin", "softmin", dim=None)
 
 # ---- dropout, distances, shapes, pools
 
-Dropout = row("Dropout", "dropout", RandomMask, p=0.5, inplace=False)
+Dropout, Dropout1d, Dropout2d, Dropout3d, AlphaDropout, FeatureAlphaDropout = (
+    row(name, function, RandomMask, p=0.5, inplace=False)
+    for name, function in (
+        ("Dropout", "dropout"), ("Dropout1d", "dropout1d"), ("Dropout2d", "dropout2d"), ("Dropout3d", "dropout3d"),
+        ("AlphaDropout", "alpha_dropout"), ("FeatureAlphaDropout", "feature_alpha_dropout"),
+    )
+)  # fmt: skip
 CosineSimilarity = row("CosineSimilarity", "cosine_similarity", shown="", dim=1, eps=1e-8)
 MAX = "kernel_size={kernel_size}, stride={stride}, padding={padding}, dilation={dilation}, ceil_mode={ceil_mode}"
 AVERAGE = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
@@ -143,6 +159,12 @@ AdaptiveMaxPool1d, AdaptiveMaxPool2d = (
     row(f"AdaptiveMaxPool{n}d", f"adaptive_max_pool{n}d", shown="output_size={output_size}", output_size=REQUIRED,
         return_indices=False) for n in (1, 2)
 )  # fmt: skip
+
+Unfold = row("Unfold", "unfold", shown="kernel_size={kernel_size}, dilation={dilation}, padding={padding}, "
+             "stride={stride}", kernel_size=REQUIRED, dilation=1, padding=0, stride=1)  # fmt: skip
+Fold = row("Fold", "fold", shown="output_size={output_size}, kernel_size={kernel_size}, dilation={dilation}, "
+           "padding={padding}, stride={stride}", output_size=REQUIRED, kernel_size=REQUIRED, dilation=1, padding=0,
+           stride=1)  # fmt: skip
 
 # ---- losses
 

@@ -53,7 +53,7 @@ def check(q, k, v, mask):
             f"{k.ndim} and value.dim: {v.ndim} instead."
         )
     if not dtypes.of[q.dtype].is_floating_point:
-        raise RuntimeError(f"expected scalar type Float but found {Tensor.typename(q)[6:-6]}")
+        raise RuntimeError(f"expected scalar type Float but found {Tensor.typename(q).rpartition('.')[2][:-6]}")
     if mask is not None and mask.dtype != bool and mask.dtype != q.dtype:
         raise RuntimeError(
             f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
@@ -100,8 +100,7 @@ def attention_arrays(q, k, v, mask, scale):
     """(the result, in memory as the queries are; the exponentials of the scores; their sums, or 1 where all are 0)"""
     scores = product(q * scale, transpose(k, -1, -2))
     keep = mask if mask is not None and mask.dtype == bool else None
-    weights = exponentials(scores if mask is keep else scores + mask, -1, keep)
-    sums = sums_along(weights, -1)
+    weights, sums = exponentials(scores if mask is keep else scores + mask, -1, keep)
     sums += sums == 0
     out = module(q).matmul(weights, v, out=module(q).empty_like(q))
     out /= sums

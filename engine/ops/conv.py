@@ -9,10 +9,10 @@ from math import prod
 from operator import index as integer
 
 from .. import dtypes
-from ..backend import element_strides, strided
+from ..backend import batches, blank, element_strides, strided
 from ..graph import node_class
 from ..record import enter, module, raw, record
-from ..tensor import Tensor
+from ..tensor import DTYPE_WORDS, Tensor
 from .linalg import product
 from .pad import constant_pad
 from .reduce import word
@@ -47,28 +47,34 @@ def windows(x, window, at, fill=0):
     """
     if window.padded != window.sizes:
         shape, inner = (*x.shape[: -len(window.sizes)], *window.padded), x
-        x = module(x).full(shape, fill, dtype=x.dtype) if fill else module(x).zeros(shape, x.dtype)
+        x = blank(shape, x)
+        if fill:
+            x.fill(fill)
         x[window.inside] = inner
     d = x.ndim - 1  # of the next one, each time: the kernel's goes before it
+    step, shape, copied = element_strides(x), x.shape, False
     for k, c, s, dilation in reversed(window.moves):
-        step, shape = element_strides(x), x.shape
         step = (*step[:at], step[d] * dilation, *step[at:d], step[d] * s, *step[d + 1 :])
-        x = strided(x, (*shape[:at], k, *shape[at:d], c, *shape[d + 1 :]), step)
-        if k > s:
-            x = module(x).ascontiguousarray(x)
-    return x
+        shape = (*shape[:at], k, *shape[at:d], c, *shape[d + 1 :])
+        copied = k > s
+        if copied:
+            x = module(x).ascontiguousarray(strided(x, shape, step))
+            step = element_strides(x)
+    return x if copied else strided(x, shape, step)
 
 
 def add_windows(x, window, at):
     """The transpose: each element of an array (..., *sizes) is the sum of what the windows have in its place."""
     d, lead = x.ndim - len(window.sizes) - 1, (slice(None),) * at
     for (k, c, s, dilation), n in zip(window.moves, window.padded):
-        out = module(x).zeros((*x.shape[:at], *x.shape[at + 1 : d + 1], n, *x.shape[d + 2 :]), x.dtype)
-        rows = out.swapaxes(0, d)
+        shape = x.shape
+        out = blank((*shape[:at], *shape[at + 1 : d + 1], n, *shape[d + 2 :]), x)
+        rows, end = out.swapaxes(0, d), (c - 1) * s + 1
         for t in range(k):
-            rows[t * dilation : t * dilation + (c - 1) * s + 1 : s] += x[(*lead, t)].swapaxes(0, d)
+            seen = rows[t * dilation : t * dilation + end : s]
+            seen += x[(*lead, t)].swapaxes(0, d)
         x = out
-    return x[window.inside]
+    return x if window.padded == window.sizes else x[window.inside]
 
 
 # ---- products: a convolution y of x with a weight w is linear in both.  With a cotangent of y, any two of (x, w, y)
@@ -96,7 +102,11 @@ def matrices(w, window):
 def batch_first(out, bias):
     """A fresh array (C, N, *sizes), plus a number for each channel, as (N, C, *sizes)."""
     if bias is not None:
-        out += bias.reshape(-1, *(1,) * (out.ndim - 1))
+        bias = bias.reshape(-1, *(1,) * (out.ndim - 1))
+        if type(bias) in batches:  # there may be other sums for each sample
+            out = out + bias
+        else:
+            out += bias
     return module(out).ascontiguousarray(out.swapaxes(0, 1))
 
 
@@ -265,7 +275,7 @@ def check_dtypes(x, w, b):
     if x.dtype is w.dtype and (b is None or b.dtype is x.dtype) and x.dtype != bool:
         return
     if b is not None and b.dtype != x.dtype:
-        raise RuntimeError(f"Input type ({word(x).lower()}) and bias type ({word(b).lower()}) should be the same")
+        raise RuntimeError(f"Input type ({c_name(x)}) and bias type ({c_name(b)}) should be the same")
     if x.dtype != w.dtype:
         raise RuntimeError(
             f"Input type ({Tensor.typename(x)}) and weight type ({Tensor.typename(w)}) should be the same or input "
@@ -273,6 +283,10 @@ def check_dtypes(x, w, b):
         )
     if x.dtype == bool:
         raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
+
+
+def c_name(x):
+    return DTYPE_WORDS[dtypes.of[x.dtype].name].replace("long", "long int")
 
 
 def check_bias(given, bias, channels):
@@ -286,6 +300,8 @@ def check_bias(given, bias, channels):
 @lru_cache(maxsize=256)
 def conv_window(n, x, w, stride, padding, dilation, groups):
     """The window of a convolution, from the shapes of input and weight; RuntimeError if they do not fit."""
+    if len(w) < 3:
+        raise RuntimeError("weight should have at least three dimensions")
     given = (("stride", stride), ("padding", padding), ("dilation", dilation))
     stride, padding, dilation = (expanded(what, v, n, len(w) - 2) for what, v in given)
     check_shapes(x, w, stride, padding, dilation, groups)
@@ -338,6 +354,8 @@ def check_shapes(x, w, stride, padding, dilation, groups):
     """RuntimeError in PyTorch's words for what no convolution takes."""
     if min(padding) < 0:
         raise RuntimeError("negative padding is not supported")
+    if min(dilation) < 0:
+        raise RuntimeError("dilation should be greater than zero")
     for what, smallest in (("stride", min(stride)), ("dilation", min(dilation)), ("groups", groups)):
         if smallest <= 0:
             raise RuntimeError(f"non-positive {what} is not supported")
@@ -426,7 +444,8 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
             f"padding={window.padding}, calculated shape of the array of sliding blocks as {window.counts}, but its "
             "components must be at least one."
         )
-    check_floating(x, "im2col_out_cpu")
+    if x.dtype.kind in "iu":
+        check_floating(x, "im2col_out_cpu")
     return im2col(input, window)
 
 

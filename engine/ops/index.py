@@ -11,14 +11,15 @@ from operator import index as integer
 import numpy as np
 
 from .. import dtypes, return_types
-from ..backend import scalar_types
+from ..backend import batches, copied, device_names, either, moved, picked, samples, scalar_types, violated
 from ..graph import node_class
 from ..inplace import copy_, fill_, fits, modify, zeros_for
 from ..record import module, raw, record
 from ..tensor import Tensor, checked_dim
-from .elementwise import operand
+from .elementwise import choose, operand
+from .elementwise import no_derivative as underived
 from .shape import alias, expand, expand_to, resized, select_at, slice_at, unsqueeze_at, view_of
-from .structure import cast, common_shape, pick, place, placed, reshape, sum_to
+from .structure import cast, common_shape, number_for, pick, place, placed, reshape, sum_to
 
 full = slice(None)
 
@@ -83,9 +84,18 @@ def views(input, key):
             looked_up[dim] = module(input.array).zeros(int(item), np.int64)
             dim += 1
         else:
-            looked_up[dim] = item if type(item) is type(input.array) else module(input.array).asarray(item)
+            looked_up[dim] = item if type(item) is type(input.array) or type(item) in batches else beside(input, item)
             dim += item.ndim if item.dtype.kind == "b" else 1
     return result, looked_up
+
+
+def beside(input, index):
+    """An index array on the device of the tensor; RuntimeError in PyTorch's words if it is on another device."""
+    if type(index) in device_names:
+        raise RuntimeError(
+            f"indices should be either on cpu or on the same device as the indexed tensor ({input.device})"
+        )
+    return moved(np.asarray(index), input.device)
 
 
 def stands_for_tuple(key):
@@ -121,7 +131,7 @@ def plain(k):
             "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=5
         )
         k = k != 0
-    if k.ndim == 0 and k.dtype.kind in "iub":
+    if k.ndim == 0 and k.dtype.kind in "iub" and type(k) not in batches:
         return k.item()
     if k.dtype.kind != "b" and k.dtype not in (np.int64, np.int32):
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
@@ -163,7 +173,7 @@ def read_at(x, dims, indices):
     """x at index arrays, in C order.  IndexError in PyTorch's words where they do not fit."""
     key = key_of(dims, indices)
     try:
-        out = x[key]
+        out = picked(x, key)
     except IndexError:
         explain(x, dims, indices)
         raise
@@ -197,7 +207,7 @@ def explain(x, dims, indices):
         if wrong.size:
             if n == 0:
                 raise IndexError("index is out of bounds for dimension with size 0")
-            raise IndexError(f"index {wrong[0]} is out of bounds for dimension {position} with size {n}")
+            raise IndexError(f"index {wrong[0].item()} is out of bounds for dimension {position} with size {n}")
 
 
 def lookup(input, looked_up):
@@ -255,6 +265,7 @@ def put(self, looked_up, value, accumulate=False):
     x = self.shared()
     if not isinstance(value, Tensor):
         value = Tensor(fits(value, x.dtype))
+    value = number_for(x, value)
     v = value.array
     fills = len(indices) == 1 and indices[0].dtype.kind == "b" and v.size == 1  # PyTorch takes that for masked_fill_
     if v.dtype != x.dtype and not fills:
@@ -280,7 +291,7 @@ def put_array(x, dims, indices, v, accumulate):
 
 
 def dtypes_differ(x, v):
-    word = lambda a: Tensor.typename(a)[6:-6]  # noqa: E731
+    word = lambda a: Tensor.typename(a).rpartition(".")[2][:-6]  # noqa: E731
     return RuntimeError(
         f"Index put requires the source and destination dtypes match, got {word(x)} for the destination and {word(v)} "
         "for the source."
@@ -289,7 +300,9 @@ def dtypes_differ(x, v):
 
 def cleared(x, key):
     """An array with zeros at ``key``."""
-    out = module(x).array(x)  # of a scalar, a 0-d array
+    if len(key) == 1 and key[0].dtype == bool and key[0].shape == x.shape:
+        return either.call(key[0], x.dtype.type(0), x)
+    out = copied(x, *key) if x.ndim else module(x).array(x)  # of a scalar, a 0-d array
     out[key] = 0
     return out
 
@@ -311,7 +324,7 @@ def index_put(input, indices, values, accumulate=False):
     """A copy with ``values`` written (or, with ``accumulate``, added) at a tuple of index tensors."""
     looked_up, values = put_arguments("index_put", input, indices, values)
     dims, at, v = tuple(looked_up), tuple(looked_up.values()), values.array
-    out = raw(input).copy()
+    out = copied(raw(input), v, *at)
     put_array(out, dims, at, v, accumulate)
     return record(IndexPut, out, (input, values), (dims, accumulate, v.shape, v.dtype, *at))
 
@@ -351,16 +364,16 @@ def index_array(name, index, kinds="i", message="{name}(): Expected dtype int32/
     if not isinstance(index, Tensor) and not hasattr(index, "dtype"):
         raise TypeError(f"{name}(): argument 'index' (position 2) must be Tensor, not {type(index).__name__}")
     i = raw(index)
-    if i.dtype.kind not in kinds or (i.dtype.kind == "i" and i.itemsize < 4):
+    if (i.dtype.kind not in kinds or (i.dtype.kind == "i" and i.itemsize < 4)) and i.size:
         raise RuntimeError(message.format(name=name))
     return i
 
 
 def in_range(i, n, error):
     """``error(first wrong index)`` is raised if one is outside of 0 to n - 1."""
-    wrong = i[(i < 0) | (i >= n)] if i.size else i
-    if wrong.size:
-        raise error(wrong.reshape(-1)[0])
+    if i.size and violated(i, lambda i: ((i < 0) | (i >= n)).any()):
+        each = samples(i)
+        raise error(each[(each < 0) | (each >= n)].reshape(-1)[0].item())
     return i
 
 
@@ -381,7 +394,8 @@ def index_select(input, dim, index):
         if i.size != 1:
             raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {i.size} value(s)")
         return record(IndexSelect, x.copy(), (input,), (d, (), i))
-    return record(IndexSelect, x.take(i, d), (input,), (d, x.shape, i))
+    out = picked(x, (full,) * d + (i,)) if type(i) in batches else x.take(i, d)
+    return record(IndexSelect, out, (input,), (d, x.shape, i))
 
 
 def add_places(g, dim, shape, index):
@@ -423,15 +437,15 @@ def index_add(input, dim, index, source, *, alpha=1):
             f"{list(x.shape)} source.shape = {list(s.shape)}"
         )
     added = (
-        placed(s if alpha == 1 else s * x.dtype.type(alpha), x.shape, (full,) * d + (i,))
+        placed(s if alpha == 1 else s * fits(alpha, x.dtype), x.shape, (full,) * d + (i,))
         if x.ndim
-        else s * x.dtype.type(alpha)
+        else s * fits(alpha, x.dtype)
     )
     return record(IndexAdd, x + added, (input, source), (d, alpha, i))
 
 
 def word(x):
-    return Tensor.typename(x).removeprefix("torch.").removesuffix("Tensor")
+    return Tensor.typename(x).rpartition(".")[2].removesuffix("Tensor")
 
 
 IndexAdd = node_class("IndexAddBackward0", lambda g, _dim, _alpha, _index: g,
@@ -459,7 +473,7 @@ def index_copy(input, dim, index, source):
         )
     if i.size != n:
         raise IndexError(f"index_copy_(): Number of indices ({i.size}) should be equal to source.size(dim) ({n})")
-    out = x.copy() if x.ndim else s.copy()
+    out = copied(x, i, s) if x.ndim else s.copy()
     if x.ndim:
         out[(full,) * d + (i,)] = s
     return record(IndexCopy, out, (input, source), (d, i))
@@ -488,7 +502,7 @@ def index_fill(input, dim, index, value):
     i, d = index_array("index_fill_", index), checked_dim(dim, x.ndim)
     n = x.shape[d] if x.ndim else 1
     in_range((i := i.reshape(-1)) + n * (i < 0), n, lambda k: out_of_bounds(IndexError, n, d)(k - n * (k < 0)))
-    out = x.copy() if x.ndim else module(x).full((), raw(v), x.dtype)
+    out = copied(x, i, raw(v)) if x.ndim else module(x).full((), raw(v), x.dtype)
     if x.ndim:
         out[(full,) * d + (i,)] = raw(v)
     if is_tensor:
@@ -502,8 +516,13 @@ def unfilled(g, dim, index):
 
 IndexFill = node_class("IndexFillBackward0", unfilled)
 IndexFillTensor = node_class("IndexFillBackward1", lambda g, dim, _dtype, index: unfilled(g, dim, index),
-                             lambda g, dim, dtype, index: cast(total_of(index_select(g, dim, index)),
+                             lambda g, dim, dtype, index: cast(total_of(index_select(g, dim, once(index))),
                                                                dtype))  # fmt: skip
+
+
+def once(index):
+    """An index array without repetitions."""
+    return module(raw(index)).unique(raw(index))
 
 
 def total_of(g):
@@ -564,7 +583,7 @@ def read(x, dim, i):
     """``gather`` of arrays; a 0-d array counts as one of a single place."""
     if not i.size:
         return module(x).zeros(i.shape, x.dtype)
-    return x.reshape(x.shape or (1,))[grid(i.reshape(i.shape or (1,)), dim)].reshape(i.shape)
+    return picked(x.reshape(x.shape or (1,)), grid(i.reshape(i.shape or (1,)), dim)).reshape(i.shape)
 
 
 def scatter_zeros(g, dim, shape, index):
@@ -585,23 +604,30 @@ def corner(x, shape):
 
 def scatter(input, dim, index, src=None, value=None, *, reduce=None):
     """A copy with ``src``, or a number, written at ``index`` along a dim; for a repeated index the last one stays."""
-    if reduce is not None:
-        raise NotImplementedError("scatter(reduce=...) is not there: use scatter_add for sums")
+    if reduce not in (None, "add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
     x = raw(input)
     source = value if src is None else src
     if not isinstance(source, Tensor) and not hasattr(source, "dtype"):
         d, i = elementwise_index("scatter", input, dim, index)
-        return record(ScatterValue, scattered(x, d, i, fits(source, x.dtype)), (input,), (d, i))
+        out = scattered(x, d, i, fits(source, x.dtype), reduce)
+        return record(ScatterValue, out, (input,), (d, i)) if reduce is None else record(ScatterReduce, out, (input,))
     d, i = elementwise_index("scatter", input, dim, index, source)
     s = raw(source)
-    out = scattered(x, d, i, corner(s, i.shape))
+    out = scattered(x, d, i, corner(s, i.shape), reduce)
+    if reduce is not None:
+        return record(ScatterReduce, out, (input, source))
     return record(Scatter, out, (input, source), (d, s.shape, i))
 
 
-def scattered(x, dim, i, v):
-    out = x.reshape(x.shape or (1,)).copy()
+def scattered(x, dim, i, v, reduce=None):
+    out = copied(x.reshape(x.shape or (1,)), i, v)
     if i.size:
-        out[grid(i.reshape(i.shape or (1,)), dim)] = v
+        key = grid(i.reshape(i.shape or (1,)), dim)
+        if reduce is None:
+            out[key] = v
+        else:
+            getattr(module(x), reduce).at(out, key, v)
     return out.reshape(x.shape)
 
 
@@ -622,6 +648,7 @@ def widened(g, shape):
 Scatter = node_class("ScatterBackward0", lambda g, dim, _shape, index: not_scattered(g, dim, index),
                      lambda g, dim, shape, index: widened(gather(g, dim, index), shape))  # fmt: skip
 ScatterValue = node_class("ScatterBackward1", not_scattered)
+ScatterReduce = node_class("NotImplemented", lambda g: underived("scatter"), lambda g: underived("scatter"))
 
 
 def scatter_add(input, dim, index, src):
@@ -648,6 +675,9 @@ def take_along_dim(input, indices, dim=None):
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
             f"{len(shape)} dimensions for input, and {len(at)} dimensions for indices"
         )
+    n, indices = shape[d], raw(indices)
+    in_range(indices + n * (indices < 0), n, out_of_bounds(RuntimeError, n, d))
+    indices = Tensor(indices + n * (indices < 0))
     common = common_shape(resized(shape, d, 1), resized(at, d, 1))
     return gather(expand_to(input, resized(common, d, shape[d])), d, expand_to(indices, resized(common, d, at[d])))
 
@@ -662,7 +692,7 @@ def take(input, index):
     n = x.size
     in_range(i + n * (i < 0), n,
              lambda k: IndexError(f"out of range: tried to access index {k} on a tensor of {n} elements."))  # fmt: skip
-    return record(Take, x.reshape(-1)[i], (input,), (x.shape, i))
+    return record(Take, picked(x.reshape(-1), (i,)), (input,), (x.shape, i))
 
 
 Take = node_class("TakeBackward0", lambda g, shape, index: reshape(
@@ -690,12 +720,12 @@ def masked_fill(input, mask, value):
     m = mask_array(
         mask, lambda k: "masked_fill_ only supports boolean masks, but got mask with dtype " + dtype_word(k.array)
     )
-    v, is_tensor = number_or_scalar("masked_fill", value, x.dtype)
+    v, is_tensor = number_or_scalar("masked_fill", number_for(x, value), x.dtype)
     common = common_shape(m.shape, x.shape)
     if is_tensor:
-        out = module(x).where(m, raw(v).astype(x.dtype), x)
+        out = either.call(m, raw(v).astype(x.dtype), x)
         return record(MaskedFillTensor, out, (input, v), (x.shape, v.array.dtype, common, m))
-    return record(MaskedFill, module(x).where(m, v, x), (input,), (x.shape, m))
+    return record(MaskedFill, either.call(m, v, x), (input,), (x.shape, m))
 
 
 def unmasked(g, mask):
@@ -707,7 +737,7 @@ def unmasked(g, mask):
 def masked_total(g, mask, shape):
     """The sum of g where a mask holds."""
     m = raw(mask)
-    return sum_to(pick(g, (module(m).broadcast_to(m, raw(g).shape),)), ())
+    return sum_to(choose(module(m).broadcast_to(m, raw(g).shape), g, 0.0), ())
 
 
 MaskedFill = node_class("MaskedFillBackward0", lambda g, shape, mask: sum_to(unmasked(g, mask), shape))
@@ -721,6 +751,12 @@ def masked_select(input, mask):
     """The elements where a mask holds, as a vector; input and mask broadcast."""
     x = raw(input)
     m = mask_array(mask, lambda _: "masked_select: expected BoolTensor for mask")
+    if type(m) in batches:
+        raise RuntimeError(
+            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for "
+            "each batch this would return a differently shaped Tensor. Please file an issue at "
+            "https://github.com/pytorch/pytorch/issues if you need this feature."
+        )
     common = common_shape(m.shape, x.shape)
     wide = module(x).broadcast_to(m, common)
     out = module(x).broadcast_to(x, common)[wide]
@@ -735,7 +771,7 @@ def masked_scatter(input, mask, source):
     """A copy with the elements of ``source``, one after the other, where a mask holds."""
     x, s = raw(input), raw(source)
     m = mask_array(
-        mask, lambda k: "masked_scatter_ only supports boolean masks, but got mask with dtype " + dtype_word(k.array)
+        mask, lambda k: "masked_scatter_ only supports boolean masks, but got mask with dtype " + word(k.array)
     )
     if s.dtype != x.dtype:
         raise RuntimeError(
@@ -766,6 +802,7 @@ def where(condition, input=None, other=None):
     ):
         given = ", ".join(type(a).__name__ for a in (condition, input, other) if a is not None)
         raise TypeError(f"where() received an invalid combination of arguments - got ({given}), but expected one of:")
+    input, other = number_for(condition.array, input), number_for(condition.array, other)
     m, x, y = condition.array, raw(input), raw(other)
     if m.dtype != np.bool_:
         if m.dtype != np.uint8:
@@ -780,7 +817,7 @@ def where(condition, input=None, other=None):
     a, b = (dtype.type(v) if type(v) in scalar_types else v.astype(dtype, copy=False) for v in (x, y))
     common_shape(common_shape(m.shape, a.shape), b.shape)
     kinds = [None if type(v) in scalar_types else (v.shape, v.dtype) for v in (x, y)]
-    out = record(Where, module(m).where(m, a, b), (input, other), (*kinds, m))
+    out = record(Where, either.call(m, a, b), (input, other), (*kinds, m))
     return out if isinstance(out, Tensor) else Tensor(out)
 
 

@@ -9,12 +9,13 @@ from operator import index
 import numpy as np
 
 from .. import dtypes, return_types
+from ..backend import one_device, samples, tensor_cores
 from ..graph import mode, node_class
 from ..record import camel, enter, module, raw, record, record_parts
 from ..tensor import DTYPE_WORDS, Tensor, checked_dim
 from . import reduce
 from .creation import no_out
-from .elementwise import choose, mul
+from .elementwise import choose, mul, refused
 from .reduce import vector_norm, word
 from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at, view_to
 from .structure import UnsafeView, accumulate_wider, reshape, sum_to, transpose
@@ -29,7 +30,24 @@ def product(x, y):
     if x.shape[-1] == 1 and x.ndim == y.ndim > 1:  # nothing to add up: NumPy's product takes ten times as long
         return x * y
     wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
-    return (x.astype(wide) @ y.astype(wide)).astype(x.dtype) if wide else x @ y
+    try:
+        if not wide or (type(x) in tensor_cores and x.ndim == y.ndim == 2):
+            return x @ y
+        return (x.astype(wide) @ y.astype(wide)).astype(x.dtype)
+    except TypeError:
+        one_device(x, y)
+        raise
+
+
+def product_columns(x, y):
+    """The same, where y is the transpose of a weight.
+
+    For up to a million products of elements OpenBLAS has kernels that take no transposed second factor and start no
+    threads; from some 32 rows on they are quicker even with a copy, and by far where the cores have other work.
+    """
+    if x.shape[0] >= 32 and 100_000 < x.size * y.shape[1] <= 1_000_000 and type(x) is np.ndarray:
+        y = y.copy()  # in the order of its own rows
+    return product(x, y)
 
 
 def size(x):
@@ -101,6 +119,15 @@ Bmm = node_class(
 )
 
 
+def product_with(op):
+    """``Node.linear`` of a product: the product itself, with a tangent in place of one factor."""
+    return staticmethod(lambda i, t, x, y: op(x, t) if i else op(t, y))
+
+
+Mm.linear = MmColumns.linear = product_with(mm)
+Bmm.linear = product_with(bmm)
+
+
 def mv(input, vec):
     """The product of a matrix and a vector."""
     x, y = raw(input), raw(vec)
@@ -115,6 +142,9 @@ def mv(input, vec):
 
 
 Mv = node_class("MvBackward0", lambda g, _x, y: outer(g, y), lambda g, x, _y: mv(transpose(x, -1, -2), g))
+
+
+Mv.linear = product_with(mv)
 
 
 def dot(input, tensor):
@@ -136,6 +166,9 @@ def dot(input, tensor):
 Dot = node_class("DotBackward0", lambda g, _x, y: g * y, lambda g, x, _y: g * x)
 
 
+Dot.linear = product_with(dot)
+
+
 def outer(input, vec2):
     """All products of an element of one vector and an element of the other."""
     for a, name in ((input, "self"), (vec2, "vec2")):
@@ -154,7 +187,7 @@ def matmul(input, other, *, out=None):
     no_out(out)
     result = matmul_operator(input, other)
     if result is NotImplemented:
-        raise TypeError(f"matmul(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+        raise refused("matmul", input, other)
     return result
 
 
@@ -271,9 +304,14 @@ def plus_product(name, check, multiply, Product, backward=None):
                           lambda g, shape, _y, _z, beta, _: sum_to(scaled(g, beta), shape),
                           lambda g, _, _y, z, _b, alpha: scaled(rule_a(g, None, z), alpha),
                           lambda g, _, y, _z, _b, alpha: scaled(rule_b(g, y, None), alpha))  # fmt: skip
+    if Product.linear is not None:
+        Backward.linear = staticmethod(
+            lambda i, t, _, y, z, beta, alpha: scaled(Product.linear(i - 1, t, y, z), alpha) if i else scaled(t, beta)
+        )
 
     def op(input, a, b, *, beta=1, alpha=1, out=None):
-        no_out(out)
+        if out is not None:
+            no_out(out)
         w, x, y = raw(input), raw(a), raw(b)
         check(w, x, y)
         result = weighted_sum(w, multiply(x, y), beta, alpha)
@@ -291,12 +329,15 @@ def weighted_sum(w, xy, beta, alpha):
     if beta != 1 or alpha != 1:
         if not dtypes.of[xy.dtype].is_floating_point:
             beta, alpha = int(beta), int(alpha)
-        xy, w = xy * alpha, w * beta
+        xy, w = (xy * alpha).astype(xy.dtype, copy=False), w * beta
     try:
         xy += w  # a fresh array: no need for another
         return xy
     except ValueError:
         pass
+    except TypeError:
+        one_device(xy, w)
+        raise
     if w.ndim > xy.ndim:
         raise RuntimeError(
             f"expand({Tensor.typename(w)}{{{list(w.shape)}}}, size={list(xy.shape)}): the number of sizes provided "
@@ -326,10 +367,34 @@ def check_same_dtype(w, x, y):
             raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {word(a)} and {word(y)}")
 
 
-addmm = plus_product("addmm", check_addmm, mm, Mm)
-addmm_columns = plus_product("addmm_columns", check_addmm, mm, MmColumns, "AddmmBackward0")
+addmm = plus_product("addmm", check_addmm, product, Mm)
+addmm_columns = plus_product("addmm_columns", check_addmm, product_columns, MmColumns, "AddmmBackward0")
 addmv = plus_product("addmv", check_same_dtype, mv, Mv)
 baddbmm = plus_product("baddbmm", check_same_dtype, bmm, Bmm)
+
+
+def check_addbmm(w, x, y):
+    for a, name in ((x, "batch1"), (y, "batch2")):
+        if a.ndim != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    if x.shape[0] != y.shape[0]:
+        raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {x.shape[0]} and {y.shape[0]}")
+    if x.shape[2] != y.shape[1]:
+        raise RuntimeError(f"Incompatible matrix sizes for bmm ({size(x[0])} and {size(y[0])})")
+    check_same_dtype(w, x, y)
+
+
+def sum_of_products(x, y):
+    """The sum of the products of a batch of matrices, as one product."""
+    return product(x.swapaxes(0, 1).reshape(x.shape[1], -1), y.reshape(-1, y.shape[2]))
+
+
+SumOfProducts = node_class(
+    "SumBackward1",
+    lambda g, _x, y: Bmm.rules[0](expand_to(g, (raw(y).shape[0], *raw(g).shape)), None, y),
+    lambda g, x, _y: Bmm.rules[1](expand_to(g, (raw(x).shape[0], *raw(g).shape)), x, None),
+)
+addbmm = plus_product("addbmm", check_addbmm, sum_of_products, SumOfProducts)
 
 # ---- contractions
 
@@ -351,9 +416,9 @@ def tensordot(a, b, dims=2, out=None):
     for i, j in zip(first, second, strict=True):
         n, m = raw(a).shape[i], raw(b).shape[j]
         if m == 1 != n:
-            a = reduce.sum(a, i, True)
+            a = reduce.sum(a, i, True, dtype=dtypes.of[raw(a).dtype])
         elif n == 1 != m:
-            b = reduce.sum(b, j, True)
+            b = reduce.sum(b, j, True, dtype=dtypes.of[raw(b).dtype])
         elif n != m:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {n} in dim {i} and second has size {m} in "
@@ -567,9 +632,9 @@ def pair(a, b, summed):
         return mul(a, b)
     x, y = raw(a).shape, raw(b).shape
     free = [d for d in range(len(x)) if d not in summed]
-    batch = [d for d in free if x[d] > 1 and y[d] > 1]
-    rows = [d for d in free if x[d] > 1 and y[d] <= 1]
-    columns = [d for d in free if x[d] <= 1]
+    batch = [d for d in free if x[d] != 1 and y[d] != 1]
+    rows = [d for d in free if x[d] != 1 and y[d] == 1]
+    columns = [d for d in free if x[d] == 1]
     n, k = (prod(x[d] for d in dims) for dims in (batch, summed))
     left = reshape(permute_to(a, (*batch, *rows, *summed, *columns)), (n, prod(x[d] for d in rows), k))
     right = reshape(permute_to(b, (*batch, *summed, *columns, *rows)), (n, k, prod(y[d] for d in columns)))
@@ -690,7 +755,7 @@ def det(A):
 def det_rule(g, x, out):
     """g * det * inverse transposed; if one is singular, the cofactors: determinants with a unit vector as a row."""
     g = reshape(g, (*raw(g).shape, 1, 1))
-    if (raw(out) != 0).all():
+    if (samples(raw(out)) != 0).all():
         return g * (reshape(out, (*raw(out).shape, 1, 1)) * transpose(inv(x), -1, -2))
     n = raw(x).shape[-1]
     xp = module(raw(x))
@@ -752,7 +817,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
     if ord == "fro":
         return vector_norm(A, 2, tuple(dim), keepdim, dtype=dtype)
     if ord in (2, -2, "nuc"):
-        raise NotImplementedError(f"the matrix norm {ord} needs singular values, which are not there yet: use 'fro'")
+        return singular_norm(A, ord, dim, keepdim, dtype)
     if isinstance(ord, str) or abs(ord) not in (1, inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     row, column = (checked_dim(d, ndim) for d in dim)
@@ -762,11 +827,71 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
     return extreme(sums, across - (not keepdim and along < across), keepdim)
 
 
+def singular_norm(A, ord, dim, keepdim, dtype):
+    """The largest or the smallest singular value of each matrix, or the sum of all."""
+    row, column = (checked_dim(d, raw(A).ndim) for d in dim)
+    if row == column:
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
+    A = A if dtype is None else A.to(dtype)
+    rest = [d for d in range(raw(A).ndim) if d not in (row, column)]
+    values = svdvals(permute_to(A, (*rest, row, column)))
+    out = reduce.sum(values, -1) if ord == "nuc" else (reduce.amax if ord == 2 else reduce.amin)(values, -1)
+    for d in sorted((row, column)) if keepdim else ():
+        out = unsqueeze_at(out, d)
+    return out
+
+
+def svd(A):
+    """(U, S, Vh) with A = U @ diag(S) @ Vh, the singular values S in descending order; Vh and U not filled up."""
+    x = raw(A)
+    if x.ndim < 2:
+        raise RuntimeError("linalg.svd: The input tensor A must have at least 2 dimensions.")
+    if x.dtype in accumulate_wider:
+        raise RuntimeError(f"linalg.svd: Low precision dtypes not supported. Got {word(x)}")
+    return record_parts(Svd, tuple(module(x).linalg.svd(x, full_matrices=False)), (A,), (x,))
+
+
+def svd_rule(parts, x):
+    """The formula of (Townsend 2016, "Differentiating the singular value decomposition"), for real matrices.
+
+    The cotangents of U and Vh are defined up to the signs of their columns, and where no two values are equal.
+    """
+    u, s, vh = svd(x)
+    inner = 0.0
+    if 1 in parts:
+        g = parts[1]
+        inner = reshape(g, (*raw(g).shape, 1)) * module(raw(g)).eye(raw(g).shape[-1], dtype=raw(g).dtype)
+    if 0 not in parts and 2 not in parts:
+        return times(times(u, inner), vh)
+    v, ut, n = transpose(vh, -1, -2), transpose(u, -1, -2), raw(s).shape[-1]
+    row, column = reshape(s, (*raw(s).shape[:-1], 1, n)), reshape(s, (*raw(s).shape, 1))
+    gap = row * row - column * column + module(raw(s)).eye(n, dtype=raw(s).dtype)
+    outer_parts = 0.0
+    if 0 in parts:
+        turned = times(ut, parts[0])
+        inner = inner + (turned - transpose(turned, -1, -2)) / gap * row
+        outer_parts = outer_parts + times((parts[0] - times(u, turned)) / row, vh)
+    if 2 in parts:
+        gv = transpose(parts[2], -1, -2)
+        turned = times(vh, gv)
+        inner = inner + (turned - transpose(turned, -1, -2)) / gap * column
+        outer_parts = outer_parts + times(u / row, transpose(gv - times(v, turned), -1, -2))
+    return times(times(u, inner), vh) + outer_parts
+
+
+Svd = node_class("LinalgSvdBackward0", svd_rule)
+
+
+def svdvals(A):
+    """The singular values of each matrix, in descending order."""
+    return svd(A)[1]
+
+
 inverse = inv
 
-for name in "mm bmm mv dot outer matmul tensordot inner einsum inv solve det slogdet trace matrix_norm".split():
+for name in "mm bmm mv dot outer matmul tensordot inner einsum inv solve det slogdet trace matrix_norm svdvals".split():
     enter(name, "linalg", globals()[name])
 
-METHODS = """addmm addmv baddbmm bmm det dot ger inner inverse matmul mm mv outer slogdet trace"""
-IN_PLACE = "addmm addmv baddbmm"
+METHODS = """addbmm addmm addmv baddbmm bmm det dot ger inner inverse matmul mm mv outer slogdet trace"""
+IN_PLACE = "addbmm addmm addmv baddbmm"
 FUNCTIONS = METHODS + " einsum tensordot"

@@ -8,20 +8,22 @@ import warnings
 
 import numpy as np
 
-from .. import dtypes, random
-from ..backend import Function
-from ..graph import mode, node_class, write
+from .. import dtypes
+from ..backend import batches, blank, device_names, draws, one_device, picked, samples, violated
+from ..blocks import in_blocks, is_large
+from ..graph import mode, node_class
 from ..inplace import check_writable, overwrite
 from ..printing import Size
 from ..record import camel, enter, joint_class, module, raw, record
 from ..tensor import Tensor, checked_dim
+from ..versions import write
 from . import creation, reduce
 from . import elementwise as e
 from .elementwise import choose, exp, gt, log, mul, sigmoid, tanh
-from .linalg import addmm_columns, broadcast_shape, matmul
+from .linalg import addmm_columns, broadcast_shape, check_addmm, matmul, product_columns, weighted_sum
 from .reduce import record_converted, word
 from .shape import expand_to, turn, undone, view_to
-from .structure import accumulate_wider, cast, place, reshape, sum_to, sums_along, total
+from .structure import accumulate_wider, cast, clone, extreme_along, in_order, place, reshape, sum_to, sums_along, total
 
 # ---- layers
 
@@ -34,6 +36,10 @@ def linear(input, weight, bias=None):
     if bias is None:
         return matmul(input, transposed(weight))
     if x.ndim == 2:
+        if not mode.enabled:
+            b, y = raw(bias), w.T
+            check_addmm(b, x, y)
+            return Tensor(weighted_sum(b, product_columns(x, y), 1, 1))
         return addmm_columns(bias, input, transposed(weight))
     if not x.flags.c_contiguous:
         return e.add(matmul(input, transposed(weight)), bias)
@@ -59,9 +65,20 @@ def dropout(input, p=0.5, training=True, inplace=False):
         return input
     if not dtypes.of[x.dtype].is_floating_point:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {word(x)}")
+    return into(input, mul(input, Tensor(noise(x, p))), inplace)
+
+
+def noise(x, p):
+    """What dropout multiplies by: 0 with probability ``p``, else 1 / (1 - p)."""
     order = sorted(range(x.ndim), key=lambda d: -x.strides[d])  # numbers are drawn as x lies in memory
-    mask = random.dropout_mask(random.default_generator, tuple(x.shape[d] for d in order), x.dtype, p)
-    return into(input, mul(input, Tensor(module(x).asarray(mask.transpose(undone(order))))), inplace)
+    return draws(x).dropout_mask(None, tuple(x.shape[d] for d in order), x.dtype, p).transpose(undone(order))
+
+
+def feature_noise(x, p):
+    """One such number for each channel, dimension 1."""
+    if x.ndim < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return draws(x).dropout_mask(None, (*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype, p)
 
 
 def into(input, out, inplace):
@@ -80,11 +97,11 @@ def one_hot(tensor, num_classes=-1):
     if not x.size:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    elif x.min() < 0:
+    elif violated(x, lambda x: (x < 0).any()):
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
         num_classes = int(x.max()) + 1
-    elif x.size and x.max() >= num_classes:
+    elif x.size and violated(x, lambda x: (x >= num_classes).any()):
         raise RuntimeError("Class values must be smaller than num_classes.")
     out = module(x).expand_dims(x, -1) == module(x).arange(num_classes)
     return reduce.as_input(out.astype(dtypes.int64.np), tensor)
@@ -106,9 +123,11 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     if padding_idx is not None:
         assert -n <= padding_idx < n, "Padding_idx must be within num_embeddings"
         padding_idx %= n
-    if i.size and (i.min() < 0 or i.max() >= n):
+    if device_names:
+        one_device(w, i)  # CuPy would take indices from the host
+    if i.size and violated(i, lambda i: ((i < 0) | (i >= n)).any()):
         raise IndexError("index out of range in self")
-    return record(Embedding, w[i], (weight,), (i, n, padding_idx))
+    return record(Embedding, picked(w, (i,)), (weight,), (i, n, padding_idx))
 
 
 def embedding_rule(g, indices, n, padding_idx):
@@ -139,7 +158,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
         x1, x2 = expand_to(x1, shape), expand_to(x2, shape)
     units = []
     for x in (x1, x2):
-        size = creation.clone(reduce.vector_norm(x, 2, dim, True))
+        size = clone(reduce.vector_norm(x, 2, dim, True))
         write(size, e.clamp_min(size.array, eps))  # the gradient does not see the lower bound, as in PyTorch
         units.append(e.div(x, size))
     return reduce.sum(mul(*units), dim)
@@ -164,15 +183,28 @@ def activation(name, kernel, forward, rule, in_place="Backward0"):
     how the name of the node ends where the input is overwritten.
     """
     nodes = [node_class(camel(name) + end, rule) for end in ("Backward0", in_place)]
+    for Class in nodes:
+        Class.diagonal = True
+        Class.rules = (lambda g, x, *numbers: blockwise(lambda g, x: rule(g, x, *numbers), g, x),)
+
+    def compute(x, *numbers):
+        wide = accumulate_wider.get(x.dtype)
+        return forward(x, *numbers) if wide is None else forward(x.astype(wide), *numbers).astype(x.dtype)
 
     def op(input, *numbers, inplace=False):
         x = raw(input)
         check_floating(x, kernel)
-        wide = accumulate_wider.get(x.dtype)
-        out = forward(x, *numbers) if wide is None else forward(x.astype(wide), *numbers).astype(x.dtype)
+        out = blockwise(lambda x: compute(x, *numbers), x)
         return into(input, record(nodes[inplace], out, (input,), (x, *numbers)), inplace)
 
     return enter(name, "activation", op, rule)
+
+
+def blockwise(compute, *arrays):
+    """``compute(*arrays)``, element by element; large arrays in blocks."""
+    if not is_large(arrays[0]):
+        return compute(*arrays)
+    return in_blocks(lambda *blocks, into: compute(*blocks), *arrays)
 
 
 def check_floating(x, kernel):
@@ -197,7 +229,8 @@ def below(x):
 # the numbers of elu: scale * alpha * (exp(x * rate) - 1) below 0, scale * x above
 elu_of = activation(
     "elu", "elu_cpu", lambda x, alpha, scale, rate: above(x) * scale + e.expm1(below(x) * rate) * (alpha * scale),
-    lambda g, x, alpha, scale, rate: choose(gt(x, 0), g * scale, g * (exp(x * rate) * (alpha * scale * rate))),
+    lambda g, x, alpha, scale, rate: choose(
+        gt(x, 0), g * scale, g * (exp(choose(e.ge(x, 0), 0.0, x) * rate) * (alpha * scale * rate))),
     "Backward1")  # fmt: skip
 leaky_relu_of = activation("leaky_relu", "leaky_relu_cpu", lambda x, slope: above(x) + below(x) * slope,
                            lambda g, x, slope: choose(gt(x, 0), g, g * slope), "Backward1")  # fmt: skip
@@ -216,7 +249,7 @@ def silu_rule(g, x):
 
 def relu(input, inplace=False):
     """max(x, 0)"""
-    return into(input, e.relu(input), inplace)
+    return into(input, e.relu.public(input), inplace)
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
@@ -266,11 +299,17 @@ def gelu(input, *, approximate="none"):
         raise RuntimeError("approximate argument must be either none or tanh.")
     x = raw(input)
     check_floating(x, "GeluKernelImpl")
-    wide = x.astype(accumulate_wider.get(x.dtype, x.dtype), copy=False)
-    cdf = normal_cdf(wide, approximate)
-    return record(
-        Gelu, (wide * cdf).astype(x.dtype, copy=False), (input,), (x, approximate, cdf.astype(x.dtype, copy=False))
-    )
+    recorded = mode.enabled and isinstance(input, Tensor) and input.node is not None
+    out, *slope = in_blocks(lambda x, into=None: gelu_arrays(x, approximate, recorded, into), x)
+    return record(Gelu, out, (input,), (x, approximate, *(slope or (None,))))
+
+
+def gelu_arrays(x, approximate, slope, into):
+    """GELU of an array and, if wanted, its derivative: while what both need is in the cache."""
+    dtype, x = x.dtype, cast(x, accumulate_wider.get(x.dtype, x.dtype))
+    cdf = normal_cdf(x, approximate)
+    out = cast(module(x).multiply(x, cdf, out=into if x.dtype == dtype else None), dtype)
+    return (out, cast(gelu_slope(x, approximate, cdf), dtype)) if slope else (out,)
 
 
 ROOT_HALF, ROOT_2_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
@@ -305,20 +344,24 @@ def normal_cdf(x, approximate):
         out *= square
     out += first
     out *= x
-    out = tanh(out)
+    out = module(out).tanh(out, out=out)
     out += 1.0
     out *= 0.5
     return out
 
 
-def gelu_rule(g, x, approximate, cdf):
-    """g * (cdf + x * pdf), the density that belongs to the cdf; a recorded pass computes the cdf anew."""
-    cdf = normal_cdf(x, approximate) if isinstance(x, Tensor) else cdf
+def gelu_slope(x, approximate, cdf):
+    """cdf + x * pdf, with the density that belongs to the cdf."""
     if approximate == "tanh":
         pdf = cdf * (1.0 - cdf) * ((x * x * 0.134145 + 1.0) * (2.0 * ROOT_2_PI))
     else:
         pdf = exp(x * x * -0.5) * (0.5 * ROOT_2_PI)
-    return g * (cdf + x * pdf)
+    return cdf + x * pdf
+
+
+def gelu_rule(g, x, approximate, slope):
+    """A pass that is recorded computes the slope anew."""
+    return g * (gelu_slope(x, approximate, normal_cdf(x, approximate)) if isinstance(x, Tensor) else slope)
 
 
 Gelu = node_class("GeluBackward0", gelu_rule)
@@ -360,48 +403,83 @@ def log_softmax(input, dim, dtype=None):
 def normalized_exp(name, compute, Backward, input, dim, dtype):
     if dtype is not None:
         input = cast(input, dtype.np)
-    x = raw(input)
+    x = in_order(raw(input))
     axis = checked_dim(dim, x.ndim) if x.ndim else checked_dim(dim, 0) or None
     check_floating(x, f"{name}_lastdim_kernel_impl" if axis in (x.ndim - 1, None) else f"{name}_kernel_impl")
     wide = accumulate_wider.get(x.dtype)
-    out = compute(x, axis) if wide is None else compute(x.astype(wide), axis).astype(x.dtype)
+    if wide is None:
+        out = in_rows(axis, compute, x)
+    else:
+        out = in_rows(axis, lambda x, axis, into: compute(x.astype(wide), axis, None).astype(x.dtype), x)
     return record(Backward, out, (input,), (out, axis))
 
 
-def softmax_array(x, axis):
-    out = exponentials(x, axis)
-    out /= sums_along(out, axis)
+def in_rows(axis, compute, *arrays):
+    """``compute(*arrays, axis, into)``, in blocks: along the axis it computes in each row by itself."""
+    if not is_large(arrays[0]):
+        return compute(*arrays, axis, None)
+    back = axis - arrays[0].ndim
+    return in_blocks(lambda *blocks, into=None: compute(*blocks, back, into), *arrays, row=-back)
+
+
+def softmax_array(x, axis, into):
+    out, sums = exponentials(x, axis, into=into)
+    out /= sums
     return out
 
 
-def exponentials(x, axis, keep=None):
-    """exp(x), divided by the largest along the axis where it could overflow or vanish; 0 where not to ``keep``."""
-    if moderate.call(x) or not x.size:
-        out = exp(x)
-        return out if keep is None else out * keep.astype(x.dtype)
+def exponentials(x, axis, keep=None, into=None):
+    """(exp(x), its sums along the axis), where that could overflow or vanish both divided by the largest exp(x).
+
+    0 where not to ``keep``.  The sums tell: to look at them takes less time than to find the largest of many rows.
+    """
     xp = module(x)
+    if type(x) is np.ndarray and x.size:
+        out = xp.exp(x, out=into)
+        if keep is not None:
+            out *= keep.astype(out.dtype)
+        sums = sums_along(out, axis)
+        if sums.min() > 1e-5 and sums.max() < 1e20:
+            return out, sums
     x = x if keep is None else xp.where(keep, x, -math.inf)
-    top = x.max(axis, keepdims=True)
-    return exp(x - xp.where(top == -math.inf, 0, top))
+    top = extreme_along("max", x, axis)[0] if x.size and x.ndim else x
+    out = xp.exp(x - xp.where(top == -math.inf, 0, top), out=into)
+    return out, sums_along(out, axis)
 
 
-# whether exp(x) itself will do: of large arrays it is quicker to see that than to find the maxima of many short rows
-moderate = Function(lambda x: False)
-moderate[np.ndarray] = lambda x: x.size > 4096 and x.min() > -50 and x.max() < 50
-
-
-def log_softmax_array(x, axis):
+def log_softmax_array(x, axis, into):
     if not x.size:
         return x.copy()
-    x = x - x.max(axis, keepdims=True)
-    return x - log(exp(x).sum(axis, keepdims=True))
+    xp = module(x)
+    out = xp.subtract(x, extreme_along("max", x, axis)[0] if x.ndim else x, out=into)
+    out -= xp.log(sums_along(xp.exp(out), axis))
+    return out
 
 
-Softmax, SafeSoftmax = (
-    node_class(name, lambda g, out, axis: (g - sums_along(g * out, axis)) * out)
-    for name in ("SoftmaxBackward0", "SafeSoftmaxBackward0")
-)
-LogSoftmax = node_class("LogSoftmaxBackward0", lambda g, out, axis: g - exp(out) * sums_along(g, axis))
+def softmax_rule(g, out, axis):
+    return in_rows(axis, softmax_slope, g, out)
+
+
+def softmax_slope(g, out, axis, into):
+    away = sums_along(g * out, axis)
+    if into is None:
+        return (g - away) * out
+    into = module(g).subtract(g, away, out=into)
+    into *= out
+    return into
+
+
+def log_softmax_rule(g, out, axis):
+    return in_rows(axis, log_softmax_slope, g, out)
+
+
+def log_softmax_slope(g, out, axis, into):
+    share = exp(out) * sums_along(g, axis)
+    return g - share if into is None else module(g).subtract(g, share, out=into)
+
+
+Softmax, SafeSoftmax = (node_class(name, softmax_rule) for name in ("SoftmaxBackward0", "SafeSoftmaxBackward0"))
+LogSoftmax = node_class("LogSoftmaxBackward0", log_softmax_rule)
 
 
 def safe_softmax(input):
@@ -409,9 +487,8 @@ def safe_softmax(input):
     return normalized_exp("softmax", safe_softmax_array, SafeSoftmax, input, -1, None)
 
 
-def safe_softmax_array(x, axis):
-    out = exponentials(x, axis)
-    sums = sums_along(out, axis)
+def safe_softmax_array(x, axis, into):
+    out, sums = exponentials(x, axis, into=into)
     out /= sums + (sums == 0)
     return out
 
@@ -475,7 +552,11 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     if weight is not None:
         return weighted(e.square(e.sub(input, target)), weight, reduction)
     check_floating(x, "mse_cpu")
-    away = x - y
+    try:
+        away = x - y
+    except TypeError:
+        one_device(x, y)
+        raise
     out, scale = reduced(away * away, reduction)
     return record_converted(Mse, out, (input, target), (x, y, scale * 2.0))
 
@@ -514,7 +595,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     check_floating(x, "smooth_l1_cpu")
     away = abs(x - y)
     near = module(away).minimum(away, beta)
-    out, scale = reduced(near * (away - near * 0.5) / beta, reduction)
+    out, scale = reduced((near * (away - near * 0.5) / beta).astype(x.dtype, copy=False), reduction)
     return record_converted(SmoothL1, out, (input, target), (x, y, scale, beta))
 
 
@@ -529,7 +610,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     check_floating(x, "huber_cpu")
     away = abs(x - y)
     near = module(away).minimum(away, delta)
-    out, scale = reduced(near * (away - near * 0.5), reduction)
+    out, scale = reduced((near * (away - near * 0.5)).astype(x.dtype, copy=False), reduction)
     return record_converted(Huber, out, (input, target), (x, y, scale, delta))
 
 
@@ -595,7 +676,7 @@ def binary_cross_entropy_with_logits(
     more = 0.0 if pos_weight is None else aligned(pos_weight, x) - 1.0
     loss = (1.0 - y) * x - (more * y + 1.0) * log_sigmoid(x)
     weights = 1.0 if weight is None else aligned(weight, x)
-    out, scale = reduced(loss * weights, reduction)
+    out, scale = reduced((loss * weights).astype(x.dtype, copy=False), reduction)
     return record_converted(WeightedBCEWithLogits, out, (input, target), (x, y, weights * scale, more))
 
 
@@ -640,12 +721,12 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     check_floating(x, "binary_cross_entropy")
     check_fixed("binary_cross_entropy", weight=weight)
     for name, v in (("input", x), ("target", y)):
-        if v.size and not ((v >= 0) & (v <= 1)).all():
+        if v.size and violated(v, lambda v: (~((v >= 0) & (v <= 1))).any()):
             raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     weights = 1.0 if weight is None else aligned(weight, x)
     loss = (y - 1.0) * log_above(1.0 - x) - y * log_above(x)
     out, scale = reduced(loss * weights, reduction)
-    return record(BCE, out, (input, target), (x, y, weights * scale))
+    return record(BCE, out.astype(x.dtype, copy=False), (input, target), (x, y, weights * scale))
 
 
 def log_above(x):
@@ -709,29 +790,34 @@ def picked_loss(input, t, weight, ignore_index, reduction):
     """``nll_loss`` of (C), (N, C) or (N, C, H, W): minus the picked elements, weighted."""
     x, w = raw(input), raw(weight)
     xp, classes = module(x), x.shape[x.ndim > 1]
+    if device_names:
+        one_device(x, t)  # CuPy would take indices from the host
     good = (t >= 0) & (t < classes)
     if 0 <= ignore_index < classes:
         good &= t != ignore_index
-    if w is None and good.all():
-        loss = -x[positions(t)]
-        out, share = reduced(loss, reduction)
+    if w is None and type(good) not in device_names and samples(good).all():
+        where = positions(t)
+        out, share = reduced(-picked(x, where), reduction)
         share = -share
     else:
         bad = ~good & (t != ignore_index)
-        if bad.any():
-            raise IndexError(f"Target {int(t[bad][0]) if t.ndim else int(t)} is out of bounds.")
+        if violated(bad, lambda bad: bad.any()):
+            raise IndexError(f"Target {samples(t)[samples(bad)].reshape(-1)[0].item()} is out of bounds.")
         t = xp.where(good, t, 0)
-        weights = (good if w is None else xp.where(good, w[t], 0)).astype(x.dtype)
-        loss = xp.where(good, x[positions(t)] * -weights, 0).astype(x.dtype)
+        where = positions(t)
+        weights = (good if w is None else xp.where(good, picked(w, (t,)), 0)).astype(x.dtype)
+        loss = xp.where(good, picked(x, where) * -weights, 0).astype(x.dtype)
         out, share = reduced(loss, "sum" if reduction == "mean" else reduction)[0], -weights
         if reduction == "mean":
             count = reduce.add_up(weights)
-            out, share = out / count, share / count if count else 0.0
-    return record(NLLLoss if x.ndim <= 2 else NLLLoss2D, out, (input,), (t, x.shape, share))
+            out, share = out / count, share / (count + (count == 0))
+    return record(NLLLoss if x.ndim <= 2 else NLLLoss2D, out, (input,), (t, x.shape, share, where))
 
 
 def positions(t):
     """The key that picks, in each place of t, the class that t says: one index array a dimension, classes second."""
+    if t.ndim == 1:
+        return module(t).arange(len(t)), t
     grid = [module(t).arange(n).reshape((-1,) + (1,) * (t.ndim - 1 - i)) for i, n in enumerate(t.shape)]
     return (*grid[:1], t, *grid[1:])
 
@@ -739,20 +825,20 @@ def positions(t):
 def scatter(a, shape, where):
     """Zeros, with a at positions of which none comes twice."""
     v = raw(a)
-    out = module(v).zeros(shape, v.dtype)
+    out = blank(shape, v, *where)
     out[where] = v
     return record(Scatter, out, (a,), (v.shape, where))
 
 
 def gather(a, where):
     x = raw(a)
-    return record(Gather, x[where], (a,), (x.shape, where))
+    return record(Gather, picked(x, where), (a,), (x.shape, where))
 
 
 Scatter = node_class("ScatterBackward0", lambda g, shape, where: sum_to(gather(g, where), shape))
 Gather = node_class("GatherBackward0", lambda g, shape, where: scatter(g, shape, where))
 NLLLoss, NLLLoss2D = (
-    node_class(name, lambda g, index, shape, share: scatter(g * share, shape, positions(raw(index))))
+    node_class(name, lambda g, index, shape, share, where: scatter(g * share, shape, where))
     for name in ("NllLossBackward0", "NllLoss2DBackward0")
 )
 
@@ -849,50 +935,50 @@ def normalized(Backward, input, weight, bias, shapes, axis, eps):
     """
     x = raw(input)
     _, thin, whole, split = shapes
-    middle, away, variance = moments(cast(x, accumulate_wider.get(x.dtype, x.dtype)).reshape(split), axis)
-    rate = e.rsqrt(variance + eps)
-    out = affine((away * rate).reshape(whole), weight, bias, thin).astype(x.dtype, copy=False).reshape(x.shape)
-    known = tuple(v.astype(x.dtype, copy=False) for v in (middle, rate))
-    return record(Backward, out, (input, weight, bias), (x, raw(weight), shapes, axis, eps, known)), middle, variance
+    wide = accumulate_wider.get(x.dtype, x.dtype)
+    w, b = (v if v is None else checked_factor(raw(v), wide).reshape(thin) for v in (weight, bias))
+    away, rate, middle, variance = standardized(cast(x, wide).reshape(split), axis, eps)
+    out = away if whole is split else away.reshape(whole)
+    out = out.copy() if w is None else out * w
+    if b is not None:
+        out += b
+    saved = x, raw(weight), shapes, axis, eps, (cast(away, x.dtype), cast(rate, x.dtype))
+    return record(Backward, cast(out, x.dtype).reshape(x.shape), (input, weight, bias), saved), middle, variance
 
 
-def affine(x, weight, bias, shape):
-    for v in (weight, bias):
-        if v is not None and raw(v).dtype not in (x.dtype, *accumulate_wider):
-            raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
-    x = x if weight is None else x * raw(weight).reshape(shape)
-    return x if bias is None else x + raw(bias).reshape(shape)
+def checked_factor(w, dtype):
+    if w.dtype is not dtype and w.dtype not in (dtype, *accumulate_wider):
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+    return w
 
 
-def moments(x, axis):
-    """The mean, the distance from it, and the variance, over axes that stay: of an array or a Tensor."""
+def standardized(x, axis, eps):
+    """(x with mean 0 and variance 1 over axes, 1 / its standard deviation, mean, variance): of an array or a Tensor."""
     middle = means(x, axis)
     away = x - middle
-    return middle, away, means(away * away, axis)
+    variance = means(away * away, axis)
+    rate = e.rsqrt(variance + eps)
+    return away * rate, rate, middle, variance
 
 
 def means(a, axis):
     """The mean over axes, of which the last is that of the array; they stay."""
-    n = reduce.count(raw(a).shape, axis)
-    a = sums_along(a, axis[-1])
-    return (total(a, axis[:-1], True) if axis[:-1] else a) / n
+    shape = raw(a).shape
+    if len(axis) == 1:
+        return sums_along(a, axis[0], shape[axis[0]])
+    return total(sums_along(a, axis[-1]), axis[:-1], True) / reduce.count(shape, axis)
 
 
 def normal_rule(g, x, y, shapes, axis, eps, known):
     """A pass that is recorded computes what is known anew from x."""
     own, thin, whole, split = shapes
-    shape, g, x = raw(x).shape, shaped(g, whole), shaped(x, split)
-    if isinstance(x, Tensor):
-        _, away, variance = moments(x, axis)
-        rate = e.rsqrt(variance + eps)
-    else:
-        middle, rate = known
-        away = x - middle
-    h = away * rate
+    shape, g, y = raw(x).shape, shaped(g, whole), y if y is None else shaped(y, thin)
+    h, rate = standardized(shaped(x, split), axis, eps)[:2] if isinstance(x, Tensor) else known
 
     def into_input():
         """The part of g (times the weight) that changes neither mean nor variance, over the standard deviation."""
-        u = shaped(g if y is None else g * shaped(y, thin), split)
+        u = g if y is None else g * y
+        u = u if whole is split else reshape(u, split)
         return shaped((u - means(u, axis) - h * means(u * h, axis)) * rate, shape)
 
     return (
@@ -945,6 +1031,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     """The channels (dimension 1) of each sample normalized in ``num_groups`` groups; weight and bias: one a channel."""
     x = raw(input)
+    if x.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {x.ndim}")
     n, channels = x.shape[:2]
     if channels % num_groups:
         raise RuntimeError(
@@ -964,7 +1052,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     x = raw(input)
     check_floating(x, "batch_norm")
     channels = x.shape[1] if x.ndim > 1 else 0
-    if training and x.size == channels:
+    if training and math.prod(x.shape[:1] + x.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {Size(x.shape)}")
     arguments = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
     for name, v in arguments.items():
@@ -976,7 +1064,10 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if not training:
         middle = raw(running_mean).reshape(shape).copy()  # training may go on before the gradient is asked for
         rate = e.rsqrt(raw(running_var).reshape(shape) + eps).astype(x.dtype)
-        out = affine((x - middle) * rate, weight, bias, shape).astype(x.dtype)
+        out = (x - middle) * rate
+        w, b = (v if v is None else checked_factor(raw(v), x.dtype).reshape(shape) for v in (weight, bias))
+        out = out if w is None else out * w
+        out = cast(out if b is None else out + b, x.dtype)
         return record(FixedNorm, out, (input, weight, bias), (x, raw(weight), shape, middle, rate))
     split, thin, axis = x.shape, (channels,), (0,)
     if x.ndim > 2:
@@ -992,6 +1083,14 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
 def update(running, new, momentum):
     """Move a running statistic towards a new value."""
+    if type(new) in batches and type(running.array) not in batches:
+        raise RuntimeError(
+            "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in "
+            "place, were not batched.\nIf you are using a module and do not need eval mode, please set "
+            "`track_running_stats` to be False.If you are using a prebuilt module and do not need eval mode, "
+            "please see "
+            "the functorch website for resources on how to patch your module to work with vmap"
+        )
     write(running, running.array * (1 - momentum) + new.astype(running.array.dtype) * momentum)
 
 

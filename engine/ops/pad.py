@@ -2,6 +2,7 @@
 
 from operator import index as integer
 
+from ..backend import blank
 from ..graph import node_class
 from ..record import enter, module, raw, record
 from ..record import view as define
@@ -11,14 +12,19 @@ from .structure import place
 def constant_padded(x, pads, value):
     """x with ``pads`` (before, after) added to its last dimensions, the last one first; negative ones cut off."""
     before, after = ((0,) * (x.ndim - len(p)) + p[::-1] for p in (pads[::2], pads[1::2]))
-    out = module(x).full([n + a + b for n, a, b in zip(x.shape, before, after)], value, dtype=x.dtype)
+    out = blank(tuple(n + a + b for n, a, b in zip(x.shape, before, after)), x)
+    if value:
+        out.fill(value)
     inside = tuple(slice(max(p, 0), m - max(q, 0)) for p, q, m in zip(before, after, out.shape))
     out[inside] = x[tuple(slice(max(-p, 0), n - max(-q, 0)) for p, q, n in zip(before, after, x.shape))]
     return out
 
 
 constant_pad = define(
-    "constant_pad_nd", constant_padded, lambda g, _, pads, __: constant_pad(g, tuple(-p for p in pads), 0)
+    "constant_pad_nd",
+    constant_padded,
+    lambda g, _, pads, __: constant_pad(g, tuple(-p for p in pads), 0),
+    linear=lambda x, pads, _: constant_pad(x, pads, 0),
 )
 
 

@@ -8,6 +8,8 @@ from itertools import starmap
 from math import inf, prod
 from operator import index as integer
 
+import numpy as np
+
 from .. import dtypes
 from ..graph import mode, node_class
 from ..record import enter, module, raw, record
@@ -15,7 +17,7 @@ from ..tensor import Tensor
 from . import reduce
 from .conv import Window, add_windows, check_floating, numbers, reach, windows
 from .shape import squeeze_one, unsqueeze_at
-from .structure import accumulate_wider, add_up, place, reshape
+from .structure import accumulate_wider, add_up, place, reshape, row_starts
 
 # ---- the window
 
@@ -81,7 +83,8 @@ def arguments(name, kernel_size, stride, *more):
     stride = kernel_size if stride is None or stride == () or stride == [] else stride
     values = (kernel_size, stride, *more)
     return [
-        numbers(f"{name}(): argument '{a}' (position {i})", v) for i, (a, v) in enumerate(zip(ARGUMENTS, values), 2)
+        v if type(v) is int else numbers(f"{name}(): argument '{a}' (position {i})", v)
+        for i, (a, v) in enumerate(zip(ARGUMENTS, values), 2)
     ]
 
 
@@ -141,11 +144,13 @@ def maxima(Backward, input, taps, positions, counts, return_indices):
     elif not return_indices and (not isinstance(input, Tensor) or input.node is None or not mode.enabled):
         return record(Backward, taps.max(0).reshape(shape), (input,))
     else:
-        best, index = taps[0].copy(), xp.zeros(taps.shape[1:], "int32") + positions[0]
+        best, index = taps[0], positions[0]
         for tap, at in zip(taps[1:], positions[1:]):
             larger = (tap > best) | (tap != tap)
             index = xp.maximum(index, larger * at)  # a later position is a larger number
             best = xp.maximum(best, tap)
+        if len(taps) == 1:
+            best, index = best.copy(), xp.broadcast_to(index, best.shape)
     out = record(Backward, best.reshape(shape), (input,), (x.shape, index))
     if not return_indices:
         return out
@@ -155,9 +160,9 @@ def maxima(Backward, input, taps, positions, counts, return_indices):
 
 def max_rule(g, shape, index):
     """g at the positions of the maxima."""
-    index, plane = raw(index), prod(shape[-2:])
-    flat = (index + module(index).arange(index.shape[0]).reshape(-1, 1) * plane).reshape(-1)
-    return reshape(place(reshape(g, (-1,)), (prod(shape),), (flat,)), shape)
+    index = raw(index)
+    flat = index + row_starts(module(index), index.shape[:1], prod(shape[-2:]), True)
+    return reshape(place(reshape(g, (index.size,)), (prod(shape),), (flat.reshape(-1),)), shape)
 
 
 MaxPool = node_class("MaxPool2DWithIndicesBackward0", max_rule)
@@ -183,11 +188,11 @@ def window_spread(g, weights, window):
 
 
 def average(input, weights, window):
-    return record(AvgPool, window_sums(raw(input), weights, window), (input,), (weights, window))
+    return record(AvgPool, window_sums(raw(input), weights, window), (input,), (raw(weights), window))
 
 
 def spread_average(g, weights, window):
-    return record(SpreadAverage, window_spread(raw(g), weights, window), (g,), (weights, window))
+    return record(SpreadAverage, window_spread(raw(g), weights, window), (g,), (raw(weights), window))
 
 
 AvgPool = node_class("AvgPool2DBackward0", lambda g, weights, window: spread_average(g, weights, window))
@@ -214,14 +219,14 @@ def avg_pool2d(
 @lru_cache(maxsize=64)
 def shares(xp, window, with_padding, dtype):
     """1 / (the number of elements under the kernel) at each place, or once if it is the same everywhere."""
-    counts = []
+    counts = []  # computed on the host: only the result goes to a device
     for n, c, k, s, p in zip(window.sizes, window.counts, window.kernel, window.stride, window.padding):
-        start = xp.arange(c) * s - p
+        start = np.arange(c) * s - p
         low, high = (-p, n + p) if with_padding else (0, n)
-        counts.append(xp.clip(start + k, low, high) - xp.clip(start, low, high))
+        counts.append(np.clip(start + k, low, high) - np.clip(start, low, high))
     if all((c == c[0]).all() for c in counts):
         return 1.0 / prod(int(c[0]) for c in counts)
-    return (1.0 / (counts[0][:, None] * counts[1])).astype(accumulate_wider.get(dtype, dtype))
+    return xp.asarray((1.0 / (counts[0][:, None] * counts[1])).astype(accumulate_wider.get(dtype, dtype)))
 
 
 # ---- adaptive pooling: so many windows, which cover the array evenly and differ in size by one at most
@@ -230,6 +235,10 @@ def shares(xp, window, with_padding, dtype):
 def adaptive_counts(name, shape, output_size):
     """The sizes of the output, of which None stays as it is; RuntimeError in PyTorch's words for what does not fit."""
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * 2
+    if len(shape) <= len(given) and isinstance(output_size, (tuple, list)):
+        raise ValueError(f"Input dimension should be at least {len(given) + 1}")
+    if len(given) != 2 and "max" in name:
+        raise RuntimeError(f"{name}(): internal error: output_size.size() must be 2")
     if len(given) != 2:
         raise RuntimeError(f"{name}: output_size must be 2")
     counts = tuple(have if want is None else integer(want) for want, have in zip(given, shape[-2:]))
@@ -261,13 +270,13 @@ def adaptive_key(xp, sizes, counts):
     """
     lines, share = [], []
     for size, count in zip(sizes, counts):
-        i = xp.arange(count)
+        i = np.arange(count)
         start, end = i * size // max(count, 1), -((i + 1) * -size // max(count, 1))
-        within = xp.arange(int((end - start).max()) if count else 1).reshape(-1, 1)
-        lines.append(xp.minimum(start + within, end - 1))
+        within = np.arange(int((end - start).max()) if count else 1).reshape(-1, 1)
+        lines.append(np.minimum(start + within, end - 1))
         share.append((within < end - start) / (end - start))
-    both = [(rows[:, None, :, None], columns[None, :, None, :]) for rows, columns in (lines, share)]
-    return (..., *both[0]), both[1][0] * both[1][1]
+    (y, x), (a, b) = [(rows[:, None, :, None], columns[None, :, None, :]) for rows, columns in (lines, share)]
+    return (..., xp.asarray(y), xp.asarray(x)), xp.asarray(a * b)
 
 
 def adaptive_avg_pool2d(input, output_size):
@@ -346,9 +355,9 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         if value <= 0 and what != "padding":
             raise RuntimeError(f"max_pool1d() {what} must be greater than zero, but got {value}")
     kernel, stride, padding, dilation = given.values()
-    if padding < 0:
+    if padding < 0 and not return_indices:
         raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {padding}")
-    if padding > kernel // 2:
+    if padding > kernel // 2 and not return_indices:
         raise RuntimeError(
             f"max_pool1d() padding should be at most half of kernel size, but got padding={padding} and "
             f"kernel_size={kernel}"

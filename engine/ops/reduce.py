@@ -10,13 +10,14 @@ import warnings
 from operator import index
 
 from .. import dtypes, return_types
+from ..backend import blank, samples, summed
 from ..graph import mode, node_class
 from ..record import enter, module, raw, record, record_parts
 from ..tensor import Tensor, checked_dim
 from .creation import no_out
 from .elementwise import abs as absolute
-from .elementwise import choose, eq, exp, floating, maximum, minimum, sign
-from .structure import accumulate_wider, add_up, cast, reshape, spread, total
+from .elementwise import choose, eq, exp, floating, maximum, minimum, refused, sgn
+from .structure import accumulate_wider, add_up, cast, extreme_along, reshape, spread, total
 
 # ---- arguments
 
@@ -84,14 +85,10 @@ def converted(input, dtype):
 
 def record_converted(Backward, out, inputs, saved):
     """``record``, for a computation in the dtype of ``out``: the cotangents of inputs of another are cast back."""
-    result = record(Backward, out, inputs, saved)
-    for a in inputs:
-        if raw(a).dtype is not out.dtype and isinstance(result, Tensor) and result.node is not None:
-            result.node.rules = tuple(
-                cast_back(rule, raw(a).dtype) for rule, a in zip(Backward.rules, inputs, strict=True)
-            )
-            break
-    return result
+    types = [raw(a).dtype for a in inputs]
+    if builtins.all(t is out.dtype for t in types):
+        return record(Backward, out, inputs, saved)
+    return record(Backward, out, inputs, saved, lambda: tuple(map(cast_back, Backward.rules, types)))
 
 
 def cast_back(rule, dtype):
@@ -100,7 +97,7 @@ def cast_back(rule, dtype):
 
 def word(x):
     """A dtype as PyTorch's messages call it: Float, Double, Long."""
-    return Tensor.typename(x)[6:-6]
+    return Tensor.typename(x).rpartition(".")[2][:-6]
 
 
 # ---- sums and moments
@@ -116,7 +113,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, **names):
             return Tensor(out, SumAll((p,), (x.shape,)) if p is not None and mode.enabled else None)
     x, axis, keepdims = parse("sum", input, dim, keepdim, names)
     x = converted(input, dtype)
-    out = x.sum(axis, accumulate_wider.get(x.dtype, x.dtype), keepdims=keepdims).astype(x.dtype)
+    out = add_up(x, axis, keepdims).astype(x.dtype, copy=False)
     if dim is None and axis is None and not keepdims:
         return record_converted(SumAll, out, (input,), (x.shape,))
     return record_converted(Sum, out, (input,), (x.shape, axis, keepdims))
@@ -131,8 +128,8 @@ def average(x, axis=None, keepdims=False):
     wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
     n = x.size if axis is None else count(x.shape, axis)
     if wide:
-        return (x.sum(axis, wide, keepdims=keepdims) / n).astype(x.dtype)
-    return x.sum(axis, keepdims=keepdims) / n
+        return (summed[type(x)](x, axis, keepdims, wide) / n).astype(x.dtype)
+    return summed[type(x)](x, axis, keepdims) / n
 
 
 def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
@@ -263,7 +260,7 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, **names):
 def prod_rule(g, x, out, axis, keepdims):
     """The product of all others: out / x, or written out where there is a zero."""
     shape = raw(x).shape
-    if (raw(x) != 0).all():
+    if (samples(raw(x)) != 0).all():
         return kept(g * out, shape, axis, keepdims) / x
     if axis is None:
         return reshape(g * prod(left_out(reshape(x, (-1,)), 0), 1), shape)
@@ -294,8 +291,8 @@ def place_along(g, indices, shape, axis, keepdims):
 
 
 def placed(g, indices, shape, axis):
-    out = module(g).zeros(shape, g.dtype)
-    module(g).put_along_axis(out, indices, g, axis)
+    out = blank(shape, g, indices)
+    module(out).put_along_axis(out, indices, g, axis)
     return out
 
 
@@ -333,7 +330,10 @@ def extremes(name, pairwise):
 
     def op(input, dim=None, keepdim=False, *, other=None, **names):
         if isinstance(dim, Tensor) or other is not None:
-            return pairwise(input, dim if other is None else other)
+            pair = input, dim if other is None else other
+            if not isinstance(input, Tensor):
+                raise refused(name, *pair)
+            return pairwise(*pair)
         dim = names.pop("axis", dim)
         x, axis, keepdims = parse(name, input, dim, keepdim, names)
         check_not_empty(name, x, dim, axis)
@@ -341,7 +341,10 @@ def extremes(name, pairwise):
             out = getattr(x, name)()
             return record(All, out, (input,), (x, out))
         one_axis(name, x, dim)
-        indices, out = arg(name, x, axis, keepdims), getattr(x, name)(axis, keepdims=keepdims)
+        if x.ndim:
+            out, indices = extreme_along(name, x, axis[0], keepdims)
+        else:
+            out, indices = x, arg(name, x, axis, keepdims)
         return Result(record(Along, out, (input,), (indices, x.shape, axis, keepdims)), as_input(indices, input))
 
     return enter(name, "reduction", op)
@@ -359,7 +362,7 @@ def as_input(out, input):
     return Tensor(out) if isinstance(input, Tensor) else out
 
 
-def check_not_empty(name, x, dim, axis, error=RuntimeError):
+def check_not_empty(name, x, dim, axis, error=RuntimeError, shown=None):
     """Raise PyTorch's errors for an extreme of nothing."""
     if x.size:
         return
@@ -368,7 +371,7 @@ def check_not_empty(name, x, dim, axis, error=RuntimeError):
         raise error(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.{hint}")
     for i in axis:
         if x.shape[i] == 0:
-            raise IndexError(f"{name}(): Expected reduction dim {i} to have non-zero size.")
+            raise IndexError(f"{shown or name + '()'}: Expected reduction dim {i} to have non-zero size.")
 
 
 max = extremes("max", maximum)
@@ -414,7 +417,11 @@ argmin = arg_extreme("argmin", "min")
 def aminmax(input, *, dim=None, keepdim=False, **names):
     """(min, max) in one call."""
     x, axis, keepdims = parse("aminmax", input, dim, keepdim, names)
-    check_not_empty("aminmax", x, dim, axis)
+    if not x.size and axis is None:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
+    check_not_empty("aminmax", x, dim, axis, shown="aminmax")
     outs = x.min(axis, keepdims=keepdims), x.max(axis, keepdims=keepdims)
     return return_types.aminmax(*record_parts(AMinMax, outs, (input,), (x, axis, keepdims)))
 
@@ -534,19 +541,19 @@ def p_norm_of(x, p, axis, keepdims):
 
 
 def norm_rule(g, x, out, p, axis, keepdims):
-    """g * sign(x) * (|x| / out)**(p - 1), and 0 where that is not defined."""
+    """g * sgn(x) * (|x| / out)**(p - 1), and 0 where that is not defined."""
     shape = raw(x).shape
     if p == 0:
         return x * 0.0
     if p in (math.inf, -math.inf):
-        return sign(x) * evenly_along(g, absolute(raw(x)), out, axis, keepdims)
+        return sgn(x) * evenly_along(g, absolute(raw(x)), out, axis, keepdims)
     g, out = kept(g, shape, axis, keepdims), kept(out, shape, axis, keepdims)
     if p == 1:
-        return sign(x) * g
+        return sgn(x) * g
     if p == 2:
         return g * choose(eq(out, 0) & eq(x, x), 0.0, x / out)
     if p < 2:
-        steep = choose(eq(x, 0), 0.0, sign(x) * absolute(x) ** (p - 1))
+        steep = choose(eq(x, 0), 0.0, sgn(x) * absolute(x) ** (p - 1))
     else:
         steep = x * absolute(x) ** (p - 2)
     return steep * choose(eq(out, 0), 0.0, g / out ** (p - 1))
@@ -558,7 +565,9 @@ VectorNorm = node_class("LinalgVectorNormBackward0", norm_rule)
 def norm(input, p="fro", dim=None, keepdim=False, dtype=None, **names):
     """The p-norm of the elements over ``dim``, all by default; "fro" is 2."""
     if p == "nuc":
-        raise NotImplementedError("the nuclear norm needs singular values, which are not there yet: use p='fro'")
+        from .linalg import matrix_norm
+
+        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     return p_norm("norm", input, 2 if p in ("fro", None) else p, dim, keepdim, dtype, names)
@@ -606,7 +615,7 @@ def cumprod_rule(g, x, out, axis):
     """Each element is a factor of all products from its own on: these without it, weighted by g and added up."""
     if not raw(x).ndim:
         return g
-    if (raw(x) != 0).all():
+    if (samples(raw(x)) != 0).all():
         return running_sum(g * out, axis, True) / x
     shape = raw(x).shape
     n, after = shape[axis], (1,) * (len(shape) - axis - 1)

@@ -10,17 +10,18 @@ from math import prod
 from operator import index as integer
 
 from .. import dtypes
-from ..backend import address, element_strides, expanded, storage, strided, writable
-from ..graph import Output, mode, node_class, wrote
+from ..backend import address, batches, blank, element_strides, expanded, storage, strided, writable
+from ..graph import Output, mode, node_class
 from ..inplace import check_writable
 from ..printing import Size
 from ..record import module, raw, record, record_parts
 from ..record import view as define
 from ..tensor import Tensor, checked_dim, track_view, unreachable
+from ..versions import wrote
 from . import structure
 from .structure import (
-    Clone,
     cast,
+    clone,
     clone_array,
     common_shape,
     contiguous,
@@ -104,7 +105,7 @@ def reverse(x, dims):
 
 def on_diagonal(x, shape, *where):
     """Zeros, with x on the diagonals."""
-    out = module(x).zeros(shape, x.dtype)
+    out = blank(shape, x)
     writable(out.diagonal(*where))[...] = x
     return out
 
@@ -119,6 +120,8 @@ reversed_in = define("flip", reverse, lambda g, _, dims: reversed_in(g, dims))
 rolled_by = define("roll", lambda x, shifts, dims: module(x).roll(in_order(x), *((shifts, dims) if dims else shifts)),
                  lambda g, _, shifts, dims: rolled_by(g, tuple(-s for s in shifts), dims))  # fmt: skip
 repeat_by = define("repeat", lambda x, repeats: module(x).tile(x, repeats), sum_of_copies)
+lower = define("tril", lambda x, k: module(x).tril(x, k), lambda g, _, k: lower(g, k))
+upper = define("triu", lambda x, k: module(x).triu(x, k), lambda g, _, k: upper(g, k))
 rotate = define(
     "rot90", lambda x, k, dims: clone_array(module(x).rot90(x, k, dims)), lambda g, _, k, dims: rotate(g, -k, dims)
 )
@@ -163,6 +166,14 @@ def tensors_in(name, tensors):
         if not hasattr(t, "dtype"):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
     return list(tensors)
+
+
+def some_tensors(name, tensors):
+    """The same, of one tensor at least."""
+    found = tensors_in(name, tensors)
+    if not found:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return found
 
 
 # ---- sizes and strides of the same elements
@@ -452,6 +463,8 @@ def narrow(input, dim, start, length):
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
+    if isinstance(start, Tensor) and (start.ndim or start.array.dtype.kind not in "iu"):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     d, start = checked_dim(dim, x.ndim), integer(start)
     n = x.shape[d]
     if not -n <= start <= n:
@@ -572,6 +585,8 @@ def tensor_split(input, indices_or_sections, dim=0):
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     d, cuts = checked_dim(dim, len(shape)), indices_or_sections
     n = shape[d]
+    if isinstance(cuts, Tensor) and cuts.ndim == 1:
+        cuts = cuts.tolist()
     if not isinstance(cuts, (tuple, list)):
         sections = integer(cuts)
         if sections <= 0:
@@ -665,21 +680,20 @@ def join(tensors, dim):
     """The tensors one after the other along a dim, in the dtype that holds them all; empty 1-D ones are passed over."""
     arrays, shapes = same_dtype(tensors)
     some = [x for x in arrays if x.shape != (0,)] or arrays
-    out = record(Cat, in_order(module(arrays[0]).concatenate(some, dim)), tensors)
-    if isinstance(out, Tensor) and out.node is not None:
+
+    def rules():
         sizes = [s[dim] if s != (0,) else 0 for s in shapes]
         places = [slice(end - n, end, 1) for n, end in zip(sizes, accumulate(sizes))]
-        out.node.rules = [part_rule(slice_at, dim, p, raw(t)) for p, t in zip(places, tensors)]
-    return out
+        return [part_rule(slice_at, dim, p, raw(t)) for p, t in zip(places, tensors)]
+
+    return record(Cat, in_order(module(arrays[0]).concatenate(some, dim)), tensors, (), rules)
 
 
 def join_new(tensors, dim):
     """The tensors one after the other along a new dim."""
     arrays, _ = same_dtype(tensors)
-    out = record(Stack, in_order(module(arrays[0]).stack(arrays, dim)), tensors)
-    if isinstance(out, Tensor) and out.node is not None:
-        out.node.rules = [part_rule(select_at, dim, i, raw(t)) for i, t in enumerate(tensors)]
-    return out
+    rules = lambda: [part_rule(select_at, dim, i, raw(t)) for i, t in enumerate(tensors)]  # noqa: E731
+    return record(Stack, in_order(module(arrays[0]).stack(arrays, dim)), tensors, (), rules)
 
 
 def same_dtype(tensors):
@@ -739,9 +753,7 @@ concatenate = concat
 
 def stack(tensors, dim=0):
     """Tensors of one shape one after the other along a new dim."""
-    tensors = tensors_in("stack", tensors)
-    if not tensors:
-        raise RuntimeError("stack expects a non-empty TensorList")
+    tensors = some_tensors("stack", tensors)
     first = raw(tensors[0]).shape
     d = checked_dim(dim, len(first) + 1)
     for i, t in enumerate(tensors):
@@ -780,19 +792,19 @@ def atleast_3d(*tensors):
 
 
 def hstack(tensors):
-    tensors = [atleast_1d(x) for x in tensors_in("hstack", tensors)]
-    return cat(tensors, 0 if tensors and tensors[0].ndim == 1 else 1)
+    tensors = [atleast_1d(x) for x in some_tensors("hstack", tensors)]
+    return cat(tensors, 0 if tensors[0].ndim == 1 else 1)
 
 
 def vstack(tensors):
-    return cat([atleast_2d(x) for x in tensors_in("vstack", tensors)], 0)
+    return cat([atleast_2d(x) for x in some_tensors("vstack", tensors)], 0)
 
 
 row_stack = vstack
 
 
 def dstack(tensors):
-    return cat([atleast_3d(x) for x in tensors_in("dstack", tensors)], 2)
+    return cat([atleast_3d(x) for x in some_tensors("dstack", tensors)], 2)
 
 
 def column_stack(tensors):
@@ -800,11 +812,6 @@ def column_stack(tensors):
 
 
 # ---- copies
-
-
-def clone(input, *, memory_format=None):
-    """A copy, in the graph."""
-    return record(Clone, clone_array(raw(input)), (input,))
 
 
 def detach(input):
@@ -882,6 +889,10 @@ def flipud(input):
 def roll(input, shifts, dims=()):
     """Moved along dims, what falls off coming back at the other end; with no dims, along the flattened tensor."""
     shifts, dims = listed(shifts), listed(dims)
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if dims and not input.ndim:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     if not dims and len(shifts) == 1:
         return rolled_by(input, shifts, ())
     if len(shifts) != len(dims):
@@ -899,6 +910,50 @@ def rot90(input, k=1, dims=(0, 1)):
     if d0 == d1:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     return rotate(input, integer(k), (d0, d1))
+
+
+def triangle(name, op):
+    """``tril`` or ``triu``."""
+
+    def function(input, diagonal=0):
+        if input.ndim < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+        return op(input, integer(diagonal))
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+tril, triu = triangle("tril", lower), triangle("triu", upper)
+
+
+def meshgrid(*tensors, indexing=None):
+    """The coordinates of all points of a grid, from those along each axis: a view for each axis.
+
+    ``indexing``: "ij", a dim for each tensor in turn, or "xy", the first two exchanged.
+    """
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tensors[0]
+    tensors = some_tensors("meshgrid", tuple(tensors))
+    for t in tensors:
+        if t.ndim > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t!r}")
+        if t.dtype is not tensors[0].dtype:
+            raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+    if indexing is None:
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", stacklevel=2
+        )
+    elif indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    swaps = indexing == "xy" and len(tensors) > 1
+    if swaps:
+        tensors[:2] = tensors[1::-1]
+    shape, n = tuple(t.numel() for t in tensors), len(tensors)
+    grids = [expand_to(view_of(t, (1,) * i + (-1,) + (1,) * (n - 1 - i)), shape) for i, t in enumerate(tensors)]
+    if swaps:
+        grids[:2] = grids[1::-1]
+    return tuple(grids)
 
 
 # ---- where the elements lie
@@ -931,7 +986,8 @@ def storage_offset(input):
 
 
 def data_ptr(input):
-    return address(input.shared())
+    x = input.shared()
+    return x.tolist() if type(x) in batches else address(x)  # which has none, and says so
 
 
 def untyped_storage(input):
@@ -995,13 +1051,13 @@ METHODS = """
 H T adjoint as_strided broadcast_to chunk clone contiguous data_ptr diag diag_embed diagonal expand expand_as
 flatten flip fliplr flipud is_contiguous mH mT moveaxis movedim narrow permute ravel repeat repeat_interleave
 reshape reshape_as roll rot90 select split squeeze squeeze_ storage_offset stride swapaxes swapaxes_:transpose_
-swapdims swapdims_:transpose_ t t_ tensor_split tile transpose transpose_ unbind unflatten unfold unsafe_chunk unsqueeze
-unsqueeze_ untyped_storage view view_as
+swapdims swapdims_:transpose_ t t_ tensor_split tile transpose transpose_ tril triu unbind unflatten unfold
+unsafe_chunk unsqueeze unsqueeze_ untyped_storage view view_as
 """
-IN_PLACE = ""
+IN_PLACE = "tril triu"
 FUNCTIONS = """
 adjoint as_strided atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors broadcast_to cat chunk clone
-column_stack concat concatenate detach diag diag_embed diagonal dstack flatten flip fliplr flipud hstack moveaxis
-movedim narrow numel permute ravel repeat_interleave reshape roll rot90 row_stack select split squeeze stack
-swapaxes swapdims t tensor_split tile transpose unbind unflatten unsafe_chunk unsqueeze vstack
+column_stack concat concatenate detach diag diag_embed diagonal dstack flatten flip fliplr flipud hstack meshgrid
+moveaxis movedim narrow numel permute ravel repeat_interleave reshape roll rot90 row_stack select split squeeze stack
+swapaxes swapdims t tensor_split tile transpose tril triu unbind unflatten unsafe_chunk unsqueeze vstack
 """

@@ -1,10 +1,12 @@
 """The linear operations that undo a broadcast, a reduction or a cast: every other family's rules are built on them."""
 
 from functools import lru_cache
-from math import prod
+from math import gcd, prod
+
+import numpy as np
 
 from .. import dtypes
-from ..backend import repeat_to
+from ..backend import blank, device_names, device_of, moved, picked, repeat_to, summed
 from ..graph import node_class
 from ..record import module, raw, record, view
 from ..tensor import Tensor
@@ -24,20 +26,51 @@ def cast(a, to):
 ToCopy = node_class("ToCopyBackward0", lambda g, dtype: cast(g, dtype))
 
 
+def transfer(a, where, dtype=None, non_blocking=False):
+    """a on a device, and in a dtype: itself if it is so, else a copy; its cotangent takes the way back."""
+    x = raw(a)
+    new = moved(x if dtype is None or x.dtype == dtype else x.astype(dtype), where, non_blocking)
+    return a if new is x else record(Transfer, new, (a,), (device_of(x), x.dtype))
+
+
+Transfer = node_class("ToCopyBackward0", lambda g, device, dtype: transfer(g, device, dtype))
+
+
+def number_for(x, a):
+    """a, but a Tensor without dimensions in the memory in which the array x is: as PyTorch takes numbers from there."""
+    if not device_names or not isinstance(a, Tensor) or a.array.ndim:
+        return a
+    return a if device_names.get(type(x)) == device_names.get(type(a.array)) else transfer(a, device_of(x))
+
+
 def add_up(x, axis=None, keepdims=False):
     """The sum of an array over axes, in its own dtype; half precision is accumulated in float32, as PyTorch does."""
     wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
     if wide:
-        return x.sum(axis, wide, keepdims=keepdims).astype(x.dtype)
-    if axis == (0,) and x.ndim == 2 and not keepdims and x.dtype.kind == "f":  # BLAS takes a third of the time
-        return ones(module(x), x.shape[0], x.dtype) @ x
-    return x.sum(axis, keepdims=keepdims)
+        return summed[type(x)](x, axis, keepdims, wide).astype(x.dtype)
+    if axis == (0,) and x.ndim == 2 and not keepdims and x.dtype.kind == "f" and x.size:  # BLAS is quicker
+        rows, n = x.shape
+        m = rows_at_once(rows, n) if x.flags.c_contiguous else rows
+        ones = column(module(x), m, x.dtype).reshape(-1)
+        return ones @ x if m == rows else (ones @ x.reshape(-1, m, n)).sum(0)
+    return summed[type(x)](x, axis, keepdims)
 
 
-@lru_cache(maxsize=16)
-def ones(xp, n, dtype):
-    """A vector of ones: a product with it is a sum."""
-    return xp.ones(n, dtype)
+@lru_cache(maxsize=32)
+def column(xp, n, dtype, value=1.0):
+    """A column of n equal numbers: a product with it is a sum, or a mean."""
+    return xp.full((n, 1), value, dtype)
+
+
+def rows_at_once(rows, n):
+    """How many rows of n elements to multiply by a column at once.
+
+    A larger matrix OpenBLAS would share out among threads: that gains nothing, and costs much where cores are busy.
+    """
+    if rows * n <= 8192:
+        return rows
+    m = gcd(rows, 1 << (8192 // n).bit_length() - 1) if n <= 8192 else 1
+    return m if m * n >= 2048 else rows  # or the calls would take longer than what they compute
 
 
 def total(a, axis=None, keepdims=False):
@@ -51,13 +84,30 @@ def total(a, axis=None, keepdims=False):
 Total = node_class("SumBackward1", lambda g, shape, axis, keepdims: spread(g, shape, axis, keepdims))
 
 
-def sums_along(a, axis):
-    """The sum along one axis, which stays: of short rows by BLAS, which is several times as fast as NumPy's sum."""
-    x = raw(a)
-    n = x.shape[-1] if x.ndim else 0
-    if isinstance(a, Tensor) or axis not in (-1, x.ndim - 1) or not 8 <= n <= 1024 or x.dtype in accumulate_wider:
-        return total(a, axis, True)
-    return (x.reshape(-1, n) @ ones(module(x), n, x.dtype)).reshape(*x.shape[:-1], 1)
+def sums_along(a, axis, divisor=1):
+    """The sum along one axis, which stays, over a number; of short rows by BLAS, in a third of the time."""
+    n = 0 if isinstance(a, Tensor) or axis not in (-1, a.ndim - 1) else a.shape[-1]
+    if not 0 < n <= 1024 or a.itemsize == 2:
+        sums = total(a, axis, True)
+        return sums if divisor == 1 else sums / divisor
+    shares, m = column(module(a), n, a.dtype, 1.0 / divisor), rows_at_once(a.size // n, n)
+    if a.ndim == 2 and m == len(a):
+        return a @ shares
+    return (a.reshape(-1, m or 1, n) @ shares).reshape(*a.shape[:-1], 1)
+
+
+def extreme_along(name, x, axis, keepdims=True):
+    """(the ``max`` or ``min`` of an array along an axis, their places): in rows NumPy finds places in half the time."""
+    at = getattr(x, "arg" + name)(axis, keepdims=keepdims)
+    if type(x) is not np.ndarray or axis not in (-1, x.ndim - 1):
+        return getattr(x, name)(axis, keepdims=keepdims), at
+    return x.take(at + row_starts(module(x), x.shape[:-1], x.shape[-1], keepdims)), at
+
+
+@lru_cache(maxsize=16)
+def row_starts(xp, shape, n, keepdims):
+    """Where in the flattened array the rows of n elements begin."""
+    return xp.arange(0, prod(shape) * n, n).reshape((*shape, 1) if keepdims else shape)
 
 
 def spread(a, shape, axis=None, keepdims=True):
@@ -148,8 +198,15 @@ def contiguous(input, memory_format=None):
     return input if x.flags.c_contiguous else record(Clone, x.copy(), (input,))
 
 
+def clone(input, *, memory_format=None):
+    """A copy, in the graph."""
+    return record(Clone, clone_array(raw(input)), (input,))
+
+
 Clone = node_class("CloneBackward0", lambda g: g)
+Clone.diagonal = True
 UnsafeView = node_class("UnsafeViewBackward0", lambda g, shape, _: reshape(g, shape))
+UnsafeView.linear = staticmethod(lambda _, t, have, shape: reshape(t, shape))
 
 
 def clone_and_view(parents, saved):
@@ -167,15 +224,16 @@ transpose = view(
 
 def placed(x, shape, key):
     """Zeros of a shape, with x added at ``key``: what an array gets from those of its elements that ``key`` picks."""
-    out = module(x).zeros(shape, x.dtype)
+    out = blank(shape, x, *key)
     if any(hasattr(k, "dtype") and k.dtype.kind != "b" for k in key):  # an element may be picked twice
         flat = out.reshape(-1)
-        positions = key[0] if len(key) == out.ndim == 1 else module(x).arange(out.size).reshape(shape)[key]
-        module(x).add.at(flat, positions.reshape(-1), module(x).broadcast_to(x, positions.shape).reshape(-1))
+        positions = key[0] if len(key) == out.ndim == 1 else picked(module(x).arange(out.size).reshape(shape), key)
+        x = x if x.shape == positions.shape else module(x).broadcast_to(x, positions.shape)
+        module(x).add.at(flat, positions.reshape(-1), x.reshape(-1))
     else:
         out[key] = x
     return out
 
 
-pick = view("pick", lambda x, key: x[key], lambda g, shape, key: place(g, shape, key), "IndexBackward0")
+pick = view("pick", picked, lambda g, shape, key: place(g, shape, key), "IndexBackward0")
 place = view("place", placed, lambda g, _, shape, key: pick(g, key), "IndexPutBackward0")

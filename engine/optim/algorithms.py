@@ -10,11 +10,11 @@ import numpy as np
 
 from .. import dtypes
 from ..autograd.modes import enable_grad
-from ..graph import wrote
 from ..inplace import refresh
 from ..ops.elementwise import maximum, sqrt
 from ..record import module
 from ..tensor import Tensor
+from ..versions import wrote
 from .optimizer import Optimizer
 
 SMALL, PACKED = (

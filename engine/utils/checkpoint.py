@@ -10,13 +10,14 @@ import warnings
 from contextlib import contextmanager, nullcontext
 from weakref import ref
 
-from .. import dtypes, graph, random
+from .. import amp, dtypes, graph, sweep
 from ..autograd.function import CustomNode, Function
 from ..autograd.modes import enable_grad
-from ..backend import device_of, modules, scalar_types
-from ..graph import Node, Output, check_saved, mode, watch_nodes, writes_to
+from ..backend import device_of, homes, modules, scalar_types
+from ..graph import Node, Output, mode, watch_nodes
 from ..printing import Size
 from ..tensor import Tensor
+from ..versions import check_saved, writes_to
 
 EXPLICIT = (
     "the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling checkpoint without "
@@ -109,11 +110,21 @@ def set_checkpoint_early_stop(enable):
 
 @contextmanager
 def same_random_numbers(state):
-    """In the block, the default generator goes on from a state; after it, as if nothing was drawn.  None: no change."""
-    with random.fork_rng(enabled=state is not None):
-        if state is not None:
-            random.set_rng_state(state)
+    """In the block, the generators go on from their states; after it, as if nothing was drawn.  None: no change."""
+    now = random_states() if state is not None else ()
+    try:
+        for generator, at in state or ():
+            generator.set_state(at)
         yield
+    finally:
+        for generator, at in now:
+            generator.set_state(at)
+
+
+def random_states():
+    """The default generator of each device in use, and its state."""
+    generators = [where.random.default_generator for where in homes.values()]
+    return [(g, g.get_state()) for g in generators]
 
 
 # ---- use_reentrant=False: the nodes of a region forget the arrays that they saved, until one is asked for
@@ -156,7 +167,8 @@ class Region:
 
     def __init__(self, function, args, kwargs, preserve_rng_state, check, early_stop, context):
         self.call, self.check, self.early_stop, self.context = (function, args, kwargs), check, early_stop, context
-        self.state = random.get_rng_state() if preserve_rng_state else None
+        self.state = random_states() if preserve_rng_state else None
+        self.casts = amp.same_casts()
         self.inputs = [(t, t.array, next(graph.clock)) for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]
 
     def forget(self, nodes):
@@ -178,8 +190,9 @@ class Region:
         function, args, kwargs = self.call
         start = next(graph.clock)
         enough = len(self.forgetful) if self.early_stop and early_stopping else math.inf
-        with same_random_numbers(self.state), enable_grad(), self.context, made_nodes(enough) as nodes:
-            function(*args, **kwargs)
+        with same_random_numbers(self.state), self.casts(), enable_grad(), self.context:
+            with made_nodes(enough) as nodes:
+                function(*args, **kwargs)
         needed = {i: r() for i, r in enumerate(self.forgetful) if r() is not None}
         self.check_same(needed, nodes)
         for i, r in needed.items():
@@ -290,7 +303,8 @@ class CheckpointFunction(Function):
         if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
             warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=4)
         ctx.run_function = run_function
-        ctx.state = random.get_rng_state() if preserve_rng_state else None
+        ctx.state = random_states() if preserve_rng_state else None
+        ctx.casts = amp.same_casts()
         ctx.args = [None if isinstance(a, Tensor) else a for a in args]
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
@@ -307,19 +321,19 @@ class CheckpointFunction(Function):
         args = list(ctx.args)
         for i, t in zip(ctx.places, ctx.saved_tensors):
             args[i] = t.detach().requires_grad_(t.requires_grad)
-        with same_random_numbers(ctx.state), enable_grad():
+        with same_random_numbers(ctx.state), ctx.casts(), enable_grad():
             outputs = ctx.run_function(*args)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         pairs = [(t, g) for t, g in zip(outputs, grads) if isinstance(t, Tensor) and t.requires_grad]
         if not pairs:
             raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
-        graph.backward(*zip(*pairs))
+        sweep.backward(*zip(*pairs))
         return (None, None, *(a.grad if isinstance(a, Tensor) else None for a in args))
 
 
 def in_part_of_a_backward_pass():
     """Whether the backward pass that this is called in is to reach some inputs alone, of which it keeps no record."""
     frame = sys._getframe()
-    while frame.f_code is not graph.sweep.__code__:
+    while frame.f_code is not sweep.sweep.__code__:
         frame = frame.f_back
     return frame.f_locals["wanted"] is not None

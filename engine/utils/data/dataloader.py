@@ -7,7 +7,8 @@ from itertools import cycle, repeat
 from typing import Generic, TypeVar
 from weakref import finalize
 
-from .collate import default_collate, default_convert
+from ...backend import has_cuda
+from .collate import default_collate, default_convert, pinned
 from .dataset import IterableDataset
 from .fetch import End, Failure, fetcher
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, random_seed
@@ -175,7 +176,8 @@ class LoaderIterator:
 
     def __init__(self, loader):
         self.loader = loader
-        if loader.pin_memory:
+        self.pins = loader.pin_memory and has_cuda()
+        if loader.pin_memory and not self.pins:
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
                 "used.",
@@ -204,7 +206,7 @@ class LoaderIterator:
         if self.loader._length_told is not None:
             self.given += 1
             self.check_length(self.loader._length_told)
-        return batch
+        return pinned(batch) if self.pins else batch
 
     def check_length(self, told):
         """Warn if a stream has given more than it said."""

@@ -25,6 +25,7 @@ from weakref import WeakSet
 import numpy as np
 
 from ... import random
+from ...blocks import set_num_threads
 from . import fetch
 from .dataset import IterableDataset
 from .fetch import End, Failure, WorkerInfo, fetcher
@@ -67,6 +68,7 @@ class Job:
                 e.add_note(UNREADABLE)
                 raise
         self.dataset, self.collate_fn, initialize = self.parts
+        set_num_threads(1)  # the workers share the cores
         python_random.seed(self.seed + self.number)
         random.manual_seed(self.seed + self.number)
         words = [self.number, self.seed & 0xFFFFFFFF, self.seed >> 32, 0]
@@ -245,11 +247,10 @@ class Team:
         answers = self.members[worker].answers
         try:
             number, data, sizes, shared = answers.recv()
-            slot = self.lent.pop(number, None)
-            if shared:
-                memory = np.frombuffer(slot.buf, np.uint8)
-                buffers = [memory[p : p + n].copy() for p, n in zip(places(sizes), sizes, strict=True)]
-                del memory
+            slot = self.lent.get(number)
+            if shared:  # a view under a name would stay in the traceback of a Ctrl-C, and the slot could not be closed
+                view = lambda: np.frombuffer(slot.buf, np.uint8)  # noqa: E731
+                buffers = [view()[p : p + n].copy() for p, n in zip(places(sizes), sizes, strict=True)]
             else:
                 buffers = [np.empty(n, np.uint8) for n in sizes]
                 for b in buffers:
@@ -257,6 +258,7 @@ class Team:
                         answers.recv_bytes_into(b)
         except (EOFError, OSError):
             self.died()
+        self.lent.pop(number, None)
         self.take_back(slot, room(sizes))
         return worker, number, pickle.loads(data, buffers=buffers)  # a worker wrote it
 

@@ -3,12 +3,13 @@
 import types
 import warnings
 
-from ..autograd.modes import no_grad
-from ..ops.creation import tensor
-from ..ops.elementwise import clamp
-from ..ops.reduce import vector_norm
-from ..ops.shape import cat, stack
-from ..tensor import Tensor
+from ...autograd.modes import no_grad
+from ...ops.creation import tensor
+from ...ops.elementwise import clamp
+from ...ops.reduce import vector_norm
+from ...ops.shape import cat, stack
+from ...tensor import Tensor
+from . import rnn as rnn
 
 
 def listed(tensors):

@@ -1,0 +1,445 @@
+"""``autocast`` runs each operation in the dtype that suits it.
+
+The tables say which operations are cast.  The first region of a program puts casting forms in the place of those,
+wherever they are offered or were imported; a program without autocast pays nothing.
+"""
+
+import functools
+import inspect
+import sys
+import threading
+import warnings
+from collections.abc import Iterable, Mapping
+from contextlib import contextmanager
+from types import ModuleType
+from weakref import ref
+
+from .. import backend, dtypes
+from ..autograd.modes import enable_grad
+from ..graph import AccumulateGrad
+from ..ops.structure import cast
+from ..tensor import Tensor
+
+# ---- which operations are cast to what; "linalg_inv" is linalg.inv
+
+HOST = {
+    "lower": """
+        addbmm addmm baddbmm bmm conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d linalg_vecdot
+        linear matmul mm prelu scaled_dot_product_attention""",
+    "float32": """
+        adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d binary_cross_entropy binary_cross_entropy_with_logits
+        cdist cholesky cholesky_inverse cholesky_solve cosine_embedding_loss cross_entropy ctc_loss
+        hinge_embedding_loss huber_loss inverse kl_div l1_loss linalg_cholesky linalg_cholesky_ex linalg_cond
+        linalg_eig linalg_eigh linalg_eigvals linalg_eigvalsh linalg_inv linalg_inv_ex linalg_lstsq
+        linalg_matrix_rank linalg_qr linalg_solve linalg_svd linalg_svdvals linalg_tensorinv linalg_tensorsolve
+        lu_solve margin_ranking_loss max_pool3d mse_loss multi_margin_loss multilabel_margin_loss nanquantile
+        nll_loss pinverse poisson_nll_loss prod qr quantile smooth_l1_loss soft_margin_loss svd trace
+        triangular_solve triplet_margin_loss""",
+    "widest": "cat index_copy stack",
+    "float32_edges": "pad",
+    "low_arguments": "lstm_layers",
+    "as_given": "bilinear",  # one operation in PyTorch, a composition here
+}
+DEVICE = {
+    "lower": """
+        addbmm addmm addmv addr baddbmm bmm chain_matmul conv1d conv2d conv3d conv_transpose1d conv_transpose2d
+        conv_transpose3d einsum linalg_multi_dot linalg_vecdot linear matmul mm mv prelu
+        scaled_dot_product_attention""",
+    "float32": """
+        acos asin binary_cross_entropy_with_logits cdist cosh cosine_embedding_loss cosine_similarity cross_entropy dist
+        erfinv exp expm1 group_norm hinge_embedding_loss huber_loss kl_div l1_loss layer_norm log log10 log1p log2
+        logsumexp margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss nll_loss normalize pdist
+        poisson_nll_loss pow reciprocal renorm rms_norm rsqrt sinh smooth_l1_loss soft_margin_loss softplus tan
+        triplet_margin_loss""",
+    "float32_result": "cumprod cumsum linalg_matrix_norm linalg_norm linalg_vector_norm log_softmax norm prod softmax "
+    "softmin sum",
+    "widest": "addcdiv addcmul atan2 bilinear cross dot grid_sample index_put scatter_add tensordot",
+    "low_arguments": "lstm_layers rnn_layers",
+    "refused": "binary_cross_entropy",
+}
+TABLES = {"cpu": HOST, "cuda": DEVICE, "sim": DEVICE}
+POLICY = {kind: {name: p for p, names in t.items() for name in names.split()} for kind, t in TABLES.items()}
+OPERATORS = {"__matmul__": "matmul", "__rmatmul__": "matmul", "__pow__": "pow", "__rpow__": "pow"}
+
+
+class State(threading.local):
+    """What is cast in this thread."""
+
+    def __init__(self):
+        self.enabled = dict.fromkeys(TABLES, False)
+        self.dtype = {"cpu": dtypes.bfloat16, "cuda": dtypes.float16, "sim": dtypes.float16}
+        self.active = ()  # the kinds of devices for which it is enabled
+        self.cache_enabled = True
+        self.nesting = 0
+        self.cache = {}  # (id of a weight, dtype) -> (the weight, weakly; its cast)
+
+
+state = State()
+
+# ---- casting
+
+
+def eligible(t, kind):
+    """Whether a tensor is one of those that are cast: floating, but not float64, on that kind of device."""
+    x = t.array
+    return dtypes.of[x.dtype].is_floating_point and x.dtype.itemsize < 8 and t.device.type == kind
+
+
+def converted(value, kind, dtype):
+    """An argument with its tensors cast."""
+    if isinstance(value, Tensor):
+        return to_dtype(value, kind, dtype) if value.dtype is not dtype and eligible(value, kind) else value
+    if type(value) in (list, tuple):
+        return type(value)([converted(v, kind, dtype) for v in value])
+    return value
+
+
+def to_dtype(t, kind, dtype):
+    """The cast of a tensor; that of a weight to the region's dtype is made once."""
+    weight = type(t.node) is AccumulateGrad and t._base is None and t.dtype is dtypes.float32
+    if not (weight and state.cache_enabled and dtype is state.dtype[kind]):
+        return cast(t, dtype.np)
+    key = id(t), dtype
+    known = state.cache.get(key)
+    if known is None or known[0]() is not t:
+        with enable_grad():
+            known = state.cache[key] = ref(t), cast(t, dtype.np)
+    return known[1]
+
+
+def tensors_in(values):
+    for v in values:
+        if isinstance(v, Tensor):
+            yield v
+        elif type(v) in (list, tuple):
+            yield from tensors_in(v)
+
+
+def all_to(args, kwargs, kind, dtype):
+    return tuple([converted(a, kind, dtype) for a in args]), {k: converted(v, kind, dtype) for k, v in kwargs.items()}
+
+
+def lower(function, args, kwargs, kind):
+    return all_to(args, kwargs, kind, state.dtype[kind])
+
+
+def low_arguments(function, args, kwargs, kind):
+    """The same for a composition, within which casts go on."""
+    return lower(function, args, kwargs, kind)
+
+
+def float32(function, args, kwargs, kind):
+    return all_to(args, kwargs, kind, dtypes.float32)
+
+
+def float32_edges(function, args, kwargs, kind):
+    """Padding that repeats elements."""
+    mode = kwargs.get("mode", args[2] if len(args) > 2 else "constant")
+    return all_to(args, kwargs, kind, dtypes.float32) if mode in ("reflect", "replicate") else (args, kwargs)
+
+
+def float32_result(function, args, kwargs, kind):
+    """Asks for a result in float32, unless the program asked for a dtype."""
+    place = [*inspect.signature(function).parameters].index("dtype")
+    given = len(args) > place or kwargs.get("dtype") is not None
+    first = next(tensors_in((*args, *kwargs.values())), None)
+    if given or first is None or not eligible(first, kind):
+        return args, kwargs
+    return args, {**kwargs, "dtype": dtypes.float32}
+
+
+def widest(function, args, kwargs, kind):
+    """Casts to float32 if that is among the arguments."""
+    common = low = state.dtype[kind]
+    for t in tensors_in((*args, *kwargs.values())):
+        if eligible(t, kind):
+            if dtypes.float32 in (common, t.dtype):
+                common = dtypes.float32
+            elif t.dtype is not low:
+                raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
+    return all_to(args, kwargs, kind, common)
+
+
+def as_given(function, args, kwargs, kind):
+    return args, kwargs
+
+
+def refused(function, args, kwargs, kind):
+    raise RuntimeError(
+        "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
+        "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
+        "In this case, combine the two layers using torch.nn.functional.binary_cross_entropy_with_logits\n"
+        "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
+        "safe to autocast."
+    )
+
+
+POLICIES = {
+    p.__name__: p for p in (lower, low_arguments, float32, float32_edges, float32_result, widest, as_given, refused)
+}
+
+
+def casting(name, function):
+    """The form of an operation that casts its arguments where autocast is on; what it calls is not cast again."""
+    policy = {kind: POLICIES[table[name]] for kind, table in POLICY.items() if name in table}
+
+    @functools.wraps(function)
+    def op(*args, **kwargs):
+        active = state.active
+        if not active:
+            return function(*args, **kwargs)
+        applied = False
+        for kind in active:
+            if kind in policy:
+                applied = applied or policy[kind] is not low_arguments
+                args, kwargs = policy[kind](function, args, kwargs, kind)
+        if not applied:
+            return function(*args, **kwargs)
+        state.active = ()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            state.active = active
+
+    return op
+
+
+PACKAGE = __name__.partition(".")[0]
+lock = threading.Lock()
+installed = False
+
+
+def install():
+    """Put the casting forms in the place of the operations, in all modules that offer or have imported them."""
+    global installed
+    with lock:
+        if installed:
+            return
+        from .. import linalg
+        from ..nn import attention, functional, recurrent  # noqa: F401
+
+        names = {name for table in POLICY.values() for name in table}
+        forms = {}  # id of an operation -> its casting form
+        for name in names:
+            prefix, _, rest = name.partition("_")
+            places = [(linalg, rest)] if prefix == "linalg" else [(functional, name), (sys.modules[PACKAGE], name)]
+            for place, attribute in (*places, (Tensor, name), (recurrent, name)):
+                function = vars(place).get(attribute)
+                if function is not None and id(function) not in forms:
+                    form = forms[id(function)] = casting(name, function)
+                    if isinstance(place, ModuleType):  # where pickle finds it; its own module keeps the operation
+                        form.__module__, form.__qualname__ = place.__name__, attribute
+        for operator, name in OPERATORS.items():
+            setattr(Tensor, operator, casting(name, vars(Tensor)[operator]))
+        for name, value in [*vars(Tensor).items()]:
+            if id(value) in forms:
+                setattr(Tensor, name, forms[id(value)])
+        inside = f"{PACKAGE}.ops."  # there, operations are parts of others, and only products are cast as such
+        modules = [(n, m) for n, m in sys.modules.items() if isinstance(m, ModuleType)]
+        for module in [m for n, m in modules if n == f"{inside}linalg" or not n.startswith(inside)]:
+            for name, value in [*vars(module).items()]:
+                if id(value) in forms:
+                    setattr(module, name, forms[id(value)])
+        installed = True
+
+
+# ---- the state of this thread
+
+
+def kind_of(device_type):
+    """The kind of device that a string names.  RuntimeError for those for which there is no autocast."""
+    if device_type not in TABLES:
+        backend.device(device_type)
+        raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
+    return device_type
+
+
+def is_autocast_available(device_type):
+    """Whether there is autocast for a kind of device."""
+    return backend.device(device_type).type in TABLES
+
+
+def is_autocast_enabled(device_type="cuda"):
+    """Whether operations on a kind of device are cast."""
+    return state.enabled[kind_of(device_type)]
+
+
+def set_autocast_enabled(device_type, enabled=None):
+    """Cast operations on a kind of device, or do not: ``autocast`` is the way to do so in a block."""
+    device_type, enabled = ("cuda", device_type) if enabled is None else (device_type, enabled)
+    if enabled and not installed:
+        install()
+    state.enabled[kind_of(device_type)] = bool(enabled)
+    state.active = tuple(kind for kind, on in state.enabled.items() if on)
+
+
+def get_autocast_dtype(device_type):
+    """The low precision of a kind of device."""
+    return state.dtype[kind_of(device_type)]
+
+
+def set_autocast_dtype(device_type, dtype):
+    """Choose the low precision of a kind of device."""
+    state.dtype[kind_of(device_type)] = dtype
+
+
+def is_autocast_cache_enabled():
+    """Whether the casts of weights are kept until the end of the outermost region."""
+    return state.cache_enabled
+
+
+def set_autocast_cache_enabled(enabled):
+    """Keep the casts of weights, or do not."""
+    state.cache_enabled = enabled
+
+
+def clear_autocast_cache():
+    """Forget the casts of weights."""
+    state.cache.clear()
+
+
+def autocast_increment_nesting():
+    state.nesting += 1
+    return state.nesting
+
+
+def autocast_decrement_nesting():
+    state.nesting -= 1
+    return state.nesting
+
+
+# ---- regions
+
+SUPPORTED = (dtypes.bfloat16, dtypes.float16)
+
+
+def present(kind):
+    """Whether there are arrays on a kind of device."""
+    return kind != "cuda" or backend.has_cuda()
+
+
+class autocast:
+    """A block, or a decorated function, in which operations run in the dtype that suits them.
+
+    ``device_type``: "cpu", "cuda" or "sim"; ``dtype``: the low precision, by default bfloat16 on the CPU and float16
+    elsewhere; ``enabled=False``: a region without casts; ``cache_enabled``: keep the casts of weights until the end of
+    the outermost region.  Warns and does nothing for other dtypes, and where there is no such device.
+    """
+
+    def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        self.device = kind_of(device_type)
+        self.fast_dtype = state.dtype[device_type] if dtype is None else dtype
+        self._cache_enabled = state.cache_enabled if cache_enabled is None else cache_enabled
+        if enabled and not present(device_type):
+            warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
+            enabled = False
+        elif enabled and self.fast_dtype not in SUPPORTED:
+            warnings.warn(
+                f"In {device_type.upper()} autocast, but the target dtype is not supported. Disabling autocast.\n"
+                f"{device_type.upper()} Autocast only supports dtypes of {', '.join(map(str, SUPPORTED))} currently.",
+                stacklevel=2,
+            )
+            enabled = False
+        self._enabled = enabled
+
+    def __enter__(self):
+        self.before = state.enabled[self.device], state.dtype[self.device], state.cache_enabled
+        set_autocast_enabled(self.device, self._enabled)
+        state.dtype[self.device], state.cache_enabled = self.fast_dtype, self._cache_enabled
+        autocast_increment_nesting()
+        return self
+
+    def __exit__(self, *exc):
+        if not autocast_decrement_nesting():
+            clear_autocast_cache()
+        enabled, state.dtype[self.device], state.cache_enabled = self.before
+        set_autocast_enabled(self.device, enabled)
+        return False
+
+    def __call__(self, func):
+        if not callable(func):
+            raise TypeError(
+                f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use autocast as "
+                "a context manager? For example:\n    with torch.autocast(device_type=...):\n        output = "
+                "model(input)"
+            )
+
+        @functools.wraps(func)
+        def inside(*args, **kwargs):
+            with self:
+                return func(*args, **kwargs)
+
+        return inside
+
+
+def same_casts():
+    """A context manager that goes back, at another time, to what is cast now."""
+    now = [(kind, state.dtype[kind], state.enabled[kind], state.cache_enabled) for kind in TABLES]
+
+    @contextmanager
+    def region():
+        entered = [autocast(*each) for each in now]
+        for each in entered:
+            each.__enter__()
+        try:
+            yield
+        finally:
+            for each in reversed(entered):
+                each.__exit__()
+
+    return region
+
+
+# ---- custom functions
+
+
+def casts_of(value, kind, dtype):
+    """A value with the tensors in it cast: in sequences and mappings too."""
+    if isinstance(value, Tensor):
+        return cast(value, dtype.np) if eligible(value, kind) else value
+    if isinstance(value, Mapping):
+        return {casts_of(k, kind, dtype): casts_of(v, kind, dtype) for k, v in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) and type(value) not in backend.modules:
+        values = (casts_of(v, kind, dtype) for v in value)
+        return type(value)(values) if isinstance(value, (list, tuple)) else values
+    return value
+
+
+def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
+    """Decorates the ``forward`` of a Function, so that its ``backward`` under ``custom_bwd`` casts as it did.
+
+    ``cast_inputs``: where autocast is on, cast the arguments to this dtype, and nothing within.
+    """
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def forward(ctx, *args, **kwargs):
+        on = is_autocast_enabled(device_type)
+        ctx._dtype, ctx._fwd_used_autocast = get_autocast_dtype(device_type), on and cast_inputs is None
+        if not on or cast_inputs is None:
+            return fwd(ctx, *args, **kwargs)
+        with autocast(device_type, enabled=False):
+            args, kwargs = (casts_of(a, device_type, cast_inputs) for a in (args, kwargs))
+            return fwd(ctx, *args, **kwargs)
+
+    return forward
+
+
+def custom_bwd(bwd=None, *, device_type):
+    """Decorates the ``backward`` of a Function: it casts as the ``forward`` under ``custom_fwd`` did."""
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def backward(ctx, *args, **kwargs):
+        with autocast(device_type, ctx._dtype, ctx._fwd_used_autocast):
+            return bwd(ctx, *args, **kwargs)
+
+    return backward

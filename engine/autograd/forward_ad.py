@@ -1,0 +1,101 @@
+"""Forward mode by hand, as ``torch.autograd.forward_ad``: dual tensors, which carry a tangent through operations.
+
+Inside ``with dual_level():``, ``make_dual(x, t)`` is x with the tangent t, and ``unpack_dual(y).tangent`` the
+derivative of y along t.  How the tangents are computed stands in ``engine/forward.py``.
+"""
+
+import threading
+from collections import namedtuple
+
+from ..dtypes import differentiable
+from ..forward import Pass, dual, without
+from ..graph import mode
+from ..ops.structure import cast
+from .modes import is_grad_enabled, set_recording
+
+UnpackedDualTensor = namedtuple("UnpackedDualTensor", "primal tangent")
+UnpackedDualTensor.__doc__ = "A tensor and its tangent (None if it has none), as ``unpack_dual`` gives them."
+
+
+class Open(threading.local):
+    """The level that is open in this thread."""
+
+    level = None
+
+
+state = Open()
+
+
+def enter_dual_level():
+    """Begin a level; returns its number.  RuntimeError inside of another."""
+    if state.level is not None:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    mode.asked, mode.dual = is_grad_enabled(), True
+    set_recording(mode.asked)
+    state.level = Pass(inner=False)
+    state.level.__enter__()
+    return 0
+
+
+def exit_dual_level(*, level=None):
+    """End the level: its tangents are gone."""
+    if state.level is None:
+        raise RuntimeError("Dual level must be a positive number.")
+    if level not in (None, 0):
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
+    state.level.__exit__()
+    state.level.forget()
+    state.level, mode.dual = None, False
+    set_recording(mode.asked)
+
+
+class dual_level:
+    """A ``with`` block in which dual tensors can be made and unpacked."""
+
+    def __enter__(self):
+        return enter_dual_level()
+
+    def __exit__(self, *exc):
+        exit_dual_level()
+
+
+def make_dual(tensor, tangent, *, level=None):
+    """The tensor with a tangent, of its own shape.  RuntimeError outside of a level, ValueError for integers."""
+    if state.level is None:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+        )
+    for name, v in (("primal", tensor), ("tangent", tangent)):
+        if v.array.dtype not in differentiable:
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {v.dtype}")
+    check_sizes(tensor, tangent)
+    if tensor.node is not None and state.level in tensor.node.tangents:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
+            "supported."
+        )
+    return dual(tensor, cast(tangent, tensor.array.dtype), state.level)
+
+
+def check_sizes(primal, tangent):
+    a, b = list(primal.array.shape), list(tangent.array.shape)
+    if a != b:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {a} while the given forward gradient is of size {b}."
+        )
+
+
+def unpack_dual(tensor, *, level=None):
+    """(primal, tangent) of a tensor; the tangent is None where there is none."""
+    tangent = tangent_of(tensor)
+    if tangent is None:
+        return UnpackedDualTensor(tensor, None)
+    return UnpackedDualTensor(without(tensor, state.level), tangent)
+
+
+def tangent_of(tensor):
+    """The tangent of a tensor in the open level, or None."""
+    return None if tensor.node is None or state.level is None else tensor.node.tangents.get(state.level)

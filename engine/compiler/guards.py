@@ -1,0 +1,302 @@
+"""Guards: under what conditions a capture holds for another call.
+
+Everything Python that the function can read becomes a condition: shapes, dtypes and strides of tensors, values of
+numbers and strings in arguments, closures, globals and modules, and which objects the others are.  The conditions are
+one Python expression, which is compiled.
+"""
+
+import dis
+import types
+from copy import copy
+from functools import partial
+
+import numpy as np
+
+from .. import backend, dtypes
+from ..graph import mode
+from ..nn import hooks
+from ..nn.module import Module
+from ..tensor import Tensor
+from .capture import GraphBreak
+
+VALUES = (int, float, str, bytes, complex)
+MOST = 5000  # conditions; a function that reads more is not captured
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+STORES = {"STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL", "IMPORT_NAME", "YIELD_VALUE"}
+
+
+class Guards:
+    """Collects conditions on what a function reads; ``tensors`` are the Tensors among it: the inputs.
+
+    ``places``: where each is found, ("argument", its number) or ("fixed", the Tensor).
+    """
+
+    def __init__(self, function, leaves):
+        self.conditions, self.space = [], {}
+        self.tensors, self.places, self.names = [], [], []
+        self.seen, self.index = set(), {}
+        self.classes, self.called = [], {"forward"}  # of users: classes, and the names that functions look up
+        self.snapshots = []  # what lists, dicts and sets hold, to undo what a capture puts into them
+        self.environment()
+        names = argument_names(function)
+        for i, leaf in enumerate(leaves):
+            self.read(f"a{i}", leaf, names[i] if i < len(names) else f"x{i}", argument=i)
+        self.read(None, function, "function")
+        self.methods()
+        for number, tensor in enumerate(self.tensors):
+            self.tensor(number, tensor)
+        self.count = len(leaves)
+        self.text = " and\n    ".join(self.conditions)
+        arguments = "".join(f"a{i}, " for i in range(self.count))
+        first = f"    {arguments}= leaves\n" if arguments else ""
+        code = (
+            f"def matches(leaves):\n    try:\n    {first}        return ({self.text})\n"
+            "    except (KeyError, AttributeError, IndexError, ValueError):  # what was read is no longer there\n"
+            "        return False\n"
+        )
+        exec(compile(code, "<guards>", "exec"), self.space)
+        self.matches = self.space["matches"]
+
+    def restore(self):
+        """Undo what the capture put into lists, dicts and sets: the call that follows does it again."""
+        for value, held in self.snapshots:
+            if isinstance(value, list):
+                if len(value) != len(held) or any(a is not b for a, b in zip(value, held)):
+                    value[:] = held
+            elif len(value) != len(held) or (
+                isinstance(value, dict) and any(value[k] is not held.get(k) for k in value)
+            ):
+                value.clear()
+                value.update(held)
+
+    def environment(self):
+        """How the thread records, and what is created by default."""
+        self.space.update(mode=mode, backend=backend, dtypes=dtypes, hooks=hooks, np=np)
+        self.add(f"mode.enabled is {mode.enabled}")
+        self.add(f"dtypes.get_default_dtype() is {self.constant(dtypes.get_default_dtype())}")
+        self.add(f"backend.default.device == {self.constant(backend.default.device)}")
+
+    def add(self, condition):
+        self.conditions.append(condition)
+        if len(self.conditions) > MOST:
+            raise GraphBreak("it reads more Python values than guards can watch", " ")
+
+    def constant(self, value):
+        name = f"k{len(self.space)}"
+        self.space[name] = value
+        return name
+
+    def same(self, path, value):
+        if path is not None:
+            self.add(f"{path} is {self.constant(value)}")
+
+    def read(self, path, value, name="x", argument=None, names=()):
+        """Add the conditions for a value that is found at ``path`` (None: held by the compiled function itself)."""
+        kind = type(value)
+        if value is None or kind is bool:
+            self.add(f"{path} is {value}")
+        elif kind in VALUES:
+            self.add(f"type({path}) is {kind.__name__} and {path} == {self.constant(value)}")
+        elif isinstance(value, Tensor):
+            self.found(path, value, name, argument)
+        elif isinstance(value, (np.ndarray, np.generic)):
+            if value.size > 1000:
+                raise GraphBreak("a large NumPy array is read: make it a tensor", " ")
+            same = f"type({path}) is {self.constant(kind)} and {path}.dtype == {self.constant(value.dtype)}"
+            self.add(f"{same} and np.array_equal({path}, {self.constant(value.copy())})")
+        elif kind in (slice, range, backend.device, set, frozenset):  # which are equal by what they are made of
+            self.add(f"type({path}) is {self.constant(kind)} and {path} == {self.constant(copy(value))}")
+        elif (
+            isinstance(value, tuple)
+            or kind in (list, dict)
+            or (isinstance(value, dict) and kind.__module__ == "collections")
+        ):
+            self.add(f"type({path}) is {self.constant(kind)} and len({path}) == {len(value)}")
+            self.snapshots += [] if isinstance(value, tuple) else [(value, copy(value))]
+            for k, part in value.items() if isinstance(value, dict) else enumerate(value):
+                self.read(f"{path}[{k!r}]" if type(k) in VALUES else f"{path}[{self.constant(k)}]", part, f"{name}_{k}")
+        else:
+            self.same(path, value)
+            if id(value) not in self.seen:
+                self.seen.add(id(value))
+                self.inside(value, name, names)
+
+    def found(self, path, tensor, name, argument):
+        first = self.index.get(id(tensor))
+        if argument is None:
+            self.same(path, tensor)
+        elif first is not None:
+            self.add(f"{path} is {self.space_path(first)}")
+        else:
+            self.add(f"type({path}) is {self.constant(type(tensor))}")
+        if first is None:
+            self.index[id(tensor)] = len(self.tensors)
+            self.tensors.append(tensor)
+            self.places.append(("fixed", tensor) if argument is None else ("argument", argument))
+            self.names.append(name)
+            if argument is not None:
+                for other in range(len(self.tensors) - 1):  # two arguments are not one
+                    if self.places[other][0] == "argument":
+                        self.add(f"{path} is not {self.space_path(other)}")
+        elif argument is None and self.places[first][0] == "argument":  # an argument that is in a closure too
+            self.add(f"a{self.places[first][1]} is {self.constant(tensor)}")
+
+    def space_path(self, number):
+        kind, where = self.places[number]
+        return f"a{where}" if kind == "argument" else self.constant(where)
+
+    def tensor(self, number, tensor):
+        """The conditions on what a Tensor is."""
+        x, path = tensor.array, self.space_path(number)
+        if not isinstance(x, (np.ndarray, np.generic)):
+            raise GraphBreak("a tensor is not in host memory", " ")
+        shape, kind = f"{path}.array", self.constant(type(x))
+        self.add(f"type(x{number} := {shape}) is {kind} and x{number}.dtype == {self.constant(x.dtype)}")
+        if x.ndim:
+            self.add(f"x{number}.shape == {x.shape} and x{number}.strides == {x.strides}")
+        self.add(f"{path}.node is {'not ' if tensor.node is not None else ''}None")
+
+    # ---- what an object leads to
+
+    def inside(self, value, name, names):
+        kind = type(value)
+        if isinstance(value, Module):
+            self.module(value, name)
+        elif kind is types.FunctionType:
+            self.function(value)
+        elif kind is types.MethodType:
+            self.read(None, value.__self__, name)
+            self.read(None, value.__func__, name)
+        elif kind is partial:
+            self.read(None, value.func, name)
+            for part in (*value.args, *value.keywords.values()):
+                self.read(self.constant(part), part, name)
+        elif kind is types.ModuleType:
+            own = vars(value)
+            for n in names if not ours(value.__name__) else ():
+                if n in own and isinstance(own[n], (*VALUES, Tensor, type(None))):
+                    self.read(f"{self.constant(own)}[{n!r}]", own[n], n)
+        elif isinstance(value, type):
+            self.type(value)
+        elif not ours(kind.__module__) and hasattr(value, "__dict__"):
+            self.attributes(value, name)
+            self.type(kind)
+
+    def attributes(self, value, name):
+        own = vars(value)
+        d = self.constant(own)
+        self.add(f"len({d}) == {len(own)}")
+        for k, part in own.items():
+            self.read(f"{d}[{k!r}]", part, f"{name}_{k}")
+
+    def type(self, kind):
+        """The functions and values of a class that a user wrote."""
+        for base in kind.__mro__:
+            if (
+                base in self.classes
+                or ours(base.__module__)
+                or base.__module__ in ("builtins", "collections", "numpy", "typing", "abc")
+            ):
+                continue
+            self.classes.append(base)
+            for n, part in list(vars(base).items()):
+                if type(part) in (bool, *VALUES) and not n.startswith("__"):
+                    self.read(f"{self.constant(base)}.{n}", part, n)
+
+    def methods(self):
+        """What is called of the classes: operators, and methods whose names stand in what is read already."""
+        done, before = set(), -1
+        while len(done) != before:
+            before = len(done)
+            for base in list(self.classes):
+                for n, part in list(vars(base).items()):
+                    part = part.fget if isinstance(part, property) else getattr(part, "__func__", part)
+                    operator = n.startswith("__") and n not in ("__init__", "__new__", "__repr__", "__setattr__")
+                    if type(part) is types.FunctionType and (operator or n in self.called) and part not in done:
+                        done.add(part)
+                        self.read(None, part, n)
+
+    def module(self, module, name):
+        """A Module: whether it trains, what it holds, that it has no hooks, and its other attributes."""
+        own = vars(module)
+        if any(own[h] for h in HOOKS) or hooks.everywhere:
+            raise GraphBreak(f"{type(module).__name__} has hooks", " ")
+        d = self.constant(own)
+        self.add("not (" + " or ".join(f"{d}[{h!r}]" for h in HOOKS) + " or hooks.everywhere)")
+        for place in ("_parameters", "_buffers", "_modules"):
+            p = self.constant(own[place])
+            self.add(f"{d}[{place!r}] is {p} and len({p}) == {len(own[place])}")
+            for k, part in own[place].items():
+                self.read(f"{p}[{k!r}]", part, k if name in ("function", "") else f"{name}_{k}")
+        for k, part in own.items():
+            if not k.startswith("_") or type(part) in (bool, *VALUES):
+                self.read(f"{d}[{k!r}]", part, k)
+        self.add(f"len({d}) == {len(own)}")
+        self.type(type(module))
+
+    def function(self, function):
+        """A function that a user wrote: its defaults, closure and globals."""
+        if ours(function.__module__ or ""):
+            return
+        code = function.__code__
+        check_effects(code, function)
+        names = names_in(code)
+        self.called.update(names)
+        for n, cell in zip(code.co_freevars, function.__closure__ or ()):
+            try:
+                value = cell.cell_contents
+            except ValueError:
+                continue
+            self.read(f"{self.constant(cell)}.cell_contents", value, n, names=names)
+        for k, part in (*enumerate(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()):
+            self.read(self.constant(part), part, str(k))
+        for n in names:
+            if n in function.__globals__:
+                self.read(f"{self.constant(function.__globals__)}[{n!r}]", function.__globals__[n], n, names=names)
+
+
+def ours(module_name):
+    """Whether a module is one that users do not write: the engine's, or of a library it stands on."""
+    return (module_name or "").partition(".")[0] in (
+        __name__.partition(".")[0],
+        "numpy",
+        "builtins",
+        "functools",
+        "math",
+    )
+
+
+def names_in(code):
+    """The names that a function, and those defined inside of it, look up."""
+    found = list(code.co_names)
+    for part in code.co_consts:
+        if type(part) is types.CodeType:
+            found += names_in(part)
+    return list(dict.fromkeys(found))
+
+
+def check_effects(code, function):
+    """GraphBreak where a function prints, or stores what outlives the call: a captured call would not do it again."""
+    for instruction in dis.get_instructions(code):
+        line = instruction.positions.lineno if instruction.positions else code.co_firstlineno
+        where = f"{code.co_filename.rpartition('/')[2]}:{line}"
+        if instruction.opname in STORES:
+            raise GraphBreak(f"it stores, imports or yields: {instruction.argval}", where)
+        if instruction.opname == "STORE_DEREF" and instruction.argval in code.co_freevars:
+            raise GraphBreak(f"it changes the variable {instruction.argval} of an outer function", where)
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and instruction.argval in ("print", "input", "open"):
+            raise GraphBreak(f"it calls {instruction.argval}()", where)
+    for part in code.co_consts:
+        if type(part) is types.CodeType and part.co_name != "<genexpr>":
+            check_effects(part, function)
+
+
+def argument_names(function):
+    """How the arguments of a function are called."""
+    if isinstance(function, Module):
+        function = type(function).forward
+        skip = 1
+    else:
+        skip = int(type(function) is types.MethodType)
+    code = getattr(function, "__code__", None)
+    return () if code is None else code.co_varnames[skip : code.co_argcount]

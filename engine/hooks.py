@@ -1,0 +1,89 @@
+"""Hooks: what a program may see, and change, of the gradients on their way."""
+
+from . import graph
+from .graph import Parts, as_tensor, copy, cotangent
+
+
+def tensor_hook(hook):
+    """The hook of a tensor, which sees Tensors, as the sweep calls it."""
+
+    def call(g):
+        new = hook(as_tensor(g))
+        return g if new is None else checked(hook, new, g)
+
+    return call
+
+
+def run_pre_hooks(node, g):
+    """What the prehooks of a node make of what arrives there; they see tuples of Tensors."""
+    for hook in node.pre_hooks:
+        grads = seen(g, node.outputs)
+        new = hook(grads)
+        if new is not None:
+            new = checked_all(hook, new, grads)
+            g = Parts({i: t for i, t in enumerate(new) if t is not None}) if type(g) is Parts else new[0]
+    return g
+
+
+def checked_all(hook, new, old):
+    """The cotangents in the tuple that a hook returned in place of others."""
+    if not isinstance(new, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(new).__name__}'")
+    if len(new) != len(old):
+        raise RuntimeError(
+            f"hook '{hook_name(hook)}' has returned an incorrect number of values (got {len(new)}, but expected "
+            f"{len(old)})"
+        )
+    return [checked(hook, n, o) for n, o in zip(new, old)]
+
+
+def checked(hook, new, old):
+    """The cotangent that a hook returned in place of another.  TypeError or RuntimeError if it is none."""
+    if new is None:
+        return None
+    if old is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
+    if not isinstance(new, graph.Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
+    old = as_tensor(old).array
+    if new.array.dtype != old.dtype:
+        types = f"was {graph.Tensor.typename(old)} got {graph.Tensor.typename(new.array)}"
+        raise RuntimeError(f"hook '{hook_name(hook)}' has changed the type of value ({types})")
+    if new.array.shape != old.shape:
+        raise RuntimeError(f"hook '{hook_name(hook)}' has changed the size of value")
+    return cotangent(new)
+
+
+def hook_name(hook):
+    return getattr(hook, "__name__", "<unknown>")
+
+
+def seen(g, n):
+    """What arrives at a node of n outputs, as the tuple of Tensors that a hook sees."""
+    return tuple(as_tensor(g.get(i)) for i in range(n)) if type(g) is Parts else (as_tensor(g),)
+
+
+def together(node, g, saved, parents):
+    """The rules of a node whose rules have run already: each gives its result, or what the hooks made of it."""
+    if node.pre_hooks:
+        g = run_pre_hooks(node, g)
+    into = node.cotangents(g, saved, parents)
+    if graph.anomaly == "check":
+        check_nan(node, into)
+    for hook in node.post_hooks:
+        new = hook(tuple(map(as_tensor, into)), seen(g, node.outputs))
+        if new is not None:
+            into = checked_all(hook, new, into)
+    if node.private and not node.post_hooks:
+        return [lambda g, *saved, x=x: x for x in into]
+    # what a user's function returned may be in the user's hands: a leaf must not take it for its .grad
+    into = [x if x is None or p is None or p.parents else copy(x) for x, p in zip(into, parents)]
+    return [lambda g, *saved, x=x: x for x in into]
+
+
+def check_nan(node, into):
+    """Raise PyTorch's error if a cotangent is nan."""
+    for i, g in enumerate(into):
+        x = g.array if isinstance(g, graph.Tensor) else g
+        if x is not None and type(x) is not Parts and (x != x).any():
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")

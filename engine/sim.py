@@ -1,0 +1,21 @@
+"""What ``torch.cuda`` has, for the simulated device, whose capacity can be set: see ``devices/namespace.py``."""
+
+from .devices.namespace import Namespace
+
+api = Namespace("sim")
+globals().update(api.offers())
+
+
+def set_capacity(nbytes):
+    """Let the device have so many bytes of memory (4 GiB at first).  ValueError if more is reserved already."""
+    allocator = api.home.allocator.settled()
+    if nbytes < allocator.reserved:
+        allocator.empty_cache()
+    if nbytes < allocator.reserved:
+        raise ValueError(f"{allocator.reserved} bytes are reserved: delete tensors first")
+    allocator.capacity = int(nbytes)
+
+
+def transfers():
+    """How often elements have crossed to the host: by ``item()``, ``cpu()``, printing, ``if tensor:`` and the like."""
+    return api.home.allocator.transfers

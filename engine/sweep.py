@@ -1,0 +1,341 @@
+"""The backward pass: cotangents travel from the roots to the leaves, from the newest node to the oldest.
+
+They are plain arrays, or Tensors when the pass is itself recorded (``create_graph=True``); the rules are the same.
+"""
+
+import threading
+import warnings
+from heapq import heapify, heappop, heappush, heappushpop
+from sys import getrefcount
+from traceback import format_list
+
+import numpy as np
+
+from . import graph, versions
+from .backend import Function
+from .graph import FREED, AccumulateGrad, Copied, Node, Parts, as_tensor, copy, cotangent, hooked_leaves, mode
+from .hooks import run_pre_hooks, together
+from .versions import check_unmodified, write
+
+ones_like, zeros_like = Function("ones_like").call, Function("zeros_like").call
+
+
+def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
+    """Carry cotangents from the roots to the leaves, from the newest node to the oldest.
+
+    ``cotangents``: {node: cotangent}.  With ``wanted``, a set of nodes, nothing is added to leaves: only the nodes on
+    the way to those are visited, and what arrives at them is returned, as {node: cotangent}.
+    """
+    pending = {node: g for node, g in cotangents.items() if node.parents}
+    leaves = {node: g for node, g in cotangents.items() if not node.parents}
+    heap = [(node.order, node) for node in pending]
+    heapify(heap)
+    newest, found = None, {}
+    way = None if wanted is None else leading_to(wanted, cotangents)
+    waiting = edges_into(hooked_leaves, cotangents) if hooked_leaves and way is None else None
+    before, mode.enabled = mode.enabled, create_graph
+    node = None
+    try:
+        while pending:
+            if newest is None:
+                node = heappop(heap)[1]
+            else:
+                node = heappushpop(heap, (newest.order, newest))[1] if heap else newest
+                newest = None
+            g = pending.pop(node)
+            parents, rules, saved = node.parents, node.rules, node.saved
+            if way is not None:
+                parents = [p if p in way else None for p in parents]
+                if node in wanted:
+                    found[node] = g
+                if not any(parents):
+                    for hook in node.hooks:
+                        found[node] = hook(found[node])
+                    continue
+            if node.hooks:
+                for hook in node.hooks:
+                    g = hook(g)
+            if saved is None:
+                raise RuntimeError(FREED)
+            if versions.last_write < node.order:
+                check_unmodified(node)
+            if create_graph:
+                saved = node.linked()
+            if node.together:
+                rules = together(node, g, saved, parents)
+            n = len(saved)  # a call with *saved takes half as long again as one that names its arguments
+            a, b = saved if n == 2 else (saved[0], None) if n == 1 else (None, None)
+            for parent, rule in zip(parents, rules):
+                if parent is None:
+                    continue
+                gi = rule(g, a, b) if n == 2 else rule(g, a) if n == 1 else rule(g, *saved)
+                if gi is None:
+                    continue
+                if parent in pending:
+                    pending[parent] = pending[parent] + gi
+                elif parent.parents:
+                    pending[parent] = gi
+                    if newest is None:
+                        newest = parent
+                    else:
+                        heappush(heap, (parent.order, parent))
+                elif parent in leaves:
+                    leaves[parent] = leaves[parent] + gi
+                else:  # a leaf must not share its .grad with another
+                    leaves[parent] = gi if gi is not g else copy(gi)
+            if node.links and not retain_graph:
+                node.saved = None  # release the arrays; the edges stay, as in PyTorch
+            if waiting:
+                accumulate_complete(leaves, waiting, parents)
+        g = None  # a leaf takes over the memory of its gradient if it is the last to hold it
+        for node in sorted(leaves, key=by_age):
+            if way is None:
+                accumulate(node, leaves[node])
+            elif node in wanted:
+                found[node] = leaves[node]
+                for hook in node.hooks:
+                    found[node] = hook(found[node])
+    except BaseException:
+        if graph.anomaly and node is not None:
+            mode.enabled = before
+            tell_where(node)
+        raise
+    finally:
+        mode.enabled = before
+    return found
+
+
+def tell_where(node):
+    """Warn of the line that recorded a node whose gradient failed."""
+    call = node.__dict__.get("call")
+    warnings.warn(
+        f"Error detected in {node.name()}. "
+        + ("No forward pass information available. Enable detect anomaly during forward pass for more information."
+           if call is None else "Traceback of forward call that caused the error:\n" + "".join(format_list(call))),
+        stacklevel=4,
+    )  # fmt: skip
+
+
+def by_age(node):
+    return node.order
+
+
+def edges_into(leaves, roots):
+    """How many edges lead from the roots into each of some leaves."""
+    count = dict.fromkeys(leaves, 0)
+    for node in reachable(roots):
+        for p in node.parents:
+            if p in count:
+                count[p] += 1
+    return count
+
+
+def accumulate_complete(leaves, waiting, parents):
+    """Accumulate at once, as PyTorch does, what is complete in leaves with hooks: a program sees when they run."""
+    for p in parents:
+        if p in waiting:
+            waiting[p] -= 1
+            if not waiting[p] and p in leaves:
+                accumulate(p, leaves.pop(p))
+
+
+def reachable(roots):
+    """The nodes that backward visits from the roots."""
+    seen, todo = set(roots), list(roots)
+    while todo:
+        for p in todo.pop().parents:
+            if p is not None and p not in seen:
+                seen.add(p)
+                todo.append(p)
+    return seen
+
+
+def leading_to(wanted, roots):
+    """The nodes from which one of the wanted nodes can be reached, those included."""
+    way = set()
+    for node in sorted(reachable(roots), key=by_age, reverse=True):  # parents first
+        if node in wanted or any(p in way for p in node.parents):
+            way.add(node)
+    return way
+
+
+def backward(tensors, gradients=None, retain_graph=None, create_graph=False, inputs=None):
+    """Add the gradients of ``tensors``, weighted by ``gradients``, to the leaves (or to ``inputs`` alone)."""
+    if inputs is not None:
+        inputs = differentiated(inputs, "backward")
+        for i in inputs:
+            i.retain_grad()
+    cotangents = roots(tensors, gradients, create_graph)
+    keep = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        sweep(cotangents, keep, create_graph)
+        return
+    found = sweep(cotangents, keep, create_graph, {i.node for i in inputs})
+    before, mode.enabled = mode.enabled, create_graph
+    try:
+        for node, g in found.items():
+            if not node.parents:
+                accumulate(node, g, hooks=())
+    finally:
+        mode.enabled = before
+
+
+def differentiated(inputs, function):
+    """The ``inputs`` argument of a function as a tuple, checked as PyTorch checks it."""
+    inputs = (inputs,) if isinstance(inputs, graph.Tensor) else tuple(inputs)
+    if not inputs:
+        raise RuntimeError(f"`inputs` argument to `{function}()` cannot be empty.")
+    for i in inputs:
+        if not isinstance(i, graph.Tensor):
+            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(i).__name__}")
+    return inputs
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None,
+         is_grads_batched=False, materialize_grads=False):  # fmt: skip
+    """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; nothing is added to any ``.grad``.
+
+    RuntimeError if an input was not used, unless ``allow_unused`` (None then) or ``materialize_grads`` (zeros).
+    """
+    if mode.dual and not create_graph and carries_tangents(outputs):
+        from .forward import gradient_with_tangents
+
+        return gradient_with_tangents(outputs, inputs, grad_outputs, retain_graph, allow_unused, is_grads_batched,
+                                      materialize_grads)  # fmt: skip
+    if is_grads_batched:
+        from .mapping import grad_of_each
+
+        return grad_of_each(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    allow_unused = materialize_grads if allow_unused is None else allow_unused
+    inputs = differentiated(inputs, "grad")
+    cotangents = roots(outputs, grad_outputs, create_graph)
+    for i in inputs:
+        if i.node is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    keep = create_graph if retain_graph is None else retain_graph
+    found = sweep(cotangents, keep, create_graph, {i.node for i in inputs})
+    results = [in_dtype(as_tensor(found.get(i.node)), i) for i in inputs]
+    for number, (i, result) in enumerate(zip(inputs, results)):
+        if result is None and not allow_unused:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {number} appears to not have been used in the graph. Set "
+                "allow_unused=True if this is the desired behavior."
+            )
+        if result is None and materialize_grads:
+            results[number] = graph.Tensor(zeros_like(i.array)).requires_grad_(create_graph)
+    return tuple(results)
+
+
+def in_dtype(g, tensor):
+    """A gradient in the dtype of its tensor: NumPy computes bfloat16 with numbers in float32."""
+    return g if g is None or g.array.dtype == tensor.array.dtype else g.to(tensor.dtype)
+
+
+def carries_tangents(outputs):
+    return any(
+        o.node is not None and o.node.tangents for o in ((outputs,) if isinstance(outputs, graph.Tensor) else outputs)
+    )
+
+
+def roots(tensors, gradients, create_graph):
+    """{node: cotangent} to begin a sweep with, checked as PyTorch checks it."""
+    tensors = (tensors,) if isinstance(tensors, graph.Tensor) else tuple(tensors)
+    if gradients is None:
+        gradients = (None,) * len(tensors)
+    else:
+        gradients = (gradients,) if isinstance(gradients, graph.Tensor) else tuple(gradients)
+    if len(gradients) != len(tensors):
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(gradients)} gradients")
+    cotangents: dict = {}
+    for i, (t, g) in enumerate(zip(tensors, gradients)):
+        if not isinstance(t, graph.Tensor):
+            raise TypeError(f"element {i} of tensors must be a graph.Tensor, but got {type(t).__name__}")
+        x = t.array
+        if g is None:
+            if t.node is not None and x.size != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            g = graph.Tensor(x.dtype.type(1) if x.ndim == 0 and isinstance(x, np.generic) else ones_like(x))
+        elif not isinstance(g, graph.Tensor):
+            raise TypeError("gradients can be either Tensors or None, but got " + type(g).__name__)
+        elif g.array.shape != x.shape:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
+                f"{t.shape}."
+            )
+        if t.node is None:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        if g.array.dtype != x.dtype:
+            g = g.to(t.dtype)
+        g = g if create_graph else g.array
+        if not t.node.parents:
+            g = copy(g)
+        cotangents[t.node] = cotangents[t.node] + g if t.node in cotangents else g
+    return cotangents
+
+
+def add_to_grad(tensor, g):
+    """``tensor.grad += g``, for an array or, in a recorded backward pass, a Tensor."""
+    grad = tensor._grad
+    if isinstance(g, graph.Tensor):
+        tensor._grad = graph.Tensor(g.array.copy(), g.node and Copied((None, g.node), ())) if grad is None else grad + g
+        return
+    if g.dtype is not tensor.array.dtype:
+        g = g.astype(tensor.array.dtype)
+    if grad is None:
+        own = g.base is None or g.strides == tensor.array.strides and holders(g) == ALONE
+        tensor._grad = graph.Tensor(g if own else g.copy())
+    else:  # in place, so that whoever holds .grad sees the sum
+        write(grad, grad.array + g if isinstance(grad.array, np.generic) else g, add=True)
+
+
+def holders(view):
+    """How many references there are to the memory of a view."""
+    base = view.base
+    return getrefcount(base) if base.size == view.size else 0
+
+
+ALONE = holders(np.empty(1)[:])  # the view's own, and those of counting
+lock = threading.Lock()
+
+
+def accumulate(node, g, hooks=None):
+    """Add to the leaf's ``.grad``, with all hooks; ``hooks``: those of the tensor, if they have run already."""
+    leaf = node.leaf()
+    if leaf is None:
+        return
+    if node.hooks or node.together:
+        for hook in node.hooks if hooks is None else hooks:
+            g = hook(g)
+        g = run_pre_hooks(node, g)
+        if g is None:
+            return
+        g = copy(g)  # a hook may have kept what it saw, or given what it keeps
+    with lock:  # reading, adding and writing back must be one step when threads share a leaf
+        add_to_grad(leaf, g)
+    for hook in node.leaf_hooks:
+        hook(leaf)
+    for hook in node.post_hooks:
+        hook((), (as_tensor(g),))
+
+
+def call(node, *grads):
+    """Run this node alone: gradients of the outputs give those of the inputs, a tuple unless there is one input."""
+    if node.saved is None:
+        raise RuntimeError(FREED)
+    if versions.last_write < node.order:
+        check_unmodified(node)
+    g = Parts(enumerate(map(cotangent, grads))) if node.outputs > 1 else cotangent(*grads)
+    into = node.cotangents(g, node.linked() if mode.enabled else node.saved, node.parents)
+    return tuple(map(as_tensor, into)) if len(into) != 1 else as_tensor(into[0])
+
+
+def call_leaf(node, grad):
+    accumulate(node, cotangent(grad))
+    return ()
+
+
+Node.__call__, AccumulateGrad.__call__ = call, call_leaf  # type: ignore[method-assign]

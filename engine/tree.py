@@ -1,0 +1,95 @@
+"""Trees: tuples, lists and dicts of tensors, nested to any depth.  What is none of these is a leaf."""
+
+from collections import OrderedDict
+
+
+def flatten(tree):
+    """(the leaves of a tree in order, its structure)."""
+    leaves: list = []
+    return leaves, _flatten(tree, leaves)
+
+
+def _flatten(tree, leaves):
+    kind = type(tree)
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return Structure(kind, None, [_flatten(t, leaves) for t in tree])
+    if kind in (tuple, list):
+        return Structure(kind, None, [_flatten(t, leaves) for t in tree])
+    if kind in (dict, OrderedDict):
+        return Structure(kind, list(tree), [_flatten(t, leaves) for t in tree.values()])
+    leaves.append(tree)
+    return LEAF
+
+
+class Structure:
+    """The nodes of a tree: their type, the keys of a dict, and what stands below."""
+
+    __slots__ = ("keys", "kind", "parts")
+
+    def __init__(self, kind, keys, parts):
+        self.kind, self.keys, self.parts = kind, keys, parts
+
+    def __eq__(self, other):
+        same = isinstance(other, Structure) and self.kind is other.kind
+        return same and self.keys == other.keys and self.parts == other.parts
+
+    def __repr__(self):
+        if self is LEAF:
+            return "*"
+        lines = f",\n{' ' * 2}".join(map(repr, self.parts))
+        keys = None if self.keys is None else self.keys
+        return f"TreeSpec({self.kind.__name__}, {keys}, [{lines}])"
+
+    def short(self):
+        """The structure as it would be written down."""
+        if self is LEAF:
+            return "*"
+        inner = [p.short() for p in self.parts]
+        if self.keys is not None:
+            return "{" + ", ".join(f"{k!r}: {p}" for k, p in zip(self.keys, inner)) + "}"
+        return f"[{', '.join(inner)}]" if self.kind is list else f"({', '.join(inner)}{',' * (len(inner) == 1)})"
+
+    def build(self, leaves):
+        """The tree with these leaves (an iterator)."""
+        if self is LEAF:
+            return next(leaves)
+        parts = [p.build(leaves) for p in self.parts]
+        if self.keys is not None:
+            return self.kind(zip(self.keys, parts))
+        return self.kind(*parts) if hasattr(self.kind, "_fields") else self.kind(parts)
+
+    def spread(self, prefix):
+        """``prefix`` repeated for every leaf below each of its own; None if it does not fit."""
+        kind = type(prefix)
+        if self is LEAF:
+            return [prefix] if not isinstance(prefix, (tuple, list, dict)) else None
+        if kind is not self.kind:
+            return None if isinstance(prefix, (tuple, list, dict)) else [prefix] * self.count()
+        values = list(prefix.values()) if self.keys is not None else list(prefix)
+        if len(values) != len(self.parts) or self.keys is not None and list(prefix) != self.keys:
+            return None
+        found: list = []
+        for part, value in zip(self.parts, values):
+            below = part.spread(value)
+            if below is None:
+                return None
+            found += below
+        return found
+
+    def count(self):
+        """How many leaves it has."""
+        return 1 if self is LEAF else sum(p.count() for p in self.parts)
+
+
+LEAF = Structure(object, None, [])
+
+
+def unflatten(structure, leaves):
+    """The tree of that structure with these leaves."""
+    return structure.build(iter(leaves))
+
+
+def map_tree(function, tree):
+    """The tree with ``function`` of each leaf."""
+    leaves, structure = flatten(tree)
+    return unflatten(structure, [function(leaf) for leaf in leaves])

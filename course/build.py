@@ -6,7 +6,7 @@
 
 import argparse
 import hashlib
-import os
+import re
 import sys
 import tempfile
 import time
@@ -19,7 +19,9 @@ import nbformat
 from jupytext.myst import MystMetadataParsingError, myst_to_notebook
 from nbformat import NotebookNode
 
-from course.notebooks import ROOT, TARGETS, Target, kernel_environment
+from course import copies, exercises
+from course.files import write_atomically
+from course.notebooks import ROOT, TARGETS, UNATTENDED, Target, kernel_environment
 from course.outputs import ANSI, PICTURE, Addresses, settle
 
 # The same on every machine: the patch version of the Python that executed a notebook would change at each build.
@@ -33,6 +35,7 @@ METADATA = {
     },
 }
 TRACEBACK_LINES = 12
+CHECK = re.compile(r"""(?m)^check\(["'](\d\d\.\d+)["'],""")
 
 
 class BuildError(Exception):
@@ -105,25 +108,55 @@ def read_source(path: Path) -> tuple[NotebookNode, list[int]]:
 def write_source(nb: NotebookNode) -> str:
     """The text of a notebook as Jupytext writes it when someone saves in JupyterLab (see jupytext.toml)."""
     nb = nbformat.from_dict(nb)
-    nb.metadata.jupytext = {"notebook_metadata_filter": "-all"}
+    nb.metadata.jupytext = {"notebook_metadata_filter": "-all", "cell_metadata_filter": "all,-nbgrader"}
     return jupytext.writes(nb, fmt="md:myst")
 
 
 def skeleton(job: Job) -> NotebookNode:
     """What the text alone decides of a notebook: everything but the outputs."""
-    nb, _ = read_source(job.source)
-    return _without_solutions(job, nb) if job.target.blank else nb
+    nb, lines = read_source(job.source)
+    if job.target.graded:
+        for cell, line in zip(nb.cells, lines, strict=True):
+            try:
+                _add_grading(cell)
+            except ValueError as error:
+                raise BuildError(f"{job.named(job.source)}, line {line}: {error}") from None
+    return _blank(job, nb) if job.target.blank else nb
 
 
-def _without_solutions(job: Job, nb: NotebookNode) -> NotebookNode:
+def _add_grading(cell: NotebookNode) -> None:
+    """nbgrader's metadata, from the key in a cell to fill in or in the call of `check`. Raises ValueError."""
+    checked = CHECK.search(cell.source) if cell.cell_type == "code" else None
+    key = checked[1] if checked else cell.metadata.get("exercise")
+    if key is None:
+        return
+    if checked and "raises-exception" not in cell.metadata.get("tags", []):
+        raise ValueError("a cell with a check is tagged raises-exception: a run of the blank notebook goes on after it")
+    exercise = exercises.find(key)
+    of = "check" if checked else "exercise"
+    graded = {"grade": bool(checked), "grade_id": f"{of}-{key.replace('.', '-')}", "locked": bool(checked)}
+    graded |= {"points": exercise.points} if checked else {}
+    cell.metadata.nbgrader = graded | {"schema_version": 3, "solution": not checked, "task": False}
+
+
+def _blank(job: Job, nb: NotebookNode) -> NotebookNode:
+    """What nbgrader releases: solutions and hidden tests taken out, what is not to be edited locked."""
     try:
-        from nbgrader.preprocessors import ClearSolutions
+        from nbgrader import preprocessors
     except ModuleNotFoundError:
         raise BuildError("exercises are made with nbgrader: install the extra `teach`") from None
+    steps = [
+        preprocessors.LockCells(),
+        preprocessors.ClearSolutions(code_stub={"python": "..."}),
+        preprocessors.ClearHiddenTests(),
+    ]
     try:
-        return ClearSolutions().preprocess(nb, {})[0]
+        for step in steps:
+            nb, _ = step.preprocess(nb, {})
     except RuntimeError as error:
         raise BuildError(f"{job.named(job.source)}: {error}") from None
+    nb.metadata["undertorch"] = {"blank": copies.digest(nb.cells)}
+    return nb
 
 
 def build(job: Job) -> NotebookNode:
@@ -135,7 +168,7 @@ def build(job: Job) -> NotebookNode:
         except CellError as error:
             line = read_source(job.source)[1][error.index]
             raise BuildError(f"{job.named(job.source)}, line {line}, {error}") from None
-    nb.metadata = nbformat.from_dict(METADATA)
+        nb.metadata = nbformat.from_dict(METADATA)
     nbformat.validate(nb)
     return nb
 
@@ -174,7 +207,7 @@ def execute(nb: NotebookNode, folder: Path, root: Path = ROOT, allow_errors: boo
         )
         try:
             # An empty profile: the user's own IPython settings and start-up files stay out of the outputs.
-            client.execute(cleanup_kc=True, env=kernel_environment(root) | {"IPYTHONDIR": profile})
+            client.execute(cleanup_kc=True, env=kernel_environment(root) | UNATTENDED | {"IPYTHONDIR": profile})
         except CellExecutionError as error:
             why = f"{error.ename}: {error.evalue}"
             raise CellError(running, why, nb.cells[running].source, error.traceback) from None
@@ -186,12 +219,22 @@ def execute(nb: NotebookNode, folder: Path, root: Path = ROOT, allow_errors: boo
         if cell.cell_type != "code":
             continue
         raised = any(output.output_type == "error" for output in cell.outputs)
-        if "raises-exception" in cell.metadata.get("tags", []) and not raised and not allow_errors:
-            raise CellError(index, "tagged raises-exception, but it raised nothing", cell.source)
+        should = "raises-exception" in cell.metadata.get("tags", []) and not _is_check(cell)
+        if raised != should and not allow_errors:
+            why = "the check fails" if raised else "tagged raises-exception, but it raised nothing"
+            raise CellError(index, why, cell.source, _shown(cell) if raised else "")
         try:
             settle(cell, addresses)
         except ValueError as error:
             raise CellError(index, str(error), cell.source) from None
+
+
+def _is_check(cell: NotebookNode) -> bool:
+    return bool(cell.metadata.get("nbgrader", {}).get("grade"))
+
+
+def _shown(cell: NotebookNode) -> str:
+    return "\n".join(output.get("data", {}).get("text/plain", "") for output in cell.outputs)
 
 
 def differences(job: Job, execute: bool = False) -> list[str]:
@@ -249,20 +292,6 @@ def not_canonical(source: Path) -> bool:
     return write_source(read_source(source)[0]) != source.read_text(encoding="utf-8")
 
 
-def write_atomically(path: Path, text: str) -> bool:
-    """Write a file whole or not at all; False where it already held this text."""
-    if path.is_file() and path.read_bytes() == text.encode():
-        return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_text(text, encoding="utf-8", newline="\n")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return True
-
-
 def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
     """`python -m course build`: 0 when all is made or in step, 1 when not, 2 for a wrong command line."""
     parser = argparse.ArgumentParser(
@@ -288,7 +317,11 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
 def _build(todo: list[Job]) -> int:
     for job in todo:
         start = time.perf_counter()
-        changed = write_atomically(job.notebook, nbformat.writes(build(job)) + "\n")
+        text = nbformat.writes(build(job)) + "\n"
+        if job.target.blank and job.notebook.exists() and copies.begun(job.notebook):
+            kept = job.named(copies.keep(job.notebook, job.root))
+            print(f"{job.named(job.notebook)}: somebody has worked in it; that is now {kept}")
+        changed = write_atomically(job.notebook, text)
         how = "written" if changed else "unchanged"
         print(f"{job.named(job.notebook)}: {how} ({time.perf_counter() - start:.1f} s)", flush=True)
     return 0

@@ -17,12 +17,17 @@ class Command(NamedTuple):
     module: str
     what: str
     lock: str | None = None  # None: it starts with the standard library alone, and sees to its environment itself
+    function: str = "main"
 
 
 COMMANDS = {
     "lab": Command("course.lab", "open the course in JupyterLab"),
+    "progress": Command("course.record", "show which exercises you have solved, and what is next", lock="course"),
+    "start": Command("course.copies", "make your own copy of a lesson's exercises", "course", "main_start"),
+    "reset": Command("course.copies", "begin a lesson's exercises anew, keeping a backup", "course", "main_reset"),
     "test": Command("course.testing", "run every test and every notebook"),
     "doctor": Command("course.doctor", "say what is installed, what is wrong and what to do about it"),
+    "minutes": Command("course.teaching", "count how long each lesson takes, for those who teach", lock="course"),
     "build": Command("course.build", "make the notebooks from the texts in source/", lock="teach"),
     "lock": Command("course.lock", "write requirements/*.txt anew from pyproject.toml"),
 }
@@ -59,7 +64,7 @@ def main(argv: list[str]) -> int:
     try:
         if command.lock:
             ensure(command.lock, argv)
-        return importlib.import_module(command.module).main(rest)
+        return getattr(importlib.import_module(command.module), command.function)(rest)
     except Problem as problem:
         print(problem, file=sys.stderr)
         return 1
@@ -70,4 +75,4 @@ def main(argv: list[str]) -> int:
 
 def help_text() -> str:
     """What a newcomer reads first."""
-    return HELP.format(commands="\n".join(f"  {name:<8}{command.what}" for name, command in COMMANDS.items()))
+    return HELP.format(commands="\n".join(f"  {name:<10}{command.what}" for name, command in COMMANDS.items()))

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from course import environment
+from course.copies import MINE
 from course.lab import FIRST_LESSON, FIRST_PORT, is_free, user_of
 from course.notebooks import ROOT
 
@@ -135,7 +136,7 @@ def _disk(folder: Path, installed: bool) -> Finding:
 
 
 def _writing() -> Finding:
-    folders = [ROOT] + [path for path in (ROOT / "notebooks", ROOT / "exercises") if path.exists()]
+    folders = [ROOT] + [path for path in (ROOT / "notebooks", ROOT / MINE) if path.exists()]
     closed = [str(path) for path in folders if not _writable(path)]
     if closed:
         return Finding("Writing", NOTE, f"{', '.join(closed)}: not allowed", "Copy the course to a folder of yours.")

@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 
+from course.copies import start_all
 from course.environment import Problem, ensure, say
 from course.notebooks import ROOT, kernel_environment
 
@@ -27,6 +28,10 @@ def main(argv: list[str]) -> int:
     if not options.teach:
         folders = [str(LEARNERS_CONFIG), os.environ.get("JUPYTER_CONFIG_PATH")]
         os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, folders))
+    try:
+        start_all()
+    except Problem as problem:  # the lessons can be read all the same
+        say(str(problem))
     say(f"Opening the course on port {port}. Ctrl-C in this window stops it; what you saved stays.")
 
     from jupyterlab.labapp import LabApp

@@ -13,14 +13,18 @@ class Target(NamedTuple):
     source: str
     folder: str
     blank: bool  # solutions taken out, nothing executed
+    graded: bool = False  # with nbgrader's metadata
 
 
 TARGETS = (
     Target("source/notebooks", "notebooks", blank=False),
-    Target("source/solutions", "exercises", blank=True),
-    Target("source/solutions", "solutions", blank=False),
+    Target("source/solutions", "exercises", blank=True, graded=True),
+    Target("source/solutions", "solutions", blank=False, graded=True),
 )
 EXECUTED = tuple(target.folder for target in TARGETS if not target.blank)
+
+# No learner sits before these kernels: nobody's progress is recorded.
+UNATTENDED = {"UNDERTORCH_PROGRESS": ""}
 
 # Strict: every stored output is compared with what the cell gives now (nbval itself leaves out PNG, widget views and
 # tracebacks). The kernel is the running interpreter's. A notebook's cells depend on each other: the order is kept, and
@@ -39,14 +43,23 @@ def nbval_command(root: Path = ROOT) -> list[str]:
     return [*NBVAL_ARGS, *(folder for folder in EXECUTED if any((root / folder).glob("*.ipynb")))]
 
 
+# On arrays of the lessons' size a second thread of the matrix library gains nothing, and where another program is busy
+# the two wait for each other, a hundred times as long as the product takes. Whoever sets these variables keeps them.
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
 def kernel_environment(root: Path = ROOT) -> dict[str, str]:
     """The environment in which a notebook prints the same on every machine, and `import engine` finds this engine."""
     path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
-    return os.environ | {
-        "PYTHONPATH": path,
-        "PYTHONHASHSEED": "0",
-        "PYTHONUTF8": "1",
-        "COLUMNS": "80",
-        "LINES": "24",
-        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-    }
+    return (
+        ONE_THREAD
+        | os.environ
+        | {
+            "PYTHONPATH": path,
+            "PYTHONHASHSEED": "0",
+            "PYTHONUTF8": "1",
+            "COLUMNS": "80",
+            "LINES": "24",
+            "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        }
+    )

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from course.environment import Problem, ensure, say
-from course.notebooks import EXECUTED, ROOT, kernel_environment, nbval_command
+from course.notebooks import EXECUTED, ROOT, UNATTENDED, kernel_environment, nbval_command
 
 HELP = """\
 usage: python -m course test [pytest's own arguments]
@@ -14,8 +14,6 @@ Without arguments: every test in tests/, then every notebook run again and compa
 With arguments: pytest with these arguments alone, say `python -m course test -k broadcast`.
 """
 MOST_WORKERS = 4
-# Processes side by side, each with a BLAS thread a core, wait for each other: matrix products took 20 times as long.
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 def main(argv: list[str]) -> int:
@@ -41,7 +39,7 @@ def main(argv: list[str]) -> int:
 def pytest(*arguments: str) -> int:
     """One run of pytest in the course's folder; its exit code."""
     command = [sys.executable, "-m", "pytest", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=kernel_environment(ROOT) | ONE_THREAD).returncode
+    return subprocess.run(command, cwd=ROOT, env=kernel_environment(ROOT) | UNATTENDED).returncode
 
 
 def workers() -> int:

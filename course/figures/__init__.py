@@ -1,6 +1,39 @@
 """The course's interactive figures; each also works without a kernel, as a picture and as words."""
 
+from course.figures.batches import BatchExplorer
+from course.figures.boxes import Boxes, IndexExplorer
+from course.figures.broadcasting import BroadcastingExplorer
+from course.figures.costs import CostExplorer
 from course.figures.curves import DescentExplorer, SecantExplorer
+from course.figures.floats import FloatExplorer
+from course.figures.freezing import FreezeExplorer
+from course.figures.graph_explorer import GraphExplorer
+from course.figures.jacobians import JacobianExplorer
+from course.figures.live import LiveCurves
+from course.figures.loops import LoopsExplorer
+from course.figures.losses import CrossEntropyExplorer
+from course.figures.memory import MemoryTimeline
+from course.figures.scaling import ScalerTimeline
 from course.figures.stepper import BackwardStepper
+from course.figures.surface import SurfaceExplorer
 
-__all__ = ["BackwardStepper", "DescentExplorer", "SecantExplorer"]
+__all__ = [
+    "BackwardStepper",
+    "BatchExplorer",
+    "Boxes",
+    "BroadcastingExplorer",
+    "CostExplorer",
+    "CrossEntropyExplorer",
+    "DescentExplorer",
+    "FloatExplorer",
+    "FreezeExplorer",
+    "GraphExplorer",
+    "IndexExplorer",
+    "JacobianExplorer",
+    "LiveCurves",
+    "LoopsExplorer",
+    "MemoryTimeline",
+    "ScalerTimeline",
+    "SecantExplorer",
+    "SurfaceExplorer",
+]

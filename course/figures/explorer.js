@@ -3,8 +3,7 @@
 const PAGE = `
 <style>
   .undertorch-explorer { font-family: var(--jp-ui-font-family, sans-serif); color: var(--jp-ui-font-color1, inherit); }
-  .undertorch-explorer .sliders { display: grid; grid-template-columns: max-content minmax(80px, 1fr) 4em; gap: 4px 12px;
-    align-items: center; margin: 4px 0 8px; }
+  .undertorch-explorer .sliders { display: grid; gap: 4px 12px; align-items: center; margin: 4px 0 8px; }
   .undertorch-explorer input { accent-color: #e8590c; margin: 2px 0; }
   .undertorch-explorer :focus-visible { outline: 2px solid #e8590c; outline-offset: 2px; }
   .undertorch-explorer img { display: block; max-width: 100%; }
@@ -20,6 +19,8 @@ function render({ model, el }) {
   const [panel, image, words] = [".sliders", "img", ".words"].map((selector) => el.querySelector(selector));
   image.width = model.get("width");
   panel.style.maxWidth = `${image.width}px`;
+  const longest = Math.max(...model.get("sliders").flatMap(({ texts }) => texts.map((text) => text.length)));
+  panel.style.gridTemplateColumns = `max-content minmax(80px, 1fr) ${Math.max(6, longest)}ch`;
   const add = (tag, what) => panel.appendChild(Object.assign(document.createElement(tag), what));
   const sliders = model.get("sliders").map(({ label, texts }, place) => {
     add("span", { textContent: label });
@@ -44,7 +45,9 @@ function render({ model, el }) {
   let address;
   function draw() {
     URL.revokeObjectURL(address);
-    image.src = address = URL.createObjectURL(new Blob([model.get("image")], { type: "image/png" }));
+    const bytes = model.get("image");
+    const type = bytes.getUint8(0) === 0x89 ? "image/png" : "image/svg+xml"; // 0x89 begins every PNG
+    image.src = address = URL.createObjectURL(new Blob([bytes], { type }));
   }
 
   function tell() {

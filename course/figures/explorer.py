@@ -91,4 +91,4 @@ class Explorer:
 
 
 def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
+    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

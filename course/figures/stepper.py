@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 
 from course.figures import rules
 from engine import viz
-from engine.graph import AccumulateGrad, Node, Output, RetainGrad, as_tensor, roots, sweep
+from engine.graph import AccumulateGrad, Node, Output, RetainGrad, as_tensor
 from engine.printing import printoptions
+from engine.sweep import roots, sweep
 from engine.tensor import Tensor
 
 SVG = "{http://www.w3.org/2000/svg}"

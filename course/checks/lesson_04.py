@@ -1,0 +1,353 @@
+"""Lesson 04, autograd: the exercises' trials, oracles, usual mistakes and hints."""
+
+import numpy as np
+
+import engine
+from course.exercises import Exercise
+
+
+def square(x):
+    return x * x
+
+
+def valley(x):
+    return x**2 + 3 * x + 5
+
+
+def number_and_slope(start, grad=None, requires_grad=True):
+    x = engine.tensor(start, requires_grad=requires_grad)
+    x.grad = None if grad is None else engine.tensor(grad)
+    return x
+
+
+# 4.2
+
+
+def exact_slope(f, x):
+    knob = x.detach().clone().requires_grad_()
+    return engine.autograd.grad(f(knob), knob)[0].item()
+
+
+def slope_trial(slope_at):
+    yield "f(x) = x * x, x = tensor(2.)", slope_at, square, engine.tensor(2.0)
+    x = number_and_slope(3.0, grad=6.0)
+    yield "f(x) = x * x, x = tensor(3., requires_grad=True), x.grad = tensor(6.) from before", slope_at, square, x
+
+
+def slope_more(slope_at):
+    yield "", slope_at, lambda x: (x.exp() - 1) / x, number_and_slope(0.5, grad=-1.0)
+
+
+def on_the_tensor_itself(f, x):
+    x.requires_grad_()
+    f(x).backward()
+    return x.grad.item()
+
+
+def after_clearing(f, x):
+    x.requires_grad_()
+    x.grad = None
+    f(x).backward()
+    return x.grad.item()
+
+
+def cleared_afterwards(f, x):
+    x.requires_grad_()
+    x.grad = None
+    f(x).backward()
+    slope = x.grad.item()
+    x.grad = None
+    return slope
+
+
+def nudged(f, x):
+    return ((f(x + 0.001) - f(x)) / 0.001).item()
+
+
+# 4.3
+
+
+def by_formula(f, x, rate):
+    slope = exact_slope(f, x)
+    with engine.no_grad():
+        x.fill_(x.item() - rate * slope)
+
+
+def stepped(step, f, start, rate):
+    """The knob and its slope after three steps; a slope of None and one of 0 are both clear."""
+    x = number_and_slope(start)
+    for _ in range(3):
+        step(f, x, rate)
+    return {"x": round(x.item(), 5), "x.grad": 0.0 if x.grad is None else round(x.grad.item(), 5)}
+
+
+def step_trial(step):
+    yield "f(x) = x * x, x = 4, rate = 0.1, three steps", stepped, step, square, 4.0, 0.1
+    yield "f(x) = x**2 + 3 * x + 5, x = -2, rate = 0.25, three steps", stepped, step, valley, -2.0, 0.25
+
+
+def step_more(step):
+    yield "", stepped, step, lambda x: x.exp(), 0.25, 0.125
+
+
+def stepping(update, clear=True):
+    def step(f, x, rate):
+        f(x).backward()
+        update(x, rate)
+        if clear:
+            x.grad = None
+
+    return step
+
+
+def downhill(x, rate):
+    with engine.no_grad():
+        x -= rate * x.grad
+
+
+def uphill(x, rate):
+    with engine.no_grad():
+        x += rate * x.grad
+
+
+def without_rate(x, rate):
+    with engine.no_grad():
+        x -= x.grad
+
+
+def taking_notes(x, rate):
+    x -= rate * x.grad
+
+
+def another_knob(x, rate):
+    x = x - rate * x.grad
+
+
+# 4.4
+
+
+def walked(f, start, rate, steps):
+    positions = [start]
+    for _ in range(steps):
+        x = engine.tensor(positions[-1])
+        positions.append(float(np.float32(x.item() - rate * exact_slope(f, x))))
+    return positions
+
+
+def walk_trial(walk):
+    yield "f(x) = x * x, start = 4, rate = 0.25, 1 step", walk, square, 4.0, 0.25, 1
+    yield "f(x) = x * x, start = 4, rate = 0.25, 4 steps", walk, square, 4.0, 0.25, 4
+    yield "f(x) = x**2 + 3 * x + 5, start = 4, rate = 0.1, 6 steps", walk, valley, 4.0, 0.1, 6
+
+
+def walk_more(walk):
+    yield "", walk, lambda x: x**4 - 2 * x**2 + x, 0.0, 0.1, 12
+
+
+def walking(before=lambda x: None, between=lambda x: None, after=lambda x: None):
+    """A walk that does something with the knob: before `backward()`, between it and the step, after the step."""
+
+    def walk(f, start, rate, steps):
+        x = engine.tensor(start, requires_grad=True)
+        positions = [x.item()]
+        for _ in range(steps):
+            before(x)
+            f(x).backward()
+            between(x)
+            with engine.no_grad():
+                x -= rate * x.grad
+            after(x)
+            positions.append(x.item())
+        return positions
+
+    return walk
+
+
+def clear(x):
+    x.grad = None
+
+
+def a_new_knob(f, start, rate, steps):
+    x = engine.tensor(start, requires_grad=True)
+    positions = [x.item()]
+    for _ in range(steps):
+        f(x).backward()
+        with engine.no_grad():
+            x = x - rate * x.grad
+        positions.append(x.item())
+    return positions
+
+
+def without_the_start(f, start, rate, steps):
+    return walked(f, start, rate, steps)[1:]
+
+
+# 4.5
+
+
+def fitted(xs, ys, rate, steps, of=np.mean):
+    xs, ys = xs.numpy().astype(np.float64), ys.numpy().astype(np.float64)
+    bend = height = 0.0
+    for _ in range(steps):
+        above = bend * xs**2 + height - ys
+        bend, height = bend - rate * of(2 * above * xs**2), height - rate * of(2 * above)
+    return float(bend), float(height)
+
+
+def parabola_trial(fit):
+    xs, ys = engine.tensor([0.0, 1.0, 2.0]), engine.tensor([1.0, 3.0, 9.0])
+    yield "xs = [0, 1, 2], ys = [1, 3, 9], rate = 0.02, 1 step", fit, xs, ys, 0.02, 1
+    yield "xs = [0, 1, 2], ys = [1, 3, 9], rate = 0.02, 5 steps", fit, xs, ys, 0.02, 5
+
+
+def parabola_more(fit):
+    yield "", fit, engine.tensor([-1.0, 0.5, 1.5, 2.0]), engine.tensor([0.5, 0.0, -1.5, -3.0]), 0.05, 60
+
+
+def fitting(update, clear=True):
+    def fit(xs, ys, rate, steps):
+        bend, height = (engine.tensor(0.0, requires_grad=True) for _ in range(2))
+        for _ in range(steps):
+            ((bend * xs**2 + height - ys) ** 2).mean().backward()
+            with engine.no_grad():
+                update(bend, height, rate)
+            if clear:
+                bend.grad = height.grad = None
+        return bend.item(), height.item()
+
+    return fit
+
+
+def both(bend, height, rate):
+    bend -= rate * bend.grad
+    height -= rate * height.grad
+
+
+def bend_alone(bend, height, rate):
+    bend -= rate * bend.grad
+
+
+def squares_summed(xs, ys, rate, steps):
+    return fitted(xs, ys, rate, steps, of=np.sum)
+
+
+def as_a_line(xs, ys, rate, steps):
+    tilt = height = 0.0
+    xs, ys = xs.numpy(), ys.numpy()
+    for _ in range(steps):
+        above = tilt * xs + height - ys
+        tilt, height = tilt - rate * np.mean(2 * above * xs), height - rate * np.mean(2 * above)
+    return float(tilt), float(height)
+
+
+EXERCISES = (
+    Exercise(
+        key="04.1",
+        points=1,
+        answer=(12.0, 2.0),
+        wrong=(
+            ((1.0, 2.0), "1 is the output at 4. The slope is how many times as far the output moves as x."),
+            ((13.0, 2.0), "The slope of a number that stands alone is 0: the 1 does not count."),
+            ((12.0, -11.0), "-11 is the lowest output. Asked is the x at which it comes out."),
+            ((24.0, 2.0), "The slope of -12 * x is -12, and belongs to the sum."),
+            ((2.0, 12.0), "The two numbers are right, in the opposite order: first the slope, then the place."),
+        ),
+        hints=(
+            "The slope of a sum is the sum of the slopes. What is the slope of x**2, and that of x?",
+            "3 * x**2 has the slope 3 times 2 * x. And at the lowest point, what is the slope?",
+            "The slope is 6 * x - 12. Put 4 in; then find the x for which it is 0.",
+        ),
+    ),
+    Exercise(
+        key="04.2",
+        points=1,
+        answer=exact_slope,
+        trial=slope_trial,
+        hidden=slope_more,
+        wrong=(
+            (on_the_tensor_itself, "You used x itself: the slope is added to what was in x.grad, and stays there."),
+            (after_clearing, "You cleared x.grad. What was in it belongs to somebody else, and is lost."),
+            (cleared_afterwards, "The number is right. But x.grad held something from before, and now it is None."),
+            (nudged, "That is a slope by nudging: close, but not exact. Let backward() do it, on a knob of your own."),
+        ),
+        hints=(
+            "Whatever you do to x can be seen afterwards. What could you use in its place?",
+            "Make a knob of your own with the same number in it: x.item() takes the number out of the box.",
+            "knob = engine.tensor(x.item(), requires_grad=True)\n...  # as in the lesson, with knob",
+        ),
+    ),
+    Exercise(
+        key="04.3",
+        points=2,
+        answer=by_formula,
+        trial=step_trial,
+        hidden=step_more,
+        wrong=(
+            (stepping(uphill), "That is a step uphill. Where the slope is above 0, going down means a smaller x."),
+            (
+                stepping(downhill, clear=False),
+                "The first step is right. But the slope stays in x.grad, and the next step adds to it.",
+            ),
+            (
+                stepping(taking_notes),
+                "Turning the knob must not be written down: do it inside `with engine.no_grad():`.",
+            ),
+            (
+                stepping(another_knob),
+                "`x = x - ...` makes a new tensor of that name: the knob has not been turned. Use `-=`.",
+            ),
+            (stepping(without_rate), "The step is the rate times the slope: you left out the rate."),
+        ),
+        hints=(
+            "Three things happen: ask for the slope, turn the knob, clear the slope.",
+            "The knob is turned with `x -= ...`, inside `with engine.no_grad():`.",
+            "f(x).backward()\nwith engine.no_grad():\n    x -= ...\nx.grad = ...",
+        ),
+    ),
+    Exercise(
+        key="04.4",
+        points=1,
+        answer=walked,
+        trial=walk_trial,
+        hidden=walk_more,
+        wrong=(
+            (walking(), "From the second step on, the old slopes are still in x.grad. Clear it in every round."),
+            (walking(between=clear), "You clear the slope before it is used. After the step is the place."),
+            (a_new_knob, "`x = x - ...` makes a tensor that takes no notes. Turn the knob itself, with `-=`."),
+            (without_the_start, "The first position is where the walk starts."),
+        ),
+        hints=(
+            "Print x.grad in each round. Is it the slope at x?",
+            "backward() does not set .grad, it adds to it. So something must be cleared, in each round.",
+            "`x.grad = None`: after the step has used it, before the next backward().",
+        ),
+    ),
+    Exercise(
+        key="04.5",
+        points=2,
+        answer=fitted,
+        trial=parabola_trial,
+        hidden=parabola_more,
+        wrong=(
+            (squares_summed, "You walk on the sum of the squares. The mean is asked for."),
+            (
+                fitting(both, clear=False),
+                "The first step is right, the later ones are not: the slopes are not cleared.",
+            ),
+            (fitting(bend_alone), "height is still 0: it is a knob too, and is turned in each step."),
+            (as_a_line, "You fit a line: bend is to be multiplied by x**2."),
+            (lambda *a: fitted(*a)[::-1], "The two are in the opposite order: first bend, then height."),
+        ),
+        hints=(
+            "It is the loop of the lesson's last part, with another formula for the line.",
+            "loss = ((bend * xs**2 + height - ys) ** 2).mean(). Then backward(), a step for each knob, and clear both.",
+            "for _ in range(steps):\n"
+            "    loss = ((bend * xs**2 + height - ys) ** 2).mean()\n"
+            "    loss.backward()\n"
+            "    with engine.no_grad():\n"
+            "        ...\n"
+            "    bend.grad = height.grad = None\n"
+            "return bend.item(), height.item()",
+        ),
+    ),
+)

@@ -1,0 +1,346 @@
+"""Lesson 07, taking no notes: the exercises' trials, oracles, usual mistakes and hints."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import engine
+from course.exercises import Exercise
+
+# 7.2
+
+
+def examined(examine: Callable, ys: list[float]) -> list[Any]:
+    w = engine.tensor(2.0, requires_grad=True)
+    notes = []
+
+    def predict(xs: engine.Tensor) -> engine.Tensor:
+        made = w * xs + 1
+        notes.append(made.requires_grad)
+        return made
+
+    found = examine(predict, engine.arange(len(ys), dtype=engine.float32), engine.tensor(ys))
+    return [found, any(notes), engine.is_grad_enabled()]
+
+
+def examine_trial(examine: Callable) -> Iterator[tuple]:
+    what = "what it returns, whether predict took notes, and whether notes are taken again afterwards"
+    yield f"predict(x) = 2 * x + 1, xs = [0, 1, 2], ys = [1, 3, 6]: {what}", examined, examine, [1.0, 3.0, 6.0]
+    yield f"the same, with ys = [0, 0, 0]: {what}", examined, examine, [0.0, 0.0, 0.0]
+
+
+def examine_more(examine: Callable) -> Iterator[tuple]:
+    yield "", examined, examine, [4.0, -1.0, 0.5, 2.0, 2.0]
+
+
+def by_hand(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    with engine.inference_mode():
+        distances = [(p - y) ** 2 for p, y in zip(predict(xs).tolist(), ys.tolist(), strict=True)]
+    return sum(distances) / len(distances)
+
+
+def with_notes(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    return ((predict(xs) - ys) ** 2).mean().item()
+
+
+def never_on_again(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    engine.set_grad_enabled(False)
+    return ((predict(xs) - ys) ** 2).mean().item()
+
+
+def summed(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    with engine.no_grad():
+        return ((predict(xs) - ys) ** 2).sum().item()
+
+
+def a_tensor(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> engine.Tensor:
+    with engine.no_grad():
+        return ((predict(xs) - ys) ** 2).mean()
+
+
+# 7.3
+
+
+def walked(best_of_walk: Callable, start: list[float], widths: list[float]) -> list[Any]:
+    w = engine.tensor(start, requires_grad=True)
+    best = best_of_walk(w, widths)
+    return [best.detach(), best.requires_grad]
+
+
+def best_trial(best_of_walk: Callable) -> Iterator[tuple]:
+    what = "what it returns, and whether that takes notes"
+    for widths in ([0.25, 0.25, 1.5, 0.1], [0.5, 0.1], [2.0, 0.25, 0.25, 1.5]):
+        yield f"w = [4., 2.], widths = {widths}: {what}", walked, best_of_walk, [4.0, 2.0], widths
+
+
+def best_more(best_of_walk: Callable) -> Iterator[tuple]:
+    yield "", walked, best_of_walk, [1.0, -3.0, 0.5], [0.1, 0.3, 0.9, 1.2, 0.1, 2.0]
+
+
+def kept_as(keep: Callable) -> Callable:
+    """`best_of_walk`, with what is written down of w."""
+
+    def best_of_walk(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
+        lowest, best = float("inf"), w
+        for width in widths:
+            loss = (w * w).sum()
+            if loss.item() < lowest:
+                lowest, best = loss.item(), keep(w)
+            loss.backward()
+            with engine.no_grad():
+                w -= width * w.grad
+            w.grad = None
+        return best
+
+    return best_of_walk
+
+
+def by_formula(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
+    """The slope of a square is 2 w: each step multiplies w by 1 - 2 * width."""
+    factor, found = 1.0, []
+    for width in widths:
+        found.append(factor)
+        factor *= 1 - 2 * width
+    return w.detach() * min(found, key=abs)
+
+
+def first_one(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
+    return w.detach().clone()
+
+
+def last_one(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
+    return kept_as(lambda w: w.detach())(w, widths)
+
+
+# 7.4
+
+
+def frozen(freeze: Callable, learn: list[bool], n: int) -> list[Any]:
+    parameters = [engine.ones(2, requires_grad=yes) for yes in learn]
+    for p, yes in zip(parameters, learn, strict=True):
+        p.grad = engine.ones(2) if yes else None
+    found = freeze(parameters, n)
+    places = [next((k for k, p in enumerate(parameters) if p is q), "another tensor") for q in found]
+    return [
+        [p.requires_grad for p in parameters],
+        ["a gradient" if p.grad is not None else "none" for p in parameters[:n]],
+        places,
+    ]
+
+
+def freeze_trial(freeze: Callable) -> Iterator[tuple]:
+    what = "which require a gradient; what the frozen ones have in .grad; the places of those that it returns"
+    for learn, n in (([True, True, True], 1), ([False, False, True], 1), ([True, True], 2), ([True, True], 0)):
+        yield f"requires_grad is {learn}, each that learns has a .grad, n = {n}: {what}", frozen, freeze, learn, n
+
+
+def freeze_more(freeze: Callable) -> Iterator[tuple]:
+    yield "", frozen, freeze, [False, True, False, True, False], 3
+
+
+def by_place(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    for place, p in enumerate(parameters):
+        p.requires_grad = place >= n
+        p.grad = p.grad if p.requires_grad else None
+    return [p for p in parameters if p.requires_grad]
+
+
+def other_names(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    for p in parameters[:n]:
+        p = p.detach()
+        p.grad = None
+    return parameters[n:]
+
+
+def old_gradient(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    for place, p in enumerate(parameters):
+        p.requires_grad_(place >= n)
+    return parameters[n:]
+
+
+def not_thawed(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    for p in parameters[:n]:
+        p.requires_grad_(False)
+        p.grad = None
+    return parameters[n:]
+
+
+def the_frozen(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    by_place(parameters, n)
+    return parameters[:n]
+
+
+def the_back(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    return by_place(parameters[::-1], n)[::-1]
+
+
+def everyone(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    by_place(parameters, n)
+    return parameters
+
+
+# 7.5
+
+
+def line(w: engine.Tensor, position: float) -> engine.Tensor:
+    return w[0] * position + w[1]
+
+
+def bent(w: engine.Tensor, position: float) -> engine.Tensor:
+    return (w[0] * position).tanh() + w[1] * w[1]
+
+
+def loss_and_gradient(step_loss: Callable, judge: Callable, *given: float) -> list[Any]:
+    w = engine.tensor([0.5, 0.1], requires_grad=True)
+    loss = step_loss(judge, w, *given)
+    loss.backward()
+    return [loss.detach(), w.grad]
+
+
+def loss_trial(step_loss: Callable) -> Iterator[tuple]:
+    what = "the loss, and the gradient of w = [0.5, 0.1]"
+    for now, following, reward in ((1.0, 2.0, 1.0), (3.0, 1.0, -0.5)):
+        shown = f"judge(w, x) = w[0] * x + w[1], position {now}, following {following}, reward {reward}: {what}"
+        yield shown, loss_and_gradient, step_loss, line, now, following, reward
+
+
+def loss_more(step_loss: Callable) -> Iterator[tuple]:
+    yield "", loss_and_gradient, step_loss, bent, 0.7, -0.4, 0.3
+
+
+def target_and_judgement(
+    target: Callable = lambda made: made.detach(), judgement: Callable = lambda made: made, factor: float = 0.9
+) -> Callable:
+    """`step_loss`, with what is done to the target and to the judgement."""
+
+    def step_loss(judge: Callable, w: engine.Tensor, position: float, following: float, reward: float) -> engine.Tensor:
+        goal = target(reward + factor * judge(w, following))
+        return (judgement(judge(w, position)) - goal) ** 2
+
+    return step_loss
+
+
+def of_cut_weights(
+    judge: Callable, w: engine.Tensor, position: float, following: float, reward: float
+) -> engine.Tensor:
+    return (judge(w, position) - reward - 0.9 * judge(w.detach(), following)) ** 2
+
+
+def all_without_notes(
+    judge: Callable, w: engine.Tensor, position: float, following: float, reward: float
+) -> engine.Tensor:
+    with engine.no_grad():
+        return target_and_judgement()(judge, w, position, following, reward)
+
+
+EXERCISES = (
+    Exercise(
+        key="07.1",
+        points=1,
+        answer=15.0,
+        wrong=(
+            (33.0, "That is the slope of w**3 + w**2. But no way leads back through what was detached."),
+            (6.0, "What was detached has no slope of its own, but it is still a factor: the slope of 9 * w is not 0."),
+            (9.0, "You have one half of it. The loss has a second part, y, through which w acts, too."),
+            (24.0, "That is as if the other factor were cut off: 2 * 3 * 3, by way of y. But y is what was detached."),
+            (36.0, "That is the value of the loss. What is its slope?"),
+        ),
+        hints=(
+            "As a number, y.detach() is 9. What has no past counts as a plain number.",
+            "So the loss is, to the notes, 9 * w + w * w. What is its slope at 3?",
+            "9 from the first part, and from the second one 2 * ...",
+        ),
+    ),
+    Exercise(
+        key="07.2",
+        points=1,
+        answer=by_hand,
+        trial=examine_trial,
+        hidden=examine_more,
+        wrong=(
+            (with_notes, "The number is right, but predict has taken notes: `item()` at the end does not undo that."),
+            (
+                never_on_again,
+                "No notes are taken, but nor are they afterwards: your function leaves the switch off.",
+            ),
+            (summed, "That is the sum of the squared distances, and not their mean."),
+            (a_tensor, "The number is right, but it is still in its box: `item()` takes it out."),
+        ),
+        hints=(
+            "Where is predict called: inside of your block, or before it?",
+            "A `with engine.no_grad():` block puts the switch back by itself, and holds for all that is called in it.",
+            "with engine.no_grad():\n    return ((predict(xs) - ys) ** 2)...",
+        ),
+    ),
+    Exercise(
+        key="07.3",
+        points=1,
+        answer=by_formula,
+        trial=best_trial,
+        hidden=best_more,
+        wrong=(
+            (last_one, "What you keep shares its memory with w, and w goes on changing: it shows the last one."),
+            (
+                kept_as(lambda w: w),
+                "`best = w` is a second name for the same tensor. It takes notes, and goes on changing.",
+            ),
+            (
+                kept_as(lambda w: w.clone()),
+                "The numbers are right, but a clone of what takes notes takes notes, too: it holds on to a graph.",
+            ),
+            (first_one, "That is where the walk begins. Which round has the lowest loss?"),
+        ),
+        hints=(
+            "best.detach() is no copy. Whose memory is it?",
+            "`detach` cuts off the past, `clone` gives numbers of its own. Which of the two is needed here?",
+            "best = w.detach()...",
+        ),
+    ),
+    Exercise(
+        key="07.4",
+        points=2,
+        answer=by_place,
+        trial=freeze_trial,
+        hidden=freeze_more,
+        wrong=(
+            (
+                other_names,
+                "Nothing is frozen. `p = p.detach()` gives the name p to another tensor, and "
+                "`p.requires_grad_ = False` calls nothing: it writes over the name of a method.",
+            ),
+            (old_gradient, "Frozen, but with a gradient from former times in .grad, along which a step may still go."),
+            (not_thawed, "A parameter behind the first n that was frozen before is still frozen."),
+            (the_frozen, "You return the frozen ones. Those that learn are asked for."),
+            (the_back, "You freeze from the back. The first n are asked for, those at the front."),
+            (everyone, "You return all of them. Only those that learn are asked for."),
+        ),
+        hints=(
+            "A leaf is frozen by requires_grad_(False). What else is there to do, for the first n and for the others?",
+            "The first n: no notes, and no old gradient. The others: notes, whatever was before.",
+            "for p in parameters[:n]:\n    p.requires_grad_(False)\n    ...\nfor p in parameters[n:]:\n    ...",
+        ),
+    ),
+    Exercise(
+        key="07.5",
+        points=2,
+        answer=of_cut_weights,
+        trial=loss_trial,
+        hidden=loss_more,
+        wrong=(
+            (target_and_judgement(target=lambda made: made), "The loss is right, but the target does not hold still."),
+            (
+                target_and_judgement(target=lambda made: made, judgement=lambda made: made.detach()),
+                "The wrong one holds still: it is the judgement that should move, towards the target.",
+            ),
+            (
+                all_without_notes,
+                "No notes are taken at all. The judgement of the first position needs them; only the target does not.",
+            ),
+            (target_and_judgement(factor=1.0), "The target is the reward plus 0.9 times the judgement that follows."),
+        ),
+        hints=(
+            "Which of the two is to be moved, and which is to count as a plain number?",
+            "Make the target first, and end the way back there: detach it, or compute it without notes.",
+            "target = (reward + 0.9 * judge(w, following))...\nreturn (judge(w, position) - target) ** 2",
+        ),
+    ),
+)

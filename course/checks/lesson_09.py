@@ -1,0 +1,294 @@
+"""Lesson 09, Jacobians: the exercises' trials, oracles, usual mistakes and hints."""
+
+import engine
+from course.exercises import Exercise
+
+# functions to try
+
+
+def pair(x):
+    return engine.stack([x[0] * x[1], x[0] + x[1]])
+
+
+def three(x):
+    return engine.stack([x[0] ** 2, x[0] * x[1], 3 * x[2] + x[0]])
+
+
+def wide(x):
+    return engine.stack([x.sum(), (x * x).sum()])
+
+
+def tall(x):
+    return engine.stack([x[0], x[0] * x[1], x[1] ** 3, x.sum()])
+
+
+def nudged(f, x):
+    """The Jacobian by nudges in float64, for functions of moderate size."""
+    x = x.double()
+    columns = []
+    for i in range(len(x)):
+        e = engine.zeros_like(x)
+        e[i] = 1e-5
+        columns.append((f(x + e) - f(x - e)) / 2e-5)
+    return engine.stack(columns, dim=1)
+
+
+# 9.2
+
+
+def table(f, x):
+    return nudged(f, x).to(x.dtype)
+
+
+def table_trial(jacobian):
+    yield "f(x) = [x0 * x1, x0 + x1], x = [2., 3.]", jacobian, pair, engine.tensor([2.0, 3.0])
+    yield "f(x) = [sum of x, sum of x * x], x = [1., 2., 3.]", jacobian, wide, engine.tensor([1.0, 2.0, 3.0])
+    yield "f(x) = [x0, x0 * x1, x1 ** 3, x0 + x1], x = [2., -1.]", jacobian, tall, engine.tensor([2.0, -1.0])
+
+
+def table_more(jacobian):
+    yield "", jacobian, three, engine.tensor([0.5, -2.0, 1.0])
+    yield "", jacobian, tall, engine.tensor([1.5, 0.5])
+
+
+def by_backward(combine, clear=True):
+    """`jacobian` by ``backward()`` and ``.grad``, with another way to put the rows together."""
+
+    def jacobian(f, x):
+        x = x.detach().clone().requires_grad_()
+        y, rows = f(x), []
+        for i in range(len(y)):
+            if clear:
+                x.grad = None
+            y[i].backward(retain_graph=True)
+            rows.append(x.grad.clone())
+        return combine(rows)
+
+    return jacobian
+
+
+def on_x_itself(f, x):
+    x.requires_grad_()
+    y = f(x)
+    rows = []
+    for i in range(len(y)):
+        x.grad = None
+        y[i].backward(retain_graph=True)
+        rows.append(x.grad)
+    return engine.stack(rows)
+
+
+# 9.3
+
+
+def follow_trial(follow):
+    x = engine.tensor([1.0, 2.0, 3.0])
+    yield "f(x) = [x0 * x0, x0 * x1, 3 * x2 + x0], x = [1., 2., 3.], i = 1", follow, three, x, 1
+    yield "the same, i = 0", follow, three, x, 0
+    yield "f(x) = [x0, x0 * x1, x1 ** 3, x0 + x1], x = [2., -1.], i = 0", follow, tall, engine.tensor([2.0, -1.0]), 0
+
+
+def follow_more(follow):
+    yield "", follow, tall, engine.tensor([0.0, 2.0]), 1
+    yield "", follow, wide, engine.tensor([1.0, 0.0, 1.0]), 1
+
+
+def speeds(f, x, i):
+    return table(f, x)[:, i]
+
+
+def along_all(f, x, i):
+    return engine.func.jvp(f, (x,), (engine.ones_like(x),))[1] != 0
+
+
+def the_row(f, x, i):
+    return engine.func.jacrev(f)(x)[i] != 0
+
+
+# 9.4
+
+
+def bowl(x):
+    return x[0] ** 2 + 10 * x[1] ** 2 + 3 * x[0] * x[1]
+
+
+def bent(x):
+    return (x**3).sum() + x[0] * x[1]
+
+
+def curve(f, x, u):
+    """The Hessian by nudges of the gradient."""
+    step = 1e-4
+    x, u = x.double(), u.double()
+    ahead, behind = (engine.func.grad(f)(x + s * step * u) for s in (1, -1))
+    return ((ahead - behind) / (2 * step)).float()
+
+
+def curve_trial(curve):
+    x, u = engine.tensor([1.0, 1.0]), engine.tensor([1.0, -1.0])
+    yield "f(x) = x0**2 + 10 * x1**2 + 3 * x0 * x1, x = [1., 1.], u = [1., -1.]", curve, bowl, x, u
+    x, u = engine.tensor([2.0, 0.5, -1.0]), engine.tensor([0.0, 1.0, 2.0])
+    yield "f(x) = sum of x**3, + x0 * x1, x = [2., 0.5, -1.], u = [0., 1., 2.]", curve, bent, x, u
+
+
+def curve_more(curve):
+    yield "", curve, bent, engine.tensor([1.0, -2.0]), engine.tensor([3.0, 1.0])
+
+
+def slope_along(f, x, u):
+    return engine.func.jvp(f, (x,), (u,))[1]
+
+
+# 9.5
+
+
+def squared(w, x, y):
+    return (x @ w - y) ** 2
+
+
+def curved(w, x, y):
+    return engine.tanh(x @ w) * y + (w * w).sum()
+
+
+def gradients(loss, w, xs, ys):
+    """Each example's gradient, one after the other."""
+    rows = []
+    for x, y in zip(xs, ys, strict=True):
+        leaf = w.detach().clone().requires_grad_()
+        loss(leaf, x, y).backward()
+        rows.append(leaf.grad)
+    return engine.stack(rows)
+
+
+def pulls_trial(pulls):
+    w, xs = engine.tensor([1.0, -1.0]), engine.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 4.0]])
+    yield "loss = (x @ w - y)**2, w = [1., -1.], three examples", pulls, squared, w, xs, engine.tensor([0.0, 0.0, 1.0])
+    xs = engine.tensor([[0.5, -1.0, 2.0], [1.0, 1.0, 0.0]])
+    yield "another loss, three weights, two examples", pulls, curved, engine.tensor([0.1, 0.2, 0.3]), xs, engine.ones(2)
+
+
+def pulls_more(pulls):
+    yield "", pulls, squared, engine.randn(4), engine.randn(6, 4), engine.randn(6)
+
+
+def each(loss, w, xs, ys):
+    return engine.func.vmap(engine.func.grad(loss), in_dims=(None, 0, 0))(w, xs, ys)
+
+
+EXERCISES = (
+    Exercise(
+        key="09.1",
+        points=1,
+        answer=[[3.0, 2.0], [1.0, 1.0]],
+        wrong=(
+            (
+                [[3.0, 1.0], [2.0, 1.0]],
+                "The right slopes, transposed: a *row* for each output, a *column* for each input.",
+            ),
+            ([[2.0, 3.0], [1.0, 1.0]], "If x0 moves, x0 * x1 moves x1 times as far, and that is 3."),
+            ([3.0, 2.0, 1.0, 1.0], "The right slopes. Put them into rows: a list of two lists."),
+            ([[4.0, 3.0]], "That is the sum of the rows. The table has a row for each of the two outputs."),
+        ),
+        hints=(
+            "The first row belongs to y0 = x0 * x1. How far does it move for each unit of x0, and of x1?",
+            "A product moves as far as *the other* factor says; a sum moves as far as what is added.",
+            "jacobian = [[3.0, ...], [1.0, ...]]",
+        ),
+    ),
+    Exercise(
+        key="09.2",
+        points=2,
+        answer=table,
+        trial=table_trial,
+        hidden=table_more,
+        tolerance=1e-3,
+        wrong=(
+            (
+                by_backward(engine.stack, clear=False),
+                "Each row holds the rows before it too: `.grad` adds up. Clear it, or use `autograd.grad`.",
+            ),
+            (
+                by_backward(lambda rows: engine.stack(rows, dim=1)),
+                "The right slopes, transposed: the gradient of an output is a row.",
+            ),
+            (by_backward(lambda rows: sum(rows)), "You added the rows up. Keep them apart, one below the other."),
+            (by_backward(lambda rows: rows), "The right rows, in a list. Make one tensor of them: `engine.stack`."),
+            (on_x_itself, "The table is right. But x takes notes now, and has a `.grad`: work on `x.detach()`."),
+        ),
+        hints=(
+            "The lesson does it for three outputs. What has to be different for any function?",
+            "Begin with `x = x.detach().requires_grad_()`. Then the gradient of `y[i]` for each i, all stacked.",
+            "rows = [engine.autograd.grad(y[i], x, retain_graph=...)[0] for i in ...]\nreturn engine.stack(rows)",
+        ),
+    ),
+    Exercise(
+        key="09.3",
+        points=2,
+        answer=lambda f, x, i: speeds(f, x, i).abs() > 1e-3,
+        trial=follow_trial,
+        hidden=follow_more,
+        wrong=(
+            (along_all, "You let all inputs move at once. Let only input i move: 1 there, 0 anywhere else."),
+            (the_row, "That is row i: which inputs output i follows. Asked for is a column."),
+            (speeds, "Those are the speeds. Which of them are not 0?"),
+            (lambda f, x, i: speeds(f, x, i).abs() < 1e-3, "The other way round: True where an output does move."),
+        ),
+        hints=(
+            "What goes with a column of the Jacobian: a backward pass or a forward pass?",
+            "jvp, with a u that is 1 at place i and 0 anywhere else. Then compare the speeds with 0.",
+            "u = engine.zeros_like(x)\nu[i] = 1.0\nreturn engine.func.jvp(f, (x,), (...,))[1] != 0",
+        ),
+    ),
+    Exercise(
+        key="09.4",
+        points=2,
+        answer=curve,
+        trial=curve_trial,
+        hidden=curve_more,
+        tolerance=1e-3,
+        wrong=(
+            (
+                lambda f, x, u: engine.func.grad(f)(x) * u,
+                "That multiplies the slopes by u. How do the slopes *change*?",
+            ),
+            (slope_along, "That is how f changes along u, one number. How does its gradient change?"),
+            (
+                lambda f, x, u: engine.func.hessian(f)(x).diagonal() * u,
+                "The diagonal alone is not enough: slopes also change with the *other* inputs.",
+            ),
+            (lambda f, x, u: u @ engine.func.hessian(f)(x) @ u, "That is u H u, one number. Asked for is H u."),
+            (lambda f, x, u: engine.func.grad(f)(x), "That is the gradient itself. How does it change along u?"),
+        ),
+        hints=(
+            "The Hessian is the Jacobian of what?",
+            "Of the gradient, `engine.func.grad(f)`. And a Jacobian times a vector is one jvp.",
+            "return engine.func.jvp(engine.func.grad(f), (...,), (...,))[1]",
+        ),
+    ),
+    Exercise(
+        key="09.5",
+        points=2,
+        answer=lambda loss, w, xs, ys: (gradients(loss, w, xs, ys) ** 2).sum(1) ** 0.5,
+        trial=pulls_trial,
+        hidden=pulls_more,
+        wrong=(
+            (lambda *args: each(*args), "Those are the gradients. How long is each of them?"),
+            (
+                lambda *args: each(*args).mean(0).norm(),
+                "That is the length of the mean gradient, one for all examples.",
+            ),
+            (lambda *args: each(*args).norm(), "One number: the length of everything together. Say along which dim."),
+            (
+                lambda *args: each(*args).norm(dim=0),
+                "One number for each weight. Each example has a row: the other dim.",
+            ),
+            (lambda *args: (each(*args) ** 2).sum(1), "The sums of the squares. The length is the root of that."),
+            (lambda *args: each(*args).abs().sum(1), "You added up absolute values. The length: squares, sum, root."),
+        ),
+        hints=(
+            "`grad(loss)` is the gradient of one example. What makes a function of a batch out of it?",
+            "vmap, with in_dims=(None, 0, 0): all share w. Then the length of each row.",
+            "each = engine.func.vmap(engine.func.grad(loss), in_dims=...)(w, xs, ys)\nreturn each.norm(dim=...)",
+        ),
+    ),
+)

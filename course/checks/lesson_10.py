@@ -1,0 +1,473 @@
+"""Lesson 10, an engine of one's own: the exercises' trials, oracles, usual mistakes and hints."""
+
+import sys
+from itertools import count
+
+import numpy as np
+
+import engine
+from course.exercises import Exercise
+
+numbers = count()
+
+
+class Var:
+    """As in the exercises' notebook."""
+
+    def __init__(self, value, parents=(), rules=()):
+        self.value = np.asarray(value, dtype=float)
+        self.parents, self.rules, self.grad = parents, rules, None
+        self.number = next(numbers)
+
+
+def add(x, y):
+    return Var(x.value + y.value, (x, y), (lambda g: g, lambda g: g))
+
+
+def mul(x, y):
+    return Var(x.value * y.value, (x, y), (lambda g: g * y.value, lambda g: g * x.value))
+
+
+# 10.1
+
+
+def mean_trial(rule):
+    yield "g = 1, x = [1., 5., 6., 8.]", rule, 1.0, np.array([1.0, 5.0, 6.0, 8.0])
+    yield "g = 3, x of shape (2, 3)", rule, 3.0, np.arange(6.0).reshape(2, 3)
+
+
+def mean_more(rule):
+    yield "", rule, -2.0, np.full((5, 1, 2), 7.0)
+
+
+# 10.2
+
+
+def diamond():
+    """Ways that part and meet again, made in an order that no walk through the parents gives by itself."""
+    a, b = Var(2.0), Var(3.0)
+    late = mul(a, b)
+    return add(mul(add(late, a), b), late)
+
+
+def chain(length):
+    x, one = Var(1.0), Var(1.0)
+    for _ in range(length):
+        x = add(x, one)
+    return x
+
+
+def order(walk, root):
+    """The numbers of what a walk gives, counted from the oldest."""
+    found = [v.number for v in walk(root)]
+    return [number - min(found) for number in found]
+
+
+def length(walk, root):
+    """How long the list is, with no more calls within each other than Python allows by itself."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    try:
+        return len(list(walk(root)))
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def walk_trial(walk):
+    a, b = Var(2.0), Var(3.0)
+    yield "a * b + a: the numbers in your order", order, walk, add(mul(a, b), a)
+    yield "a larger one, with ways that part and meet: the numbers in your order", order, walk, diamond()
+    yield "a chain of 20,000 additions: how many Vars in your list", length, walk, chain(20_000)
+
+
+def walk_more(walk):
+    x = chain(3)
+    yield "", order, walk, mul(add(x, diamond()), x)
+
+
+def behind(root):
+    layer, seen = {root}, {root}
+    while layer:
+        layer = {parent for v in layer for parent in v.parents} - seen
+        seen |= layer
+    return seen
+
+
+def by_number(root):
+    return sorted(behind(root), key=lambda v: -v.number)
+
+
+def oldest_first(root):
+    return sorted(behind(root), key=lambda v: v.number)
+
+
+def as_met(root):
+    """Depth first, each Var where it is first met."""
+    found, seen, waiting = [], set(), [root]
+    while waiting:
+        v = waiting.pop()
+        if v not in seen:
+            seen.add(v)
+            found.append(v)
+            waiting += v.parents
+    return found
+
+
+def again_and_again(root):
+    found, waiting = [], [root]
+    while waiting and len(found) < 10_000:
+        v = waiting.pop(0)
+        found.append(v)
+        waiting += v.parents
+    return sorted(found, key=lambda v: -v.number)
+
+
+def calling_itself(root):
+    order, seen = [], set()
+
+    def visit(v):
+        if v not in seen:
+            seen.add(v)
+            for parent in v.parents:
+                visit(parent)
+            order.append(v)
+
+    visit(root)
+    return sorted(order, key=lambda v: -v.number)
+
+
+def without_the_root(root):
+    return by_number(root)[1:]
+
+
+# 10.3
+
+
+def summed(g, shape):
+    front = g.ndim - len(shape)
+    axes = tuple(range(front)) + tuple(i + front for i, n in enumerate(shape) if n == 1)
+    return g.sum(axis=axes).reshape(shape)
+
+
+def shapes_trial(unbroadcast):
+    g = np.arange(12.0).reshape(3, 4)
+    yield "g of shape (3, 4), shape = (4,)", unbroadcast, g, (4,)
+    yield "g of shape (3, 4), shape = (3, 1)", unbroadcast, g, (3, 1)
+    yield "g of shape (2, 3, 4), shape = (1, 4)", unbroadcast, np.arange(24.0).reshape(2, 3, 4), (1, 4)
+    yield "g of shape (3, 4), shape = (3, 4)", unbroadcast, g, (3, 4)
+
+
+def shapes_more(unbroadcast):
+    g = np.arange(24.0).reshape(2, 3, 4)
+    yield "", unbroadcast, g, ()
+    yield "", unbroadcast, g, (2, 1, 1)
+
+
+def fronts(g, shape):
+    while g.ndim > len(shape):
+        g = g.sum(axis=0)
+    return g
+
+
+def along_ones(reduce):
+    """`unbroadcast`, with another way of dealing with the axes of length 1."""
+
+    def unbroadcast(g, shape):
+        g = fronts(g, shape)
+        for axis, n in reversed(list(enumerate(shape))):
+            if n == 1:
+                g = reduce(g, axis)
+        return g
+
+    return unbroadcast
+
+
+# 10.4
+
+
+def slopes(backward, root, leaves):
+    backward(root)
+    return [None if leaf.grad is None else float(leaf.grad) for leaf in leaves]
+
+
+def twice(backward, make, leaves):
+    backward(make())
+    return slopes(backward, make(), leaves)
+
+
+def calls(backward, times):
+    """How often rules are called, on a graph of few nodes and very many ways."""
+    called = []
+
+    def rule(g):
+        called.append(g)
+        return g
+
+    before, x = Var(1.0), Var(1.0)
+    for _ in range(times):
+        before, x = x, Var(before.value + x.value, (before, x), (rule, rule))
+    backward(x)
+    return len(called)
+
+
+def pass_trial(backward):
+    a, b = Var(2.0), Var(3.0)
+    yield "a * b with a = 2, b = 3: a.grad and b.grad", slopes, backward, mul(a, b), [a, b]
+    a, b = Var(2.0), Var(3.0)
+    yield "a * b + a with a = 2, b = 3: a.grad and b.grad", slopes, backward, add(mul(a, b), a), [a, b]
+    a, b = Var(2.0), Var(3.0)
+    late = mul(a, b)
+    root = add(mul(add(late, a), b), late)
+    yield "(a * b + a) * b + a * b: a.grad and b.grad", slopes, backward, root, [a, b]
+    yield "each number the sum of the two before, 12 times: how often you called a rule", calls, backward, 12
+    a = Var(5.0)
+    yield "a * a, then a * a again, with a = 5: a.grad after both", twice, backward, lambda: mul(a, a), [a]
+
+
+def pass_more(backward):
+    a, b = Var(0.5), Var(-1.5)
+    c = mul(a, b)
+    root = mul(add(mul(c, c), a), add(c, b))
+    yield "", slopes, backward, root, [a, b]
+
+
+def engine_pass(meet=lambda old, new: old + new, at_leaf=lambda old, new: new if old is None else old + new, begin=1.0,
+                pick=max):  # fmt: skip
+    """`backward`, with another way of adding, keeping, beginning, or choosing whose turn it is."""
+
+    def backward(root):
+        arrived = {root: begin}
+        while arrived:
+            v = pick(arrived, key=lambda v: v.number)
+            g = arrived.pop(v)
+            if not v.parents:
+                v.grad = at_leaf(v.grad, g)
+            for parent, rule in zip(v.parents, v.rules, strict=True):
+                part = rule(g)
+                arrived[parent] = meet(arrived[parent], part) if parent in arrived else part
+
+    return backward
+
+
+def way_by_way(root):
+    waiting = [(root, 1.0)]
+    while waiting:
+        v, g = waiting.pop()
+        if not v.parents:
+            v.grad = g if v.grad is None else v.grad + g
+        waiting += [(parent, rule(g)) for parent, rule in zip(v.parents, v.rules, strict=True)]
+
+
+def add_nothing_yet(old, new):
+    return old + new  # TypeError: None + a number
+
+
+# 10.5
+
+
+def value_at(function, x):
+    return function.apply(x)
+
+
+def slope_at(function, x, weights):
+    x = x.detach().requires_grad_()
+    (function.apply(x) * weights).sum().backward()
+    return x.grad
+
+
+def softplus_trial(function):
+    x = engine.tensor([-1.0, 0.0, 2.0])
+    yield "Softplus.apply(x), x = [-1, 0, 2]", value_at, function, x
+    yield "Softplus.apply(x), x = [100, 1000]", value_at, function, engine.tensor([100.0, 1000.0])
+    yield "x.grad after Softplus.apply(x).sum().backward()", slope_at, function, x, engine.ones(3)
+    weights = engine.tensor([1.0, 10.0, 100.0])
+    yield "the same, with what arrives [1, 10, 100]", slope_at, function, x, weights
+    x = engine.tensor([-1000.0, 1000.0])
+    yield "x.grad at x = [-1000, 1000]", slope_at, function, x, engine.ones(2)
+
+
+def softplus_more(function):
+    x = engine.linspace(-90, 90, 9)
+    yield "", value_at, function, x
+    yield "", slope_at, function, x, engine.arange(9.0)
+
+
+class Softplus:
+    """The oracle: PyTorch's own softplus stands in for the Function."""
+
+    apply = staticmethod(lambda x: engine.nn.functional.softplus(x, threshold=1e9))
+
+
+def function(value, rule):
+    """A Function with another forward, or another rule."""
+
+    class Attempt(engine.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return value(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return rule(*ctx.saved_tensors, g)
+
+    return Attempt
+
+
+def safe(x):
+    return engine.clamp(x, min=0) + engine.log1p(engine.exp(-engine.abs(x)))
+
+
+def chance(x, g):
+    return engine.sigmoid(x) * g
+
+
+EXERCISES = (
+    Exercise(
+        key="10.1",
+        points=1,
+        answer=lambda g, x: np.full_like(x, g / x.size),
+        trial=mean_trial,
+        hidden=mean_more,
+        wrong=(
+            (
+                lambda g, x: g * np.ones_like(x),
+                "That is the rule of the sum. The mean divides by the number of elements.",
+            ),
+            (lambda g, x: np.ones_like(x) / x.size, "Those are the mean's own slopes. Multiply them by what arrives."),
+            (lambda g, x: g / x.size, "One number for all elements. Each of them gets its own: the shape of x."),
+            (lambda g, x: g * np.ones_like(x) / len(x), "`len(x)` counts the rows. How many *elements* are there?"),
+            (lambda g, x: g * x / x.size, "If one element moves by 1, the mean moves by 1/n, whatever the element is."),
+        ),
+        hints=(
+            "If one element of x grows by 1, by how much does the mean grow?",
+            "By 1 divided by the number of elements, `x.size`. Every element gets that, times what arrives.",
+            "return g * np.ones_like(x) / ...",
+        ),
+    ),
+    Exercise(
+        key="10.2",
+        points=2,
+        answer=by_number,
+        trial=walk_trial,
+        hidden=walk_more,
+        wrong=(
+            (oldest_first, "The oldest first: that is the order of the way there. `reverse=True`?"),
+            (as_met, "You list each Var where you first meet it. It may be met before a newer one that leads to it."),
+            (again_and_again, "Some Vars are in the list more than once. Remember which ones you have seen."),
+            (
+                calling_itself,
+                "The order is right, but the function calls itself, and a long chain is too deep.",
+            ),
+            (without_the_root, "The root itself is missing."),
+        ),
+        hints=(
+            "Two things to do: collect all Vars behind the root, each once; then put them in order.",
+            "Collect with a list of those that wait and a set of those seen, as in exercise 5.2. Sort by `number`.",
+            "seen, waiting = {root}, [root]\n"
+            "while waiting:\n"
+            "    for parent in waiting.pop().parents:\n"
+            "        ...  # if it is new: remember it, and let it wait\n"
+            "return sorted(seen, key=lambda v: v.number, reverse=True)",
+        ),
+    ),
+    Exercise(
+        key="10.3",
+        points=1,
+        answer=summed,
+        trial=shapes_trial,
+        hidden=shapes_more,
+        wrong=(
+            (
+                along_ones(lambda g, axis: g.sum(axis=axis)),
+                "The sum is right, but the axis is gone. An axis of length 1 has to stay: `keepdims=True`.",
+            ),
+            (
+                along_ones(lambda g, axis: g.mean(axis=axis, keepdims=True)),
+                "The mean, where the sum belongs: each of the repeated uses counts in full.",
+            ),
+            (
+                along_ones(lambda g, axis: g.take([0], axis=axis)),
+                "You keep the first of the repeated ones and throw the others away. Each of them counts: add them up.",
+            ),
+            (lambda g, shape: np.resize(g, shape), "That cuts off what is too much. What was repeated is added up."),
+        ),
+        hints=(
+            "Broadcasting puts new axes in front; that is undone. What else does it do to a shape?",
+            "It stretches axes of length 1. Wherever `shape` has a 1, add up along that axis, and keep the axis.",
+            "for axis, length in enumerate(shape):\n"
+            "    if length == 1:\n"
+            "        g = ...  # a sum along axis, with keepdims=True",
+        ),
+    ),
+    Exercise(
+        key="10.4",
+        points=3,
+        answer=engine_pass(),
+        trial=pass_trial,
+        hidden=pass_more,
+        wrong=(
+            (
+                engine_pass(meet=lambda old, new: new),
+                "Where ways meet, the later one takes the place of the earlier. Add.",
+            ),
+            (engine_pass(meet=lambda old, new: old * new), "You multiply where ways meet. There, slopes are added."),
+            (
+                engine_pass(at_leaf=lambda old, new: new),
+                "A second pass overwrites `.grad`. What arrives at a leaf is added to what is there.",
+            ),
+            (
+                engine_pass(at_leaf=add_nothing_yet),
+                "`.grad` is None in the beginning, and nothing can be added to None.",
+            ),
+            (way_by_way, "Right numbers, by every way one by one. A Var's turn comes once, with all that arrives."),
+            (
+                engine_pass(pick=lambda arrived, key: next(iter(arrived))),
+                "You take Vars in the order in which something arrives. More may still be on its way: newest first.",
+            ),
+        ),
+        hints=(
+            "Keep a dict of what has arrived where: `arrived = {root: 1.0}`. Whose turn is it?",
+            "The one with the highest number: nothing that is still to come can send it anything. Take it out.",
+            "arrived = {root: 1.0}\n"
+            "while arrived:\n"
+            "    v = max(arrived, key=lambda v: v.number)\n"
+            "    g = arrived.pop(v)\n"
+            "    ...  # a leaf: add g to v.grad, which may be None\n"
+            "    for parent, rule in zip(v.parents, v.rules):\n"
+            "        arrived[parent] = arrived.get(parent, 0.0) + ...",
+        ),
+    ),
+    Exercise(
+        key="10.5",
+        points=2,
+        answer=Softplus,
+        trial=softplus_trial,
+        hidden=softplus_more,
+        wrong=(
+            (
+                function(lambda x: engine.log(1 + engine.exp(x)), chance),
+                "exp(100) is more than a float32 can hold. Use the second form, in which nothing grows.",
+            ),
+            (function(safe, lambda x, g: engine.sigmoid(x)), "backward forgets what arrives: multiply the slope by g."),
+            (
+                function(safe, lambda x, g: engine.exp(x) / (1 + engine.exp(x)) * g),
+                "On paper that is the sigmoid. For x = 1000 it is infinity by infinity; `engine.sigmoid` is safe.",
+            ),
+            (
+                function(safe, lambda x, g: engine.sigmoid(safe(x)) * g),
+                "The sigmoid of the input is wanted. You saved, or took, the output.",
+            ),
+            (
+                function(lambda x: engine.clamp(x, min=0) + engine.log1p(engine.exp(engine.abs(x))), chance),
+                "In exp(-|x|) the minus is missing.",
+            ),
+        ),
+        hints=(
+            "`engine.clamp(x, min=0)` is max(x, 0), and `engine.log1p(y)` is log(1 + y). Tensors are used as always.",
+            "Save x in forward by `ctx.save_for_backward(x)`, and get it back by `(x,) = ctx.saved_tensors`.",
+            "forward: ctx.save_for_backward(x); return engine.clamp(x, min=0) + engine.log1p(...)\n"
+            "backward: (x,) = ctx.saved_tensors; return engine.sigmoid(x) * ...",
+        ),
+    ),
+)

@@ -1,0 +1,387 @@
+"""Lesson 12, models: the exercises' trials, oracles, usual mistakes and hints."""
+
+import engine
+from course.exercises import Exercise
+from engine import nn
+
+# 12.1
+
+
+def small():
+    return nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+
+
+def frozen():
+    model = small()
+    model[0].requires_grad_(False)
+    return model
+
+
+def observing():
+    return nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
+
+
+def count(model):
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
+def count_trial(count):
+    yield "Linear(4, 3)", count, nn.Linear(4, 3)
+    yield "Linear(4, 3), ReLU, Linear(3, 2)", count, small()
+    yield "the same, with the first layer frozen", count, frozen()
+    yield "Linear(4, 3), BatchNorm1d(3), which has buffers too", count, observing()
+
+
+def count_more(count):
+    yield "", count, nn.Conv2d(2, 3, 5)
+
+
+# 12.2
+
+
+def found_in(Affine, inputs, outputs):
+    layer = Affine(inputs, outputs)
+    return {name: tuple(p.shape) for name, p in layer.named_parameters()}
+
+
+def computed(Affine, weight, bias, x):
+    layer = Affine(weight.shape[1], weight.shape[0])
+    with engine.no_grad():
+        layer.weight.copy_(weight)
+        layer.bias.copy_(bias)
+    return layer(x).detach()
+
+
+def begins(Affine):
+    """How large the weights are at first, and whether the bias is zero."""
+    layer = Affine(200, 50)
+    size = layer.weight.std().item()
+    return {"the weights are about 0.1 large": 0.09 < size < 0.11, "the bias is zero": not layer.bias.any()}
+
+
+def affine_trial(Affine):
+    yield "Affine(3, 2): the names and shapes of its parameters", found_in, Affine, 3, 2
+    weight, bias = engine.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 0.0]]), engine.tensor([10.0, 20.0])
+    yield (
+        "weight [[1, 2, 3], [0, -1, 0]], bias [10, 20], x = [[1, 1, 1], [0, 0, 1]]",
+        computed,
+        Affine,
+        weight,
+        bias,
+        (engine.tensor([[1.0, 1.0, 1.0], [0.0, 0.0, 1.0]])),
+    )
+    yield "Affine(200, 50): how it begins", begins, Affine
+
+
+def affine_more(Affine):
+    yield "", computed, Affine, engine.randn(4, 5), engine.randn(4), engine.randn(2, 3, 5)
+
+
+def layer(weight, bias=lambda i, o: nn.Parameter(engine.zeros(o)), forward=lambda s, x: x @ s.weight.T + s.bias):
+    """A layer that begins, or computes, in another way."""
+
+    class Attempt(nn.Module):
+        def __init__(self, inputs, outputs):
+            super().__init__()
+            self.weight, self.bias = weight(inputs, outputs), bias(inputs, outputs)
+
+        def forward(self, x):
+            return forward(self, x)
+
+    return Attempt
+
+
+def tenth(i, o):
+    return nn.Parameter(engine.randn(o, i) * 0.1)
+
+
+# 12.3
+
+
+def parameters_of(Deep, width, depth):
+    return [tuple(p.shape) for p in Deep(width, depth).parameters()]
+
+
+def output_of(Deep, width, depth, x):
+    """What it gives for equal weights of 0.5 everywhere, in the layers too."""
+    model = Deep(width, depth)
+    for layer in [*model.layers, model.last]:
+        for p in layer.parameters():
+            nn.init.constant_(p, 0.5)
+    return model(x).detach()
+
+
+def deep_trial(Deep):
+    yield "Deep(4, 2): the shapes of its parameters", parameters_of, Deep, 4, 2
+    x = engine.tensor([[1.0, -3.0], [2.0, 0.0]])
+    yield "Deep(2, 3) with all its numbers set to 0.5: what it computes", output_of, Deep, 2, 3, x
+
+
+def deep_more(Deep):
+    yield "", parameters_of, Deep, 3, 5
+    yield "", output_of, Deep, 3, 1, engine.randn(4, 3)
+
+
+def deep(layers, bend=engine.relu):
+    """`Deep`, with its layers kept in another way."""
+
+    class Attempt(nn.Module):
+        def __init__(self, width, depth):
+            super().__init__()
+            self.layers = layers(width, depth)
+            self.last = nn.Linear(width, 1)
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = bend(layer(x))
+            return self.last(x)
+
+    return Attempt
+
+
+def linears(width, depth):
+    return [nn.Linear(width, width) for _ in range(depth)]
+
+
+# 12.4
+
+
+def entropy_trial(loss):
+    yield "scores = [[2, 1, -1]], answers = [0]", loss, engine.tensor([[2.0, 1.0, -1.0]]), engine.tensor([0])
+    scores = engine.tensor([[0.0, 1.0], [3.0, -1.0], [0.0, 0.0]])
+    yield (
+        "three examples, scores [[0, 1], [3, -1], [0, 0]], answers = [0, 0, 1]",
+        loss,
+        scores,
+        engine.tensor([0, 0, 1]),
+    )
+    yield (
+        "scores = [[1000, 0], [0, 1000]], answers = [1, 1]",
+        loss,
+        engine.tensor([[1000.0, 0.0], [0.0, 1000.0]]),
+        (engine.tensor([1, 1])),
+    )
+
+
+def entropy_more(loss):
+    yield "", loss, engine.tensor([[-1000.0, -1001.0, -1002.0]]), engine.tensor([2])
+    yield "", loss, engine.randn(6, 5) * 4, engine.tensor([0, 4, 2, 2, 1, 3])
+
+
+def minus_log(chance):
+    """The loss from the chance of the right answer, computed in the given way."""
+    return lambda scores, answers: -engine.log(chance(scores))[engine.arange(len(answers)), answers].mean()
+
+
+def log_chances(scores):
+    return scores - scores.logsumexp(dim=1, keepdim=True)
+
+
+# 12.5
+
+
+def three_letters():
+    return nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 3))
+
+
+def a_state(**more):
+    state = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 10)).state_dict()
+    return {name: engine.full(t.shape, 0.25) for name, t in state.items()} | more
+
+
+def loaded(load, model, state):
+    """What the call gives, and which tensors of the model hold what the state holds."""
+    names = load(model, state)
+    held = {name: bool((t == 0.25).all()) for name, t in model.state_dict().items()}
+    return {"given back": names, "loaded": held}
+
+
+def load_trial(load):
+    extra = a_state(old=engine.full((2,), 0.25))
+    yield "layers 4-3-10, and a tensor called old, into layers 4-3-3", loaded, load, three_letters(), extra
+    yield "layers 4-3-10 into layers 4-3-3", loaded, load, three_letters(), a_state()
+
+
+def load_more(load):
+    state = {name: t for name, t in a_state().items() if name != "0.bias"}
+    yield "", loaded, load, three_letters(), state
+
+
+def fitting(model, state, shapes=True):
+    own = model.state_dict()
+    return {n: t for n, t in state.items() if n in own and (not shapes or own[n].shape == t.shape)}
+
+
+def load_what_fits(model, state):
+    fits = fitting(model, state)
+    with engine.no_grad():
+        for name, tensor in model.state_dict().items():
+            if name in fits:
+                tensor.copy_(fits[name])
+    return [name for name in state if name not in fits]
+
+
+def all_at_once(model, state):
+    model.load_state_dict(state)
+    return []
+
+
+def by_name(model, state):
+    model.load_state_dict(fitting(model, state, shapes=False), strict=False)
+    return [name for name in state if name not in model.state_dict()]
+
+
+def what_was_loaded(model, state):
+    load_what_fits(model, state)
+    return list(fitting(model, state))
+
+
+def still_strict(model, state):
+    model.load_state_dict(fitting(model, state))
+    return []
+
+
+EXERCISES = (
+    Exercise(
+        key="12.1",
+        points=1,
+        answer=count,
+        trial=count_trial,
+        hidden=count_more,
+        wrong=(
+            (lambda model: sum(p.numel() for p in model.parameters()), "Frozen parameters are counted too."),
+            (lambda model: len(list(model.parameters())), "That is how many tensors there are. How many numbers?"),
+            (
+                lambda model: sum(t.numel() for t in model.state_dict().values()),
+                "`state_dict` holds buffers too, and what is frozen. Ask for `parameters()`.",
+            ),
+            (
+                lambda model: sum(p.shape[0] for p in model.parameters() if p.requires_grad),
+                "You counted rows. `numel()` counts all numbers.",
+            ),
+        ),
+        hints=(
+            "The lesson counts all of them. Which of them are not learned?",
+            "Add up `p.numel()` of those p in `model.parameters()` for which `p.requires_grad` is True.",
+            "return sum(p.numel() for p in model.parameters() if ...)",
+        ),
+    ),
+    Exercise(
+        key="12.2",
+        points=2,
+        answer=layer(tenth),
+        trial=affine_trial,
+        hidden=affine_more,
+        wrong=(
+            (
+                layer(lambda i, o: engine.randn(o, i) * 0.1, lambda i, o: engine.zeros(o)),
+                "Plain tensors are not found, and so not learned. Make them parameters.",
+            ),
+            (
+                layer(lambda i, o: engine.randn(o, i, requires_grad=True), lambda i, o: engine.zeros(o)),
+                "A tensor that requires a gradient is no parameter yet: `nn.Parameter(...)` says that it belongs here.",
+            ),
+            (
+                layer(lambda i, o: nn.Parameter(engine.randn(i, o) * 0.1), forward=lambda s, x: x @ s.weight + s.bias),
+                "The weight stands the other way: a row for each output, (outputs, inputs).",
+            ),
+            (layer(tenth, forward=lambda s, x: x @ s.weight.T), "The bias is there, but `forward` does not add it."),
+            (layer(lambda i, o: nn.Parameter(engine.randn(o, i))), "The weights begin ten times too large."),
+            (
+                layer(tenth, lambda i, o: nn.Parameter(engine.randn(o) * 0.1)),
+                "The bias shall begin with zeros.",
+            ),
+        ),
+        hints=(
+            "What makes a tensor a part of the model that is learned?",
+            "Wrap it in nn.Parameter and assign it to self. The weight has shape (outputs, inputs).",
+            "self.weight = nn.Parameter(engine.randn(..., ...) * 0.1)\nforward: return x @ self.weight.T + ...",
+        ),
+    ),
+    Exercise(
+        key="12.3",
+        points=1,
+        answer=deep(lambda w, d: nn.Sequential(*linears(w, d))),
+        trial=deep_trial,
+        hidden=deep_more,
+        wrong=(
+            (deep(linears), "The layers are in a plain list, into which a Module does not look."),
+            (
+                deep(lambda w, d: nn.ModuleList([nn.Linear(w, w)] * d)),
+                "That is one layer, several times. Each shall have numbers of its own.",
+            ),
+            (
+                deep(lambda w, d: nn.ModuleList(linears(w, d)), bend=lambda x: x),
+                "The parameters are found. But the bend between the layers is gone.",
+            ),
+            (deep(lambda w, d: nn.ModuleList(linears(w, d + 1))), "One layer too many: the last one is there already."),
+        ),
+        hints=(
+            "Which of its parts does a Module find by itself?",
+            "Modules, and those inside a ModuleList. A plain list hides them.",
+            "self.layers = nn.ModuleList(...)",
+        ),
+    ),
+    Exercise(
+        key="12.4",
+        points=3,
+        answer=nn.functional.cross_entropy,
+        trial=entropy_trial,
+        hidden=entropy_more,
+        wrong=(
+            (
+                minus_log(lambda s: engine.exp(s) / engine.exp(s).sum(dim=1, keepdim=True)),
+                "Right for small scores. exp(1000) is infinite: subtract the largest score of each row first.",
+            ),
+            (
+                lambda scores, answers: -log_chances(scores)[engine.arange(len(answers)), answers].sum(),
+                "That is the sum over the examples. Asked for is the mean.",
+            ),
+            (
+                lambda scores, answers: -log_chances(scores).mean(),
+                "The mean over *all* answers. Only the right one counts in each row.",
+            ),
+            (
+                lambda scores, answers: log_chances(scores)[engine.arange(len(answers)), answers].mean(),
+                "A logarithm of a chance is negative. The loss is *minus* that.",
+            ),
+            (
+                lambda scores, answers: -scores[engine.arange(len(answers)), answers].mean(),
+                "That is minus the score itself. What about the scores of the other answers?",
+            ),
+            (
+                lambda scores, answers: -(scores - scores.logsumexp(0))[engine.arange(len(answers)), answers].mean(),
+                "The chances must add up to 1 in each *row*: dim=1.",
+            ),
+        ),
+        hints=(
+            "Only differences between the scores of one row count. Which number may you subtract from all of them?",
+            "The largest of each row. Then the logarithm of a chance is the score minus the log of the sum of exp.",
+            "scores = scores - scores.max(dim=1, keepdim=True).values\n"
+            "logs = scores - engine.log(...)\n"
+            "return -logs[engine.arange(len(answers)), answers].mean()",
+        ),
+    ),
+    Exercise(
+        key="12.5",
+        points=2,
+        answer=load_what_fits,
+        trial=load_trial,
+        hidden=load_more,
+        wrong=(
+            (all_at_once, "`load_state_dict` wants everything to fit. Choose first."),
+            (
+                by_name,
+                "The last layer has the right name and another shape, and that is not forgiven: compare shapes, too.",
+            ),
+            (what_was_loaded, "The right tensors are loaded. Give back the names of those that were *not*."),
+            (still_strict, "What you load is not everything that the model has: `strict=False`."),
+        ),
+        hints=(
+            "`model.state_dict()` tells the names and shapes of the model's own tensors.",
+            "Make a dict of what fits, load it with strict=False, and list the other names of `state`.",
+            "own = model.state_dict()\nfits = {name: t for name, t in state.items() if ...}\n"
+            "model.load_state_dict(fits, strict=False)\nreturn ...",
+        ),
+    ),
+)

@@ -1,0 +1,398 @@
+"""Lesson 14, efficient loops: five loops to repair, with their trials, oracles, usual mistakes and hints."""
+
+import weakref
+
+import engine
+from course.exercises import Exercise
+from engine import nn
+
+# what is trained
+
+
+def line():
+    model = nn.Linear(2, 1)
+    with engine.no_grad():
+        model.weight.copy_(engine.tensor([[1.0, -1.0]]))
+        model.bias.fill_(0.5)
+    return model
+
+
+def examples(n):
+    x = engine.stack([engine.linspace(-1, 1, n), engine.linspace(0, 2, n) ** 2], dim=1)
+    return x, x.sum(dim=1, keepdim=True) - 0.5
+
+
+def batches(*sizes):
+    return [examples(n) for n in sizes]
+
+
+def numbers(model):
+    return {name: p.detach().clone() for name, p in model.named_parameters()}
+
+
+class Watch:
+    """A loss that remembers which of its graphs are still alive."""
+
+    def __init__(self):
+        self.graphs = []
+
+    def __call__(self, scores, y):
+        loss = ((scores - y) ** 2).mean()
+        if loss.grad_fn is not None:
+            self.graphs.append(weakref.ref(loss.grad_fn))
+        return loss
+
+    def most_alive(self):
+        return sum(graph() is not None for graph in self.graphs)
+
+
+class Counted(list):
+    """Batches, that ask after each how many graphs are alive."""
+
+    def __init__(self, batches, watch):
+        super().__init__(batches)
+        self.watch, self.most = watch, 0
+
+    def __iter__(self):
+        for batch in super().__iter__():
+            self.most = max(self.most, self.watch.most_alive())
+            yield batch
+
+
+# 14.1
+
+
+def trained(epoch, sizes):
+    model, watch = line(), Watch()
+    data = Counted(batches(*sizes), watch)
+    mean = epoch(model, watch, engine.optim.SGD(model.parameters(), lr=0.05), data)
+    kept = "more than one" if data.most > 1 else "at most one"
+    return {"mean loss": mean, "graphs kept at once": kept, "numbers": numbers(model)}
+
+
+def epoch_trial(epoch):
+    yield "one batch of 4", trained, epoch, [4]
+    yield "five batches", trained, epoch, [4, 6, 3, 8, 5]
+
+
+def epoch_with(keep, result=lambda total, n: total / n):
+    def epoch(model, loss_fn, optimizer, batches):
+        total = 0.0
+        for x, y in batches:
+            loss = loss_fn(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total = keep(total, loss)
+        return result(total, len(batches))
+
+    return epoch
+
+
+# 14.2
+
+
+class Dropping(nn.Module):
+    """A line whose dropout drops everything, so that it cannot be missed."""
+
+    def __init__(self):
+        super().__init__()
+        self.line, self.drop = line(), nn.Dropout(1.0)
+
+    def forward(self, x):
+        return self.drop(self.line(x))
+
+
+def tested(mean_loss, training):
+    model, watch = Dropping().train(training), Watch()
+    value = mean_loss(model, watch, batches(4, 6))
+    return {"mean loss": value, "training afterwards": model.training, "took notes": bool(watch.graphs)}
+
+
+def test_trial(mean_loss):
+    yield "a model that is not in training", tested, mean_loss, False
+    yield "a model that is in training", tested, mean_loss, True
+
+
+def mean_loss_with(prepare=True, restore=True, notes=False):
+    def mean_loss(model, loss_fn, batches):
+        before = model.training
+        if prepare:
+            model.eval()
+        with engine.set_grad_enabled(notes):
+            total = sum(loss_fn(model(x), y).item() for x, y in batches)
+        if restore:
+            model.train(before if restore is True else restore == "train")
+        return total / len(batches)
+
+    return mean_loss
+
+
+# 14.3
+
+
+def stepped(step, n):
+    model = line()
+    step(model, nn.MSELoss(), engine.optim.SGD(model.parameters(), lr=0.1), *examples(n))
+    return numbers(model)
+
+
+def accumulate_trial(step):
+    yield "16 examples: the parameters after the step", stepped, step, 16
+    yield "64 examples", stepped, step, 64
+    yield "40 examples, so that the last part has 8", stepped, step, 40
+
+
+def accumulate_more(step):
+    yield "", stepped, step, 33
+
+
+def at_once(model, loss_fn, optimizer, x, y):
+    optimizer.zero_grad()
+    loss_fn(model(x), y).backward()
+    optimizer.step()
+
+
+def in_parts(weight, step_each=False, clear_each=False):
+    def large_step(model, loss_fn, optimizer, x, y):
+        optimizer.zero_grad()
+        parts = list(zip(x.split(16), y.split(16), strict=True))
+        for part_x, part_y in parts:
+            if clear_each:
+                optimizer.zero_grad()
+            (loss_fn(model(part_x), part_y) * weight(len(part_x), len(x), len(parts))).backward()
+            if step_each:
+                optimizer.step()
+        if not step_each:
+            optimizer.step()
+
+    return large_step
+
+
+# 14.4
+
+
+def clipped(step, scale):
+    model = line()
+    x, y = examples(6)
+    length = step(model, nn.MSELoss(), engine.optim.SGD(model.parameters(), lr=0.1), x * scale, y)
+    return {"length": length, "numbers": numbers(model)}
+
+
+def clip_trial(step):
+    yield "six ordinary examples", clipped, step, 0.5
+    yield "six examples, 1000 times too large", clipped, step, 1000.0
+
+
+def clip_more(step):
+    yield "", clipped, step, -30.0
+
+
+def clipping(order, clip=lambda model: nn.utils.clip_grad_norm_(model.parameters(), 1.0), back=float):
+    def clipped_step(model, loss_fn, optimizer, x, y):
+        optimizer.zero_grad()
+        length = None
+        for line in order:
+            if line == "back":
+                loss_fn(model(x), y).backward()
+            elif line == "clip":
+                length = clip(model)
+            else:
+                optimizer.step()
+        return back(length)
+
+    return clipped_step
+
+
+def by_hand(model, loss_fn, optimizer, x, y):
+    """Clipping as a formula: all gradients times min(1, 1 / length)."""
+    optimizer.zero_grad()
+    loss_fn(model(x), y).backward()
+    length = sum((p.grad**2).sum() for p in model.parameters()).item() ** 0.5
+    for p in model.parameters():
+        p.grad *= min(1.0, 1.0 / length)
+    optimizer.step()
+    return length
+
+
+def after_clipping(model):
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    return nn.utils.get_total_norm([p.grad for p in model.parameters()])
+
+
+def each_number(model):
+    length = nn.utils.get_total_norm([p.grad for p in model.parameters()])
+    nn.utils.clip_grad_value_(model.parameters(), 1.0)
+    return length
+
+
+# 14.5
+
+
+def rates(run, epochs):
+    model = line()
+    return {"rates": run(model, nn.MSELoss(), batches(4, 4, 4), epochs), "numbers": numbers(model)}
+
+
+def rates_trial(run):
+    yield "three batches, 1 epoch: the rates, and the parameters afterwards", rates, run, 1
+    yield "three batches, 4 epochs", rates, run, 4
+
+
+def halving(where, gamma=0.5):
+    def run(model, loss_fn, batches, epochs):
+        optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
+        scheduler = engine.optim.lr_scheduler.ExponentialLR(optimizer, gamma=gamma)
+        seen = []
+        for _ in range(epochs):
+            if where == "before":
+                optimizer.step()
+                scheduler.step()
+            seen.append(optimizer.param_groups[0]["lr"])
+            for x, y in batches:
+                optimizer.zero_grad()
+                loss_fn(model(x), y).backward()
+                optimizer.step()
+                if where == "batch":
+                    scheduler.step()
+            if where == "epoch":
+                scheduler.step()
+        return seen
+
+    return run
+
+
+def by_hand_rates(model, loss_fn, batches, epochs):
+    seen = []
+    for epoch in range(epochs):
+        seen.append(0.1 * 0.5**epoch)
+        optimizer = engine.optim.SGD(model.parameters(), lr=seen[-1])
+        for x, y in batches:
+            at_once(model, loss_fn, optimizer, x, y)
+    return seen
+
+
+EXERCISES = (
+    Exercise(
+        key="14.1",
+        points=1,
+        answer=epoch_with(lambda total, loss: total + loss.item()),
+        trial=epoch_trial,
+        wrong=(
+            (
+                epoch_with(lambda total, loss: total + loss, lambda total, n: (total / n).item()),
+                "The sum is a result, too, and keeps the graph of each loss in it. Add up numbers.",
+            ),
+            (
+                epoch_with(lambda total, loss: loss.item(), lambda total, n: total),
+                "That is the last loss. Asked for is the mean of all.",
+            ),
+            (
+                epoch_with(lambda total, loss: total + loss.item(), lambda total, n: total),
+                "The sum. Divide it by how many.",
+            ),
+            (
+                epoch_with(lambda total, loss: total + loss.detach()),
+                "No graph is kept. But what is given back shall be a Python number: `.item()`.",
+            ),
+        ),
+        hints=(
+            "What does `total` hold after three batches: a number, or a tensor?",
+            "A tensor with a graph, in which the graphs of all losses hang. `.item()` is the number alone.",
+            "total += loss.item(), and at the end: return total / ...",
+        ),
+    ),
+    Exercise(
+        key="14.2",
+        points=2,
+        answer=mean_loss_with(),
+        trial=test_trial,
+        wrong=(
+            (
+                mean_loss_with(restore=False, notes=True),
+                "Neither is repaired: notes are taken, and training is left off.",
+            ),
+            (mean_loss_with(restore=False), "No notes any more. But a model that was in training is not, afterwards."),
+            (mean_loss_with(notes=True), "The model is as it was. But the test takes notes: `with engine.no_grad()`."),
+            (mean_loss_with(restore="train"), "Now every model is in training afterwards, even one that was not."),
+            (mean_loss_with(prepare=False), "Without `eval()`, dropout drops during the test."),
+        ),
+        hints=(
+            "Two things are missing: one around the loop, one after it.",
+            "`with engine.no_grad():` around it. `before = model.training` at the beginning, put back at the end.",
+            "before = model.training\nmodel.eval()\nwith engine.no_grad():\n    ...\nmodel.train(...)",
+        ),
+    ),
+    Exercise(
+        key="14.3",
+        points=2,
+        answer=at_once,
+        trial=accumulate_trial,
+        hidden=accumulate_more,
+        wrong=(
+            (in_parts(lambda part, all, parts: 1), "The gradients of the means are added up: too long a step."),
+            (
+                in_parts(lambda part, all, parts: 1 / parts),
+                "Right as long as all parts are equal. A part of 8 counts half as much as one of 16.",
+            ),
+            (in_parts(lambda part, all, parts: 1 / all), "Each loss is a mean of its part already: times its length."),
+            (
+                in_parts(lambda part, all, parts: part / all, step_each=True),
+                "A step after each part. It shall be one step, when everything has been added up.",
+            ),
+            (
+                in_parts(lambda part, all, parts: part / all, clear_each=True),
+                "The gradients are cleared before each part, so only the last one counts.",
+            ),
+        ),
+        hints=(
+            "Four means are added up. What would have to be done to each, so that the mean of all comes out?",
+            "Weigh each by its share of the examples: `len(part_x) / len(x)`.",
+            "loss = loss_fn(model(part_x), part_y) * ...\nloss.backward()",
+        ),
+    ),
+    Exercise(
+        key="14.4",
+        points=1,
+        answer=by_hand,
+        trial=clip_trial,
+        hidden=clip_more,
+        wrong=(
+            (clipping(("back", "step", "clip")), "The step is taken before the gradient is clipped."),
+            (clipping(("clip", "back", "step"), back=lambda length: 0.0), "There is no gradient yet to clip."),
+            (
+                clipping(("back", "clip", "step"), clip=after_clipping),
+                "The step is right. Give back the length *before* clipping: `clip_grad_norm_` returns it.",
+            ),
+            (
+                clipping(("back", "clip", "step"), clip=each_number),
+                "You limited each number by itself, which changes the direction. Limit the length.",
+            ),
+            (clipping(("back", "clip", "step"), back=lambda length: length), "Give back a Python number: `.item()`."),
+        ),
+        hints=(
+            "In which order must the three lines stand?",
+            "backward, clip, step. What is clipped afterwards is not used any more.",
+            "Move `optimizer.step()` one line down.",
+        ),
+    ),
+    Exercise(
+        key="14.5",
+        points=1,
+        answer=by_hand_rates,
+        trial=rates_trial,
+        wrong=(
+            (halving("batch"), "The rate is halved after each *batch*. The scheduler belongs to the outer loop."),
+            (halving("never"), "The rate is never halved: `scheduler.step()` is gone."),
+            (
+                halving("batch", gamma=0.5 ** (1 / 3)),
+                "That comes out right for three batches, and only after each epoch.",
+            ),
+        ),
+        hints=(
+            "How often is `scheduler.step()` called in one epoch?",
+            "Once for each batch. It has to stand after the inner loop, not in it.",
+            "Move `scheduler.step()` four columns to the left.",
+        ),
+    ),
+)

@@ -1,0 +1,93 @@
+"""What an exercise is, and where each is found: its checks in `course/checks/`, its texts in the notebooks.
+
+The text that a learner reads, and the worked solution, are in `source/solutions/NN_name.md` alone. What an attempt is
+compared with, the usual mistakes and the hints are rows in `course/checks/lesson_NN.py`.
+"""
+
+import functools
+import importlib
+import importlib.util
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from course.notebooks import ROOT
+
+KEY = re.compile(r"(\d\d)\.(\d+)")
+# What a check answers.
+NOT_ATTEMPTED, NOT_YET, CORRECT = "not attempted", "not yet", "correct"
+Trial = Callable[[Any], Iterator[tuple]]
+ANSWER = "your answer"
+
+
+class UnknownExercise(ValueError):
+    """There is no exercise of this name; the message says which there are."""
+
+
+def given(attempt: Any) -> Iterator[tuple]:
+    """The trial of an exercise whose attempt is a value, and not a function to be called."""
+    yield ANSWER, lambda: attempt
+
+
+class Exercise(NamedTuple):
+    """One exercise.
+
+    `trial(attempt)` is a generator of steps, `(shown, function, *arguments)`: how the step reads, and what is called.
+    It runs with the oracle, with the attempt and with each wrong answer, and makes its inputs anew each time; the
+    attempt is right when every step returns (or raises), and leaves its arguments, as with the oracle.
+    """
+
+    key: str  # "05.1"
+    points: int
+    answer: Any  # the oracle: written independently of the worked solution where that is possible
+    wrong: tuple[tuple[Any, str], ...]  # what people really write, and what to tell them
+    hints: tuple[str, str, str]
+    trial: Trial = given
+    hidden: Trial | None = None  # steps that are run in grading alone, and never shown
+    tolerance: float = 1e-4  # relative, for floating-point results
+    seconds: float = 10.0  # for the whole trial
+
+    @property
+    def lesson(self) -> str:
+        return self.key[:2]
+
+
+def lessons() -> list[str]:
+    """The numbers of the lessons that have exercises."""
+    folder = Path(__file__).with_name("checks")
+    return sorted(path.stem.removeprefix("lesson_") for path in folder.glob("lesson_*.py"))
+
+
+@functools.cache
+def of_lesson(lesson: str) -> dict[str, Exercise]:
+    """A lesson's exercises by their keys, in order; empty where it has none."""
+    name = f"course.checks.lesson_{lesson}"
+    if lesson not in lessons():
+        return {}
+    return {exercise.key: exercise for exercise in importlib.import_module(name).EXERCISES}
+
+
+def find(key: str) -> Exercise:
+    """The exercise of a key such as "05.1". Raises UnknownExercise."""
+    match = KEY.fullmatch(key) if isinstance(key, str) else None
+    found = of_lesson(match[1]) if match else {}
+    if key not in found:
+        known = ", ".join(found or [f"{lesson}.1" for lesson in lessons()])
+        raise UnknownExercise(f"There is no exercise {key!r}. There are {known}{'' if found else ' and more'}.")
+    return found[key]
+
+
+def cell(key: str, folder: str, root: Path = ROOT) -> str | None:
+    """The source of the cell of an exercise in `exercises/` (blank) or `solutions/`; None where there is none."""
+    for path in (root / folder).glob(f"{key[:2]}_*.ipynb"):
+        for found in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            if found["metadata"].get("exercise") == key:
+                return "".join(found["source"])
+    return None
+
+
+def title(lesson: str, root: Path = ROOT) -> str:
+    """The name of a lesson's notebooks, such as `05_graph`; the number where there is none yet."""
+    return next((path.stem for path in sorted((root / "exercises").glob(f"{lesson}_*.ipynb"))), lesson)

@@ -1,0 +1,60 @@
+"""Two training loops side by side: one that clears the gradient in each round, and one that forgets to."""
+
+from collections.abc import Callable
+from typing import Any
+
+import engine
+from course.figures.explorer import ACCENT, FAINT, INK, Explorer
+
+
+class LoopsExplorer(Explorer):
+    """Where x is after each step of gradient descent, with ``x.grad = None`` in the loop and without."""
+
+    size = (6.5, 3.5)
+    last = 60
+
+    def __init__(self, f: Callable[[Any], Any], start: float, lowest: float):
+        self.f, self.begin, self.lowest = f, start, lowest
+        rates = [0.02, 0.05, 0.1, 0.2, 0.3]
+        self.settings = {"step": (list(range(self.last + 1)), 9, "step"), "rate": (rates, 0.1, "learning rate")}
+        self.walks: dict[tuple[float, bool], tuple[list[float], list[float]]] = {}
+        self.stills = ({}, {"step": self.last})
+
+    def walk(self, rate: float, steps: int, clear: bool) -> tuple[list[float], list[float]]:
+        """The positions, the first one included, and what ``.grad`` held at each step."""
+        if (rate, clear) not in self.walks:  # walked once to the end: the slider only shows more or less of it
+            self.walks[rate, clear] = self._walk(rate, clear)
+        positions, grads = self.walks[rate, clear]
+        return positions[: steps + 1], grads[:steps]
+
+    def _walk(self, rate: float, clear: bool) -> tuple[list[float], list[float]]:
+        x = engine.tensor(float(self.begin), requires_grad=True)  # type: ignore[operator]  # not the module
+        positions, grads = [x.item()], []
+        for _ in range(self.last):
+            self.f(x).backward()
+            grads.append(x.grad.item())
+            with engine.no_grad():
+                x -= rate * x.grad
+            if clear:
+                x.grad = None
+            positions.append(x.item())
+        return positions, grads
+
+    def words(self, *, step: int, rate: float) -> str:
+        said = []
+        for name, clear in (("clears", True), ("forgets to clear", False)):
+            positions, grads = self.walk(rate, step, clear)
+            held = f", after a step with {grads[-1]:.2f} in .grad" if grads else ""
+            said.append(f"the loop that {name} is at x = {positions[-1]:.2f}{held}")
+        return f"Learning rate {rate:g}, step {step}: {said[0]}; {said[1]}. The lowest point is at {self.lowest:g}."
+
+    def draw(self, axes: Any, *, step: int, rate: float) -> None:
+        axes.axhline(self.lowest, color=FAINT, linewidth=1, linestyle=":", label="the lowest point")
+        for clear, label, color, line in ((True, "clears", INK, "-"), (False, "forgets", ACCENT, "--")):
+            positions, _ = self.walk(rate, step, clear)
+            axes.plot(positions, line, color=color, label=label)
+            axes.plot([step], positions[-1:], "o", color=color)
+        reach = 1.25 * abs(self.begin - self.lowest) or 1.0
+        room = self.lowest - reach, self.lowest + 1.4 * reach  # the legend lies above the swing
+        axes.set(xlabel="step", ylabel="x", xlim=(0, self.last), ylim=room)
+        axes.legend(loc="upper center", ncols=3)

@@ -1,0 +1,366 @@
+"""Compares an attempt with the oracle, and finds words for the difference.
+
+Everything here runs in a fresh process (`course.worker`): whatever a learner has defined or changed in a notebook, the
+engine that judges is as it was written.
+"""
+
+import builtins
+import contextlib
+import inspect
+import random
+import re
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import EllipsisType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import engine
+from course.exercises import ANSWER, CORRECT, NOT_ATTEMPTED, NOT_YET, Exercise, Trial
+
+LONGEST = 800  # characters of a value, or of what was printed
+_COURSE = Path(__file__).resolve().parent
+_ENGINE = Path(engine.__file__).resolve().parent
+
+
+class Verdict(NamedTuple):
+    """The answer to an attempt: what to say, and the rows of a table (input, got, expected)."""
+
+    state: str
+    message: str = ""
+    rows: tuple[tuple[str, str], ...] = ()
+    at: tuple[str, int] | None = None  # the file and the line of the learner's code that an error came from
+
+
+class Plain(NamedTuple):
+    """A value as it was at one moment, in a form that can be compared and shown."""
+
+    kind: str
+    value: Any
+    text: str
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+    device: str = ""
+
+
+class Raised(NamedTuple):
+    """An exception, and the line of the learner's code that it came from: file, number."""
+
+    name: str
+    message: str
+    at: tuple[str, int] | None
+
+
+class Seen(NamedTuple):
+    """What came of one step: the result, and what the arguments hold afterwards."""
+
+    shown: str
+    result: Plain | Raised
+    after: dict[str, Plain]  # "{0}.grad": the gradient of the first argument, whose name is ...
+    names: list[str]
+
+
+def judge(exercise: Exercise, attempt: Any, hidden: bool = False) -> Verdict:
+    """Run the trial with the oracle, the wrong answers and the attempt, in this order, and compare."""
+    trial = exercise.hidden if hidden else exercise.trial
+    assert trial is not None, f"{exercise.key} has no hidden steps"
+    if callable(exercise.answer) and not callable(attempt):
+        return Verdict(NOT_YET, f"A function is asked for, and this is {_article(plain(attempt).kind)}.")
+    expected = run(trial, exercise.answer)
+    wrong = [(run(trial, answer), says) for answer, says in exercise.wrong]
+    got = run(trial, attempt)
+    if _holds_ellipsis(got):
+        return Verdict(NOT_ATTEMPTED)
+    compare = Comparison(exercise.tolerance)
+    first = next((pair for pair in zip(got, expected, strict=False) if not compare.seen(*pair)), None)
+    if first is None and len(got) == len(expected):
+        return Verdict(CORRECT)
+    if hidden:
+        return Verdict(NOT_YET, "Right for what was shown, and wrong for another input. Does it work for every one?")
+    is_, should = first or (got[-1], expected[len(got) - 1])
+    named = next((says for seen, says in wrong if compare.all(got, seen)), "") or _hidden_by_own_names(is_, attempt)
+    at = is_.result.at if isinstance(is_.result, Raised) else None
+    return Verdict(NOT_YET, named or compare.notice(is_, should), tuple(_rows(is_, should, compare)), at)
+
+
+def _hidden_by_own_names(is_: Seen, attempt: Any) -> str:
+    """A word about names of Python's own that the notebook uses for something else, where that may be the trouble."""
+    # cloudpickle brings the names along that the attempt uses, and no others.
+    names = [name for name in getattr(attempt, "__globals__", ()) if name.isalpha() and hasattr(builtins, name)]
+    if not names or not isinstance(is_.result, Raised):
+        return ""
+    name = names[0]
+    return f"`{name}` is a name of your own in this notebook, and hides Python's. Take another, and run: del {name}"
+
+
+def run(trial: Trial, attempt: Any) -> list[Seen]:
+    """Every step of a trial with one attempt; it ends at the first that raises."""
+    found: list[Seen] = []
+    with _fresh_modes():
+        steps = trial(attempt)
+        while True:
+            try:
+                step = next(steps, None)
+            except Exception as error:  # the trial itself used what the attempt gave it, and could not
+                found.append(Seen("what it gave, used further", _raised(error), {}, []))
+                return found
+            if step is None:
+                return found
+            shown, function, *arguments = step
+            result: Plain | Raised
+            with _fresh_modes():
+                try:
+                    result = plain(function(*arguments))
+                except Exception as error:
+                    result = _raised(error)
+                after = _after(arguments)
+            found.append(Seen(shown, result, after, _names(function, arguments)))
+            if isinstance(result, Raised):
+                return found
+
+
+@contextlib.contextmanager
+def _fresh_modes() -> Iterator[None]:
+    """The modes and the random numbers of a fresh start, put back at the end whatever was done in between."""
+    was = engine.is_grad_enabled()
+    random.seed(0)
+    np.random.seed(0)
+    engine.manual_seed(0)
+    try:
+        yield
+    finally:
+        engine.set_grad_enabled(was)
+        engine.set_default_dtype(engine.float32)
+
+
+def plain(value: Any) -> Plain:
+    """A value as it is now. Tensors and arrays are copied."""
+    if isinstance(value, engine.Tensor):
+        array = np.array(value.detach().cpu().to(_comparable_dtype(value)).numpy())
+        dtype = str(value.dtype).removeprefix("engine.").removeprefix("torch.")
+        place = "" if value.device.type == "cpu" else f", on {value.device}"
+        text = f"{_short(repr(value))}\nshape {tuple(value.shape)}, {dtype}{place}"
+        return Plain("tensor", array, text, array.shape, dtype, str(value.device))
+    if isinstance(value, np.ndarray):
+        text = f"{_short(repr(value))}\nshape {value.shape}, {value.dtype}"
+        return Plain("array", value.copy(), text, value.shape, str(value.dtype))
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool | int | float | complex | str | None | EllipsisType):
+        return Plain(type(value).__name__, value, _short(repr(value)))
+    if isinstance(value, list | tuple):
+        parts = [plain(part) for part in value]
+        return Plain("list", parts, _short(repr(value)))
+    if isinstance(value, dict):
+        parts_by_key = dict(zip(_keys(value), map(plain, value.values()), strict=True))
+        return Plain("dict", parts_by_key, _short(repr(value)))
+    if isinstance(value, set | frozenset):
+        return Plain("set", sorted(_keys(value)), _short(repr(value)))
+    if callable(value) and hasattr(value, "__name__"):
+        return Plain("function", None, f"the function {value.__name__}, and not what it returns")
+    return Plain(type(value).__name__, _nameless(value), _short(repr(value)))
+
+
+def _comparable_dtype(value: Any) -> Any:
+    return engine.float64 if value.dtype.is_floating_point else value.dtype
+
+
+def _keys(held: Iterable[Any]) -> list[str]:
+    """What a dict's or a set's entries are known by; two that look the same are told apart by their order."""
+    seen: Counter[str] = Counter()
+    names = []
+    for name in map(_nameless, held):
+        seen[name] += 1
+        names.append(f"{name} ({seen[name]})" if seen[name] > 1 else name)
+    return names
+
+
+def _nameless(value: Any, show: Callable[[Any], str] = repr) -> str:
+    """How a value shows itself, but for its place in memory."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", show(value))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
+
+
+def _raised(error: Exception) -> Raised:
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not Path(frame.filename).resolve().is_relative_to(_COURSE)]
+    theirs = [frame for frame in own if not Path(frame.filename).resolve().is_relative_to(_ENGINE)]
+    theirs = [frame for frame in theirs if "site-packages" not in frame.filename]
+    at = (theirs[-1].filename, theirs[-1].lineno or 0) if theirs else None
+    return Raised(type(error).__name__, _short(_nameless(error, str)), at)
+
+
+def _after(arguments: list[Any]) -> dict[str, Plain]:
+    """What the arguments hold, the `.grad` of the tensors among them, and whether notes are still taken."""
+    after = {"engine.is_grad_enabled()": plain(engine.is_grad_enabled())}
+    for number, argument in enumerate(arguments):
+        name = f"{{{number}}}"
+        if isinstance(argument, engine.Tensor | np.ndarray | list | dict | set):
+            after[name] = plain(argument)
+        places = enumerate(argument) if isinstance(argument, list | tuple) else ()
+        for where, tensor in [(name, argument), *((f"{name}[{place}]", part) for place, part in places)]:
+            if isinstance(tensor, engine.Tensor):
+                after[f"{where}.grad"] = plain(tensor.grad) if tensor.is_leaf else _NO_LEAF
+    return after
+
+
+_NO_LEAF = Plain("no leaf", None, "nothing: it is no leaf")
+
+
+def _names(function: Any, arguments: list[Any]) -> list[str]:
+    """What a function calls its arguments."""
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        names = []
+    return names[: len(arguments)] + [f"argument {n + 1}" for n in range(len(names), len(arguments))]
+
+
+def _holds_ellipsis(got: list[Seen]) -> bool:
+    return any(isinstance(seen.result, Plain) and _is_ellipsis(seen.result) for seen in got)
+
+
+def _is_ellipsis(value: Plain) -> bool:
+    parts = value.value.values() if value.kind == "dict" else value.value if value.kind == "list" else ()
+    return value.kind == "ellipsis" or any(map(_is_ellipsis, parts))
+
+
+class Comparison:
+    """When two values count as the same, and what can be said for certain where they are not."""
+
+    def __init__(self, tolerance: float) -> None:
+        self.tolerance = tolerance
+
+    def all(self, one: list[Seen], other: list[Seen]) -> bool:
+        return len(one) == len(other) and all(map(self.seen, one, other))
+
+    def seen(self, is_: Seen, should: Seen) -> bool:
+        return self.result(is_.result, should.result) and not self.left_behind(is_, should)
+
+    def result(self, is_: Plain | Raised, should: Plain | Raised) -> bool:
+        if isinstance(is_, Raised) and isinstance(should, Raised):
+            return (is_.name, is_.message) == (should.name, should.message)
+        return isinstance(is_, Plain) and isinstance(should, Plain) and self.same(is_, should)
+
+    def same(self, is_: Plain, should: Plain) -> bool:
+        if (is_.kind, should.kind) == ("int", "float"):  # 7 for 7.0 will do; 7.0 for 7 is a float where an int belongs
+            is_ = is_._replace(kind="float")
+        if (is_.kind, is_.shape, is_.dtype, is_.device) != (should.kind, should.shape, should.dtype, should.device):
+            return False
+        if is_.kind in ("tensor", "array", "float", "complex"):
+            return self.close(is_.value, should.value)
+        if is_.kind == "list":
+            return len(is_.value) == len(should.value) and all(map(self.same, is_.value, should.value))
+        if is_.kind == "dict":
+            return is_.value.keys() == should.value.keys() and all(
+                self.same(part, should.value[key]) for key, part in is_.value.items()
+            )
+        return bool(is_.value == should.value)
+
+    def close(self, is_: Any, should: Any) -> bool:
+        is_, should = np.asarray(is_), np.asarray(should)
+        if is_.dtype.kind not in "fc" and should.dtype.kind not in "fc":
+            return bool(np.array_equal(is_, should))
+        return bool(np.allclose(is_, should, rtol=self.tolerance, atol=self.tolerance / 100, equal_nan=True))
+
+    def notice(self, is_: Seen, should: Seen) -> str:
+        """What is certain about a difference, in a sentence; empty where the table says it all."""
+        got, expected = is_.result, should.result
+        if isinstance(got, Raised):
+            return "" if isinstance(expected, Raised) else "It stopped with an error."
+        if isinstance(expected, Raised):
+            return "It should have refused this, with an error."
+        changed = " and ".join(name for name, _, _ in self.left_behind(is_, should))
+        if self.same(got, expected):
+            return f"The result is right. What it leaves behind in {changed} is not."
+        return self._about(got, expected) or (f"It changes {changed}, which it should not." if changed else "")
+
+    def left_behind(self, is_: Seen, should: Seen) -> list[tuple[str, Plain, Plain]]:
+        """What the arguments hold afterwards and should not: the name, and both values."""
+        missing = Plain("nothing", None, "nothing")
+        pairs = [(key, is_.after.get(key, missing), theirs) for key, theirs in should.after.items()]
+        return [(key.format(*is_.names), mine, theirs) for key, mine, theirs in pairs if not self.same(mine, theirs)]
+
+    def _about(self, got: Plain, expected: Plain) -> str:
+        numbers = ("int", "float", "bool")
+        if got.kind == "NoneType":
+            return "It gives None. Is a `return` missing?"
+        if got.kind == "function":
+            return "It gives a function, and not its result. Are the parentheses missing?"
+        if got.kind == "tensor" and expected.kind in numbers:
+            return "It gives a tensor, where a plain number is asked for: `.item()` takes it out of its box."
+        if got.kind in numbers and expected.kind == "tensor":
+            return "It gives a plain number, where a tensor is asked for."
+        if (got.kind, expected.kind) == ("float", "int"):
+            return "It gives a float, where an integer is asked for."
+        if got.kind != expected.kind:
+            return f"It gives {_article(got.kind)}, where {_article(expected.kind)} is asked for."
+        if got.kind in ("tensor", "array"):
+            return self._about_arrays(got, expected)
+        if got.kind == "list":
+            if len(got.value) != len(expected.value):
+                return f"It has {len(got.value)} entries, and {len(expected.value)} are asked for."
+            if all(map(self.same, reversed(got.value), expected.value)):
+                return "The entries are right, in the opposite order."
+            pairs = enumerate(zip(got.value, expected.value, strict=True), start=1)
+            number, pair = next((number, pair) for number, pair in pairs if not self.same(*pair))
+            about = self._about(*pair)
+            return f"Entry {number}: {about[0].lower()}{about[1:]}" if about else ""
+        if got.kind == "float":
+            return self._about_numbers(np.asarray(got.value), np.asarray(expected.value), "It")
+        return ""
+
+    def _about_arrays(self, got: Plain, expected: Plain) -> str:
+        if got.shape != expected.shape:
+            if got.shape == expected.shape[::-1] and self.close(got.value.T, expected.value):
+                return "It is transposed: rows and columns have changed places."
+            if got.value.size == expected.value.size and self.close(got.value.ravel(), expected.value.ravel()):
+                return f"The numbers are right, in the shape {got.shape} and not {expected.shape}."
+            return f"The shape is {got.shape}, and {expected.shape} is asked for."
+        if got.value.ndim == 2 and got.shape[0] == got.shape[1] and self.close(got.value.T, expected.value):
+            return "It is transposed: rows and columns have changed places."
+        if got.device != expected.device:
+            return f"It is on the device {got.device}, and should be on {expected.device}."
+        if got.dtype != expected.dtype:
+            right = "The values are right, but the" if self.close(got.value, expected.value) else "The"
+            return f"{right} dtype is {got.dtype}, and {expected.dtype} is asked for."
+        return self._about_numbers(got.value, expected.value, "Each number")
+
+    def _about_numbers(self, got: np.ndarray, expected: np.ndarray, each: str) -> str:
+        if self.close(-got, expected):
+            return "The sign is the wrong way round; the rest is right."
+        filled = expected != 0
+        if expected.size == 0 or not filled.any() or not np.isfinite(got).all():
+            return ""
+        factor = float((got[filled] / expected[filled]).flat[0])
+        if factor and self.close(got, factor * expected):
+            return f"{each} is {factor:.4g} times what it should be."
+        return ""
+
+
+def _article(kind: str) -> str:
+    name = {"str": "text", "list": "a list or tuple", "dict": "a dict", "set": "a set", "NoneType": "None"}.get(kind)
+    return name or f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+def _rows(is_: Seen, should: Seen, compare: Comparison) -> Iterator[tuple[str, str]]:
+    yield "Input", "" if is_.shown == ANSWER else is_.shown
+    if not compare.result(is_.result, should.result):
+        yield "Got", _told(is_.result)
+        if is_.shown != ANSWER:  # of an exercise that asks for a value, it would be the solution
+            yield "Expected", _told(should.result)
+    if isinstance(is_.result, Raised):
+        return
+    for name, mine, theirs in compare.left_behind(is_, should):
+        yield f"Got, in {name} afterwards", mine.text
+        yield f"Expected, in {name} afterwards", theirs.text
+
+
+def _told(result: Plain | Raised) -> str:
+    return f"{result.name}: {result.message}" if isinstance(result, Raised) else result.text

@@ -1,0 +1,205 @@
+"""What a learner calls in a notebook: `check`, `hint`, `solution`, `progress`."""
+
+import ast
+import datetime
+import html
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from course import exercises, record, worker
+from course.exercises import CORRECT, NOT_ATTEMPTED, NOT_YET, Exercise, UnknownExercise, find
+
+
+class Told(Exception):
+    """What was wrong has been shown: in a notebook, one line follows and no traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+class NotAttempted(Told, AssertionError):
+    """The exercise is as blank as it came."""
+
+
+class NotYet(Told, AssertionError):
+    """The attempt is not right yet."""
+
+
+class NotChecked(Told, worker.NotChecked):
+    """The check itself did not work: nothing is known about the attempt."""
+
+
+class NoSuchExercise(Told, UnknownExercise):
+    """There is no exercise of this key."""
+
+
+def check(key: str, attempt: Any, hidden: bool = False) -> None:
+    """Say whether an attempt at an exercise is right, and if not, what it gave and what it should have given.
+
+    Raises NotAttempted or NotYet, so that nbgrader counts no points, or NotChecked; they show no traceback.
+    """
+    exercise = _find(key)
+    if _is_blank(exercise, attempt):
+        answer = worker.Answer(state=NOT_ATTEMPTED)
+    else:
+        try:
+            answer = worker.ask(exercise, attempt, hidden)
+        except worker.NotChecked as error:
+            raise NotChecked(str(error)) from None
+    state, rows = answer["state"], [(label, text) for label, text in answer.get("rows", []) if text]
+    if answer.get("at") and (line := worker.line_of(answer["at"])):
+        rows.append(("In the line", line))
+    if answer.get("printed") and state == NOT_YET and not hidden:
+        rows.append(("Printed", answer["printed"]))
+    if not hidden:
+        record.update(key, lambda entry: _note(entry, state))
+    if state == CORRECT:
+        if not hidden:
+            show(f"Exercise {key}: correct.", _points(exercise), tone="success")
+        return
+    if state == NOT_ATTEMPTED:
+        text = f"The cell for your answer is as it came. Fill it in, run it, and then run this one. {_help(key)}"
+        show(f"Exercise {key}: not attempted yet.", text, tone="info")
+        raise NotAttempted(f"Exercise {key}: not attempted yet.")
+    show(f"Exercise {key}: not yet.", answer.get("message", ""), rows, "" if hidden else _help(key), tone="warn")
+    raise NotYet(f"Exercise {key}: not yet.")
+
+
+def hint(key: str, number: int | None = None) -> None:
+    """Show the next hint of an exercise, or the one of this number; there are three, of rising help."""
+    exercise = _find(key)
+    count = len(exercise.hints)
+    if number is None:
+        entry = record.update(key, lambda entry: entry.update(hints=min(entry.get("hints", 0) + 1, count)))
+        number = entry["hints"]
+    if not 1 <= number <= count:
+        raise NoSuchExercise(f"There are {count} hints: hint({key!r}, 1) to hint({key!r}, {count}).")
+    more = f"`hint({key!r})` gives the next one." if number < count else f"`solution({key!r})` shows a worked solution."
+    text = exercise.hints[number - 1]
+    words, code = ("", [("", text)]) if "\n" in text else (text, [])
+    show(f"Hint {number} of {count} for exercise {key}", words, code, more)
+
+
+def solution(key: str) -> None:
+    """Show the worked solution of an exercise."""
+    _find(key)
+    source = exercises.cell(key, "solutions")
+    if source is None:
+        raise NoSuchExercise(f"The solutions of lesson {key[:2]} are not there: python -m course build {key[:2]}")
+    record.update(key, lambda entry: entry.update(solution_shown=True))
+    show(f"A worked solution of exercise {key}", "", [("Code", _worked(source))])
+
+
+def progress() -> None:
+    """Show which lessons are done, the points, and what is next."""
+    show("Progress", "", [("", record.report())])
+
+
+def show(head: str, text: str, rows: list[tuple[str, str]] | None = None, after: str = "", tone: str = "info") -> None:
+    """Display a message: HTML in a notebook, with the same as plain text beside it."""
+    plain = "\n".join(_as_text(head, text, rows or [], after))
+    if "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None:
+        from IPython.display import display
+
+        display({"text/html": _as_html(head, text, rows or [], after, tone), "text/plain": plain}, raw=True)
+    else:
+        print(plain)
+
+
+def _as_text(head: str, text: str, rows: list[tuple[str, str]], after: str) -> Iterator[str]:
+    yield head
+    if text:
+        yield text
+    for label, value in rows:
+        if "\n" in value or not label:
+            yield from [f"{label}:"] * bool(label)
+            yield from (f"    {line}" for line in value.splitlines())
+        else:
+            yield f"{label}: {value}"
+    if after:
+        yield after
+
+
+def _as_html(head: str, text: str, rows: list[tuple[str, str]], after: str, tone: str) -> str:
+    # The words say it all: the colour of the edge says it once more, for those who see it.
+    edge = f"border-left: 4px solid var(--jp-{tone}-color1, currentColor); padding: 0 1em"
+    parts = [f'<div role="status" style="{edge}">', f"<p><strong>{html.escape(head)}</strong> {_marked(text)}</p>"]
+    for label, value in rows:
+        pre = f'<pre style="margin: 0 0 0 1em">{html.escape(value)}</pre>'
+        parts.append(f"<p style='margin: 0.3em 0 0'>{html.escape(label)}</p>{pre}" if label else pre)
+    if after:
+        parts.append(f"<p style='margin: 0.5em 0'>{_marked(after)}</p>")
+    return "".join([*parts, "</div>"])
+
+
+def _marked(text: str) -> str:
+    return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
+
+
+def _worked(source: str) -> str:
+    """A solution's cell without nbgrader's marks; of a repair, which stands below the broken code, that alone."""
+    begin, end = "### BEGIN SOLUTION\n", "### END SOLUTION"
+    if f"\n{begin}" in f"\n{source}":
+        source = "\n".join(part.partition(end)[0] for part in source.split(begin)[1:])
+    return "\n".join(
+        line for line in source.splitlines() if line.strip() + "\n" != begin and line.strip() != end
+    ).strip()
+
+
+def _find(key: str) -> Exercise:
+    try:
+        return find(key)
+    except UnknownExercise as error:
+        raise NoSuchExercise(str(error)) from None
+
+
+def _help(key: str) -> str:
+    return f"Stuck? `hint({key!r})` helps."
+
+
+def _points(exercise: Exercise) -> str:
+    return f"{exercise.points} point{'' if exercise.points == 1 else 's'}."
+
+
+def _note(entry: dict[str, Any], state: str) -> None:
+    if state != NOT_ATTEMPTED:
+        entry["attempts"] = entry.get("attempts", 0) + 1
+    if state == CORRECT and not entry.get("solved"):
+        entry["solved"] = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _is_blank(exercise: Exercise, attempt: Any) -> bool:
+    """Whether an attempt is still what the blank notebook defines, or nothing at all."""
+    parts = attempt.values() if isinstance(attempt, dict) else attempt
+    if any(part is ... for part in (parts if isinstance(attempt, dict | list | tuple) else [attempt])):
+        return True
+    mine = _definitions(attempt)
+    if not mine or all(map(_does_nothing, mine)):
+        return bool(mine)
+    blank = exercises.cell(exercise.key, "exercises")
+    return blank is not None and set(map(ast.dump, mine)) <= set(map(ast.dump, ast.walk(ast.parse(blank))))
+
+
+def _definitions(attempt: Any) -> list[ast.stmt]:
+    """How a function or a class's methods are written, but for comments and layout; empty where that is unknown."""
+    functions = vars(attempt).values() if isinstance(attempt, type) else [attempt]
+    functions = [inspect.unwrap(getattr(f, "__func__", f)) for f in functions if callable(f) or hasattr(f, "__func__")]
+    try:
+        # A class may have been given functions from elsewhere, by its base.
+        sources = [inspect.getsource(f) for f in functions if f.__module__ == attempt.__module__]
+        return [ast.parse(textwrap.dedent(source)).body[0] for source in sources]
+    except (AttributeError, OSError, TypeError, SyntaxError, IndexError):
+        return []
+
+
+def _does_nothing(definition: ast.stmt) -> bool:
+    """Whether a function's body is its description, three dots, `pass`."""
+    body = getattr(definition, "body", [definition])
+    return all(isinstance(s, ast.Pass) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)) for s in body)
+
+
+worker.prepare()

@@ -1,0 +1,70 @@
+"""How long a lesson takes, counted from its cells and words: `python -m course minutes` prints it, part by part."""
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+
+from course import exercises
+from course.notebooks import ROOT
+from course.outputs import WIDGET
+
+# Minutes for one of each. Words at 150 a minute: aloud, or read with some thinking.
+WORD = 1 / 150
+CELL = 20 / 60  # run it, look at what it shows
+LINE = 5 / 60  # of code: read it
+PREDICTION = 1.0  # commit to an answer
+FIGURE = 2.0  # move it
+YOUR_TURN = 2.0  # a line or two of one's own
+POINT = 4.0  # of an exercise
+
+
+def parts(path: Path) -> Iterator[tuple[str, float]]:
+    """Each part of a notebook by its heading, and its minutes; the first is what stands before the first `##`."""
+    name, minutes = "Opening", 0.0
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "code":
+            minutes += CELL + LINE * len(cell.source.splitlines())
+            minutes += FIGURE * any(WIDGET in output.get("data", {}) for output in cell.outputs)
+            continue
+        for piece in re.split(r"(?m)^(?=## )", cell.source):
+            if piece.startswith("## "):
+                yield name, minutes
+                name, minutes = piece.partition("\n")[0].removeprefix("## "), 0.0
+            minutes += WORD * len(piece.split())
+            minutes += PREDICTION * piece.count("**Predict.")
+            minutes += YOUR_TURN * len(re.findall(r"(?m)^(?:\*\*|### )Your turn", piece))
+    yield name, minutes
+
+
+def lesson_minutes(path: Path) -> float:
+    """Minutes for a lesson without its exercises."""
+    return sum(minutes for _, minutes in parts(path))
+
+
+def exercise_minutes(lesson: str) -> float:
+    """Minutes for a lesson's exercises."""
+    return POINT * sum(exercise.points for exercise in exercises.of_lesson(lesson).values())
+
+
+def lessons() -> dict[str, Path]:
+    """The lessons' notebooks by number."""
+    return {path.name[:2]: path for path in sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))}
+
+
+def main(argv: list[str]) -> int:
+    """Print the minutes of each lesson, and of its parts; 0, or 2 where there is no such lesson."""
+    found = lessons()
+    parser = argparse.ArgumentParser(prog="python -m course minutes", description="How long a lesson takes.")
+    parser.add_argument("lesson", nargs="*", metavar="NN", help="a lesson's number (default: every lesson)")
+    wanted = parser.parse_args(argv).lesson or list(found)
+    if unknown := sorted(set(wanted) - set(found)):
+        parser.error(f"there is no lesson {unknown[0]}: {', '.join(found)}")
+    for number in wanted:
+        path = found[number]
+        print(f"{path.stem}: {lesson_minutes(path):.0f}, its exercises {exercise_minutes(number):.0f}")
+        for name, minutes in parts(path):
+            print(f"  {minutes:3.0f}  {name}")
+    return 0

@@ -1,0 +1,218 @@
+"""The process in which an attempt is judged, and the way to it.
+
+A process of its own can be stopped, whatever the attempt does (an endless loop, a crash), on every system; and nothing
+that a notebook defined or changed is in it but what the attempt itself uses, which cloudpickle takes along.
+"""
+
+import atexit
+import contextlib
+import io
+import json
+import linecache
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, TypedDict, cast
+
+import cloudpickle
+
+from course.exercises import NOT_YET, Exercise
+from course.notebooks import ROOT, kernel_environment
+
+READY = b"ready\n"
+PRINTED_LINES = 10
+_NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+
+
+class Answer(TypedDict, total=False):
+    """What the process says: the fields of a Verdict, and what the attempt printed."""
+
+    state: str
+    message: str
+    rows: list[tuple[str, str]]
+    at: tuple[str, int] | None
+    printed: str
+
+
+class NotChecked(Exception):
+    """The check itself did not work: nothing is known about the attempt."""
+
+
+class _Spare:
+    """One process, started ahead of time: the imports are done when it is needed."""
+
+    process: subprocess.Popen[bytes] | None = None
+
+    def take(self) -> subprocess.Popen[bytes]:
+        """A process that is ready. Raises NotChecked where none can be had."""
+        for _ in range(2):  # the one in store may have been started while the course was being updated
+            process, self.process = self.process or self._start(), None
+            assert process.stdout is not None
+            if process.stdout.readline() == READY:
+                return process
+            _stop(process)
+        raise NotChecked("The check could not be started: python -m course doctor may tell why.")
+
+    def prepare(self) -> None:
+        if self.process is None:
+            self.process = self._start()
+
+    def drop(self) -> None:
+        if self.process is not None:
+            _stop(self.process)
+            self.process = None
+
+    @staticmethod
+    def _start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "course.worker"],
+            cwd=ROOT,
+            env=kernel_environment() | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # the Stop button interrupts the kernel's processes: not this one
+            creationflags=_NO_WINDOW,
+        )
+
+
+_spare = _Spare()
+atexit.register(_spare.drop)
+prepare = _spare.prepare
+
+
+def ask(exercise: Exercise, attempt: Any, hidden: bool = False, seconds: float | None = None) -> Answer:
+    """Have an attempt judged in a process of its own, for at most `seconds` (the exercise's, if not said).
+
+    Raises NotChecked where the check itself does not work.
+    """
+    seconds = exercise.seconds if seconds is None else seconds
+    try:
+        packed = _packed(_without_graphs(attempt))
+    except Exception as error:
+        return Answer(state=NOT_YET, message=_not_packed(error))
+    request = (exercise.key, hidden, seconds, [str(path) for path in sys.path], str(Path.cwd()), packed)
+    process, timed_out, reply = _spare.take(), False, b""
+    try:
+        reply, _ = process.communicate(pickle.dumps(request), timeout=seconds + 1)
+    except subprocess.TimeoutExpired:
+        timed_out = True
+    except OSError:  # it died while it was being asked
+        pass
+    finally:
+        _stop(process)
+        prepare()
+    if reply:
+        answer = cast(Answer, json.loads(reply))
+        if answer["state"] == _BROKEN:
+            raise NotChecked(answer["message"])
+        return answer
+    if timed_out or process.returncode == _TIMED_OUT:
+        message = f"It was stopped after {seconds:g} seconds. Is there a loop that never ends?"
+    else:
+        message = "It brought Python itself to a stop: by os._exit, or for lack of memory?"
+    return Answer(state=NOT_YET, message=message)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    with contextlib.suppress(OSError, ValueError):  # what it would still have said, and the pipes closed
+        process.communicate()
+    process.wait()
+
+
+class _Packer(cloudpickle.CloudPickler):
+    """cloudpickle, but for tensors with a past: they would arrive without it, and be taken for something else."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if hasattr(value, "grad_fn") and not value.is_leaf:
+            raise _WithGraph
+        return super().reducer_override(value)
+
+
+class _WithGraph(Exception):
+    pass
+
+
+def _packed(attempt: Any) -> bytes:
+    buffer = io.BytesIO()
+    _Packer(buffer).dump(attempt)
+    return buffer.getvalue()
+
+
+def _without_graphs(attempt: Any) -> Any:
+    """Tensors given as an answer are compared by what they hold; those with a graph cannot be sent as they are."""
+    if isinstance(attempt, list | tuple):
+        return type(attempt)(map(_without_graphs, attempt)) if type(attempt) in (list, tuple) else attempt
+    if isinstance(attempt, dict):
+        return {key: _without_graphs(value) for key, value in attempt.items()}
+    return attempt if getattr(attempt, "is_leaf", True) else attempt.detach()
+
+
+def _not_packed(error: Exception) -> str:
+    if isinstance(error, _WithGraph):
+        return (
+            "It uses a result that was computed elsewhere in the notebook. Let it work with its arguments alone, "
+            "and make inside it whatever else it needs."
+        )
+    return f"It uses something of the notebook that cannot be taken along ({error}). Give it all it needs as arguments."
+
+
+def line_of(at: tuple[str, int] | None) -> str:
+    """The line of a cell that an error came from, as far as it is known here."""
+    return linecache.getline(*at).strip() if at else ""
+
+
+# In the process itself
+
+_TIMED_OUT = 75
+_BROKEN = "broken"
+
+
+def _serve() -> None:
+    from course import judge
+    from course.exercises import find
+
+    reply = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever is printed past Python's own sys.stdout is not a part of the answer
+    reply.write(READY)
+    reply.flush()
+    data = sys.stdin.buffer.read()
+    if not data:  # the notebook has gone without a question
+        return
+    key, hidden, seconds, path, folder, packed = pickle.loads(data)
+    # The last guard of a machine whose notebook was killed meanwhile: nobody else would stop an endless loop.
+    guard = threading.Timer(seconds, os._exit, [_TIMED_OUT])
+    guard.daemon = True
+    guard.start()
+    sys.path[:] = path
+    with contextlib.suppress(OSError):
+        os.chdir(folder)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        try:
+            attempt = pickle.loads(packed)
+        except Exception as error:
+            message = f"It could not be taken along to the check ({type(error).__name__}: {error})."
+            verdict = judge.Verdict(NOT_YET, message)
+        else:
+            try:
+                verdict = judge.judge(find(key), attempt, hidden)
+            except (SystemExit, KeyboardInterrupt) as error:
+                verdict = judge.Verdict(NOT_YET, f"It ended Python with {type(error).__name__}.")
+            except Exception as error:
+                message = f"The check of exercise {key} has a mistake of its own ({type(error).__name__}: {error})."
+                verdict = judge.Verdict(_BROKEN, message)
+    guard.cancel()
+    lines = printed.getvalue().splitlines()
+    shown = [*lines[:PRINTED_LINES], *(["..."] if len(lines) > PRINTED_LINES else [])]
+    reply.write(json.dumps(verdict._asdict() | {"printed": "\n".join(shown)}).encode())
+    reply.flush()
+    os._exit(0)  # threads that the attempt left behind do not keep it
+
+
+if __name__ == "__main__":
+    _serve()

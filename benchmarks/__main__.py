@@ -8,7 +8,7 @@ from pathlib import Path
 
 from . import report
 from .frameworks import FRAMEWORKS, Worker, import_seconds, installed
-from .workloads import WORKLOADS
+from .workloads import EVERY_OPERATION, WORKLOADS
 
 
 def measure(names, frameworks, rounds):
@@ -33,7 +33,9 @@ def measure(names, frameworks, rounds):
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    says = ", ".join(f"{name} ({workload.says})" for name, workload in WORKLOADS.items())
+    programs = [name for name in WORKLOADS if name not in EVERY_OPERATION]
+    says = ", ".join(f"{name} ({WORKLOADS[name].says})" for name in programs)
+    says += f", operations (the {len(EVERY_OPERATION) // 2} most used ones), or one of them, such as add_3"
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"all, or some of: {says}")
     parser.add_argument("--frameworks", nargs="+", choices=list(FRAMEWORKS), default=list(FRAMEWORKS), metavar="NAME",
                         help=f"those that are installed, or of them some of: {', '.join(FRAMEWORKS)}")  # fmt: skip
@@ -41,9 +43,10 @@ def main():
     parser.add_argument("--fastest", action="store_true", help="compare the fastest rounds, not the medians")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     arguments = parser.parse_args()
-    unknown = [name for name in arguments.names if name not in WORKLOADS]
+    unknown = [name for name in arguments.names if name not in (*WORKLOADS, "operations")]
     if unknown:
-        parser.error(f"no workload {unknown[0]!r}: there are {', '.join(WORKLOADS)}")
+        parser.error(f"no workload {unknown[0]!r}: there are {', '.join(programs)}, operations")
+    names = [w for name in arguments.names for w in (EVERY_OPERATION if name == "operations" else (name,))]
     if arguments.rounds < 1:
         parser.error("--rounds: at least 1")
     here = installed()
@@ -51,7 +54,7 @@ def main():
     if missing:
         print("not installed:", ", ".join(dict.fromkeys(missing)), file=sys.stderr)
     frameworks = {f: here[f] for f in arguments.frameworks if f in here}
-    measured = measure(arguments.names or list(WORKLOADS), frameworks, arguments.rounds)
+    measured = measure(names or list(WORKLOADS), frameworks, arguments.rounds)
     results = {**report.machine(), "seconds": measured}
     print(report.markdown(report.summary(measured, arguments.fastest)), end="")
     if arguments.json:

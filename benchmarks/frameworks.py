@@ -23,6 +23,13 @@ BURST = 0.005  # seconds of steps that are timed together, about: short enough t
 BURSTS = 8  # in a round
 
 
+COMMON = ("seed", "scalars", "matrices", "large", "mlp", "import")  # the programs that every adapter has
+LAYERS = ("convnet", "block", "softmax", "layer_norm", "gelu", "attention")
+TRAINING = ("training", "training_large", "inference")
+COMPILED = ("scalars", "matrices", "large", "mlp", *LAYERS, *TRAINING)
+COMPUTED = tuple(name for name in WORKLOADS if name != "import")
+
+
 class Framework(NamedTuple):
     """One framework, as it is called here, in Python and by pip."""
 
@@ -30,7 +37,7 @@ class Framework(NamedTuple):
     module: str
     distribution: str | None
     adapter: str
-    only: tuple[str, ...] = tuple(WORKLOADS)
+    only: tuple[str, ...] = COMMON
     environment: dict[str, str] = {}  # of its process
 
     @property
@@ -43,10 +50,13 @@ class Framework(NamedTuple):
 
 
 FRAMEWORKS = {
-    "engine": Framework("engine", "engine", None, "engine"),
-    "engine1": Framework("engine, 1 thread", "engine", None, "engine", ("mlp",), {"OPENBLAS_NUM_THREADS": "1"}),
-    "torch": Framework("PyTorch", "torch", "torch", "pytorch"),
-    "torch1": Framework("PyTorch, 1 thread", "torch", "torch", "pytorch_single", tuple(WORKLOADS)[:-1]),
+    "engine": Framework("engine", "engine", None, "engine", tuple(WORKLOADS)),
+    "engine1": Framework(
+        "engine, 1 thread", "engine", None, "engine_single", ("mlp", *LAYERS, *TRAINING), {"OPENBLAS_NUM_THREADS": "1"}
+    ),
+    "compiled": Framework("engine, compiled", "engine", None, "engine_compiled", COMPILED),
+    "torch": Framework("PyTorch", "torch", "torch", "pytorch", tuple(WORKLOADS)),
+    "torch1": Framework("PyTorch, 1 thread", "torch", "torch", "pytorch_single", COMPUTED),
     "autograd": Framework("HIPS autograd", "autograd", "autograd", "hips_autograd"),
     "mygrad": Framework("MyGrad", "mygrad", "mygrad", "mygrad_tensors"),
     "jax": Framework("JAX, jit", "jax", "jax", "jax_jit"),

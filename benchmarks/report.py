@@ -7,7 +7,8 @@ from pathlib import Path
 from statistics import median
 
 from .frameworks import FRAMEWORKS
-from .workloads import WORKLOADS
+from .operations import OPERATIONS, SIZES
+from .workloads import EVERY_OPERATION, WORKLOADS
 
 PYTORCH = ("torch", "torch1")
 
@@ -51,14 +52,39 @@ def processor():
 
 
 def markdown(table):
-    """The table as Markdown: a time and, in brackets, its ratio to PyTorch's."""
+    """Tables as Markdown: a time and, in brackets, its ratio to PyTorch's; the operations have one of their own."""
+    programs = {name: row for name, row in table.items() if name not in EVERY_OPERATION}
+    parts = ([of_programs(programs)] if programs else []) + (
+        [of_operations(table)] if len(programs) < len(table) else []
+    )
+    return "\n".join(map(aligned, parts))
+
+
+def of_programs(table):
     frameworks = [f for f in FRAMEWORKS if any(f in row for row in table.values())]
-    head = ["", *(FRAMEWORKS[f].label for f in frameworks), "target"]
-    lines = [head]
+    lines = [["", *(FRAMEWORKS[f].label for f in frameworks), "target"]]
     for name, row in table.items():
         lines.append([name, *(cell(row.get(f)) for f in frameworks), f"{WORKLOADS[name].target:.2f}"])
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    lines.insert(1, ["-" * width for width in widths])
+    return lines
+
+
+def of_operations(table):
+    """A line for each operation, with its ratios at all sizes, the worst one first."""
+    lines = []
+    for name in OPERATIONS:
+        rows = [table.get(f"{name}_{n}", {}) for n in SIZES]
+        ratios = [row["engine"]["ratio"] for row in rows if "ratio" in row.get("engine", ())]
+        lines.append(
+            (max(ratios, default=0), [name, *(cell(row.get(f)) for row in rows for f in ("engine", *PYTORCH))])
+        )
+    lines = [line for _, line in sorted(lines, key=lambda pair: -pair[0]) if any(line[1:])]
+    return [["", *(f"{FRAMEWORKS[f].label} {n}x{n}" for n in SIZES for f in ("engine", *PYTORCH))], *lines]
+
+
+def aligned(lines):
+    """Lines of cells, of which the first is the head, as Markdown."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    lines = [lines[0], ["-" * width for width in widths], *lines[1:]]
     padded = [[text.ljust(width) for text, width in zip(line, widths, strict=True)] for line in lines]
     return "\n".join(f"| {' | '.join(line)} |" for line in padded) + "\n"
 

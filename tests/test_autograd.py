@@ -1387,7 +1387,7 @@ def test_gradcheck_of_wrong_gradients(t):
     with pytest.raises(RuntimeError) as e:
         t.autograd.gradcheck(wrong(t), x)
     assert type(e.value).__name__ == "GradcheckError"
-    assert str(e.value) == (
+    assert str(e.value).startswith(
         "Jacobian mismatch for output 0 with respect to input 0,\n"
         "numerical:tensor([[2.0000, 0.0000],\n        [0.0000, 4.0000]], dtype=torch.float64)\n"
         "analytical:tensor([[1., 0.],\n        [0., 2.]], dtype=torch.float64)\n"

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from benchmarks import report
-from benchmarks.frameworks import FRAMEWORKS, Worker, installed
-from benchmarks.workloads import WORKLOADS
+from benchmarks.frameworks import COMPUTED, FRAMEWORKS, Worker, installed
+from benchmarks.operations import OPERATIONS
+from benchmarks.workloads import EVERY_OPERATION, WORKLOADS
 
 ROOT = Path(__file__).parent.parent
-COMPUTED = [name for name in WORKLOADS if name != "import"]
+BY_HAND = [name for name in COMPUTED if name in FRAMEWORKS["numpy"].only]
 RELATIVE = {"float32": 2e-5, "float64": 1e-12}
 
 
@@ -27,7 +28,7 @@ def float64_by_hand(name):
 
 @pytest.fixture(scope="module")
 def oracle():
-    return {name: float64_by_hand(name) for name in COMPUTED}
+    return {name: float64_by_hand(name) for name in BY_HAND}
 
 
 @pytest.mark.parametrize("name", list(FRAMEWORKS))
@@ -35,14 +36,25 @@ def test_a_framework_gives_the_loss_and_gradients_of_every_workload(name, oracle
     if name not in installed():
         pytest.skip(f"{FRAMEWORKS[name].module} is not installed")
     with Worker(FRAMEWORKS[name]) as worker:
-        for workload in COMPUTED:
+        for workload in BY_HAND:
             if workload in FRAMEWORKS[name].only:
                 check(worker.ask("result", workload), oracle[workload], workload)
 
 
+def test_engine_and_pytorch_agree_on_the_programs_that_only_they_have():
+    pytest.importorskip("torch")
+    with Worker(FRAMEWORKS["engine"]) as engine, Worker(FRAMEWORKS["torch"]) as torch:
+        for workload in set(COMPUTED) - set(BY_HAND):
+            check(engine.ask("result", workload), torch.ask("result", workload), workload)
+
+
+def test_there_are_forty_operations_at_both_sizes():
+    assert len(OPERATIONS) == 40 and len(EVERY_OPERATION) == 80
+
+
 def check(result, expected, workload):
     assert result.keys() == expected.keys()
-    precision = next(iter(WORKLOADS[workload].inputs().values())).dtype.name
+    precision = next(v.dtype.name for v in WORKLOADS[workload].inputs().values() if v.dtype.kind == "f")
     for key, value in expected.items():
         assert result[key].shape == np.shape(value), (workload, key)
         scale = np.abs(value).max()
@@ -51,7 +63,7 @@ def check(result, expected, workload):
         )
 
 
-@pytest.mark.parametrize("name", COMPUTED)
+@pytest.mark.parametrize("name", BY_HAND)
 def test_hand_written_gradients_are_the_slopes_of_the_hand_written_loss(name):
     """The oracle's own oracle: central differences along one random direction in all leaves."""
     from benchmarks.adapters import by_hand
@@ -95,15 +107,29 @@ def test_the_fastest_rounds_are_compared_on_request():
     assert row["engine"] == {"seconds": 2.0, "ratio": 0.5} and row["torch"]["ratio"] == 1.75
 
 
+def test_operations_are_listed_worst_first():
+    rows = {
+        f"{name}_{n}": {"engine": [ratio], "torch": [1.0]}
+        for name, ratios in (("add", (0.5, 0.6)), ("exp", (0.9, 0.1)), ("tanh", (0.2, 0.3)))
+        for n, ratio in zip((3, 64), ratios, strict=True)
+    }
+    lines = report.markdown(report.summary(rows)).splitlines()
+    assert [line.split()[1] for line in lines[2:]] == ["exp", "add", "tanh"]
+
+
 def test_without_pytorch_there_are_times_and_no_ratios():
     table = report.summary({"seed": {"engine": [1e-5, 3e-5, 2e-5]}})
     assert "| 20 us  | 0.50   |" in report.markdown(table)
 
 
-def test_the_recorded_table_is_that_of_the_recorded_figures():
-    recorded = json.loads((ROOT / "benchmarks/results.json").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("file", ["results.json", "operations.json"])
+def test_the_recorded_tables_are_those_of_the_recorded_figures(file):
+    recorded = json.loads((ROOT / "benchmarks" / file).read_text(encoding="utf-8"))
     text = (ROOT / "benchmarks/README.md").read_text(encoding="utf-8")
+    operations = {name: times for name, times in recorded["seconds"].items() if name in EVERY_OPERATION}
+    programs = {name: times for name, times in recorded["seconds"].items() if name not in EVERY_OPERATION}
     for fastest in (False, True):
-        assert report.markdown(report.summary(recorded["seconds"], fastest)) in text
+        assert report.markdown(report.summary(programs, fastest)) in text
+    assert report.markdown(report.summary(operations)) in text
     for fact in (recorded["date"], recorded["hardware"], recorded["python"], *recorded["versions"].values()):
         assert fact in text

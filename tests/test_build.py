@@ -375,9 +375,9 @@ def exercise(tmp_path_factory):
     return root
 
 
-def test_the_blank_notebook_holds_nbgraders_placeholder_and_no_outputs(exercise):
+def test_the_blank_notebook_holds_three_dots_and_no_outputs(exercise):
     function, use = stored(exercise, folder="exercises").cells[1:]
-    assert function.source == "def twice(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()"
+    assert function.source == "def twice(x):\n    ..."
     assert function.metadata.nbgrader.grade_id == "twice"
     assert function.outputs == use.outputs == [] and function.execution_count is use.execution_count is None
 
@@ -398,6 +398,53 @@ def test_a_solution_outside_a_cell_to_fill_in_is_refused(tmp_path):
     source = place(tmp_path, cell("### BEGIN SOLUTION\na = 1\n### END SOLUTION"), folder="source/solutions")
     with pytest.raises(BuildError, match="05_standin.md: Solution region detected in a non-solution cell"):
         course_build.skeleton(Job(tmp_path, source, TARGETS[1]))
+
+
+CHECK = 'from course import check\n\ncheck("05.1", {})'
+
+
+def test_a_key_and_a_check_become_nbgraders_metadata(tmp_path):
+    pytest.importorskip("nbgrader", reason="nbgrader locks the cells")
+    answer = cell("### BEGIN SOLUTION\na = 1\n### END SOLUTION", ":exercise: '05.1'")
+    check = cell(CHECK.format("a"), ":tags: [raises-exception]")
+    source = place(tmp_path, f"# Title\n\n{answer}\n{check}", folder="source/solutions")
+    for target in TARGETS[1:]:
+        _, filled, checked = course_build.skeleton(Job(tmp_path, source, target)).cells
+        given = {"schema_version": 3, "task": False}
+        assert filled.metadata.nbgrader == given | {
+            "grade": False, "grade_id": "exercise-05-1", "locked": False, "solution": True
+        }  # fmt: skip
+        assert checked.metadata.nbgrader == given | {
+            "grade": True, "grade_id": "check-05-1", "locked": True, "solution": False, "points": 1
+        }  # fmt: skip
+
+
+def test_metadata_that_the_build_adds_are_not_written_back_to_the_text(tmp_path):
+    source = place(tmp_path, cell("a = 1", ":exercise: '05.1'"), folder="source/solutions")
+    nb = course_build.skeleton(Job(tmp_path, source, TARGETS[2]))
+    assert "nbgrader" in nb.cells[0].metadata
+    assert course_build.write_source(nb) == source.read_text(encoding="utf-8")
+
+
+def test_a_check_without_the_tag_that_lets_a_run_go_on_is_refused_with_its_line(tmp_path):
+    source = place(tmp_path, "# Title\n\n" + cell(CHECK.format(1)), folder="source/solutions")
+    with pytest.raises(BuildError, match="05_standin.md, line 4: .* tagged raises-exception"):
+        course_build.skeleton(Job(tmp_path, source, TARGETS[1]))
+
+
+def test_an_exercise_without_checks_is_refused(tmp_path):
+    source = place(tmp_path, cell("a = 1", ":exercise: '05.77'"), folder="source/solutions")
+    with pytest.raises(BuildError, match="There is no exercise '05.77'"):
+        course_build.skeleton(Job(tmp_path, source, TARGETS[1]))
+
+
+def test_a_worked_solution_that_its_check_does_not_accept_stops_the_build(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("nbgrader", reason="nbgrader takes the solutions out")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    place(tmp_path, cell(CHECK.format("(5.0, 2.0)"), ":tags: [raises-exception]"), folder="source/solutions")
+    assert main([], tmp_path) == 1
+    message = capsys.readouterr().err
+    assert "line 2, cell 1: the check fails" in message and "Two ways lead from the root to a." in message
 
 
 # The course itself

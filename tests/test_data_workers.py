@@ -234,6 +234,14 @@ class Less(Squares):
         return super().__getitem__(i) - 1
 
 
+def test_a_worker_computes_with_one_thread():
+    assert numbers(loader(Squares(4), collate_fn=threads_here)) == [[1]] * 4
+
+
+def threads_here(batch):
+    return engine.tensor([engine.get_num_threads()])
+
+
 def test_a_stream_is_shared_out_by_get_worker_info():
     assert sorted(sum(numbers(loader(Count(11), 3)), [])) == list(range(11))
     assert numbers(loader(Count(11), 3)) == [[0, 2, 4], [1, 3, 5], [6, 8, 10], [7, 9]]

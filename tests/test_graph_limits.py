@@ -8,9 +8,11 @@ import time
 import tracemalloc
 import weakref
 
+import numpy as np
 import pytest
 
 import engine
+from engine import versions
 
 LENGTH = 100_000
 
@@ -369,6 +371,19 @@ def test_ten_threads_with_graphs_of_their_own():
     for k in range(10):
         a = 3.0 * (k + 1) ** 2
         assert results[k] == [a, 0.0, 9 * a]  # of the last y: its element 1 is twice its element 2
+
+
+def test_ten_threads_note_writes_to_scalars_when_the_record_is_full():
+    for k in range(5_000):
+        versions.Writes().of(np.float32(k))
+
+    def work(k):
+        x = engine.zeros(3)
+        for i in range(200):
+            x[i % 3] = x[(i + 1) % 3] + 1
+
+    in_threads(10, work)
+    assert 4_000 < len(versions.overwritten) < 4_200
 
 
 def test_ten_threads_with_grad_modes_of_their_own():

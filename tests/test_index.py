@@ -588,9 +588,12 @@ def test_unique_has_a_node_but_no_derivative(name):
     assert y.grad_fn.name() == "Unique2Backward0"
 
 
-def test_scatter_with_reduce_says_what_to_do():
-    with pytest.raises(NotImplementedError, match="scatter_add"):
-        engine.zeros(3).scatter(0, engine.tensor([0]), 1.0, reduce="add")
+def test_scatter_with_reduce_adds_or_multiplies():
+    x, at = engine.tensor([1.0, 2.0]), engine.tensor([1, 1])
+    assert x.scatter(0, at, 3.0, reduce="add").tolist() == [1.0, 8.0]
+    assert x.scatter(0, at, engine.tensor([3.0, 4.0]), reduce="multiply").tolist() == [1.0, 24.0]
+    with pytest.raises(RuntimeError, match="derivative for aten::scatter is not implemented"):
+        x.requires_grad_().scatter(0, at, 3.0, reduce="add").sum().backward()
 
 
 @pytest.mark.parametrize("name", ["engine", "torch"])

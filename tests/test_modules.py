@@ -116,8 +116,36 @@ nn.AdaptiveMaxPool2d(2)(im)
 nn.AdaptiveMaxPool1d(3, return_indices=True)(a)[0]
 """)
 ACTIVATIONS = cases("""
+nn.ZeroPad2d(1)(im)
+nn.ZeroPad1d((1, 2))(a)
+nn.ConstantPad2d((1, 0, 2, -1), 3.5)(im)
+nn.ConstantPad3d(1, 2)(im)
+nn.ReflectionPad1d(2)(a)
+nn.ReflectionPad2d((1, 2, 0, 1))(im)
+nn.ReplicationPad2d(2)(im)
+nn.ReplicationPad3d(1)(im)
+nn.Unfold(3, padding=1)(im)
+nn.Fold((7, 6), (2, 3), stride=(1, 3))(nn.functional.unfold(im, (2, 3), stride=(1, 3)))
 nn.ReLU()(x)
 nn.ReLU(inplace=True)(x * 1)
+nn.PReLU()(x)
+nn.PReLU(4, 0.1)(im)
+nn.CELU(0.5)(x)
+nn.CELU(0.5, True)(x * 1)
+nn.Mish()(x)
+nn.Hardswish(True)(x * 1)
+nn.Hardshrink()(x)
+nn.Softshrink(0.3)(x)
+nn.Threshold(0.1, 20)(x)
+nn.Threshold(0.1, 20, True)(x * 1)
+nn.GLU()(x)
+nn.Dropout1d(0.3)(a)
+nn.Dropout2d(0.3)(im)
+nn.Dropout3d(0.3, True)(im.unsqueeze(0) * 1)
+nn.AlphaDropout(0.3)(x)
+nn.FeatureAlphaDropout(0.3)(im)
+nn.RMSNorm(4)(x)
+nn.RMSNorm((5, 4), 1e-3, elementwise_affine=False)(a)
 nn.ReLU6()(x)
 nn.LeakyReLU(0.2)(x)
 nn.LeakyReLU(inplace=True)(x * 1)
@@ -199,6 +227,14 @@ nn.TransformerEncoderLayer(4, 2, 8, 0.0, "gelu", norm_first=True)(b, fm)
 nn.TransformerEncoderLayer(4, 2, 8, 0.0, bias=False)(b, src_key_padding_mask=mask)
 nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True), 2, nn.LayerNorm(4))(a)
 nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2).eval()(a)
+nn.TransformerDecoderLayer(4, 2, 8, 0.0)(b, k.flatten(1)[:, :8].reshape(4, 2, 4))
+nn.TransformerDecoderLayer(4, 2, 8, batch_first=True, norm_first=True)(a, a * 0.5)
+nn.TransformerDecoderLayer(4, 2, 8, 0.0, "gelu", bias=False)(b, b, fm, fm, mask, mask)
+nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 8, 0.0), 2, nn.LayerNorm(4))(b, b, fm)
+nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 8, 0.0), 1)(b, b, torch.full((3, 3), -torch.inf).triu(1))
+nn.Transformer(4, 2, 2, 1, 8, 0.1)(b, b)
+nn.Transformer(4, 2, 1, 2, 8, 0.0, batch_first=True)(a, a, None, nn.Transformer.generate_square_subsequent_mask(5))
+nn.Transformer(4, 2, 1, 1, 8, 0.0, norm_first=True).eval()(b, b[:2])
 """)
 OTHER_GRAPHS = (
     "need_weights=False",
@@ -564,6 +600,9 @@ nn.MultiheadAttention(2, 1)(*[torch.ones(2, 1, 2)] * 3, attn_mask=torch.ones(2, 
 nn.MultiheadAttention(2, 1)(*[torch.ones(2, 1, 2)] * 3, attn_mask=torch.ones(2))
 nn.MultiheadAttention(2, 1)(*[torch.ones(2, 1, 2)] * 3, key_padding_mask=torch.ones(2) > 0)
 nn.TransformerEncoderLayer(2, 1, activation="exp")
+nn.TransformerDecoderLayer(2, 1, activation="exp")
+nn.Transformer(4, 2, 1, 1, 8)(torch.ones(2, 3, 4), torch.ones(2, 2, 4))
+nn.Transformer(4, 2, 1, 1, 8)(torch.ones(2, 3, 5), torch.ones(2, 3, 5))
 nn.Sequential(nn.ReLU()) + nn.ReLU()
 nn.Sequential(nn.ReLU()) * 0
 nn.Sequential(nn.ReLU()) * "a"
@@ -800,6 +839,34 @@ nn.ParameterDict(3)
         print(m)
         m.set_submodule("0.other", nn.Tanh(), strict=True)
     """,
+    "hooks of all modules": """
+        every = nn.modules.module
+        net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+        name = lambda m: type(m).__name__
+        handles = [
+            every.register_module_forward_pre_hook(lambda m, args: print("before", name(m), len(args))),
+            every.register_module_forward_hook(lambda m, args, out: print("behind", name(m), out.shape)),
+            every.register_module_forward_hook(lambda m, args, kwargs, out: print(kwargs), with_kwargs=True),
+            every.register_module_full_backward_pre_hook(lambda m, g: print("backward before", name(m), g)),
+            every.register_module_full_backward_hook(lambda m, gi, go: print("backward behind", name(m), gi, go)),
+        ]
+        net[0].register_forward_pre_hook(lambda m, args: print("its own"))
+        net[0].register_forward_hook(lambda m, args, out: print("its own, behind"))
+        nn.init.ones_(net[0].weight), nn.init.ones_(net[0].bias)
+        net(torch.ones(1, 2, requires_grad=True)).sum().backward()
+        for h in handles:
+            h.remove()
+        net(torch.ones(1, 2))
+        with every.register_module_forward_hook(lambda m, args, out: out * 2):
+            print(net(torch.ones(1, 2)))
+        failing = every.register_module_forward_hook(lambda m, args, out: print("always", out), always_call=True)
+        try:
+            nn.Linear(2, 2)(torch.ones(1, 3))
+        except RuntimeError as e:
+            print(e)
+        failing.remove()
+    """,
+    "modules under another path": "print(nn.modules.Linear is nn.Linear, nn.modules.module.Module is nn.Module)",
     "an encoder says why it does not nest": """
         nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2), 1)
         nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 1, batch_first=True), 1)

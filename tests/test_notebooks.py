@@ -196,6 +196,35 @@ def test_the_rules_leave_good_cells_alone(cell):
     assert [rule.__name__ for rule in RULES if rule(cell)] == []
 
 
+# --- Lessons lead to each other
+
+LESSON_LINK = re.compile(r"\]\((?:notebooks/)?(\d\d_\w+\.ipynb)\)")
+
+
+def links(text: str) -> list[str]:
+    """The lessons that a text links to, in order."""
+    return LESSON_LINK.findall(text)
+
+
+def words_of(path: Path) -> str:
+    return "\n".join(cell.source for cell in notebook(path).cells if cell.cell_type == "markdown")
+
+
+def test_the_readme_and_the_first_lesson_list_every_lesson_in_order():
+    names = [path.name for path in LESSONS]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert links(readme.partition("## The lessons")[2].partition("\n## ")[0]) == names
+    assert links(words_of(LESSONS[0]).partition("## The lessons")[2].partition("\n## ")[0]) == names[1:]
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=identify)
+def test_a_lesson_links_to_the_next_and_only_to_lessons_that_exist(path):
+    names, words = [path.name for path in LESSONS], words_of(path)
+    assert set(links(words)) <= set(names)
+    following = names[names.index(path.name) + 1 :]
+    assert links(words.partition("**Next:**")[2])[:1] == following[:1]
+
+
 # --- nbval
 
 
@@ -312,10 +341,23 @@ def torch_differences(nb, folder: Path, root: Path = ROOT) -> list[str]:
     return found
 
 
+def compared_and_exempt(nb) -> tuple[int, int]:
+    """How many cells of code must print the same under PyTorch, and how many need not."""
+    exempt = [_tagged(cell, "engine-only") or _tagged(cell, EXEMPT) for cell in nb.cells if cell.cell_type == "code"]
+    return exempt.count(False), exempt.count(True)
+
+
 @pytest.mark.parametrize("path", LESSONS, ids=identify)
-def test_a_lesson_prints_the_same_under_pytorch(path):
+def test_a_lesson_prints_the_same_under_pytorch(path, record_property):
     pytest.importorskip("torch")
-    assert "\n".join(torch_differences(notebook(path), path.parent)) == ""
+    nb = notebook(path)
+    assert "\n".join(torch_differences(nb, path.parent)) == ""
+    record_property("compared with PyTorch", compared_and_exempt(nb))  # conftest.py adds them up
+
+
+def test_cells_of_the_engine_alone_and_those_that_differ_from_run_to_run_are_exempt_from_comparison_with_pytorch():
+    cells = [code(), code(tags=["engine-only"]), code(tags=[EXEMPT]), code(tags=["engine-only", EXEMPT]), code()]
+    assert compared_and_exempt(new_notebook(cells=[new_markdown_cell("a"), *cells])) == (2, 3)
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=identify)

@@ -509,3 +509,36 @@ def test_bernoulli_checks_each_probability(torch, p):
         torch.bernoulli(torch.tensor(p))
     with pytest.raises(RuntimeError, match=r"^Expected p_in >= 0 && p_in <= 1 to be true, but got false\.$"):
         random.bernoulli(None, (2,), np.float32, np.float32(p))
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        "t.rand(5, 7)",
+        "t.rand_like(t.zeros(5, 7, dtype=t.float64))",
+        "t.zeros(20).uniform_(-1, 3)",
+        "t.randint(3, 1000, (20,))",
+        "t.randint_like(t.zeros(20), 5)",
+        "t.zeros(20, dtype=t.int16).random_(100)",
+        "t.randperm(50)",
+        "t.bernoulli(t.full((20,), 0.3))",
+        "t.multinomial(t.arange(1.0, 9.0), 5)",
+        "t.multinomial(t.arange(1.0, 9.0), 20, replacement=True)",
+        "t.nn.functional.dropout(t.ones(30), 0.4)",
+        "t.randn(50)",
+        "t.randn_like(t.zeros(50, dtype=t.bfloat16))",
+        "t.normal(1.0, 2.0, (50,))",
+        "t.normal(t.arange(20.0), 2.0)",
+        "t.rand(3, generator=t.Generator().manual_seed(4))",
+        "(lambda s: (t.rand(9), t.set_rng_state(s), t.rand(9))[2])(t.get_rng_state())",
+    ],
+)
+def test_the_documented_functions_give_pytorchs_numbers(torch, draw):
+    import engine
+    import engine.nn.functional
+
+    found = []
+    for t in (engine, torch):
+        t.manual_seed(7)
+        found.append(eval(draw, {"t": t}).double().tolist())
+    assert found[0] == found[1]

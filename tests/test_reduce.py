@@ -399,3 +399,20 @@ def test_sum_to_plain_arrays_for_rules():
 def test_out_says_what_to_do_instead(expression):
     with pytest.raises(NotImplementedError, match="assign the result"):
         run("engine", expression, OTHERS)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dim", [None, 0, 1])
+def test_sums_that_overflow_are_inf_without_a_word(dim):
+    x = engine.full((3, 2), 3e38)
+    for result in (x.sum(dim), x.mean(dim)):
+        assert (result == float("inf")).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", [engine.float32, engine.float16, engine.bfloat16], ids=str)
+@pytest.mark.parametrize("dim", [None, 0])
+def test_the_sum_of_inf_and_minus_inf_is_nan_without_a_word(dim, dtype):
+    x = engine.tensor([[float("inf")], [-float("inf")]], dtype=dtype)
+    for result in (x.sum(dim), x.mean(dim)):
+        assert result.isnan().all()

@@ -30,11 +30,18 @@ SAMPLES = {
     "nan_to_num": ["f(x)"],
     "addcmul": ["f(x, y, z, value=2)", "f(x, v, y)"],
     "addcdiv": ["f(x, y, z, value=2)", "f(x, v, y)"],
+    "float_power": ["f(x.exp(), y)", "f(x.exp(), 1.5)", "f(1.5, x)"],
     **dict.fromkeys(["atan2", "maximum", "minimum", "fmax", "fmin", "hypot", "logaddexp"], BY_KIND["binary"][:3]),
     **dict.fromkeys(["remainder", "fmod"], BY_KIND["binary"][:4]),
     "elu": ["f(x, 1.0, 1.0, 1.0)", "f(x, 0.7, 1.5, 2.0)"],
     "leaky_relu": ["f(x, 0.01)", "f(x, 0.3)"],
     "silu": ["f(x)"],
+    **dict.fromkeys(["mish", "hardswish", "hardsigmoid"], ["f(x)"]),
+    **dict.fromkeys(["hardshrink", "softshrink", "celu"], ["f(x, 0.5)", "f(x, 0.1)"]),
+    "threshold": ["f(x, 0.1, 2.0)"],
+    "glu": ["f(x, 0)"],
+    "prelu": ["f(x, v)", "f(x, v[:1])"],
+    "rms_norm": ["f(x, (3,))", "f(x, (3,), v, 0.1)"],
     "softplus": ["f(x, 1.0, 20.0)", "f(x, 2.0, 1.0)"],
     "log_sigmoid": ["f(x)"],
     # views, and what moves elements: arguments as the rows have them, complete and by position
@@ -63,6 +70,8 @@ SAMPLES = {
     "roll": ["f(x, (1,), (1,))", "f(x, (2,), ())"],
     "repeat": ["f(x, (2, 1))", "f(x, (2, 1, 3))"],
     "rot90": ["f(x, 1, (0, 1))", "f(x, 2, (1, 0))"],
+    "tril": ["f(x, 0)", "f(A, -1)"],
+    "triu": ["f(x, 0)", "f(A, 1)"],
     # reductions
     **dict.fromkeys(["sum", "mean", "prod"], REDUCED),
     **dict.fromkeys(["vector_norm", "norm"], ["f(x)", "f(x, 1)", "f(x, 2, 0)", "f(x, 3, 1, True)"]),
@@ -82,6 +91,7 @@ SAMPLES = {
     "addmm_columns": ["f(v, x, A)", "f(v, x, A, beta=2, alpha=3)"],
     "addmv": ["f(v, A, w)", "f(v, A, w, beta=2, alpha=3)"],
     "bmm": ["f(x.reshape(1, 2, 3), A.reshape(1, 3, 3))"],
+    "addbmm": ["f(x, x.reshape(1, 2, 3), A.reshape(1, 3, 3))", "f(v, A.expand(2, 3, 3), A.expand(2, 3, 3), beta=2)"],
     "baddbmm": ["f(x, x.reshape(1, 2, 3), A.reshape(1, 3, 3))"],
     "mv": ["f(x, v)"],
     "dot": ["f(v, w)", "f(v, v)"],
@@ -95,10 +105,11 @@ SAMPLES = {
     "det": ["f(A)"],
     "slogdet": ["f(A)[1]"],
     "trace": ["f(A)"],
-    "matrix_norm": ["f(x)", "f(x, 1)"],
+    "matrix_norm": ["f(x)", "f(x, 1)", "f(x, 2)", "f(A, -2)", "f(x, 'nuc')"],
+    "svdvals": ["f(x)", "f(A)"],
     # networks
     "linear": ["f(x, A)", "f(x, A, v)", "f(v, A)"],
-    "dropout": ["f(x, 0.5, False)"],
+    **dict.fromkeys(["dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"], ["f(x, 0.5, False)"]),
     "embedding": ["f(i, A)"],
     "normalize": ["f(x)", "f(x, dim=0)"],
     "cosine_similarity": ["f(x, y)", "f(x, y, 0)"],
@@ -165,6 +176,7 @@ NO_RULE = {"floor_divide"}  # the result requires grad, and backward says that t
 OURS = {
     "pick", "place", "squeeze_dim", "squeeze_dims", "diagonal_backward", "diag_embed", "alias", "rsub", "div_floor",
     "div_trunc", "addmm_columns", "log_sigmoid", "unfold", "repeat", "expand", "view", "slice", "elu",
+    "hardsigmoid",  # PyTorch's slope is 1 / 6 in float32, and has no derivative
 }  # fmt: skip
 
 
@@ -201,7 +213,8 @@ def run(t, f, sample, arrays):
     """(the floating point results, the inputs that require grad) of a sample, in one of the libraries."""
     tensors = {k: t.tensor(a) for k, a in arrays.items()}
     variables = [v.requires_grad_() for k, v in tensors.items() if k in "xyzABvw"]
-    results = eval(sample, {"f": f, "np": np, "x0": arrays["x"], **tensors})
+    xp = getattr(t, "xp", np)  # the module of the arrays that stand in a sample
+    results = eval(sample, {"f": f, "np": xp, "x0": xp.array(arrays["x"]), **tensors})
     results = results if isinstance(results, (tuple, list)) else [results]
     return [r for r in results if r.dtype == t.float64], variables
 

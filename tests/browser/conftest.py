@@ -23,9 +23,11 @@ import urllib.request
 from pathlib import Path
 from typing import NamedTuple
 
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 
-from course.notebooks import ROOT, kernel_environment
+from course.notebooks import ROOT, UNATTENDED, kernel_environment
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 FLAGS = (
@@ -156,7 +158,7 @@ def lab(tmp_path_factory):
         "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
         "IPYTHONDIR": "ipython",
     }
-    environment = kernel_environment() | {name: str(private / folder) for name, folder in folders.items()}
+    environment = kernel_environment() | UNATTENDED | {name: str(private / folder) for name, folder in folders.items()}
     environment["JUPYTER_CONFIG_PATH"] = str(LEARNERS_CONFIG)
     log = private / "log.txt"
     with log.open("wb") as sink:
@@ -243,6 +245,22 @@ def run_all():
                 what = f"{errors[0]['ename']}: {errors[0]['evalue']}" if errors else "it raised nothing"
                 pytest.fail(f"cell {number}: {what}\n{cell['source']}", pytrace=False)
         return cells
+
+    return run
+
+
+@pytest.fixture
+def run_cell(open_lesson, run_all, tmp_path):
+    """A function: the page of a notebook with this one cell, which has run."""
+
+    def run(source: str):
+        nb = new_notebook(cells=[new_code_cell(source)])
+        nb.metadata.kernelspec = {"display_name": "Python 3", "language": "python", "name": "python3"}
+        path = tmp_path / "96_cell.ipynb"
+        nbformat.write(nb, path)
+        page = open_lesson(path)
+        run_all(page)
+        return page
 
     return run
 

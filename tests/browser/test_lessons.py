@@ -27,7 +27,7 @@ tell()
 VBox([slider, words])"""
 
 
-DRAWN = ".jupyter-widgets, .undertorch-steps, .undertorch-explorer"  # ipywidgets' own, and the course's
+DRAWN = ".jupyter-widgets, [class*='undertorch-']"  # ipywidgets' own, and the course's
 
 
 @pytest.mark.parametrize("lesson", LESSONS)

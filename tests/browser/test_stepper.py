@@ -1,8 +1,6 @@
 """BackwardStepper in JupyterLab: keyboard, mouse, words for screen readers, the light and the dark theme."""
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
 from engine import viz
 
@@ -28,14 +26,9 @@ stepper"""
 
 
 @pytest.fixture
-def figure(open_lesson, run_all, tmp_path):
+def figure(run_cell):
     """The page, and the figure on it."""
-    nb = new_notebook(cells=[new_code_cell(CELL)])
-    nb.metadata.kernelspec = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    path = tmp_path / "97_stepper.ipynb"
-    nbformat.write(nb, path)
-    page = open_lesson(path)
-    run_all(page)
+    page = run_cell(CELL)
     found = page.locator(".undertorch-steps")
     api.expect(found).to_have_count(1)
     yield page, found

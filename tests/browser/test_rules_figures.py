@@ -1,0 +1,46 @@
+"""The figures of lessons 06 and 07 in JupyterLab: both sliders by keyboard, with the words of each place."""
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from course.figures import FreezeExplorer, LoopsExplorer
+
+api = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("anywidget")
+pytest.importorskip("matplotlib")
+
+pytestmark = pytest.mark.browser
+
+CELL = """\
+from course.figures import FreezeExplorer, LoopsExplorer
+
+display(LoopsExplorer(lambda x: x**2 + 3 * x + 5, start=4.0, lowest=-1.5))
+display(FreezeExplorer())"""
+
+
+def test_both_figures_follow_their_sliders(open_lesson, run_all, screenshot, tmp_path):
+    nb = new_notebook(cells=[new_code_cell(CELL)])
+    nb.metadata.kernelspec = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    nbformat.write(nb, tmp_path / "94_rules.ipynb")
+    page = open_lesson(tmp_path / "94_rules.ipynb")
+    run_all(page)
+    figures = page.locator(".undertorch-explorer")
+    api.expect(figures).to_have_count(2)
+    loops, freezing = figures.nth(0), figures.nth(1)
+    here = LoopsExplorer(lambda x: x**2 + 3 * x + 5, start=4.0, lowest=-1.5)
+
+    loops.get_by_role("slider", name="step").press("ArrowRight")
+    api.expect(loops.get_by_role("status")).to_have_text(here.text(step=10))
+    loops.get_by_role("slider", name="learning rate").press("End")
+    api.expect(loops.get_by_role("status")).to_have_text(here.text(step=10, rate=0.3))
+    loops.get_by_role("slider", name="step").press("End")
+    api.expect(loops.get_by_role("status")).to_have_text(here.text(step=60, rate=0.3))
+
+    freezing.get_by_role("slider", name="at the").press("ArrowRight")
+    api.expect(freezing.get_by_role("status")).to_have_text(FreezeExplorer().text(end="back"))
+    freezing.get_by_role("slider", name="frozen layers").press("Home")
+    api.expect(freezing.get_by_role("status")).to_have_text(FreezeExplorer().text(frozen=0, end="back"))
+    screenshot(page, "loops", loops)
+    screenshot(page, "freezing", freezing)
+    assert page.console_errors == []

@@ -1,0 +1,78 @@
+"""What all tests need."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+import engine
+
+# Started in the background of a shell, a process ignores Ctrl-C, and so would every program that a test starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+NO_GPU = "" if engine.cuda.is_available() else "no test that needs a GPU: there is no GPU, driver or CuPy here"
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--rest", type=Path, help="run only the slow tests, and what an earlier run skipped (a file of it)"
+    )
+
+
+def pytest_report_header():
+    return NO_GPU or f"GPU: {engine.cuda.get_device_name()}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Leave out what needs a GPU where there is none; the header says so.  With --rest, what has run before, too."""
+    rest = config.getoption("--rest")
+    skipped = set(rest.read_text(encoding="utf-8").splitlines()) if rest else None
+
+    def wanted(item):
+        if NO_GPU and item.get_closest_marker("gpu"):
+            return False
+        return skipped is None or bool(item.get_closest_marker("slow")) or bool(skipped & {item.nodeid, modules(item)})
+
+    left_out = [item for item in items if not wanted(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if wanted(item)]
+
+
+def modules(item):
+    return item.nodeid.partition("::")[0]
+
+
+class Skipped:
+    """Writes what was skipped, tests and whole modules, into a file for --rest."""
+
+    def __init__(self, path):
+        self.path, self.names = path, set()
+
+    def pytest_runtest_logreport(self, report):
+        if report.skipped:
+            self.names.add(report.nodeid)
+
+    pytest_collectreport = pytest_runtest_logreport
+
+    def pytest_sessionfinish(self):
+        self.path.write_text("\n".join(sorted(self.names)), encoding="utf-8")
+
+
+def pytest_configure(config):
+    path = os.environ.get("UNDERTORCH_SKIPPED")
+    if path and not hasattr(config, "workerinput"):  # of several processes, the one that hears of all
+        config.pluginmanager.register(Skipped(Path(path)))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say in how many of the lessons' cells PyTorch printed the same, wherever that was looked at."""
+    passed = [dict(report.user_properties) for report in terminalreporter.stats.get("passed", [])]
+    counts = [found for properties in passed if (found := properties.get("compared with PyTorch"))]
+    if counts:
+        compared, exempt = (sum(numbers) for numbers in zip(*counts, strict=True))
+        terminalreporter.write_line(
+            f"{len(counts)} lessons under PyTorch: {compared} cells compared print the same, {exempt} are exempt."
+        )

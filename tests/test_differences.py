@@ -1,0 +1,91 @@
+"""Rows of docs/differences.md that the samples do not show: PyTorch takes the program, the engine does what is said."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engine
+import engine.nn
+import engine.utils.checkpoint
+
+# (row, program, what the engine does: an exception, or the value of the last expression)
+ROWS = [
+    ("`out=`", "t.sort(t.ones(2), out=(t.ones(2), t.ones(2, dtype=t.int64)))", NotImplementedError),
+    ("Memory formats", "t.channels_last", AttributeError),
+    ("Complex numbers, other dtypes", "t.tensor([1, 2], dtype=t.complex64)", AttributeError),
+    ("Sparse and quantized tensors", "t.eye(2).to_sparse()", AttributeError),
+    ("Devices", "t.zeros(2, device='meta')", RuntimeError),
+    ("More than 64 dimensions", "t.ones((1,) * 65)", ValueError),
+    ("The legacy constructors", "t.FloatTensor([1.0])", AttributeError),
+    ("Writes through overlapping windows", "x = t.arange(5.0); x.unfold(0, 3, 1).mul_(2)", RuntimeError),
+    ("Floats as indices", "t.arange(5.0)[[0.0, 1.0]]", IndexError),
+    (
+        "Circular padding",
+        "x = t.ones(1, 1, 4, requires_grad=True); f = F.pad(x, (1, 1), mode='circular').grad_fn; "
+        "len(f.next_functions[0][0].next_functions)",
+        0,
+    ),
+    (
+        "Grouped attention",
+        "k = t.ones(1, 2, 3, 4); F.scaled_dot_product_attention(t.ones(1, 4, 3, 4), k, k, enable_gqa=True)",
+        NotImplementedError,
+    ),
+    ("Embeddings", "F.embedding(t.tensor([0]), t.ones(2, 2), max_norm=1.0)", NotImplementedError),
+    ("Pooling over three dimensions", "F.max_pool3d(t.ones(1, 1, 2, 2, 2), 2)", AttributeError),
+    ("Recurrent networks", "t.nn.LSTM(2, 3)(t.ones(4, 1, 2))[0].grad_fn.name()", "StackBackward0"),
+    ("`x.sum(None)`", "t.ones(2, requires_grad=True).sum(None).grad_fn.name()", "SumBackward0"),
+    (
+        "Checkpoints and `retain_graph`",
+        "n = []; x = t.ones(2, requires_grad=True); f = lambda v: (n.append(1), v.exp())[1]; "
+        "y = t.utils.checkpoint.checkpoint(f, x, use_reentrant=False).sum(); y.backward(retain_graph=True); "
+        "y.backward(); len(n)",
+        2,
+    ),
+    ("Hooks on saved tensors", "t.autograd.graph.saved_tensors_hooks", AttributeError),
+    ("`resize_`, `set_`", "t.ones(2).resize_(3)", AttributeError),
+    ("Unary rows in place on views' shapes", "x = t.ones(2, 1); y = x[0]; x.squeeze_()", NotImplementedError),
+    ("Array times tensor", "type(np.ones(2) * t.ones(2)).__name__", "Tensor"),
+    ("An unknown print profile", "t.set_printoptions(profile='none of them')", ValueError),
+    ("Attributes set by a program", "x = t.ones(2); x.mine = 1; hasattr(copy.copy(x), 'mine')", False),
+    ("Memory identity of `x.numpy()`", "x = t.ones(2); x.numpy() is x.numpy()", True),
+    ("`randperm` from 214,748,364 elements on", "t.randperm(214_748_365)", NotImplementedError),
+    (
+        "`.data` of a single number",
+        "w = t.tensor(3.0, requires_grad=True); y = w * w; w.data += 1; y.backward(); w.grad.item()",
+        6.0,
+    ),
+    ("`func.functionalize`, `func.debug_unwrap`", "t.func.functionalize", AttributeError),
+    ("Words for wrong arguments", "F.linear([1.0], t.ones(1, 1))", AttributeError),
+]
+
+
+def outcome(t, program):
+    """The value of the last expression, or the type of the exception that there was."""
+    names = {"t": t, "F": t.nn.functional, "np": np, "copy": __import__("copy")}
+    *lines, last = program.split("; ")
+    try:
+        exec("\n".join(lines), names)
+        return eval(last, names)
+    except Exception as e:  # whatever it is, it is compared
+        return type(e)
+
+
+@pytest.mark.parametrize("row, program, expected", ROWS, ids=[row for row, _, _ in ROWS])
+def test_row_is_true(row, program, expected):
+    text = (Path(__file__).parent.parent / "docs" / "differences.md").read_text(encoding="utf-8")
+    assert f"| {row} |" in text
+    found = outcome(engine, program)
+    assert (found is expected) if isinstance(expected, type) else found == expected
+
+
+@pytest.mark.parametrize("row, program, expected", ROWS, ids=[row for row, _, _ in ROWS])
+def test_pytorch_differs(row, program, expected):
+    torch = pytest.importorskip("torch")
+    if "randperm" in program:
+        pytest.skip("PyTorch would need gigabytes")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = outcome(torch, program)
+    assert theirs is not expected and not (not isinstance(theirs, torch.Tensor) and theirs == expected)

@@ -1,0 +1,171 @@
+"""The contract that every exercise keeps: one is tested by being there."""
+
+import json
+import linecache
+import re
+
+import nbformat
+import pytest
+
+pytest.importorskip("jupytext")
+pytest.importorskip("cloudpickle")
+
+from course import exercises, judge, learner
+from course.build import build, execute, jobs, read_source
+from course.notebooks import ROOT
+
+JOBS = [job for job in jobs() if job.target.graded]
+BLANKS = [job for job in JOBS if job.target.blank]
+EXERCISES = [exercise for lesson in exercises.lessons() for exercise in exercises.of_lesson(lesson).values()]
+REGION = re.compile(r"(?ms)^[ \t]*### BEGIN SOLUTION\n(.*?)^[ \t]*### END SOLUTION")
+each_exercise = pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.key)
+each_blank = pytest.mark.parametrize("job", BLANKS, ids=lambda job: job.source.stem)
+each_notebook = pytest.mark.parametrize("job", JOBS, ids=lambda job: job.named(job.notebook))
+WRONG = [(exercise, number) for exercise in EXERCISES for number in range(len(exercise.wrong))]
+
+
+def attempt(exercise, folder: str):
+    """What the notebook in `folder` gives to the check of an exercise: its cells run, up to that of the exercise."""
+    path = next((ROOT / folder).glob(f"{exercise.lesson}_*.ipynb"))
+    names: dict = {"__name__": "__main__"}
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type != "code":
+            continue
+        if found := re.search(rf'(?m)^check\("{exercise.key}", (.*?)(?:, hidden=True)?\)$', cell.source):
+            return eval(found[1], names)
+        if "check(" not in cell.source:
+            file = f"<{path.stem} {folder} {cell.id}>"
+            # As IPython does: the source of what a cell defines can be looked up.
+            linecache.cache[file] = (len(cell.source), None, cell.source.splitlines(keepends=True), file)
+            exec(compile(cell.source, file, "exec", dont_inherit=True), names)
+    raise AssertionError(f"{path.name} has no cell check({exercise.key!r}, ...)")
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+# --- What stands in the tables
+
+
+def test_every_lesson_with_checks_has_a_text_and_the_other_way_round():
+    assert exercises.lessons() == [job.source.stem[:2] for job in BLANKS]
+
+
+@pytest.mark.parametrize("lesson", exercises.lessons())
+def test_a_lessons_exercises_are_numbered_as_in_its_text(lesson):
+    job = next(job for job in BLANKS if job.source.stem.startswith(lesson))
+    cells = read_source(job.source)[0].cells
+    keys = [cell.metadata.exercise for cell in cells if "exercise" in cell.metadata]
+    checked = re.findall(r'(?m)^check\("([\d.]+)", (?!.*hidden)', "\n".join(cell.source for cell in cells))
+    headings = re.findall(r"(?m)^## (\d+\.\d+) ", "\n".join(cell.source for cell in cells))
+    assert keys == checked == list(exercises.of_lesson(lesson))
+    assert keys == [f"{lesson}.{number}" for number in range(1, len(keys) + 1)]
+    assert headings == [f"{int(lesson)}.{number}" for number in range(1, len(keys) + 1)]
+    assert 3 <= len(keys) <= 6
+
+
+@each_blank
+def test_the_lesson_links_to_the_learners_own_copy(job):
+    lesson = ROOT / "source/notebooks" / job.source.name
+    assert "**Exercises:** [" in lesson.read_text(encoding="utf-8")
+    assert f"](../my_exercises/{job.source.stem}.ipynb)" in lesson.read_text(encoding="utf-8")
+
+
+@each_exercise
+def test_an_exercise_has_points_three_hints_and_two_wrong_answers_with_words_of_their_own(exercise):
+    assert exercise.points in (1, 2, 3, 4, 5)
+    assert len(exercise.hints) == 3 and all(exercise.hints)
+    says = [message for _, message in exercise.wrong]
+    assert len(says) >= 2 and len(set(says)) == len(says) and all(len(message.split()) >= 4 for message in says)
+
+
+@each_exercise
+def test_hidden_tests_stand_in_the_solution_where_the_exercise_has_any(exercise):
+    source = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "source/solutions").glob(f"{exercise.lesson}_*")
+    )
+    region = rf'### BEGIN HIDDEN TESTS\ncheck\("{exercise.key}", .*, hidden=True\)\n### END HIDDEN TESTS\n'
+    assert bool(re.search(region, source)) == (exercise.hidden is not None)
+
+
+# --- Blank, solved, wrong
+
+
+@each_exercise
+def test_the_blank_one_is_not_attempted(exercise):
+    assert learner._is_blank(exercise, attempt(exercise, "exercises"))
+
+
+@each_exercise
+def test_the_worked_solution_is_correct(exercise):
+    solved = attempt(exercise, "solutions")
+    assert not learner._is_blank(exercise, solved)
+    assert judge.judge(exercise, solved) == judge.Verdict(judge.CORRECT)
+    if exercise.hidden:
+        assert judge.judge(exercise, solved, hidden=True) == judge.Verdict(judge.CORRECT)
+
+
+@pytest.mark.parametrize(("exercise", "number"), WRONG, ids=[f"{exercise.key}-{number}" for exercise, number in WRONG])
+def test_a_usual_mistake_is_named(exercise, number):
+    wrong, says = exercise.wrong[number]
+    verdict = judge.judge(exercise, wrong)
+    assert (verdict.state, verdict.message) == (judge.NOT_YET, says)
+    assert verdict.rows
+
+
+# --- The notebooks
+
+
+@each_blank
+def test_nothing_in_the_exercise_notebook_gives_an_answer_away(job):
+    stored = job.notebook.read_text(encoding="utf-8")
+    assert "SOLUTION" not in stored and "HIDDEN" not in stored
+    blank = words("\n".join(json.dumps(cell.metadata) + cell.source for cell in nbformat.reads(stored, 4).cells))
+    for cell in read_source(job.source)[0].cells:
+        given = words(REGION.sub("", cell.source))
+        for region in REGION.findall(cell.source):
+            # A line of it may stand in what is given, here or in another exercise; but never all of them.
+            lines = [words(line) for line in region.splitlines() if not line.lstrip().startswith("#")]
+            assert words(region) not in blank
+            assert [line for line in lines if len(line) > 3 and line not in given and line not in blank], region
+
+
+@each_blank
+def test_the_exercise_notebook_holds_no_outputs(job):
+    cells = [cell for cell in nbformat.read(job.notebook, as_version=4).cells if cell.cell_type == "code"]
+    assert [cell.source for cell in cells if cell.outputs or cell.execution_count is not None] == []
+
+
+@each_blank
+def test_making_the_exercise_notebook_again_gives_the_same_bytes(job):
+    assert nbformat.writes(build(job)) + "\n" == job.notebook.read_text(encoding="utf-8")
+
+
+@each_blank
+def test_the_blank_notebook_runs_to_its_end_and_every_check_says_not_attempted(job, tmp_path):
+    nb = nbformat.read(job.notebook, as_version=4)
+    execute(nb, tmp_path, allow_errors=True)
+    raised = [[output.ename for output in cell.outputs if output.output_type == "error"] for cell in code(nb)]
+    checks = [["NotAttempted"] if is_check(cell) else [] for cell in code(nb)]
+    assert raised == checks
+    # Only with this tag does a run of all cells go on after an error, in every program that shows notebooks.
+    assert all("raises-exception" in cell.metadata.get("tags", []) for cell in code(nb) if is_check(cell))
+
+
+@each_notebook
+def test_the_notebook_carries_what_nbgrader_needs(job):
+    validator = pytest.importorskip("nbgrader.nbgraderformat").MetadataValidator()
+    nb = nbformat.read(job.notebook, as_version=4)
+    validator.validate_nb(nb)
+    points = {cell.metadata.nbgrader.grade_id: cell.metadata.nbgrader.points for cell in code(nb) if is_check(cell)}
+    of_lesson = exercises.of_lesson(job.source.stem[:2]).values()
+    assert points == {f"check-{exercise.key.replace('.', '-')}": exercise.points for exercise in of_lesson}
+
+
+def code(nb):
+    return [cell for cell in nb.cells if cell.cell_type == "code"]
+
+
+def is_check(cell) -> bool:
+    return bool(cell.metadata.get("nbgrader", {}).get("grade"))

@@ -1,0 +1,879 @@
+"""Function transforms, forward mode and Jacobians beside PyTorch: values, structures, what requires grad, errors."""
+
+import gc
+import itertools
+import re
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+from engine import func, tree
+from engine.graph import Node
+
+rng = np.random.default_rng(0)
+M, V, W = rng.normal(size=(3, 3)), rng.normal(size=(3, 3)), rng.normal(size=(3, 3))
+v, u = rng.normal(size=3), rng.normal(size=3)
+
+
+def outcome(t, program):
+    """What a program gives in one of the libraries: the structure, and of each tensor shape, dtype and numbers."""
+    f = func if t is engine else pytest.importorskip("torch").func
+    a = {"M": M, "V": V, "W": W, "v": v, "u": u}
+    names = {k: t.tensor(x) for k, x in a.items()} | {k + "g": t.tensor(x, requires_grad=True) for k, x in a.items()}
+    leaves, structure = tree.flatten(eval(program, {"t": t, "f": f, "F": t.nn.functional, **HELPERS(t, f), **names}))
+    return structure, [(tuple(x.shape), str(x.dtype), x.requires_grad, x.detach().numpy()) if hasattr(x, "shape") else x
+                       for x in leaves]  # fmt: skip
+
+
+def HELPERS(t, f):
+    """Functions that programs use."""
+    w = t.tensor(W)
+
+    def stopped(x):
+        with t.no_grad():
+            c = x**2
+        return (x * c).sum()
+
+    def written(x):
+        z = x.clone()
+        z[0] = 1.0
+        z[1:] *= x[:2]
+        z.view(1, 3).add_(x)
+        return z
+
+    return {
+        "written": written,
+        "number": lambda x: ((x @ w).tanh() * x).sum(),
+        "vector": lambda x: (x @ w).tanh()[0] * x[1],
+        "row": lambda r: (r * r[0]).softmax(0),
+        "layer": lambda a, x: (a @ x).tanh().sum(),
+        "stopped": stopped,
+        "poly": lambda x: (x**3 * x.flip(0)).sum(),
+    }
+
+
+PROGRAMS = """
+f.grad(number)(M)
+f.grad(number)(Mg)
+f.grad(lambda x: f.grad(number)(x).pow(2).sum())(M)
+f.grad(f.grad(f.grad(lambda x: x.sin() * x)))(v[0])
+f.grad(stopped)(v)
+f.grad(lambda d: (d['a'] * d['b'][0]).sum())({'a': v, 'b': [u]})
+f.grad(lambda a, b: (a * b).sum(), argnums=(1, 0))(v, u)
+f.grad(lambda a, b: (a * b).sum(), argnums=-1)(v, u)
+f.grad(lambda a, k: (a * k).sum())(v, k=u)
+f.grad(lambda a: (a.detach() * a).sum())(v)
+f.grad(lambda a: u.sum())(v)
+f.grad(lambda a: ((a * a).sum(), {'y': a * 2}), has_aux=True)(v)
+f.grad_and_value(number)(M)
+f.grad_and_value(number)(Mg)
+f.grad_and_value(lambda a: ((a * a).sum(), {'y': a * 2}), has_aux=True)(v)
+f.jacrev(vector)(M)
+f.jacrev(vector)(Mg)
+f.jacrev(vector, chunk_size=2)(M)
+f.jacrev(lambda a, b: (a * b, {'c': b.sum()}), argnums=(0, 1))(v, u)
+f.jacrev(lambda a: (a * a, {'y': a * 2}), has_aux=True)(v)
+f.jacrev(lambda a: u * 2)(v)
+f.jacfwd(vector)(M)
+f.jacfwd(vector)(Mg)
+f.jacfwd(lambda a, b: (a * b, {'c': b.sum()}), argnums=(0, 1))(v, u)
+f.jacfwd(lambda a: (a * a, {'y': a * 2}), has_aux=True)(v)
+f.jacfwd(lambda a: u * 2)(v)
+f.hessian(number)(M)
+f.hessian(lambda a, b: (a * b * b).sum(), argnums=(0, 1))(v, u)
+f.jacrev(f.jacrev(number))(M)
+f.jacfwd(f.jacfwd(number))(M)
+f.jacrev(f.jacfwd(number))(M)
+f.jacfwd(f.hessian(poly))(v)
+f.jvp(vector, (M,), (V,))
+f.jvp(vector, (Mg,), (V,))
+f.jvp(lambda a, b: (a * b, {'c': b.sum()}), (v, u), (u, v))
+f.jvp(lambda a: (a * a, a + 1), (v,), (u,), has_aux=True)
+f.jvp(lambda a: u, (v,), (u,))
+f.jvp(lambda a: a.detach() * a, (v,), (u,))
+f.jvp(lambda x: f.jvp(vector, (x,), (V,))[1], (M,), (W,))
+f.jvp(lambda x: f.vjp(vector, x)[1](v)[0], (M,), (V,))
+f.jvp(f.grad(number), (M,), (V,))
+f.grad(lambda x: f.jvp(number, (x,), (V,))[1])(M)
+f.vjp(vector, M)[1](v)
+f.vjp(vector, M)[0]
+f.vjp(lambda a, b: {'x': a * b, 'y': b.sum()}, v, u)[1]({'x': u, 'y': v[0]})
+f.vjp(lambda a: (a * a, a + 1), v, has_aux=True)[2]
+f.vjp(lambda x: f.vjp(vector, x)[1](v)[0], M)[1]((V,)[0])
+f.linearize(vector, M)[1](V)
+f.vmap(lambda a: a.sum())(M)
+f.vmap(lambda a: a.sum(), in_dims=1)(M)
+f.vmap(lambda a, b: a * b, in_dims=(0, None), out_dims=1)(M, v)
+f.vmap(lambda a, d: {'s': a.sum(), 'p': (a * d['k'], a)}, (1, {'k': None}), {'s': 0, 'p': (1, 0)})(M, {'k': v})
+f.vmap(lambda a: (a, u), out_dims=(0, None))(M)
+f.vmap(lambda a: u * 2)(M)
+f.vmap(lambda a: a * 2, chunk_size=2)(M)
+f.vmap(lambda a, b: a[b], (0, 0))(M, t.tensor([2, 0, 1]))
+f.vmap(lambda a: a.argmax())(M)
+f.vmap(lambda a: a.sort().values.cumsum(0))(M)
+f.vmap(lambda a: t.stack([a, u]).flip(0))(M)
+f.vmap(lambda a: t.zeros_like(a).add_(a).mul_(2))(M)
+f.vmap(lambda a: t.where(a > 0, a, u))(M)
+f.vmap(lambda a: t.einsum('i,ij,j', a, W, a))(M)
+f.vmap(lambda a: a.new_zeros(3).add_(a))(M)
+f.vmap(lambda a: t.full_like(a, 2.0).mul_(a))(M)
+f.vmap(lambda a: t.zeros(3).double().scatter(0, a.argsort(), a))(M)
+f.vmap(lambda a: t.zeros_like(a).index_put_((t.tensor([0, 1]),), a[:2]))(M)
+f.vmap(lambda a: a[t.tensor([True, False, True])])(M)
+f.vmap(f.grad(lambda a: t.linalg.inv(t.outer(a, a) + W).sum()))(M)
+f.vmap(f.grad(lambda a: F.cross_entropy(a[None], t.tensor([1]))))(M)
+f.vmap(F.dropout, randomness='same')(M * 0)
+f.vmap(written)(M)
+f.vmap(f.grad(lambda a: (written(a) ** 2).sum()))(M)
+f.jvp(written, (v,), (u,))
+f.hessian(lambda a: (written(a) ** 3).sum())(v)
+f.vmap(lambda a: sum(p.sum() * i for i, p in enumerate(a.split(2))))(M)
+f.vmap(lambda a: a.topk(2).values)(M)
+f.vmap(f.jacfwd(lambda a: a.sort().values * a.max()))(M)
+f.vmap(lambda a: a * 2)(M[:0])
+f.vmap(f.grad(lambda a: (a * a).sum()))(M[:1])
+f.vmap(lambda a: a // 2 + a % 2)(t.arange(5))
+f.vmap(lambda a: (a * a).sum())(M.half())
+f.vmap(lambda a: t.outer(a, a) @ t.ones(3, 3).half())(M.half())
+f.vmap(f.grad(lambda a: (a * t.arange(3).double()).sum()))(M.float())
+f.vmap(t.nn.functional.embedding, (0, None))(t.tensor([[0, 1], [2, 2]]), M)
+f.vmap(lambda a, b, c: a * b - c)(*M)
+f.vmap(lambda a: sum(x * i for i, x in enumerate(a)))(M)
+f.vmap(lambda a, s=1.0: a * s)(M, s=v)
+f.vmap(f.vmap(f.vmap(lambda a, b: a + b, (0, None)), (0, 0)), (None, 0))(M[:2], V[:, :2])
+f.vmap(lambda a: t.linalg.svdvals(t.outer(a, a) + W))(M)
+f.jacrev(lambda a: a.double() * 2)(v.float())
+f.jacfwd(lambda a: a * 2)(v[:0])
+f.jacrev(lambda a: a * 2)(v[:0])
+f.hessian(lambda a: a ** 3)(v[0])
+f.vmap(f.vmap(lambda a, b: a * b, (0, None)), (None, 0))(v, u)
+f.vmap(f.grad(layer), (None, 0))(W, M)
+f.vmap(f.grad(layer), (None, 0))(Wg, M)
+f.vmap(f.jacrev(row))(M)
+f.vmap(f.jacfwd(row))(M)
+f.vmap(f.hessian(lambda x: (W @ x).tanh().sum() * x[0]))(M)
+f.vmap(f.vmap(f.grad(lambda a, b: (a * b).sin()), (0, None)), (None, 0))(v, u)
+f.vmap(lambda x, d: f.jvp(row, (x,), (d,)))(M, V)
+f.grad(lambda w: (f.vmap(lambda x: layer(w, x))(M) ** 2).sum())(W)
+f.grad(lambda w: f.vmap(f.grad(layer), (None, 0))(w, M).pow(2).sum())(W)
+f.grad(lambda w: (f.grad(lambda w: (f.vmap(lambda x: layer(w, x))(M) ** 2).sum())(w) ** 2).sum())(W)
+f.jvp(lambda x: f.vmap(row)(x), (M,), (V,))
+f.jacrev(lambda x: f.vmap(row)(x))(M)
+f.jacfwd(lambda x: f.vmap(row)(x))(M)
+f.jacfwd(lambda x: f.vmap(f.grad(lambda r: (r ** 3).sum()))(x))(M)
+t.autograd.grad(f.vmap(lambda x: layer(Wg, x))(M).sum(), Wg)
+t.autograd.grad(f.grad(number)(Mg).sum(), Mg)
+t.autograd.grad(f.jacfwd(vector)(Mg).sum(), Mg)
+t.autograd.grad(vg * ug, (vg, ug), t.stack([v, u]), is_grads_batched=True)
+t.autograd.grad(vg ** 3, vg, t.stack([v, u]), is_grads_batched=True, create_graph=True)
+""".strip().splitlines()
+
+
+@pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node")  # from PyTorch's linearize
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_program_as_pytorch(program):
+    torch = pytest.importorskip("torch")
+    (ours, a), (theirs, b) = outcome(engine, program), outcome(torch, program)
+    assert repr(ours) == repr(theirs) and len(a) == len(b)
+    for x, y in zip(a, b, strict=True):
+        assert x[:3] == y[:3]
+        np.testing.assert_allclose(x[3], y[3], 1e-9, 1e-12)
+
+
+# ---- errors
+
+FAILING = """
+f.vmap(lambda a: a.sum().item())(M)
+f.vmap(lambda a: a if a.sum() > 0 else -a)(M)
+f.vmap(lambda a: float(a.sum()))(M)
+f.vmap(lambda a: v.clone().mul_(a))(M)
+f.vmap(lambda a: v.clone().copy_(a))(M)
+f.vmap(lambda a: a.nonzero())(M)
+f.vmap(lambda a: a[a > 0])(M)
+f.vmap(lambda a: a.masked_select(a > 0))(M)
+f.vmap(lambda a: a.unique())(M)
+f.vmap(lambda a: a.tolist())(M)
+f.vmap(lambda a: a.numpy())(M)
+f.vmap(lambda a: a.data_ptr())(M)
+f.vmap(lambda a: a + t.rand(3))(M)
+f.vmap(lambda a: a + t.randn_like(a))(M)
+f.vmap(lambda a: F.dropout(a))(M)
+f.vmap(lambda a: t.empty(3).normal_(), randomness='different')(M)
+f.vmap(lambda a: t.bernoulli(a.sigmoid()), randomness='same')(M)
+f.vmap(lambda a: a, randomness='other')(M)
+f.vmap(lambda a: a.requires_grad_())(M)
+f.vmap(t.nn.BatchNorm1d(3).double())(M[None].expand(2, 3, 3))
+f.vmap(lambda a: (a * vg).sum().backward())(M)
+f.vmap(lambda: 1)()
+f.vmap(lambda a: a, in_dims=None)(M)
+f.vmap(lambda a: a, in_dims=[0])(M)
+f.vmap(lambda a: a, in_dims=(0, 0))(M)
+f.vmap(lambda a: a, in_dims=(None,))(M)
+f.vmap(lambda a: a, in_dims=2)(M)
+f.vmap(lambda a: a, in_dims=('x',))(M)
+f.vmap(lambda a: a['x'], in_dims=({'y': 0},))({'x': M})
+f.vmap(lambda a, b: a * b)(M, 2.0)
+f.vmap(lambda a, b: a * b)(M, v[:2])
+f.vmap(lambda a: a, out_dims=None)(M)
+f.vmap(lambda a: a, out_dims=3)(M)
+f.vmap(lambda a: a, out_dims='x')(M)
+f.vmap(lambda a: (a, a), out_dims=(0, 0, 0))(M)
+f.vmap(lambda a: 2.0)(M)
+f.vmap(lambda a: a, chunk_size=0)(M)
+f.grad(lambda a: a)(M)
+f.grad(lambda a: 2.0)(M)
+f.grad(lambda a: a.sum())(t.arange(3))
+f.grad(lambda a: a)(2.0)
+f.grad(lambda a: a.sum(), argnums=3)(M)
+f.grad(lambda a: a.sum(), argnums='a')(M)
+f.grad(lambda a: a.sum(), argnums=())(M)
+f.grad(lambda a: a.sum(), argnums=(0, 0))(M)
+f.grad(lambda a: a.sum(), has_aux=True)(M)
+f.grad(lambda a: a.add_(1).sum())(M.clone())
+f.grad(lambda a: (a * 2).requires_grad_().sum())(M)
+f.grad(lambda a: (a * 2).sum().backward())(M)
+f.vjp(lambda a: (a, a), M)[1](M)
+f.vjp(lambda a: a, M)[1](v)
+f.vjp(lambda a: 2.0, M)
+f.vjp(lambda a: a > 0, M)
+f.jvp(lambda a: a, M, M)
+f.jvp(lambda a: a, (M,), (M, M))
+f.jvp(lambda a: a, (M,), (v,))
+f.jvp(lambda a: 2.0, (M,), (M,))
+f.jvp(lambda a: v, (M,), (M,), strict=True)
+f.jacrev(lambda a: 2.0)(M)
+f.jacrev(lambda a: a)(t.arange(3))
+f.jacrev(lambda a: a, chunk_size=0)
+f.jacfwd(lambda a: 2.0)(M)
+f.jacfwd(lambda a: a)(t.arange(3))
+f.functional_call(t.nn.Linear(3, 1), ({'weight': v}, {'weight': v}), v)
+f.functional_call(t.nn.Linear(3, 1), 3, v)
+f.functional_call(t.nn.Linear(3, 1), {'weight': v}, v, strict=True)
+f.stack_module_state([])
+f.stack_module_state([t.nn.Linear(3, 1), t.nn.ReLU()])
+f.stack_module_state([t.nn.Linear(3, 1), t.nn.Linear(3, 1).eval()])
+t.autograd.grad(vg * 2, vg, None, is_grads_batched=True)
+""".strip().splitlines()
+
+
+def failure(t, program):
+    with pytest.raises(Exception) as caught:
+        outcome(t, program)
+    text = str(caught.value).replace("engine.tensor.Tensor", "torch.Tensor")
+    return type(caught.value).__name__, re.sub(r" at 0x\w+|<function .*?>", "", text)
+
+
+@pytest.mark.parametrize("program", FAILING)
+def test_error_as_pytorch(program):
+    torch = pytest.importorskip("torch")
+    assert failure(engine, program) == failure(torch, program)
+
+
+def test_shapes_of_batched_gradients_are_checked():
+    x = engine.ones(4, requires_grad=True)
+    with pytest.raises(RuntimeError, match="we interpret the first dimension of each grad_output as the batch"):
+        engine.autograd.grad(x * 2, x, engine.ones(3, 3), is_grads_batched=True)
+
+
+def test_writing_of_samples_into_an_array_without_them_is_refused():
+    zeros = engine.zeros(3, dtype=engine.float64)
+    for write in ("zeros[0] = a[0]", "zeros[torch.tensor([0, 1])] = a[:2]", "zeros.fill_(a[0])", "zeros.add_(a)"):
+        with pytest.raises(RuntimeError, match="vmap: inplace arithmetic.* is not possible because there exists"):
+            func.vmap(lambda a, write=write: exec(write, {"zeros": zeros, "a": a, "torch": engine}))(engine.tensor(M))
+    assert zeros.tolist() == [0, 0, 0]
+
+
+CAPTURING = """
+f.grad(lambda a: (captured.add_(1), a.sum())[1])(v)
+f.grad(lambda a: (captured.add_(a), a.sum())[1])(v)
+f.grad(lambda a: (captured[0].add_(a[0]), a.sum())[1])(v)
+f.grad(lambda a: (captured.__setitem__(0, a[0]), a.sum())[1])(v)
+f.jvp(lambda a: (captured.zero_(), a.sum())[1], (v,), (v,))
+f.jacrev(lambda a: (captured.copy_(a), a)[1])(v)
+f.grad(lambda a: (lambda z: f.grad(lambda b: (z.add_(b), b.sum())[1])(a).sum())(a * 2))(v)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("program", CAPTURING)
+def test_derivatives_do_not_write_into_what_they_capture(program):
+    torch = pytest.importorskip("torch")
+    for t, f in ((engine, func), (torch, torch.func)):
+        captured = t.zeros(3, dtype=t.float64)
+        with pytest.raises(RuntimeError, match="During a grad .* transform, the function provided attempted to call"):
+            eval(program, {"t": t, "f": f, "v": t.tensor(v), "captured": captured})
+        assert captured.tolist() == [0, 0, 0] and not captured.requires_grad
+
+
+INSIDE_INFERENCE = """
+f.grad(lambda a: (a * a).sum())(x)
+f.jacrev(lambda a: a * a)(x)
+f.jacfwd(lambda a: a * a)(x)
+f.hessian(lambda a: (a ** 3).sum())(x)
+f.vjp(lambda a: a * a, x)[1](x)[0]
+f.jvp(lambda a: a * a, (x,), (x,))[1]
+f.vmap(lambda a: a * a)(x)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("made", ["outside", "inside"])
+@pytest.mark.parametrize("program", INSIDE_INFERENCE)
+def test_transforms_in_inference_mode_as_pytorch(program, made):
+    torch = pytest.importorskip("torch")
+    found = []
+    for t, f in ((engine, func), (torch, torch.func)):
+        x = t.tensor([1.0, 2.0])
+        with t.inference_mode():
+            x = x if made == "outside" else t.tensor([1.0, 2.0])
+            y = eval(program, {"f": f, "x": x})
+            found.append((y.tolist(), y.is_inference(), y.requires_grad, t.is_inference_mode_enabled()))
+    assert found[0] == found[1]
+
+
+def test_writing_into_samples_is_writing_into_the_argument():
+    x = engine.zeros(3, 2)
+    saved = (engine.ones(3, 2, requires_grad=True) * x).sum()
+    func.vmap(lambda a: a.add_(1))(x)
+    assert x.sum() == 6 and x._version == 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        saved.backward()
+    with pytest.raises(NotImplementedError, match="clone\\(\\) it first"):
+        func.vmap(lambda a: a.add_(1))(engine.zeros(3, 2, requires_grad=True) * 2)
+
+
+def test_transforms_on_the_simulated_device():
+    x, w = engine.tensor(M, device="sim"), engine.tensor(W, device="sim")
+    f = lambda w, a: (w @ a).tanh().sum()  # noqa: E731
+    ours = func.vmap(func.grad(f), (None, 0))(w, x)
+    assert ours.device.type == "sim"
+    np.testing.assert_allclose(ours.cpu(), func.vmap(func.grad(f), (None, 0))(w.cpu(), x.cpu()))
+    assert func.hessian(lambda a: f(w, a))(x[0]).device.type == "sim"
+
+
+def test_transforms_leave_no_cycles():
+    """Without the cyclic collector, nodes are freed as their results go."""
+    x, w = engine.ones(3), engine.ones(3, 3, requires_grad=True)
+    f = lambda a: (w @ a).tanh().exp().sum()  # noqa: E731
+    programs = (
+        lambda: func.jvp(func.grad(f), (x,), (x,)),
+        lambda: func.grad(lambda a: func.jvp(f, (a,), (x,))[1])(x),
+        lambda: func.hessian(f)(x),
+        lambda: func.vmap(func.jacrev(lambda a: a * f(a)))(w.detach()),
+    )
+    gc.collect()
+    gc.disable()
+    try:
+        for program in programs:
+            program()
+            before = sum(issubclass(type(o), Node) for o in gc.get_objects())
+            program()
+            assert sum(issubclass(type(o), Node) for o in gc.get_objects()) == before
+    finally:
+        gc.enable()
+
+
+def test_a_failed_transform_leaves_nothing_behind():
+    x = engine.ones(3, requires_grad=True)
+    for transform in (func.grad, func.jacfwd, func.vmap, func.jacrev):
+        with pytest.raises(ZeroDivisionError):
+            transform(lambda a: 1 / 0)(engine.ones(3))
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2, 2, 2] and engine.is_grad_enabled()
+    assert engine.rand(2).shape == (2,) and not (engine.ones(2) * 2).requires_grad
+
+
+# ---- indexing
+
+KEYS = """
+a[i]
+a[:, i]
+a[..., i]
+a[0, i]
+a[0, :, i]
+a[1, ..., i]
+a[i, 1:, None]
+a[i, i]
+a[k, :, i]
+a[:, k]
+a[i[0]]
+a[b]
+a[:, None, 1]
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("batched", ["a", "i", "ai"])
+@pytest.mark.parametrize("key", KEYS)
+def test_indexing_under_vmap(key, batched):
+    """Reading, writing and the gradient of reading, against a loop."""
+    a, i = engine.arange(3 * 4 * 3 * 4).reshape(3, 4, 3, 4).double(), engine.tensor([[0, 2], [1, 1], [2, 0]])
+    a, i = (a if "a" in batched else a[0]), (i if "i" in batched else i[0])
+    fixed = {"k": engine.tensor([1, 0]), "b": engine.tensor([True, False, True, True])}
+
+    def read(a, i):
+        return eval(key, {"a": a, "i": i, **fixed}) ** 2
+
+    def written(a, i):
+        a = a * 1 + i[0] * 0
+        exec(f"{key} = {key} * 2 + 1", {"a": a, "i": i, **fixed})
+        return a
+
+    slope = func.grad(lambda a, i: read(a, i).sum())
+    dims = tuple(0 if n in batched else None for n in "ai")
+    for f in (read, written, slope):
+        each = [f(a[n] if "a" in batched else a, i[n] if "i" in batched else i) for n in range(3)]
+        assert engine.equal(func.vmap(f, dims)(a, i), engine.stack(each))
+
+
+# ---- random numbers
+
+RANDOM = """
+x + t.rand(4)
+x + t.randn_like(x)
+F.dropout(x + 1)
+x.clone().uniform_()
+t.randperm(4)
+t.randint(0, 9, (2,))
+t.multinomial(x + 1, 2)
+t.bernoulli(x + 0.5)
+t.normal(x, 1.0)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("randomness", ["same", "different"])
+@pytest.mark.parametrize("draw", RANDOM)
+def test_random_numbers_as_pytorch(draw, randomness):
+    torch = pytest.importorskip("torch")
+
+    def drawn(t):
+        t.manual_seed(3)
+        f = func if t is engine else t.func
+        names = {"t": t, "F": t.nn.functional}
+        try:
+            out = f.vmap(lambda x: eval(draw, {**names, "x": x}), randomness=randomness)(t.zeros(3, 4))
+        except RuntimeError as error:
+            return str(error)
+        return out.tolist()
+
+    assert drawn(engine) == drawn(torch)
+
+
+# ---- autograd.functional
+
+FUNCTIONS = {
+    "squares": lambda x: (x * x).sum(1),
+    "cubes": lambda x: (x**3).sum(),
+    "linear": lambda x: x.sum(),
+    "two": lambda x: ((x * x).sum(), x.exp()),
+    "constant": lambda x: x.detach() * 2,
+    "number": lambda x: 3.0,
+}
+OF_TWO = {
+    "mixed": lambda x, y: (x * y).sum(1),
+    "mixed square": lambda x, y: ((x * y) ** 2).sum(),
+    "first": lambda x, y: (x**2).sum(),
+}
+X, Y = rng.normal(size=(2, 3)), rng.normal(size=3)
+
+
+def functional(t, name, f, *args, **options):
+    """The results of a function of ``autograd.functional``, or its error."""
+
+    def described(r):
+        if isinstance(r, (tuple, list)):
+            return [type(r).__name__, *map(described, r)]
+        return r.shape, r.requires_grad, r.detach().numpy()
+
+    tensors = [a(t) if callable(a) else a for a in args]
+    try:
+        return described(getattr(t.autograd.functional, name)(f, *tensors, **options))
+    except Exception as error:
+        return type(error).__name__, str(error).replace("engine.tensor.Tensor", "torch.Tensor")
+
+
+def assert_alike(a, b):
+    assert type(a) is type(b) and len(a) == len(b), (a, b)
+    if isinstance(a, list):
+        assert a[0] == b[0]  # tuple or list
+        for x, y in zip(a[1:], b[1:], strict=True):
+            assert_alike(x, y)
+    elif len(a) == 2:
+        assert a == b
+    else:
+        assert tuple(a[0]) == tuple(b[0]) and a[1] == b[1]
+        np.testing.assert_allclose(a[2], b[2], 1e-9, 1e-12)
+
+
+def at(x, grad=False):
+    return lambda t: t.tensor(x, requires_grad=grad)
+
+
+def both(name, f, *args, **options):
+    torch = pytest.importorskip("torch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert_alike(functional(engine, name, f, *args, **options), functional(torch, name, f, *args, **options))
+
+
+@pytest.mark.parametrize("create_graph, strict, grad", itertools.product((False, True), repeat=3))
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_functional_of_one_input_as_pytorch(f, create_graph, strict, grad):
+    f, x, options = FUNCTIONS[f], at(X, grad), {"create_graph": create_graph, "strict": strict}
+    for name, vectorize in itertools.product(("jacobian", "hessian"), (False, True)):
+        both(name, f, x, vectorize=vectorize, **options)
+    ones = {"vjp": at(np.ones(2))}
+    for name in ("vjp", "jvp", "hvp", "vhp"):
+        both(name, f, x, ones.get(name, at(np.ones((2, 3)))), **options)
+        both(name, f, x, **options)
+        both(name, f, x, at(np.ones(1)), **options)
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_functional_in_forward_mode_as_pytorch(f):
+    f, forward = FUNCTIONS[f], {"strategy": "forward-mode"}
+    for x, options in itertools.product(
+        (at(X), at(X, True)), ({"vectorize": True}, {}, {"strict": True}, {"create_graph": True})
+    ):
+        both("jacobian", f, x, **forward, **options)
+    both("jacobian", f, at(X), strategy="sideways")
+    both("hessian", f, at(X), vectorize=True, outer_jacobian_strategy="forward-mode")
+
+
+@pytest.mark.parametrize("f, strict", itertools.product(OF_TWO, (False, True)))
+def test_functional_of_two_inputs_as_pytorch(f, strict):
+    f, xs = OF_TWO[f], lambda t: (t.tensor(X), t.tensor(Y))
+    for vectorize, strategy in itertools.product((False, True), ("reverse-mode", "forward-mode")):
+        both("jacobian", f, xs, strict=strict, vectorize=vectorize, strategy=strategy)
+        both("hessian", f, xs, strict=strict, vectorize=vectorize, outer_jacobian_strategy=strategy)
+    for name in ("jvp", "hvp", "vhp"):
+        both(name, f, xs, xs, strict=strict)
+        both(name, f, xs, lambda t: (t.tensor(X),), strict=strict)
+        both(name, f, xs, lambda t: (t.tensor(X), t.tensor(X)), strict=strict)
+
+
+def test_functional_takes_tensors_alone():
+    both("vjp", FUNCTIONS["squares"], 3.0)
+    both("vjp", FUNCTIONS["squares"], lambda t: (t.tensor(X), 3.0))
+
+
+# ---- dual levels
+
+DUAL = """
+print((d * 2).sum(), d.requires_grad, d.is_leaf, fw.unpack_dual(x))
+print(d)
+print(fw.unpack_dual(d.detach()).tangent)
+print(fw.unpack_dual((d ** 2).sum()))
+y = d.exp(); y[0].mul_(3); print(fw.unpack_dual(y))
+y = d * 1; y[1] = 4; y.add_(d); print(fw.unpack_dual(y))
+y = d * 1; z = y.reshape(1, 2); z.mul_(d); print(fw.unpack_dual(y), fw.unpack_dual(z))
+g = x.clone().requires_grad_(); d = fw.make_dual(g, x); y = fw.unpack_dual((d ** 3).sum()); print(y.primal.requires_grad, t.autograd.grad(y.tangent, g))
+exec("with t.no_grad(): y = d * w; z = w * 2"); print(fw.unpack_dual(y), y.requires_grad, z.requires_grad, t.is_grad_enabled(), (d * w).requires_grad)
+fw.exit_dual_level(); t.set_grad_enabled(False); fw.enter_dual_level(); d = fw.make_dual(x, x); y = (d * w).sum(); print(fw.unpack_dual(y), y.requires_grad, t.is_grad_enabled()); fw.exit_dual_level(); print(t.is_grad_enabled(), (w * 2).requires_grad)
+y = fw.make_dual(w, x) ** 2; print(y.requires_grad, t.autograd.grad(y.sum(), w)); print((d * 2).requires_grad, d.is_leaf)
+y = fw.make_dual(w, x).exp(); (g,) = t.autograd.grad(y.sum(), w); print(fw.unpack_dual(g), g.requires_grad)
+fw.make_dual(d, x)
+fw.make_dual(x, x[:1])
+fw.make_dual(t.arange(2), t.arange(2))
+fw.make_dual(x, t.arange(2))
+fw.enter_dual_level()
+fw.exit_dual_level(); fw.make_dual(x, x)
+fw.exit_dual_level(); print(d, fw.unpack_dual(d)); fw.enter_dual_level()
+fw.exit_dual_level(); fw.exit_dual_level()
+""".strip().splitlines()  # noqa: E501
+
+
+@pytest.mark.parametrize("program", DUAL)
+def test_dual_level_as_pytorch(program, capsys):
+    torch = pytest.importorskip("torch")
+    import torch.autograd.forward_ad as theirs
+
+    import engine.autograd.forward_ad as ours
+
+    def run(t, fw):
+        x = t.tensor([2.0, 3.0])
+        fw.enter_dual_level()
+        try:
+            w = t.tensor([4.0, 5.0], requires_grad=True)
+            exec(program, {"t": t, "fw": fw, "x": x, "w": w, "d": fw.make_dual(x, t.tensor([1.0, 0.5]))})
+        except Exception as error:
+            return type(error).__name__, str(error)
+        finally:
+            t.set_grad_enabled(True)
+            while True:
+                try:
+                    fw.exit_dual_level()
+                except RuntimeError:
+                    break
+        return capsys.readouterr().out
+
+    assert run(engine, ours) == run(torch, theirs)
+
+
+# ---- custom functions
+
+
+def functions(t):
+    class Both(t.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x, y):
+            return x * y, x.sin()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g, h):
+            x, y = ctx.saved_tensors
+            return g * y + h * x.cos(), g * x
+
+        @staticmethod
+        def jvp(ctx, dx, dy):
+            x, y = ctx.saved_tensors
+            return dx * y + (0 if dy is None else dy * x), dx * x.cos()
+
+    class OwnRule(t.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 * ctx.saved_tensors[0]
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            assert info.batch_size == 3 and in_dims == (0,)
+            return OwnRule.apply(x), 0
+
+    class NoRule(OwnRule):
+        vmap = t.autograd.Function.vmap
+
+    class WithContext(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    return {c.__name__: c for c in (Both, OwnRule, NoRule, WithContext)}
+
+
+CUSTOM = """
+f.grad(lambda x, y: sum(o.sum() for o in Both.apply(x, y)), (0, 1))(v, u)
+f.jacrev(lambda x: Both.apply(x, u))(v)
+f.jvp(lambda x, y: Both.apply(x, y), (v, u), (u, v))
+f.jvp(lambda x: Both.apply(x, u), (v,), (u,))
+f.vmap(Both.apply)(v, u)
+f.vmap(f.grad(lambda x, y: sum(o.sum() for o in Both.apply(x, y))))(v, u)
+f.vmap(OwnRule.apply)(v)
+f.grad(lambda x: f.vmap(OwnRule.apply)(x).sum())(v)
+f.vmap(NoRule.apply)(v)
+f.jvp(OwnRule.apply, (v,), (u,))
+f.grad(lambda x: WithContext.apply(x).sum())(v)
+f.vmap(WithContext.apply)(v)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("program", CUSTOM)
+def test_custom_function_as_pytorch(program):
+    torch = pytest.importorskip("torch")
+
+    def run(t, f):
+        try:
+            out = eval(program, {"f": f, "v": t.tensor(v), "u": t.tensor(u), **functions(t)})
+        except Exception as error:
+            return type(error).__name__, str(error)
+        return [x.tolist() for x in tree.flatten(out)[0]]
+
+    ours, theirs = run(engine, func), run(torch, torch.func)
+    assert ours == theirs or np.allclose(np.array(ours), np.array(theirs))
+
+
+# ---- modules
+
+
+def model(n=4):
+    nn = engine.nn
+    return nn.Sequential(nn.Linear(3, n), nn.Tanh(), nn.Linear(n, 2))
+
+
+def test_per_sample_gradients_of_a_module():
+    net, x, y = model(), engine.randn(5, 3), engine.tensor([0, 1, 1, 0, 1])
+    params = {k: p.detach() for k, p in net.named_parameters()}
+
+    def loss(params, x, y):
+        return engine.nn.functional.cross_entropy(func.functional_call(net, params, (x[None],)), y[None])
+
+    ours = func.vmap(func.grad(loss), (None, 0, 0))(params, x, y)
+    for i in range(5):
+        net.zero_grad()
+        engine.nn.functional.cross_entropy(net(x[i][None]), y[i][None]).backward()
+        for k, p in net.named_parameters():
+            np.testing.assert_allclose(ours[k][i].numpy(), p.grad.numpy(), 1e-4, 1e-6)
+
+
+def test_functional_call_puts_the_parameters_back():
+    net, x = model(), engine.randn(2, 3)
+    before = dict(net.named_parameters())
+    zeros = {k: engine.zeros_like(p) for k, p in before.items()}
+    assert func.functional_call(net, zeros, x).abs().sum() == 0
+    with pytest.raises(RuntimeError):
+        func.functional_call(net, {**zeros, "0.weight": engine.zeros(1)}, x)
+    assert all(p is before[k] for k, p in net.named_parameters())
+
+
+def test_functional_call_replaces_tied_parameters():
+    net = engine.nn.Module()
+    net.a = engine.nn.Linear(2, 2, bias=False)
+    net.b = engine.nn.Linear(2, 2, bias=False)
+    net.b.weight = net.a.weight
+    net.forward = lambda x: net.a(x) + net.b(x)
+    x, zeros = engine.ones(1, 2), engine.zeros(2, 2)
+    assert func.functional_call(net, {"a.weight": zeros}, x).abs().sum() == 0
+    assert func.functional_call(net, {"a.weight": zeros}, x, tie_weights=False).abs().sum() > 0
+    with pytest.raises(ValueError, match="functional_call got multiple values for keys"):
+        func.functional_call(net, {"a.weight": zeros, "b.weight": zeros + 1}, x)
+
+
+def test_ensemble_by_stacked_states():
+    nets, x = [model() for _ in range(3)], engine.randn(5, 3)
+    params, buffers = func.stack_module_state(nets)
+    ours = func.vmap(lambda p, b: func.functional_call(nets[0], (p, b), x))(params, buffers)
+    assert ours.requires_grad and buffers == {}
+    np.testing.assert_allclose(ours.detach(), engine.stack([n(x) for n in nets]).detach(), 1e-5, 1e-6)
+
+
+def test_per_sample_gradients_of_a_convolution():
+    x, w = engine.randn(4, 1, 5, 5), engine.randn(2, 1, 3, 3)
+    f = lambda w, x: engine.nn.functional.conv2d(x, w, padding=1).tanh().sum()  # noqa: E731
+    ours = func.vmap(func.grad(f), (None, 0))(w, x)
+    np.testing.assert_allclose(ours, engine.stack([func.grad(f)(w, a) for a in x]), 1e-4, 1e-5)
+
+
+def test_threads_have_levels_of_their_own():
+    barrier, results = threading.Barrier(4), {}
+
+    def work(k):
+        x = engine.tensor(M * k)
+
+        def f(r):
+            barrier.wait(5)
+            return (r**3).sum()
+
+        results[k] = func.vmap(func.grad(f))(x), func.jacfwd(lambda a: a * a[0])(x[0])
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k in range(1, 5):
+        np.testing.assert_allclose(results[k][0], 3 * (M * k) ** 2)
+
+
+def test_the_timed_derivatives_are_right():
+    derivatives = pytest.importorskip("benchmarks.derivatives")
+    by_rows, by_columns = (derivatives.jacobian(engine, mode, 5, 7)() for mode in ("jacrev", "jacfwd"))
+    np.testing.assert_allclose(by_rows, by_columns, 1e-4, 1e-6)
+    for a, b in zip(derivatives.per_sample(engine, True)(), derivatives.per_sample(engine, False)(), strict=True):
+        np.testing.assert_allclose(a, b, 1e-4, 1e-6)
+    assert derivatives.hessian_product(engine)().shape == derivatives.gradient(engine)().shape
+    assert len(list(derivatives.curve(1))) == len(derivatives.OUTPUTS) + 3
+
+
+# ---- identities
+
+OPERATIONS = [
+    lambda x: x.tanh(),
+    lambda x: x * x,
+    lambda x: x.exp() / 4,
+    lambda x: (x * x + 1).log(),
+    lambda x: x @ engine.tensor(W),
+    lambda x: x.softmax(0),
+    lambda x: x.flip(0) * x,
+    lambda x: x.cumsum(0),
+    lambda x: x - x.mean(),
+    lambda x: engine.stack([x[0] * x[1], x[2].sin(), x.sum()]),
+    lambda x: engine.where(x > 0, x * 2, x * x),
+]
+numbers = st.lists(st.floats(-2, 2, allow_subnormal=False), min_size=3, max_size=3).map(
+    lambda xs: engine.tensor(xs, dtype=engine.float64)
+)
+chains = st.lists(st.sampled_from(OPERATIONS), min_size=1, max_size=4)
+
+
+def chained(operations):
+    def f(x):
+        for op in operations:
+            x = op(x)
+        return x
+
+    return f
+
+
+def close(a, b):
+    scale = 1 + max(float(a.abs().max()), float(b.abs().max()))
+    return float((a - b).abs().max()) <= 1e-9 * scale
+
+
+@settings(max_examples=60, deadline=None)
+@given(chains, numbers, numbers, numbers)
+def test_products_from_both_sides_agree(chain, x, a, b):
+    f = chained(chain)
+    assert close((a * func.jvp(f, (x,), (b,))[1]).sum(), (func.vjp(f, x)[1](a)[0] * b).sum())
+
+
+@settings(max_examples=60, deadline=None)
+@given(chains, numbers)
+def test_jacobians_of_both_modes_agree(chain, x):
+    f = chained(chain)
+    assert close(func.jacrev(f)(x), func.jacfwd(f)(x))
+
+
+@settings(max_examples=40, deadline=None)
+@given(chains, numbers, numbers)
+def test_hessian_is_symmetric_and_gives_the_product(chain, x, b):
+    f = lambda x: chained(chain)(x).sum()  # noqa: E731
+    h = func.hessian(f)(x)
+    assert close(h, h.t())
+    assert close(h @ b, func.jvp(func.grad(f), (x,), (b,))[1])
+    assert close(h @ b, engine.autograd.functional.hvp(f, x, b)[1])
+
+
+@settings(max_examples=40, deadline=None)
+@given(chains, numbers, numbers, numbers, st.floats(-3, 3))
+def test_products_are_linear(chain, x, a, b, c):
+    f = chained(chain)
+    push = lambda t: func.jvp(f, (x,), (t,))[1]  # noqa: E731
+    pull = lambda g: func.vjp(f, x)[1](g)[0]  # noqa: E731
+    for product in (push, pull):
+        assert close(product(a * c + b), product(a) * c + product(b))
+
+
+@settings(max_examples=40, deadline=None)
+@given(chains, chains, numbers, numbers)
+def test_chain_rule(first, second, x, t):
+    f, g = chained(first), chained(second)
+    y, dy = func.jvp(f, (x,), (t,))
+    assert close(func.jvp(lambda x: g(f(x)), (x,), (t,))[1], func.jvp(g, (y,), (dy,))[1])
+
+
+@settings(max_examples=40, deadline=None)
+@given(chains, st.lists(numbers, min_size=1, max_size=4))
+def test_vmap_is_the_loop(chain, xs):
+    f = chained(chain)
+    assert close(func.vmap(f)(engine.stack(xs)), engine.stack([f(x) for x in xs]))
+    assert close(func.vmap(func.jacrev(f))(engine.stack(xs)), engine.stack([func.jacrev(f)(x) for x in xs]))

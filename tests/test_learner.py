@@ -1,0 +1,610 @@
+"""What a learner sees: `check`, `hint`, `solution` and `progress` in a notebook and out of it, and what is recorded."""
+
+import html
+import json
+import multiprocessing
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+pytest.importorskip("cloudpickle")
+pytest.importorskip("filelock")
+
+import engine
+from course import exercises, judge, learner, record, worker
+from course.notebooks import ROOT, kernel_environment
+
+ADD = exercises.Exercise(
+    key="05.3",
+    points=1,
+    answer=lambda x, y: x + y,
+    trial=lambda add: iter([("x = [1, 2], y = 3", add, engine.tensor([1.0, 2.0]), engine.tensor(3.0))]),
+    wrong=((lambda x, y: x * y, "You multiply."), (lambda x, y: x, "You leave out y.")),
+    hints=("first", "second", "third"),
+)
+
+
+# --- The words for a difference
+
+
+def differently(attempt, exercise=ADD):
+    verdict = judge.judge(exercise, attempt)
+    assert verdict.state == judge.NOT_YET
+    return verdict.message
+
+
+def in_place(x, y):
+    return x.add_(y)
+
+
+def leaves_a_gradient(x, y):
+    x.requires_grad_()
+    (x * 2).sum().backward()
+    return x.detach() + y
+
+
+def takes_no_notes_any_more(x, y):
+    engine.set_grad_enabled(False)
+    return x + y
+
+
+def becomes_a_result(x, y):
+    x.mul_(engine.ones(2, requires_grad=True))
+    return x + y
+
+
+@pytest.mark.parametrize(
+    ("attempt", "says"),
+    [
+        (takes_no_notes_any_more, "The result is right. What it leaves behind in engine.is_grad_enabled() is not."),
+        (becomes_a_result, "The result is right. What it leaves behind in x.grad is not."),
+        (lambda x, y: None, "It gives None. Is a `return` missing?"),
+        (lambda x, y: x.sum, "It gives a function, and not its result. Are the parentheses missing?"),
+        (lambda x, y: 4.0, "It gives a plain number, where a tensor is asked for."),
+        (lambda x, y: (x + y).numpy(), "It gives an array, where a tensor is asked for."),
+        (lambda x, y: (x + y).tolist(), "It gives a list or tuple, where a tensor is asked for."),
+        (lambda x, y: (x + y).reshape(2, 1), "The numbers are right, in the shape (2, 1) and not (2,)."),
+        (lambda x, y: engine.ones(3), "The shape is (3,), and (2,) is asked for."),
+        (lambda x, y: (x + y).to(engine.float64), "The values are right, but the dtype is float64, and float32"),
+        (lambda x, y: (x + y).long(), "The values are right, but the dtype is int64, and float32"),
+        (lambda x, y: -(x + y), "The sign is the wrong way round; the rest is right."),
+        (lambda x, y: 2 * (x + y), "Each number is 2 times what it should be."),
+        (lambda x, y: (x + y) / 3, "Each number is 0.3333 times what it should be."),
+        (lambda x, y: x.nothing, "It stopped with an error."),
+        (lambda x: x, "It stopped with an error."),
+        (in_place, "The result is right. What it leaves behind in x is not."),
+        (leaves_a_gradient, "The result is right. What it leaves behind in x.grad is not."),
+        (lambda x, y: x * y, "You multiply."),
+        (lambda x, y: x, "You leave out y."),
+        (17, "A function is asked for, and this is an int."),
+    ],
+)
+def test_what_is_certain_about_a_difference_is_said(attempt, says):
+    assert differently(attempt).startswith(says)
+
+
+def value(answer):
+    return exercises.Exercise("05.1", 1, answer, ((None, ""),), ("", "", ""))
+
+
+@pytest.mark.parametrize(
+    ("answer", "attempt", "says"),
+    [
+        (3, 3.0, "It gives a float, where an integer is asked for."),
+        (3, engine.tensor(3), "It gives a tensor, where a plain number is asked for: `.item()`"),
+        ([1, 2, 3], [3, 2, 1], "The entries are right, in the opposite order."),
+        ([1, 2.0], [1, -2.0], "Entry 2: the sign is the wrong way round"),
+        ([1, 2, 3], [1, 2], "It has 2 entries, and 3 are asked for."),
+        (2.0, -2.0, "The sign is the wrong way round; the rest is right."),
+        (2.0, 6.0, "It is 3 times what it should be."),
+        ("a", 1, "It gives an int, where text is asked for."),
+        (engine.tensor([[1.0, 2.0]]), engine.tensor([[1.0], [2.0]]), "It is transposed"),
+        (engine.tensor([[1.0, 2.0], [3.0, 4.0]]), engine.tensor([[1.0, 3.0], [2.0, 4.0]]), "It is transposed"),
+        (True, 1, "It gives an int, where a bool is asked for."),
+        (engine.float32, engine.float64, ""),
+        ([1], (n for n in [1]), "It gives a generator, where a list or tuple is asked for."),
+        (engine.zeros(1, device="sim"), engine.zeros(1), "It is on the device cpu, and should be on sim"),
+        ({engine.tensor(1): 1, engine.tensor(2): 2}, {engine.tensor(1): 1, engine.tensor(3): 2}, ""),
+        ({object: 1}, {object: 2}, ""),
+        ({1, 2}, {1, 3}, ""),
+        (engine.tensor([0.0, 1.0]), engine.tensor([0.0, float("nan")]), ""),
+    ],
+)
+def test_what_is_certain_about_a_wrong_value_is_said(answer, attempt, says):
+    message = differently(attempt, value(answer))
+    assert message.startswith(says) and bool(message) == bool(says)
+
+
+@pytest.mark.parametrize(
+    ("answer", "attempt"),
+    [
+        (2.0, 2),
+        (2.0, 2.00001),
+        ((1, 2.5), [1, 2.5]),
+        ({"a": 1}, {"a": 1}),
+        (float("nan"), float("nan")),
+        (engine.tensor([1, 2]), engine.tensor([1, 2], requires_grad=False)),
+        (engine.tensor([1.0]), engine.tensor([1.0], requires_grad=True)),
+        (engine.zeros(0, 3), engine.zeros(0, 3)),
+        (engine.float32, engine.float32),
+        (engine.Size([2]), (2,)),
+        (engine.ones(2).bfloat16(), engine.ones(2).bfloat16()),
+        (np.float32(2.5), 2.5),
+        ({engine.tensor(1): 1}, {engine.tensor(1): 1}),
+        ({1, 2}, {2, 1}),
+        (object(), object()),
+    ],
+)
+def test_what_counts_as_the_same(answer, attempt):
+    assert judge.judge(value(answer), attempt).state == judge.CORRECT
+
+
+def test_dots_that_are_given_back_count_as_not_attempted():
+    assert judge.judge(ADD, lambda x, y: ...).state == judge.NOT_ATTEMPTED
+    assert judge.judge(value([1, 2]), [1, ...]).state == judge.NOT_ATTEMPTED
+
+
+def test_an_answer_that_is_a_value_is_not_shown():
+    assert [label for label, text in judge.judge(value(17), 16).rows if text] == ["Got"]
+
+
+def test_what_an_attempt_leaves_switched_off_does_not_change_the_verdict_on_another():
+    def switched_off(x, y):
+        engine.set_grad_enabled(False)
+        engine.set_default_dtype(engine.float64)
+        return x + y
+
+    judge.judge(ADD, switched_off)
+    assert engine.is_grad_enabled() and engine.get_default_dtype() == engine.float32
+
+
+# --- What is still blank
+
+
+def described(x):
+    """Only a description."""
+
+
+def dots(x): ...
+
+
+def passes(x):
+    pass
+
+
+def gives(x):
+    return x
+
+
+@engine.no_grad()
+def decorated(x):
+    return x
+
+
+class Methods:
+    """A class whose methods do nothing yet."""
+
+    def __init__(self): ...
+
+    @staticmethod
+    def forward(x):
+        """The result."""
+
+
+class Half(Methods):
+    """A class of which one method is written."""
+
+    def forward(self, x):
+        return x
+
+    def backward(self, x): ...
+
+
+@pytest.mark.parametrize(
+    ("attempt", "blank"),
+    [
+        (..., True),
+        ([1, ...], True),
+        ({"a": ...}, True),
+        (described, True),
+        (dots, True),
+        (passes, True),
+        (Methods, True),
+        (gives, False),
+        (decorated, False),
+        (Half, False),
+        ((), False),
+        (0, False),
+        (None, False),
+        (len, False),
+        (lambda x: x, False),
+        (engine.zeros(2), False),
+    ],
+)
+def test_what_counts_as_not_attempted(attempt, blank):
+    assert learner._is_blank(ADD, attempt) == blank
+
+
+def test_a_repair_that_adds_a_decorator_counts_as_an_attempt(monkeypatch):
+    monkeypatch.setattr(exercises, "cell", lambda key, folder: "def decorated(x):\n    return x")
+    assert not learner._is_blank(ADD, decorated)
+    monkeypatch.setattr(exercises, "cell", lambda key, folder: "@engine.no_grad()\ndef decorated(x):\n    return x")
+    assert learner._is_blank(ADD, decorated)
+
+
+# --- The process
+
+
+def asked(attempt, **options):
+    return worker.ask(exercises.find("05.3"), attempt, **options)
+
+
+def in_a_notebook(source: str, name: str = "division_backward"):
+    """What a cell defines, as cloudpickle finds it: in no module that could be imported."""
+    names: dict = {"__name__": "__main__"}
+    exec(compile(source, "<cell>", "exec", dont_inherit=True), names)
+    return names[name]
+
+
+RULE = "def division_backward(arriving, x, y):\n    "
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "while True: pass",
+        "while True:\n        try: import time; time.sleep(0.01)\n        except BaseException: pass",
+        "return sum(range(10**15))",  # inside C: no Python code runs that could be interrupted
+    ],
+)
+def test_a_loop_that_never_ends_is_stopped(body):
+    before = time.monotonic()
+    answer = asked(in_a_notebook(RULE + body), seconds=0.5)
+    assert answer["state"] == learner.NOT_YET and "loop that never ends" in answer["message"]
+    assert time.monotonic() - before < 60  # against a hang, not a measurement
+    assert asked(in_a_notebook(RULE + "return arriving / y, -arriving * x / y**2"))["state"] == learner.CORRECT
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("import os; os._exit(0)", "brought Python itself to a stop"),
+        ("import os; os._exit(3)", "brought Python itself to a stop"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", "brought Python itself to a stop"),
+        ("raise SystemExit", "ended Python with SystemExit"),
+        ("raise KeyboardInterrupt", "ended Python with KeyboardInterrupt"),
+        ("def f(): return f()\n    return f()", "stopped with an error"),
+    ],
+)
+def test_a_crash_is_said_and_the_next_check_works(body, says):
+    assert says in asked(in_a_notebook(RULE + body))["message"]
+    assert asked(in_a_notebook(RULE + "return arriving / y, -arriving * x / y**2"))["state"] == learner.CORRECT
+
+
+def test_what_an_attempt_prints_is_shown_and_is_no_part_of_the_answer():
+    source = "import os, sys\n" + RULE + 'print("seen", x)\n    os.write(1, b"{}")\n    print(y, file=sys.stderr)'
+    answer = asked(in_a_notebook(source))
+    assert answer["state"] == learner.NOT_YET and answer["printed"].splitlines()[:2] == [
+        "seen tensor(6.)",
+        "tensor(2.)",
+    ]
+
+
+def test_an_endless_output_is_cut():
+    answer = asked(in_a_notebook(RULE + "for i in range(1000): print(i)"))
+    assert answer["printed"].splitlines()[-2:] == ["9", "..."]
+
+
+def test_a_result_with_a_graph_cannot_come_along_and_it_is_said():
+    names = {"__name__": "__main__", "w": engine.ones(2, requires_grad=True) * 2}
+    exec("def f(arriving, x, y): return w", names)
+    assert "computed elsewhere in the notebook" in asked(names["f"])["message"]
+
+
+def test_a_value_with_a_graph_is_compared_by_what_it_holds():
+    x = engine.tensor(3.5, requires_grad=True)
+    answer = worker.ask(exercises.find("05.1"), (x * 2, engine.tensor(2.0)))
+    assert answer["message"].startswith("Entry 1: it gives a tensor, where a plain number is asked for")
+    assert dict(answer["rows"])["Got"] == "(tensor(7.), tensor(2.))"
+
+
+def test_a_check_with_a_mistake_of_its_own_says_nothing_about_the_attempt():
+    with pytest.raises(worker.NotChecked, match="has a mistake of its own"):
+        worker.ask(exercises.find("05.1"), None, hidden=True)  # it has no hidden steps
+
+
+def test_a_check_that_cannot_be_started_says_nothing_about_the_attempt(monkeypatch):
+    monkeypatch.setattr(worker._spare, "process", None)
+    monkeypatch.setattr(worker, "READY", b"something else\n")
+    with pytest.raises(learner.NotChecked, match="could not be started"):
+        learner.check("05.1", 1)
+
+
+def test_a_spare_process_that_did_not_start_is_replaced():
+    worker._spare.drop()
+    worker._spare.process = subprocess.Popen(
+        [sys.executable, "-c", "raise SystemExit(1)"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert worker.ask(exercises.find("05.1"), (7.0, 2.0))["state"] == learner.CORRECT
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send itself Ctrl-C alone there")
+def test_the_stop_button_stops_a_check_and_its_process():
+    worker.prepare()
+    process = worker._spare.process
+    press = threading.Timer(1.0, os.kill, [os.getpid(), signal.SIGINT])
+    press.start()
+    with pytest.raises(KeyboardInterrupt):
+        asked(in_a_notebook(RULE + "while True: pass"), seconds=60)
+    assert process.returncode is not None
+    assert worker.ask(exercises.find("05.1"), (7.0, 2.0))["state"] == learner.CORRECT
+
+
+def test_a_process_whose_notebook_is_gone_ends():
+    process = worker._Spare._start()
+    assert process.stdout.readline() == worker.READY
+    process.stdin.close()
+    assert process.wait(30) == 0
+    process.stdout.close()
+
+
+# --- In a notebook
+
+
+CELLS = [  # a cell; the error that it shows, or None; what is shown above it
+    ("import engine\nfrom course import check, hint, progress, solution", None, []),
+    (
+        "import course.worker, functools\ncourse.learner.worker.ask = functools.partial(course.worker.ask, seconds=5)",
+        None,
+        [],
+    ),
+    ('slopes = (\n    ...\n)\ncheck("05.1", slopes)', "NotAttempted", ["Exercise 05.1: not attempted yet."]),
+    ('check("05.1", ...)', "NotAttempted", ["Exercise 05.1: not attempted yet."]),
+    (
+        'def count_nodes(node):\n    """How many different nodes there are in the graph behind a node."""\n'
+        '    ...  # not yet\ncheck("05.2", count_nodes)',
+        "NotAttempted",
+        ["not attempted yet"],
+    ),
+    ('check("05.1", (5.0, 2.0))', "NotYet", ["Exercise 05.1: not yet.", "Two ways lead", "Got: (5.0, 2.0)"]),
+    ('check("05.1", (7.0, 2.0))', None, ["Exercise 05.1: correct.", "1 point."]),
+    (
+        "def helper(node):\n    return 1 + sum(helper(p) for p, _ in node.next_functions if p)\n\n"
+        'def count_nodes(node):\n    return helper(node)\n\ncheck("05.2", count_nodes)',
+        "NotYet",
+        [
+            "You count a node once for each way",
+            "Input: count_nodes(d.grad_fn), where d = a * b + a",
+            "Got: 5",
+            "Expected: 4",
+        ],
+    ),
+    (
+        'def count_nodes(node):\n    # the next line\n    return node.nothing\n\ncheck("05.2", count_nodes)',
+        "NotYet",
+        ["AttributeError: 'MulBackward0' object has no attribute 'nothing'", "In the line: return node.nothing"],
+    ),
+    (
+        'len = 3\n\ndef count_nodes(node):\n    return len([node])\n\ncheck("05.2", count_nodes)',
+        "NotYet",
+        ["`len` is a name of your own in this notebook, and hides Python's.", "del len"],
+    ),
+    (
+        "del len\nengine.sigmoid = lambda z: z\nengine.Tensor.__sub__ = lambda a, b: a\nprint = check = hint = None\n\n"
+        "def gradient_at_scores(z, y):\n    return (engine.sigmoid(z) - y) / len(z)\n\n"
+        'from course import check\n\ncheck("05.5", gradient_at_scores)',
+        None,
+        ["Exercise 05.5: correct."],
+    ),
+    (
+        'def gradient_at_scores(z, y):\n    return engine.sigmoid(z) - y\n\ncheck("05.5", gradient_at_scores)',
+        "NotYet",
+        ["The loss is a mean", "tensor([0.8176, 0.3775, 0.5000])", "shape (3,), float32"],
+    ),
+    (
+        'def division_backward(arriving, x, y):\n    while True: pass\n\ncheck("05.3", division_backward)',
+        "NotYet",
+        ["It was stopped after 5 seconds."],
+    ),
+    ('from course import hint\n\nhint("05.5")', None, ["Hint 1 of 3 for exercise 05.5"]),
+    ('hint("05.5")', None, ["Hint 2 of 3"]),
+    ('hint("05.5")', None, ["Hint 3 of 3", "solution('05.5')` shows"]),
+    ('hint("05.5")', None, ["Hint 3 of 3"]),
+    ('hint("05.5", 1)', None, ["Hint 1 of 3"]),
+    ('hint("05.5", 4)', "NoSuchExercise", []),
+    ('solution("05.3")', None, ["A worked solution of exercise 05.3", "return arriving / y, -arriving * x / y**2"]),
+    ('solution("05.4")', None, ["found.get(leaf, 0.0) + arriving"]),
+    ("progress()", None, ["05_graph", "2 of 5", "2 of 7", "Next: exercise "]),
+    ('check("05.9", 1)', "NoSuchExercise", []),
+    ('check("55.1", 1)', "NoSuchExercise", []),
+]
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """All the cells, run one after the other in one kernel, and the progress that is recorded."""
+    pytest.importorskip("jupytext")
+    from course import build
+
+    folder = tmp_path_factory.mktemp("my_exercises")
+    place = folder / "progress.json"
+    tags = {"tags": ["raises-exception"]}
+    nb = new_notebook(cells=[new_code_cell(source, metadata=tags) for source, _, _ in CELLS])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "UNATTENDED", {record.VARIABLE: str(place)})
+        build.execute(nb, folder, allow_errors=True)
+    return nb.cells, json.loads(place.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("number", range(len(CELLS)), ids=[source.splitlines()[-1] for source, _, _ in CELLS])
+def test_what_a_cell_shows(learned, number):
+    outputs = learned[0][number].outputs
+    _, error, shown = CELLS[number]
+    text = "\n".join(output.data["text/plain"] for output in outputs if output.output_type == "display_data")
+    assert [output.ename for output in outputs if output.output_type == "error"] == [error] * bool(error), text
+    assert [part for part in shown if part not in text] == [], text
+    assert {output.output_type for output in outputs} <= {"display_data", "error"}  # stderr costs points in nbgrader
+
+
+def test_an_error_shows_one_line_and_no_traceback(learned):
+    errors = [output for cell in learned[0] for output in cell.outputs if output.output_type == "error"]
+    assert len(errors) > 5
+    assert all(error.traceback == [error.evalue] and "\n" not in error.evalue for error in errors)
+
+
+def test_the_html_says_what_the_text_says(learned):
+    shown = [output.data for cell in learned[0] for output in cell.outputs if output.output_type == "display_data"]
+    assert len(shown) > 15
+    for data in shown:
+        # Between the tags of a line and of a part of the text there is a space; marks of code are tags in HTML.
+        page = html.unescape(re.sub(r"<[^>]+>", "", re.sub(r"</?(p|pre|div)\b[^>]*>", " ", data["text/html"])))
+        text = re.sub(r"(?m):$|`", "", data["text/plain"])
+        for line in text.splitlines():
+            label, _, rest = line.partition(": ")
+            said = " ".join(page.split()).replace("`", "")
+            assert " ".join(line.split()) in said or (label in said and " ".join(rest.split()) in said), line
+
+
+def test_what_was_done_is_recorded(learned):
+    solved = {key for key, entry in learned[1].items() if entry.get("solved")}
+    assert solved == {"05.1", "05.5"}
+    assert learned[1]["05.1"]["attempts"] == 2  # what is blank is no attempt
+    assert learned[1]["05.5"]["hints"] == 3
+    assert learned[1]["05.4"] == {"solution_shown": True}
+
+
+def test_outside_a_notebook_the_same_is_printed(tmp_path):
+    source = "from course import check\ntry:\n    check('05.1', (5.0, 2.0))\nexcept AssertionError as e:\n    print(e)"
+    environment = kernel_environment() | {record.VARIABLE: str(tmp_path / "progress.json")}
+    done = subprocess.run([sys.executable, "-c", source], env=environment, capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert lines[0] == lines[-1] == "Exercise 05.1: not yet." and "Got: (5.0, 2.0)" in lines
+    assert done.stderr == ""
+
+
+def test_the_course_itself_starts_without_what_exercises_need():
+    source = "import sys, course; assert not {'cloudpickle', 'engine', 'numpy'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", source], env=kernel_environment(), check=True)
+
+
+def test_a_solution_is_shown_without_nbgraders_marks():
+    assert (
+        learner._worked("def f():\n    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION")
+        == "def f():\n    return 1"
+    )
+    assert learner._worked("broken = 1\n\n### BEGIN SOLUTION\nmended = 2\n\n### END SOLUTION") == "mended = 2"
+
+
+# --- Progress
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.setenv(record.VARIABLE, str(tmp_path / "progress.json"))
+    monkeypatch.delenv("NBGRADER_EXECUTION", raising=False)
+    return tmp_path / "progress.json"
+
+
+def count(place: str, key: str, times: int) -> None:
+    os.environ[record.VARIABLE] = place
+    for _ in range(times):
+        record.update(key, lambda entry: entry.update(attempts=entry.get("attempts", 0) + 1))
+
+
+def test_two_notebooks_at_once_lose_nothing(place):
+    context = multiprocessing.get_context("spawn")
+    keys = ["05.1", "05.1", "05.2"]
+    processes = [context.Process(target=count, args=(str(place), key, 15)) for key in keys]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+    assert record.read() == {"05.1": {"attempts": 30}, "05.2": {"attempts": 15}}
+
+
+def test_a_kernel_killed_while_it_writes_leaves_a_whole_file_and_no_lock(place):
+    count(str(place), "05.1", 1)
+    context = multiprocessing.get_context("spawn")
+    for _ in range(3):
+        process = context.Process(target=count, args=(str(place), "05.1", 10**6))
+        process.start()
+        before = record.read()["05.1"]["attempts"]
+        deadline = time.monotonic() + 60
+        while record.read()["05.1"]["attempts"] < before + 5 and time.monotonic() < deadline:
+            time.sleep(0.001)
+        process.kill()
+        process.join(60)
+        after = record.read()["05.1"]["attempts"]
+        assert after >= before + 5
+        count(str(place), "05.1", 1)
+        assert record.read() == {"05.1": {"attempts": after + 1}}
+
+
+def test_a_file_that_cannot_be_read_is_put_aside(place):
+    place.write_text("{ not json", encoding="utf-8")
+    assert record.read() == {}
+    assert place.with_name("progress.json.unreadable").read_text(encoding="utf-8") == "{ not json"
+    count(str(place), "05.1", 1)
+    assert record.read() == {"05.1": {"attempts": 1}}
+
+
+def test_a_file_that_cannot_be_written_is_no_reason_to_stop(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(record.VARIABLE, str(tmp_path / "file/progress.json"))
+    assert record.update("05.1", lambda entry: entry.update(hints=1)) == {"hints": 1}
+
+
+@pytest.mark.parametrize(("variable", "content"), [(record.VARIABLE, ""), ("NBGRADER_EXECUTION", "autograde")])
+def test_nothing_is_recorded_where_nobody_learns(place, monkeypatch, variable, content):
+    monkeypatch.setenv(variable, content)
+    record.update("05.1", lambda entry: entry.update(solved="now"))
+    assert list(place.parent.iterdir()) == []
+    assert record.read()["05.1"] == {"solved": "now"}  # for as long as the process lives
+    record._kept_here.clear()
+
+
+def test_the_report_counts_lessons_and_points_and_names_what_is_next(place):
+    done = {key: {"solved": "2026-01-01"} for key in exercises.of_lesson("05") if key != "05.4"}
+    place.write_text(json.dumps(done), encoding="utf-8")
+    report = record.report()
+    assert re.search(r"(?m)^05_graph +4 of 5 +5 of 7$", report)
+    assert re.search(r"(?m)^0 of \d+ lessons done, 5 of \d+ points.$", report)
+
+
+@pytest.mark.parametrize(
+    ("solved", "after"),
+    [([], "01.1"), (["01.1"], "01.2"), (["05.2"], "05.3"), (["05.3", "05.2"], "05.4"), (["05.4", "01.1"], "05.5")],
+)
+def test_what_is_next_comes_after_what_was_solved_last(place, solved, after):
+    done = {key: {"solved": "2026-01-01", "attempts": 2} for key in solved}
+    place.write_text(json.dumps(done | {"05.1": {"attempts": 1}}), encoding="utf-8")
+    assert f"Next: exercise {after}, in my_exercises/{after[:2]}_" in record.report()
+
+
+def test_when_all_is_solved_nothing_is_next(place):
+    keys = [key for lesson in exercises.lessons() for key in exercises.of_lesson(lesson)]
+    place.write_text(json.dumps({key: {"solved": "2026-01-01"} for key in keys}), encoding="utf-8")
+    assert record.report().endswith("All is done.")
+    last = {"solved": "2026-01-02"}
+    place.write_text(json.dumps({keys[-1]: last}), encoding="utf-8")
+    assert record.next_up() == keys[0]
+
+
+def test_the_command_shows_the_same(place, capsys):
+    assert record.main([]) == 0
+    assert capsys.readouterr().out == record.report() + "\n"
+
+
+def test_the_record_is_no_part_of_the_repository():
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert {".progress.json*", "my_exercises/"} <= set(ignored)
+    assert record.file() is None or Path(record.file()).name == ".progress.json"

@@ -1,0 +1,652 @@
+"""Right answers that are written in another way than the worked solutions: a check must accept every one of them."""
+
+import heapq
+import math
+
+import numpy as np
+import pytest
+
+import engine
+
+pytest.importorskip("cloudpickle")
+
+from course import exercises, judge
+from engine import nn
+
+ANSWERS = []
+
+
+def answers(key):
+    """Take a function or a class as one more answer to an exercise."""
+
+    def take(attempt):
+        ANSWERS.append((key, attempt))
+        return attempt
+
+    return take
+
+
+@answers("01.2")
+def answer_01_2_a(n):
+    r = engine.arange(n)
+    return ((r[:, None] + r) % 2 == 0).float()
+
+
+@answers("01.2")
+def answer_01_2_b(n):
+    return engine.tensor([[1.0 - (i + j) % 2 for j in range(n)] for i in range(n)])
+
+
+@answers("01.3")
+def answer_01_3_a(t):
+    return int(engine.argmax(t.sum(1)))
+
+
+@answers("01.3")
+def answer_01_3_b(t):
+    means = [row.mean().item() for row in t]
+    return means.index(max(means))
+
+
+@answers("01.4")
+def answer_01_4_a(t):
+    return t.clamp(min=0)
+
+
+@answers("01.4")
+def answer_01_4_b(t):
+    return engine.where(t < 0, 0.0, t)
+
+
+@answers("01.5")
+def answer_01_5_a(p, w):
+    return engine.matmul(p, w.transpose(0, 1))
+
+
+@answers("01.5")
+def answer_01_5_b(p, w):
+    return (p[:, None] * w).sum(dim=2)
+
+
+@answers("01.5")
+def answer_01_5_c(p, w):
+    return (w @ p.T).T
+
+
+@answers("01.6")
+def answer_01_6_a(a):
+    a -= 32
+    a *= 5
+    a /= 9
+    return engine.from_numpy(a)
+
+
+@answers("01.6")
+def answer_01_6_b(a):
+    t = engine.as_tensor(a)
+    t.sub_(32).mul_(5).div_(9)
+    return t
+
+
+@answers("01.6")
+def answer_01_6_c(a):
+    a[...] = (a - 32) * 5 / 9
+    return engine.from_numpy(a)
+
+
+@answers("02.2")
+def answer_02_2_a(b):
+    return b.movedim(3, 1)
+
+
+@answers("02.2")
+def answer_02_2_b(b):
+    return b.transpose(2, 3).transpose(1, 2)
+
+
+@answers("02.2")
+def answer_02_2_c(b):
+    return b.permute(0, 3, 1, 2).contiguous()
+
+
+@answers("02.3")
+def answer_02_3_a(b):
+    return b.flatten(1)
+
+
+@answers("02.3")
+def answer_02_3_b(b):
+    return b.contiguous().view(len(b), -1)
+
+
+@answers("02.3")
+def answer_02_3_c(b):
+    return engine.stack([photo.flatten() for photo in b])
+
+
+@answers("02.4")
+def answer_02_4_a(t):
+    return t / t.sum(1)[:, None]
+
+
+@answers("02.4")
+def answer_02_4_b(t):
+    return (t.T / t.sum(dim=1)).T
+
+
+@answers("02.5")
+def answer_02_5_a(p, q):
+    return (p.unsqueeze(1) - q.unsqueeze(0)).norm(dim=-1)
+
+
+@answers("02.5")
+def answer_02_5_b(p, q):
+    d = p[:, None] - q[None]
+    return engine.sqrt(d[..., 0] ** 2 + d[..., 1] ** 2)
+
+
+@answers("02.6")
+def answer_02_6_a(p, n):
+    return p.unfold(0, n, n).unfold(1, n, n)
+
+
+@answers("02.6")
+def answer_02_6_b(p, n):
+    a, b = p.shape
+    return p.reshape(a // n, n, b // n, n).transpose(1, 2)
+
+
+@answers("03.2")
+def answer_03_2_a(p, by):
+    return engine.where(p > 255 - by, 255, p + by).to(engine.uint8)
+
+
+@answers("03.2")
+def answer_03_2_b(p, by):
+    return (p.float() + by).clamp(0, 255).to(engine.uint8)
+
+
+@answers("03.2")
+def answer_03_2_c(p, by):
+    return p.clamp(max=255 - by) + by
+
+
+@answers("03.3")
+def answer_03_3_a(x):
+    return x.mean(dtype=engine.float32)
+
+
+@answers("03.3")
+def answer_03_3_b(x):
+    return x.float().sum() / x.numel()
+
+
+@answers("03.3")
+def answer_03_3_c(x):
+    return x.double().mean().float()
+
+
+@answers("03.4")
+def answer_03_4_a(d):
+    n = 0
+    while (engine.tensor(1, dtype=d) + engine.tensor(2.0**-n, dtype=d)).item() > 1:
+        n += 1
+    return 2.0 ** (1 - n)
+
+
+@answers("03.5")
+def answer_03_5_a(x, y):
+    return y.to(x.device) + x
+
+
+@answers("03.5")
+def answer_03_5_b(x, y):
+    return x + y.to(x)
+
+
+@answers("04.2")
+def answer_04_2_a(g, x):
+    k = x.detach().clone()
+    k.requires_grad_()
+    g(k).backward()
+    return float(k.grad)
+
+
+@answers("04.2")
+def answer_04_2_b(g, x):
+    k = x.detach().requires_grad_()
+    return engine.autograd.grad(g(k), k)[0].item()
+
+
+@answers("04.2")
+def answer_04_2_c(g, x):
+    return engine.func.grad(g)(x.detach()).item()
+
+
+@answers("04.3")
+def answer_04_3_a(g, x, rate):
+    g(x).backward()
+    with engine.no_grad():
+        x.sub_(rate * x.grad)
+        x.grad.zero_()
+
+
+@answers("04.3")
+def answer_04_3_b(g, x, rate):
+    x.grad = None
+    g(x).backward()
+    x.data -= rate * x.grad
+    x.grad = None
+
+
+@answers("04.4")
+def answer_04_4_a(g, start, rate, steps):
+    x = engine.tensor(start, requires_grad=True)
+    positions = [x.item()]
+    for _ in range(steps):
+        if x.grad is not None:
+            x.grad.zero_()
+        g(x).backward()
+        with engine.no_grad():
+            x -= rate * x.grad
+        positions.append(float(x))
+    return positions
+
+
+@answers("04.5")
+def answer_04_5_a(xs, ys, rate, steps):
+    k = engine.zeros(2, requires_grad=True)
+    sgd = engine.optim.SGD([k], lr=rate)
+    for _ in range(steps):
+        sgd.zero_grad()
+        ((k[0] * xs * xs + k[1] - ys) ** 2).mean().backward()
+        sgd.step()
+    return k.tolist()
+
+
+@answers("05.2")
+def answer_05_2_a(node, seen=None):
+    seen = set() if seen is None else seen
+    if node is not None and node not in seen:
+        seen.add(node)
+        for parent, _ in node.next_functions:
+            answer_05_2_a(parent, seen)
+    return len(seen)
+
+
+@answers("05.3")
+def answer_05_3_a(g, x, y):
+    return [g * (1 / y), g * (-x / (y * y))]
+
+
+@answers("05.4")
+def answer_05_4_a(node, arriving, found):
+    if type(node).__name__ == "AccumulateGrad":
+        if node.variable in found:
+            found[node.variable] = found[node.variable] + arriving
+        else:
+            found[node.variable] = arriving
+        return
+    passed_on = node(arriving)
+    passed_on = passed_on if isinstance(passed_on, tuple) else (passed_on,)
+    for (parent, _), part in zip(node.next_functions, passed_on, strict=True):
+        if parent is not None:
+            answer_05_4_a(parent, part, found)
+
+
+@answers("05.5")
+def answer_05_5_a(z, y):
+    return (1 / (1 + (-z).exp()) - y) / z.numel()
+
+
+@answers("05.5")
+def answer_05_5_b(z, y):
+    n = engine.tensor(float(len(y)))
+    return z.sigmoid().sub(y).div(n)
+
+
+@answers("06.2")
+def answer_06_2_a(losses, w):
+    total = 0
+    for loss in losses:
+        total = total + engine.autograd.grad(loss, w, retain_graph=True)[0]
+    return total / len(losses)
+
+
+@answers("06.2")
+def answer_06_2_b(losses, w):
+    old, w.grad = w.grad, None
+    engine.stack(losses).mean().backward()
+    new, w.grad = w.grad, old
+    return new
+
+
+@answers("06.3")
+def answer_06_3_a(w, xs, ys, steps):
+    for _ in range(steps):
+        w.grad = None
+        loss = ((w * xs - ys) ** 2).mean()
+        loss.backward()
+        with engine.no_grad():
+            w -= 0.05 * w.grad
+    return w.item()
+
+
+@answers("06.4")
+def answer_06_4_a(w, numbers):
+    state, losses = 1.0, []
+    for number in numbers:
+        after = (w * state + number).tanh()
+        loss = (after - 0.5) ** 2
+        loss.backward()
+        with engine.no_grad():
+            w -= 0.5 * w.grad
+            w.grad.zero_()
+        losses.append(float(loss))
+        state = after.item()
+    return losses
+
+
+@answers("06.5")
+def answer_06_5_a(s):
+    return s.softmax(0)
+
+
+@answers("06.5")
+def answer_06_5_b(s):
+    e = engine.exp(s - s.max().detach())
+    return e / e.sum()
+
+
+@answers("07.2")
+@engine.no_grad()
+def answer_07_2_a(predict, xs, ys):
+    return float(((predict(xs) - ys) ** 2).mean())
+
+
+@answers("07.2")
+def answer_07_2_b(predict, xs, ys):
+    with engine.inference_mode():
+        return nn.functional.mse_loss(predict(xs), ys).item()
+
+
+@answers("07.3")
+def answer_07_3_a(w, widths):
+    losses, places = [], []
+    for width in widths:
+        loss = (w * w).sum()
+        losses.append(loss.item())
+        places.append(engine.tensor(w.tolist()))
+        loss.backward()
+        with engine.no_grad():
+            w -= width * w.grad
+        w.grad = None
+    return places[losses.index(min(losses))]
+
+
+@answers("07.4")
+def answer_07_4_a(parameters, n):
+    learn = []
+    for i, p in enumerate(parameters):
+        p.requires_grad = i >= n
+        if i < n:
+            p.grad = None
+        else:
+            learn.append(p)
+    return learn
+
+
+@answers("07.5")
+def answer_07_5_a(judge, w, position, following, reward):
+    target = (reward + 0.9 * judge(w, following)).detach()
+    return (target - judge(w, position)).pow(2)
+
+
+@answers("08.2")
+def answer_08_2_a(numbers, keep, take):
+    found = []
+    for n in numbers:
+        found.append((found[-1] * keep if found else 0) + n * take)
+    return engine.stack(found)
+
+
+@answers("08.2")
+def answer_08_2_b(numbers, keep, take):
+    s = engine.zeros(1)
+    out = []
+    for n in numbers:
+        s = keep * s + take * n
+        out.append(s)
+    return engine.cat(out)
+
+
+@answers("08.3")
+def answer_08_3_a(x):
+    mask = x == 0
+    return x.masked_fill(mask, 1.0) * x.masked_fill(mask, 1.0).log()
+
+
+@answers("08.4")
+def answer_08_4_a(x):
+    positive = x[x > 0]
+    return positive.mean() if len(positive) else engine.tensor(0.0)
+
+
+@answers("08.5")
+def answer_08_5_a(formula):
+    if not isinstance(formula, tuple):
+        return engine.as_tensor(formula)
+    op, a, b = formula[0], answer_08_5_a(formula[1]), answer_08_5_a(formula[2])
+    return {"+": lambda: a + b, "*": lambda: a * b, "max": lambda: engine.maximum(a, b)}[op]()
+
+
+@answers("09.2")
+def answer_09_2_a(g, x):
+    x = x.clone().requires_grad_()
+    y = g(x)
+    rows = []
+    for i in range(len(y)):
+        x.grad = None
+        y[i].backward(retain_graph=True)
+        rows.append(x.grad.clone())
+    return engine.stack(rows)
+
+
+@answers("09.2")
+def answer_09_2_b(g, x):
+    return engine.autograd.functional.jacobian(g, x)
+
+
+@answers("09.3")
+def answer_09_3_a(g, x, i):
+    return engine.func.jacrev(g)(x)[:, i] != 0
+
+
+@answers("09.4")
+def answer_09_4_a(g, x, u):
+    return engine.func.hessian(g)(x) @ u
+
+
+@answers("09.4")
+def answer_09_4_b(g, x, u):
+    return engine.autograd.functional.hvp(g, x, u)[1]
+
+
+@answers("09.5")
+def answer_09_5_a(loss, w, xs, ys):
+    g = engine.func.vmap(engine.func.grad(loss), in_dims=(None, 0, 0))(w, xs, ys)
+    return (g * g).sum(dim=-1).sqrt()
+
+
+@answers("10.1")
+def answer_10_1_a(g, x):
+    return np.full(x.shape, g / x.size)
+
+
+@answers("10.1")
+def answer_10_1_b(g, x):
+    return np.broadcast_to(g / np.size(x), np.shape(x))
+
+
+@answers("10.2")
+def answer_10_2_a(root):
+    heap, seen, order = [(-root.number, id(root), root)], {id(root)}, []
+    while heap:
+        v = heapq.heappop(heap)[2]
+        order.append(v)
+        for p in v.parents:
+            if id(p) not in seen:
+                seen.add(id(p))
+                heapq.heappush(heap, (-p.number, id(p), p))
+    return order
+
+
+@answers("10.3")
+def answer_10_3_a(g, shape):
+    g = g.sum(axis=tuple(range(g.ndim - len(shape))))
+    ones = tuple(i for i, n in enumerate(shape) if n == 1)
+    return g.sum(axis=ones, keepdims=True) if ones else g
+
+
+@answers("10.4")
+def answer_10_4_a(root):
+    todo, seen = [root], {root}
+    for v in todo:
+        for p in v.parents:
+            if p not in seen:
+                seen.add(p)
+                todo.append(p)
+    todo.sort(key=lambda v: -v.number)
+    at = dict.fromkeys(todo, 0)
+    at[root] = 1.0
+    for v in todo:
+        if not v.parents:
+            v.grad = at[v] + (0 if v.grad is None else v.grad)
+        for p, rule in zip(v.parents, v.rules, strict=True):
+            at[p] = at[p] + rule(at[v])
+
+
+@answers("10.5")
+class Answer105(engine.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.relu() + (-x.abs()).exp().log1p()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0].sigmoid()
+
+
+@answers("11.1")
+def answer_11_1_a(n, size, drop):
+    return n // size if drop else math.ceil(n / size)
+
+
+@answers("11.1")
+def answer_11_1_b(n, size, drop_last):
+    return n // size if drop_last else -(-n // size)
+
+
+@answers("11.2")
+class Answer112(engine.utils.data.Dataset):
+    def __init__(self, series, n):
+        self.parts = [(series[i : i + n], series[i + n]) for i in range(len(series) - n)]
+
+    def __len__(self):
+        return len(self.parts)
+
+    def __getitem__(self, i):
+        return self.parts[i]
+
+
+@answers("11.3")
+def answer_11_3_a(train, test):
+    m, s = train.mean(0), train.std(0)
+    return [(t - m) / s for t in (train, test)]
+
+
+@answers("11.4")
+def answer_11_4_a(examples):
+    batch = nn.utils.rnn.pad_sequence(list(examples), batch_first=True)
+    n = engine.tensor([len(e) for e in examples])
+    return batch, engine.arange(batch.shape[1]) < n[:, None]
+
+
+@answers("11.5")
+def answer_11_5_a(x, y):
+    p = engine.randperm(len(y))
+    return x.index_select(0, p), y.index_select(0, p)
+
+
+@answers("12.1")
+def answer_12_1_a(m):
+    return sum(p.shape.numel() for p in m.parameters() if p.requires_grad)
+
+
+@answers("12.2")
+class Answer122(nn.Module):
+    def __init__(self, i, o):
+        super().__init__()
+        self.weight = nn.Parameter(0.1 * engine.randn(o, i))
+        self.bias = nn.Parameter(engine.zeros(o))
+
+    def forward(self, x):
+        return nn.functional.linear(x, self.weight, self.bias)
+
+
+@answers("12.3")
+class Answer123(nn.Module):
+    def __init__(self, width, depth):
+        super().__init__()
+        self.layers = nn.ModuleList()
+        for _ in range(depth):
+            self.layers.append(nn.Linear(width, width))
+        self.last = nn.Linear(width, 1)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x).relu()
+        return self.last(x)
+
+
+@answers("12.4")
+def answer_12_4_a(s, a):
+    top = s.amax(1, keepdim=True)
+    logs = (s - top).exp().sum(1).log() + top.squeeze(1)
+    return (logs - s.gather(1, a[:, None]).squeeze(1)).mean()
+
+
+@answers("12.5")
+def answer_12_5_a(model, state):
+    own, left = model.state_dict(), []
+    for name in state:
+        if name in own and own[name].shape == state[name].shape:
+            own[name] = state[name]
+        else:
+            left.append(name)
+    model.load_state_dict(own)
+    return left
+
+
+VALUES = [
+    ("01.1", [engine.Size([4, 3]), [2, 2, 3], (2, 4), (3,)]),
+    ("02.1", [[3, 4], [2, 3], "error", [5, 3, 4], [4, 4]]),
+    ("03.1", ["float32", "float16", "float32", "float16", "float32"]),
+    ("04.1", [12, 2]),
+    ("05.1", [7, 2]),
+    ("06.1", set("adf")),
+    ("07.1", 15),
+    ("08.1", 27),
+    ("09.1", ((3, 2), (1, 1))),
+]
+
+
+@pytest.mark.parametrize(
+    ("key", "attempt"), ANSWERS + VALUES, ids=[f"{key}-{n}" for n, (key, _) in enumerate(ANSWERS + VALUES)]
+)
+def test_a_right_answer_is_right_however_it_is_written(key, attempt):
+    exercise = exercises.find(key)
+    assert judge.judge(exercise, attempt) == judge.Verdict(judge.CORRECT)
+    if exercise.hidden:
+        assert judge.judge(exercise, attempt, hidden=True) == judge.Verdict(judge.CORRECT)

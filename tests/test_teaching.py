@@ -1,0 +1,82 @@
+"""The notes for teachers: their minutes are the counted ones, and each plan fits into its lesson."""
+
+import re
+
+import pytest
+
+pytest.importorskip("nbformat")
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from course import exercises, teaching
+from course.notebooks import ROOT
+from course.outputs import WIDGET
+
+LESSONS = teaching.lessons()
+NOTES = (ROOT / "docs/teaching.md").read_text(encoding="utf-8").partition("\n## Notes for each lesson\n")[2]
+ROWS = {row[:2]: row for row in re.findall(r"(?m)^\| (\d\d .*)$", NOTES)}
+SECTIONS = {text[:2]: text for text in re.split(r"(?m)^### ", NOTES)[1:]}
+
+
+def test_minutes_are_counted_from_words_code_predictions_and_figures(tmp_path):
+    moved = new_output("display_data", {WIDGET: {}, "text/plain": "a figure"})
+    cells = [
+        new_markdown_cell("# A\n\n" + "word " * 148),
+        new_markdown_cell("## B\n\n" + "word " * 146 + "\n\n**Predict.** This\n\n### Your turn"),
+        new_code_cell("a\nb\nc\nd", outputs=[moved]),
+        new_markdown_cell("## C"),
+    ]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "a.ipynb")
+    opening, b, c = teaching.parts(tmp_path / "a.ipynb")
+    assert [name for name, _ in (opening, b, c)] == ["Opening", "B", "C"]
+    assert opening[1] == pytest.approx(1.0)
+    assert b[1] == pytest.approx((2 + 146 + 2 + 3) / 150 + 1 + 2 + (20 + 4 * 5) / 60 + 2)
+    assert c[1] == pytest.approx(2 / 150)
+
+
+def test_the_command_prints_a_lesson_part_by_part(capsys):
+    assert teaching.main(["04"]) == 0
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first.startswith("04_autograd: ") and len(rest) == len(list(teaching.parts(LESSONS["04"])))
+    with pytest.raises(SystemExit):
+        teaching.main(["99"])
+    assert "there is no lesson 99: 00, 01" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_the_table_has_the_counted_minutes(lesson):
+    cells = [cell.strip() for cell in ROWS[lesson].split("|")]
+    assert abs(int(cells[1]) - teaching.lesson_minutes(LESSONS[lesson])) <= 5, f"{cells}: see python -m course minutes"
+    assert float(cells[2] or 0) == teaching.exercise_minutes(lesson)
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_lesson_says_how_long_it_takes(lesson):
+    first = nbformat.read(LESSONS[lesson], as_version=4).cells[0].source
+    stated = int(re.search(r"\*\*Time\*\* (\d+) minutes", first)[1])
+    assert abs(stated - teaching.lesson_minutes(LESSONS[lesson])) <= 10
+
+
+@pytest.mark.parametrize("minutes", [60, 90])
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_plan_names_parts_and_exercises_that_exist_and_fits_into_its_time(lesson, minutes):
+    plan = re.search(rf"(?m)^\*{minutes} minutes\*: (.*)$", SECTIONS[lesson])[1]
+    shown, _, worked = plan.partition("; ")
+    left_out = re.findall(r"\*([^*]+)\*", shown)
+    parts = dict(teaching.parts(LESSONS[lesson]))
+    assert set(left_out) <= set(parts)
+    keys = [key.zfill(len("00.0")) for key in re.findall(r"\b\d+\.\d\b", worked)]
+    points = sum(exercises.find(key).points for key in keys)
+    total = sum(parts.values()) - sum(parts[name] for name in left_out) + teaching.POINT * points
+    assert total <= minutes
+    assert shown.startswith("all")
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_three_or_four_misconceptions_are_told_and_their_exercises_exist(lesson):
+    told = re.findall(r"(?m)^- \*\*.+?\*\* (.*)$", SECTIONS[lesson])
+    assert 3 <= len(told) <= 4
+    for keys in re.findall(r"\(([\d., ]+)\)$", "\n".join(told), flags=re.MULTILINE):
+        for key in keys.split(", "):
+            assert exercises.find(key.zfill(len("00.0"))).wrong

@@ -251,10 +251,10 @@ def run_all():
 
 @pytest.fixture
 def run_cell(open_lesson, run_all, tmp_path):
-    """A function: the page of a notebook with this one cell, which has run."""
+    """A function: the page of a notebook with these cells, which have run."""
 
-    def run(source: str):
-        nb = new_notebook(cells=[new_code_cell(source)])
+    def run(*sources: str):
+        nb = new_notebook(cells=[new_code_cell(source) for source in sources])
         nb.metadata.kernelspec = {"display_name": "Python 3", "language": "python", "name": "python3"}
         path = tmp_path / "96_cell.ipynb"
         nbformat.write(nb, path)
@@ -263,6 +263,36 @@ def run_cell(open_lesson, run_all, tmp_path):
         return page
 
     return run
+
+
+BRIGHTNESS = "words => Math.min(...getComputedStyle(words).color.match(/[\\d.]+/g).slice(0, 3))"
+
+
+@pytest.fixture
+def choose_dark_theme():
+    """A function: the dark theme for a page; these words, dark before, are light then."""
+
+    def choose(page, words):
+        assert words.evaluate(BRIGHTNESS) < 100
+        page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })")
+        page.wait_for_function(f"words => ({BRIGHTNESS})(words) > 150", arg=words.element_handle())
+
+    return choose
+
+
+@pytest.fixture
+def fits_narrow_page():
+    """A function: in a narrow window, the parts of a figure named by selectors are not wider than the figure."""
+
+    def fits(page, figure, *parts: str):
+        page.set_viewport_size({"width": 640, "height": 900})
+        page.wait_for_timeout(300)
+        box = figure.bounding_box()
+        for part in parts:
+            inner = figure.locator(part).bounding_box()
+            assert inner["x"] + inner["width"] <= box["x"] + box["width"] + 1
+
+    return fits
 
 
 @pytest.fixture

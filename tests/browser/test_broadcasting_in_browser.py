@@ -81,25 +81,12 @@ def test_an_error_empties_the_slider_and_is_said(figure, screenshot):
     said(explorer, EXPECTED.text(b="nonsense"))
 
 
-def test_the_words_can_be_read_in_the_dark_theme(figure, screenshot):
+def test_the_words_can_be_read_in_the_dark_theme(figure, screenshot, choose_dark_theme):
     page, explorer = figure
     screenshot(page, "broadcasting_light", explorer)
-    page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })")
-    page.wait_for_function(f"() => ({BRIGHTNESS})() > 150")
+    choose_dark_theme(page, explorer.locator(".words"))
     screenshot(page, "broadcasting_dark", explorer)
 
 
-BRIGHTNESS = """() => {
-    const words = document.querySelector(".undertorch-broadcasting .words");
-    return Math.min(...getComputedStyle(words).color.match(/[\\d.]+/g).slice(0, 3));
-}"""
-
-
-def test_the_figure_is_not_wider_than_a_narrow_notebook(figure):
-    page, explorer = figure
-    page.set_viewport_size({"width": 640, "height": 900})
-    page.wait_for_timeout(300)
-    box = explorer.bounding_box()
-    for part in (".fields", "svg", ".words"):
-        inner = explorer.locator(part).bounding_box()
-        assert inner["x"] + inner["width"] <= box["x"] + box["width"] + 1
+def test_the_figure_is_not_wider_than_a_narrow_notebook(figure, fits_narrow_page):
+    fits_narrow_page(*figure, ".fields", "svg", ".words")

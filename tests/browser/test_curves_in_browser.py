@@ -67,26 +67,12 @@ def test_the_picture_is_drawn_for_each_setting_at_half_its_pixels(figure, expect
     assert picture.evaluate("img => [img.naturalWidth, img.clientWidth]") == [2 * width, width]
 
 
-def test_the_words_can_be_read_in_the_dark_theme(figure, screenshot):
+def test_the_words_can_be_read_in_the_dark_theme(figure, screenshot, choose_dark_theme):
     page, explorer = figure
     screenshot(page, "curves_light", explorer)
-    assert page.evaluate(f"({BRIGHTNESS})()") < 100
-    page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })")
-    page.wait_for_function(f"() => ({BRIGHTNESS})() > 150")
+    choose_dark_theme(page, explorer.locator(".words"))
     screenshot(page, "curves_dark", explorer)
 
 
-BRIGHTNESS = """() => {
-    const words = document.querySelector(".undertorch-explorer .words");
-    return Math.min(...getComputedStyle(words).color.match(/[\\d.]+/g).slice(0, 3));
-}"""
-
-
-def test_the_figure_is_not_wider_than_a_narrow_notebook(figure):
-    page, explorer = figure
-    page.set_viewport_size({"width": 640, "height": 900})
-    page.wait_for_timeout(300)
-    box = explorer.bounding_box()
-    for part in (".sliders", "img", ".words"):
-        inner = explorer.locator(part).bounding_box()
-        assert inner["x"] + inner["width"] <= box["x"] + box["width"] + 1
+def test_the_figure_is_not_wider_than_a_narrow_notebook(figure, fits_narrow_page):
+    fits_narrow_page(*figure, ".sliders", "img", ".words")

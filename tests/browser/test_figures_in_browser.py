@@ -1,8 +1,6 @@
 """The figures of lessons 03 and 09 to 16 in JupyterLab, on one page: each slider by keyboard, and what follows it."""
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
 import engine
 from course import figures
@@ -25,13 +23,8 @@ FIGURES = (
 )
 
 
-def test_every_slider_of_every_figure_is_moved_by_keyboard(open_lesson, run_all, screenshot, tmp_path):
-    cells = ["import engine\nfrom course.figures import *", *FIGURES]
-    nb = new_notebook(cells=[new_code_cell(cell) for cell in cells])
-    nb.metadata.kernelspec = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    nbformat.write(nb, tmp_path / "93_figures.ipynb")
-    page = open_lesson(tmp_path / "93_figures.ipynb")
-    run_all(page)
+def test_every_slider_of_every_figure_is_moved_by_keyboard(run_cell, screenshot):
+    page = run_cell("import engine\nfrom course.figures import *", *FIGURES)
     drawn = page.locator(".undertorch-explorer")
     api.expect(drawn).to_have_count(len(FIGURES))
     for place, made in enumerate(FIGURES):

@@ -1,8 +1,6 @@
 """The figures of lessons 06 and 07 in JupyterLab: both sliders by keyboard, with the words of each place."""
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
 from course.figures import FreezeExplorer, LoopsExplorer
 
@@ -19,12 +17,8 @@ display(LoopsExplorer(lambda x: x**2 + 3 * x + 5, start=4.0, lowest=-1.5))
 display(FreezeExplorer())"""
 
 
-def test_both_figures_follow_their_sliders(open_lesson, run_all, screenshot, tmp_path):
-    nb = new_notebook(cells=[new_code_cell(CELL)])
-    nb.metadata.kernelspec = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    nbformat.write(nb, tmp_path / "94_rules.ipynb")
-    page = open_lesson(tmp_path / "94_rules.ipynb")
-    run_all(page)
+def test_both_figures_follow_their_sliders(run_cell, screenshot):
+    page = run_cell(CELL)
     figures = page.locator(".undertorch-explorer")
     api.expect(figures).to_have_count(2)
     loops, freezing = figures.nth(0), figures.nth(1)

@@ -1,8 +1,6 @@
 """The graph is drawn in the browser where there is no Graphviz."""
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
 pytestmark = pytest.mark.browser
 api = pytest.importorskip("playwright.sync_api")
@@ -16,13 +14,8 @@ engine.viz.graph(3 * w + 1)
 """
 
 
-def test_the_browser_draws_where_there_is_no_graphviz(open_lesson, run_all, tmp_path):
-    nb = new_notebook(cells=[new_code_cell(CELL)])
-    nb.metadata.kernelspec = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    path = tmp_path / "96_no_graphviz.ipynb"
-    nbformat.write(nb, path)
-    page = open_lesson(path)
-    run_all(page)
+def test_the_browser_draws_where_there_is_no_graphviz(run_cell):
+    page = run_cell(CELL)
     drawn = page.locator(".jp-OutputArea-output svg")
     api.expect(drawn.get_by_text("MulBackward0")).to_be_visible(timeout=30_000)
     assert page.console_errors == []

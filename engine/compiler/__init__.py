@@ -24,7 +24,7 @@ from . import fuse
 from .capture import GraphBreak, Reading, Ref, Step, Tape, Traced, capturing
 from .generate import generate
 from .guards import Guards
-from .plan import plan, refs
+from .plan import noted, plan, refs
 
 LIMIT = 8  # captures of one function, as in PyTorch; what needs more runs eagerly
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -136,6 +136,7 @@ class Entry:
         self.compiled, self.structure = compiled, structure
         self.guards = self.broken = self.plan = None
         self.code = ""
+        self.passes: dict = {}  # what the steps were after each pass, by its name: engine.viz.compiled draws them
         self.warned = False
         self.deviations = 0  # calls that ran eagerly after all
         try:
@@ -152,7 +153,7 @@ class Entry:
             if self.guards is not None:
                 self.guards.restore()
         if self.broken is not None:
-            self.plan, self.code = None, ""
+            self.plan, self.code, self.passes = None, "", {}
 
     # ---- capture
 
@@ -192,14 +193,15 @@ class Entry:
         middle, given, grads = len(tape.steps), [], []
         if self.differentiable:
             given, grads = self.backward_written_down(tape, made, stand_ins)
-        names = {s.array.number: n for s, n in zip(stand_ins, self.guards.names)}
-        self.plan = plan(tape.steps, outputs, middle, given, grads)
+        self.names = names = {s.array.number: n for s, n in zip(stand_ins, self.guards.names)}
+        self.plan = plan(tape.steps, outputs, middle, given, grads, self.passes)
         if self.compiled.fused:
             source = {s.number: s for s in tape.steps}
             written = {s.owner for s in tape.steps if s.writes is not None}
             p = self.plan
             p.forward[:] = fuse.fuse(p.forward, [*refs(p.outputs), *refs(p.saved)], source, written)
             p.backward[:] = fuse.fuse(p.backward, [*refs(p.grads)], source, written)
+            noted(self.passes, "fused", (*p.forward, *p.backward), middle, p.outputs, p.saved, p.grads, p.given)
         self.forward, self.backward, self.code = generate(self.plan, tape.steps, names)
         self.made = len(made)
         if self.differentiable:

@@ -3,6 +3,7 @@
 import math
 import operator
 from collections import namedtuple
+from copy import copy
 
 import numpy as np
 
@@ -11,6 +12,10 @@ from .capture import Ref
 # forward and backward are lists of steps.  outputs, saved and grads are Refs (or constants, or None); given: the
 # numbers of the steps that stand for the cotangents of the outputs.
 Plan = namedtuple("Plan", "forward backward outputs saved grads given counts")
+
+# What there is after a pass, for those who want to look: ``steps`` are copies, of which those from number ``middle`` on
+# are the backward pass's; ``outputs``, ``saved``, ``grads`` and ``given`` as in a Plan.
+Stage = namedtuple("Stage", "steps middle outputs saved grads given")
 
 
 def refs(a):
@@ -166,11 +171,18 @@ def alive(steps, wanted, owners):
     return kept[::-1]
 
 
-def plan(steps, outputs, middle, given, grads):
+def noted(passes, name, steps, middle, outputs, saved, grads, given):
+    """Keep what there is after a pass."""
+    passes[name] = Stage(tuple(map(copy, steps)), middle, tuple(outputs), tuple(saved), tuple(grads), tuple(given))
+
+
+def plan(steps, outputs, middle, given, grads, passes):
     """The plan for the steps of a tape: those before ``middle`` are the forward pass, those from there on the backward.
 
-    ``outputs`` and ``grads``: Refs, or None; ``given``: the numbers of the steps that stand for the cotangents.
+    ``outputs`` and ``grads``: Refs, or None; ``given``: the numbers of the steps that stand for the cotangents;
+    ``passes``: {} in which the steps after each pass are kept.
     """
+    noted(passes, "captured", steps, middle, outputs, (), grads, given)
     counts = {"written down": sum(s.kind != "input" for s in steps)}
     steps, current = without_writes(steps)
     outputs, grads = replaced(tuple(outputs), current), replaced(tuple(grads), current)
@@ -179,6 +191,7 @@ def plan(steps, outputs, middle, given, grads):
     steps, names = without_repeats(steps, written, owners)
     steps, values = folded(steps, written, owners)
     outputs, grads = (replaced(replaced(tuple(r), names), values) for r in (outputs, grads))
+    noted(passes, "joined", steps, middle, outputs, (), grads, given)
     counts["computed once"] = counts["written down"] - sum(s.kind != "input" for s in steps)
     steps = alive(steps, refs((outputs, grads)), owners)
     backward = [s for s in steps if s.number >= middle and s.kind != "input"]
@@ -188,4 +201,6 @@ def plan(steps, outputs, middle, given, grads):
     forward = alive([s for s in steps if s.number < middle], [*refs(outputs), *saved], owners)
     forward = [s for s in forward if s.kind != "input"]
     counts.update(forward=len(forward), backward=len(backward), saved=len(saved))
-    return Plan(forward, backward, outputs, tuple(map(Ref, saved)), grads, tuple(given), counts)
+    saved = tuple(map(Ref, saved))
+    noted(passes, "needed", (*forward, *backward), middle, outputs, saved, grads, given)
+    return Plan(forward, backward, outputs, saved, grads, tuple(given), counts)

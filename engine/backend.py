@@ -25,6 +25,7 @@ modules.update({np.dtype(c).type: np for c in "?bBhHiIlLqQefd"})
 scalar_types = frozenset([bool, int, float])
 tensor_cores: set = set()  # array types whose products of half-precision matrices are accumulated in float32
 number_types = frozenset(t for t in modules if issubclass(t, np.generic))  # NumPy's scalars: one dtype each
+kernels: dict = {}  # array type -> devices.kernels.Kernels, where a formula is computed by one kernel
 device_names: dict = {}  # array type -> the type of its device, where that is not "cpu"; empty until one is used
 
 
@@ -410,16 +411,19 @@ batches: dict = {}  # array type -> its module, for types that stand for many sa
 
 
 class Running(threading.local):
-    """The vmaps that run in this thread, the newest last."""
+    """The vmaps that run in this thread, the newest last, and the tape on which a capture writes down what is done."""
 
     levels: tuple = ()
+    tape = None
 
 
 running = Running()
 
 
 def drawing(functions):
-    """The functions that draw random numbers, as the vmaps that run want them: ``functions``, where there are none."""
+    """The functions that draw random numbers, as a capture and the vmaps that run want them."""
+    if running.tape is not None:
+        functions = running.tape.drawing(functions)
     if not running.levels:
         return functions
     from .batched import Draws

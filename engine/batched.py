@@ -671,6 +671,7 @@ vars(served).update(
     concatenate=partial(joined, "concatenate"),
     array=partial(as_method, "copy"),
     add=partial(by_name, "add"),
+    is_number=lambda x: False,
     strided=strided_samples,
 )
 vars(served)["add"].at = add_at

@@ -10,7 +10,7 @@ from weakref import ref
 import numpy as np
 
 from . import graph
-from .backend import scalar_types, storage
+from .backend import batches, modules, scalar_types, storage
 from .graph import OUT, AccumulateGrad, clock, edge
 
 written: dict = {}  # id(array that owns memory) -> Writes
@@ -69,6 +69,10 @@ def write(tensor, value, add=False):
     if isinstance(x, np.generic):
         writes = writes_to(x) or Writes().of(x)
         tensor.array = value if isinstance(value, x.dtype.type) else x.dtype.type(value)
+        writes.of(tensor.array)
+    elif type(x) in batches and modules[type(x)].is_number(x):
+        writes = writes_to(x) or Writes().of(x)
+        tensor.array = (x + value if add else value).astype(x.dtype)
         writes.of(tensor.array)
     elif add:
         x += value

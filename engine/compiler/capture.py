@@ -516,5 +516,6 @@ vars(served).update(
     samples=samples,
     blank=blank,
     getitem=getitem,
+    is_number=lambda x: isinstance(x.value, np.generic),
 )
 modules[Traced] = backend.batches[Traced] = served

@@ -594,10 +594,9 @@ def load(module, state_dict, prefix, metadata, assign, missing, unexpected, erro
 def clear_gradients(parameters, set_to_none):
     """Let tensors have no gradients, or zeros that are no part of any graph."""
     for p in parameters:
-        if p.grad is not None:
-            if set_to_none:
-                p.grad = None
-            else:
-                if p.grad.grad_fn is not None:
-                    p.grad.detach_()
-                p.grad.requires_grad_(False).zero_()
+        if set_to_none:
+            p.grad = None
+        elif p.grad is not None:
+            if p.grad.grad_fn is not None:
+                p.grad.detach_()
+            p.grad.requires_grad_(False).zero_()

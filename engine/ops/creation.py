@@ -404,11 +404,10 @@ def drawn(device, draw, generator, *arguments):
 def drawn_like(x, dtype, draw, generator, *arguments):
     """Random numbers in the shape of an array, on its device; in host memory they are drawn in the order of x there."""
     kind = device_names.get(type(x))
-    if running.levels:
-        return getattr(drawing(home(kind or "cpu").random), draw)(generator, x.shape, dtype, *arguments)
-    if kind is None:
-        return random.fill(np.empty_like(x, dtype), getattr(random, draw), generator, *arguments)
-    return getattr(home(kind).random, draw)(generator, x.shape, dtype, *arguments)
+    function = getattr(drawing(home(kind or "cpu").random), draw)
+    if kind is None and not running.levels:
+        return random.fill(np.empty_like(x, dtype), function, generator, *arguments)
+    return function(generator, x.shape, dtype, *arguments)
 
 
 rand, rand_like = random_factory("rand", "uniform")
@@ -535,13 +534,25 @@ class Generator(random.Generator):
     def __init__(self, device="cpu"):
         super().__init__(backend.device(device))
 
+    def manual_seed(self, seed):
+        not_captured()
+        return super().manual_seed(seed)
+
     def get_state(self):
         """The state, as a tensor of bytes in PyTorch's layout."""
+        not_captured()
         return Tensor(super().get_state())
 
     def set_state(self, new_state):
         """Go on from a state; returns the generator."""
+        not_captured()
         return super().set_state(raw(new_state))
+
+
+def not_captured():
+    """A capture ends where a program takes a stream into its own hands."""
+    if running.tape is not None:
+        running.tape.refuse("the state of a random generator is read or set")
 
 
 random.default_generator = default_generator = Generator()

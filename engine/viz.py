@@ -56,6 +56,18 @@ def graph(result, *, names=None, values=False, gradients=False, saved=True, shap
     return Graph(plan, saved=saved, shapes=shapes, constants=constants, direction=direction)
 
 
+def compiled(function, stage="fused", *, part=None, direction="TB"):
+    """The steps of a compiled function as they are after a pass of the compiler: in a notebook a picture, else a text.
+
+    ``function``: what ``compile`` gave, called at least once (its last capture is drawn), or what ``explain`` gave.
+    ``stage``: "captured", "joined", "needed" or "fused".  ``part``: "forward", "backward", or None for both.
+    ``direction``: as in ``graph``.  ValueError where nothing is compiled, with the reason.
+    """
+    from .compiler import drawing
+
+    return drawing.compiled(function, stage, part, direction)
+
+
 # ---- what there is to draw, as plain data
 
 
@@ -383,13 +395,11 @@ def elements(values):
 # ---- the text and the picture
 
 
-class Graph:
-    """A drawn graph: ``dot``, ``svg``, ``png``, ``text``; a picture in a notebook, its text where it is printed."""
+class Drawing:
+    """What is drawn: ``dot``, ``svg``, ``png``, ``text``; a picture in a notebook, its text where it is printed."""
 
-    def __init__(self, plan, *, saved=True, shapes=True, constants=True, direction="TB"):
-        self.plan = plan
-        self.text = write_text(plan, saved, shapes)
-        self.dot = write_dot(plan, saved, shapes, constants, direction)
+    def __init__(self, text, dot):
+        self.text, self.dot = text, dot
 
     @cached_property
     def svg(self):
@@ -430,6 +440,14 @@ class Graph:
         if self.svg is None:
             return in_browser(self.dot) | {"text/plain": f"{self.text}\n({INSTALL})"}
         return {"text/plain": self.text, "text/html": image(self.svg, self.summary, self.text)}
+
+
+class Graph(Drawing):
+    """A drawn graph, and the ``plan`` that it is made from."""
+
+    def __init__(self, plan, *, saved=True, shapes=True, constants=True, direction="TB"):
+        super().__init__(write_text(plan, saved, shapes), write_dot(plan, saved, shapes, constants, direction))
+        self.plan = plan
 
 
 def image(svg, alt, text, heading="The graph in words"):

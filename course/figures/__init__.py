@@ -13,6 +13,7 @@ from course.figures.live import LiveCurves
 from course.figures.loops import LoopsExplorer
 from course.figures.losses import CrossEntropyExplorer
 from course.figures.memory import MemoryTimeline
+from course.figures.passes import PassExplorer
 from course.figures.scaling import ScalerTimeline
 from course.figures.stepper import BackwardStepper
 from course.figures.surface import SurfaceExplorer
@@ -33,6 +34,7 @@ __all__ = [
     "LiveCurves",
     "LoopsExplorer",
     "MemoryTimeline",
+    "PassExplorer",
     "ScalerTimeline",
     "SecantExplorer",
     "SurfaceExplorer",

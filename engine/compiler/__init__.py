@@ -331,6 +331,7 @@ class Explanation:
     """What ``explain`` found: ``graph_break_count``, ``break_reasons``, ``op_count``, ``out_guards`` and ``code``."""
 
     def __init__(self, entry):
+        self.entry = entry
         self.graph_count = int(entry.plan is not None)
         self.graph_break_count = int(entry.broken is not None)
         self.break_reasons = [] if entry.broken is None else [str(entry.broken).rstrip()]

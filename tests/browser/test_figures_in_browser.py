@@ -1,4 +1,4 @@
-"""The figures of lessons 03 and 09 to 16 in JupyterLab, on one page: each slider by keyboard, and what follows it."""
+"""The figures of lessons 03 and 09 to 17 in JupyterLab, on one page: each slider by keyboard, and what follows it."""
 
 import pytest
 
@@ -20,6 +20,7 @@ FIGURES = (
     "CostExplorer()",
     "ScalerTimeline()",
     "MemoryTimeline()",
+    "PassExplorer(engine.compiler.explain(lambda x: (x * x).tanh() + x * x)(engine.ones(300, 300)))",
 )
 
 

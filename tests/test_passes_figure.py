@@ -1,0 +1,98 @@
+"""The figure of the compiler's passes: its words against the steps, its picture against its words."""
+
+import shutil
+from xml.etree import ElementTree
+
+import pytest
+
+pytest.importorskip("matplotlib")
+
+import engine
+from course.figures import PassExplorer
+from engine import viz
+from engine.compiler import explain
+
+SVG = "{http://www.w3.org/2000/svg}"
+STAGES = ["captured", "joined", "needed", "fused"]
+
+
+def example(x):
+    x.exp()
+    return (x * x).tanh() + x * x
+
+
+def figure(part="forward"):
+    return PassExplorer(explain(example)(engine.ones(300, 300, requires_grad=True)), part)
+
+
+needs_graphviz = pytest.mark.skipif(shutil.which("dot") is None, reason="the picture needs Graphviz")
+
+
+def test_the_words_say_what_each_pass_did():
+    f = figure()
+    assert [f.text(stage=stage) for stage in STAGES] == [
+        "example, captured (all that was written down): 5 steps forward.",
+        "example, joined (what is the same is done once): 4 steps forward. Gone: 4 (the same as 2).",
+        "example, needed (what leads to no result is left out): 3 steps forward. Gone: 1 (not needed).",
+        "example, fused (elementwise steps on large arrays are done together): 3 steps forward, 3 of them in 1 pass "
+        "over memory. In one pass: 2, 3, 5.",
+    ]
+
+
+def shown(svg, kind):
+    """{class: group} of the groups of a kind that can be seen."""
+    groups = [g for g in ElementTree.fromstring(svg).iter(f"{SVG}g") if g.get("class", "").startswith(f"{kind} ")]
+    return {tuple(g.get("class").split()): g for g in groups if g.get("visibility") != "hidden"}
+
+
+def texts(group):
+    return [t.text for t in group.iter(f"{SVG}text")]
+
+
+@needs_graphviz
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("part", ["forward", "backward", None])
+def test_no_box_moves_and_what_is_gone_says_why(part, stage):
+    f = figure(part)
+    nodes, first = shown(f.image(stage=stage), "node"), shown(f.image(), "node")
+    assert nodes.keys() == first.keys()
+    places = [[g.find(f"{SVG}text").get("x") for g in each.values()] for each in (nodes, first)]
+    assert places[0] == places[1]
+    gone = f.gone(stage)
+    pale = {c[-1]: texts(g)[-1] for c, g in nodes.items() if any(e.get("fill") == "#eeeeee" for e in g)}
+    assert pale == {f"n{n}": why for n, (_, why) in gone.items()}
+    boxes = f.there(stage)
+    titles = {c[-1]: texts(g)[1] for c, g in nodes.items() if c[-1] not in pale and "result" not in c}
+    assert titles == {f"n{n}": b.title for n, b in boxes.items() if type(n) is int}
+
+
+@needs_graphviz
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_arrows_are_those_of_the_drawing_of_this_pass(stage):
+    explanation = explain(example)(engine.ones(300, 300, requires_grad=True))
+    image = PassExplorer(explanation, None).image(stage=stage)
+    groups = [g for g in ElementTree.fromstring(image).iter(f"{SVG}g") if g.get("class", "").startswith("edge ")]
+    arrows = [g for g in groups if g.get("visibility") != "hidden"]
+    assert len(arrows) == viz.compiled(explanation, stage).dot.count(" -> ") <= len(groups)
+    assert any(c[1] == "sweep" for c in shown(image, "cluster")) == (stage == "fused")
+
+
+def test_a_reader_without_a_kernel_sees_before_and_after():
+    f = figure()
+    assert f.static()["text/plain"].splitlines() == [f.text(stage="captured"), f.text(stage="fused")]
+    assert f.static()["text/html"].count("<img ") == 2
+
+
+def test_without_graphviz_the_picture_is_the_text(monkeypatch):
+    monkeypatch.setattr(viz, "render", lambda dot, kind: None)
+    f = figure()
+    assert all(f.image(stage=stage).startswith(b"\x89PNG") for stage in STAGES)
+    assert f.static()["text/html"].count("<img ") == 2 and f.width > 0
+
+
+@needs_graphviz
+def test_the_picture_is_named_by_its_words():
+    f = figure()
+    for stage in STAGES:
+        root = ElementTree.fromstring(f.image(stage=stage))
+        assert root.get("aria-label") == root.find(f"{SVG}title").text == f.text(stage=stage)

@@ -1,0 +1,169 @@
+"""The drawing of compiled functions: what text, DOT and picture say of the steps after each pass of the compiler."""
+
+import gc
+import re
+import shutil
+import weakref
+from xml.etree import ElementTree
+
+import pytest
+
+import engine
+from engine import viz
+from engine.compiler import explain
+from tests.test_viz import contrast, edges
+
+SVG = "{http://www.w3.org/2000/svg}"
+STAGES = ("captured", "joined", "needed", "fused")
+
+
+def example(x, w):
+    x.exp()
+    bent = (x * w).tanh()
+    return bent * (x * w)
+
+
+def drawn(*size, **options):
+    engine.manual_seed(0)
+    compiled = engine.compile(example)
+    compiled(engine.rand(*size), engine.rand(*size, requires_grad=True))
+    return viz.compiled(compiled, **options)
+
+
+def steps(text):
+    """{number of a step: what it does}."""
+    return dict(re.findall(r"(?m)^ +(\d+)\. (.*?): ", text))
+
+
+def test_the_text_lists_the_steps_with_shapes_and_lines():
+    text = re.sub(r"test_viz_compiled.py:\d+", "LINE", drawn(2, 3, stage="captured", part="forward").text)
+    assert text == (
+        "example, captured (all that was written down): 5 steps forward.\n"
+        "0. input x: (2, 3)\n"
+        "1. input w: (2, 3)\n"
+        "forward:\n"
+        "  2. exp([0]): (2, 3); LINE: x.exp()\n"
+        "  3. [0] * [1]: (2, 3); LINE: bent = (x * w).tanh()\n"
+        "  4. tanh([3]): (2, 3); called bent\n"
+        "  5. [0] * [1]: (2, 3); LINE: return bent * (x * w)\n"
+        "  6. [4] * [5]: (2, 3)\n"
+        "result: 6"
+    )
+
+
+def test_each_pass_takes_away_what_it_should():
+    found = [steps(drawn(2, 3, stage=stage, part="forward").text) for stage in STAGES]
+    captured = {"2": "exp([0])", "3": "[0] * [1]", "4": "tanh([3])", "5": "[0] * [1]", "6": "[4] * [5]"}
+    joined = {k: v for k, v in captured.items() if k != "5"} | {"6": "[4] * [3]"}
+    needed = {k: v for k, v in joined.items() if k != "2"}
+    assert found == [captured, joined, needed, needed]
+
+
+def test_the_arrows_are_the_uses_of_each_step():
+    g = drawn(2, 3, stage="captured", part="forward")
+    pairs = [(a, n) for n, text in steps(g.text).items() for a in set(re.findall(r"\[(\d+)\]", text))]
+    assert edges(g.dot) == {(f"n{a}", f"n{n}"): 1 for a, n in pairs} | {("n6", "r0"): 1}
+
+
+def test_a_chain_on_large_arrays_is_one_box_and_a_small_one_is_none():
+    large, small = drawn(300, 300), drawn(2, 3)
+    boxes = re.findall(r"subgraph cluster_\d+ \{\n(.*?)\n    \}", large.dot, re.DOTALL)
+    assert len(boxes) == 2 and "one pass over (300, 300)" in large.text
+    assert "n3 [" in boxes[0] and "n4 [" in boxes[0] and "n6 [" in boxes[0]
+    assert "one pass" not in small.dot and "one pass" not in small.text
+
+
+def test_the_backward_pass_and_what_is_kept_for_it():
+    g = drawn(2, 3)
+    kept = set(re.search(r"kept for backward: (.*)", g.text)[1].split(", "))
+    dashed = set(re.findall(r"n(\d+) -> n\d+ \[style=dashed", g.dot))
+    assert dashed and dashed <= kept
+    assert "gradient of w: " in g.text and "gradient of x" not in g.text
+    assert "forward:" not in drawn(2, 3, part="backward").text
+
+
+def test_the_operands_of_a_picture_are_those_that_ran():
+    """A check that has nothing to do with the drawing: the steps of the text, done by hand, give the result."""
+    engine.manual_seed(0)
+    x, w = engine.rand(2, 3), engine.rand(2, 3)
+    for stage in STAGES:
+        g = viz.compiled(explain(example)(x, w), stage)
+        values = {0: x, 1: w}
+        for n, text in steps(g.text).items():
+            text = re.sub(r"\[(\d+)\]", r"values[\1]", text)
+            values[int(n)] = eval(text, {"exp": engine.exp, "tanh": engine.tanh, "values": values})
+        result = int(re.search(r"(?m)^result: (\d+)", g.text)[1])
+        assert engine.equal(values[result], example(x, w))
+
+
+def test_a_write_in_place_comes_before_what_reads_it_afterwards():
+    def written(x):
+        y = x * 2
+        y += 1
+        return y.exp()
+
+    text = viz.compiled(explain(written)(engine.ones(3)), "captured").text
+    *_, write, read = re.findall(r"(?m)^ +(\d+)\. (.*?)(?:: .*)?$", text)
+    assert write[0] != "1" and read[1] == f"exp([{write[0]}])"
+
+
+def test_several_results_and_constants_are_named():
+    g = viz.compiled(explain(lambda x: (x + 1, x * engine.tensor([0.5, 2.0])))(engine.ones(2)))
+    assert "result 1: 1" in g.text and "result 2: 2" in g.text and "[0.5, 2]" in g.text
+
+
+def test_what_cannot_be_drawn_says_why():
+    compiled = engine.compile(lambda x: x if x.sum() > 0 else -x)
+    with pytest.raises(ValueError, match="nothing is captured yet: call the compiled function once"):
+        viz.compiled(compiled)
+    compiled(engine.ones(2))
+    with pytest.raises(ValueError, match="nothing is compiled: a branch depends on a value"):
+        viz.compiled(compiled)
+    with pytest.raises(TypeError, match="compiled.. draws what compile.. or explain.. gave, but got function"):
+        viz.compiled(example)
+    with pytest.raises(ValueError, match="stage must be one of 'captured', 'joined', 'needed', 'fused', but got 'end'"):
+        drawn(2, stage="end")
+    with pytest.raises(ValueError, match="part must be None, 'forward' or 'backward', but got 'both'"):
+        drawn(2, part="both")
+
+
+def test_without_fusion_there_are_three_passes():
+    compiled = engine.compile(example, options={"fuse": False})
+    compiled(engine.ones(2), engine.ones(2))
+    with pytest.raises(ValueError, match="'captured', 'joined', 'needed', but got 'fused'"):
+        viz.compiled(compiled)
+
+
+def test_a_compiled_module_is_drawn():
+    model = engine.compile(engine.nn.Linear(3, 2))
+    model(engine.ones(1, 3))
+    assert viz.compiled(model).summary.startswith("Linear, fused")
+
+
+def test_text_and_lines_have_contrast_on_light_and_on_dark_pages():
+    dot = drawn(300, 300).dot
+    for ground, text in re.findall(r'bgcolor="(#\w+)".*?color="(#\w+)"', dot):
+        assert contrast(ground, text) >= 4.5
+    lines = {"#888888", "#e8590c", *re.findall(r'^  edge .* color="(#\w+)"', dot, re.MULTILINE)}
+    assert all(line in dot and contrast(line, page) >= 3 for line in lines for page in ("#ffffff", "#111111"))
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="the picture needs Graphviz")
+def test_the_picture_has_its_words_for_screen_readers():
+    g = drawn(300, 300)
+    root = ElementTree.fromstring(g.svg)
+    assert root.get("role") == "img" and root.get("aria-label") == g.summary
+    assert root.find(f"{SVG}desc").text == g.text
+    assert "one pass" in {t.text.strip("\xa0") for t in root.iter(f"{SVG}text")}
+    assert set(g._repr_mimebundle_()) == {"text/html", "text/plain"}
+
+
+def test_what_is_drawn_keeps_no_tensor_alive():
+    x = engine.rand(2, 3)
+    seen = weakref.ref(x)
+    compiled = engine.compile(example)
+    compiled(x, engine.rand(2, 3))
+    kept = viz.compiled(compiled)
+    del x, compiled
+    gc.collect()
+    assert seen() is None and kept.text

@@ -9,7 +9,7 @@ import math
 import os
 import platform
 import threading
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import ml_dtypes
@@ -30,18 +30,33 @@ device_names: dict = {}  # array type -> the type of its device, where that is n
 
 
 class Function(dict):
-    """One function under its name in every module, or one for all: ``exp = Function("exp"); exp[type(x)](x)``."""
+    """One function under its name in every module, or one for all: ``exp = Function("exp"); exp[type(x)](x)``.
 
-    def __init__(self, name):
-        self.name = name
+    ``formula``: the one for all computes element by element, on a GPU in one kernel.
+    """
+
+    def __init__(self, name, formula=False):
+        self.name, self.formula = name, formula and callable(name)
 
     def call(self, x, *args):
         return self[type(x)](x, *args)
 
     def __missing__(self, array_type):
         module = module_of(array_type)
-        self[array_type] = found = self.name if callable(self.name) else getattr(module, self.name)
+        found = self.name if callable(self.name) else getattr(module, self.name)
+        if self.formula and array_type in kernels:
+            found = partial(kernels[array_type].elementwise, self.name)
+        self[array_type] = found
         return found
+
+
+def elementwise(formula, *args):
+    """``formula(*args)``, where each element of the results needs only those of the arrays at its place.
+
+    On a GPU it is one kernel, kept for the formula: that must be a function which stays.
+    """
+    found = kernels.get(type(args[0]))
+    return formula(*args) if found is None else found.elementwise(formula, *args)
 
 
 def special(name, *first):

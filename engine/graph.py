@@ -49,6 +49,7 @@ class Node:
     outputs = 1  # how many there are; the cotangents of several travel as Parts
     alone = False  # the other operand is a number, for which PyTorch has no edge
     diagonal = False  # elementwise: a rule is its own transpose (forward.py)
+    elementwise = False  # what a rule gives at a place depends on what is there: on a GPU it is one kernel
     linear = None  # of what is linear in each input: ``linear(i, t, *saved)`` is it, with t in place of input i
     tangents: dict = {}  # in forward mode: the derivative of the output, for each pass
     reaches = inf  # in forward mode: the order of the oldest leaf it leads to; -inf: it is there for tangents alone

@@ -2,7 +2,7 @@
 
 ``python -m pytest -p stand_in_cupy -m gpu``: the tests that need a GPU, on host memory.  It shows that the engine's own
 lines are sound; what CuPy's functions do, only a GPU shows.  The arrays are a second copy of the simulated device's,
-which raises TypeError for host arrays as CuPy does.
+which raises TypeError for host arrays as CuPy does.  Kernels are run as ``kernels_in_cpp`` has it.
 """
 
 import importlib.util
@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
+from kernels_in_cpp import ElementwiseKernel
 
 import engine.devices.sim
 
@@ -123,15 +124,8 @@ def empty_pinned(shape, dtype):
     return np.ndarray(shape, dtype, PinnedMemoryPointer(int(np.prod(shape)) * np.dtype(dtype).itemsize))
 
 
-class ElementwiseKernel:
-    """Only the one kernel that there is."""
-
-    def __init__(self, inputs, outputs, code, name):
-        assert name == "engine_philox" and inputs.startswith("uint64 seed, uint64 offset")
-
-    def __call__(self, seed, offset, out, size):
-        assert type(seed) is type(offset) is np.uint64
-        out[...] = own.put(own.draws.philox(int(seed), int(offset), size))
+class Kernel(ElementwiseKernel):
+    arrays = Array
 
 
 class Cupy(ModuleType):
@@ -143,7 +137,7 @@ class Cupy(ModuleType):
 
 pool = Pool()
 cupy = Cupy("cupy")
-cupy.ndarray, cupy.ElementwiseKernel = Array, ElementwiseKernel
+cupy.ndarray, cupy.ElementwiseKernel = Array, Kernel
 cupy.get_default_memory_pool = lambda: pool
 cupy.lib = SimpleNamespace(stride_tricks=SimpleNamespace(as_strided=own.as_strided))
 cupy.cuda = SimpleNamespace(

@@ -15,6 +15,7 @@ from .. import backend
 from ..backend import OutOfMemoryError
 from . import draws
 from .allocator import readable
+from .kernels import Kernels, rules_as_kernels
 
 # ---- where CuPy differs from NumPy
 
@@ -244,6 +245,8 @@ class Home(backend.Home):
         if cupy.cuda.get_allocator() == cupy.get_default_memory_pool().malloc:  # else the program has chosen another
             cupy.cuda.set_allocator(allocate)
         backend.tensor_cores.add(cupy.ndarray)
+        backend.kernels[cupy.ndarray] = Kernels(cupy.ElementwiseKernel, xp, cupy.ndarray)
+        rules_as_kernels()
 
     def check(self, index):
         if index >= self.count():

@@ -13,7 +13,7 @@ import threading
 
 import numpy as np
 
-from .. import random
+from .. import backend, random
 
 MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 WEYL = 0x9E3779B9, 0xBB67AE85
@@ -36,6 +36,16 @@ def philox(seed, offset, blocks):
         ]
         key = [(k + w) & 0xFFFFFFFF for k, w in zip(key, WEYL)]
     return np.stack(counter, 1).reshape(-1).astype(np.uint32)
+
+
+def fraction(words):
+    """Words as numbers in [0, 1), float32."""
+    return (words & 0xFFFFFF).astype(np.float32) * np.float32(2.0**-24)
+
+
+def kept(words, share, scale):
+    """``scale`` for a share of the words, else 0; in the dtype of ``scale``, a NumPy number."""
+    return (fraction(words) < share).astype(scale.dtype) * scale
 
 
 class Generator:
@@ -106,8 +116,7 @@ class Draws:
         count = math.prod(shape)
         if dtype == np.float64:
             return ((self.wide(generator, count) & (2**53 - 1)) * 2.0**-53).reshape(shape)
-        words = (self.words(generator, count) & 0xFFFFFF).astype(np.float32)
-        return (words * np.float32(2.0**-24)).reshape(shape)
+        return backend.elementwise(fraction, self.words(generator, count)).reshape(shape)
 
     def uniform(self, generator, shape, dtype, low=0.0, high=1.0):
         random._floating(dtype, "check_uniform_bounds")
@@ -150,7 +159,8 @@ class Draws:
     def dropout_mask(self, generator, shape, dtype, p):
         if p in (0, 1):
             return self.xp.full(shape, 1 - p, dtype)
-        return self.bernoulli(generator, shape, dtype, 1 - p) * dtype.type(1 / (1 - p))
+        words = self.words(generator, math.prod(shape))
+        return backend.elementwise(kept, words, 1 - p, dtype.type(1 / (1 - p))).reshape(shape)
 
     def exponential(self, generator, shape, dtype, rate=1.0):
         random._check(rate > 0, f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")

@@ -33,7 +33,7 @@ def unary(name, forward, rule=None, *, integers="float", backward=None):
         Backward.diagonal = True
     saves_x, saves_out = ((n == rule.__code__.co_varnames[1]) for n in ("x", "out")) if rule else (False, False)
     to_float = integers == "float"
-    functions = Function(forward)
+    functions = Function(forward, formula=True)
 
     def calls(plain):
         def op(input):

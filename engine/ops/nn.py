@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 
 from .. import dtypes
-from ..backend import batches, blank, device_names, draws, one_device, picked, samples, violated
+from ..backend import batches, blank, device_names, draws, elementwise, one_device, picked, samples, violated
 from ..blocks import in_blocks, is_large
 from ..graph import mode, node_class
 from ..inplace import check_writable, overwrite
@@ -185,7 +185,7 @@ def activation(name, kernel, forward, rule, in_place="Backward0"):
     nodes = [node_class(camel(name) + end, rule) for end in ("Backward0", in_place)]
     for Class in nodes:
         Class.diagonal = True
-        Class.rules = (lambda g, x, *numbers: blockwise(lambda g, x: rule(g, x, *numbers), g, x),)
+        Class.rules = (lambda g, x, *numbers: blockwise(rule, (g, x), numbers),)
 
     def compute(x, *numbers):
         wide = accumulate_wider.get(x.dtype)
@@ -194,17 +194,17 @@ def activation(name, kernel, forward, rule, in_place="Backward0"):
     def op(input, *numbers, inplace=False):
         x = raw(input)
         check_floating(x, kernel)
-        out = blockwise(lambda x: compute(x, *numbers), x)
+        out = blockwise(compute, (x,), numbers)
         return into(input, record(nodes[inplace], out, (input,), (x, *numbers)), inplace)
 
     return enter(name, "activation", op, rule)
 
 
-def blockwise(compute, *arrays):
-    """``compute(*arrays)``, element by element; large arrays in blocks."""
+def blockwise(compute, arrays, numbers=()):
+    """``compute(*arrays, *numbers)``, element by element; large arrays in blocks."""
     if not is_large(arrays[0]):
-        return compute(*arrays)
-    return in_blocks(lambda *blocks, into: compute(*blocks), *arrays)
+        return elementwise(compute, *arrays, *numbers)
+    return in_blocks(lambda *blocks, into: compute(*blocks, *numbers), *arrays)
 
 
 def check_floating(x, kernel):
@@ -300,11 +300,14 @@ def gelu(input, *, approximate="none"):
     x = raw(input)
     check_floating(x, "GeluKernelImpl")
     recorded = mode.enabled and isinstance(input, Tensor) and input.node is not None
-    out, *slope = in_blocks(lambda x, into=None: gelu_arrays(x, approximate, recorded, into), x)
+    if is_large(x):
+        out, *slope = in_blocks(lambda x, into: gelu_arrays(x, approximate, recorded, into), x)
+    else:
+        out, *slope = elementwise(gelu_arrays, x, approximate, recorded)
     return record(Gelu, out, (input,), (x, approximate, *(slope or (None,))))
 
 
-def gelu_arrays(x, approximate, slope, into):
+def gelu_arrays(x, approximate, slope, into=None):
     """GELU of an array and, if wanted, its derivative: while what both need is in the cache."""
     dtype, x = x.dtype, cast(x, accumulate_wider.get(x.dtype, x.dtype))
     cdf = normal_cdf(x, approximate)
@@ -665,8 +668,7 @@ def binary_cross_entropy_with_logits(
             raise RuntimeError(f"result type {word(x)} can't be cast to the desired output type {word(y)}")
         input, target, x, y = alike(input, target)
     if weight is None and pos_weight is None:
-        xp = module(x)
-        loss = xp.maximum(x, 0) - x * y + xp.log1p(xp.exp(xp.copysign(x, -1)))  # of -|x|: no overflow
+        loss = elementwise(logits_loss, x, y)
         if loss.dtype is not x.dtype:
             check_floating(x, "log_sigmoid_cpu")
         out, scale = reduced(loss, reduction)
@@ -674,10 +676,19 @@ def binary_cross_entropy_with_logits(
     check_fixed("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     check_floating(x, "log_sigmoid_cpu")
     more = 0.0 if pos_weight is None else aligned(pos_weight, x) - 1.0
-    loss = (1.0 - y) * x - (more * y + 1.0) * log_sigmoid(x)
     weights = 1.0 if weight is None else aligned(weight, x)
-    out, scale = reduced((loss * weights).astype(x.dtype, copy=False), reduction)
+    loss = elementwise(weighted_logits_loss, x, y, more, weights)
+    out, scale = reduced(loss.astype(x.dtype, copy=False), reduction)
     return record_converted(WeightedBCEWithLogits, out, (input, target), (x, y, weights * scale, more))
+
+
+def logits_loss(x, y):
+    xp = module(x)
+    return xp.maximum(x, 0) - x * y + xp.log1p(xp.exp(xp.copysign(x, -1)))  # of -|x|: no overflow
+
+
+def weighted_logits_loss(x, y, more, weights):
+    return ((1.0 - y) * x - (more * y + 1.0) * log_sigmoid(x)) * weights
 
 
 def check_fixed(name, **weights):
@@ -1093,6 +1104,9 @@ def update(running, new, momentum):
         )
     write(running, running.array * (1 - momentum) + new.astype(running.array.dtype) * momentum)
 
+
+for Class in (Mse, SmoothL1, Huber, BCEWithLogits, WeightedBCEWithLogits, BCE):
+    Class.elementwise = True
 
 NAMES = """linear dropout one_hot embedding normalize cosine_similarity relu6 hardtanh softsign tanhshrink softmax
 log_softmax mse_loss l1_loss smooth_l1_loss huber_loss kl_div binary_cross_entropy_with_logits binary_cross_entropy

@@ -1,15 +1,18 @@
 """The optimizers: a formula each, which changes raw arrays in place.
 
-Small parameters are laid end to end, so that one call of a NumPy function serves many of them: see ``Pack``.
+Small parameters are laid end to end, so that one call of a NumPy function serves many of them: see ``Pack``.  On a GPU
+the same formula is one kernel, which takes a list of parameters as they are: see ``Listed``.
 """
 
 import math
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
 
 from .. import dtypes
 from ..autograd.modes import enable_grad
+from ..backend import device_of, kernels
 from ..inplace import refresh
 from ..ops.elementwise import maximum, sqrt
 from ..record import module
@@ -21,6 +24,9 @@ SMALL, PACKED = (
     1 << 13,
     1 << 16,
 )  # elements of a parameter that is packed with others, and of all in a pack: by measurement
+# A launch takes a GPU as long as some 100 000 elements.  What a kernel is given was limited to 4096 bytes before CUDA
+# 12.1: an array takes 32, and there are up to five arrays a parameter.
+LISTED, IN_LIST = 1 << 18, 16  # elements of a parameter that is listed with others, and how many are in a list
 
 
 def number(x):
@@ -67,6 +73,9 @@ class Algorithm(Optimizer):
         """The ``step``-th step, from 1 on, of a parameter p with the gradient g."""
         raise NotImplementedError
 
+    def signed_update(self, group, step, p, g, *states):
+        self.update(group, step, p, -g if group["maximize"] else g, *states)
+
     def step(self, closure=None):
         """Move the parameters once.  ``closure`` computes the loss and its gradients again; the loss is returned."""
         loss = None
@@ -80,9 +89,8 @@ class Algorithm(Optimizer):
             if packs is None or not packs.still(self, names, params):
                 packs = self._packs[i] = Packs(self, names, params)
             for pack in packs.packs:
-                p, g = pack.gather(group["maximize"])
-                self.update(group, pack.next_step(), p, g, *pack.states)
-                pack.scatter(writes)
+                pack.move(partial(self.signed_update, group, pack.next_step()))
+                pack.note(writes)
         return loss
 
 
@@ -93,7 +101,7 @@ class Packs:
         self.names, self.params = names, params
         for p in params if names or optimizer.counts_steps else ():
             optimizer.state[p]  # made here, so that the states keep the order of the parameters
-        self.packs = [Pack(optimizer, names, alike) for alike in packable(optimizer, names, params)]
+        self.packs = [pack_of(alike)(optimizer, names, alike) for alike in packable(optimizer, names, params)]
 
     def still(self, optimizer, names, params):
         """Whether nothing was replaced since the packs were made."""
@@ -105,23 +113,27 @@ class Packs:
         )
 
 
+def pack_of(params):
+    return Listed if type(params[0].array) in kernels else Pack
+
+
 def packable(optimizer, names, params):
     """Lists of parameters: small ones of one dtype, device and step together, the others alone."""
     found: dict = {}
     alone = len(set(params)) < len(params)  # one that comes twice takes two steps
     for p in params:
         x = p.shared()
-        if alone or x.size > SMALL:
+        if alone or not pack_of([p]).takes(x):
             yield [p]
             continue
         state = optimizer.state.get(p, {})
         kind = (
             x.dtype,
-            type(x),
+            device_of(x),
             *(number(state.get(name, 0)) if name == "step" else name in state for name in ("step", *names)),
         )
         pack = found.setdefault(kind, [])
-        if sum(q.array.size for q in pack) + x.size > PACKED:
+        if pack and pack_of([p]).full(pack, x):
             yield pack
             pack = found[kind] = []
         pack.append(p)
@@ -140,15 +152,28 @@ class Pack:
         fresh = any(state.get(name) is None for state in self.own for name in names)
         self.steps = [step_tensor(state) for state in self.own] if optimizer.counts_steps else []
         self.count = self.steps[0].item() if self.steps else 0.0 if fresh else 1.0
-        xp, ends = module(self.arrays[0]), [*accumulate(x.size for x in self.arrays)]
+        self.kept = []  # (state, name, tensor, its array)
+        self.lay_out(names, optimizer.begin(), module(self.arrays[0]))
+
+    @staticmethod
+    def takes(x):
+        """Whether a parameter is small enough for a pack with others."""
+        return x.size <= SMALL
+
+    @staticmethod
+    def full(pack, x):
+        """Whether another parameter does not fit into a pack."""
+        return sum(q.array.size for q in pack) + x.size > PACKED
+
+    def lay_out(self, names, begin, xp):
+        ends = [*accumulate(x.size for x in self.arrays)]
         self.places = [(end - x.size, end, x.shape) for end, x in zip(ends, self.arrays)]
-        if len(params) > 1:
+        if len(self.params) > 1:
             self.p, self.g = (xp.empty(ends[-1], self.arrays[0].dtype) for _ in range(2))
             self.parts = [(self.p[a:b].reshape(shape), self.g[a:b].reshape(shape)) for a, b, shape in self.places]
-        self.kept = []  # (state, name, tensor, its array)
-        self.states = [self.lay_out(name, optimizer.begin(), xp) for name in names]
+        self.states = [self.lay_end_to_end(name, begin, xp) for name in names]
 
-    def lay_out(self, name, begin, xp):
+    def lay_end_to_end(self, name, begin, xp):
         """The array of one state of all parameters, whose tensors become its parts."""
         single = len(self.params) == 1
         flat = None if single else xp.full(self.p.shape, begin, self.p.dtype)
@@ -172,15 +197,17 @@ class Pack:
             and all(s.get("step") is t and t.array == self.count for s, t in zip(self.own, self.steps))
         )
 
-    def gather(self, maximize):
-        """(values, gradients)"""
+    def move(self, update):
+        """Let ``update(p, g, *states)`` change values and states."""
         if len(self.params) == 1:
-            g = self.params[0]._grad.array
-            return self.arrays[0], -g if maximize else g
+            update(self.arrays[0], self.params[0]._grad.array, *self.states)
+            return
         for x, p, (value, gradient) in zip(self.arrays, self.params, self.parts):
             value[...] = x
             gradient[...] = p._grad.array
-        return self.p, -self.g if maximize else self.g
+        update(self.p, self.g, *self.states)
+        for x, (value, _) in zip(self.arrays, self.parts):
+            x[...] = value
 
     def next_step(self):
         """The number of this step, from 1 on; where nothing counts them, of those since the states were new."""
@@ -192,16 +219,43 @@ class Pack:
                 t.array = t.array.dtype.type(self.count)
         return self.count
 
-    def scatter(self, writes):
-        """Write the new values back, and note it."""
-        if len(self.params) > 1:
-            for x, (value, _) in zip(self.arrays, self.parts):
-                x[...] = value
+    def note(self, writes):
+        """Note that the parameters have new values."""
         for p in self.params:
             for _ in range(writes):
                 wrote(p)
             if "views" in p.__dict__:
                 refresh(p, None)
+
+
+class Listed(Pack):
+    """Parameters on a GPU, which one kernel changes where they are, and their states too."""
+
+    @staticmethod
+    def takes(x):
+        return x.size <= LISTED and x.flags.c_contiguous
+
+    @staticmethod
+    def full(pack, x):
+        return len(pack) == IN_LIST
+
+    def lay_out(self, names, begin, xp):
+        self.rows = []
+        for x, state in zip(self.arrays, self.own or [{}] * len(self.arrays)):
+            for name in names:
+                if state.get(name) is None:
+                    state[name] = Tensor(xp.full_like(x, begin))
+                self.kept.append((state, name, state[name], state[name].shared()))
+            row = [x, *(state[name].array for name in names)]
+            flat = all(a.flags.c_contiguous for a in row)  # what a kernel is told of an array is less for one dimension
+            self.rows.append([a.reshape(-1) for a in row] if flat else row)
+
+    def move(self, update):
+        rows = []
+        for (x, *states), p in zip(self.rows, self.params):
+            g = p._grad.array
+            rows.append((x, g if g.shape == x.shape else g.reshape(-1), *states))
+        kernels[type(self.arrays[0])].update(update, rows)
 
 
 def part(flat, a, b, shape):

@@ -1,0 +1,105 @@
+"""CuPy's ``ElementwiseKernel`` without a GPU: its text is compiled by the C++ compiler of the machine.
+
+It runs as a loop over the elements, one after the other.  A test that comes to one is skipped where there is no
+compiler.
+"""
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+C_TYPES = {"float32": "float", "float64": "double", "bool": "bool", "uint8": "unsigned char", "int8": "signed char",
+           "int16": "short", "int32": "int", "int64": "long long", "uint32": "unsigned int",
+           "uint64": "unsigned long long"}  # fmt: skip
+SOURCE = """#include <math.h>
+#include <stddef.h>
+#define __device__
+template <typename T> struct Raw {{ T *at; T &operator[](ptrdiff_t i) const {{ return at[i]; }} }};
+{preamble}
+extern "C" void run(long long size, void **given) {{
+{arguments}
+for (ptrdiff_t i = 0; i < size; ++i) {{
+{elements}
+{text}
+}}
+}}
+"""
+COMPILER = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
+folder = tempfile.TemporaryDirectory()
+compiled: dict = {}  # text of a program -> its function run
+
+
+def program(source):
+    """The function ``run`` of a program in C++."""
+    if source not in compiled:
+        if COMPILER is None:
+            pytest.skip("there is no C++ compiler to run CuPy's kernels with")
+        path = Path(folder.name, f"kernel{len(compiled)}")
+        path.with_suffix(".cpp").write_text(source, encoding="utf-8")
+        command = [COMPILER, "-w", "-O1", "-shared", "-fPIC", "-o", path.with_suffix(".so"), path.with_suffix(".cpp")]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert not done.returncode, done.stderr + source
+        compiled[source] = ctypes.CDLL(str(path.with_suffix(".so"))).run
+    return compiled[source]
+
+
+def host(a):
+    return getattr(a, "host", a)
+
+
+class ElementwiseKernel:
+    """CuPy's, of which one letter is the type that an array has; outputs must be given.
+
+    Types of two bytes are converted before and after: what is computed with them must be float.
+    """
+
+    arrays: type = np.ndarray  # what it takes: those of the stand-in for CuPy have a NumPy array each, as ``host``
+    launched: list = []  # the names of the kernels that ran
+
+    def __init__(self, inputs, outputs, text, name, preamble=""):
+        assert name.isidentifier()
+        self.parameters = [p.split() for p in f"{inputs},{outputs}".split(",")]
+        self.first_output = inputs.count(",") + 1
+        self.text, self.name, self.preamble = text, name, preamble
+
+    def __call__(self, *args, size=None):
+        assert len(args) == len(self.parameters)
+        arrays = [
+            a for a, (*raw, _, _) in zip(args, self.parameters, strict=True) if isinstance(a, self.arrays) and not raw
+        ]
+        shape = np.broadcast_shapes(*(a.shape for a in arrays)) if size is None else (size,)
+        assert (size is None) == bool(arrays)
+        self.launched.append(self.name)
+        memory, arguments, elements = [], [], []
+        for k, (a, (*raw, kind, name)) in enumerate(zip(args, self.parameters, strict=True)):
+            if not isinstance(a, (self.arrays, np.generic, int, float)):
+                raise TypeError(f"Unsupported type {type(a)}")
+            if isinstance(a, self.arrays) and len(kind) > 1 and a.dtype != kind:
+                raise TypeError(f"Type is mismatched. {name} {a.dtype} {kind}")
+            assert isinstance(a, self.arrays) or not raw and k < self.first_output
+            array = host(a) if isinstance(a, self.arrays) else np.array(a, kind)
+            if isinstance(a, self.arrays) and not raw:
+                assert k < self.first_output or a.shape == shape
+                array = np.broadcast_to(array, shape)
+            array = np.array(array, np.float32 if array.itemsize == 2 and array.dtype.kind in "fV" else None, order="C")
+            memory.append(array)
+            c, const = C_TYPES[array.dtype.name], "const " * (k < self.first_output)
+            pointer = f"({const}{c} *)given[{k}]"
+            if raw:
+                arguments.append(f"Raw<{const}{c}> {name}{{{pointer}}};")
+            elif isinstance(a, self.arrays):
+                arguments.append(f"{const}{c} *all_{name} = {pointer};")
+                elements.append(f"{const}{c} &{name} = all_{name}[i];")
+            else:
+                arguments.append(f"const {c} {name} = *{pointer};")
+        source = SOURCE.format(preamble=self.preamble, arguments="\n".join(arguments), elements="\n".join(elements),
+                               text=self.text)  # fmt: skip
+        run = program(source)
+        run(ctypes.c_longlong(int(np.prod(shape))), (ctypes.c_void_p * len(memory))(*(m.ctypes.data for m in memory)))
+        for a, array in zip(args[self.first_output :], memory[self.first_output :], strict=True):
+            host(a)[...] = array

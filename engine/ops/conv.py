@@ -4,9 +4,11 @@ Two functions carry convolution and pooling: ``windows`` shows an array as its w
 transpose.  A convolution is a product of matrices, of the weight and the windows (im2col; Chellapilla et al. 2006).
 """
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 from operator import index as integer
+
+import numpy as np
 
 from .. import dtypes
 from ..backend import batches, blank, element_strides, strided
@@ -23,16 +25,36 @@ from .structure import accumulate_wider, total
 class Window:
     """A kernel and how it moves: tuples with a number for each spatial dimension."""
 
-    def __init__(self, sizes, counts, kernel, stride, padding, dilation, groups=1):
+    def __init__(self, sizes, counts, kernel, stride, padding, dilation, groups=1, apart=None):
         self.sizes = sizes  # of the array
         self.counts = counts  # how many places the kernel takes
         self.kernel, self.stride, self.padding, self.dilation = kernel, stride, padding, dilation
         self.groups = groups  # of channels that are convolved apart
         self.places, self.taps = prod(counts), prod(kernel)
         ends = ((c - 1) * s + r for c, s, r in zip(counts, stride, reach(kernel, dilation)))
-        self.padded = tuple(max(p + n, e) for p, n, e in zip(padding, sizes, ends))  # at the end as much as is needed
-        self.inside = (..., *(slice(p, p + n) for p, n in zip(padding, sizes)))  # of the padded array
+        apart = apart or (1,) * len(sizes)  # how far the elements lie from one another in the padded array
+        rows = [(p, p + a * (n - 1) + 1, a) for n, p, a in zip(sizes, padding, apart)]
+        self.padded = tuple(max(end, e) for (_, end, _), e in zip(rows, ends))  # at the end as much as is needed
+        self.inside = (..., *(slice(*row) for row in rows))  # of the padded array
         self.moves = tuple(zip(kernel, counts, stride, dilation))
+        self.layouts: dict = {}  # see ``small_windows``
+
+    @cached_property
+    def disjoint(self):
+        """Whether no element is seen twice."""
+        return all(s >= r for s, r in zip(self.stride, reach(self.kernel, self.dilation)))
+
+    @cached_property
+    def turned(self):
+        """The window through which an array of places is seen from the elements: of the transposed convolution.
+
+        None if the padding is so wide that some places see no element.
+        """
+        before = tuple(r - 1 - p for r, p in zip(reach(self.kernel, self.dilation), self.padding))
+        if min(before) < 0:
+            return None
+        moves = (1,) * len(before), before, self.dilation
+        return Window(self.counts, self.sizes, self.kernel, *moves, self.groups, self.stride)
 
 
 def reach(kernel, dilation):
@@ -45,12 +67,7 @@ def windows(x, window, at, fill=0):
 
     One dimension after another, the last one first, so that long stretches are copied; a view where none is copied.
     """
-    if window.padded != window.sizes:
-        shape, inner = (*x.shape[: -len(window.sizes)], *window.padded), x
-        x = blank(shape, x)
-        if fill:
-            x.fill(fill)
-        x[window.inside] = inner
+    x = padded(x, window, fill)
     d = x.ndim - 1  # of the next one, each time: the kernel's goes before it
     step, shape, copied = element_strides(x), x.shape, False
     for k, c, s, dilation in reversed(window.moves):
@@ -61,6 +78,56 @@ def windows(x, window, at, fill=0):
             x = module(x).ascontiguousarray(strided(x, shape, step))
             step = element_strides(x)
     return x if copied else strided(x, shape, step)
+
+
+def padded(x, window, fill=0):
+    if window.padded == window.sizes:
+        return x
+    out = blank((*x.shape[: -len(window.sizes)], *window.padded), x)
+    if fill:
+        out.fill(fill)
+    out[window.inside] = x
+    return out
+
+
+SMALL, TINY = 1 << 16, 1 << 12  # elements that all windows have
+
+
+def small_windows(x, window, swap, shape, fill=0):
+    """The windows in a shape, copied at once: if they are small, that takes less time.  None if they are not.
+
+    The dimensions of the kernel come first, or if ``swap`` behind dimension 1, which changes places with 0.
+    """
+    xp = module(x)
+    key = x.shape, swap, xp
+    layout = window.layouts.get(key)
+    if layout is None:
+        layout = window.layouts[key] = small_layout(xp, x.shape, window, swap, shape)
+    if not layout:
+        return None
+    x = padded(x, window, fill)
+    if layout[1] is None:
+        return x.reshape(-1)[layout[0]]
+    return strided(x if x.flags.c_contiguous else xp.ascontiguousarray(x), *layout).reshape(shape)
+
+
+def small_layout(xp, x_shape, window, swap, shape):
+    """The (shape, strides) of the windows in the padded array, or (where they are in it, None) if they are tiny."""
+    before, step = [], prod(window.padded)
+    for n in reversed(x_shape[: -len(window.sizes)]):
+        before.insert(0, (n, step))
+        step *= n
+    size, taps, places, step = step, [], [], 1
+    for (k, c, s, dilation), n in zip(reversed(window.moves), reversed(window.padded)):
+        taps.insert(0, (k, step * dilation))
+        places.insert(0, (c, step * s))
+        step *= n
+    dims = (before[1], *taps, before[0], *places) if swap else (*taps, *before, *places)
+    elements = prod(shape)
+    if not 0 < elements <= SMALL:
+        return ()
+    layout = tuple(zip(*dims))
+    return layout if elements > TINY else (xp.asarray(strided(np.arange(size), *layout).reshape(shape)), None)
 
 
 def add_windows(x, window, at):
@@ -83,20 +150,28 @@ def add_windows(x, window, at):
 
 def columns(x, window):
     """The windows of (N, C, *sizes) as matrices (groups, C / groups * taps, N * places)."""
-    n, channels = x.shape[:2]
+    n, channels, *_ = x.shape
     shape = window.groups, channels // window.groups * window.taps, n * window.places
-    return windows(x.swapaxes(0, 1), window, 1).reshape(shape)
+    small = small_windows(x, window, True, shape)
+    return windows(x.swapaxes(0, 1), window, 1).reshape(shape) if small is None else small
 
 
 def rows(y, window):
     """(N, O, *counts) as matrices (groups, O / groups, N * places)."""
-    n, channels = y.shape[:2]
+    n, channels, *_ = y.shape
     return y.swapaxes(0, 1).reshape(window.groups, channels // window.groups, n * window.places)
 
 
 def matrices(w, window):
     """A weight (O, C / groups, *kernel) as matrices (groups, O / groups, C / groups * taps)."""
     return w.reshape(window.groups, w.shape[0] // window.groups, prod(w.shape[1:]))
+
+
+def turned_matrices(w, window):
+    """The weight of the transposed convolution, its kernel turned round, as (groups, C / groups, O / groups * taps)."""
+    o, c, *_ = w.shape
+    w = w.reshape(window.groups, o // window.groups, c, window.taps)[..., ::-1].swapaxes(1, 2).copy()
+    return w.reshape(window.groups, c, o // window.groups * window.taps)
 
 
 def batch_first(out, bias):
@@ -107,7 +182,8 @@ def batch_first(out, bias):
             out = out + bias
         else:
             out += bias
-    return module(out).ascontiguousarray(out.swapaxes(0, 1))
+    out = out.swapaxes(0, 1)
+    return out if out.flags.c_contiguous else module(out).ascontiguousarray(out)
 
 
 def output_array(x, w, bias, window):
@@ -116,6 +192,10 @@ def output_array(x, w, bias, window):
 
 
 def input_array(y, w, bias, window):
+    turned = window.turned
+    if turned is not None and y.shape[0] * y.shape[1] * turned.taps * turned.places <= SMALL:
+        out = product(turned_matrices(w, window), columns(y, turned))
+        return batch_first(out.reshape(w.shape[1] * window.groups, y.shape[0], *window.sizes), bias)
     parts = product(matrices(w, window).swapaxes(1, 2), rows(y, window))
     parts = parts.reshape(w.shape[1] * window.groups, *window.kernel, y.shape[0], *window.counts)
     return batch_first(add_windows(parts, window, 1), bias)
@@ -130,8 +210,8 @@ def wider(compute):
     """The same product, computed in float32 for half precision."""
 
     def op(a, b, *rest):
-        wide = accumulate_wider.get(a.dtype)
-        if wide is None:
+        wide = a.itemsize == 2 and accumulate_wider.get(a.dtype)
+        if not wide:
             return compute(a, b, *rest)
         rest = [r.astype(wide) if hasattr(r, "dtype") else r for r in rest]
         return compute(a.astype(wide), b.astype(wide), *rest).astype(a.dtype)
@@ -144,17 +224,20 @@ output_array, input_array, weight_array = map(wider, (output_array, input_array,
 
 def conv_output(x, w, bias, window):
     """The convolution of x (N, C, *sizes) with w (O, C / groups, *kernel): (N, O, *counts)."""
-    return record(Conv, output_array(raw(x), raw(w), raw(bias), window), (x, w, bias), (raw(x), raw(w), window))
+    a, b = raw(x), raw(w)
+    return record(Conv, output_array(a, b, raw(bias), window), (x, w, bias), (a, b, window))
 
 
 def conv_input(y, w, bias, window):
     """What y (N, O, *counts) and w give in the shape of x: the transposed convolution."""
-    return record(ConvTranspose, input_array(raw(y), raw(w), raw(bias), window), (y, w, bias), (raw(y), raw(w), window))
+    a, b = raw(y), raw(w)
+    return record(ConvTranspose, input_array(a, b, raw(bias), window), (y, w, bias), (a, b, window))
 
 
 def conv_weight(y, x, window):
     """What y and x give in the shape of w."""
-    return record(ConvWeight, weight_array(raw(y), raw(x), window), (y, x), (raw(y), raw(x), window))
+    a, b = raw(y), raw(x)
+    return record(ConvWeight, weight_array(a, b, window), (y, x), (a, b, window))
 
 
 def of_channels(g, _x, _y, _window):
@@ -180,12 +263,13 @@ def convolution(n):
     def op(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
         input, alone = as_batch(name, input, n)
         w = raw(weight).shape
+        stride, dilation = numbers("stride", stride), numbers("dilation", dilation)
         if isinstance(padding, str):
-            input, padding = by_word(input, w[2:], padding, numbers("stride", stride), numbers("dilation", dilation))
-        given = (numbers(what, v) for what, v in (("stride", stride), ("padding", padding), ("dilation", dilation)))
+            input, padding = by_word(input, w[2:], padding, stride, dilation)
         check_dtypes(raw(input), raw(weight), raw(bias))
-        window = conv_window(n, raw(input).shape, w, *given, groups)
-        check_bias(f"weight of size {list(w)}", bias, w[0])
+        window = conv_window(n, raw(input).shape, w, stride, numbers("padding", padding), dilation, groups)
+        if bias is not None:
+            check_bias(f"weight of size {list(w)}", bias, w[0])
         out = conv_output(input, weight, bias, window)
         return squeeze_one(out, 0) if alone else out
 

@@ -18,7 +18,7 @@ from .creation import no_out
 from .elementwise import choose, mul, refused
 from .reduce import vector_norm, word
 from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at, view_to
-from .structure import UnsafeView, accumulate_wider, reshape, sum_to, transpose
+from .structure import UnsafeView, accumulate_wider, matrix_product, reshape, sum_to, transpose
 
 bools = dtypes.bool_.np
 
@@ -32,7 +32,7 @@ def product(x, y):
     wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
     try:
         if not wide or (type(x) in tensor_cores and x.ndim == y.ndim == 2):
-            return x @ y
+            return matrix_product(x, y)
         return (x.astype(wide) @ y.astype(wide)).astype(x.dtype)
     except TypeError:
         one_device(x, y)
@@ -61,9 +61,9 @@ def check_not_bool(x, kernel):
 
 def mm(input, mat2, *, out=None):
     """The product of two matrices.  RuntimeError if they are no matrices, do not fit, or differ in dtype."""
+    if not isinstance(input, Tensor) and not isinstance(mat2, Tensor):
+        return product(input, mat2)
     x, y = raw(input), raw(mat2)
-    if x is input and y is mat2:
-        return product(x, y)
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0] or x.dtype is not y.dtype or x.dtype is bools:
         check_matrices(x, y)
     if out is not None:
@@ -317,6 +317,7 @@ def plus_product(name, check, multiply, Product, backward=None):
         result = weighted_sum(w, multiply(x, y), beta, alpha)
         return record(Backward, result, (input, a, b), (w.shape, x, y, beta, alpha))
 
+    op.node = Backward
     return enter(name, "linalg", op)
 
 
@@ -324,7 +325,7 @@ def scaled(a, factor):
     return a if factor == 1 else a * factor
 
 
-def weighted_sum(w, xy, beta, alpha):
+def weighted_sum(w, xy, beta=1, alpha=1):
     """beta * w + alpha * xy of arrays, in the shape of xy; for integers the factors lose their fractions."""
     if beta != 1 or alpha != 1:
         if not dtypes.of[xy.dtype].is_floating_point:

@@ -51,15 +51,26 @@ def add_up(x, axis=None, keepdims=False):
     if axis == (0,) and x.ndim == 2 and not keepdims and x.dtype.kind == "f" and x.size:  # BLAS is quicker
         rows, n = x.shape
         m = rows_at_once(rows, n) if x.flags.c_contiguous else rows
-        ones = column(module(x), m, x.dtype).reshape(-1)
-        return ones @ x if m == rows else (ones @ x.reshape(-1, m, n)).sum(0)
+        weights = ones(module(x), m, x.dtype)
+        return matrix_product(weights, x) if m == rows else (weights @ x.reshape(-1, m, n)).sum(0)
     return summed[type(x)](x, axis, keepdims)
+
+
+@lru_cache(maxsize=32)
+def ones(xp, n, dtype):
+    """A vector of n ones: a product with it is a sum."""
+    return xp.full(n, 1, dtype)
 
 
 @lru_cache(maxsize=32)
 def column(xp, n, dtype, value=1.0):
     """A column of n equal numbers: a product with it is a sum, or a mean."""
     return xp.full((n, 1), value, dtype)
+
+
+def matrix_product(x, y):
+    """x @ y; of two matrices or vectors by NumPy's dot, which begins in half the time of its matmul."""
+    return x.dot(y) if type(x) is type(y) is np.ndarray and x.ndim < 3 > y.ndim else x @ y
 
 
 def rows_at_once(rows, n):
@@ -130,7 +141,7 @@ def sum_to(a, shape):
         return a
     lead = len(have) - len(shape)
     if have[lead:] == shape:
-        return total(a, tuple(range(lead)))
+        return total(a, (0,) if lead == 1 else tuple(range(lead)))
     axes = tuple(range(lead)) + tuple(i for i, n in enumerate(shape, lead) if n == 1 and have[i] != 1)
     return reshape(total(a, axes, True), shape) if axes else reshape(a, shape)
 

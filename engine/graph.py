@@ -209,7 +209,7 @@ def node_class(name, *rules):
     if code and code.co_flags & VARARGS and code.co_varnames[code.co_argcount] == "indices":
         links = (*(INPUTS.get(n) for n in names), *(CONSTANT,) * MOST)
         needs = (*needs, *((True,) * len(rules),) * MOST)
-    facts = {"rules": rules, "links": links, "names": names, "needs": needs, "kept": {}}
+    facts = {"rules": rules, "links": links, "names": names, "needs": needs, "unused": {}}
     return type(name, (Node,), {"__module__": "builtins", **facts})
 
 

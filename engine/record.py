@@ -81,14 +81,19 @@ def keep_needed(Backward, parents, saved):
     """The saved values without those arrays that only the rules of inputs which require no grad would use."""
     if None not in parents or not Backward.links:
         return saved
-    wanted = tuple([p is not None for p in parents])
-    kept = Backward.kept.get(wanted)
-    if kept is None:
-        kept = Backward.kept[wanted] = [
-            link is None or any(n and w for n, w in zip(need, wanted))
-            for link, need in zip(Backward.links, Backward.needs)
-        ]
-    return tuple([s if keep else None for s, keep in zip(saved, kept)])
+    wanted = tuple(map(bool, parents))
+    unused = Backward.unused.get(wanted)
+    if unused is None:
+        unused = Backward.unused[wanted] = [
+            i for i, (link, need) in enumerate(zip(Backward.links, Backward.needs))
+            if link is not None and not any(n and w for n, w in zip(need, wanted))
+        ]  # fmt: skip
+    if not unused:
+        return saved
+    kept = [*saved]
+    for i in unused:
+        kept[i] = None
+    return tuple(kept)
 
 
 def record_parts(Backward, outs, inputs, saved=()):

@@ -68,7 +68,9 @@ def write(tensor, value, add=False):
     x = tensor.shared() if isinstance(tensor.array, np.bool_) else tensor.array  # True and False are everybody's
     if isinstance(x, np.generic):
         writes = writes_to(x) or Writes().of(x)
-        tensor.array = value if isinstance(value, x.dtype.type) else x.dtype.type(value)
+        if not isinstance(value, x.dtype.type):
+            value = value.astype(x.dtype) if type(value) in batches else x.dtype.type(value)
+        tensor.array = value
         writes.of(tensor.array)
     elif type(x) in batches and modules[type(x)].is_number(x):
         writes = writes_to(x) or Writes().of(x)

@@ -211,15 +211,6 @@ def to_numpy(x):
     return x * float(x.detach().numpy()[0])
 
 
-def draw(x):
-    return x + engine.rand(3)
-
-
-def write(x):
-    x += 1
-    return x * 2
-
-
 @pytest.mark.parametrize(
     "function, reason",
     [
@@ -227,8 +218,6 @@ def write(x):
         (item, "a value is read into Python"),
         (mask, "indexing with a mask"),
         (to_numpy, "a value is read into Python"),
-        (draw, "random numbers are drawn"),
-        (write, "in place"),
     ],
 )
 def test_a_graph_break_tells_and_runs_eagerly(function, reason):

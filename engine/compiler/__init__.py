@@ -6,24 +6,27 @@ read (``compiled.code``); ``guards.py`` says for which calls they hold.  A call 
 anew; a function that cannot be captured runs as it is.
 """
 
-import sys
 import warnings
+from contextlib import nullcontext
 from functools import update_wrapper
 
 import numpy as np
 
 from .. import graph, tree
-from ..autograd.modes import enable_grad
+from ..autograd.modes import enable_grad, no_grad
 from ..backend import running
 from ..graph import Node, Output, mode
+from ..inplace import refresh
 from ..nn.module import Module
 from ..ops.structure import Clone
-from ..sweep import grad, sweep
+from ..sweep import grad, reachable, sweep
 from ..tensor import Tensor
+from ..versions import version, wrote
 from . import fuse
-from .capture import GraphBreak, Reading, Ref, Step, Tape, Traced, capturing
+from .capture import GraphBreak, NumberWritten, Reading, Ref, Step, Tape, Traced
+from .effects import Undo
 from .generate import generate
-from .guards import Guards
+from .guards import Guards, own_casts
 from .plan import noted, plan, refs
 
 LIMIT = 8  # captures of one function, as in PyTorch; what needs more runs eagerly
@@ -121,12 +124,8 @@ def plain(args, kwargs):
 
 
 def unusual():
-    """Whether nothing is compiled here: inside of a capture, a transform, forward mode, inference mode, autocast."""
-    amp = sys.modules.get(f"{__package__.rpartition('.')[0]}.amp.autocast_mode")
-    return (
-        capturing.tape is not None or mode.dual or mode.transforms or mode.inference or running.levels or graph.anomaly
-        or (amp is not None and any(amp.state.enabled.values() if isinstance(amp.state.enabled, dict) else ()))
-    )  # fmt: skip
+    """Whether nothing is compiled here: inside of a capture, a transform, forward mode, inference mode."""
+    return running.tape is not None or mode.dual or mode.transforms or mode.inference or running.levels or graph.anomaly
 
 
 class Entry:
@@ -139,61 +138,80 @@ class Entry:
         self.passes: dict = {}  # what the steps were after each pass, by its name: engine.viz.compiled draws them
         self.warned = False
         self.deviations = 0  # calls that ran eagerly after all
-        try:
-            self.guards = Guards(compiled.function, leaves)
-            self.capture(args, kwargs)
-            if not self.guards.matches(leaves):
-                raise GraphBreak("it changes what it reads: a variable, an attribute or a container outside", " ")
-        except GraphBreak as why:
-            self.broken = why.with_traceback(None)
-        except Exception as why:  # an operation that traced arrays do not know, or the user's own error: eager tells
-            self.broken = GraphBreak(f"{type(why).__name__}: {why}", " ")
-            self.broken.__cause__ = None
-        finally:
-            if self.guards is not None:
-                self.guards.restore()
+        while True:
+            try:
+                self.guards = Guards(compiled.function, leaves)
+                self.capture(args, kwargs)
+                if not self.guards.matches(leaves):
+                    raise GraphBreak("it changes what it reads: a variable, an attribute or a container outside", " ")
+            except NumberWritten as why:
+                if self.numbers_to_memory():
+                    continue
+                self.broken = why.with_traceback(None)
+            except GraphBreak as why:
+                self.broken = why.with_traceback(None)
+            except (
+                Exception
+            ) as why:  # an operation that traced arrays do not know, or the user's own error: eager tells
+                self.broken = GraphBreak(f"{type(why).__name__}: {why}", " ")
+                self.broken.__cause__ = None
+            finally:
+                if self.guards is not None:
+                    self.guards.restore()
+            break
         if self.broken is not None:
             self.plan, self.code, self.passes = None, "", {}
+            if self.guards is not None:
+                self.guards.finish()
+
+    def numbers_to_memory(self):
+        """Let all inputs that are NumPy numbers have memory, which can be written in place; whether there were any."""
+        found = [t for t in self.guards.tensors if isinstance(t.array, np.generic)]
+        for t in found:
+            t.shared()
+        return bool(found)
 
     # ---- capture
 
     def capture(self, args, kwargs):
-        tape, guards = Tape(), self.guards
-        with Reading(tape):
+        guards = self.guards
+        tape = Tape(guards)
+        with Reading(tape), own_casts():
             for tensor in guards.tensors:
                 tape.input(tensor)
             try:
                 self.written_down(tape, args, kwargs)
             finally:
                 tape.closed = True
+                tape.undo()
 
     def written_down(self, tape, args, kwargs):
         leaves, self.out_structure = tree.flatten(self.compiled.function(*args, **kwargs))
+        tape.flush()
         stand_ins = [s for _, s in tape.inputs.values()]
-        if any(s._grad is not None or s.node and (s.node.hooks or s.node.together) for s in stand_ins):
-            raise GraphBreak("it calls backward() or registers a hook", " ")
-        index = {id(t): i for i, (t, _) in enumerate(tape.inputs.values())}
-        self.outs, made = [], {}  # what each leaf of the result is: ("input", i), ("made", i) or ("value", v)
-        for leaf in leaves:
-            if not isinstance(leaf, Tensor):
-                if type(leaf) is Traced:
-                    raise GraphBreak("it returns the array of a tensor", " ")
-                self.outs.append(("value", leaf))
-            elif id(leaf) in index:
-                self.outs.append(("input", index[id(leaf)]))
-            else:
-                self.outs.append(("made", list(made).index(id(leaf)) if id(leaf) in made else len(made)))
-                made[id(leaf)] = leaf
-        made = list(made.values())
+        if any(n and (n.hooks or n.together) for n in tape.sources):
+            raise GraphBreak("it registers a hook", " ")
+        self.outs, made, kept = self.results(tape, leaves, stand_ins)
+        self.rewritten = []  # (place of an input, place among what is made) of inputs that get a node by a write
+        for place, (s, source) in enumerate(zip(stand_ins, tape.sources)):
+            if s.node is not source:
+                self.rewritten.append((place, len(made)))
+                made.append(s)
         del leaves
-        self.check_results(tape, made)
+        self.check_results(tape, made[: len(made) - len(self.rewritten)], kept)
+        del kept
         outputs = [Ref(t.array.number) if type(t.array) is Traced else np.array(t.array) for t in made]
         self.differentiable = [i for i, t in enumerate(made) if t.node is not None and t.requires_grad]
+        self.spent = [i for i in self.differentiable if is_spent(made[i].node)]
+        self.differentiable = [i for i in self.differentiable if i not in self.spent]
         self.shapes = [(made[i].array.shape, made[i].array.dtype) for i in self.differentiable]
         middle, given, grads = len(tape.steps), [], []
         if self.differentiable:
             given, grads = self.backward_written_down(tape, made, stand_ins)
         self.names = names = {s.array.number: n for s, n in zip(stand_ins, self.guards.names)}
+        if tape.tensors is not None:
+            names[tape.tensors.number] = "tensors"
+        self.note_effects(tape, stand_ins, middle)
         self.plan = plan(tape.steps, outputs, middle, given, grads, self.passes)
         if self.compiled.fused:
             source = {s.number: s for s in tape.steps}
@@ -204,13 +222,51 @@ class Entry:
             noted(self.passes, "fused", (*p.forward, *p.backward), middle, p.outputs, p.saved, p.grads, p.given)
         self.forward, self.backward, self.code = generate(self.plan, tape.steps, names)
         self.made = len(made)
-        if self.differentiable:
+        if self.differentiable or self.spent:
             self.node_class = node_class(self, len(self.plan.saved), len(stand_ins))
 
-    def check_results(self, tape, made):
+    def results(self, tape, leaves, stand_ins):
+        """(what each leaf of the result is, the Tensors that have to be made, all Tensors that may stay alive).
+
+        A leaf is ("value", v), ("input", place), ("grad", place), ("made", place), ("view", what it is a view of, the
+        Tensor that says how) or ("detached", what it is detached from).
+        """
+        index = {id(t): i for i, (t, _) in enumerate(tape.inputs.values())}
+        grads = {id(s.__dict__["_grad"]): i for i, s in enumerate(stand_ins) if s.__dict__.get("_grad") is not None}
+        tensors = list({id(t): t for t in leaves if isinstance(t, Tensor) and id(t) not in index}.values())
+        owners = [t.array.owner for t in tensors if type(t.array) is Traced]
+        made: dict = {}
+
+        def found(t):
+            if id(t) in index:
+                return "input", index[id(t)]
+            if id(t) in grads:
+                return "grad", grads[id(t)]
+            if type(t.array) is Traced and (t.array.owner in tape.entered or owners.count(t.array.owner) > 1):
+                source = (t.__dict__.get("sharing") or (lambda: None,))[0]()
+                if t._base is not None and not holds_tensors(t.path):
+                    source, path = viewed(t, tape)
+                    return "view", found(source), (path, t.made)
+                if source is not None and source is not t and source.array is t.array:
+                    return "detached", found(source), None
+            made[id(t)] = t
+            return "made", list(made).index(id(t))
+
+        outs = []
+        for leaf in leaves:
+            if type(leaf) is Traced:
+                raise GraphBreak("it returns the array of a tensor", " ")
+            outs.append(found(leaf) if isinstance(leaf, Tensor) else ("value", leaf))
+        return (
+            outs,
+            list(made.values()),
+            [*leaves, *(t._base for t in tensors), *(s.__dict__.get("_grad") for s in stand_ins)],
+        )
+
+    def check_results(self, tape, made, kept):
         """GraphBreak for results that cannot be made anew by every call."""
         memory = [t.array.owner for t in made if type(t.array) is Traced]
-        if tape.frozen.intersection(memory):
+        if tape.entered.keys() & set(memory):
             raise GraphBreak("it returns a view of an input", " ")
         if len(set(memory)) < len(memory):
             raise GraphBreak("it returns two tensors on the same memory", " ")
@@ -218,9 +274,38 @@ class Entry:
             raise GraphBreak("it returns a new Parameter", " ")
         if any(t.node is not None and type(t.node) is graph.AccumulateGrad for t in made):
             raise GraphBreak("it returns a new leaf that requires grad", " ")
-        kept = {id(v) for t in made for v in (t, t._base)}
-        if any(t is not None and id(t) not in kept for t in (r() for r in tape.made)):
+        known = {id(t) for t in (*made, *kept)}
+        if any(t is not None and id(t) not in known for t in (r() for r in tape.made)):
             raise GraphBreak("it keeps a tensor that it made, outside of what it returns", " ")
+
+    def note_effects(self, tape, stand_ins, middle):
+        """What a call does besides returning, and what of that may have to be undone."""
+        first = [s for s in tape.steps[:middle] if s.kind != "input"]
+        if any(s.writes is not None and s.owner in tape.entered for s in tape.steps[middle:]):
+            raise GraphBreak("backward writes into an input", " ")
+        late = max(
+            (i for i, s in enumerate(first) if s.kind == "check" or (s.kind == "draw" and any(refs(s.args)))),
+            default=-1,
+        )
+        early = first[: late + 1]  # after these, no call runs eagerly
+        if any(s.kind == "call" for s in early):
+            raise GraphBreak("a value is checked after gradients were set", " ")
+        places = [tape.entered[n] for n in tape.written]
+        arrays = [t.__dict__["array"] for t, _ in tape.inputs.values()]
+        if any(np.may_share_memory(arrays[i], x) for i in places for j, x in enumerate(arrays) if j != i):
+            raise GraphBreak("an input that shares its memory with another is written in place", " ")
+        self.updated = [(i, version(stand_ins[i])) for i in places]  # (place of an input, how often it is written)
+        grads = [(i, g) for i, g in tape.flushed.items() if g is not None and g.__dict__.get("tape") is tape]
+        self.regraded = [(i, version(g)) for i, g in grads if version(g)]
+        self.calls = tape.tensors is not None
+        self.generators = [g for g, _ in tape.marks.values()]
+        self.copied = [
+            tape.entered[n] for n in tape.written if any(s.writes is not None and s.owner == n for s in early)
+        ]
+        self.effects = bool(places or self.generators or any(s.kind == "call" for s in first))
+        self.undone = self.effects and (bool(self.copied) or any(s.kind == "draw" for s in early))
+        self.checked = late >= 0
+        self.guards.finish(places)
 
     def backward_written_down(self, tape, made, stand_ins):
         """(the steps that stand for the cotangents of the results, the gradients of the inputs)."""
@@ -237,10 +322,11 @@ class Entry:
             given.append(step.number)
             node = made[i].node
             cotangents[node] = cotangents[node] + g if node in cotangents else g
-        found = sweep(cotangents, wanted={s.node for s in stand_ins if s.node is not None})
+        with own_casts(False):
+            found = sweep(cotangents, wanted={node for node in tape.sources if node is not None})
         grads = []
-        for s in stand_ins:
-            g = found.get(s.node) if s.node is not None else None
+        for s, node in zip(stand_ins, tape.sources):
+            g = found.get(node) if node is not None else None
             if g is not None and g.dtype != s.array.dtype:
                 g = g.astype(s.array.dtype)
             grads.append(Ref(g.number) if type(g) is Traced else g)
@@ -251,24 +337,46 @@ class Entry:
     def run(self, leaves, args, kwargs):
         if self.plan is None:
             return self.compiled.function(*args, **kwargs)
-        tensors = [leaves[where] if kind == "argument" else where for kind, where in self.guards.places]
+        tensors = []
+        for kind, where in self.guards.places:
+            tensors.append(leaves[where] if kind == "argument" else where if kind == "fixed" else tensors[where]._grad)
+        arrays = [t.array for t in tensors]
+        undo = Undo([arrays[i] for i in self.copied], self.generators) if self.undone else None
+        marks = [g.mark() for g in self.generators] if self.differentiable else ()
         try:
-            results = self.forward(*[t.array for t in tensors])
+            results = self.forward(*arrays, tensors) if self.calls else self.forward(*arrays)
         except Exception:  # a check that found another answer, or an error, for which the engine has the words
+            if self.effects and not self.checked:
+                raise
+            if undo is not None:
+                undo()
             self.deviations += 1
             return self.compiled.function(*args, **kwargs)
+        for i, times in self.updated:
+            for _ in range(times):
+                wrote(tensors[i])
+            if "views" in tensors[i].__dict__ or "sharing" in tensors[i].__dict__:
+                refresh(tensors[i], None)
+        for i, times in self.regraded:
+            for _ in range(times):
+                wrote(tensors[i]._grad)
         n = self.made
         made = [Tensor(x.copy() if type(p) is not Ref else x) for x, p in zip(results, self.plan.outputs)]
         if self.differentiable:
             node = self.node_class(tuple([t.node for t in tensors]), results[n:])
-            node.call = args, kwargs, tensors
+            node.call = args, kwargs, tensors, marks
             if len(self.differentiable) == 1:
                 made[self.differentiable[0]].node = node
             else:
                 node.outputs = len(self.differentiable)
                 for i, place in enumerate(self.differentiable):
                     made[place].node = Output(node, i)
-        leaves = [made[v] if kind == "made" else tensors[v] if kind == "input" else v for kind, v in self.outs]
+        for place in self.spent:
+            made[place].node = self.node_class(tuple([t.node for t in tensors]), None)
+            made[place].node.links = (graph.CONSTANT,)
+        for i, place in self.rewritten:
+            refresh(tensors[i], made[place].node)
+        leaves = [v if kind == "value" else result(kind, v, rest, tensors, made) for kind, v, *rest in self.outs]
         return leaves[0] if self.out_structure is tree.LEAF else tree.unflatten(self.out_structure, leaves)
 
     def cotangents(self, node, g, saved):
@@ -284,17 +392,24 @@ class Entry:
         if not self.warned:
             self.warned = True
             warnings.warn("compile: create_graph=True runs the function again without compiling it", stacklevel=4)
-        args, kwargs, tensors = node.call
+        args, kwargs, tensors, marks = node.call
+        if self.updated or self.calls:
+            raise NotImplementedError(
+                "create_graph=True would run a compiled function again that writes into its inputs: call it uncompiled"
+            )
+        now = [g.mark() for g in self.generators]
         recorded = any(isinstance(g, Tensor) for g in gs)
         before = [t.__dict__["node"] for t in tensors]
         barriers = [None if p is None else Clone((p,), ()) for p in node.parents]
         try:
             for t, b in zip(tensors, barriers):
                 t.__dict__["node"] = b
+            for g, mark in zip(self.generators, marks):
+                g.go_back(mark)
             with enable_grad():
                 made = {}
                 leaves, _ = tree.flatten(self.compiled.function(*args, **kwargs))
-                for (kind, i), leaf in zip(self.outs, leaves):
+                for (kind, i, *_), leaf in zip(self.outs, leaves):
                     if kind == "made":
                         made[i] = leaf
                 pairs = [(made[i], g) for i, g in zip(self.differentiable, gs) if g is not None]
@@ -304,8 +419,52 @@ class Entry:
         finally:
             for t, p in zip(tensors, before):
                 t.__dict__["node"] = p
+            for g, mark in zip(self.generators, now):
+                g.go_back(mark)
         grads = [None if b is None else next(found) for b in barriers]
         return grads if recorded else [g if g is None else g.array for g in grads]
+
+
+def result(kind, place, rest, tensors, made):
+    """A Tensor of the result: see ``Entry.results``."""
+    if kind == "made":
+        return made[place]
+    if kind == "input":
+        return tensors[place]
+    if kind == "grad":
+        return tensors[place]._grad
+    base = result(*place[:2], place[2:], tensors, made)
+    if kind == "detached":
+        return base.detach()
+    path, how = rest[0]
+    with no_grad() if how == "no_grad" else nullcontext():
+        for view, arguments in path:
+            base = view(base, *arguments)
+    if how is not None:
+        base.made = how
+    return base
+
+
+def viewed(view, tape):
+    """(an input that a view was made from, or else its base; how to get from there to the view)."""
+    source, done = view._base, 0
+    for tensor, _ in tape.inputs.values():
+        n = len(tensor.path)
+        if tensor._base is view._base and n > done and all(a is b for a, b in zip(tensor.path, view.path)):
+            source, done = tensor, n
+    return source, view.path[done:]
+
+
+def holds_tensors(path):
+    """Whether a view is made with tensors or arrays as arguments."""
+    return any(
+        type(a) is Traced or isinstance(a, Tensor) for _, arguments in path for a in tree.flatten(list(arguments))[0]
+    )
+
+
+def is_spent(node):
+    """Whether a backward pass inside of the function has released what the graph of a result needs."""
+    return any(n.links and n.saved is None for n in reachable([node]))
 
 
 def node_class(entry, saved, inputs):

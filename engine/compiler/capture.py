@@ -10,7 +10,7 @@ import linecache
 import operator
 import sys
 import threading
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from weakref import ref
@@ -18,10 +18,12 @@ from weakref import ref
 import numpy as np
 
 from .. import backend
-from ..backend import modules, scalar_types
+from ..backend import modules, running, scalar_types
 from ..graph import AccumulateGrad, watch_nodes
 from ..sweep import sweep
 from ..tensor import Tensor
+from ..versions import wrote
+from . import effects
 
 here = str(Path(__file__).resolve().parent.parent)  # a step's origin is the first line outside of the engine
 
@@ -52,11 +54,16 @@ def shown_line(name, number):
     return f"{Path(name).name}:{number}: {linecache.getline(name, number).strip()}".rstrip(": ")
 
 
+class NumberWritten(GraphBreak):
+    """An input that is a NumPy number is written in place: it needs memory first."""
+
+
 class Step:
     """One thing that is done: ``out = function(*args, **options)``, where Traced arrays stand as ``Ref``.
 
-    ``kind``: "function", "method", "operator", "getitem", "setitem", "item" (of a tuple), "check", or "input".
-    ``writes``: the Ref of the array that it changes in place, or None.
+    ``kind``: "function", "method", "operator", "getitem", "setitem", "item" (of a tuple), "check", "draw" (random
+    numbers), "call" (what changes more than arrays), or "input".  ``writes``: the Ref of the array that it changes in
+    place, or None.
     """
 
     __slots__ = (
@@ -71,6 +78,7 @@ class Step:
         "options",
         "owner",
         "shape",
+        "value",
         "writes",
     )
 
@@ -80,6 +88,7 @@ class Step:
         self.shape = self.dtype = None  # of the result, if it is an array
         self.flat = False  # whether its elements lie in order
         self.owner = number  # the step whose memory the result lies in
+        self.value = None  # of an input: its array at the capture
 
 
 class Ref:
@@ -100,10 +109,18 @@ class Ref:
 class Tape:
     """The steps of one capture, and which Tensors are its inputs."""
 
-    def __init__(self):
+    def __init__(self, guards):
+        self.guards = guards
         self.steps, self.inputs, self.known, self.made = [], {}, {}, []
         self.closed = False
-        self.frozen = set()  # owners that must not be written: the inputs
+        self.frozen = set()  # owners that must not be written: the cotangents
+        self.entered = {}  # number of the step of an input -> its place among the inputs
+        self.sources = []  # the nodes of the stand-ins as they were at first
+        self.written = {}  # number of an input that is written in place -> (its memory, what was there)
+        self.marks = {}  # id(generator) -> (generator, where it was)
+        self.flushed = {}  # place of an input -> the Tensor that is its gradient by now, as the steps have it
+        self.stale = set()  # owners that a step of an optimizer has changed
+        self.tensors = None  # the Ref of the list of the inputs, as Tensors
 
     def input(self, tensor):
         """Let a Tensor that was there before be an input."""
@@ -112,17 +129,112 @@ class Tape:
         x, node = tensor.__dict__["array"], tensor.__dict__["node"]
         step = Step(len(self.steps), "input", f"x{len(self.inputs)}", None)
         self.steps.append(step)
-        step.shape, step.dtype, step.flat = x.shape, x.dtype, x.flags.c_contiguous
+        step.shape, step.dtype, step.flat, step.value = x.shape, x.dtype, x.flags.c_contiguous, x
         traced = Traced(self, x, step.number, None, step.number)
         if isinstance(x, np.ndarray):  # of what shares its memory, it is the owner
             self.known.setdefault(id(x), traced)
             self.known.setdefault(id(backend.storage(x)), traced)
-        self.frozen.add(step.number)
+        self.entered[step.number] = len(self.inputs)
         stand_in = Tensor.__new__(Tensor)
-        stand_in.__dict__.update(array=traced, node=None, tape=self)
+        stand_in.__dict__.update(array=traced, node=None, tape=self, place=len(self.inputs))
         if node is not None:
             stand_in.__dict__["node"] = AccumulateGrad(stand_in)
+        self.sources.append(stand_in.__dict__["node"])
         self.inputs[id(tensor)] = tensor, stand_in
+
+    def at(self, place):
+        """(Tensor, stand-in) of an input."""
+        return list(self.inputs.values())[place]
+
+    # ---- what changes more than what it returns
+
+    def refuse(self, reason):
+        raise GraphBreak(reason)
+
+    def drawing(self, functions):
+        """The functions that draw random numbers: each draw is a step."""
+        return Draws(self, functions)
+
+    def draw(self, functions, name, generator, arguments):
+        if functions is not backend.homes["cpu"].random:
+            raise GraphBreak("random numbers are drawn on a device")
+        used = functions.default_generator if generator is None else generator
+        self.marks.setdefault(id(used), (used, used.mark()))
+        return self.emit("draw", f"draw.{name}", getattr(functions, name), (generator, *arguments))
+
+    def fresh(self, x):
+        """An array that was made inside of the function: each call makes it anew where it is written or returned."""
+        return self.emit("function", "copy", np.copy, (x, "K")) if type(x) is np.ndarray else x
+
+    def undo(self):
+        """Give inputs and generators back what they held: the call that follows does it again."""
+        for memory, before in self.written.values():
+            memory[...] = before
+        for generator, mark in self.marks.values():
+            generator.go_back(mark)
+
+    def gradient(self, place):
+        """The ``.grad`` of an input as the program reads it; what it was before the call is an input too."""
+        tensor, stand_in = self.at(place)
+        grad = tensor.__dict__.get("_grad")
+        self.guards.gradient(place, grad)
+        if grad is not None:
+            self.input(grad)
+        self.flushed[place] = stand_in.__dict__["_grad"] = grad
+        return grad
+
+    def flush(self):
+        """Let the steps so far be followed by one that sets the gradients that changed."""
+        places, arrays = [], []
+        for place, (_, stand_in) in enumerate(list(self.inputs.values())):
+            if "_grad" not in stand_in.__dict__ or self.flushed.get(place, ...) is stand_in.__dict__["_grad"]:
+                continue
+            self.flushed[place] = grad = stand_in.__dict__["_grad"]
+            if grad is not None:
+                if grad.__dict__.get("tape") is not self or grad.__dict__["node"] is not None:
+                    raise GraphBreak("a gradient is part of a graph, or was there before", " ")
+                if any(grad is g for p, g in self.flushed.items() if p != place):
+                    raise GraphBreak("two tensors have one gradient", " ")
+                if grad.__dict__["array"].base is not None:  # it may be written later, and nothing else with it
+                    grad.__dict__["array"] = grad.__dict__["array"].copy()
+            places.append(place)
+            arrays.append(None if grad is None else grad.__dict__["array"])
+        if places:
+            self.call("set_grads", effects.set_grads, (self.all_tensors(), tuple(places), tuple(arrays)))
+
+    def leaf(self, place):
+        """Backward adds to the gradient of an input: it must be a leaf without hooks, now and in later calls."""
+        node = self.at(place)[0].__dict__["node"]
+        if type(node) is not AccumulateGrad:
+            raise GraphBreak("backward() goes on beyond the inputs", " ")
+        if node.hooks or node.pre_hooks or node.post_hooks or node.leaf_hooks:
+            raise GraphBreak("backward() meets the hooks of a leaf", " ")
+        self.guards.leaf(place)
+
+    def all_tensors(self):
+        if self.tensors is None:
+            step = Step(len(self.steps), "input", "tensors", None)
+            self.steps.append(step)
+            self.tensors = Ref(step.number)
+        return self.tensors
+
+    def call(self, name, function, args=()):
+        """Let later calls do something here, which this one leaves undone."""
+        step = Step(len(self.steps), "call", name, function, tuple(map(self.plain, args)), line=origin())
+        self.steps.append(step)
+
+    def later(self, function, owner, args, kwargs):
+        """A step of an optimizer or scheduler, which later calls take as it is."""
+        if any(isinstance(a, Tensor) or callable(a) for a in (*args, *kwargs.values())):
+            raise GraphBreak(f"{type(owner).__name__}.step() is called with a closure or a tensor")
+        self.flush()
+        for group in getattr(owner, "param_groups", ()):
+            for p in group["params"]:
+                if id(p) not in self.inputs:
+                    raise GraphBreak(f"the parameters of {type(owner).__name__} are not known to the capture")
+                wrote(p)
+                self.stale.add(self.inputs[id(p)][1].__dict__["array"].owner)
+        self.call(f"{type(owner).__name__}_step", partial(function, owner, *args, **kwargs))
 
     def wrap(self, value, step):
         """The Traced array for what a step gave."""
@@ -148,7 +260,10 @@ class Tape:
         values = [self.value(a) for a in args]
         if writes is not None:
             if type(writes) is not Traced or writes.owner in self.frozen:
-                raise GraphBreak("an input is written in place")
+                raise GraphBreak("what is no array of the capture is written in place")
+            if writes.owner in self.entered and writes.owner not in self.written:
+                memory = backend.storage(self.steps[writes.owner].value)
+                self.written[writes.owner] = memory, memory.copy("K")
             target = Ref(writes.number)
         else:
             target = None
@@ -181,6 +296,8 @@ class Tape:
         if kind is Traced:
             if a.tape is not self:
                 raise GraphBreak("an array of another capture is used: a tensor was kept from a captured call")
+            if a.owner in self.stale:
+                raise GraphBreak("a parameter is used after the step of its optimizer")
             return a.value
         if kind in (tuple, list):
             return kind(map(self.value, a))
@@ -202,11 +319,16 @@ class Tape:
         return a
 
 
-class Capturing(threading.local):
-    tape = None  # that of the capture which runs in this thread
+class Draws:
+    """The functions that draw random numbers, in a capture."""
+
+    def __init__(self, tape, functions):
+        self.tape, self.functions = tape, functions
+
+    def __getattr__(self, name):
+        return lambda generator, *arguments: self.tape.draw(self.functions, name, generator, arguments)
 
 
-capturing = Capturing()
 lock = threading.RLock()
 
 
@@ -218,53 +340,57 @@ class Reading:
 
     def __enter__(self):
         lock.acquire()
-        self.before, capturing.tape = capturing.tape, self.tape
-        self.levels, backend.running.levels = backend.running.levels, (NoDraws(),)
+        self.before, running.tape = running.tape, self.tape
         Tensor.array = property(*accessors("array"))
         Tensor.node = property(*accessors("node"))
+        Tensor._grad = property(*accessors("_grad"))
         watch_nodes(note_line, True)
 
     def __exit__(self, *exc):
-        capturing.tape, backend.running.levels = self.before, self.levels
+        running.tape = self.before
         if self.before is None:
             del Tensor.array, Tensor.node
+            Tensor._grad = None
             watch_nodes(note_line, False)
         lock.release()
 
 
 def note_line(node, saved):
     """A node remembers the line that recorded it, for the comments of the backward pass."""
-    if capturing.tape is not None:
+    if running.tape is not None:
         node.line = origin()
 
 
-class NoDraws:
-    """In place of a level of vmap, which is asked how to draw random numbers: not at all."""
-
-    @property
-    def randomness(self):
-        raise GraphBreak("random numbers are drawn")
+UNKNOWN = "a Tensor is used that is no argument and in no closure, global or module that is read"
 
 
 def accessors(name):
     def get(self):
-        own, tape = self.__dict__, capturing.tape
-        if tape is None or own.get("tape") is tape:
-            return own[name]
-        found = tape.inputs.get(id(self))
-        if found is None:
-            raise GraphBreak("a Tensor is used that is no argument and in no closure, global or module that is read")
-        return found[1].__dict__[name]
+        own, tape = self.__dict__, running.tape
+        if tape is not None and own.get("tape") is not tape:
+            found = tape.inputs.get(id(self))
+            if found is None:
+                raise GraphBreak(UNKNOWN)
+            own = found[1].__dict__
+        elif tape is not None and name == "_grad" and "place" in own:  # only backward asks a stand-in
+            tape.leaf(own["place"])
+        if name == "_grad" and name not in own:
+            return tape.gradient(own["place"]) if tape is not None and "place" in own else None
+        return own[name]
 
     def set(self, value):
-        own, tape = self.__dict__, capturing.tape
+        own, tape = self.__dict__, running.tape
         if tape is not None and own.get("tape") is not tape:
-            if id(self) in tape.inputs or name in own:
-                if name in own and id(self) in tape.inputs and value is tape.inputs[id(self)][1].__dict__[name]:
-                    return
-                raise GraphBreak("an input is changed in place")
-            own["tape"] = tape
-            tape.made.append(ref(self))
+            if id(self) in tape.inputs:
+                own = tape.inputs[id(self)][1].__dict__
+                if name == "array" and value is not own[name]:
+                    number = isinstance(own[name].value, np.generic)
+                    raise (NumberWritten if number else GraphBreak)("the memory of an input is replaced")
+            elif name in own or name == "_grad":
+                raise GraphBreak(UNKNOWN)
+            else:
+                own["tape"] = tape
+                tape.made.append(ref(self))
         own[name] = value
 
     return get, set
@@ -302,7 +428,7 @@ class Traced:
 
     def __setitem__(self, key, value):
         if self.value.ndim == 0 and isinstance(self.value, np.generic):
-            raise GraphBreak("a number is written in place")
+            raise (NumberWritten if self.number in self.tape.entered else GraphBreak)("a number is written in place")
         self.tape.emit("setitem", "setitem", operator.setitem, (self, key, value), writes=self)
 
     def __bool__(self):
@@ -434,7 +560,7 @@ def first_traced(arguments):
 def call_function(name, function, *args, **options):
     """A function of arrays, written down if it is to be."""
     found = first_traced((*args, *options.values()))
-    tape = capturing.tape if found is None else found.tape
+    tape = running.tape if found is None else found.tape
     if tape is None or (found is None and name not in BUFFERS):
         return function(*args, **options)
     if name.rpartition(".")[2] in DYNAMIC:

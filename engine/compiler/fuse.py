@@ -106,8 +106,10 @@ def members_from(steps, i, source, written):
         if step.kind == "fused":
             late.update(n for n in (step.number, *step.results) if inside.intersection(uses(step)) or late)
             continue
-        if step.writes is not None or step.kind == "check":
+        if step.writes is not None or step.kind in ("check", "call"):
             break
+        if step.kind == "draw" and any(n in inside or n in late for n in uses(step)):
+            break  # draws keep their order
         joins = not any(n in late for n in uses(step))
         summed = joins and is_sum(step) and step.args[0].number in inside and step.dtype.char in "fd"
         if joins and (summed or fits(step, first.shape, source, written)):

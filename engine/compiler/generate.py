@@ -23,6 +23,7 @@ OURS = {
     "strided": backend.strided,
     "diagonal": diagonal,
     "in_blocks": fuse.in_blocks,
+    "draw": backend.homes["cpu"].random,
 }  # functions of the engine's that take NumPy's arrays
 LARGE = 4096  # elements of an array whose memory is given back as soon as it is not needed
 numbers = count(1)
@@ -114,13 +115,17 @@ class Writer:
             return f"{self.text(args[0])}[{self.key(args[1])}]"
         if kind == "method":
             return f"{self.operand(args[0])}.{self.call(name, args[1:], step.options)}"
-        where = "" if name in OURS or name.startswith("special.") else "np."
+        where = "" if name in OURS or name.startswith(("special.", "draw.")) else "np."
         return self.call(where + name, args, step.options)
 
     def line(self, step):
         """The line of a step, without its comment."""
         if step.kind == "check":
             return f"if bool({self.text(step.args[0])}) is not {step.args[1]}: raise Deviation"
+        if step.kind == "call":
+            name = self.fresh(step.name)
+            self.constants[name] = step.function
+            return self.call(name, step.args, step.options)
         if step.kind == "setitem":
             return f"{self.text(step.args[0])}[{self.key(step.args[1])}] = {self.text(step.args[2])}"
         if step.kind == "operator" and step.writes is not None:
@@ -193,7 +198,9 @@ def generate(plan, steps, input_names):
     for number, name in input_names.items():
         writer.names[number] = writer.fresh(name)
     inputs = [writer.names[n] for n in input_names]
-    texts = [writer.function("forward", inputs, plan.forward, (*plan.outputs, *plan.saved))]
+    memory = [writer.steps[r.number].owner if type(r) is Ref else None for r in plan.outputs]
+    again = {i for i, owner in enumerate(memory) if owner is not None and owner in memory[:i]}  # equal results
+    texts = [writer.function("forward", inputs, plan.forward, (*plan.outputs, *plan.saved), again)]
     if plan.grads:
         for number in plan.given:
             writer.names[number] = writer.fresh("g")

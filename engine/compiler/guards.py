@@ -6,20 +6,25 @@ one Python expression, which is compiled.
 """
 
 import dis
+import sys
 import types
+from contextlib import contextmanager
 from copy import copy
 from functools import partial
 
 import numpy as np
 
 from .. import backend, dtypes
-from ..graph import mode
+from ..graph import AccumulateGrad, mode
 from ..nn import hooks
 from ..nn.module import Module
+from ..optim.optimizer import Optimizer
 from ..tensor import Tensor
+from . import effects
 from .capture import GraphBreak
 
 VALUES = (int, float, str, bytes, complex)
+AMP = f"{__package__.rpartition('.')[0]}.amp.autocast_mode"  # a program without autocast does not load it
 MOST = 5000  # conditions; a function that reads more is not captured
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 STORES = {"STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL", "IMPORT_NAME", "YIELD_VALUE"}
@@ -28,7 +33,8 @@ STORES = {"STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL", "IMPORT_
 class Guards:
     """Collects conditions on what a function reads; ``tensors`` are the Tensors among it: the inputs.
 
-    ``places``: where each is found, ("argument", its number) or ("fixed", the Tensor).
+    ``places``: where each is found, ("argument", its number), ("fixed", the Tensor) or ("grad", the number of the
+    Tensor of which it is the gradient).
     """
 
     def __init__(self, function, leaves):
@@ -36,6 +42,7 @@ class Guards:
         self.tensors, self.places, self.names = [], [], []
         self.seen, self.index = set(), {}
         self.classes, self.called = [], {"forward"}  # of users: classes, and the names that functions look up
+        self.leaves: set = set()  # the numbers of those to which backward adds a gradient
         self.snapshots = []  # what lists, dicts and sets hold, to undo what a capture puts into them
         self.environment()
         names = argument_names(function)
@@ -46,6 +53,15 @@ class Guards:
         for number, tensor in enumerate(self.tensors):
             self.tensor(number, tensor)
         self.count = len(leaves)
+
+    def finish(self, written=()):
+        """Make ``matches(leaves)`` of the conditions; ``written``: the numbers of inputs that are written in place."""
+        if written:
+            arrays = [f"{self.space_path(n)}.array, " for n in range(len(self.tensors))]
+            others = "".join(a for n, a in enumerate(arrays) if n not in written)
+            self.add(f"effects.separate(({''.join(arrays[n] for n in written)}), ({others}))")
+        if leaves := sorted(self.leaves):
+            self.add(f"effects.without_hooks(({''.join(f'{self.space_path(n)}, ' for n in leaves)}))")
         self.text = " and\n    ".join(self.conditions)
         arguments = "".join(f"a{i}, " for i in range(self.count))
         first = f"    {arguments}= leaves\n" if arguments else ""
@@ -71,8 +87,9 @@ class Guards:
 
     def environment(self):
         """How the thread records, and what is created by default."""
-        self.space.update(mode=mode, backend=backend, dtypes=dtypes, hooks=hooks, np=np)
+        self.space.update(mode=mode, backend=backend, dtypes=dtypes, hooks=hooks, np=np, effects=effects, casts=casts)
         self.add(f"mode.enabled is {mode.enabled}")
+        self.add(f"casts() == {casts()}")
         self.add(f"dtypes.get_default_dtype() is {self.constant(dtypes.get_default_dtype())}")
         self.add(f"backend.default.device == {self.constant(backend.default.device)}")
 
@@ -143,18 +160,43 @@ class Guards:
 
     def space_path(self, number):
         kind, where = self.places[number]
+        if kind == "grad":
+            return f"{self.space_path(where)}._grad"
         return f"a{where}" if kind == "argument" else self.constant(where)
+
+    def gradient(self, number, grad):
+        """The conditions on the ``.grad`` of a Tensor, which the function reads or adds to."""
+        path = f"{self.space_path(number)}._grad"
+        if grad is None:
+            self.add(f"{path} is None")
+        elif id(grad) in self.index:
+            self.add(f"{path} is {self.space_path(self.index[id(grad)])}")
+        else:
+            self.index[id(grad)] = len(self.tensors)
+            self.tensors.append(grad)
+            self.places.append(("grad", number))
+            self.names.append(f"{self.names[number]}_grad")
+            self.add(f"{path} is not None")
+            self.tensor(len(self.tensors) - 1, grad)
+
+    def leaf(self, number):
+        """The condition on a Tensor to which backward adds a gradient."""
+        if number not in self.leaves:
+            self.leaves.add(number)
+            self.space["AccumulateGrad"] = AccumulateGrad
+            self.add(f"type({self.space_path(number)}.node) is AccumulateGrad")
 
     def tensor(self, number, tensor):
         """The conditions on what a Tensor is."""
-        x, path = tensor.array, self.space_path(number)
+        own, path = tensor.__dict__, self.space_path(number)  # its own, also where a capture runs
+        x = own["array"]
         if not isinstance(x, (np.ndarray, np.generic)):
             raise GraphBreak("a tensor is not in host memory", " ")
         shape, kind = f"{path}.array", self.constant(type(x))
         self.add(f"type(x{number} := {shape}) is {kind} and x{number}.dtype == {self.constant(x.dtype)}")
         if x.ndim:
             self.add(f"x{number}.shape == {x.shape} and x{number}.strides == {x.strides}")
-        self.add(f"{path}.node is {'not ' if tensor.node is not None else ''}None")
+        self.add(f"{path}.node is {'not ' if own['node'] is not None else ''}None")
 
     # ---- what an object leads to
 
@@ -162,6 +204,11 @@ class Guards:
         kind = type(value)
         if isinstance(value, Module):
             self.module(value, name)
+        elif isinstance(value, Optimizer):
+            path = f"{self.constant(value)}.param_groups"
+            self.add(f"len({path}) == {len(value.param_groups)}")
+            for i, group in enumerate(value.param_groups):
+                self.read(f"{path}[{i}]['params']", group["params"], f"{name}_{i}")
         elif kind is types.FunctionType:
             self.function(value)
         elif kind is types.MethodType:
@@ -185,6 +232,7 @@ class Guards:
     def attributes(self, value, name):
         own = vars(value)
         d = self.constant(own)
+        self.snapshots.append((own, copy(own)))
         self.add(f"len({d}) == {len(own)}")
         for k, part in own.items():
             self.read(f"{d}[{k!r}]", part, f"{name}_{k}")
@@ -266,6 +314,29 @@ def ours(module_name):
     )
 
 
+def casts():
+    """What autocast does in this thread: nothing that is loaded, or (devices, dtypes, whether casts are kept)."""
+    amp = sys.modules.get(AMP)
+    if amp is None or not amp.state.active:
+        return ()
+    return amp.state.active, tuple(amp.state.dtype[kind].name for kind in amp.state.active)
+
+
+@contextmanager
+def own_casts(on=True):
+    """A block in which no cast of a weight is known from before or will be known afterwards; or nothing is cast."""
+    amp = sys.modules.get(AMP)
+    if amp is None:
+        yield
+        return
+    before, amp.state.cache = amp.state.cache, {}
+    active, amp.state.active = amp.state.active, amp.state.active if on else ()
+    try:
+        yield
+    finally:
+        amp.state.cache, amp.state.active = before, active
+
+
 def names_in(code):
     """The names that a function, and those defined inside of it, look up."""
     found = list(code.co_names)
@@ -280,7 +351,7 @@ def check_effects(code, function):
     for instruction in dis.get_instructions(code):
         line = instruction.positions.lineno if instruction.positions else code.co_firstlineno
         where = f"{code.co_filename.rpartition('/')[2]}:{line}"
-        if instruction.opname in STORES:
+        if instruction.opname in STORES and (instruction.opname, instruction.argval) != ("STORE_ATTR", "grad"):
             raise GraphBreak(f"it stores, imports or yields: {instruction.argval}", where)
         if instruction.opname == "STORE_DEREF" and instruction.argval in code.co_freevars:
             raise GraphBreak(f"it changes the variable {instruction.argval} of an outer function", where)

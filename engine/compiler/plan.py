@@ -79,12 +79,13 @@ def key_of(a):
     return kind, a
 
 
+KEPT = ("check", "draw", "call")  # steps that do something, whether or not their results are needed
 FRESH = {"copy", "zeros", "empty", "ones", "array"}  # made to be memory of their own
 
 
 def is_pure(step, written, owners):
     """Whether a step gives the same whenever it runs: it writes nothing, and reads nothing that is written."""
-    if step.kind in ("input", "check") or step.writes is not None or step.owner in written:
+    if step.kind in ("input", *KEPT) or step.writes is not None or step.owner in written:
         return False
     return not any(owners[n] in written for n in uses(step))
 
@@ -158,12 +159,13 @@ LARGE = 32768  # elements, from which on chains are joined
 
 
 def alive(steps, wanted, owners):
-    """The steps that lead to what is wanted.  A write is kept if its memory is; a check always."""
+    """The steps that lead to what is wanted.  A write is kept if its memory is, or is an input's; a check always."""
     needed = set(wanted)
-    memory = {owners[n] for n in needed}
+    memory = {owners[n] for n in needed} | {s.number for s in steps if s.kind == "input"}
+    memory.update(owners[n] for s in steps if s.kind == "call" for n in uses(s))  # what others hold from there on
     kept = []
     for step in reversed(steps):
-        if step.number in needed or step.kind == "check" or (step.writes is not None and step.owner in memory):
+        if step.number in needed or step.kind in KEPT or (step.writes is not None and step.owner in memory):
             kept.append(step)
             for n in uses(step):
                 needed.add(n)

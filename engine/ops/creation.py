@@ -38,7 +38,7 @@ def leaf(array, requires_grad=False):
     """A new tensor for an array."""
     if not array.ndim and type(array) is np.ndarray:  # without dimensions: NumPy's scalar, which computes faster
         array = array[()]
-    t = Tensor(array)
+    t = Tensor(array if running.tape is None else running.tape.fresh(array))
     if requires_grad and not t.dtype.is_floating_point:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return t.requires_grad_() if requires_grad else t

@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import contextmanager
 from math import inf, pi
 
+from ..backend import running
 from ..tensor import Tensor
 from .optimizer import Optimizer
 
@@ -137,6 +138,8 @@ class LRScheduler:
 
     def step(self, epoch=None):
         """Set the next learning rates; to be called after ``optimizer.step()``."""
+        if running.tape is not None:
+            return running.tape.later(type(self).step, self, (epoch,), {})
         if self._step_count == 1:
             if not (hasattr(self.optimizer.step, "hooked") and hasattr(self.optimizer, "_opt_called")):
                 warnings.warn(OVERRIDDEN, stacklevel=2)
@@ -345,6 +348,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def step(self, epoch=None):
         """Set the next learning rates; ``epoch`` may be a fraction, such as epoch + batch / batches."""
+        if running.tape is not None:
+            return running.tape.later(type(self).step, self, (epoch,), {})
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:
@@ -583,6 +588,8 @@ class SequentialLR(OfSchedulers):
 
     def step(self):
         """Set the next learning rates; to be called after ``optimizer.step()``."""
+        if running.tape is not None:
+            return running.tape.later(type(self).step, self, (), {})
         self.last_epoch += 1
         i = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[i]
@@ -613,6 +620,8 @@ class ChainedScheduler(OfSchedulers):
 
     def step(self):
         """Let each scheduler take a step."""
+        if running.tape is not None:
+            return running.tape.later(type(self).step, self, (), {})
         for s in self._schedulers:
             s.step()
         self._last_lr = values(self.optimizer, "lr")
@@ -648,6 +657,8 @@ class ReduceLROnPlateau(LRScheduler):
 
     def step(self, metrics, epoch=None):
         """Look at the metric of an epoch, a number or a tensor of one element."""
+        if running.tape is not None:
+            return running.tape.later(type(self).step, self, (metrics, epoch), {})
         current = float(metrics)
         if epoch is not None:
             warnings.warn(EPOCH, stacklevel=2)

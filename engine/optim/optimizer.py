@@ -6,6 +6,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from copy import deepcopy
 
+from ..backend import running
 from ..nn.hooks import register
 from ..nn.module import clear_gradients, named
 from ..tensor import Tensor
@@ -18,6 +19,8 @@ def hooked(step):
 
     @functools.wraps(step)
     def wrapper(self, *args, **kwargs):
+        if running.tape is not None:
+            return running.tape.later(wrapper, self, args, kwargs)
         own = self.__dict__
         if "_opt_called" in own:
             self._opt_called = True

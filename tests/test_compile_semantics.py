@@ -1,0 +1,592 @@
+"""compile: random numbers, writes, whole training steps, symbolic sizes, autocast and side effects as in eager."""
+
+import numpy as np
+import pytest
+
+import engine
+from engine import nn
+from engine.compiler import GraphBreak, explain
+from engine.nn import functional as F
+
+
+def numbers(*shape, seed=0, dtype="float32", grad=False):
+    rng = np.random.default_rng(seed)
+    return engine.tensor(rng.uniform(-1, 1, shape).astype(dtype)).requires_grad_(grad)
+
+
+def captured(function, **options):
+    return engine.compile(function, fullgraph=True, **options)
+
+
+def same(a, b):
+    """Equal to the last bit, or to rounding where fusion adds in another order."""
+    np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), 1e-6, 1e-6)
+    assert a.dtype == b.dtype and a.requires_grad == b.requires_grad
+
+
+# ---- random numbers
+
+OWN = engine.Generator()
+
+DRAWS = {
+    "dropout": lambda x: F.dropout(x, 0.3) * 2,
+    "dropout of a transpose": lambda x: F.dropout(x.t(), 0.3),
+    "feature dropout": lambda x: F.dropout1d(x, 0.5),
+    "alpha dropout": lambda x: F.alpha_dropout(x, 0.5, training=True),
+    "rand": lambda x: x + engine.rand(4, 3),
+    "rand_like": lambda x: x + engine.rand_like(x),
+    "rand_like of a transpose": lambda x: x.t() + engine.rand_like(x.t()),
+    "randn": lambda x: x * engine.randn(3) + engine.randn_like(x),
+    "randint": lambda x: x + engine.randint(0, 5, (4, 3)),
+    "randperm": lambda x: x[engine.randperm(4)],
+    "bernoulli": lambda x: engine.bernoulli(x.sigmoid()) * x,
+    "normal": lambda x: engine.normal(x, 1.0) + engine.normal(0.0, 1.0, (3,)),
+    "multinomial": lambda x: x[:, engine.multinomial(x.exp().sum(0), 2)],
+    "in place": lambda x: x * engine.empty(4, 3).uniform_(-1, 1) + (x * 2).normal_(),
+    "a generator": lambda x: x + engine.rand(4, 3, generator=OWN),
+    "two of them": lambda x: x + engine.rand(4, 3, generator=OWN) + engine.rand(4, 3),
+    "one whose numbers are not used": lambda x: (engine.rand(2), x + engine.rand(3))[1],
+    "one that depends on another": lambda x: engine.bernoulli(engine.rand_like(x)) + engine.rand_like(x) * x,
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_draws_are_those_of_eager(name):
+    f = DRAWS[name]
+    compiled = captured(f)
+
+    def stream(function):
+        engine.manual_seed(7)
+        OWN.manual_seed(8)
+        results = []
+        for seed in range(4):
+            x = numbers(4, 3, seed=seed, grad=True)
+            y = function(x)
+            y.sum().backward()
+            results += [y.detach(), x.grad]
+        return [*results, engine.rand(2), engine.rand(2, generator=OWN)]
+
+    expected, found = stream(f), stream(compiled)
+    for a, b in zip(found, expected, strict=True):
+        same(a, b)
+    assert not np.array_equal(found[0].numpy(), found[2].numpy())
+    assert len(compiled.entries) == 1 and compiled.entries[0].deviations == 0
+
+
+def test_a_capture_draws_nothing():
+    engine.manual_seed(3)
+    explain(lambda x: F.dropout(x))(numbers(4, 3))
+    after = engine.rand(3)
+    engine.manual_seed(3)
+    assert engine.equal(engine.rand(3), after)
+
+
+def test_draws_in_large_chains_keep_their_order():
+    def f(x):
+        y = (x * 2 + 1).exp()
+        z = engine.bernoulli(y / (y + 1))
+        return y * z + engine.rand_like(x) - x.tanh()
+
+    x, compiled = numbers(300, 300), captured(f)
+    for seed in range(2):
+        engine.manual_seed(seed)
+        expected = f(x)
+        engine.manual_seed(seed)
+        same(compiled(x), expected)
+
+
+def test_a_seed_inside_is_a_break():
+    def f(x):
+        engine.manual_seed(1)
+        return x + engine.rand(3)
+
+    compiled = engine.compile(f)
+    assert engine.equal(compiled(numbers(3)), f(numbers(3)))
+    with pytest.raises(GraphBreak, match="random generator"):
+        captured(f)(numbers(3))
+
+
+def test_a_call_that_deviates_draws_once():
+    def f(x, target):
+        return F.cross_entropy(F.dropout(x, 0.5), target, reduction="none")
+
+    x, compiled = numbers(6, 3), captured(f)
+    compiled(x, engine.tensor([0, 1, 2, 0, 1, 2]))
+    engine.manual_seed(5)
+    with pytest.raises(IndexError, match="out of bounds"):
+        compiled(x, engine.tensor([0, 1, 2, 0, 1, 7]))
+    found = engine.rand(3)
+    engine.manual_seed(5)
+    F.dropout(x, 0.5)
+    assert engine.equal(found, engine.rand(3)) and compiled.entries[0].deviations == 1
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_create_graph_sees_the_numbers_of_the_call():
+    def f(x):
+        return (F.dropout(x, 0.5) ** 3).sum()
+
+    def second(function):
+        engine.manual_seed(2)
+        x = numbers(20, grad=True)
+        y = function(x)
+        after = engine.rand(2)
+        (g,) = engine.autograd.grad(y, x, create_graph=True)
+        return engine.autograd.grad(g.sum(), x)[0], after, engine.rand(2)
+
+    for a, b in zip(second(captured(f)), second(f), strict=True):
+        same(a, b)
+
+
+def test_dropout_in_a_module_trains_as_eager():
+    def train(wrap):
+        engine.manual_seed(0)
+        model = nn.Sequential(nn.Linear(5, 16), nn.ReLU(), nn.Dropout(0.4), nn.Linear(16, 2))
+        run, opt = wrap(model), engine.optim.SGD(model.parameters(), 0.1)
+        losses = []
+        for seed in range(6):
+            opt.zero_grad()
+            loss = run(numbers(8, 5, seed=seed)).square().mean()
+            loss.backward()
+            opt.step()
+            losses.append(loss.item())
+        return losses
+
+    np.testing.assert_allclose(train(captured), train(lambda m: m), 1e-5)
+
+
+# ---- writes to what was there before the call
+
+
+def add_to_an_argument(x, b):
+    x += 1
+    x.mul_(b)
+    return x * 2
+
+
+def write_a_part(x, b):
+    x[1:, 0] = b[0, 0]
+    x[0].zero_()
+    return (x.sum(),)
+
+
+def copy_to_a_buffer(x, b):
+    b.copy_(x * 2)
+    return b + x
+
+
+def write_through_a_view(x, b):
+    x.t()[0].add_(b[0, 0])
+    return x.sum(0)
+
+
+def write_and_read_again(x, b):
+    y = x * 2
+    x.add_(y)
+    return y + x, x.clone()
+
+
+WRITES = [add_to_an_argument, write_a_part, copy_to_a_buffer, write_through_a_view, write_and_read_again]
+
+
+@pytest.mark.parametrize("f", WRITES, ids=lambda f: f.__name__)
+def test_inputs_are_written_as_in_eager(f):
+    compiled = captured(f)
+    for seed in range(3):
+        ours, theirs = ([numbers(4, 3, seed=[seed, i]) for i in range(2)] for _ in range(2))
+        found, expected = compiled(*ours), f(*theirs)
+        for a, b in zip((*found, *ours), (*expected, *theirs), strict=True):
+            same(a, b)
+        assert [t._version for t in ours] == [t._version for t in theirs]
+    assert len(compiled.entries) == 1
+
+
+def test_a_parameter_is_written_under_no_grad():
+    p = numbers(3, grad=True)
+
+    def f(x):
+        with engine.no_grad():
+            p.sub_(x, alpha=0.5)
+        return (p * x).sum()
+
+    compiled, x, before = captured(f), numbers(3, seed=1), p.detach().clone()
+    compiled(x), compiled(x)
+    same(p.detach(), before - x)
+    assert p._version == 2 and p.is_leaf and p.requires_grad
+    compiled(x).backward()
+    same(p.grad, x)
+
+
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_a_counter_outside_is_written(shape):
+    count = engine.zeros(shape, dtype=engine.int64)
+
+    def f(x):
+        count.add_(1)
+        return x * count
+
+    compiled = captured(f)
+    for n in range(1, 5):
+        assert engine.equal(compiled(engine.ones(shape)), engine.full(shape, float(n)))
+    assert count.sum() == 4 * count.numel() and count._version == 4
+
+
+def test_batch_norm_is_captured_with_its_statistics():
+    model, twin = nn.BatchNorm2d(3), nn.BatchNorm2d(3)
+    compiled = engine.compile(model, fullgraph=True)
+    for seed in range(4):
+        x = numbers(4, 3, 5, 5, seed=seed)
+        same(compiled(x), twin(x))
+    same(model.running_mean, twin.running_mean)
+    same(model.running_var, twin.running_var)
+    assert model.num_batches_tracked == 4
+    assert model.running_mean._version == twin.running_mean._version
+    model.eval(), twin.eval()
+    same(compiled(x), twin(x))
+
+
+def test_an_argument_that_gets_a_graph_by_a_write():
+    w = numbers(3, grad=True)
+
+    def f(x):
+        x.mul_(w)
+        return x.sum()
+
+    def run(function):
+        w.grad = None
+        x = numbers(3, seed=2)
+        total = function(x)
+        (total + (x * 3).sum()).backward()
+        return x, w.grad, total
+
+    compiled = captured(f)
+    run(compiled)
+    for a, b in zip(run(compiled), run(f), strict=True):
+        same(a, b)
+
+
+def test_what_backward_needs_and_a_call_overwrites_is_told():
+    def f(x, w):
+        y = x * w
+        x.add_(1)
+        return y.sum()
+
+    compiled = engine.compile(f)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        compiled(numbers(3), numbers(3, grad=True)).backward()
+
+
+def test_a_view_of_an_input_is_a_view():
+    def f(x):
+        return x.view(3, 2), x[0], x.t() * 2
+
+    compiled = captured(f)
+    for x in (numbers(2, 3, seed=1), numbers(2, 3, seed=2)):
+        v, row, _ = compiled(x)
+        assert v._base is x and v._is_view()
+        v.zero_()
+        assert engine.equal(row, engine.zeros(3)) and x.sum() == 0 and x._version == 1
+
+
+def test_gradients_go_through_a_view_of_an_input():
+    x = numbers(2, 3, grad=True)
+    v, s = captured(lambda x: (x.t(), x.sum()))(x)
+    (v * 2).sum().backward()
+    same(x.grad, engine.full((2, 3), 2.0))
+    assert v.grad_fn.name() == "TBackward0"
+    s.backward()
+    same(x.grad, engine.full((2, 3), 3.0))
+
+
+def test_results_on_one_memory_share_it():
+    def f(x):
+        y = x * 2
+        return y, y[0], y.detach()
+
+    x = numbers(2, 3, grad=True)
+    compiled = captured(f)
+    compiled(x)
+    y, row, d = compiled(x)
+    assert row._base is y and not d.requires_grad
+    d[0, 0] = 100.0
+    assert y[0, 0] == 100 and row[0] == 100
+    (row.sum() + y.sum()).backward()
+    same(x.grad, engine.tensor([[4.0, 4, 4], [2, 2, 2]]))
+
+
+def test_parts_of_what_was_made_inside():
+    def f(x, w):
+        q, k, v = (x @ w).chunk(3, -1)
+        return q, k, v
+
+    x, w = numbers(2, 4), numbers(4, 6, grad=True)
+    compiled = captured(f)
+    for _ in range(2):
+        w.grad = None
+        (compiled(x, w)[1] * 3).sum().backward()
+    expected = engine.autograd.grad((f(x, w)[1] * 3).sum(), w)[0]
+    same(w.grad, expected)
+
+
+def test_equal_results_have_memory_of_their_own():
+    a, b = captured(lambda x: (x * 2, x * 2))(numbers(3))
+    a.zero_()
+    same(b, numbers(3) * 2)
+
+
+def test_two_inputs_on_one_memory_are_not_mixed_up():
+    def f(x, y):
+        x.add_(1)
+        return x + y
+
+    compiled = engine.compile(f)
+    x, y = numbers(3), numbers(3, seed=1)
+    compiled(x, y)
+    base = engine.arange(6.0)
+    found = compiled(base[:3], base[1:4])
+    twin = engine.arange(6.0)
+    assert engine.equal(found, f(twin[:3], twin[1:4])) and engine.equal(base, twin)
+
+
+def test_a_call_that_deviates_writes_once():
+    norm = nn.BatchNorm1d(3)
+
+    def f(x, target):
+        return F.cross_entropy(norm(x), target)
+
+    compiled, x = captured(f), numbers(4, 3)
+    compiled(x, engine.tensor([0, 1, 2, 0]))
+    before = norm.running_mean.clone()
+    with pytest.raises(IndexError, match="out of bounds"):
+        compiled(x, engine.tensor([0, 1, 2, 9]))
+    twin = nn.BatchNorm1d(3)
+    twin(x), twin(x)
+    same(norm.running_mean, twin.running_mean)
+    assert norm.num_batches_tracked == 2 and not engine.equal(before, norm.running_mean)
+
+
+def test_create_graph_through_writes_is_refused():
+    norm, x = nn.BatchNorm1d(3), numbers(4, 3, grad=True)
+    y = captured(norm)(x).square().sum()
+    with pytest.warns(UserWarning, match="create_graph"), pytest.raises(NotImplementedError, match="uncompiled"):
+        engine.autograd.grad(y, x, create_graph=True)
+
+
+# ---- the whole training step
+
+
+def problem(seed=0):
+    engine.manual_seed(seed)
+    model = nn.Sequential(nn.Linear(6, 12), nn.Tanh(), nn.BatchNorm1d(12), nn.Dropout(0.2), nn.Linear(12, 3))
+    return model, [(numbers(8, 6, seed=i), engine.tensor(np.arange(8) % 3)) for i in range(7)]
+
+
+OPTIMIZERS = {
+    "SGD": lambda p: engine.optim.SGD(p, lr=0.1),
+    "momentum": lambda p: engine.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "Adam": lambda p: engine.optim.Adam(p, lr=0.02),
+    "AdamW": lambda p: engine.optim.AdamW(p, lr=0.02, amsgrad=True),
+    "RMSprop": lambda p: engine.optim.RMSprop(p, lr=0.01, momentum=0.5),
+    "Adagrad": lambda p: engine.optim.Adagrad(p, lr=0.05),
+}
+
+
+def training_step(model, opt, schedule=None):
+    def step(x, y):
+        opt.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        opt.step()
+        if schedule is not None:
+            schedule.step()
+        return loss
+
+    return step
+
+
+def trained(name, wrap, scheduled=False):
+    """(losses, model, optimizer) after some steps."""
+    model, data = problem()
+    opt = OPTIMIZERS[name](model.parameters())
+    schedule = engine.optim.lr_scheduler.ExponentialLR(opt, 0.8) if scheduled else None
+    step = wrap(training_step(model, opt, schedule if scheduled == "inside" else None))
+    losses = []
+    for x, y in data:
+        losses.append(step(x, y))
+        if scheduled == "outside":
+            schedule.step()
+    return losses, model, opt, step
+
+
+@pytest.mark.parametrize("scheduled", [False, "outside", "inside"])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_whole_training_step(name, scheduled):
+    losses, model, opt, step = trained(name, captured, scheduled)
+    expected, twin, theirs, _ = trained(name, lambda f: f, scheduled)
+    assert len(step.entries) == 1 and step.entries[0].deviations == 0 and "_step()" in step.code
+    for a, b in zip(losses, expected, strict=True):
+        same(a, b)
+    for a, b in zip(model.state_dict().values(), twin.state_dict().values(), strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-4, 1e-5)
+    for p, q in zip(model.parameters(), twin.parameters(), strict=True):
+        np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), 1e-4, 1e-5)
+        assert p._version == q._version and p.is_leaf and p.grad._base is None
+    a, b = opt.state_dict(), theirs.state_dict()
+    assert a["param_groups"] == b["param_groups"] and a["state"].keys() == b["state"].keys()
+    for i, state in b["state"].items():
+        for key, value in state.items():
+            np.testing.assert_allclose(np.asarray(a["state"][i][key]), np.asarray(value), 1e-3, 1e-5)
+
+
+def test_the_loss_of_a_compiled_step_cannot_go_backward_again():
+    losses, *_ = trained("SGD", captured)
+    assert losses[-1].requires_grad
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        losses[-1].backward()
+
+
+def test_a_loaded_optimizer_goes_on():
+    def run(wrap):
+        _, model, opt, step = trained("Adam", wrap)
+        opt.load_state_dict(opt.state_dict())
+        opt.param_groups[0]["lr"] = 0.5
+        _, data = problem()
+        return [step(x, y).item() for x, y in data]
+
+    np.testing.assert_allclose(run(captured), run(lambda f: f), 1e-4)
+
+
+def test_gradients_are_added_up_and_read():
+    w = numbers(3, grad=True)
+
+    def f(x):
+        (w * x).sum().backward()
+        (w * w).sum().backward()
+        return w.grad.norm(), w.grad
+
+    def run(function):
+        w.grad = None
+        held = []
+        for seed in range(3):
+            norm, g = function(numbers(3, seed=seed))
+            assert g is w.grad and not norm.requires_grad
+            held.append(norm.clone())
+        return held, w.grad.clone(), w.grad._version
+
+    compiled = captured(f)
+    for a, b in zip(run(compiled), run(f), strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), 1e-6)
+
+
+def test_clipping_inside_of_a_step():
+    def run(wrap):
+        model, data = problem()
+        opt = engine.optim.SGD(model.parameters(), lr=1.0)
+
+        def step(x, y):
+            opt.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            norm = nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+            opt.step()
+            return norm
+
+        step = wrap(step)
+        return [step(x, y).item() for x, y in data], [p.grad for p in model.parameters()]
+
+    found, expected = run(captured), run(lambda f: f)
+    np.testing.assert_allclose(found[0], expected[0], 1e-4)
+    for a, b in zip(found[1], expected[1], strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-3, 1e-6)
+
+
+def test_a_step_without_an_optimizer():
+    def run(wrap):
+        w = numbers(3, grad=True)
+
+        def step(x):
+            loss = ((w * x).sum() - 1).square()
+            loss.backward()
+            with engine.no_grad():
+                w.sub_(w.grad, alpha=0.1)
+                w.grad = None
+            return loss
+
+        step = wrap(step)
+        return [step(numbers(3, seed=s)).item() for s in range(4)], w
+
+    (found, w), (expected, twin) = run(captured), run(lambda f: f)
+    np.testing.assert_allclose(found, expected, 1e-5)
+    same(w.detach(), twin.detach())
+    assert w.grad is None and w._version == twin._version
+
+
+def test_hooks_of_leaves_run_in_a_compiled_step():
+    w, seen = numbers(3, grad=True), []
+
+    def f(x):
+        (w * x).sum().backward()
+
+    compiled = engine.compile(f)
+    compiled(numbers(3))
+    w.register_post_accumulate_grad_hook(lambda p: seen.append(1))
+    compiled(numbers(3)), compiled(numbers(3))
+    assert seen == [1, 1]
+
+
+def test_backward_that_goes_on_beyond_the_inputs():
+    w = numbers(3, grad=True)
+
+    def f(x):
+        x.sum().backward()
+
+    compiled = engine.compile(f)
+    compiled(w * 2), compiled(w * 3)
+    same(w.grad, engine.full((3,), 5.0))
+    with pytest.raises(GraphBreak, match="beyond the inputs"):
+        captured(f)(w * 2)
+
+
+def test_a_step_with_a_closure_is_a_break():
+    w = numbers(3, grad=True)
+    opt = engine.optim.SGD([w], lr=0.1)
+
+    def f(x):
+        opt.step(lambda: x.sum())
+
+    with pytest.raises(GraphBreak, match="closure"):
+        captured(f)(numbers(3))
+
+
+def test_parameters_read_after_the_step_are_those_after_it():
+    w = numbers(3, grad=True)
+    opt = engine.optim.SGD([w], lr=0.1)
+
+    def f(x):
+        opt.zero_grad()
+        (w * x).sum().backward()
+        opt.step()
+        return w * 2
+
+    before, x = w.detach().clone(), numbers(3, seed=1)
+    compiled = engine.compile(f)
+    compiled(x)
+    same(compiled(x).detach(), (before - 0.2 * x) * 2)
+
+
+def test_gradients_set_to_zeros():
+    def run(wrap):
+        w = numbers(3, grad=True)
+        opt = engine.optim.SGD([w], lr=0.1, momentum=0.5)
+
+        def step(x):
+            (w * x).square().sum().backward()
+            opt.step()
+            opt.zero_grad(set_to_none=False)
+
+        step = wrap(step)
+        for s in range(4):
+            step(numbers(3, seed=s))
+        return w.detach(), w.grad
+
+    for a, b in zip(run(captured), run(lambda f: f), strict=True):
+        same(a, b)

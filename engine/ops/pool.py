@@ -15,7 +15,8 @@ from ..graph import mode, node_class
 from ..record import enter, module, raw, record
 from ..tensor import Tensor
 from . import reduce
-from .conv import Window, add_windows, check_floating, numbers, reach, windows
+from .conv import Window, add_windows, check_floating, numbers, reach, small_windows, windows
+from .nn import scatter
 from .shape import squeeze_one, unsqueeze_at
 from .structure import accumulate_wider, add_up, place, reshape, row_starts
 
@@ -88,9 +89,11 @@ def arguments(name, kernel_size, stride, *more):
     ]
 
 
-def taps_of(parts):
-    """Windows (kH, kW, ..., oH, oW) as (positions in the kernel, planes, places)."""
-    return parts.reshape(prod(parts.shape[:2]), prod(parts.shape[2:-2]), prod(parts.shape[-2:]))
+def taps_of(x, window, fill=0):
+    """The windows of (..., H, W) as (positions in the kernel, planes, places)."""
+    shape = window.taps, prod(x.shape[:-2]), window.places
+    small = small_windows(x, window, False, shape, fill)
+    return windows(x, window, 0, fill).reshape(shape) if small is None else small
 
 
 # ---- the maximum
@@ -105,64 +108,79 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     window = pool_window("max_pool2d", x.shape, *given, bool(ceil_mode))
     if x.dtype == bool:
         raise NotImplementedError("\"max_pool2d\" not implemented for 'Bool'")
-    lowest = -inf if dtypes.of[x.dtype].is_floating_point else dtypes.iinfo(dtypes.of[x.dtype]).min
-    taps = taps_of(windows(x, window, 0, lowest))
-    return maxima(MaxPool, input, taps, positions(module(x), window), window.counts, return_indices)
+    taps = taps_of(x, window, 0 if window.padded == window.sizes else lowest(x.dtype))
+    return maxima(MaxPool, input, taps, ranks(module(x), window), window.counts, window.disjoint, return_indices)
+
+
+def lowest(dtype):
+    """The smallest number of a type."""
+    return -inf if dtypes.of[dtype].is_floating_point else dtypes.iinfo(dtypes.of[dtype]).min
 
 
 @lru_cache(maxsize=64)
-def positions(xp, window):
-    """Where in the flattened plane each position in the kernel is: (positions in the kernel, places).
+def ranks(xp, window):
+    """The ranks of the elements under the kernel, see ``ranked``; where it reaches out they are 0.
 
-    The first, alone, is the first one inside where the kernel reaches out.
+    The first, alone, is then that of the first element inside.
     """
-    lines = [
-        xp.arange(c, dtype="int32") * s - p + xp.arange(k, dtype="int32").reshape(k, 1) * d
-        for c, s, p, k, d in zip(window.counts, window.stride, window.padding, window.kernel, window.dilation)
-    ]
-    at = crossed(*lines, window.sizes[1])
-    first = (xp.where(line[:1] < 0, line[:1] % d, line[:1]) for line, d in zip(lines, window.dilation))
-    at[0] = crossed(*first, window.sizes[1])[0]
-    return at
+    moves = zip(window.sizes, window.counts, window.stride, window.padding, window.kernel, window.dilation)
+    lines = [(np.arange(c) * s - p + np.arange(k)[:, None] * d, n, d) for n, c, s, p, k, d in moves]
+    (y, height, _), (x, width, _) = lines
+    rank = ranked(y, x, window.sizes) * crossed((y >= 0) & (y < height), (x >= 0) & (x < width))
+    rank[0] = ranked(*(np.where(line[:1] < 0, line[:1] % d, line[:1]) for line, _, d in lines), window.sizes)[0]
+    return xp.asarray(rank)
 
 
-def crossed(rows, columns, width):
-    """Positions in a plane of so many columns, from those in rows (kH, oH) and columns (kW, oW)."""
-    at = rows[:, None, :, None] * width + columns[None, :, None, :]
-    return at.reshape(at.shape[0] * at.shape[1], at.shape[2] * at.shape[3])
+def crossed(rows, columns):
+    """The products of what is at rows (kH, oH) and at columns (kW, oW): (positions in the kernel, 1, places)."""
+    out = rows[:, None, :, None] * columns[None, :, None, :]
+    return out.reshape(out.shape[0] * out.shape[1], 1, out.shape[2] * out.shape[3])
 
 
-def maxima(Backward, input, taps, positions, counts, return_indices):
+def ranked(rows, columns, sizes):
+    """How far the elements at rows and columns, see ``crossed``, are from the end of the flattened plane."""
+    height, width = sizes
+    rank = crossed((height - rows) * width, np.ones_like(columns)) - crossed(np.ones_like(rows), columns)
+    return rank.astype(np.int32)
+
+
+def maxima(Backward, input, taps, ranks, counts, disjoint, return_indices):
     """The maximum of the taps (positions in the kernel, planes, places), and where in the plane it is.
 
     Of equal ones the first counts, and of nan the last, as in PyTorch.
     """
-    x = raw(input)
-    xp, shape = module(x), (*x.shape[:-2], *counts)
-    if not taps.size:
-        best, index = xp.zeros(taps.shape[1:], x.dtype), xp.zeros(taps.shape[1:], "int32")
-    elif not return_indices and (not isinstance(input, Tensor) or input.node is None or not mode.enabled):
-        return record(Backward, taps.max(0).reshape(shape), (input,))
-    else:
-        best, index = taps[0], positions[0]
-        for tap, at in zip(taps[1:], positions[1:]):
-            larger = (tap > best) | (tap != tap)
-            index = xp.maximum(index, larger * at)  # a later position is a larger number
-            best = xp.maximum(best, tap)
-        if len(taps) == 1:
-            best, index = best.copy(), xp.broadcast_to(index, best.shape)
-    out = record(Backward, best.reshape(shape), (input,), (x.shape, index))
+    x, best = raw(input), taps.max(0)
+    shape = (*x.shape[:-2], *counts)
+    if not return_indices and (not isinstance(input, Tensor) or input.node is None or not mode.enabled):
+        return record(Backward, best.reshape(shape), (input,))
+    size = x.shape[-2] * x.shape[-1]
+    index = size - ((taps == best) * ranks).max(0)  # the first one has the highest rank
+    if may_hold_nan(best):
+        index = module(x).where(best == best, index, ((taps != taps) * (size - ranks)).max(0))
+    index = index.reshape(shape)
+    out = record(Backward, best.reshape(shape), (input,), (x.shape, index, disjoint))
     if not return_indices:
         return out
-    index = index.astype("int64").reshape(shape)
+    index = index.astype("int64")
     return out, Tensor(index) if isinstance(input, Tensor) else index
 
 
-def max_rule(g, shape, index):
-    """g at the positions of the maxima."""
+def may_hold_nan(x):
+    """False if no element is nan; of an array that is not in host memory nobody looks."""
+    if x.dtype.kind in "iu":
+        return False
+    if type(x) is not np.ndarray or x.itemsize == 2:
+        return True
+    size = np.vdot(x, x)
+    return size != size
+
+
+def max_rule(g, shape, index, disjoint):
+    """g at the positions of the maxima, of which none comes twice if the windows are disjoint."""
     index = raw(index)
-    flat = index + row_starts(module(index), index.shape[:1], prod(shape[-2:]), True)
-    return reshape(place(reshape(g, (index.size,)), (prod(shape),), (flat.reshape(-1),)), shape)
+    if prod(shape[:-2]) != 1:
+        index = index + row_starts(module(index), shape[:-2], shape[-2] * shape[-1], True)[..., None]
+    return reshape((scatter if disjoint else place)(g, (prod(shape),), (index,)), shape)
 
 
 MaxPool = node_class("MaxPool2DWithIndicesBackward0", max_rule)
@@ -172,11 +190,7 @@ AdaptiveMaxPool = node_class("AdaptiveMaxPool2DBackward0", max_rule)
 
 
 def window_sums(x, weights, window):
-    sums = (
-        taps_of(windows(x, window, 0))
-        .sum(0, accumulate_wider.get(x.dtype, x.dtype))
-        .reshape(*x.shape[:-2], *window.counts)
-    )
+    sums = taps_of(x, window).sum(0, accumulate_wider.get(x.dtype, x.dtype)).reshape(*x.shape[:-2], *window.counts)
     return (sums * raw(weights)).astype(x.dtype, copy=False)
 
 
@@ -264,7 +278,19 @@ def adaptive_counts(name, shape, output_size):
 
 @lru_cache(maxsize=64)
 def adaptive_key(xp, sizes, counts):
-    """(the key that picks the windows (..., kH, kW, oH, oW), the share of each of their elements in the mean).
+    """(the key that picks the windows (..., kH, kW, oH, oW), the share of each of their elements in the mean)."""
+    lines, share = adaptive_lines(sizes, counts)
+    (y, x), (a, b) = [(rows[:, None, :, None], columns[None, :, None, :]) for rows, columns in (lines, share)]
+    return (..., xp.asarray(y), xp.asarray(x)), xp.asarray(a * b)
+
+
+@lru_cache(maxsize=64)
+def adaptive_ranks(xp, sizes, counts):
+    return xp.asarray(ranked(*adaptive_lines(sizes, counts)[0], sizes))
+
+
+def adaptive_lines(sizes, counts):
+    """(the rows (kH, oH) and the columns (kW, oW) of the windows, the shares of both).
 
     The windows are filled up to the size of the largest with their last element, which has no share then.
     """
@@ -275,8 +301,7 @@ def adaptive_key(xp, sizes, counts):
         within = np.arange(int((end - start).max()) if count else 1).reshape(-1, 1)
         lines.append(np.minimum(start + within, end - 1))
         share.append((within < end - start) / (end - start))
-    (y, x), (a, b) = [(rows[:, None, :, None], columns[None, :, None, :]) for rows, columns in (lines, share)]
-    return (..., xp.asarray(y), xp.asarray(x)), xp.asarray(a * b)
+    return lines, share
 
 
 def adaptive_avg_pool2d(input, output_size):
@@ -305,9 +330,10 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
     counts = adaptive_counts("adaptive_max_pool2d", x.shape, output_size)
     check_floating(x, "adaptive_max_pool2d")
     key, _ = adaptive_key(module(x), x.shape[-2:], counts)
-    at = crossed(key[1][:, 0, :, 0], key[2][0, :, 0, :], x.shape[-1])
-    taps = taps_of(x[key].transpose(-4, -3, *range(x.ndim - 2), -2, -1))
-    return maxima(AdaptiveMaxPool, input, taps, at, counts, return_indices)
+    taps = x[key].transpose(-4, -3, *range(x.ndim - 2), -2, -1)
+    taps = taps.reshape(prod(taps.shape[:2]), prod(x.shape[:-2]), prod(counts))
+    ranks = adaptive_ranks(module(x), x.shape[-2:], counts)
+    return maxima(AdaptiveMaxPool, input, taps, ranks, counts, False, return_indices)
 
 
 # ---- over one dimension

@@ -298,7 +298,8 @@ def test_a_program_that_ends_with_tensors_on_the_device_says_nothing():
 
 def test_what_is_written_for_cupy_runs_with_numpy_under_its_names():
     """The tests that need a GPU, with ``stand_in_cupy`` in place of CuPy."""
-    command = "-m pytest -q -p stand_in_cupy -p no:cacheprovider -m gpu tests/test_devices.py".split()
+    command = "-m pytest -q -p stand_in_cupy -p no:cacheprovider -m gpu".split()
+    command += ["tests/test_devices.py", "tests/test_device_kernels.py"]
     command += ["-k", "not row or second"]  # second derivatives take in the first
     path = {"PYTHONPATH": str(ROOT / "tests")}
     done = subprocess.run(

@@ -36,11 +36,15 @@ promotions: dict = {}  # dtypes and types of numbers -> the dtype that NumPy com
 
 
 def promoted(args):
-    """The dtype in which NumPy computes with symbols and numbers."""
-    key = tuple(a.dtype if type(a) not in NUMBERS else type(a) for a in args)
-    if key not in promotions:
-        promotions[key] = np.result_type(*(k(1) if type(k) is type else k for k in key))
-    return promotions[key]
+    """The dtype of what is computed from symbols and numbers: NumPy's, but bfloat16 stays that beside a number."""
+    key = tuple([a.dtype if type(a) not in NUMBERS else type(a) for a in args])
+    found = promotions.get(key)
+    if found is None:
+        found = np.result_type(*(k for k in key if type(k) is not type))
+        if found.kind in "biu":
+            found = np.result_type(*(k(1) if type(k) is type else k for k in key))
+        promotions[key] = found
+    return found
 
 
 class Symbol:

@@ -126,9 +126,17 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         padding_idx %= n
     if device_names:
         one_device(w, i)  # CuPy would take indices from the host
-    if i.size and violated(i, lambda i: ((i < 0) | (i >= n)).any()):
+    if i.size and not within_rows(i, n):
         raise IndexError("index out of range in self")
-    return record(Embedding, picked(w, (i,)), (weight,), (i, n, padding_idx))
+    rows = w.take(i, 0) if type(w) is type(i) is np.ndarray else picked(w, (i,))
+    return record(Embedding, rows, (weight,), (i, n, padding_idx))
+
+
+def within_rows(i, n):
+    """Whether all indices of an array, not empty, are indices of n rows."""
+    if type(i) is np.ndarray:
+        return within(i, -1, n)
+    return not violated(i, lambda i: ((i < 0) | (i >= n)).any())
 
 
 def embedding_rule(g, indices, n, padding_idx):
@@ -760,9 +768,15 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     reduction = legacy(size_average, reduce, reduction)
     check_reduction(reduction)
     x, t = raw(input), raw(target)
+    return class_loss(input, x, t, weight, ignore_index, reduction)
+
+
+def class_loss(input, x, t, weight, ignore_index, reduction):
+    """``nll_loss`` of an input with the array x, of which the reduction is known to be one."""
     if x.ndim == 0:
         raise ValueError("Expected 1 or more dimensions (got 0)")
-    check_fixed("nll_loss_forward" if x.ndim <= 2 else "nll_loss2d_forward", weight=weight)
+    if weight is not None:
+        check_fixed("nll_loss_forward" if x.ndim <= 2 else "nll_loss2d_forward", weight=weight)
     check_classes(x, t, raw(weight))
     if x.ndim == 3 or x.ndim > 4:
         flat = reshape(input, (*x.shape[:2], 1, -1))
@@ -804,14 +818,14 @@ def picked_loss(input, t, weight, ignore_index, reduction):
     xp, classes = module(x), x.shape[x.ndim > 1]
     if device_names:
         one_device(x, t)  # CuPy would take indices from the host
-    good = (t >= 0) & (t < classes)
-    if 0 <= ignore_index < classes:
-        good &= t != ignore_index
-    if w is None and type(good) not in device_names and samples(good).all():
+    if w is None and not 0 <= ignore_index < classes and t.size and are_classes(t, classes):
         where = positions(t)
-        out, share = reduced(-picked(x, where), reduction)
-        share = -share
+        out, share = reduced(picked(x, where), reduction)
+        out, share = -out, -share
     else:
+        good = (t >= 0) & (t < classes)
+        if 0 <= ignore_index < classes:
+            good &= t != ignore_index
         bad = ~good & (t != ignore_index)
         if violated(bad, lambda bad: bad.any()):
             raise IndexError(f"Target {samples(t)[samples(bad)].reshape(-1)[0].item()} is out of bounds.")
@@ -824,6 +838,13 @@ def picked_loss(input, t, weight, ignore_index, reduction):
             count = reduce.add_up(weights)
             out, share = out / count, share / (count + (count == 0))
     return record(NLLLoss if x.ndim <= 2 else NLLLoss2D, out, (input,), (t, x.shape, share, where))
+
+
+def are_classes(t, n):
+    """Whether all elements of an array, not empty, are one of n classes; not known of an array on a device."""
+    if type(t) is np.ndarray:
+        return within(t, -1, n)
+    return type(t) not in device_names and samples((t >= 0) & (t < n)).all()
 
 
 def positions(t):
@@ -839,7 +860,7 @@ def scatter(a, shape, where):
     v = raw(a)
     out = blank(shape, v, *where)
     out[where] = v
-    return record(Scatter, out, (a,), (v.shape, where))
+    return out if v is a else record(Scatter, out, (a,), (v.shape, where))
 
 
 def gather(a, where):
@@ -871,7 +892,7 @@ def cross_entropy(
     if x.shape == t.shape:
         return probabilities_loss(input, target, weight, ignore_index, reduction, label_smoothing, axis)
     logs = log_softmax(input, axis)
-    loss = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
+    loss = class_loss(logs, x, t, weight, ignore_index, reduction)
     if label_smoothing == 0:
         return loss
     ignored = t == ignore_index

@@ -233,12 +233,22 @@ transpose = view(
 # ---- part of an array, and an array of zeros but for that part
 
 
+def places(xp, shape):
+    """Where in the flattened array of a shape each element is."""
+    return small_places(xp, shape) if prod(shape) <= 1 << 16 else xp.arange(prod(shape)).reshape(shape)
+
+
+@lru_cache(maxsize=16)
+def small_places(xp, shape):
+    return xp.arange(prod(shape)).reshape(shape)
+
+
 def placed(x, shape, key):
     """Zeros of a shape, with x added at ``key``: what an array gets from those of its elements that ``key`` picks."""
     out = blank(shape, x, *key)
     if any(hasattr(k, "dtype") and k.dtype.kind != "b" for k in key):  # an element may be picked twice
         flat = out.reshape(-1)
-        positions = key[0] if len(key) == out.ndim == 1 else picked(module(x).arange(out.size).reshape(shape), key)
+        positions = key[0] if len(key) == out.ndim == 1 else picked(places(module(x), shape), key)
         x = x if x.shape == positions.shape else module(x).broadcast_to(x, positions.shape)
         module(x).add.at(flat, positions.reshape(-1), x.reshape(-1))
     else:

@@ -8,7 +8,7 @@ anew; a function that cannot be captured runs as it is.
 
 import warnings
 from contextlib import nullcontext
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
 
 import numpy as np
 
@@ -133,9 +133,8 @@ class Entry:
 
     def __init__(self, compiled, leaves, structure, args, kwargs):
         self.compiled, self.structure = compiled, structure
-        self.guards = self.broken = self.plan = None
+        self.guards = self.broken = self.plan = self.recipe = None
         self.code = ""
-        self.passes: dict = {}  # what the steps were after each pass, by its name: engine.viz.compiled draws them
         self.warned = False
         self.deviations = 0  # calls that ran eagerly after all
         while True:
@@ -160,9 +159,11 @@ class Entry:
                     self.guards.restore()
             break
         if self.broken is not None:
-            self.plan, self.code, self.passes = None, "", {}
+            self.plan, self.code, self.recipe = None, "", None
             if self.guards is not None:
                 self.guards.finish()
+        if self.guards is not None:
+            self.guards.forget()
 
     def numbers_to_memory(self):
         """Let all inputs that are NumPy numbers have memory, which can be written in place; whether there were any."""
@@ -212,18 +213,21 @@ class Entry:
         if tape.tensors is not None:
             names[tape.tensors.number] = "tensors"
         self.note_effects(tape, stand_ins, middle)
-        self.plan = plan(tape.steps, outputs, middle, given, grads, self.passes)
-        if self.compiled.fused:
-            source = {s.number: s for s in tape.steps}
-            written = {s.owner for s in tape.steps if s.writes is not None}
-            p = self.plan
-            p.forward[:] = fuse.fuse(p.forward, [*refs(p.outputs), *refs(p.saved)], source, written)
-            p.backward[:] = fuse.fuse(p.backward, [*refs(p.grads)], source, written)
-            noted(self.passes, "fused", (*p.forward, *p.backward), middle, p.outputs, p.saved, p.grads, p.given)
+        self.recipe = [s.twin() for s in tape.steps], outputs, middle, given, grads
+        self.plan = planned(tape.steps, outputs, middle, given, grads, self.compiled.fused)
         self.forward, self.backward, self.code = generate(self.plan, tape.steps, names)
         self.made = len(made)
         if self.differentiable or self.spent:
             self.node_class = node_class(self, len(self.plan.saved), len(stand_ins))
+
+    @cached_property
+    def passes(self):
+        """What the steps are after each pass, by its name: ``engine.viz.compiled`` draws them."""
+        found: dict = {}
+        if self.recipe is not None:
+            steps, *rest = self.recipe
+            planned([s.twin() for s in steps], *rest, self.compiled.fused, found)
+        return found
 
     def results(self, tape, leaves, stand_ins):
         """(what each leaf of the result is, the Tensors that have to be made, all Tensors that may stay alive).
@@ -425,6 +429,18 @@ class Entry:
         return grads if recorded else [g if g is None else g.array for g in grads]
 
 
+def planned(steps, outputs, middle, given, grads, fused, passes=None):
+    """The plan for the steps of a tape, with chains joined where ``fused``."""
+    p = plan(steps, outputs, middle, given, grads, passes)
+    if fused:
+        source = {s.number: s for s in steps}
+        written = {s.owner for s in steps if s.writes is not None}
+        p.forward[:] = fuse.fuse(p.forward, [*refs(p.outputs), *refs(p.saved)], source, written)
+        p.backward[:] = fuse.fuse(p.backward, [*refs(p.grads)], source, written)
+        noted(passes, "fused", (*p.forward, *p.backward), middle, p.outputs, p.saved, p.grads, p.given)
+    return p
+
+
 def result(kind, place, rest, tensors, made):
     """A Tensor of the result: see ``Entry.results``."""
     if kind == "made":
@@ -496,7 +512,7 @@ class Explanation:
         self.break_reasons = [] if entry.broken is None else [str(entry.broken).rstrip()]
         self.counts = {} if entry.plan is None else entry.plan.counts
         self.op_count = self.counts.get("written down", 0)
-        self.out_guards = [] if entry.guards is None else entry.guards.conditions
+        self.out_guards = [] if entry.guards is None else entry.guards.shown()
         self.code = entry.code
 
     def __repr__(self):

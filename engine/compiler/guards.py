@@ -6,6 +6,7 @@ one Python expression, which is compiled.
 """
 
 import dis
+import re
 import sys
 import types
 from contextlib import contextmanager
@@ -72,6 +73,22 @@ class Guards:
         )
         exec(compile(code, "<guards>", "exec"), self.space)
         self.matches = self.space["matches"]
+
+    def shown(self):
+        """The conditions as they can be read: names of classes and functions and values in place of k0, k1, ..."""
+
+        def text(found):
+            value = self.space[found[0]]
+            if isinstance(value, (*VALUES, type(None))):
+                return repr(value)
+            named = isinstance(value, (np.dtype, backend.device))
+            return getattr(value, "__name__", None) or (str(value) if named else type(value).__name__)
+
+        return [re.sub(r"\bk\d+\b", text, condition) for condition in self.conditions]
+
+    def forget(self):
+        """Keep no arguments and no containers alive."""
+        self.tensors, self.snapshots = [], []
 
     def restore(self):
         """Undo what the capture put into lists, dicts and sets: the call that follows does it again."""

@@ -174,15 +174,17 @@ def alive(steps, wanted, owners):
 
 
 def noted(passes, name, steps, middle, outputs, saved, grads, given):
-    """Keep what there is after a pass."""
-    passes[name] = Stage(tuple(map(copy, steps)), middle, tuple(outputs), tuple(saved), tuple(grads), tuple(given))
+    """Keep what there is after a pass, where somebody wants to look."""
+    if passes is not None:
+        kept = tuple(map(copy, steps))
+        passes[name] = Stage(kept, middle, tuple(outputs), tuple(saved), tuple(grads), tuple(given))
 
 
 def plan(steps, outputs, middle, given, grads, passes):
     """The plan for the steps of a tape: those before ``middle`` are the forward pass, those from there on the backward.
 
     ``outputs`` and ``grads``: Refs, or None; ``given``: the numbers of the steps that stand for the cotangents;
-    ``passes``: {} in which the steps after each pass are kept.
+    ``passes``: {} in which the steps after each pass are kept, or None.
     """
     noted(passes, "captured", steps, middle, outputs, (), grads, given)
     counts = {"written down": sum(s.kind != "input" for s in steps)}

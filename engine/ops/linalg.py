@@ -39,17 +39,6 @@ def product(x, y):
         raise
 
 
-def product_columns(x, y):
-    """The same, where y is the transpose of a weight.
-
-    For up to a million products of elements OpenBLAS has kernels that take no transposed second factor and start no
-    threads; from some 32 rows on they are quicker even with a copy, and by far where the cores have other work.
-    """
-    if x.shape[0] >= 32 and 100_000 < x.size * y.shape[1] <= 1_000_000 and type(x) is np.ndarray:
-        y = y.copy()  # in the order of its own rows
-    return product(x, y)
-
-
 def size(x):
     return "x".join(map(str, x.shape))
 
@@ -369,7 +358,7 @@ def check_same_dtype(w, x, y):
 
 
 addmm = plus_product("addmm", check_addmm, product, Mm)
-addmm_columns = plus_product("addmm_columns", check_addmm, product_columns, MmColumns, "AddmmBackward0")
+addmm_columns = plus_product("addmm_columns", check_addmm, product, MmColumns, "AddmmBackward0")
 addmv = plus_product("addmv", check_same_dtype, mv, Mv)
 baddbmm = plus_product("baddbmm", check_same_dtype, bmm, Bmm)
 

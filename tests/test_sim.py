@@ -234,7 +234,7 @@ DEVICES = [
     "device('cuda:-1')", "device('cuda:')", "device('cuda:0', 1)", "device('cpu', -1)", "device('')", "device('cpu:0')",
     "device(device('cuda:1'))", "device('cpu') != 'cpu'", "ones(1).device", "ones(1, device='cpu:0').device",
     "ones(1).to('cpu:0').device", "ones(1).is_cuda", "ones(1).get_device()", "ones(1).is_pinned()",
-    "get_default_device()",
+    "get_default_device()", "Generator('cpu').device", "Generator(None).device",
 ]  # fmt: skip
 WITHOUT_CUDA = [
     "device(0)", "ones(1).cuda()", "ones(1).to('cuda')", "ones(1).to('cuda:1')", "zeros(2, device='cuda')",
@@ -260,6 +260,18 @@ def test_devices_as_pytorch(program):
     if torch.cuda.is_available():
         pytest.skip("this PyTorch has a GPU")
     assert outcome(engine, program) == outcome(torch, program)
+
+
+@NO_GPU
+@pytest.mark.parametrize("device", ["cuda", "cuda:0", "cuda:1"])
+def test_a_generator_for_a_gpu_that_is_not_there_is_refused_as_by_pytorch(device):
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("this PyTorch has a GPU")
+    said = r"^Cannot get CUDA generator without ATen_cuda library\. "
+    for library in (torch, engine):
+        with pytest.raises(RuntimeError, match=said):
+            library.Generator(device)
 
 
 def test_an_unknown_device():

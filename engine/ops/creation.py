@@ -137,6 +137,32 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     return x.pin_memory() if pin_memory else x
 
 
+def legacy_constructor(args, device):
+    """The array that ``Tensor(*args)`` holds: of these sizes, uninitialised, or of data in the default dtype.
+
+    TypeError in PyTorch's words for anything else.
+    """
+    data = args[0]
+    if isinstance(data, Size) or type(data) is int:
+        for position, n in enumerate(args if type(data) is int else (), 1):
+            if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
+                raise TypeError(
+                    f"new(): argument 'size' failed to unpack the object at pos {position} with error \"type must be "
+                    f'tuple of ints,but got {shown_kind(type(n))}"'
+                )
+        return empty(*args, device=device).array
+    if len(args) > 1:
+        got = ", ".join(shown_kind(type(a)) for a in args)
+        raise TypeError(f"new() received an invalid combination of arguments - got ({got}), but expected one of:\n")
+    if isinstance(data, Tensor):
+        raise NotImplementedError("Tensor(tensor) makes no alias here: write tensor.detach(), or tensor.view_as(tensor)")
+    if isinstance(data, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(data, dict) or not hasattr(data, "__len__") or not hasattr(data, "__getitem__"):
+        raise TypeError(f"new(): data must be a sequence (got {shown_kind(type(data))})")
+    return tensor(list(data), dtype=dtypes.get_default_dtype(), device=device).array
+
+
 def as_tensor(data, dtype=None, device=None):
     """A tensor of ``data``, sharing its memory where dtype allows."""
     if isinstance(data, Tensor):
@@ -525,14 +551,20 @@ def random_(self, low=None, high=None, *, generator=None):
 
 
 class Generator(random.Generator):
-    """A random stream of its own: pass it as ``generator=``."""
+    """A random stream of its own: pass it as ``generator=``.  RuntimeError for "cuda" where there is no GPU."""
 
     def __new__(cls, device="cpu"):
+        device = backend.cpu if device is None else backend.device(device)
+        if device.type == "cuda" and not backend.has_cuda():
+            raise RuntimeError(
+                "Cannot get CUDA generator without ATen_cuda library. There is no GPU that CuPy can use: make the "
+                "generator on 'cpu' or 'sim'"
+            )
         where, index = place(device)
         return super().__new__(cls) if where is host else where.generator(index)
 
     def __init__(self, device="cpu"):
-        super().__init__(backend.device(device))
+        super().__init__(backend.cpu if device is None else backend.device(device))
 
     def manual_seed(self, seed):
         not_captured()

@@ -160,10 +160,43 @@ def test_the_picture_has_its_words_for_screen_readers():
 
 def test_what_is_drawn_keeps_no_tensor_alive():
     x = engine.rand(2, 3)
-    seen = weakref.ref(x)
+    seen, memory = weakref.ref(x), weakref.ref(x.array)
     compiled = engine.compile(example)
     compiled(x, engine.rand(2, 3))
     kept = viz.compiled(compiled)
     del x, compiled
     gc.collect()
-    assert seen() is None and kept.text
+    assert seen() is None and memory() is None and kept.text
+
+
+def test_a_compiled_function_keeps_no_array_of_its_capture_alive():
+    x = engine.rand(2, 3)
+    memory = weakref.ref(x.array)
+    compiled = engine.compile(example)
+    compiled(x, engine.rand(2, 3))
+    del x
+    gc.collect()
+    assert memory() is None and viz.compiled(compiled).text
+
+
+def test_a_whole_training_step_is_drawn():
+    model = engine.nn.Linear(3, 1)
+    optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = engine.nn.functional.dropout(model(x), 0.5).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    explanation = explain(step)(engine.ones(4, 3))
+    for stage in explanation.entry.passes:
+        g = viz.compiled(explanation, stage)
+        assert "SGD_step(" in g.text and "set_grads(" in g.text and "input model_weight: (1, 3)" in g.text
+
+
+def test_the_guards_can_be_read():
+    shown = explain(lambda x, k: x * k)(engine.ones(3), 2.0).out_guards
+    assert "type(a0) is Tensor" in shown and "type(a1) is float and a1 == 2.0" in shown
+    assert not any(re.search(r"\bk\d+\b", guard) for guard in shown)

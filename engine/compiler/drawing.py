@@ -90,10 +90,9 @@ def survey(entry, name):
     results = len(stage.outputs)
     for i, r in enumerate(stage.outputs):
         boxes[f"r{i}"] = Box(f"r{i}", "result" + f" {i + 1}" * (results > 1), "forward", list(refs((r,))))
-    for s, g in zip([s for s in first.steps if s.number in entry.names], stage.grads, strict=False):
+    for (n, name), g in zip(entry.names.items(), stage.grads, strict=False):
         if g is not None:
-            boxes[f"g{s.number}"] = Box(f"g{s.number}", f"gradient of {entry.names[s.number]}", "backward",
-                                        list(refs((g,))))  # fmt: skip
+            boxes[f"g{n}"] = Box(f"g{n}", f"gradient of {name}", "backward", list(refs((g,))))
     reached = {n for b in boxes.values() for n in b.inputs}
     return {n: b for n, b in boxes.items() if b.step or n in reached or type(n) is str}
 
@@ -118,13 +117,13 @@ def written(step, names):
     """What a step does, as it stands in the code, with the names of what it takes."""
     writer = Terse({})
     writer.names = names
-    whole = step.kind in ("check", "setitem") or step.writes is not None
+    whole = step.kind in ("check", "setitem", "call") or step.writes is not None
     return (writer.line(step) if whole else writer.expression(step)).replace("np.", "")
 
 
 def short(line):
-    """An origin without the name of a notebook's cell, which says nothing."""
-    return re.sub(r"^\d+\.py:", "line ", line)
+    """An origin; in a cell of a notebook it is a line without a file."""
+    return re.sub(r"^cell:", "line ", line)
 
 
 def union(entry):

@@ -264,7 +264,6 @@ class Tape:
         """Do something, and write it down."""
         if self.closed:
             raise GraphBreak("an array of a capture that has ended is used: a tensor was kept from the captured call")
-        options = dict(options)
         values = [self.value(a) for a in args]
         if writes is not None:
             if type(writes) is not Traced or writes.owner in self.frozen:
@@ -275,10 +274,9 @@ class Tape:
             target = Ref(writes.number)
         else:
             target = None
-        line = origin()
         step = Step(len(self.steps), kind, name, function, tuple(map(self.plain, args)),
-                    {k: self.plain(v) for k, v in options.items()}, target, line)  # fmt: skip
-        out = function(*values, **{k: self.value(v) for k, v in options.items()})
+                    {k: self.plain(v) for k, v in options.items()} if options else (), target, origin())  # fmt: skip
+        out = function(*values, **{k: self.value(v) for k, v in options.items()}) if options else function(*values)
         self.steps.append(step)
         if writes is not None:
             step.owner = writes.owner

@@ -4,6 +4,8 @@ Step by step, every array of a chain goes out to memory and comes back.  In bloc
 written to memory; the rest lives in buffers of ``BLOCK`` elements, which are used again as soon as they are free.
 """
 
+import math
+
 import numpy as np
 
 from .. import blocks
@@ -54,11 +56,13 @@ def is_sum(step):
 
 
 def is_large(step):
-    return step.shape is not None and int(np.prod(step.shape)) >= 2 * BLOCK
+    return step.shape is not None and math.prod(step.shape) >= 2 * BLOCK
 
 
 def fuse(steps, wanted, source, written):
     """The steps with chains joined.  ``wanted``: numbers of results; ``source``: number -> Step, of all."""
+    if not any(map(is_large, steps)):
+        return steps
     steps = without_broadcasts(steps, wanted, source)
     i = 0
     while i < len(steps):

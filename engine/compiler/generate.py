@@ -5,6 +5,7 @@ import keyword
 import linecache
 import math
 import re
+from functools import lru_cache
 from itertools import count
 
 import numpy as np
@@ -43,9 +44,7 @@ class Writer:
 
     def fresh(self, wanted):
         """A name that is not taken, like the wanted one."""
-        base = re.sub(r"\W", "_", wanted) or "t"
-        base = "_" + base if base[0].isdigit() else base
-        name = base
+        base = name = as_name(wanted)
         while name in self.taken:
             self.used[base] = n = self.used.get(base, 1) + 1
             name = f"{base}_{n}"
@@ -54,8 +53,7 @@ class Writer:
 
     def name_of(self, step):
         """The name of a result: what the user's line calls it, or t1, t2, ..."""
-        found = re.search(r":\d+: (\w+) = ", step.line)
-        return self.fresh(found[1] if found else "t")
+        return self.fresh(called(step.line))
 
     def constant(self, value):
         name = self.fresh(f"c{len(self.constants)}")
@@ -148,7 +146,7 @@ class Writer:
         lines, memory = [f"def {name}({', '.join(inputs)}):"], {}
         for n, i in last.items():
             step = self.steps[n]
-            if n not in needed and step.kind not in ("input", "check") and step.writes is None and is_large(step):
+            if is_large(step) and n not in needed and step.kind not in ("input", "check") and step.writes is None:
                 memory.setdefault(i, []).append(n)
         for i, step in enumerate(steps):
             if step.kind == "fused":
@@ -156,7 +154,7 @@ class Writer:
                 lines += self.forget(memory.get(i, ()))
                 continue
             text = self.line(step)
-            what = "" if step.shape is None else f"{shown_shape(step.shape)} {step.dtype}"
+            what = "" if step.shape is None else f"{shown_shape(step.shape)} {dtype_name(step.dtype)}"
             note = "  ".join(filter(None, (what, "" if step.line == shown_line else step.line)))
             shown_line = step.line
             lines.append(f"    {text}" + (f"  # {note}" if note else ""))
@@ -168,6 +166,20 @@ class Writer:
     def forget(self, numbers):
         gone = sorted({self.names[n] for n in numbers if n in self.names})
         return [f"    del {', '.join(gone)}"] if gone else []
+
+
+@lru_cache(maxsize=4096)
+def as_name(wanted):
+    """A text as a Python name."""
+    base = re.sub(r"\W", "_", wanted) or "t"
+    return "_" + base if base[0].isdigit() else base
+
+
+@lru_cache(maxsize=4096)
+def called(line):
+    """How the user's line calls its result, or t."""
+    found = re.search(r":\d+: (\w+) = ", line)
+    return found[1] if found else "t"
 
 
 def shared_grads(plan, writer):
@@ -183,6 +195,11 @@ def shared_grads(plan, writer):
 
 def is_large(step):
     return step.shape is not None and math.prod(step.shape) >= LARGE
+
+
+@lru_cache
+def dtype_name(dtype):
+    return str(dtype)
 
 
 def shown_shape(shape):

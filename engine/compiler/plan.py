@@ -64,8 +64,10 @@ def rename(step, names):
 def key_of(a):
     """Equal for arguments that are the same."""
     kind = type(a)
-    if kind in (tuple, list):
-        return kind.__name__, tuple(map(key_of, a))
+    if kind is Ref:
+        return kind, a.number
+    if kind is tuple or kind is list:
+        return kind, tuple(map(key_of, a))
     if kind is slice:
         return "slice", key_of((a.start, a.stop, a.step))
     if isinstance(a, (np.ndarray, np.generic)):
@@ -87,7 +89,7 @@ def is_pure(step, written, owners):
     """Whether a step gives the same whenever it runs: it writes nothing, and reads nothing that is written."""
     if step.kind in ("input", *KEPT) or step.writes is not None or step.owner in written:
         return False
-    return not any(owners[n] in written for n in uses(step))
+    return not written or not any(owners[n] in written for n in uses(step))
 
 
 def without_repeats(steps, written, owners):

@@ -481,7 +481,7 @@ def function(name, x):
 
 def plain_first(arrays):
     """The module for arrays of which some may be batches: that of the array inside."""
-    return modules[next(type(a) for a in arrays if type(a) not in scalar_types)]
+    return next((modules[type(a)] for a in arrays if type(a) not in scalar_types), np)
 
 
 def spread_out(a, level):
@@ -493,7 +493,7 @@ def by_name(name, *arrays, out=None, **options):
     """An elementwise function."""
     level = newest(arrays)
     if level is None:  # numbers and arrays that are no batches
-        return getattr(np, name)(*arrays, **options)
+        return getattr(plain_first(arrays), name)(*arrays, **options)
     ndim = max(map(dims, arrays))
     arrays = [inside(a, level, ndim) for a in arrays]
     return Batched(getattr(plain_first(arrays), name)(*arrays, **options), level)
@@ -502,7 +502,7 @@ def by_name(name, *arrays, out=None, **options):
 def as_it_is(name, x, *args, **options):
     """A function that does not care for a first axis."""
     if type(x) is not Batched:
-        return getattr(np, name)(x, *args, **options)
+        return function(name, x)(x, *args, **options)
     return Batched(function(name, x.x)(x.x, *args, **options), x.level)
 
 
@@ -513,7 +513,7 @@ def as_method(name, x, *args, **options):
 def joined(name, arrays, axis=0):
     level = newest(arrays)
     if level is None:
-        return getattr(np, name)(arrays, axis)
+        return function(name, arrays[0])(arrays, axis)
     arrays = [spread_out(a, level) for a in arrays]
     return Batched(function(name, arrays[0])(arrays, inner(axis)), level)
 
@@ -564,10 +564,6 @@ def take_along_axis(x, indices, axis):
 def put_along_axis(x, indices, values, axis):
     indices, values = spread_out(indices, x.level), inside(values, x.level, x.ndim)
     function("put_along_axis", x.x)(x.x, indices, values, inner(axis))
-
-
-def asarray(x, dtype=None):
-    return x if type(x) is Batched else np.asarray(x, dtype)
 
 
 def ascontiguousarray(x):
@@ -637,15 +633,21 @@ DYNAMIC = {"argwhere": "nonzero", "nonzero": "nonzero", "unique": "_unique2", "b
 
 
 class Module:
-    """NumPy for batched arrays.  What makes an array from numbers makes one that is no batch."""
+    """NumPy for batched arrays.  What makes an array from numbers makes one that is no batch, by the module ``xp``."""
+
+    def __init__(self, xp):
+        self.xp = xp
+
+    def asarray(self, x, dtype=None):
+        return x if type(x) is Batched else self.xp.asarray(x, dtype)
 
     def __getattr__(self, name):
-        vars(self)[name] = found = lifted(name)
+        vars(self)[name] = found = taught.get(name) or lifted(name) or getattr(self.xp, name)
         return found
 
 
 def lifted(name):
-    """The function of NumPy with that name, for batched arrays."""
+    """The function of NumPy with that name, for batched arrays; None if it takes none."""
     found = getattr(np, name)
     if isinstance(found, np.ufunc) or name in ELEMENTWISE:
         return partial(by_name, name)
@@ -657,14 +659,28 @@ def lifted(name):
         return partial(as_method, name)
     if hasattr(found, "_implementation"):  # a function of arrays which nobody has taught about batches
         return partial(unknown, name)
-    return found  # zeros, arange, eye, ...
+    return None  # zeros, arange, eye, ...
 
 
-served = Module()
-for given in (matmul, expand_dims, broadcast_to, tile, roll, rot90, flip, repeat, take_along_axis, put_along_axis,
-              asarray, ascontiguousarray, getitem, blank, samples, depth):  # fmt: skip
-    vars(served)[given.__name__] = given
-vars(served).update(
+class Serving(dict):
+    """{module of arrays: the module that serves batches of them}"""
+
+    def __missing__(self, xp):
+        self[xp] = found = Module(xp)
+        return found
+
+
+def beside(x):
+    """The module that serves a Batched and makes arrays where its samples are."""
+    while type(x) is Batched:
+        x = x.x
+    return serving[modules[type(x)]]
+
+
+taught = {f.__name__: f for f in (
+    matmul, expand_dims, broadcast_to, tile, roll, rot90, flip, repeat, take_along_axis, put_along_axis,
+    ascontiguousarray, getitem, blank, samples, depth, beside)}  # fmt: skip
+taught.update(
     linalg=Matrices(),
     special=Special(),
     stack=partial(joined, "stack"),
@@ -674,5 +690,6 @@ vars(served).update(
     is_number=lambda x: False,
     strided=strided_samples,
 )
-vars(served)["add"].at = add_at
-modules[Batched] = backend.batches[Batched] = served
+taught["add"].at = add_at
+serving = Serving()
+served = modules[Batched] = backend.batches[Batched] = serving[np]

@@ -17,10 +17,10 @@ import threading
 from itertools import count
 from math import inf
 
-from .backend import Function, batches, modules
+from .backend import Function
 from .graph import AccumulateGrad, Output, Parts, clock, mode, node_class
 from .ops.structure import cast, spread
-from .record import raw
+from .record import module, raw
 from .sweep import grad, sweep
 from .tensor import Tensor, watch_tensors
 
@@ -252,7 +252,4 @@ def apart(node):
 
 def one_sample(x):
     """Zeros in the shape and dtype of an array, without the samples of a batch."""
-    inner = x
-    while type(inner) in batches:
-        inner = inner.x
-    return modules[type(inner)].zeros(x.shape, x.dtype)
+    return module(x).zeros(x.shape, x.dtype)

@@ -10,7 +10,7 @@ import functools
 from math import inf
 
 from . import tree
-from .backend import Function, modules
+from .backend import Function
 from .batched import Batched
 from .dtypes import differentiable
 from .forward import Pass, continues, dual, outgoing, parts
@@ -19,6 +19,7 @@ from .graph import AccumulateGrad, clock, mode, node_class
 from .mapping import batch, leave, unbind, vmap
 from .ops.shape import cat, reshape_to, slice_at
 from .ops.structure import cast
+from .record import module
 from .sweep import roots, sweep
 from .tensor import Tensor
 from .transforms import transformed
@@ -293,7 +294,7 @@ def jacobian_rows(r, out, chunk_size, create_graph):
     x, n = out.array, out.array.size
     shapes = [(*x.shape, *leaf.array.shape) for leaf in r.leaves]
     if out.node is None or not n:
-        return [Tensor(modules[type(p.array)].zeros(s, p.array.dtype)) for p, s in zip(r.leaves, shapes)]
+        return [Tensor(module(p.array).zeros(s, p.array.dtype)) for p, s in zip(r.leaves, shapes)]
     basis = unit_vectors(x, n)
     chunk_size = chunk_size or n
     chunks = []
@@ -311,10 +312,7 @@ def jacobian_rows(r, out, chunk_size, create_graph):
 
 def unit_vectors(x, n):
     """The unit vectors of n dimensions, in the dtype and the place of the array x."""
-    inner = x
-    while type(inner) is Batched:
-        inner = inner.x
-    return modules[type(inner)].eye(n, dtype=x.dtype)
+    return module(x).eye(n, dtype=x.dtype)
 
 
 # ---- forward mode

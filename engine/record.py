@@ -7,7 +7,7 @@ recorded.
 
 import numpy as np
 
-from .backend import modules, storage
+from .backend import batches, modules, storage
 from .graph import Output, mode, node_class
 from .tensor import Tensor, track_view, unreachable
 
@@ -48,8 +48,9 @@ def raw(a):
 
 
 def module(x):
-    """The module that serves an array."""
-    return modules[type(x)]
+    """The module that serves an array, and makes others where it is."""
+    found = modules[type(x)]
+    return found if found is np or type(x) not in batches else found.beside(x)
 
 
 def record(Backward, out, inputs, saved=(), rules=None):

@@ -67,6 +67,40 @@ def test_a_row_gives_what_it_gives_on_the_host(derivative, name, sample, device)
         same(a, b)
 
 
+def batched(t, f, sample, arrays):
+    """The results of ``vmap`` over two samples, and the gradients of their sum; or the type of its error."""
+    twice = {k: t.tensor(np.stack([a, a])) for k, a in arrays.items()}
+    variables = [v.requires_grad_() for k, v in twice.items() if k in "xyzABvw"]
+    xp = getattr(t, "xp", np)
+    x0 = xp.array(arrays["x"])
+
+    def program(*values):
+        found = eval(sample, {"f": f, "np": xp, "x0": x0, **dict(zip(twice, values, strict=True))})
+        return tuple(found) if isinstance(found, (tuple, list)) else found
+
+    try:
+        found = engine.func.vmap(program)(*twice.values())
+    except (RuntimeError, NotImplementedError, ValueError, TypeError) as error:
+        return type(error)
+    found = [r for r in (found if isinstance(found, tuple) else (found,)) if r.dtype is engine.float64]
+    differentiable = [r for r in found if r.requires_grad]
+    if differentiable:
+        found += engine.autograd.grad([r.sum() for r in differentiable], variables, allow_unused=True)
+    return [r if r is None else r.detach() for r in found]
+
+
+@pytest.mark.parametrize("name, sample", table.CASES)
+def test_vmap_of_a_row_gives_what_it_gives_on_the_host(name, sample, device):
+    f, arrays = registry[name].function, table.inputs(name, sample)
+    expected = batched(engine, f, sample, arrays)
+    found = batched(OnDevice(device), f, sample, arrays)
+    if isinstance(expected, type):
+        assert found is expected
+    else:
+        for a, b in zip(found, expected, strict=True):
+            same(a, b)
+
+
 PROGRAMS = [
     "k // k", "k % 3", "F.one_hot(k, 5)", "x.gather(0, k.reshape(1, 4) - 1)",
     "x.scatter_add(0, k.reshape(1, 4) - 1, x)",
@@ -393,9 +427,10 @@ def batches(device):
 
 def network():
     nn = engine.nn
-    return nn.Sequential(  # no bias before the batch norm: its gradient would be rounding errors, which Adagrad enlarges
-        nn.Conv2d(1, 4, 3, padding=1, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 8),
-        nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 3),
+    convolution = nn.Conv2d(1, 4, 3, padding=1, bias=False)  # the gradient of a bias before a batch norm is rounding
+    return nn.Sequential(  # errors, which Adagrad enlarges
+        convolution, nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 8), nn.LayerNorm(8),
+        nn.GELU(), nn.Linear(8, 3),
     ).double()  # fmt: skip
 
 

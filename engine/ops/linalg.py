@@ -18,7 +18,7 @@ from .creation import no_out
 from .elementwise import choose, mul, refused
 from .reduce import vector_norm, word
 from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at, view_to
-from .structure import UnsafeView, accumulate_wider, matrix_product, reshape, sum_to, transpose
+from .structure import UnsafeView, accumulate_wider, reshape, sum_to, transpose
 
 bools = dtypes.bool_.np
 
@@ -27,12 +27,14 @@ bools = dtypes.bool_.np
 
 def product(x, y):
     """x @ y of arrays of one dtype; half precision is accumulated in float32, as PyTorch does."""
+    if type(x) is type(y) is np.ndarray and x.ndim < 3 > y.ndim and x.itemsize > 2:
+        return x.dot(y)  # begins in half the time of NumPy's matmul
     if x.shape[-1] == 1 and x.ndim == y.ndim > 1:  # nothing to add up: NumPy's product takes ten times as long
         return x * y
     wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
     try:
         if not wide or (type(x) in tensor_cores and x.ndim == y.ndim == 2):
-            return matrix_product(x, y)
+            return x @ y
         return (x.astype(wide) @ y.astype(wide)).astype(x.dtype)
     except TypeError:
         one_device(x, y)

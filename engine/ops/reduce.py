@@ -85,8 +85,8 @@ def converted(input, dtype):
 
 def record_converted(Backward, out, inputs, saved):
     """``record``, for a computation in the dtype of ``out``: the cotangents of inputs of another are cast back."""
-    types = [raw(a).dtype for a in inputs]
-    if builtins.all(t is out.dtype for t in types):
+    types, dtype = [raw(a).dtype for a in inputs], out.dtype
+    if types.count(dtype) == len(types):
         return record(Backward, out, inputs, saved)
     return record(Backward, out, inputs, saved, lambda: tuple(map(cast_back, Backward.rules, types)))
 

@@ -590,3 +590,152 @@ def test_gradients_set_to_zeros():
 
     for a, b in zip(run(captured), run(lambda f: f), strict=True):
         same(a, b)
+
+
+# ---- sizes that vary
+
+
+def attention(x):
+    q, k, v = x.chunk(3, -1)
+    return F.scaled_dot_product_attention(q, k, v, is_causal=False)
+
+
+def heads(x):
+    b, t, c = x.shape
+    return x.view(b, t, 3, c // 3).transpose(1, 2).reshape(b * 3, t, -1).softmax(-1)
+
+
+def normalized(x):
+    return (x - x.mean(0)) / (x.var(0) + 1e-5).sqrt() + x.mean()
+
+
+CONV = nn.Conv2d(3, 4, 3, padding=1)
+NORM = nn.BatchNorm2d(3)
+LSTM = nn.LSTM(5, 4, batch_first=True)
+LINEAR = nn.Linear(6, 3)
+
+SIZED = {
+    "mlp": (lambda x: LINEAR(x).tanh().mean(), (6,)),
+    "normalized": (normalized, (4,)),
+    "attention": (attention, (4, 6)),
+    "flattened": (lambda x: x.view(x.size(0), -1).sum(1) * x.shape[0] / x.numel(), (3, 2)),
+    "convolution": (lambda x: F.max_pool2d(CONV(x).relu(), 2).flatten(1), (3, 6, 6)),
+    "batch norm": (lambda x: NORM(x).square(), (3, 4, 4)),
+    "lstm": (lambda x: LSTM(x)[0][:, -1], (4, 5)),
+    "loss": (lambda x: F.cross_entropy(x, x.argmax(1)), (5,)),
+    "pairs": (lambda x: (x[:, None] - x[None]).square().sum(-1), (3,)),
+    "new tensors": (lambda x: engine.cat([x, engine.zeros(x.shape[0], 2), engine.ones(len(x), 1)], 1).cumsum(0), (3,)),
+    "one hot": (lambda x: F.one_hot(x.argmax(1), 4) * engine.arange(x.shape[0])[:, None] + x.sum(), (4,)),
+    "draws": (lambda x: F.dropout(x, 0.5) + engine.rand(x.shape[0], 1), (3,)),
+    "slices": (lambda x: x[1:] - x[:-1] + x[-1], (3,)),
+    "two on one memory": (lambda x: (x.t(), x.sum(0))[1], (3,)),
+}
+
+
+def with_gradient(function, n, shape, seed=0):
+    engine.manual_seed(n)
+    x = numbers(n, *shape, seed=[n, seed], grad=True)
+    y = function(x)
+    y.backward(engine.ones_like(y) * 0.5)
+    return y.detach(), x.grad
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_one_capture_serves_all_batch_sizes(name):
+    f, shape = SIZED[name]
+    compiled = captured(f)
+    for n in (6, 9, 4, 31, 6, 117):
+        for a, b in zip(with_gradient(compiled, n, shape), with_gradient(f, n, shape), strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-4, 1e-5)
+    assert compiled.specialized == "" and len(compiled.entries) == 2
+    assert all(e.deviations == 0 for e in compiled.entries)
+
+
+def test_dynamic_true_has_one_capture_from_the_beginning():
+    compiled = captured(SIZED["mlp"][0], dynamic=True)
+    for n in (5, 8, 13):
+        compiled(numbers(n, 6))
+    assert len(compiled.entries) == 1 and "n = np.size(x, 0)" in compiled.code
+
+
+def test_dynamic_false_has_a_capture_for_each_size():
+    compiled = captured(SIZED["mlp"][0], dynamic=False)
+    for n in (5, 8, 13):
+        compiled(numbers(n, 6))
+    assert len(compiled.entries) == 3
+
+
+def test_sizes_one_and_zero_have_captures_of_their_own():
+    compiled = captured(lambda x: x * x.sum(0), dynamic=True)
+    for n in (5, 1, 0, 7):
+        assert engine.equal(compiled(numbers(n, 3)), numbers(n, 3) * numbers(n, 3).sum(0))
+    assert len(compiled.entries) == 3
+
+
+def test_two_sizes_that_vary():
+    def f(x, y):
+        return (x[:, None] * y[None]).softmax(1).reshape(-1).mean() * x.shape[0] + y.shape[0]
+
+    compiled = captured(f)
+    for n, m in ((4, 6), (5, 9), (7, 3), (12, 2), (3, 40)):
+        same(compiled(numbers(n), numbers(m)), f(numbers(n), numbers(m)))
+    assert len(compiled.entries) == 2
+    same(compiled(numbers(6), numbers(6)), f(numbers(6), numbers(6)))  # they are told apart
+
+
+def test_sizes_that_are_one_size_stay_one():
+    compiled = captured(lambda x, y: x @ y.t())
+    for n in (4, 6):
+        compiled(numbers(n, 3), numbers(n, 3))
+    same(compiled(numbers(4, 3), numbers(7, 3)), numbers(4, 3) @ numbers(7, 3).t())
+    same(compiled(numbers(8, 3), numbers(7, 3)), numbers(8, 3) @ numbers(7, 3).t())
+
+
+def test_a_program_that_compares_sizes_is_captured_size_by_size():
+    def f(x):
+        return x * 2 if x.shape[0] > 5 else x * 3
+
+    compiled = captured(f)
+    for n in (3, 4, 6, 8):
+        same(compiled(numbers(n)), f(numbers(n)))
+    assert len(compiled.entries) == 4 and "may choose by a size" in compiled.specialized
+    assert "may choose by a size" in repr(explain(compiled)(numbers(9)))
+
+
+def test_a_loop_over_a_size_is_captured_size_by_size():
+    def f(x):
+        total = x[0]
+        for row in x:
+            total = total + row
+        return total
+
+    compiled = captured(f)
+    for n in (3, 4, 6):
+        same(compiled(numbers(n, 2)), f(numbers(n, 2)))
+    assert len(compiled.entries) == 3 and "which steps there are" in compiled.specialized
+
+
+def test_a_size_as_a_result_is_that_of_the_call():
+    compiled = captured(lambda x: (x + 1, x.shape[0]))
+    assert [compiled(numbers(n))[1] for n in (3, 4, 5)] == [3, 4, 5]
+
+
+def test_a_training_step_on_batches_of_all_sizes():
+    def run(wrap):
+        model, _ = problem()
+        opt = engine.optim.Adam(model.parameters(), lr=0.01)
+        step = wrap(training_step(model, opt))
+        data = [(numbers(n, 6, seed=n), engine.tensor(np.arange(n) % 3)) for n in (8, 8, 5, 12, 7)]
+        return step, [step(x, y).item() for x, y in data]
+
+    (step, found), (_, expected) = run(captured), run(lambda f: f)
+    np.testing.assert_allclose(found, expected, 1e-4)
+    assert len(step.entries) == 2
+
+
+def test_results_of_which_some_are_not_used_backward():
+    compiled = captured(lambda x: (x * 2, x.sum(0)))
+    for n in (4, 5, 7):
+        x = numbers(n, 3, grad=True)
+        compiled(x)[1].sum().backward()
+        assert engine.equal(x.grad, engine.ones(n, 3))

@@ -28,6 +28,7 @@ from .effects import Undo
 from .generate import generate
 from .guards import Guards, own_casts
 from .plan import noted, plan, refs
+from .sizes import Generalized, Sizes, decided, varying
 
 LIMIT = 8  # captures of one function, as in PyTorch; what needs more runs eagerly
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -37,8 +38,9 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
     """A function or Module that does the same, from code written at its first call; without ``model``, a decorator.
 
     ``fullgraph``: what cannot be captured raises ``GraphBreak`` instead of running eagerly.  ``options``:
-    ``{"fuse": False}`` writes one line an operation.  ``dynamic`` and ``mode`` are taken and change nothing: every
-    shape has a capture of its own.  ``backend``: "inductor"; "eager" does not compile.
+    ``{"fuse": False}`` writes one line an operation.  ``dynamic``: True captures once for all sizes of the first
+    dimension of the arguments, None as soon as a dimension has a second size, False never.  ``mode`` is taken and
+    changes nothing.  ``backend``: "inductor"; "eager" does not compile.
     """
     if model is None:
         return lambda model: compile(
@@ -56,7 +58,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
         raise TypeError(f"compile() takes a function or a Module, but got {type(model).__name__}")
     if disable or backend == "eager":
         return model
-    compiled = Compiled(model, fullgraph, (options or {}).get("fuse", True))
+    compiled = Compiled(model, fullgraph, (options or {}).get("fuse", True), dynamic)
     return OptimizedModule(model, compiled) if isinstance(model, Module) else update_wrapper(compiled, model)
 
 
@@ -84,9 +86,10 @@ class OptimizedModule(Module):
 class Compiled:
     """A function and its captures."""
 
-    def __init__(self, function, fullgraph=False, fused=True):
-        self.function, self.fullgraph, self.fused = function, fullgraph, fused
+    def __init__(self, function, fullgraph=False, fused=True, dynamic=None):
+        self.function, self.fullgraph, self.fused, self.dynamic = function, fullgraph, fused, dynamic
         self.entries: list = []
+        self.specialized = ""  # why every size has a capture of its own
         self.failures = 0  # captures that got no guards: nothing says for which calls they would hold
 
     def __get__(self, instance, owner=None):
@@ -103,7 +106,7 @@ class Compiled:
             if self.fullgraph:
                 raise GraphBreak(f"there are {LIMIT} captures already, and none of them holds for this call", " ")
             return self.function(*args, **kwargs)
-        entry = Entry(self, leaves, structure, args, kwargs)
+        entry = self.captured(leaves, structure, args, kwargs)
         if entry.broken is not None and self.fullgraph:
             raise entry.broken
         if entry.guards is None:
@@ -111,6 +114,18 @@ class Compiled:
         else:
             self.entries.append(entry)
         return entry.run(leaves, args, kwargs)
+
+    def captured(self, leaves, structure, args, kwargs):
+        """A new capture: for all sizes of what varies, if that can be, or else for those of this call."""
+        before = [e.shapes_seen for e in self.entries if e.structure == structure]
+        if self.dynamic is not False and not self.specialized and (self.dynamic or before):
+            dims = varying(leaves, before, Tensor, self.dynamic)
+            if dims:
+                entry = Entry(self, leaves, structure, args, kwargs, dims)
+                if entry.broken is None:
+                    return entry
+                self.specialized = str(entry.broken).rstrip()
+        return Entry(self, leaves, structure, args, kwargs)
 
     @property
     def code(self):
@@ -131,15 +146,17 @@ def unusual():
 class Entry:
     """One capture: the guards under which it holds, and what runs then."""
 
-    def __init__(self, compiled, leaves, structure, args, kwargs):
+    def __init__(self, compiled, leaves, structure, args, kwargs, dims=()):
         self.compiled, self.structure = compiled, structure
+        self.shapes_seen = {i: t.array.shape for i, t in enumerate(leaves) if isinstance(t, Tensor)}
+        self.sizes = Sizes(dims, {i: leaves[i].array for i, _ in dims}) if dims else None
         self.guards = self.broken = self.plan = self.recipe = None
         self.code = ""
         self.warned = False
         self.deviations = 0  # calls that ran eagerly after all
         while True:
             try:
-                self.guards = Guards(compiled.function, leaves)
+                self.guards = Guards(compiled.function, leaves, self.sizes)
                 self.capture(args, kwargs)
                 if not self.guards.matches(leaves):
                     raise GraphBreak("it changes what it reads: a variable, an attribute or a container outside", " ")
@@ -175,13 +192,36 @@ class Entry:
     # ---- capture
 
     def capture(self, args, kwargs):
+        self.fused = self.compiled.fused and self.sizes is None
+        others = []
+        if self.sizes is not None:
+            if why := decided(self.guards.codes):
+                raise GraphBreak(why, " ")
+            others = [(self.tape(args, kwargs, example)[1], self.outs) for example in (1, 2)]
+        tape, recipe = self.tape(args, kwargs, 0)
+        if any(repr(outs) != repr(self.outs) for _, outs in others):
+            raise GraphBreak("it returns a size", " ")
+        if others:
+            inputs = {w: n for (k, w), n in zip(self.guards.places, tape.entered) if k == "argument"}
+            recipe = Generalized([recipe, *(r for r, _ in others)], self.sizes, inputs).recipe
+        self.note_effects(tape, recipe)
+        steps, outputs, middle, given, grads = recipe
+        self.recipe = [s.twin() for s in steps], *recipe[1:]
+        self.plan = planned(*recipe, self.fused)
+        self.forward, self.backward, self.code = generate(self.plan, steps, self.names)
+        if self.differentiable or self.spent:
+            self.node_class = node_class(self, len(self.plan.saved), len(tape.inputs))
+
+    def tape(self, args, kwargs, example):
+        """(the tape of a run of the function, (steps, outputs, middle, given, grads)); ``example``: in which sizes."""
         guards = self.guards
         tape = Tape(guards)
         with Reading(tape), own_casts():
-            for tensor in guards.tensors:
-                tape.input(tensor)
+            for tensor, (kind, where) in zip(list(guards.tensors), guards.places):
+                x = tensor.__dict__["array"]
+                tape.input(tensor, self.sizes.resized(where, x, example) if example and kind == "argument" else x)
             try:
-                self.written_down(tape, args, kwargs)
+                return tape, self.written_down(tape, args, kwargs)
             finally:
                 tape.closed = True
                 tape.undo()
@@ -212,13 +252,9 @@ class Entry:
         self.names = names = {s.array.number: n for s, n in zip(stand_ins, self.guards.names)}
         if tape.tensors is not None:
             names[tape.tensors.number] = "tensors"
-        self.note_effects(tape, stand_ins, middle)
-        self.recipe = [s.twin() for s in tape.steps], outputs, middle, given, grads
-        self.plan = planned(tape.steps, outputs, middle, given, grads, self.compiled.fused)
-        self.forward, self.backward, self.code = generate(self.plan, tape.steps, names)
         self.made = len(made)
-        if self.differentiable or self.spent:
-            self.node_class = node_class(self, len(self.plan.saved), len(stand_ins))
+        self.updated = [(tape.entered[n], version(stand_ins[tape.entered[n]])) for n in tape.written]
+        return tape.steps, outputs, middle, given, grads
 
     @cached_property
     def passes(self):
@@ -226,7 +262,7 @@ class Entry:
         found: dict = {}
         if self.recipe is not None:
             steps, *rest = self.recipe
-            planned([s.twin() for s in steps], *rest, self.compiled.fused, found)
+            planned([s.twin() for s in steps], *rest, self.fused, found)
         return found
 
     def results(self, tape, leaves, stand_ins):
@@ -282,10 +318,11 @@ class Entry:
         if any(t is not None and id(t) not in known for t in (r() for r in tape.made)):
             raise GraphBreak("it keeps a tensor that it made, outside of what it returns", " ")
 
-    def note_effects(self, tape, stand_ins, middle):
+    def note_effects(self, tape, recipe):
         """What a call does besides returning, and what of that may have to be undone."""
-        first = [s for s in tape.steps[:middle] if s.kind != "input"]
-        if any(s.writes is not None and s.owner in tape.entered for s in tape.steps[middle:]):
+        steps, _, middle, *_ = recipe
+        first = [s for s in steps if s.number < middle and s.kind != "input"]
+        if any(s.writes is not None and s.owner in tape.entered for s in steps if s.number >= middle):
             raise GraphBreak("backward writes into an input", " ")
         late = max(
             (i for i, s in enumerate(first) if s.kind == "check" or (s.kind == "draw" and any(refs(s.args)))),
@@ -298,7 +335,6 @@ class Entry:
         arrays = [t.__dict__["array"] for t, _ in tape.inputs.values()]
         if any(np.may_share_memory(arrays[i], x) for i in places for j, x in enumerate(arrays) if j != i):
             raise GraphBreak("an input that shares its memory with another is written in place", " ")
-        self.updated = [(i, version(stand_ins[i])) for i in places]  # (place of an input, how often it is written)
         grads = [(i, g) for i, g in tape.flushed.items() if g is not None and g.__dict__.get("tape") is tape]
         self.regraded = [(i, version(g)) for i, g in grads if version(g)]
         self.calls = tape.tensors is not None
@@ -368,7 +404,12 @@ class Entry:
         made = [Tensor(x.copy() if type(p) is not Ref else x) for x, p in zip(results, self.plan.outputs)]
         if self.differentiable:
             node = self.node_class(tuple([t.node for t in tensors]), results[n:])
-            node.call = args, kwargs, tensors, marks
+            shapes = (
+                self.shapes
+                if self.sizes is None
+                else [(results[i].shape, d) for i, (_, d) in zip(self.differentiable, self.shapes)]
+            )
+            node.call = args, kwargs, tensors, marks, shapes
             if len(self.differentiable) == 1:
                 made[self.differentiable[0]].node = node
             else:
@@ -388,7 +429,7 @@ class Entry:
         gs = [g] if len(self.differentiable) == 1 else [g.get(i) for i in range(len(self.differentiable))]
         if any(g is not None and not isinstance(g, (np.ndarray, np.generic)) for g in gs):
             return self.cotangents_eagerly(node, gs)
-        gs = [np.zeros(*shape) if g is None else g for g, shape in zip(gs, self.shapes)]
+        gs = [np.zeros(*shape) if g is None else g for g, shape in zip(gs, node.call[-1])]
         return self.backward(*saved, *gs)
 
     def cotangents_eagerly(self, node, gs):
@@ -396,7 +437,7 @@ class Entry:
         if not self.warned:
             self.warned = True
             warnings.warn("compile: create_graph=True runs the function again without compiling it", stacklevel=4)
-        args, kwargs, tensors, marks = node.call
+        args, kwargs, tensors, marks, _ = node.call
         if self.updated or self.calls:
             raise NotImplementedError(
                 "create_graph=True would run a compiled function again that writes into its inputs: call it uncompiled"
@@ -510,6 +551,8 @@ class Explanation:
         self.graph_count = int(entry.plan is not None)
         self.graph_break_count = int(entry.broken is not None)
         self.break_reasons = [] if entry.broken is None else [str(entry.broken).rstrip()]
+        self.specialized = "" if entry.compiled.dynamic is False else entry.compiled.specialized
+        self.dynamic_sizes = 0 if entry.sizes is None or entry.plan is None else len(entry.sizes.values)
         self.counts = {} if entry.plan is None else entry.plan.counts
         self.op_count = self.counts.get("written down", 0)
         self.out_guards = [] if entry.guards is None else entry.guards.shown()
@@ -518,6 +561,8 @@ class Explanation:
     def __repr__(self):
         lines = [f"Graph Count: {self.graph_count}", f"Graph Break Count: {self.graph_break_count}"]
         lines += [f"Op Count: {self.op_count}", *(f"  {k}: {n}" for k, n in self.counts.items())]
+        lines += [f"Dynamic Sizes: {self.dynamic_sizes}"] if self.dynamic_sizes else []
+        lines += ["Captured size by size:", self.specialized] if self.specialized else []
         lines += ["Break Reasons:", *self.break_reasons] if self.break_reasons else []
         return "\n".join([*lines, f"Guards: {len(self.out_guards)}"])
 
@@ -529,6 +574,6 @@ def explain(function):
 
     def explained(*args, **kwargs):
         leaves, structure = (args, len(args)) if plain(args, kwargs) else tree.flatten((args, kwargs))
-        return Explanation(Entry(compiled, leaves, structure, args, kwargs))
+        return Explanation(compiled.captured(leaves, structure, args, kwargs))
 
     return explained

@@ -53,7 +53,7 @@ class Writer:
 
     def name_of(self, step):
         """The name of a result: what the user's line calls it, or t1, t2, ..."""
-        return self.fresh(called(step.line))
+        return self.fresh("n" if step.name == "size" else called(step.line))
 
     def constant(self, value):
         name = self.fresh(f"c{len(self.constants)}")

@@ -38,11 +38,14 @@ class Guards:
     Tensor of which it is the gradient).
     """
 
-    def __init__(self, function, leaves):
+    def __init__(self, function, leaves, sizes=None):
+        self.sizes = sizes  # which may vary
+        self.codes = []  # of the functions that are read
         self.conditions, self.space = [], {}
         self.tensors, self.places, self.names = [], [], []
         self.seen, self.index = set(), {}
         self.classes, self.called = [], {"forward"}  # of users: classes, and the names that functions look up
+        self.known_sizes: dict = {}  # number of a size that may vary -> where it is found
         self.leaves: set = set()  # the numbers of those to which backward adds a gradient
         self.snapshots = []  # what lists, dicts and sets hold, to undo what a capture puts into them
         self.environment()
@@ -211,7 +214,20 @@ class Guards:
             raise GraphBreak("a tensor is not in host memory", " ")
         shape, kind = f"{path}.array", self.constant(type(x))
         self.add(f"type(x{number} := {shape}) is {kind} and x{number}.dtype == {self.constant(x.dtype)}")
-        if x.ndim:
+        kind, where = self.places[number]
+        axes = self.sizes.axes(where) if self.sizes is not None and kind == "argument" else ()
+        if axes:
+            self.add(f"x{number}.ndim == {x.ndim} and x{number}.flags.c_contiguous")
+            for axis, n in enumerate(x.shape):
+                size = f"x{number}.shape[{axis}]"
+                if axis not in axes:
+                    self.add(f"{size} == {n}")
+                elif axes[axis] in self.known_sizes:
+                    self.add(f"{size} == {self.known_sizes[axes[axis]]}")
+                else:
+                    self.add("".join(f"{size} != {other} and " for other in self.known_sizes.values()) + f"{size} > 1")
+                    self.known_sizes[axes[axis]] = size
+        elif x.ndim:
             self.add(f"x{number}.shape == {x.shape} and x{number}.strides == {x.strides}")
         self.add(f"{path}.node is {'not ' if own['node'] is not None else ''}None")
 
@@ -305,6 +321,7 @@ class Guards:
             return
         code = function.__code__
         check_effects(code, function)
+        self.codes += codes_in(code)
         names = names_in(code)
         self.called.update(names)
         for n, cell in zip(code.co_freevars, function.__closure__ or ()):
@@ -352,6 +369,11 @@ def own_casts(on=True):
         yield
     finally:
         amp.state.cache, amp.state.active = before, active
+
+
+def codes_in(code):
+    """The code of a function and of those defined inside of it."""
+    return [code, *(c for part in code.co_consts if type(part) is types.CodeType for c in codes_in(part))]
 
 
 def names_in(code):

@@ -1,0 +1,216 @@
+"""Sizes: one capture for all sizes of some dimensions, generalized from three.
+
+A function is captured for the sizes of the call and for two others.  Where the three tapes have the same steps, each
+number that differs must be an expression of the sizes: ``k * n + c``, ``k / n``, ``n / (n - 1)``, with n a size or a
+product of some.  What is no such expression, or a function that compares sizes itself, is captured size by size.
+"""
+
+import dis
+import operator
+from itertools import combinations
+
+import numpy as np
+
+from .capture import GraphBreak, Ref, Step
+
+OFFSETS = ((1, 3), (2, 5), (3, 4))  # of the other two captures, for each size; no size is a linear function of another
+READS = {"shape", "size", "numel", "nelement", "len"}  # how a program learns of sizes
+DECIDES = {"min", "max", "int", "round", "divmod", "bool", "sorted", "index", "floor", "ceil"}  # and loses them again
+OPERATIONS = {"//", "%", ">>", "&", "//=", "%=", ">>=", "&="}
+
+
+class Dim(int):
+    """A size of an array in the capture's own call, which is shown as what it is in all others."""
+
+    def __new__(cls, value, text):
+        self = int.__new__(cls, value)
+        self.text = text
+        return self
+
+    def __str__(self):
+        return self.text
+
+
+class Sizes:
+    """Which dimensions of which arguments may have any size: {(argument, axis): number of the size}.
+
+    RuntimeError is never raised: ``dims`` is empty where nothing may vary.
+    """
+
+    def __init__(self, dims, arrays):
+        """``arrays``: {argument: its array}."""
+        self.dims = dims
+        self.values = [[] for _ in range(len(set(dims.values())))]
+        for (argument, axis), i in dims.items():
+            n = arrays[argument].shape[axis]
+            self.values[i] = [n, *(n + d for d in OFFSETS[i])]
+
+    def resized(self, argument, x, example):
+        """The array of an argument in the sizes of an example; its rows come again."""
+        for (a, axis), i in self.dims.items():
+            if a == argument:
+                x = np.take(x, np.arange(self.values[i][example]) % x.shape[axis], axis)
+        return x
+
+    def axes(self, argument):
+        return {axis: i for (a, axis), i in self.dims.items() if a == argument}
+
+
+def varying(leaves, before, tensor_type, always):
+    """{(argument, axis): number of the size} of those that differ from what an earlier capture had.
+
+    ``before``: {argument: shape} of earlier captures; ``always``: the first dimension may vary from the beginning.
+    """
+    found: dict = {}
+    for i, t in enumerate(leaves):
+        if not isinstance(t, tensor_type) or not isinstance(t.array, np.ndarray) or not t.array.flags.c_contiguous:
+            continue
+        shape = t.array.shape
+        for axis, n in enumerate(shape):
+            others = tuple(s[i][axis] for s in before if i in s and len(s[i]) == len(shape))
+            if n >= 2 and ((always and axis == 0) or any(n != o for o in others)):
+                found[i, axis] = (n, others)
+    kinds = list(dict.fromkeys(found.values()))
+    return {} if len(kinds) > len(OFFSETS) else {where: kinds.index(kind) for where, kind in found.items()}
+
+
+def decided(codes):
+    """Why sizes must not vary: the program may choose by them in a way that no tape shows; or None."""
+    if not any(READS.intersection(c.co_names) for c in codes):
+        return None
+    for code in codes:
+        for instruction in dis.get_instructions(code):
+            decides = instruction.opname in ("COMPARE_OP", "CONTAINS_OP") or (
+                instruction.opname == "BINARY_OP" and instruction.argrepr in OPERATIONS
+            )
+            if decides or (instruction.opname.startswith("LOAD") and instruction.argval in DECIDES):
+                return f"{code.co_name} may choose by a size: {instruction.argrepr or instruction.argval}"
+    return None
+
+
+class Generalized:
+    """The steps of three tapes as those of one, for all sizes."""
+
+    def __init__(self, recipes, sizes, inputs):
+        """``recipes``: (steps, outputs, middle, given, grads) of each; ``inputs``: {argument: number of its step}."""
+        self.sizes, self.expressions, self.first = sizes, {}, []
+        for i, values in enumerate(sizes.values):
+            argument, axis = next(where for where, n in sizes.dims.items() if n == i)
+            self.new("function", "size", np.size, (Ref(inputs[argument]), axis), Dim(values[0], "nmk"[i]))
+        self.products = []  # (numbers of sizes, their product in each example)
+        for n in range(1, len(sizes.values) + 1):
+            for chosen in combinations(range(len(sizes.values)), n):
+                self.products.append((chosen, [int(np.prod([sizes.values[i][e] for i in chosen])) for e in range(3)]))
+        tapes = [r[0] for r in recipes]
+        if len({len(t) for t in tapes}) > 1 or any(r[2:4] != recipes[0][2:4] for r in recipes):
+            raise GraphBreak("a size decides which steps there are", " ")
+        steps = [self.step(*same) for same in zip(*tapes)]
+        outputs, grads = (self.joined([r[i] for r in recipes], "") for i in (1, 4))
+        self.recipe = [*self.first, *steps], outputs, *recipes[0][2:4], grads
+
+    def new(self, kind, name, function, args, value=None):
+        key = name, *args
+        if key not in self.expressions:
+            step = Step(-1 - len(self.first), kind, name, function, args)
+            self.first.append(step)
+            self.expressions[key] = Ref(step.number), value
+        return self.expressions[key][0]
+
+    def step(self, *same):
+        """One step for the same one of three tapes."""
+        a = same[0].twin()
+        if any(
+            (s.kind, s.name, s.writes, s.owner, s.dtype) != (a.kind, a.name, a.writes, a.owner, a.dtype) for s in same
+        ):
+            raise GraphBreak("a size decides which steps there are", a.line or " ")
+        a.args = self.joined([s.args for s in same], a.line)
+        a.options = {k: self.joined([s.options.get(k) for s in same], a.line) for k in a.options}
+        a.flat = all(s.flat for s in same)
+        if a.shape is not None and any(s.shape != a.shape for s in same):
+            a.shape = tuple(self.shown([s.shape[d] for s in same]) for d in range(len(a.shape)))
+        return a
+
+    def shown(self, values):
+        if values[0] == values[1] == values[2]:
+            return values[0]
+        k, chosen, c = self.linear(values) or (1, (), 0)
+        text = "".join("nmk"[i] for i in chosen) or "?"
+        return Dim(values[0], f"{k if k != 1 else ''}{text}{f'{c:+d}' if c else ''}")
+
+    def joined(self, values, line):
+        """An argument for all sizes; GraphBreak if it is no expression of them."""
+        a = values[0]
+        kind = type(a)
+        if any(type(v) is not kind for v in values):
+            raise GraphBreak("a size decides what an argument is", line or " ")
+        if kind in (tuple, list):
+            if any(len(v) != len(a) for v in values):
+                raise GraphBreak("a size decides how many arguments there are", line or " ")
+            return kind(self.joined(parts, line) for parts in zip(*values))
+        if kind is slice:
+            return slice(*(self.joined([getattr(v, n) for v in values], line) for n in ("start", "stop", "step")))
+        if kind is np.ndarray:
+            return self.array(values, line)
+        if isinstance(a, np.generic):
+            if all(v.dtype == a.dtype and v.tobytes() == a.tobytes() for v in values):
+                return a
+            number = self.number([v.item() for v in values], line)
+            return self.new("function", a.dtype.name, a.dtype.type, (number,))
+        if kind in (int, float) and not (values[0] == values[1] == values[2] or all(v != v for v in values)):
+            return self.number(values, line)
+        if kind in (int, float, bool, str, Ref) and any(v != a for v in values) and a == a:
+            raise GraphBreak("a size decides what an argument is", line or " ")
+        return a
+
+    def array(self, values, line):
+        """A constant array: the same for all sizes, one number everywhere, or 0, 1, 2, ..."""
+        a = values[0]
+        if all(v.shape == a.shape and v.dtype == a.dtype and v.tobytes() == a.tobytes() for v in values):
+            return a
+        if any(v.ndim != a.ndim or v.dtype != a.dtype for v in values):
+            raise GraphBreak("a size decides what a constant array is", line or " ")
+        shape = tuple(self.joined([v.shape[d] for v in values], line) for d in range(a.ndim))
+        if all((v == v.flat[0]).all() for v in values):
+            number = self.joined([v.flat[0] for v in values], line)
+            return self.new("function", "full", np.full, (shape, number, a.dtype))
+        if all(np.array_equal(v.reshape(-1), np.arange(v.size)) for v in values):
+            count = self.joined([int(v.size) for v in values], line)
+            ramp = self.new("function", "arange", np.arange, (0, count, 1, a.dtype))
+            return ramp if a.ndim == 1 else self.new("function", "reshape", np.reshape, (ramp, shape))
+        raise GraphBreak("a constant array depends on a size", line or " ")
+
+    def linear(self, values):
+        """(k, numbers of sizes, c) with k * n + c, n their product; None if it is no such number."""
+        for chosen, n in self.products:
+            k, rest = divmod(values[1] - values[0], n[1] - n[0])
+            c = values[0] - k * n[0]
+            if rest == 0 and k and all(v == k * m + c for v, m in zip(values, n)):
+                return k, chosen, c
+        return None
+
+    def number(self, values, line):
+        """A number as an expression of the sizes."""
+        exact = all(float(v).is_integer() for v in values)
+        found = self.linear([int(v) for v in values]) if exact else None
+        if found is not None:
+            k, chosen, c = found
+            out = self.product(chosen)
+            out = out if k == 1 else self.new("operator", "mul", operator.mul, (out, k))
+            out = out if c == 0 else self.new("operator", "add", operator.add, (out, c))
+            return out if type(values[0]) is int else self.new("operator", "mul", operator.mul, (out, 1.0))
+        for chosen, n in self.products:
+            k = round(values[0] * n[0])
+            if all(v == k / m for v, m in zip(values, n)):
+                return self.new("operator", "truediv", operator.truediv, (k, self.product(chosen)))
+            if all(v == m / (m - 1) for v, m in zip(values, n)):
+                out = self.product(chosen)
+                below = self.new("operator", "add", operator.add, (out, -1))
+                return self.new("operator", "truediv", operator.truediv, (out, below))
+        raise GraphBreak("a number depends on a size in a way that is not known", line or " ")
+
+    def product(self, chosen):
+        refs = [Ref(-1 - i) for i in chosen]
+        out = refs[0]
+        for r in refs[1:]:
+            out = self.new("operator", "mul", operator.mul, (out, r))
+        return out

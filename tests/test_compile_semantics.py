@@ -651,6 +651,14 @@ def test_one_capture_serves_all_batch_sizes(name):
     assert all(e.deviations == 0 for e in compiled.entries)
 
 
+def test_large_batches_are_served_by_one_capture_too():
+    compiled = captured(SIZED["mlp"][0])
+    for n in (2048, 2050, 4000, 64):
+        for a, b in zip(with_gradient(compiled, n, (6,)), with_gradient(SIZED["mlp"][0], n, (6,)), strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-4, 1e-6)
+    assert len(compiled.entries) == 2
+
+
 def test_dynamic_true_has_one_capture_from_the_beginning():
     compiled = captured(SIZED["mlp"][0], dynamic=True)
     for n in (5, 8, 13):

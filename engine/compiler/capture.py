@@ -118,7 +118,7 @@ class Tape:
     """The steps of one capture, and which Tensors are its inputs."""
 
     def __init__(self, guards):
-        self.guards = guards
+        self.guards, self.sizes = guards, guards.sizes
         self.steps, self.inputs, self.known, self.made = [], {}, {}, []
         self.closed = False
         self.frozen = set()  # owners that must not be written: the cotangents

@@ -88,6 +88,18 @@ def decided(codes):
     return None
 
 
+def fractions(v, n):
+    """Pairs ((k, c), (l, d)) for which (k * n + c) / (l * n + d) may be a number v: shares, means, corrected means."""
+    yield (0, round(v * n)), (1, 0)
+    yield (0, 1), (round(1 / (v * n)), 0)
+    yield (0, round(v * (n - 1))), (1, -1)
+    for c in (1, 2, -1, -2):
+        yield (0, c), (round((c / v + 1) / n), -1)
+    if v != 1:
+        k = round(v / (v - 1) / n)
+        yield (k, 0), (k, -1)
+
+
 class Generalized:
     """The steps of three tapes as those of one, for all sizes."""
 
@@ -170,14 +182,27 @@ class Generalized:
         if any(v.ndim != a.ndim or v.dtype != a.dtype for v in values):
             raise GraphBreak("a size decides what a constant array is", line or " ")
         shape = tuple(self.joined([v.shape[d] for v in values], line) for d in range(a.ndim))
-        if all((v == v.flat[0]).all() for v in values):
+        if all(v.size and (v == v.flat[0]).all() for v in values):
             number = self.joined([v.flat[0] for v in values], line)
             return self.new("function", "full", np.full, (shape, number, a.dtype))
-        if all(np.array_equal(v.reshape(-1), np.arange(v.size)) for v in values):
-            count = self.joined([int(v.size) for v in values], line)
-            ramp = self.new("function", "arange", np.arange, (0, count, 1, a.dtype))
-            return ramp if a.ndim == 1 else self.new("function", "reshape", np.reshape, (ramp, shape))
+        axes = [d for d in range(a.ndim) if type(shape[d]) is Ref]
+        if len(axes) == 1 and all(v.size for v in values) and a.dtype.kind in "iu":
+            ((axis,), first) = axes, a.take([0], axes[0])
+            slope = int((a.take(1, axis) - a.take(0, axis)).flat[0])
+            ramps = [np.arange(v.shape[axis]).reshape([-1 if d == axis else 1 for d in range(a.ndim)]) for v in values]
+            if slope and all(np.array_equal(v, first + slope * r) for v, r in zip(values, ramps)):
+                end = self.new("operator", "mul", operator.mul, (shape[axis], slope)) if slope != 1 else shape[axis]
+                ramp = self.new("function", "arange", np.arange, (0, end, slope, a.dtype))
+                if a.ndim > 1:
+                    across = tuple(shape[axis] if d == axis else 1 for d in range(a.ndim))
+                    ramp = self.new("function", "reshape", np.reshape, (ramp, across))
+                return ramp if not first.any() and first.size == 1 else self.added(first, ramp)
         raise GraphBreak("a constant array depends on a size", line or " ")
+
+    def added(self, first, ramp):
+        step = Step(-1 - len(self.first), "operator", "add", operator.add, (first, ramp))
+        self.first.append(step)
+        return Ref(step.number)
 
     def linear(self, values):
         """(k, numbers of sizes, c) with k * n + c, n their product; None if it is no such number."""
@@ -193,20 +218,24 @@ class Generalized:
         exact = all(float(v).is_integer() for v in values)
         found = self.linear([int(v) for v in values]) if exact else None
         if found is not None:
-            k, chosen, c = found
-            out = self.product(chosen)
-            out = out if k == 1 else self.new("operator", "mul", operator.mul, (out, k))
-            out = out if c == 0 else self.new("operator", "add", operator.add, (out, c))
+            out = self.expression(*found)
             return out if type(values[0]) is int else self.new("operator", "mul", operator.mul, (out, 1.0))
-        for chosen, n in self.products:
-            k = round(values[0] * n[0])
-            if all(v == k / m for v, m in zip(values, n)):
-                return self.new("operator", "truediv", operator.truediv, (k, self.product(chosen)))
-            if all(v == m / (m - 1) for v, m in zip(values, n)):
-                out = self.product(chosen)
-                below = self.new("operator", "add", operator.add, (out, -1))
-                return self.new("operator", "truediv", operator.truediv, (out, below))
+        for chosen, n in self.products if values[0] else ():
+            for over, under in fractions(values[0], n[0]):
+                if under[0] and all(
+                    v == (over[0] * m + over[1]) / (under[0] * m + under[1]) for v, m in zip(values, n)
+                ):
+                    parts = (self.expression(k, chosen, c) for k, c in (over, under))
+                    return self.new("operator", "truediv", operator.truediv, tuple(parts))
         raise GraphBreak("a number depends on a size in a way that is not known", line or " ")
+
+    def expression(self, k, chosen, c):
+        """k * n + c, for n the product of some sizes."""
+        if not k:
+            return c
+        out = self.product(chosen)
+        out = out if k == 1 else self.new("operator", "mul", operator.mul, (out, k))
+        return out if c == 0 else self.new("operator", "add", operator.add, (out, c))
 
     def product(self, chosen):
         refs = [Ref(-1 - i) for i in chosen]

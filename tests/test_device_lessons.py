@@ -1,0 +1,32 @@
+"""The lessons about devices run on a GPU (``-m gpu``); elsewhere they use the simulated one, as nbval compares."""
+
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course.build import execute
+
+ROOT = Path(__file__).parents[1]
+LESSONS = [p for p in sorted((ROOT / "notebooks").glob("*.ipynb")) if "cuda.is_available()" in p.read_text("utf-8")]
+pytestmark = pytest.mark.gpu
+
+
+def failures(nb):
+    """(number of the cell, the exception's name) of each cell that raises one."""
+    return [(i, o.ename) for i, cell in enumerate(nb.cells) if cell.cell_type == "code"
+            for o in cell.outputs if o.output_type == "error"]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_about_devices_runs_on_a_gpu(path):
+    stored = nbformat.read(path, as_version=4)
+    again = nbformat.from_dict(stored)
+    first = next(cell for cell in again.cells if cell.cell_type == "code")
+    if "stand_in_cupy" in sys.modules:
+        first.source = f"import sys; sys.path.insert(0, {str(ROOT / 'tests')!r}); import stand_in_cupy\n{first.source}"
+    last = nbformat.v4.new_code_cell("assert engine.cuda.is_initialized(), 'nothing of it ran on the GPU'")
+    again.cells.append(last)
+    execute(again, path.parent, ROOT, allow_errors=True)
+    assert failures(again) == failures(stored)

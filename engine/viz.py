@@ -56,12 +56,13 @@ def graph(result, *, names=None, values=False, gradients=False, saved=True, shap
     return Graph(plan, saved=saved, shapes=shapes, constants=constants, direction=direction)
 
 
-def compiled(function, stage="fused", *, part=None, direction="TB"):
+def compiled(function, stage=None, *, part=None, direction="TB"):
     """The steps of a compiled function as they are after a pass of the compiler: in a notebook a picture, else a text.
 
     ``function``: what ``compile`` gave, called at least once (its last capture is drawn), or what ``explain`` gave.
-    ``stage``: "captured", "joined", "needed" or "fused".  ``part``: "forward", "backward", or None for both.
-    ``direction``: as in ``graph``.  ValueError where nothing is compiled, with the reason.
+    ``stage``: "captured", "joined", "needed" or "fused"; None is the last that there is.  ``part``: "forward",
+    "backward", or None for both.  ``direction``: as in ``graph``.  ValueError, with the reason, where nothing is
+    compiled.
     """
     from .compiler import drawing
 
@@ -362,7 +363,7 @@ def array_name(x, named):
 
 
 def shape_text(shape):
-    return str(tuple(shape)) if len(shape) else "scalar"
+    return f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})" if len(shape) else "scalar"
 
 
 def brief(x):

@@ -131,7 +131,15 @@ def test_without_fusion_there_are_three_passes():
     compiled = engine.compile(example, options={"fuse": False})
     compiled(engine.ones(2), engine.ones(2))
     with pytest.raises(ValueError, match="'captured', 'joined', 'needed', but got 'fused'"):
-        viz.compiled(compiled)
+        viz.compiled(compiled, "fused")
+    assert viz.compiled(compiled).text == viz.compiled(compiled, "needed").text
+
+
+def test_a_capture_for_all_sizes_shows_them_by_name():
+    compiled = engine.compile(lambda x: (x * 2).tanh().mean(), dynamic=True)
+    compiled(engine.ones(7, 4))
+    g = viz.compiled(compiled)
+    assert "tanh([" in g.text and "(n, 4)" in g.text and "(7, 4)" not in g.text
 
 
 def test_a_compiled_module_is_drawn():

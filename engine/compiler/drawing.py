@@ -174,9 +174,10 @@ def leaves(a):
 # ---- the text
 
 
-def compiled(function, stage="fused", part=None, direction="TB"):
+def compiled(function, stage=None, part=None, direction="TB"):
     """``engine.viz.compiled``."""
     entry = entry_of(function)
+    stage = stage or list(entry.passes)[-1]
     if stage not in entry.passes:
         raise ValueError(f"stage must be one of {', '.join(map(repr, entry.passes))}, but got {stage!r}")
     if part not in (None, *PARTS):

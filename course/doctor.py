@@ -179,6 +179,9 @@ def gpu() -> Finding:
     if importlib.util.find_spec("cupy") is None:
         if driver is None:
             return Finding("GPU", OK, f"no working NVIDIA driver; {no_need}")
+        if driver < 12:
+            advice = "Update the NVIDIA driver: CuPy needs one that supports CUDA 12."
+            return Finding("GPU", NOTE, f"an NVIDIA driver for CUDA {driver}; {no_need}", advice)
         lock = environment.lock_file("cuda13" if driver >= 13 else "cuda12").relative_to(ROOT)
         advice = f'"{sys.executable}" -m pip install --require-hashes -r {lock.as_posix()}'
         if environment.missing("course"):
@@ -194,10 +197,14 @@ def gpu() -> Finding:
 
 
 def _cuda_of_driver() -> int | None:
-    """The newest CUDA that the NVIDIA driver supports (12, 13), or None without a working one."""
+    """The newest CUDA that driver and GPU support (12, 13), or None without a working NVIDIA driver."""
     program = shutil.which("nvidia-smi")
     found = re.search(r"CUDA Version: (\d+)", _output(program) or "") if program else None
-    return int(found[1]) if found else None
+    if not found:
+        return None
+    generations = re.findall(r"(?m)^(\d+)\.(\d+)", _output(program, "--query-gpu=compute_cap", "--format=csv") or "")
+    old = any((int(major), int(minor)) < (7, 5) for major, minor in generations)  # CUDA 13 begins with Turing
+    return min(int(found[1]), 12) if old else int(found[1])
 
 
 def _output(*command: str) -> str | None:

@@ -718,6 +718,23 @@ def test_a_driver_without_cupy_is_told_the_command_that_adds_it(monkeypatch):
     assert finding.advice == f'"{sys.executable}" -m pip install --require-hashes -r requirements/cuda13.txt'
 
 
+@pytest.mark.parametrize("says, generations, cuda", [
+    ("CUDA Version: 13.0", "8.9", 13), ("CUDA Version: 12.8", "9.0", 12), ("CUDA Version: 11.4", "7.0", 11),
+    ("CUDA Version: 13.0", "8.9\n6.1", 12), ("CUDA Version: 13.0", "10.0\n12.0", 13), (None, None, None),
+])  # fmt: skip
+def test_the_cuda_to_install_is_one_that_driver_and_gpus_support(says, generations, cuda, monkeypatch):
+    answers = {1: says, 3: generations and f"compute_cap\n{generations}\n"}
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: name)
+    monkeypatch.setattr(doctor, "_output", lambda *command: answers[len(command)])
+    assert doctor._cuda_of_driver() == cuda
+
+
+def test_a_driver_that_is_too_old_is_to_be_updated(monkeypatch):
+    monkeypatch.setattr(doctor, "_cuda_of_driver", lambda: 11)
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
+    assert doctor.gpu().advice == "Update the NVIDIA driver: CuPy needs one that supports CUDA 12."
+
+
 class CuPyWithoutDriver(SimpleNamespace):
     """CuPy as it is where no driver answers: every question but one raises."""
 

@@ -79,32 +79,33 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=end_pool, after_in_child=renew_lock)
 
 
-def is_large(x):
+def is_large(x, row=0, block=BLOCK):
     """Whether an array is worth several blocks; one whose elements do not lie in order keeps the order that it has."""
-    return type(x) is np.ndarray and x.size >= 2 * BLOCK and x.flags.c_contiguous
+    return type(x) is np.ndarray and x.size >= 2 * block and (x.flags.c_contiguous or x.ndim == row + 1)
 
 
-def in_blocks(compute, *arrays, row=0):
+def in_blocks(compute, *arrays, row=0, block=BLOCK):
     """``compute(*arrays)``, an array or a tuple of them, each row by itself; the last ``row`` dims are a row.
 
     The dims before those are the same in all arrays, and in the results.  Large NumPy arrays are taken block by block:
     ``compute(*blocks, into=array)`` may leave its first result, of the type and shape of the first array, there.
+    ``block``: how many elements of the first array a block has; fewer than usual where each takes long.
     """
     x = arrays[0]
-    if not is_large(x) or row == x.ndim:
+    if not is_large(x, row, block) or row == x.ndim:
         return compute(*arrays)
     lead = x.shape[: x.ndim - row]
     count = prod(lead)
     arrays = [a.reshape(count, *a.shape[len(lead) :]) for a in arrays]
-    rows = max(BLOCK * count // x.size, 1)
+    rows = max(block * count // x.size, 1)
     starts, outs, several = iter(range(0, count, rows)), [np.empty_like(arrays[0])], False
 
     def work():
         nonlocal several
         for start in starts:  # each thread takes the next block that none has taken
-            block = slice(start, start + rows)
-            into = outs[0][block]
-            parts = compute(*[a[block] for a in arrays], into=into)
+            some = slice(start, start + rows)
+            into = outs[0][some]
+            parts = compute(*[a[some] for a in arrays], into=into)
             several = type(parts) is tuple
             parts = parts if several else (parts,)
             with lock:
@@ -113,7 +114,7 @@ def in_blocks(compute, *arrays, row=0):
                     outs.append(np.empty((count, *part.shape[1:]), part.dtype))
             for out, part in zip(outs, parts):
                 if part is not into:
-                    out[block] = part
+                    out[some] = part
 
     others = helpers(work, min(threads, -(-count // rows)) - 1) if threads > 1 else ()
     try:

@@ -16,6 +16,7 @@ from against_torch import (
 
 import engine
 import engine.nn.functional as F
+from engine.ops import attention
 
 rng = np.random.default_rng(0)
 
@@ -223,3 +224,28 @@ def test_many_large_scores_do_not_overflow_and_do_not_vanish():
     scores = engine.tensor(np.where(np.arange(80)[:, None] % 2, 100.0, -200.0) + np.arange(80) % 3)
     expected = np.tile(np.exp(np.arange(80) % 3), (80, 1))
     np.testing.assert_allclose(F.softmax(scores, -1).numpy(), expected / expected.sum(1, keepdims=True))
+
+
+@pytest.mark.parametrize("mask, blocks", [(None, 2), ("rows", 2), ("heads", 2), ("batch", 1), ("causal", 2)])
+@pytest.mark.parametrize("heads_first", [False, True])
+def test_much_attention_is_computed_in_blocks_of_matrices(monkeypatch, mask, blocks, heads_first):
+    arrays = [np.concatenate([INPUTS[name]] * 2, 3) for name in "qkv"]
+    mask, is_causal = {"rows": MASKS["i"] > 0, "heads": MASKS["a"][:1], "batch": MASKS["m"]}.get(mask), mask == "causal"
+    weight = engine.tensor(normal(2, 3, 5, 8))
+
+    def attend():
+        leaves = [engine.tensor(a.swapaxes(1, 2) if heads_first else a, requires_grad=True) for a in arrays]
+        q, k, v = (x.transpose(1, 2) if heads_first else x for x in leaves)
+        attn_mask = mask if mask is None else engine.tensor(mask)
+        out = F.scaled_dot_product_attention(q, k, v, attn_mask, is_causal=is_causal)
+        out.backward(weight)
+        return [out.detach().numpy(), *(x.grad.numpy() for x in leaves)]
+
+    whole, calls = attend(), []
+    compute = attention.attention_arrays
+    monkeypatch.setattr(attention, "attention_arrays", lambda *args: calls.append(len(args[0])) or compute(*args))
+    monkeypatch.setattr(attention, "BLOCK", 90)
+    for mine, theirs in zip(attend(), whole, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
+        assert mine.strides == theirs.strides
+    assert calls == [2 // blocks] * blocks

@@ -7,6 +7,7 @@ there.
 import math
 
 from .. import dtypes
+from ..blocks import BLOCK, in_blocks
 from ..record import enter, joint_class, module, raw, record
 from ..tensor import DTYPE_WORDS, Tensor
 from . import elementwise as e
@@ -85,7 +86,8 @@ def in_one(q, k, v, mask):
 
 def attention(query, key, value, mask, scale):
     q, k, v = (wide(raw(a)) for a in (query, key, value))
-    out, weights, sums = attention_arrays(q, k, v, mask, scale)
+    weights = module(q).empty((*q.shape[:3], k.shape[2]), q.dtype)
+    out, sums = in_matrices(attention_arrays, (q, k, v, weights), mask, scale)
     out = cast(out, raw(query).dtype)
     saved = raw(query), raw(key), raw(value), out, mask, scale, weights, sums
     return record(Attention, out, (query, key, value), saved)
@@ -96,31 +98,56 @@ def wide(a):
     return cast(a, accumulate_wider.get(raw(a).dtype, raw(a).dtype))
 
 
-def attention_arrays(q, k, v, mask, scale):
-    """(the result, in memory as the queries are; the exponentials of the scores; their sums, or 1 where all are 0)"""
+def in_matrices(compute, arrays, mask, scale):
+    """``compute(*arrays, mask, scale, into)``, in blocks of matrices; it is their scores that count."""
+    q, k = arrays[:2]
+    block = BLOCK * q.shape[3] // max(k.shape[2], 1)
+    if mask is not None and mask.ndim == 4 and mask.shape[0] != 1:  # not the same for all blocks
+        block = q.size
+    return in_blocks(lambda *blocks, into=None: compute(*blocks, mask, scale, into), *arrays, row=3, block=block)
+
+
+def attention_arrays(q, k, v, weights, mask, scale, into):
+    """(the result, in memory as the queries are; the sums of the weights, or 1 where all are 0)
+
+    The weights become the exponentials of the scores.
+    """
     scores = product(q * scale, transpose(k, -1, -2))
     keep = mask if mask is not None and mask.dtype == bool else None
-    weights, sums = exponentials(scores if mask is keep else scores + mask, -1, keep)
+    _, sums = exponentials(scores if mask is keep else scores + mask, -1, keep, weights)
     sums += sums == 0
-    out = module(q).matmul(weights, v, out=module(q).empty_like(q))
+    out = module(q).matmul(weights, v, out=module(q).empty_like(q) if into is None else into)
     out /= sums
-    return out, weights, sums
+    return out, sums
 
 
 def attention_rule(g, x, y, z, out, mask, scale, weights, sums):
     """A pass that is recorded computes the softmax anew, as PyTorch's composition does."""
     dtype = raw(g).dtype
     g, x, y, z, out = map(wide, (g, x, y, z, out))
-    if isinstance(x, Tensor):
-        weights = safe_softmax(masked((x * scale) @ transpose(y, -1, -2), mask))
-    else:
-        g = g / sums
+    if not isinstance(x, Tensor):
+        of_y, of_z = (module(a).empty_like(a) for a in (y, z))
+        of_x = in_matrices(attention_slopes, (x, y, z, g, out, weights, sums, of_y, of_z), None, scale)
+        return [lambda a=a: cast(a, dtype) for a in (of_x, of_y, of_z)]
+    weights = safe_softmax(masked((x * scale) @ transpose(y, -1, -2), mask))
     slope = weights * (g @ transpose(z, -1, -2) - sums_along(g * out, -1))
     return (
         lambda: cast(slope @ (y * scale), dtype),
         lambda: cast(transpose(slope, -1, -2) @ (x * scale), dtype),
         lambda: cast(transpose(weights, -1, -2) @ g, dtype),
     )
+
+
+def attention_slopes(q, k, v, g, out, weights, sums, of_k, of_v, _mask, scale, into):
+    """The cotangents of the queries; ``of_k`` and ``of_v`` become the others."""
+    matmul = module(q).matmul
+    g = g / sums
+    slope = product(g, transpose(v, -1, -2))
+    slope -= sums_along(g * out, -1)
+    slope *= weights
+    matmul(transpose(slope, -1, -2), q * scale, out=of_k)
+    matmul(transpose(weights, -1, -2), g, out=of_v)
+    return matmul(slope, k * scale, out=module(q).empty_like(q) if into is None else into)
 
 
 Attention = joint_class("ScaledDotProductFlashAttentionForCpuBackward0", 3, attention_rule)

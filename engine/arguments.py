@@ -7,16 +7,27 @@ import functools
 import inspect
 
 from .ops.creation import NO_OUT
+from .outputs import WITHOUT, into
 from .tensor import Tensor, shown_kind
 
 # names with several signatures, of which PyTorch says that none fits
-OVERLOADED = "clamp clamp_max clamp_min clip float_power max min std var".split()
+OVERLOADED = "clamp clamp_max clamp_min clip conv1d conv2d conv3d float_power max min std var".split()
 # what is called most, and checks its arguments itself
 CHECKED = "cat mean sum where".split()
+# what makes tensors from none: with out=, in the dtype of that
+CREATES = "arange empty eye full linspace logspace normal ones rand randint randn randperm zeros".split()
+# parameters that are tensors, or None where that is the default
+TENSORS = """input self tensor x1 input1 query x2 input2 key value target weight bias running_mean
+running_var""".split()
+# what PyTorch's own functions call theirs, and in which order they take them, where that is another
+INNER_NAMES = {"cross_entropy": "cross_entropy_loss", "nll_loss": "nll_loss_nd", "logsigmoid": "log_sigmoid",
+               "fold": "col2im", "unfold": "im2col"}  # fmt: skip
+ORDERS = {"embedding": {"weight": "weight", "input": "indices"}, "one_hot": {"tensor": "input"},
+          "batch_norm": {n: n for n in ("input", "weight", "bias", "running_mean", "running_var")}}  # fmt: skip
 
 
-def public(name, function):
-    """A function under its public name."""
+def public(name, function, module="engine"):
+    """A function under its public name, in a module."""
     if name in CHECKED or not inspect.isfunction(function) or vars(function).get("public", function) is None:
         return function
 
@@ -24,37 +35,58 @@ def public(name, function):
     def call(*args, **kwargs):
         try:
             return function(*args, **kwargs)
-        except (AttributeError, TypeError) as error:
+        except (AttributeError, TypeError, NotImplementedError) as error:
+            if "out" in kwargs and asks_for_out(name, error):
+                return with_out(call, args, **kwargs)
             better = explained(name, function, args, kwargs, error)
             if better is None:
                 raise
             raise better from None
 
-    call.__module__, call.__name__, call.__qualname__ = "engine", name, name  # where pickle finds it
+    call.__module__, call.__name__, call.__qualname__ = module, name, name  # where pickle finds it
     return call
+
+
+def asks_for_out(name, error):
+    """Whether a function has failed for want of ``out=`` alone, which PyTorch's function of that name has."""
+    return name not in WITHOUT and (str(error) == NO_OUT or "unexpected keyword argument 'out'" in str(error))
+
+
+def with_out(call, args, *, out, **kwargs):
+    """A call with ``out=``; what makes a tensor from none makes it in the dtype of that one."""
+    if out is None:
+        return call(*args, **kwargs)
+    if call.__name__ in CREATES:
+        kwargs.setdefault("dtype", out.dtype)
+    return into(out, call, *args, **kwargs)
 
 
 def explained(name, function, args, kwargs, error):
     """The error that PyTorch raises for these arguments; None if they are not what is wrong."""
-    if kwargs.get("out") is not None:
-        return NotImplementedError(NO_OUT)
     if name not in OVERLOADED and ("(): argument " in str(error) or "invalid combination" in str(error)):
         return None  # it says it itself
     parameters = inspect.signature(function).parameters
     given = dict(zip(parameters, args)) | kwargs
     first = next(iter(parameters), None)
-    wrong_first = first in ("input", "self", "tensor") and first in given and not isinstance(given[first], Tensor)
+    wrong_first = first in TENSORS and first in given and not isinstance(given[first], Tensor)
     if name in OVERLOADED and (wrong_first or type(error) is AttributeError):
         got = ", ".join(shown_kind(type(a)) for a in args)
         return TypeError(f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n")
-    missing = [p.name for p in parameters.values() if p.default is p.empty and p.name not in given and p.kind not in
+    missing = [p.name for p in parameters.values() if is_needed(p) and p.name not in given and p.kind not in
                (p.VAR_POSITIONAL, p.VAR_KEYWORD)]  # fmt: skip
     if missing:
         names, plural = ", ".join(f'"{m}"' for m in missing), "s" if len(missing) == 1 else ""
         return TypeError(f"{name}() missing {len(missing)} required positional argument{plural}: {names}")
-    culprit = given[first] if wrong_first else getattr(error, "obj", None)
-    for position, (parameter, value) in enumerate(given.items(), 1):
-        if value is culprit and value is not None and not isinstance(value, Tensor):
-            what = f"argument '{parameter}' (position {position})"
-            return TypeError(f"{name}(): {what} must be Tensor, not {shown_kind(type(value))}")
+    culprit = getattr(error, "obj", None)
+    order = ORDERS.get(name, {p: p for p in parameters})
+    for position, (parameter, called) in enumerate(order.items(), 1):
+        value = given.get(parameter)
+        known = parameter in TENSORS and (value is not None or parameter in given and is_needed(parameters[parameter]))
+        if not isinstance(value, Tensor) and (known or value is culprit is not None):
+            what = f"argument '{called}' (position {position})"
+            return TypeError(f"{INNER_NAMES.get(name, name)}(): {what} must be Tensor, not {shown_kind(type(value))}")
     return None
+
+
+def is_needed(parameter):
+    return parameter.default is parameter.empty

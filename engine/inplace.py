@@ -41,8 +41,7 @@ def overwrite(tensor, out):
     x, value, node = tensor.array, out.array, out.node
     if value.shape != x.shape:
         raise size_error(x, value.shape)
-    if value.dtype is not x.dtype and dtypes.of[value.dtype].category > dtypes.of[x.dtype].category:
-        raise RuntimeError(f"result type {type_word(value)} can't be cast to the desired output type {type_word(x)}")
+    check_cast(value, x)
     if node is not None and node.links and node.saved:
         keep_overwritten(node, tensor, value)
     write(tensor, value)
@@ -52,6 +51,12 @@ def overwrite(tensor, out):
         node.order = next(clock)  # what it saved, it saved after this write
     refresh(tensor, node)
     return tensor
+
+
+def check_cast(value, x):
+    """RuntimeError in PyTorch's words if the dtype of x cannot hold what that of value is for."""
+    if value.dtype is not x.dtype and dtypes.of[value.dtype].category > dtypes.of[x.dtype].category:
+        raise RuntimeError(f"result type {type_word(value)} can't be cast to the desired output type {type_word(x)}")
 
 
 def modify(tensor, change, Backward, inputs, saved=(), apart=None):

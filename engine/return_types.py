@@ -1,6 +1,7 @@
 """The named tuples that operations with several results return: ``x.max(0).values``, ``x.sort().indices``."""
 
 from collections import namedtuple
+from functools import lru_cache
 
 
 def named(name, *fields):
@@ -12,6 +13,12 @@ def named(name, *fields):
         )
 
     return type(name, (namedtuple(name, fields),), {"__slots__": (), "__repr__": __repr__, "__module__": __name__})
+
+
+@lru_cache
+def filled(kind):
+    """The class for results that were written into tensors given as ``out=``."""
+    return named(kind.__name__ + "_out", *kind._fields)
 
 
 max, min, median, sort, topk, kthvalue = (

@@ -8,7 +8,7 @@ from weakref import ref
 import numpy as np
 
 from . import dtypes, graph, inference, versions
-from .backend import apart, cpu, device_names, device_of, same_place
+from .backend import apart, cpu, device_names, device_of, is_array_type, number_types, same_place, scalar_types
 from .graph import AccumulateGrad, Output, RemovableHandle, RetainGrad, mode
 from .hooks import tensor_hook
 from .printing import Size, format_tensor, tensor_repr
@@ -35,7 +35,9 @@ class Tensor:
 
         def __getattr__(self, name: str) -> Any: ...
 
-    def __init__(self, array, node=None):
+    def __init__(self, array=(), node=None, *sizes, device=None):
+        if type(array) not in array_types:
+            array, node = constructed(array, node, sizes, device)
         self.array = array
         self.node = node
 
@@ -308,10 +310,26 @@ class Tensor:
     __hash__ = object.__hash__
     plain_init = __init__
 
-    def watched_init(self, array, node=None):
+    def watched_init(self, array=(), node=None, *sizes, device=None):
+        if type(array) not in array_types:
+            array, node = constructed(array, node, sizes, device)
         self.plain_init(array, node)
         for look in watchers:
             look(self, node)
+
+
+array_types = set(number_types) | {np.ndarray}  # and more, once they are met
+
+
+def constructed(array, node, sizes, device):
+    """(array, node) for what is given to ``Tensor``: an array and its node, or what PyTorch's constructor takes."""
+    kind = type(array)
+    if kind in scalar_types or not is_array_type(kind):
+        from .ops.creation import legacy_constructor
+
+        return legacy_constructor((array, *(() if node is None else (node,)), *sizes), device), None
+    array_types.add(kind)
+    return array, node
 
 
 watchers: list = []  # who looks at every Tensor that is made: inference mode, and forward mode

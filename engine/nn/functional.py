@@ -2,6 +2,7 @@
 
 import warnings
 
+from ..arguments import public
 from ..ops import nn as ops
 from ..ops.activations import (
     alpha_dropout,
@@ -190,3 +191,11 @@ __all__ = [
     "threshold",
     "unfold",
 ]
+
+# what PyTorch's own are written in Python: a wrong argument fails where it is first used
+IN_PYTHON = """adaptive_avg_pool2d adaptive_max_pool2d binary_cross_entropy binary_cross_entropy_with_logits
+dropout1d dropout2d dropout3d glu group_norm huber_loss l1_loss log_softmax mse_loss normalize
+smooth_l1_loss softmax softmin softsign tanhshrink""".split()
+for name in __all__:
+    if name not in IN_PYTHON:
+        globals()[name] = public(name, globals()[name], __name__)

@@ -27,8 +27,9 @@ from ..backend import cpu as host_device
 from ..dtypes import of
 from ..graph import node_class
 from ..inplace import check_writable, fits, overwrite
+from ..printing import Size
 from ..record import enter, raw, record
-from ..tensor import Tensor
+from ..tensor import Tensor, shown_kind
 from .structure import Clone, cast, clone, sum_to, transfer
 
 # ---- from Python data
@@ -145,7 +146,7 @@ def legacy_constructor(args, device):
     data = args[0]
     if isinstance(data, Size) or type(data) is int:
         for position, n in enumerate(args if type(data) is int else (), 1):
-            if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
+            if not isinstance(n, (int, np.integer)):
                 raise TypeError(
                     f"new(): argument 'size' failed to unpack the object at pos {position} with error \"type must be "
                     f'tuple of ints,but got {shown_kind(type(n))}"'
@@ -155,7 +156,7 @@ def legacy_constructor(args, device):
         got = ", ".join(shown_kind(type(a)) for a in args)
         raise TypeError(f"new() received an invalid combination of arguments - got ({got}), but expected one of:\n")
     if isinstance(data, Tensor):
-        raise NotImplementedError("Tensor(tensor) makes no alias here: write tensor.detach(), or tensor.view_as(tensor)")
+        raise NotImplementedError("Tensor(tensor) makes no alias here: write tensor.detach(), or x.view_as(x)")
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
     if isinstance(data, dict) or not hasattr(data, "__len__") or not hasattr(data, "__getitem__"):

@@ -13,6 +13,7 @@ import numpy as np
 from .. import backend, dtypes
 from ..backend import Function, either, modules, number_types, one_device, scalar_types, special
 from ..graph import mode, node_class
+from ..outputs import into
 from ..record import camel, enter, module, public_of, raw, record
 from ..tensor import Tensor, shown_kind
 from .structure import cast, sum_to, transfer
@@ -36,9 +37,11 @@ def unary(name, forward, rule=None, *, integers="float", backward=None):
     functions = Function(forward, formula=True)
 
     def calls(plain):
-        def op(input):
+        def op(input, *, out=None):
             if not isinstance(input, Tensor):
                 return plain[type(input)](input)
+            if out is not None:
+                return into(out, op, input)
             x = input.array
             compute = functions[type(x)]
             out = compute(x)
@@ -87,7 +90,9 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
     forward = Function(forward).call if isinstance(forward, str) else forward
 
     def calls(unusual, numbers_taken=scalar_types):
-        def op(input, other):
+        def op(input, other, *, out=None):
+            if out is not None:
+                return into(out, op, input, other)
             if isinstance(input, Tensor):
                 x, p = input.array, input.node
                 if isinstance(other, Tensor):
@@ -218,7 +223,9 @@ def comparison(name, forward):
     """An elementwise test of two inputs; the result is bool."""
 
     def calls(unusual, usual=modules):
-        def op(input, other):
+        def op(input, other, *, out=None):
+            if out is not None:
+                return into(out, op, input, other)
             x, y = raw(input), raw(other)
             if x is input or type(y) not in usual:
                 return unusual(input, other)

@@ -14,6 +14,7 @@ from .. import dtypes, return_types
 from ..backend import batches, copied, device_names, either, moved, picked, samples, scalar_types, violated
 from ..graph import node_class
 from ..inplace import copy_, fill_, fits, modify, zeros_for
+from ..outputs import into
 from ..record import module, raw, record
 from ..tensor import Tensor, checked_dim
 from .elementwise import choose, operand
@@ -793,8 +794,10 @@ MaskedScatter = node_class("MaskedScatterBackward0",
                                                                    source))  # fmt: skip
 
 
-def where(condition, input=None, other=None):
+def where(condition, input=None, other=None, *, out=None):
     """``input`` where a condition holds, else ``other``, broadcast and promoted; alone: the places where it holds."""
+    if out is not None:
+        return into(out, where, condition, input, other)
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
     if not isinstance(condition, Tensor) or not all(

@@ -12,6 +12,7 @@ from operator import index
 from .. import dtypes, return_types
 from ..backend import blank, samples, summed
 from ..graph import mode, node_class
+from ..outputs import into
 from ..record import enter, module, raw, record, record_parts
 from ..tensor import Tensor, checked_dim
 from .creation import no_out
@@ -111,6 +112,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, **names):
         if out.dtype is x.dtype:
             p = input.node
             return Tensor(out, SumAll((p,), (x.shape,)) if p is not None and mode.enabled else None)
+    if names.get("out") is not None:
+        return into(names.pop("out"), sum, input, dim, keepdim, dtype=dtype, **names)
     x, axis, keepdims = parse("sum", input, dim, keepdim, names)
     x = converted(input, dtype)
     out = add_up(x, axis, keepdims).astype(x.dtype, copy=False)
@@ -139,6 +142,8 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
         if dtypes.of[x.dtype].is_floating_point:
             p = input.node
             return Tensor(average(x), MeanAll((p,), (x.shape, x.size)) if p is not None and mode.enabled else None)
+    if names.get("out") is not None:
+        return into(names.pop("out"), mean, input, dim, keepdim, dtype=dtype, **names)
     x, axis, keepdims = parse("mean", input, dim, keepdim, names)
     if not (dtype or dtypes.of[x.dtype]).is_floating_point:
         raise RuntimeError(

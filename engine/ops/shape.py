@@ -13,6 +13,7 @@ from .. import dtypes
 from ..backend import address, batches, blank, element_strides, expanded, storage, strided, writable
 from ..graph import Output, mode, node_class
 from ..inplace import check_writable
+from ..outputs import into
 from ..printing import Size
 from ..record import module, raw, record, record_parts
 from ..record import view as define
@@ -713,8 +714,10 @@ def part_rule(op, dim, place, x):
     return lambda g: cast(reshape_to(op(g, dim, place), shape), dtype)
 
 
-def cat(tensors, dim=0, *, axis=None):
+def cat(tensors, dim=0, *, axis=None, out=None):
     """The tensors one after the other along a dim; empty 1-D ones are passed over."""
+    if out is not None:
+        return into(out, cat, tensors, dim, axis=axis)
     tensors = tensors_in("cat", tensors)
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")

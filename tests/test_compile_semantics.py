@@ -747,3 +747,115 @@ def test_results_of_which_some_are_not_used_backward():
         x = numbers(n, 3, grad=True)
         compiled(x)[1].sum().backward()
         assert engine.equal(x.grad, engine.ones(n, 3))
+
+
+# ---- what Python does besides
+
+
+def effects():
+    """{name: (a function of x, what it counts or gives)} of programs that a captured call would not repeat."""
+    import itertools
+    import logging
+    import os
+    import random
+    import time
+    import warnings
+    from collections import Counter, deque
+    from functools import lru_cache
+
+    queue, counter, numbered, listed = deque([1]), Counter(), itertools.count(), []
+    rng, stream, table, state = np.random.default_rng(0), random.Random(0), np.zeros(3), {"n": 0}
+
+    class Total:
+        def __init__(self):
+            self.n = 0
+
+        def add(self):
+            self.n += 1
+
+    total = Total()
+
+    @lru_cache
+    def cached(n):
+        return n * random.random()
+
+    def generator():
+        yield from range(100)
+
+    steps = generator()
+    return {
+        "random.random": lambda x: x * random.random(),
+        "a stream of random's": lambda x: x * stream.random(),
+        "np.random": lambda x: x * float(np.random.rand()),
+        "a generator of NumPy's": lambda x: x * rng.random(),
+        "time": lambda x: x * time.perf_counter(),
+        "environment": lambda x: x * len(os.environ),
+        "process": lambda x: x * os.getpid(),
+        "a deque": lambda x: (queue.append(1), x * len(queue))[1],
+        "a Counter": lambda x: (counter.update("a"), x * counter["a"])[1],
+        "a list": lambda x: (listed.append(1), x * len(listed))[1],
+        "a dict": lambda x: (state.update(n=state["n"] + 1), x * state["n"])[1],
+        "an iterator": lambda x: x * next(numbered),
+        "a generator": lambda x: x * next(steps),
+        "an object": lambda x: (total.add(), x * total.n)[1],
+        "setattr": lambda x: (setattr(total, "n", total.n + 1), x * total.n)[1],
+        "an array": lambda x: (table.__iadd__(1), x * float(table[0]))[1],
+        "globals": lambda x: (globals().update(ANY=1), x)[1],
+        "logging": lambda x: (logging.getLogger("quiet").debug("x"), x * 1)[1],
+        "a warning": lambda x: (warnings.warn("seen", stacklevel=1), x * 1)[1],
+        "a cached function": lambda x: x * cached(3),
+        "a seed": lambda x: (engine.manual_seed(0), x + engine.rand(3))[1],
+        "id": lambda x: x * (id(x) % 3),
+        "print": lambda x: (print("seen"), x)[1],
+    }
+
+
+@pytest.mark.parametrize("name", effects())
+@pytest.mark.filterwarnings("ignore:seen")
+def test_what_a_captured_call_would_not_repeat_is_a_break(name):
+    f = effects()[name]
+    with pytest.raises(GraphBreak) as error:
+        captured(f)(numbers(3))
+    assert "test_compile_semantics.py:" in str(error.value) or "it changes what it reads" in str(error.value)
+    counted, twin = effects()[name], effects()[name]
+    compiled = engine.compile(counted)
+    if name.startswith("a") and "cached" not in name:  # those that count
+        for _ in range(4):
+            assert engine.equal(compiled(numbers(3)), twin(numbers(3)))
+
+
+def test_the_condition_that_does_not_hold_is_named():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.seen = []
+
+        def forward(self, x):
+            self.seen.append(1)
+            return x * 2
+
+    assert "len(dict['seen']) == 0" in explain(Net())(numbers(3)).break_reasons[0]
+
+
+def test_an_object_holds_what_the_function_does_not_use():
+    import random
+
+    class Trainer:
+        def __init__(self):
+            self.stream, self.scale = random.Random(0), 2.0
+
+        def run(self, x):
+            return x * self.scale
+
+    trainer = Trainer()
+    assert engine.equal(captured(trainer.run)(numbers(3)), numbers(3) * 2)
+
+
+def test_mathematics_of_the_standard_library_is_known():
+    import functools
+    import math
+    import operator
+
+    add = functools.partial(operator.add, 1.0)
+    compiled = captured(lambda x: functools.reduce(operator.mul, [x, x]) * math.sqrt(2.0) + add(2.0))
+    same(compiled(numbers(3)), numbers(3) * numbers(3) * 2.0**0.5 + 3.0)

@@ -159,16 +159,17 @@ class Entry:
                 self.guards = Guards(compiled.function, leaves, self.sizes)
                 self.capture(args, kwargs)
                 if not self.guards.matches(leaves):
-                    raise GraphBreak("it changes what it reads: a variable, an attribute or a container outside", " ")
+                    found = self.guards.failing(leaves)
+                    raise GraphBreak(
+                        f"it changes what it reads: a variable, an attribute or a container outside ({found})", " "
+                    )
             except NumberWritten as why:
                 if self.numbers_to_memory():
                     continue
                 self.broken = why.with_traceback(None)
             except GraphBreak as why:
                 self.broken = why.with_traceback(None)
-            except (
-                Exception
-            ) as why:  # an operation that traced arrays do not know, or the user's own error: eager tells
+            except Exception as why:  # an operation that Traced arrays do not know, or the user's error: eager tells
                 self.broken = GraphBreak(f"{type(why).__name__}: {why}", " ")
                 self.broken.__cause__ = None
             finally:

@@ -652,3 +652,4 @@ vars(served).update(
     beside=lambda x: served,
 )
 modules[Traced] = backend.batches[Traced] = served
+backend.writers[Traced] = call_function

@@ -1,204 +1,286 @@
-"""Fuse: a chain of elementwise steps on large arrays becomes one pass in blocks that stay in the processor's cache.
+"""Fuse: a chain of steps on large arrays becomes one pass in blocks that stay in the processor's cache.
 
 Step by step, every array of a chain goes out to memory and comes back.  In blocks, only what is needed elsewhere is
-written to memory; the rest lives in buffers of ``BLOCK`` elements, which are used again as soon as they are free.
+written to memory; the rest lives in buffers of some ``BLOCK`` elements, which are used again as soon as they are free.
+
+The dims of an array are cut in two: a block holds some of the rows that the first dims count, and each row whole.  So
+what has one value a row (a mean with ``keepdim``) is cut with the rows, what is the same for all rows (a bias, a mask)
+is there as a whole, and sums along a row can be part of the pass.  A chain without such is cut anywhere.
 """
 
-import math
+from math import prod
 
 import numpy as np
 
 from .. import blocks
 from .capture import Ref, Step
-from .plan import replaced, uses
+from .plan import replaced, ufunc_of, uses
 
 BLOCK = 32768  # elements, by measurement: 128 KB of float32; a smaller one takes more calls than the cache saves
-UFUNCS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "neg": np.negative,
-          "abs": np.absolute, "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
-          "gt": np.greater, "ge": np.greater_equal, "and": np.bitwise_and, "or": np.bitwise_or,
-          "xor": np.bitwise_xor, "invert": np.invert}  # fmt: skip
+ALONG = {"sum", "max", "min", "mean"}  # methods that leave one value of a row
+ROWS = {"sums_along", "products_along"}  # and functions of the engine's
 
 
 class Fused(Step):
-    """Several elementwise steps, and perhaps a sum at the end, as one.
+    """Several steps as one.
 
-    ``members``: the steps; ``results``: the numbers of those which are needed outside; ``arrays``: what is cut into
-    blocks.
+    ``members``: the steps; ``results``: the numbers of those which are needed outside; ``arrays``: those operands that
+    are cut into blocks; ``shape``: what is cut; ``lead``: how many of its dims count the rows.
     """
 
-    __slots__ = ("arrays", "members", "results")
+    __slots__ = ("arrays", "lead", "members", "results")
 
-    def __init__(self, members, results, source):
+    def __init__(self, members, shape, lead, needed, source):
         super().__init__(members[-1].number, "fused", "fused", None, line=members[0].line)
         inside = {m.number for m in members}
-        self.members, self.results = members, results
+        self.members, self.shape, self.lead = members, shape, lead
+        self.results = [m.number for m in members if m.number in needed]
         outside = dict.fromkeys(n for m in members for n in uses(m) if n not in inside)
         self.args = tuple(map(Ref, outside))
-        self.arrays = [n for n in outside if source[n].shape == members[0].shape]
-        self.shape = members[0].shape
+        self.arrays = [n for n in outside if is_cut(source[n].shape, shape, lead)]
 
 
-def ufunc_of(step):
-    """The ufunc that a step calls, or None."""
-    if step.kind == "operator":
-        if step.name == "pow" and step.args[1] in (2, 2.0) and type(step.args[1]) in (int, float):
-            return np.square  # what NumPy's ** does for 2
-        return UFUNCS.get(step.name)
-    simple = step.kind == "function" and isinstance(step.function, np.ufunc) and not step.options
-    return step.function if simple and step.function.nout == 1 and step.function.signature is None else None
+def is_elementwise(step):
+    """Whether each element of the result comes from those at its place in the operands."""
+    if step.name in ("where", "astype"):
+        return step.kind in ("function", "method") and not step.options
+    return ufunc_of(step) is not None
 
 
-def is_sum(step):
-    """Whether it is the sum of all elements, in the array's own dtype."""
-    if step.kind != "method" or step.name != "sum" or step.shape != ():
-        return False
-    return all(a is None for a in step.args[1:]) and step.options in ({}, {"keepdims": False})
+def reduced_axes(step, source):
+    """The axes along which a step leaves one value, as negative numbers; None for another kind of step."""
+    if step.kind == "method" and step.name in ALONG and set(step.options) <= {"keepdims"}:
+        axis, *others = step.args[1:] or (None,)
+        if any(a is not None for a in others):
+            return None
+    elif step.kind == "function" and step.name in ROWS:
+        axis = step.args[len(uses(step))]
+    else:
+        return None
+    x = source[step.args[0].number]
+    axes = range(len(x.shape)) if axis is None else axis if type(axis) is tuple else (axis,)
+    return tuple(a - len(x.shape) if a >= 0 else a for a in axes)
 
 
-def is_large(step):
-    return step.shape is not None and math.prod(step.shape) >= 2 * BLOCK
+def is_total(step):
+    """Whether it is one number for all elements, of which that of each block is a part."""
+    all_axes = step.kind == "method" and all(a is None for a in step.args[1:]) and step.shape == ()
+    return all_axes and step.name in ("sum", "max", "min") and step.options in ({}, {"keepdims": False})
+
+
+def is_cut(shape, whole, lead):
+    """Whether an array of a shape is cut with one of the shape ``whole``: it has the dims that count rows."""
+    return len(shape) == len(whole) and shape[:lead] == whole[:lead]
+
+
+def leads(shape, whole):
+    """Into how many dims of rows ``whole`` may be cut for an operand: it is cut alike, or the same for all rows."""
+    aligned = (1,) * (len(whole) - len(shape)) + shape
+    cuts = range(1, len(whole) + 1)
+    return {k for k in cuts if is_cut(shape, whole, k) or all(n == 1 for n in aligned[:k])}
+
+
+class Group:
+    """The steps that can be one pass with a first one, and into which rows its arrays may be cut."""
+
+    def __init__(self, source, written):
+        self.source, self.written = source, written
+        self.members, self.inside = [], set()
+
+    def begins(self, step):
+        """Whether a step is the first of a pass."""
+        if step.kind == "fused" or step.shape is None:
+            return False
+        along = reduced_axes(step, self.source) is not None and not is_total(step)
+        self.shape = self.source[step.args[0].number].shape if along else step.shape
+        if prod(self.shape) < 2 * BLOCK:
+            return False
+        cuts = range(1, len(self.shape) + 1)
+        self.cuts = {k for k in cuts if prod(self.shape[:k]) > 1 and prod(self.shape[k:]) <= BLOCK}
+        return self.takes(step)
+
+    def takes(self, step):
+        """Whether a step joins."""
+        cuts = self.cuts & self.allowed(step)
+        if cuts:
+            self.cuts = cuts
+            self.members.append(step)
+            self.inside.add(step.number)
+        return bool(cuts)
+
+    def allowed(self, step):
+        """The cuts with which a step can be part of the pass."""
+        if step.shape is None or step.owner != step.number or step.owner in self.written:
+            return set()
+        operands = [self.source[n] for n in uses(step)]
+        if any(o.owner in self.written or o.shape is None for o in operands):
+            return set()
+        if not all(o.flat or prod(o.shape) <= 4096 or o.number in self.inside for o in operands):
+            return set()
+        cuts = set(range(1, len(self.shape) + 1)).intersection(*(leads(o.shape, self.shape) for o in operands))
+        if is_total(step):
+            made = step.args[0].number in self.inside and operands[0].shape == self.shape
+            return cuts if made and step.dtype.char in "fd" else set()
+        alike = {k for k in cuts if step.shape[:k] == self.shape[:k] and step.shape}
+        if is_elementwise(step):
+            simple = all(type(a) is Ref or np.ndim(a) == 0 for a in step.args)
+            return alike if simple and step.flat and len(step.shape) == len(self.shape) else set()
+        axes = reduced_axes(step, self.source)
+        if axes is None or len(operands[0].shape) != len(self.shape):
+            return set()
+        return {k for k in alike if min(axes) >= k - len(self.shape)}
 
 
 def fuse(steps, wanted, source, written):
     """The steps with chains joined.  ``wanted``: numbers of results; ``source``: number -> Step, of all."""
-    if not any(map(is_large, steps)):
+    if not any(s.shape is not None and prod(s.shape) >= 2 * BLOCK for s in source.values()):
         return steps
     steps = without_broadcasts(steps, wanted, source)
     i = 0
     while i < len(steps):
-        group = members_from(steps, i, source, written)
-        if len(group) < 2:
+        group = group_from(steps, i, source, written)
+        if len(group.members) < 2:
             i += 1
             continue
-        inside, after = {s.number for s in group}, set()
-        before, rest, last = [], [], max(steps.index(s) for s in group)
+        inside, after = group.inside, set()
+        before, rest, last = [], [], max(j for j, s in enumerate(steps) if s.number in inside and s.kind != "fused")
         for step in steps[i : last + 1]:
             if step.number not in inside:
                 late = any(n in inside or n in after for n in uses(step))
                 (rest if late else before).append(step)
-                after.update({step.number} if late else ())
+                after.update({step.number, *getattr(step, "results", ())} if late else ())
         others = [*rest, *steps[last + 1 :]]
         needed = {n for s in others for n in uses(s)} | set(wanted)
-        results = [s.number for s in group if s.number in needed]
-        steps[i : last + 1] = [*before, Fused(group, results, source), *rest]
+        steps[i : last + 1] = [*before, Fused(group.members, group.shape, max(group.cuts), needed, source), *rest]
         i += len(before) + 1
     return steps
 
 
 def without_broadcasts(steps, wanted, source):
-    """Elementwise steps take a number as it is, not repeated to the shape of an array."""
+    """Elementwise steps take an array as it is, not repeated to the shape of another."""
     repeated = {}
     for step in steps:
-        spread = step.kind == "function" and step.name == "broadcast_to" and type(step.args[0]) is Ref
-        if spread and source[step.args[0].number].shape == () and is_large(step):
-            repeated[step.number] = step.args[0]
-        elif ufunc_of(step) and any(type(a) is Ref and source[a.number].shape == step.shape
-                                    and a.number not in repeated for a in step.args):  # fmt: skip
-            step.args = replaced(step.args, repeated)
+        if step.kind == "function" and step.name == "broadcast_to" and type(step.args[0]) is Ref:
+            if prod(step.shape) >= 2 * BLOCK:
+                repeated[step.number] = step.args[0]
+        elif is_elementwise(step) and any(type(a) is Ref and a.number in repeated for a in step.args):
+            others = [source[a.number] for a in step.args if type(a) is Ref and a.number not in repeated]
+            if any(o.shape == step.shape and o.dtype == step.dtype for o in others):
+                step.args = replaced(step.args, repeated)
     used = {n for s in steps for n in uses(s)} | set(wanted)
     return [s for s in steps if s.number not in repeated or s.number in used]
 
 
-def members_from(steps, i, source, written):
-    """The steps that can be one pass with step i, which is the first of them."""
-    first = steps[i]
-    if first.kind == "fused" or not is_large(first) or not fits(first, first.shape, source, written):
-        return []
-    group, late = [first], set()
-    inside = {first.number}
+def group_from(steps, i, source, written):
+    """The Group of step i, which is the first of it."""
+    group, late = Group(source, written), set()
+    if not group.begins(steps[i]):
+        return group
     for step in steps[i + 1 :]:
-        if step.kind == "fused":
-            late.update(n for n in (step.number, *step.results) if inside.intersection(uses(step)) or late)
-            continue
         if step.writes is not None or step.kind in ("check", "call"):
             break
-        if step.kind == "draw" and any(n in inside or n in late for n in uses(step)):
+        dependent = any(n in late for n in uses(step))
+        if step.kind == "draw" and (dependent or any(n in group.inside for n in uses(step))):
             break  # draws keep their order
-        joins = not any(n in late for n in uses(step))
-        summed = joins and is_sum(step) and step.args[0].number in inside and step.dtype.char in "fd"
-        if joins and (summed or fits(step, first.shape, source, written)):
-            group.append(step)
-            (late if summed else inside).add(step.number)
-        elif any(n in inside or n in late for n in uses(step)):
+        if step.kind == "fused" or dependent or not group.takes(step):
+            if dependent or any(n in group.inside for n in uses(step)):
+                late.update((step.number, *getattr(step, "results", ())))
+        elif is_total(step):
             late.add(step.number)
     return group
 
 
-def fits(step, shape, source, written):
-    """Whether a step is elementwise on arrays of a shape and on numbers."""
-    if step.shape != shape or ufunc_of(step) is None or step.owner in written or step.owner != step.number:
-        return False
-    operands = [source[n] for n in uses(step)]
-    if not step.flat or any(o.owner in written or o.shape not in (shape, ()) or not o.flat for o in operands):
-        return False
-    return all(type(a) is Ref or np.ndim(a) == 0 for a in step.args) and any(o.shape == shape for o in operands)
-
-
-def lines(fused, writer):
+def lines(fused, writer, memory):
     """The lines of a fused step: a function of one block, and the call that runs it on all of them."""
-    size = int(np.prod(fused.shape))
-    cut, whole, names = {}, {}, writer.names  # whole: the results as they are cut into blocks
-    text = []
-    for n in fused.arrays:
-        cut[n] = writer.fresh(names[n] + "_all")
-        text.append(f"{cut[n]} = {names[n]}.reshape(-1)")
+    names, lead, shape = writer.names, fused.lead, fused.shape
+    text, arrays, before = [], [*fused.arrays], {}
+    for n in (a.number for a in fused.args if a.number not in fused.arrays):
+        row = writer.steps[n].shape[max(len(writer.steps[n].shape) - len(shape) + lead, 0) :]
+        if row != writer.steps[n].shape:
+            before[n], names[n] = names[n], writer.fresh(names[n] + "_row")
+            text.append(f"{names[n]} = {before[n]}.reshape({row})")
     for m in fused.members:
         names[m.number] = writer.name_of(m)
-        if m.number in fused.results and not is_sum(m):
-            text.append(f"{names[m.number]} = np.empty({m.shape}, np.{m.dtype})")
-            whole[m.number] = names[m.number]
-            if len(m.shape) > 1:
-                whole[m.number] = writer.fresh(names[m.number] + "_all")
-                text.append(f"{whole[m.number]} = {names[m.number]}.reshape(-1)")
+        if m.number in fused.results and not is_total(m):
+            buffer = memory.buffer(m)
+            text.append(f"{names[m.number]} = {buffer or f'np.empty({m.shape}, {writer.text(m.dtype)})'}")
+            arrays.append(m.number)
+    count, row = prod(shape[:lead]), prod(shape[lead:])
+    inner, buffers, totals = body(fused, writer)
+    names.update(before)
     block = writer.fresh("block")
-    text.append(f"def {block}(a, b):  # elements a to b of {size}, in one pass")
-    text += ["    " + line for line in body(fused, writer, cut, whole)]
-    sums = [m for m in fused.members if is_sum(m)]
-    totals = ", ".join(names[m.number] for m in sums)
-    call = f"in_blocks({block}, {size})"
-    text.append(f"{totals}{',' * (len(sums) == 1)} = {call}" if sums else call)
-    for m in sums:
-        text.append(f"{names[m.number]} = np.{m.dtype}({names[m.number]})")
+    arguments = [*(names[n] for n in arrays), *buffers]
+    what = f"{count} rows of {'x'.join(map(str, shape[lead:]))}" if row > 1 else f"{count} elements"
+    text.append(f"def {block}({', '.join(arguments)}):  # of {what}, in one pass")
+    text += ["    " + line for line in inner]
+    given = ", ".join(names[n] for n in arrays) + "," * (len(arrays) == 1)
+    rows = max(BLOCK // row, 1)
+    pool = ", " + writer.pool([((rows, *m.shape[lead:]), m.dtype) for m in buffers.values()]) if buffers else ""
+    call = f"in_blocks({block}, ({given}), {lead}, {rows}{pool})"
+    if not totals:
+        return [*text, call]
+    parts = ", ".join(p for _, p in totals)
+    text.append(f"{parts}{',' * (len(totals) == 1)} = {call}")
+    for m, part in totals:
+        function = "sum" if m.name == "sum" else f"np.{m.name}"
+        text.append(f"{names[m.number]} = {writer.text(m.dtype)}({function}({part}))")
     return text
 
 
-def body(fused, writer, cut, whole):
-    """The lines of the function of one block; a buffer that nobody needs any more takes the next result."""
-    names, last, buffers = dict(writer.names), {}, {}
+def body(fused, writer):
+    """(The lines of the function of one block, {name of a buffer: a member}, [(a total, the name of its parts)]).
+
+    A buffer that nobody needs any more takes the next result of its kind.
+    """
+    last = {n: i for i, m in enumerate(fused.members) for n in uses(m)}
+    text, buffers, totals, free, held, shown = [], {}, [], [], {}, set()
+    names = writer.names
     for i, m in enumerate(fused.members):
-        for n in uses(m):
-            last[n] = i
-    text, partial = [], []
-    for n, name in cut.items():
-        names[n] = f"{name}[a:b]"
-    lines_of = [m.line for m in fused.members]
-    note = lambda i: f"  # {lines_of[i]}" if lines_of[i] and lines_of[i] not in lines_of[:i] else ""  # noqa: E731
-    outer, writer.names = writer.names, names
-    try:
-        for i, m in enumerate(fused.members):
-            if is_sum(m):
-                partial.append(writer.fresh("part"))
-                text.append(f"{partial[-1]} = float(np.add.reduce({names[m.args[0].number]})){note(i)}")
-                continue
-            free = [n for n in dict.fromkeys(uses(m)) if n in buffers and last[n] == i and buffers[n] == m.dtype]
-            arguments = ", ".join(writer.text(a) for a in operands(m))
-            function = name_of_ufunc(m)
-            if m.number in fused.results:
-                target = f"{whole[m.number]}[a:b]"
-                text.append(f"{function}({arguments}, out={target}){note(i)}")
-                names[m.number] = target
-            elif free:
-                names[m.number] = names[free[0]]
-                buffers[m.number] = buffers.pop(free[0])
-                text.append(f"{function}({arguments}, out={names[m.number]}){note(i)}")
-            else:
-                buffers[m.number] = m.dtype
-                text.append(f"{names[m.number]} = {function}({arguments}){note(i)}")
-    finally:
-        writer.names = outer
-    if partial:
-        text.append(f"return {', '.join(partial)}{',' * (len(partial) == 1)}")
-    return text
+        note = f"  # {m.line}" if m.line and m.line not in shown else ""
+        shown.add(m.line)
+        kind = m.shape[fused.lead :], m.dtype
+        dying = [n for n in dict.fromkeys(uses(m)) if n in held and last[n] == i]
+        if is_total(m):
+            totals.append((m, writer.fresh("parts")))
+            text.append(f"{totals[-1][1]} = float({names[m.args[0].number]}.{m.name}()){note}")
+        elif ufunc_of(m) is None:
+            target = names[m.number] + "[...]" * (m.number in fused.results)
+            text.append(f"{target} = {expression(m, writer)}{note}")
+        else:
+            if m.number not in fused.results:
+                at = next((n for n in dying if held[n][1:] == kind), None)
+                if at is not None:
+                    names[m.number] = held.pop(at)[0]
+                    dying.remove(at)
+                else:
+                    spare = next((b for b in free if b[1:] == kind), None)
+                    if spare is not None:
+                        free.remove(spare)
+                        names[m.number] = spare[0]
+                    else:
+                        buffers[names[m.number]] = m
+                held[m.number] = names[m.number], *kind
+            arguments = ", ".join(map(writer.text, operands(m)))
+            text.append(f"{name_of_ufunc(m)}({arguments}, out={names[m.number]}){note}")
+        free += [held.pop(n) for n in dying]
+    if totals:
+        parts = ", ".join(p for _, p in totals)
+        text.append(f"return {parts}{',' * (len(totals) == 1)}")
+    return text, buffers, totals
+
+
+def expression(m, writer):
+    """What a step that takes no ``out`` gives, for a block: axes are counted from the last."""
+    axes = reduced_axes(m, writer.steps)
+    if axes is None:
+        return writer.expression(m)
+    axes = axes[0] if len(axes) == 1 else axes
+    if m.kind == "method":
+        keep = ", keepdims=True" if m.options.get("keepdims") else ""
+        return f"{writer.text(m.args[0])}.{m.name}({axes}{keep})"
+    given = [*m.args]
+    given[len(uses(m))] = axes
+    return writer.call(writer.constant(m.function), given, m.options)
 
 
 def operands(step):
@@ -211,21 +293,32 @@ def name_of_ufunc(step):
     return "np." + ufunc_of(step).__name__
 
 
-def in_blocks(function, size):
-    """``function(a, b)`` for all blocks, on the engine's threads; the sums of what it returns."""
-    starts = range(0, size, BLOCK)
-    parts = [None] * len(starts)
+def in_blocks(function, arrays, lead, rows, buffers=None):
+    """``function(*parts, *arrays of buffers)`` for blocks of so many rows, on the engine's threads.
+
+    ``lead``: the dims of the arrays that count rows.  Gives lists of what it returns.
+    """
+    count = prod(arrays[0].shape[:lead])
+    arrays = [a.reshape(count, *a.shape[lead:]) for a in arrays]
+    starts = range(0, count, rows)
+    results = [None] * len(starts)
     todo = iter(range(len(starts)))
 
     def work():
+        own = kept = buffers.take() if buffers else []
         for i in todo:  # each thread takes the next block that none has taken
-            parts[i] = function(starts[i], min(starts[i] + BLOCK, size))
+            block = slice(starts[i], starts[i] + rows)
+            if starts[i] + rows > count:
+                own = [buffer[: count - starts[i]] for buffer in own]
+            results[i] = function(*[a[block] for a in arrays], *own)
+        if buffers:
+            buffers.give(kept)
 
-    others = blocks.helpers(work, blocks.threads - 1) if blocks.threads > 1 else ()
+    others = blocks.helpers(work, min(blocks.threads, len(starts)) - 1) if blocks.threads > 1 else ()
     try:
         work()
     finally:
         for other in others:
             if not other.cancel():  # it has begun
                 other.result()
-    return None if parts[0] is None else [sum(column) for column in zip(*parts)]
+    return None if results[0] is None else [list(column) for column in zip(*results)]

@@ -13,7 +13,7 @@ import numpy as np
 from .. import backend
 from . import fuse
 from .capture import Ref, diagonal
-from .plan import refs, uses
+from .plan import KEPT, refs, ufunc_of, uses
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
          "lshift": "<<", "rshift": ">>", "and": "&", "or": "|", "xor": "^", "eq": "==", "ne": "!=", "lt": "<",
@@ -26,8 +26,28 @@ OURS = {
     "in_blocks": fuse.in_blocks,
     "draw": backend.homes["cpu"].random,
 }  # functions of the engine's that take NumPy's arrays
-LARGE = 4096  # elements of an array whose memory is given back as soon as it is not needed
+LARGE = 4096  # elements of an array whose memory is given back, or used again, as soon as it is not needed
+SMALL = 256  # elements of an array that is not worth a second look
+APART = ("input", *KEPT, "item")  # steps whose results are not known to be memory of their own
+KNOWN = ("np", "special", "bool", "float", "sum", "kept", "Deviation", "Buffers")  # names that the code has
+IN_PLACE = {"add", "sub", "mul", "truediv", "and", "or", "xor"}
 numbers = count(1)
+
+
+class Buffers:
+    """Arrays that are lent to a call, and kept for the next one; a call in another thread has others meanwhile."""
+
+    def __init__(self, *kinds):
+        self.kinds, self.idle = kinds, []
+
+    def take(self):
+        try:
+            return self.idle.pop()
+        except IndexError:
+            return [np.empty(*kind) for kind in self.kinds]
+
+    def give(self, arrays):
+        self.idle.append(arrays)
 
 
 class Deviation(Exception):
@@ -39,8 +59,9 @@ class Writer:
 
     def __init__(self, steps):
         self.steps = steps  # number -> Step, of all
-        self.names, self.taken, self.used, self.constants = {}, set(), {}, {}
-        self.taken.update(keyword.kwlist, ("a", "b", "np", "special", "Deviation", *OURS))
+        self.names, self.taken, self.used, self.constants, self.given = {}, set(), {}, {}, {}
+        self.pools = []
+        self.taken.update(keyword.kwlist, KNOWN, OURS)
 
     def fresh(self, wanted):
         """A name that is not taken, like the wanted one."""
@@ -56,7 +77,10 @@ class Writer:
         return self.fresh("n" if step.name == "size" else called(step.line))
 
     def constant(self, value):
-        name = self.fresh(f"c{len(self.constants)}")
+        if id(value) in self.given:
+            return self.given[id(value)]
+        called = getattr(value, "__name__", "") if callable(value) else ""
+        self.given[id(value)] = name = self.fresh(called or f"c{len(self.constants)}")
         self.constants[name] = value
         return name
 
@@ -77,9 +101,8 @@ class Writer:
             return f"slice({self.text(a.start)}, {self.text(a.stop)}, {self.text(a.step)})"
         if isinstance(a, np.dtype) or (isinstance(a, type) and issubclass(a, np.generic)):
             short = np.dtype(a).name
-            return (
-                f"np.{short}" if hasattr(np, short) and np.dtype(a).num < 24 and short != "bool" else self.constant(a)
-            )
+            known = hasattr(np, short) and np.dtype(a).num < 24
+            return "bool" if short == "bool" else f"np.{short}" if known else self.constant(a)
         return self.constant(a)
 
     def operand(self, a):
@@ -113,11 +136,14 @@ class Writer:
             return f"{self.text(args[0])}[{self.key(args[1])}]"
         if kind == "method":
             return f"{self.operand(args[0])}.{self.call(name, args[1:], step.options)}"
-        where = "" if name in OURS or name.startswith(("special.", "draw.")) else "np."
-        return self.call(where + name, args, step.options)
+        if name in OURS or name.startswith(("special.", "draw.")):
+            return self.call(name, args, step.options)
+        if (getattr(step.function, "__module__", None) or "").startswith(__name__.partition(".")[0]):
+            return self.call(self.constant(step.function), args, step.options)
+        return self.call("np." + name, args, step.options)
 
-    def line(self, step):
-        """The line of a step, without its comment."""
+    def line(self, step, place=None):
+        """The line of a step, without its comment; ``place``: the name of an array that takes its result."""
         if step.kind == "check":
             return f"if bool({self.text(step.args[0])}) is not {step.args[1]}: raise Deviation"
         if step.kind == "call":
@@ -129,8 +155,26 @@ class Writer:
         if step.kind == "operator" and step.writes is not None:
             target = self.text(step.args[0])
             return f"{target} {INFIX[step.name[1:]]}= {self.text(step.args[1])}"
+        if place is not None:
+            return self.into(step, place)
         text = self.expression(step)
         if step.writes is not None:
+            return text
+        self.names[step.number] = self.name_of(step)
+        return f"{self.names[step.number]} = {text}"
+
+    def into(self, step, place):
+        """The line of a step whose result goes into an array that is there."""
+        first = self.text(step.args[0])
+        if step.kind == "operator" and step.name in IN_PLACE and first == place:
+            text = f"{place} {INFIX[step.name]}= {self.text(step.args[1])}"
+            self.names[step.number] = place
+            return text
+        function = "np.matmul" if step.name == "matmul" else fuse.name_of_ufunc(step)
+        function = "np.dot" if is_dot(step, self.steps) else function
+        text = self.call(function, fuse.operands(step), {}).removesuffix(")") + f", out={place})"
+        if place == first or any(self.text(a) == place for a in step.args):
+            self.names[step.number] = place
             return text
         self.names[step.number] = self.name_of(step)
         return f"{self.names[step.number]} = {text}"
@@ -140,32 +184,108 @@ class Writer:
 
         ``shared``: which of the results are returned as copies.
         """
-        last = {n: i for i, step in enumerate(steps) for n in (step.number, *uses(step))}
-        needed = {*refs(results)}
+        memory = Memory(self, steps, results)
         shown_line = None  # a line of the user's stands beside its first step
-        lines, memory = [f"def {name}({', '.join(inputs)}):"], {}
-        for n, i in last.items():
-            step = self.steps[n]
-            if is_large(step) and n not in needed and step.kind not in ("input", "check") and step.writes is None:
-                memory.setdefault(i, []).append(n)
+        lines = []
         for i, step in enumerate(steps):
             if step.kind == "fused":
-                lines += ["    " + line for line in fuse.lines(step, self)]
-                lines += self.forget(memory.get(i, ()))
-                continue
-            text = self.line(step)
-            what = "" if step.shape is None else f"{shown_shape(step.shape)} {dtype_name(step.dtype)}"
-            note = "  ".join(filter(None, (what, "" if step.line == shown_line else step.line)))
-            shown_line = step.line
-            lines.append(f"    {text}" + (f"  # {note}" if note else ""))
-            lines += self.forget(memory.get(i, ()))
+                lines += ["    " + line for line in fuse.lines(step, self, memory)]
+            else:
+                text = self.line(step, memory.place(step, i))
+                what = "" if step.shape is None else f"{shown_shape(step.shape)} {dtype_name(step.dtype)}"
+                note = "  ".join(filter(None, (what, "" if step.line == shown_line else step.line)))
+                shown_line = step.line
+                lines.append(f"    {text}" + (f"  # {note}" if note else ""))
+            gone = memory.forget(i)
+            lines += [f"    del {', '.join(gone)}"] if gone else []
+        head = [f"def {name}({', '.join(inputs)}):"]
+        if memory.buffers:
+            pool = self.pool(memory.buffers.values())
+            names = ", ".join(memory.buffers)
+            head.append(f"    {names}{',' * (len(memory.buffers) == 1)} = kept = {pool}.take()")
+            lines.append(f"    {pool}.give(kept)")
         returned = [self.text(r) + ".copy()" * (i in shared) for i, r in enumerate(results)]
         lines.append(f"    return ({', '.join(returned)}{',' * (len(returned) == 1)})")
-        return "\n".join(lines)
+        return "\n".join([*head, *lines])
 
-    def forget(self, numbers):
-        gone = sorted({self.names[n] for n in numbers if n in self.names})
-        return [f"    del {', '.join(gone)}"] if gone else []
+    def pool(self, kinds):
+        """The name of buffers of some kinds, (shape, dtype), that are kept from call to call."""
+        name = self.fresh("buffers")
+        made = [f"({self.text(shape)}, {self.text(dtype)})" for shape, dtype in kinds]
+        self.pools.append(f"{name} = Buffers({', '.join(made)})")
+        return name
+
+
+class Memory:
+    """The memory plan of a function: where the result of each step goes, and when what is forgotten.
+
+    A result of the size of an operand that is needed no more takes its place.  A large one that no later call sees
+    goes into a buffer that is kept from call to call, and of which several results make use in turn.
+    """
+
+    def __init__(self, writer, steps, results):
+        self.writer, self.source = writer, writer.steps
+        self.last, self.on, self.made = {}, {}, set()
+        for i, step in enumerate(steps):
+            made = {n: self.source[n] for n in (step.number, *getattr(step, "results", ())) if n in self.source}
+            self.made.update(s.number for s in made.values() if s.owner == s.number and s.kind not in APART)
+            for n in (*made, *uses(step)):
+                owner = self.source[n].owner
+                self.last[owner] = i
+                self.on.setdefault(owner, set()).add(n)
+        self.leaving = {self.source[n].owner for n in refs(results)}
+        self.leaving.update(self.source[n].owner for step in steps if step.kind == "call" for n in uses(step))
+        self.gone = {}
+        for owner, i in self.last.items():
+            if owner not in self.leaving:
+                self.gone.setdefault(i, []).append(owner)
+        self.buffers, self.held, self.free = {}, {}, []  # name -> kind; owner -> name; names
+        self.taken = set()  # owners whose place another result has by now
+
+    def place(self, step, i):
+        """The name of the array that takes the result of a step, or None for a new one."""
+        own = step.owner == step.number and step.writes is None
+        if not (step.shape and step.flat and own and is_fixed(step.shape)):
+            return None
+        ufunc = ufunc_of(step)
+        kind = step.shape, step.dtype
+        if ufunc is not None and math.prod(step.shape) >= SMALL:
+            for n in uses(step):
+                x = self.source[n]
+                own = x.owner == n and n in self.made and (x.shape, x.dtype, x.flat) == (*kind, True)
+                alone = sum(self.source[m].owner == n for m in uses(step)) == 1
+                stays = n in self.held and step.number in self.leaving
+                if own and alone and self.last[n] == i and n not in self.leaving and not stays:
+                    self.taken.add(n)
+                    if n in self.held:
+                        self.held[step.number] = self.held.pop(n)
+                    return self.writer.names[n]
+        product = step.kind == "operator" and step.name == "matmul"
+        return self.buffer(step) if ufunc or product else None
+
+    def buffer(self, step):
+        """The name of a buffer for a large result that nobody sees from outside, or None."""
+        kind = step.shape, step.dtype
+        if math.prod(step.shape) < LARGE or step.number in self.leaving or not is_fixed(step.shape):
+            return None
+        at = next((name for name in self.free if self.buffers[name] == kind), None)
+        if at is None:
+            at = self.writer.fresh("buffer")
+            self.buffers[at] = kind
+        else:
+            self.free.remove(at)
+        self.held[step.number] = at
+        return at
+
+    def forget(self, i):
+        """The names that are deleted after step i: of large arrays that no later step needs."""
+        names, gone = self.writer.names, set()
+        for owner in self.gone.get(i, ()):
+            if owner in self.held:
+                self.free.append(self.held.pop(owner))
+            elif owner not in self.taken and is_large(self.source[owner]) and self.source[owner].kind not in APART:
+                gone.update(names[n] for n in self.on[owner] if n in names)
+        return sorted(gone)
 
 
 @lru_cache(maxsize=4096)
@@ -180,6 +300,17 @@ def called(line):
     """How the user's line calls its result, or t."""
     found = re.search(r":\d+: (\w+) = ", line)
     return found[1] if found else "t"
+
+
+def is_fixed(shape):
+    """Whether a shape is the same in all calls: sizes that vary are numbers of another type."""
+    return all(type(n) is int for n in shape)
+
+
+def is_dot(step, source):
+    """Whether a step is a product of vectors or matrices: NumPy's dot begins in half the time of its matmul."""
+    operands = [source[a.number].shape if type(a) is Ref else np.shape(a) for a in step.args]
+    return step.name == "matmul" and all(0 < len(shape) < 3 for shape in operands) and step.dtype.itemsize > 2
 
 
 def shared_grads(plan, writer):
@@ -223,10 +354,13 @@ def generate(plan, steps, input_names):
             writer.names[number] = writer.fresh("g")
         inputs = [writer.names[n] for n in (*refs(plan.saved), *plan.given)]
         texts.append(writer.function("backward", inputs, plan.backward, plan.grads, shared_grads(plan, writer)))
+    if writer.pools:
+        texts.append("\n".join(writer.pools))
     code = "\n\n\n".join(texts) + "\n"
     filename = f"<compiled {next(numbers)}>"
     linecache.cache[filename] = len(code), None, code.splitlines(True), filename
-    space = {"__name__": "engine.compiler.generated", "np": np, "Deviation": Deviation, **OURS, **writer.constants}
+    space = {"__name__": "engine.compiler.generated", "np": np, "Deviation": Deviation, "Buffers": Buffers}
+    space.update(OURS, **writer.constants)
     if "special." in code:
         space["special"] = importlib.import_module("scipy.special")
     exec(compile(code, filename, "exec"), space)

@@ -9,6 +9,7 @@ import dis
 import re
 import sys
 import types
+from collections import deque
 from contextlib import contextmanager
 from copy import copy
 from functools import partial
@@ -22,12 +23,32 @@ from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from ..tensor import Tensor
 from . import effects
-from .capture import GraphBreak
+from .capture import GraphBreak, shown_line
 
 VALUES = (int, float, str, bytes, complex)
 AMP = f"{__package__.rpartition('.')[0]}.amp.autocast_mode"  # a program without autocast does not load it
 MOST = 5000  # conditions; a function that reads more is not captured
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+# of the standard library, what gives the same for the same arguments; of the rest nobody knows
+PURE = set(
+    """abc bisect builtins cmath collections contextlib copy dataclasses decimal enum fractions functools heapq
+inspect itertools math numbers operator re statistics string types typing""".split()
+)
+EFFECTS = {
+    "print",
+    "input",
+    "open",
+    "exec",
+    "eval",
+    "globals",
+    "locals",
+    "vars",
+    "setattr",
+    "delattr",
+    "id",
+    "breakpoint",
+    "__import__",
+}  # builtins that do something, or tell what no guard sees
 STORES = {"STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL", "IMPORT_NAME", "YIELD_VALUE"}
 
 
@@ -40,6 +61,7 @@ class Guards:
 
     def __init__(self, function, leaves, sizes=None):
         self.sizes = sizes  # which may vary
+        self.suspects = []  # (name of an attribute, the GraphBreak that its use is)
         self.codes = []  # of the functions that are read
         self.conditions, self.space = [], {}
         self.tensors, self.places, self.names = [], [], []
@@ -54,6 +76,9 @@ class Guards:
             self.read(f"a{i}", leaf, names[i] if i < len(names) else f"x{i}", argument=i)
         self.read(None, function, "function")
         self.methods()
+        for key, why in self.suspects:
+            if key in self.called:
+                raise why
         for number, tensor in enumerate(self.tensors):
             self.tensor(number, tensor)
         self.count = len(leaves)
@@ -89,6 +114,18 @@ class Guards:
 
         return [re.sub(r"\bk\d+\b", text, condition) for condition in self.conditions]
 
+    def failing(self, leaves):
+        """The first condition that does not hold, as it can be read; "" if all do."""
+        space = {**self.space, **{f"a{i}": leaf for i, leaf in enumerate(leaves)}}
+        for condition, shown in zip(self.conditions, self.shown()):
+            try:
+                holds = eval(condition, space)
+            except (KeyError, AttributeError, IndexError, ValueError):
+                holds = False
+            if not holds:
+                return shown
+        return ""
+
     def forget(self):
         """Keep no arguments and no containers alive."""
         self.tensors, self.snapshots = [], []
@@ -99,6 +136,13 @@ class Guards:
             if isinstance(value, list):
                 if len(value) != len(held) or any(a is not b for a, b in zip(value, held)):
                     value[:] = held
+            elif isinstance(value, np.ndarray):
+                if value.flags.writeable:
+                    value[...] = held
+            elif isinstance(value, deque):
+                if len(value) != len(held) or any(a is not b for a, b in zip(value, held)):
+                    value.clear()
+                    value.extend(held)
             elif len(value) != len(held) or (
                 isinstance(value, dict) and any(value[k] is not held.get(k) for k in value)
             ):
@@ -141,11 +185,12 @@ class Guards:
                 raise GraphBreak("a large NumPy array is read: make it a tensor", " ")
             same = f"type({path}) is {self.constant(kind)} and {path}.dtype == {self.constant(value.dtype)}"
             self.add(f"{same} and np.array_equal({path}, {self.constant(value.copy())})")
+            self.snapshots += [(value, value.copy())] if isinstance(value, np.ndarray) else []
         elif kind in (slice, range, backend.device, set, frozenset):  # which are equal by what they are made of
             self.add(f"type({path}) is {self.constant(kind)} and {path} == {self.constant(copy(value))}")
         elif (
             isinstance(value, tuple)
-            or kind in (list, dict)
+            or kind in (list, dict, deque)
             or (isinstance(value, dict) and kind.__module__ == "collections")
         ):
             self.add(f"type({path}) is {self.constant(kind)} and len({path}) == {len(value)}")
@@ -235,6 +280,7 @@ class Guards:
 
     def inside(self, value, name, names):
         kind = type(value)
+        check_known(value, name, names)
         if isinstance(value, Module):
             self.module(value, name)
         elif isinstance(value, Optimizer):
@@ -251,6 +297,10 @@ class Guards:
             self.read(None, value.func, name)
             for part in (*value.args, *value.keywords.values()):
                 self.read(self.constant(part), part, name)
+        elif kind is types.BuiltinMethodType and not isinstance(value.__self__, types.ModuleType):
+            self.read(self.constant(value.__self__), value.__self__, name)
+        elif hasattr(value, "__wrapped__"):  # lru_cache
+            self.read(None, value.__wrapped__, name)
         elif kind is types.ModuleType:
             own = vars(value)
             for n in names if not ours(value.__name__) else ():
@@ -268,7 +318,14 @@ class Guards:
         self.snapshots.append((own, copy(own)))
         self.add(f"len({d}) == {len(own)}")
         for k, part in own.items():
-            self.read(f"{d}[{k!r}]", part, f"{name}_{k}")
+            self.attribute(d, k, part, f"{name}_{k}")
+
+    def attribute(self, d, k, part, name):
+        """The conditions on an attribute; one whose use would be a break is one only where it may be used."""
+        try:
+            self.read(f"{d}[{k!r}]", part, name)
+        except Unknown as why:
+            self.suspects.append((k, why))
 
     def type(self, kind):
         """The functions and values of a class that a user wrote."""
@@ -311,7 +368,7 @@ class Guards:
                 self.read(f"{p}[{k!r}]", part, k if name in ("function", "") else f"{name}_{k}")
         for k, part in own.items():
             if not k.startswith("_") or type(part) in (bool, *VALUES):
-                self.read(f"{d}[{k!r}]", part, k)
+                self.attribute(d, k, part, k)
         self.add(f"len({d}) == {len(own)}")
         self.type(type(module))
 
@@ -329,12 +386,20 @@ class Guards:
                 value = cell.cell_contents
             except ValueError:
                 continue
-            self.read(f"{self.constant(cell)}.cell_contents", value, n, names=names)
+            self.used(code, n, f"{self.constant(cell)}.cell_contents", value, names)
         for k, part in (*enumerate(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()):
             self.read(self.constant(part), part, str(k))
         for n in names:
             if n in function.__globals__:
-                self.read(f"{self.constant(function.__globals__)}[{n!r}]", function.__globals__[n], n, names=names)
+                path = f"{self.constant(function.__globals__)}[{n!r}]"
+                self.used(code, n, path, function.__globals__[n], names)
+
+    def used(self, code, name, path, value, names):
+        """The conditions on a variable of a function; a break tells the line that uses it."""
+        try:
+            self.read(path, value, name, names=names)
+        except Unknown as why:
+            raise Unknown(why.reason, why.line.strip() or line_of(code, name)) from None
 
 
 def ours(module_name):
@@ -346,6 +411,33 @@ def ours(module_name):
         "functools",
         "math",
     )
+
+
+class Unknown(GraphBreak):
+    """Something is used of which no guard can tell whether it gives the same again."""
+
+
+def check_known(value, name, names):
+    """``Unknown`` for clocks, random numbers, files, iterators, and whatever else of other modules may change."""
+    kind = type(value)
+    if hasattr(kind, "__next__"):
+        raise Unknown(f"it uses an iterator, {name}, which each call moves on", " ")
+    if kind is types.ModuleType:
+        module = value.__name__
+        if value is np and "random" in names and any(n in names for n in vars(np.random) if n != "random"):
+            raise Unknown("it uses np.random, whose streams guards cannot watch: take engine's random numbers", " ")
+        if not any(n in vars(value) for n in names):
+            return
+    else:
+        owner = getattr(value, "__self__", None) if kind is types.BuiltinMethodType else None
+        named = isinstance(value, type) or callable(value) and hasattr(value, "__name__")
+        owner = None if isinstance(owner, types.ModuleType) else owner
+        module = type(owner).__module__ if owner is not None else value.__module__ if named else kind.__module__
+    top = (module or "").partition(".")[0].lstrip("_")
+    if (module or "").startswith("numpy.random") or (top in sys.stdlib_module_names and top not in PURE):
+        raise Unknown(
+            f"it uses {name}, of the module {module}, of which guards cannot tell whether it gives the same", " "
+        )
 
 
 def casts():
@@ -371,6 +463,15 @@ def own_casts(on=True):
         amp.state.cache, amp.state.active = before, active
 
 
+def line_of(code, name):
+    """file:line: text where a function first looks a name up."""
+    for part in codes_in(code):
+        for instruction in dis.get_instructions(part):
+            if instruction.argval == name and instruction.positions and instruction.positions.lineno:
+                return shown_line(part.co_filename, instruction.positions.lineno)
+    return " "
+
+
 def codes_in(code):
     """The code of a function and of those defined inside of it."""
     return [code, *(c for part in code.co_consts if type(part) is types.CodeType for c in codes_in(part))]
@@ -388,14 +489,16 @@ def names_in(code):
 def check_effects(code, function):
     """GraphBreak where a function prints, or stores what outlives the call: a captured call would not do it again."""
     for instruction in dis.get_instructions(code):
-        line = instruction.positions.lineno if instruction.positions else code.co_firstlineno
-        where = f"{code.co_filename.rpartition('/')[2]}:{line}"
-        if instruction.opname in STORES and (instruction.opname, instruction.argval) != ("STORE_ATTR", "grad"):
-            raise GraphBreak(f"it stores, imports or yields: {instruction.argval}", where)
-        if instruction.opname == "STORE_DEREF" and instruction.argval in code.co_freevars:
-            raise GraphBreak(f"it changes the variable {instruction.argval} of an outer function", where)
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and instruction.argval in ("print", "input", "open"):
-            raise GraphBreak(f"it calls {instruction.argval}()", where)
+        name, done = instruction.argval, ""
+        if instruction.opname in STORES and (instruction.opname, name) != ("STORE_ATTR", "grad"):
+            done = f"it stores, imports or yields: {name}"
+        elif instruction.opname == "STORE_DEREF" and name in code.co_freevars:
+            done = f"it changes the variable {name} of an outer function"
+        elif instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and name in EFFECTS:
+            done = f"it calls {name}()"
+        if done:
+            line = instruction.positions and instruction.positions.lineno
+            raise GraphBreak(done, shown_line(code.co_filename, line or code.co_firstlineno))
     for part in code.co_consts:
         if type(part) is types.CodeType and part.co_name != "<genexpr>":
             check_effects(part, function)

@@ -7,7 +7,7 @@ from copy import copy
 
 import numpy as np
 
-from .capture import Ref
+from .capture import Ref, Step
 
 # forward and backward are lists of steps.  outputs, saved and grads are Refs (or constants, or None); given: the
 # numbers of the steps that stand for the cotangents of the outputs.
@@ -55,6 +55,22 @@ def replaced(a, names):
     return a
 
 
+UFUNCS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "neg": np.negative,
+          "abs": np.absolute, "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
+          "gt": np.greater, "ge": np.greater_equal, "and": np.bitwise_and, "or": np.bitwise_or,
+          "xor": np.bitwise_xor, "invert": np.invert}  # fmt: skip
+
+
+def ufunc_of(step):
+    """The ufunc that a step calls, or None."""
+    if step.kind == "operator":
+        if step.name == "pow" and step.args[1] in (2, 2.0) and type(step.args[1]) in (int, float):
+            return np.square  # what NumPy's ** does for 2
+        return UFUNCS.get(step.name)
+    simple = step.kind == "function" and isinstance(step.function, np.ufunc) and not step.options
+    return step.function if simple and step.function.nout == 1 and step.function.signature is None else None
+
+
 def rename(step, names):
     if names and not names.keys().isdisjoint(uses(step)):
         step.args = replaced(step.args, names)
@@ -94,17 +110,19 @@ def is_pure(step, written, owners):
 
 def without_repeats(steps, written, owners):
     """(the steps but those that do what an earlier one did, {number of such a one: Ref of the earlier})."""
-    first, names, kept = {}, {}, []
+    first, names, kept, owner = {}, {}, [], {}
     for step in steps:
         rename(step, names)
+        step.owner = owner.get(step.owner, step.owner)
         if is_pure(step, written, owners) and step.name not in FRESH:
             what = step.function if step.kind == "function" else None
             options = tuple((k, key_of(v)) for k, v in step.options.items())
             key = step.kind, step.name, what, key_of(step.args), options
             if key in first:
-                names[step.number] = Ref(first[key])
+                names[step.number] = Ref(first[key].number)
+                owner[step.number] = first[key].owner
                 continue
-            first[key] = step.number
+            first[key] = step
         kept.append(step)
     return kept, names
 
@@ -122,42 +140,148 @@ def folded(steps, written, owners):
 
 
 def without_writes(steps):
-    """(the steps, with ``y = x + 1`` for ``x += 1`` where x is large and nothing else views it, the new names).
+    """(the steps, with ``y = x + 1`` for ``x += 1`` where x has no views by then, the new names).
 
-    What is not written can be joined with its neighbours; the memory plan of a chain reuses the buffers anyway.
+    What is not written can be joined with its neighbours; the memory plan uses the memory of x again anyway.
     """
-    on, names = {}, {}
+    on, names, moved, kept = {}, {}, {}, []
     for step in steps:
         on.setdefault(step.owner, []).append(step)
     source = {s.number: s for s in steps}
+    written = {s.owner for s in steps if s.writes is not None}
+    plain = {n for n in written if is_plain(source[n], on, source)}
     for step in steps:
         rename(step, names)
         if step.writes is None:
-            continue
-        target, memory = source[step.owner], on[step.owner]
-        made = target.kind != "input" and math.prod(target.shape or ()) >= LARGE
-        simple = all(s is target or (s.writes == Ref(target.number) and s.kind == "operator") for s in memory)
-        if made and simple and keeps_kind(step, source):
-            step.name, step.function, step.writes = step.name[1:], OPERATORS[step.name[1:]], None
-            step.shape, step.dtype, step.flat = target.shape, target.dtype, target.flat
-            names[target.number] = Ref(step.number)
-            on[step.owner].remove(step)
-            step.owner = step.number
-    return steps, names
+            step.owner = moved.get(step.owner, step.owner)
+        elif step.owner in plain:
+            target = step.owner
+            if step.kind == "setitem":
+                names[target], moved[target] = step.args[2], step.args[2].number
+                step.writes = None
+                continue
+            if step.kind == "operator":
+                step.name, step.function = step.name[1:], OPERATORS[step.name[1:]]
+            step.options, step.writes, step.owner = {}, None, step.number
+            step.shape, step.dtype, step.flat = (getattr(source[target], k) for k in ("shape", "dtype", "flat"))
+            names[target], moved[target] = Ref(step.number), step.number
+        kept.append(step)
+    return kept, names
 
 
-def keeps_kind(step, source):
-    """Whether ``x + y`` has the shape and dtype of x, which ``x += y`` keeps."""
-    x, y = source[step.owner], step.args[1]
-    if type(y) is not Ref:
-        return type(y) in (int, float) and x.dtype.kind == "f" and step.name[1:] in OPERATORS
-    y = source[y.number]
-    same = y.dtype == x.dtype and x.dtype.kind == "f" and y.shape in (x.shape, ())
-    return same and step.name[1:] in OPERATORS
+def is_plain(target, on, source):
+    """Whether all that is written into an array are whole new values for it, before there are views of it."""
+    writes = [s for s in on[target.number] if s.writes is not None]
+    views = [s for s in on[target.number] if s.writes is None and s is not target]
+    made = target.kind not in ("input", *KEPT) and bool(target.shape) and target.dtype.kind == "f"
+    if not made or any(s.number < writes[-1].number for s in views):
+        return False
+    return all(s.writes == Ref(target.number) and is_whole(s, target, on, source) for s in writes)
+
+
+def is_whole(step, target, on, source):
+    """Whether a step is ``x += y``, ``exp(x, out=x)`` or ``x[...] = y`` with a y that is written nowhere else."""
+    operands = [source[a.number] if type(a) is Ref else a for a in step.args]
+    if step.kind == "setitem":
+        value = operands[2]
+        if step.args[1] is not Ellipsis or type(value) is not Step or value.kind in ("input", *KEPT):
+            return False
+        alike = (value.shape, value.dtype, value.flat) == (target.shape, target.dtype, target.flat)
+        return alike and on[value.owner] == [value]
+    return elementwise_write(step) and all(
+        type(y) in (int, float) or (type(y) is Step and y.dtype == target.dtype and fits_in(y.shape, target.shape))
+        for y in operands
+    )
+
+
+def elementwise_write(step):
+    """Whether a step is ``x += y`` or ``exp(x, out=x)``."""
+    if step.kind == "operator":
+        return step.name[1:] in OPERATORS
+    ufunc = step.kind == "function" and isinstance(step.function, np.ufunc) and step.function.nout == 1
+    return ufunc and step.function.signature is None and step.options.keys() == {"out"}
+
+
+def fits_in(shape, whole):
+    """Whether an array of a shape broadcasts to another shape."""
+    return len(shape) <= len(whole) and all(m in (1, n) for m, n in zip(shape[::-1], whole[::-1]))
 
 
 OPERATORS = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv}
 LARGE = 32768  # elements, from which on chains are joined
+
+
+def without_detours(steps, wanted, written):
+    """(the steps but transposes of transposes, and copies of what nothing else uses from there on, the new names)."""
+    names, source, last = {}, {s.number: s for s in steps}, {}
+    for i, step in enumerate(steps):
+        last.update(dict.fromkeys((source[n].owner for n in uses(step)), i))
+    held = (n for s in steps if s.kind == "call" for n in uses(s))  # by others, from there on
+    last.update(dict.fromkeys((source[n].owner for n in (*wanted, *held)), len(steps)))
+    for i, step in enumerate(steps):
+        rename(step, names)
+        plain = step.kind == "method" and len(step.args) == 1 and type(step.args[0]) is Ref and not step.options
+        if not plain or step.owner in written:
+            continue
+        x = source[step.args[0].number]
+        if step.name == x.name == "transpose" and x.kind == "method" and len(x.args) == 1:
+            names[step.number] = x.args[0]
+        whole = source[x.owner]
+        made = whole.kind not in ("input", *KEPT) and x.owner not in written and x.flat and step.flat
+        same = made and whole.shape is not None and math.prod(whole.shape) == math.prod(x.shape)
+        if step.name == "copy" and same and last[x.owner] == i:
+            names[step.number] = Ref(x.number)
+            last[x.owner] = last.get(step.number, i)
+            for s in steps:
+                s.owner = x.owner if s.owner == step.number else s.owner
+    return [s for s in steps if s.number not in names], names
+
+
+CHEAP = {np.add, np.subtract, np.multiply, np.negative, np.absolute, np.square, np.maximum, np.minimum, np.equal,
+         np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.bitwise_and, np.bitwise_or,
+         np.invert}  # fmt: skip
+
+
+def recomputed(backward, saved, outputs, source, tape, written):
+    """(backward, saved) where backward computes anew what is cheaper to compute than to keep.
+
+    That is one step away from what is kept anyway, or from an input, and large: it costs a pass over memory to be
+    written, and another to be read.
+    """
+    anew, kept = {}, dict.fromkeys(saved)
+    for n in sorted(saved, reverse=True):
+        step = source[n]
+        if n in outputs or step.shape is None or math.prod(step.shape) < 2 * LARGE or ufunc_of(step) not in CHEAP:
+            continue
+        operands = [source[m] for m in uses(step)]
+        there = all(o.number in kept or o.kind == "input" or o.shape == () for o in operands)
+        if step.owner == n and there and not any(o.owner in written for o in (step, *operands)):
+            del kept[n]
+            kept.update(dict.fromkeys(o.number for o in operands))
+            anew[n] = step
+    names, copies = {}, {}
+    for n in sorted(anew):
+        again = copies[n] = anew[n].twin()
+        again.number = again.owner = len(tape)
+        tape.append(again)
+        rename(again, names)
+        names[n] = Ref(again.number)
+    placed = []
+    for step in backward:
+        before = [n for n in uses(step) if n in copies]
+        while before:  # what a copy needs comes before it
+            n = before.pop()
+            again = copies.pop(n, None)
+            if again is not None:
+                needs = [m for m in anew if names[m].number in uses(again) and m in copies]
+                if needs:
+                    copies[n] = again
+                    before += [n, *needs]
+                else:
+                    placed.append(again)
+        rename(step, names)
+        placed.append(step)
+    return placed, kept
 
 
 def alive(steps, wanted, owners):
@@ -188,6 +312,7 @@ def plan(steps, outputs, middle, given, grads, passes):
     ``outputs`` and ``grads``: Refs, or None; ``given``: the numbers of the steps that stand for the cotangents;
     ``passes``: {} in which the steps after each pass are kept, or None.
     """
+    tape = steps
     noted(passes, "captured", steps, middle, outputs, (), grads, given)
     counts = {"written down": sum(s.kind != "input" for s in steps)}
     steps, current = without_writes(steps)
@@ -196,7 +321,10 @@ def plan(steps, outputs, middle, given, grads, passes):
     written = {s.owner for s in steps if s.writes is not None}
     steps, names = without_repeats(steps, written, owners)
     steps, values = folded(steps, written, owners)
-    outputs, grads = (replaced(replaced(tuple(r), names), values) for r in (outputs, grads))
+    outputs, grads = (replaced(replaced(r, names), values) for r in (outputs, grads))
+    steps, direct = without_detours(steps, refs((outputs, grads)), written)
+    outputs, grads = replaced(outputs, direct), replaced(grads, direct)
+    owners = {s.number: s.owner for s in steps}
     noted(passes, "joined", steps, middle, outputs, (), grads, given)
     counts["computed once"] = counts["written down"] - sum(s.kind != "input" for s in steps)
     steps = alive(steps, refs((outputs, grads)), owners)
@@ -204,6 +332,9 @@ def plan(steps, outputs, middle, given, grads, passes):
     made = {s.number for s in backward} | set(given)
     saved = dict.fromkeys(n for s in backward for n in uses(s) if n not in made)
     saved.update(dict.fromkeys(n for n in refs(grads) if n not in made))
+    source = {s.number: s for s in steps}
+    backward, saved = recomputed(backward, saved, {*refs((outputs, grads))}, source, tape, written)
+    owners.update((s.number, s.owner) for s in backward)
     forward = alive([s for s in steps if s.number < middle], [*refs(outputs), *saved], owners)
     forward = [s for s in forward if s.kind != "input"]
     counts.update(forward=len(forward), backward=len(backward), saved=len(saved))

@@ -9,7 +9,7 @@ import math
 import os
 import platform
 import threading
-from functools import cached_property, partial
+from functools import cached_property, partial, wraps
 from typing import Any
 
 import ml_dtypes
@@ -423,6 +423,19 @@ def strided(x, shape, strides, start=0):
 # ---- batches: arrays of a type that vmap runs a function on
 
 batches: dict = {}  # array type -> its module, for types that stand for many samples at once; empty until there is one
+
+writers: dict = {}  # array type -> what writes a step down, for the arrays of a capture
+
+
+def one_step(function):
+    """A function of an array that a capture writes down as one step: it chooses its way by the array's values."""
+
+    @wraps(function)
+    def call(x, *args, **options):
+        write = writers.get(type(x))
+        return function(x, *args, **options) if write is None else write(call.__name__, call, x, *args, **options)
+
+    return call
 
 
 class Running(threading.local):

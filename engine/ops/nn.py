@@ -9,7 +9,19 @@ import warnings
 import numpy as np
 
 from .. import dtypes
-from ..backend import batches, blank, device_names, draws, elementwise, one_device, picked, samples, violated
+from ..backend import (
+    batches,
+    blank,
+    device_names,
+    draws,
+    elementwise,
+    one_device,
+    one_step,
+    picked,
+    samples,
+    violated,
+    writers,
+)
 from ..blocks import in_blocks, is_large
 from ..graph import mode, node_class
 from ..inplace import check_writable, overwrite
@@ -451,6 +463,8 @@ def normalized_exp(name, compute, Backward, input, dim, dtype):
 
 def in_rows(axis, compute, *arrays):
     """``compute(*arrays, axis, into)``, in blocks: along the axis it computes in each row by itself."""
+    if type(arrays[0]) in writers:
+        return writers[type(arrays[0])]("in_rows", in_rows, axis, compute, *arrays)
     if not is_large(arrays[0]):
         return compute(*arrays, axis, None)
     back = axis - arrays[0].ndim
@@ -463,6 +477,7 @@ def softmax_array(x, axis, into):
     return out
 
 
+@one_step
 def exponentials(x, axis, keep=None, into=None):
     """(exp(x), its sums along the axis), where that could overflow or vanish both divided by the largest exp(x).
 

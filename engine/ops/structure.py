@@ -6,7 +6,7 @@ from math import gcd, prod
 import numpy as np
 
 from .. import dtypes
-from ..backend import blank, device_names, device_of, moved, picked, repeat_to, running, summed
+from ..backend import blank, device_names, device_of, moved, one_step, picked, repeat_to, running, summed, writers
 from ..graph import node_class
 from ..record import module, raw, record, view
 from ..tensor import Tensor
@@ -92,6 +92,7 @@ def total(a, axis=None, keepdims=False):
 Total = node_class("SumBackward1", lambda g, shape, axis, keepdims: spread(g, shape, axis, keepdims))
 
 
+@one_step
 def sums_along(a, axis, divisor=1):
     """The sum along one axis, which stays, over a number; of short rows by BLAS, in a third of the time."""
     n = 0 if isinstance(a, Tensor) or axis not in (-1, a.ndim - 1) else a.shape[-1]
@@ -104,6 +105,7 @@ def sums_along(a, axis, divisor=1):
     return (a.reshape(-1, m or 1, n) @ shares).reshape(*a.shape[:-1], 1)
 
 
+@one_step
 def products_along(a, b, axis, divisor=1):
     """``sums_along(a * b, axis, divisor)``, in one pass unless there are many very short rows, or long ones."""
     n = a.shape[-1] if type(a) is np.ndarray and axis in (-1, a.ndim - 1) and a.itemsize > 2 else 0
@@ -115,6 +117,8 @@ def products_along(a, b, axis, divisor=1):
 
 def extreme_along(name, x, axis, keepdims=True):
     """(the ``max`` or ``min`` of an array along an axis, their places): in rows NumPy finds places in half the time."""
+    if type(x) in writers:
+        return writers[type(x)]("extreme_along", extreme_along, name, x, axis, keepdims)
     at = getattr(x, "arg" + name)(axis, keepdims=keepdims)
     if type(x) is not np.ndarray or axis not in (-1, x.ndim - 1):
         return getattr(x, name)(axis, keepdims=keepdims), at

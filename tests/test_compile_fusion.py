@@ -1,0 +1,253 @@
+"""compile: passes over blocks of rows, what backward computes anew, and memory that is used again."""
+
+import gc
+import importlib
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+from engine.nn import functional as F
+
+planning, fuse, generate = (importlib.import_module(f"engine.compiler.{name}") for name in ("plan", "fuse", "generate"))
+
+
+def numbers(*shape, seed=0, dtype="float32", grad=False):
+    rng = np.random.default_rng(seed)
+    return engine.tensor(rng.uniform(-1, 1, shape).astype(dtype)).requires_grad_(grad)
+
+
+def captured(function, *args):
+    compiled = engine.compile(function, fullgraph=True)
+    compiled(*args)
+    return compiled
+
+
+def assert_as_eager(f, inputs, precision=1e-9):
+    """Values and gradients of a compiled function are those of the function; gives the compiled function."""
+    compiled = engine.compile(f, fullgraph=True)
+    for _ in range(3):  # the capture, a run in new buffers, a run in buffers of before
+        pairs = []
+        for run in (compiled, f):
+            result = run(*inputs)
+            results = result if isinstance(result, tuple) else (result,)
+            weights = [numbers(*r.shape, seed=5, dtype=r.numpy(force=True).dtype.name) for r in results]
+            wanted = [x for x in inputs if x.requires_grad]
+            grads = engine.autograd.grad(results, wanted, weights, allow_unused=True) if wanted else ()
+            pairs.append((*results, *grads))
+        for ours, theirs in zip(*pairs, strict=True):
+            assert (ours is None) == (theirs is None)
+            if ours is not None:
+                assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
+                a, b = ours.detach().numpy(), theirs.detach().numpy()
+                np.testing.assert_allclose(a, b, precision, precision * max(1, np.abs(b).max()))
+    assert compiled.entries[0].deviations == 0
+    return compiled
+
+
+# ---- random expressions
+
+UNARY = {
+    "tanh": engine.tanh, "exp": lambda a: (a * 0.1).exp(), "neg": lambda a: -a, "square": engine.square,
+    "relu": engine.relu, "clone": lambda a: a.clone().mul_(0.5), "scaled": lambda a: 2 - a * 0.5,
+    "sum -1": lambda a: a.sum(-1, keepdim=True), "mean -1": lambda a: a.mean(-1, keepdim=True),
+    "max -1": lambda a: a.amax(-1, keepdim=True), "sum -2 -1": lambda a: a.sum((-2, -1), keepdim=True),
+    "sum 0": lambda a: a.sum(0, keepdim=True), "total": engine.sum, "mean": engine.mean, "largest": engine.max,
+    "softmax": lambda a: a.softmax(-1), "log_softmax": lambda a: a.log_softmax(-1), "gelu": F.gelu,
+    "layer_norm": lambda a: F.layer_norm(a, a.shape[-1:]),
+    "t": lambda a: a.transpose(-1, -2).contiguous().transpose(-1, -2),
+    "sum -1 out": lambda a: a.sum(-1)[..., None], "view": lambda a: a.reshape(-1).reshape(a.shape),
+}  # fmt: skip
+BINARY = {
+    "add": engine.add, "sub": engine.sub, "mul": engine.mul, "maximum": engine.maximum,
+    "ratio": lambda a, b: a / (b.square() + 1), "where": lambda a, b: engine.where(a > b, a, b * 2),
+    "matmul": lambda a, b: a + (a @ a.transpose(-1, -2)).tanh() @ b if a.shape == b.shape and a.ndim > 1 else a + b,
+}  # fmt: skip
+SHAPES = [(2, 3, 5), (5,), (3, 1), (2, 3, 1), (1, 3, 5), (2, 1, 1), (1, 1, 5), (), (3, 5), (2, 3, 5)]
+
+
+@st.composite
+def programs(draw):
+    """(the shapes of the inputs, the steps: what is done, on which values)."""
+    shapes = [(2, 3, 5), *draw(st.lists(st.sampled_from(SHAPES), min_size=1, max_size=3))]
+    steps = []
+    for n in range(draw(st.integers(2, 14))):
+        op = draw(st.sampled_from([*UNARY, *BINARY]))
+        known = st.integers(0, len(shapes) + n - 1)
+        steps.append((op, draw(known), draw(known)))
+    return shapes, steps
+
+
+def function_of(shapes, steps):
+    def f(*inputs):
+        values = [*inputs]
+        for op, i, j in steps:
+            a = values[i] if values[i].ndim == 3 else values[i] + inputs[0]
+            values.append(UNARY[op](a) if op in UNARY else BINARY[op](a, values[j]))
+        return tuple(v * 1.5 for v in values[-3:])
+
+    return f
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Arrays of a few elements are large."""
+    for module, name, value in ((fuse, "BLOCK", 15), (planning, "LARGE", 8), (generate, "LARGE", 8),
+                                (generate, "SMALL", 2)):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_random_expressions_with_broadcasting_and_reductions(tiny, threads):
+    @settings(max_examples=100, deadline=None)
+    @given(programs(), st.integers(0, 1000))
+    def check(program, seed):
+        shapes, _ = program
+        inputs = [numbers(*s, seed=[seed, i], dtype="float64", grad=True) for i, s in enumerate(shapes)]
+        assert_as_eager(function_of(*program), inputs)
+
+    before = engine.get_num_threads()
+    engine.set_num_threads(threads)
+    try:
+        check()
+    finally:
+        engine.set_num_threads(before)
+
+
+# ---- memory
+
+
+def peak(call):
+    """The bytes that a call had allocated at most, beyond those of the arrays that it gives."""
+    tracemalloc.start()
+    try:
+        results = call()
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    return most - sum(r.nbytes for r in {id(r): r for r in results if r is not None}.values() if r.base is None)
+
+
+def test_a_steady_step_allocates_only_what_leaves_it():
+    x, w = numbers(512, 512), numbers(512, 512, grad=True)
+
+    def loss(x, w):
+        h = (x @ w).tanh() * 2 + x
+        return ((h @ w).relu() * h).sum()
+
+    (entry,) = captured(loss, x, w).entries
+    saved = entry.forward(x.array, w.array)[1:]
+    array = 512 * 512 * 4
+    entry.backward(*saved, np.float32(1))  # the buffers are there from now on
+    kept = {id(a) for a in (x.array, w.array)}
+    forward = peak(lambda: [r for r in entry.forward(x.array, w.array) if id(r) not in kept])
+    backward = peak(lambda: entry.backward(*saved, np.float32(1)))
+    assert forward < 0.1 * array and backward < 0.1 * array
+
+
+def test_memory_stays_flat_over_ten_thousand_calls():
+    x, w = numbers(16, 16), numbers(16, 16, grad=True)
+    compiled = captured(lambda x, w: ((x @ w).softmax(-1) * 2).sum(), x, w)
+
+    def call():
+        w.grad = None
+        compiled(x, w).backward()
+
+    for _ in range(100):
+        call()
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(10_000):
+            call()
+        gc.collect()
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert grown < 10_000  # a byte a call
+
+
+def test_results_of_two_calls_share_no_memory():
+    x = numbers(300, 300)
+    compiled = captured(lambda x: ((x * 2 + 1).exp(), (x @ x).tanh()), x)
+    first = compiled(x)
+    kept = [r.numpy().copy() for r in first]
+    second = compiled(x + 1)
+    for a, b, c in zip(first, second, kept, strict=True):
+        assert not np.shares_memory(a.numpy(), b.numpy()) and np.array_equal(a.numpy(), c)
+
+
+def test_two_passes_before_their_backwards_keep_their_own_values():
+    f = lambda x: (x.tanh() * (x + 1)).exp().mean()  # noqa: E731
+    x, y = (numbers(300, 300, seed=i, grad=True) for i in range(2))
+    compiled = captured(f, x)
+    first, second = compiled(x), compiled(y)
+    first.backward(retain_graph=True)
+    second.backward()
+    first.backward()
+    for t, factor in ((x, 2), (y, 1)):
+        (expected,) = engine.autograd.grad(f(t), t)
+        np.testing.assert_allclose(t.grad.numpy(), factor * expected.numpy(), 1e-4, 1e-9)
+
+
+def test_calls_in_several_threads_have_buffers_of_their_own():
+    f = lambda x: ((x @ x) * 2 + 1).tanh() @ x  # noqa: E731
+    inputs = [numbers(200, 200, seed=i) for i in range(4)]
+    compiled, expected = captured(f, inputs[0]), [f(x).numpy() for x in inputs]
+
+    def work(i):
+        for _ in range(30):
+            np.testing.assert_allclose(compiled(inputs[i]).numpy(), expected[i], 1e-5, 1e-4)
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))
+
+
+# ---- what is one pass
+
+
+def passes(compiled):
+    return compiled.code.count("in_blocks(block")
+
+
+PASSES = {
+    "a row": lambda x: ((x + x[0].detach()) * 2).tanh(),
+    "a column": lambda x: ((x - x.detach()[:, :1]) * 2).exp(),
+    "rows less their means": lambda x: (x - x.mean(-1, keepdim=True)) * 2,
+    "a sum at the end": lambda x: (x * 2).exp().sum(),
+    "sums of rows at the end": lambda x: (x * 2).exp().sum(-1),
+    "written in place": lambda x: (x * 2).exp_().add_(1).neg_(),
+    "gelu": lambda x: F.gelu(x * 2),
+}
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_one_pass(name):
+    x = numbers(400, 200)
+    compiled = captured(PASSES[name], x)
+    assert passes(compiled) == 1
+    assert_as_eager(PASSES[name], [x], 1e-4)
+
+
+def test_a_mask_is_the_same_for_all_rows_and_a_softmax_is_one_step():
+    x, mask = numbers(8, 4, 64, 64, grad=True), numbers(1, 1, 64, 64, seed=1)
+    compiled = assert_as_eager(lambda x, mask: (x * 0.125 + mask).softmax(-1), [x, mask], 1e-4)
+    assert "mask_row = mask.reshape((64, 64))" in compiled.code and "softmax_array, " in compiled.code
+
+
+def test_what_is_cheap_is_computed_anew_by_backward():
+    x = numbers(300, 300, grad=True)
+    compiled = assert_as_eager(lambda x: ((x + 1) * x.tanh()).sum(), [x], 1e-4)
+    assert compiled.code.count("np.add(x, 1") == 2 and len(compiled.entries[0].plan.saved) == 2
+
+
+def test_what_was_transposed_twice_is_taken_as_it_was():
+    x, w = numbers(8, 8), numbers(8, 8, grad=True)
+    compiled = assert_as_eager(lambda x, w: F.linear(x, w, x[0]), [x, w], 1e-4)
+    assert compiled.code.partition("def backward")[2].count("transpose") == 1

@@ -6,6 +6,7 @@ They are plain arrays, or Tensors when the pass is itself recorded (``create_gra
 import threading
 import warnings
 from heapq import heapify, heappop, heappush, heappushpop
+from operator import attrgetter
 from sys import getrefcount
 from traceback import format_list
 
@@ -18,6 +19,7 @@ from .hooks import run_pre_hooks, together
 from .versions import check_unmodified, write
 
 ones_like, zeros_like = Function("ones_like").call, Function("zeros_like").call
+by_age = attrgetter("order")
 
 
 def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
@@ -114,10 +116,6 @@ def tell_where(node):
            if call is None else "Traceback of forward call that caused the error:\n" + "".join(format_list(call))),
         stacklevel=4,
     )  # fmt: skip
-
-
-def by_age(node):
-    return node.order
 
 
 def edges_into(leaves, roots):

@@ -859,3 +859,211 @@ def test_mathematics_of_the_standard_library_is_known():
     add = functools.partial(operator.add, 1.0)
     compiled = captured(lambda x: functools.reduce(operator.mul, [x, x]) * math.sqrt(2.0) + add(2.0))
     same(compiled(numbers(3)), numbers(3) * numbers(3) * 2.0**0.5 + 3.0)
+
+
+# ---- modes, threads, nesting, structures
+
+
+def small():
+    engine.manual_seed(1)
+    return nn.Sequential(nn.Linear(4, 8), nn.LayerNorm(8), nn.Tanh(), nn.Linear(8, 2))
+
+
+def casted(function, x, model, dtype):
+    with engine.autocast("cpu", dtype=dtype):
+        y = function(x)
+    model.zero_grad()
+    y.float().square().sum().backward()
+    return y, model[0].weight.grad
+
+
+def test_autocast_around_is_captured_and_guarded():
+    model, x = small(), numbers(5, 4)
+    compiled = engine.compile(model, fullgraph=True)
+    for dtype in (engine.bfloat16, engine.float16, engine.bfloat16):
+        found, expected = casted(compiled, x, model, dtype), casted(model, x, model, dtype)
+        assert found[0].dtype == dtype
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a.detach().float().numpy(), b.detach().float().numpy(), 1e-2, 1e-2)
+    assert compiled(x).dtype == engine.float32
+    assert len(compiled.compiled.entries) == 3
+
+
+def test_autocast_inside_is_captured():
+    model, x = small(), numbers(5, 4)
+
+    def f(x):
+        with engine.autocast("cpu", dtype=engine.bfloat16):
+            y = model(x)
+        return y.float() + model(x)
+
+    compiled = captured(f)
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(x).detach().numpy(), f(x).detach().numpy(), 1e-2, 1e-2)
+    assert len(compiled.entries) == 1
+
+
+def test_autocast_in_one_thread_is_not_in_another():
+    from concurrent.futures import ThreadPoolExecutor
+
+    model, x = small(), numbers(5, 4)
+    compiled = engine.compile(model)
+
+    def work(i):
+        for _ in range(5):
+            if i % 2:
+                with engine.autocast("cpu", dtype=engine.bfloat16):
+                    assert compiled(x).dtype == engine.bfloat16
+            else:
+                assert compiled(x).dtype == engine.float32
+        return True
+
+    with ThreadPoolExecutor(10) as pool:
+        assert all(pool.map(work, range(20)))
+
+
+def test_no_grad_around_and_inside():
+    w = numbers(3, grad=True)
+
+    def f(x):
+        with engine.no_grad():
+            scale = (w * x).sum()
+        return w * scale
+
+    compiled, x = captured(f), numbers(3, seed=1)
+    y = compiled(x)
+    y.sum().backward()
+    same(w.grad, engine.full((3,), (w * x).sum().item()))
+    with engine.no_grad():
+        assert not compiled(x).requires_grad
+    assert compiled(x).requires_grad and len(compiled.entries) == 2
+
+
+def test_ten_threads_train_with_one_compiled_function():
+    from concurrent.futures import ThreadPoolExecutor
+
+    @engine.compile(fullgraph=True)
+    def loss(x, w):
+        return ((x @ w).tanh() - 1).square().mean()
+
+    def work(seed):
+        x, w = numbers(6, 3, seed=seed), numbers(3, 2, seed=seed + 50, grad=True)
+        twin = w.detach().clone().requires_grad_()
+        for _ in range(10):
+            for p, function in ((w, loss), (twin, loss.__wrapped__)):
+                p.grad = None
+                function(x, p).backward()
+                with engine.no_grad():
+                    p -= p.grad
+        np.testing.assert_allclose(w.detach().numpy(), twin.detach().numpy(), 1e-4)
+        return True
+
+    with ThreadPoolExecutor(10) as pool:
+        assert all(pool.map(work, range(10)))
+
+
+def test_dropout_in_ten_threads_draws_every_number_once():
+    from concurrent.futures import ThreadPoolExecutor
+
+    compiled, own = captured(lambda x, g: x + engine.rand(1000, generator=g), dynamic=False), engine.Generator()
+    own.manual_seed(4)
+    with ThreadPoolExecutor(10) as pool:
+        drawn = np.concatenate([y.numpy() for y in pool.map(lambda _: compiled(engine.zeros(1000), own), range(30))])
+    own.manual_seed(4)
+    np.testing.assert_array_equal(np.sort(drawn), np.sort(engine.rand(30_000, generator=own).numpy()))
+
+
+def test_a_method_with_keywords_and_containers():
+    class Net:
+        def __init__(self):
+            self.w = numbers(3, grad=True)
+
+        @engine.compile(fullgraph=True)
+        def run(self, batch, *, scale=1.0, names=("a",)):
+            y = {k: v * self.w * scale for k, v in batch.items()}
+            return {"out": y, "n": len(names), "none": None, "name": names[0], "list": [y["a"].sum(), (1, "two")]}
+
+    net = Net()
+    for scale in (1.0, 2.0):
+        for _ in range(2):
+            r = net.run({"a": numbers(3), "b": numbers(2, 3)}, scale=scale, names=("x", "y"))
+            assert r["n"] == 2 and r["none"] is None and r["name"] == "x" and r["list"][1] == (1, "two")
+            same(r["out"]["b"], numbers(2, 3) * net.w * scale)
+    r["list"][0].backward()
+    same(net.w.grad, numbers(3) * 2)
+
+
+def test_two_objects_of_one_method_have_their_own_captures():
+    class Scale:
+        def __init__(self, k):
+            self.k = k
+
+        @engine.compile
+        def run(self, x):
+            return x * self.k
+
+    a, b, x = Scale(2.0), Scale(3.0), numbers(3)
+    for _ in range(2):
+        assert engine.equal(a.run(x), x * 2) and engine.equal(b.run(x), x * 3)
+
+
+def test_a_closure_of_a_compiled_function_in_a_compiled_function():
+    inner = engine.compile(lambda x: x.tanh() * 2)
+
+    def f(x):
+        return inner(inner(x)) + 1
+
+    compiled = captured(f)
+    same(compiled(numbers(3)), f(numbers(3)))
+
+
+def test_the_users_line_is_in_the_traceback():
+    import traceback
+
+    def f(x, y):
+        z = x * 2
+        return z @ y  # the line
+
+    compiled = engine.compile(f)
+    compiled(numbers(2, 3), numbers(3, 2))
+    with pytest.raises(RuntimeError) as error:
+        compiled(numbers(2, 3), numbers(2, 3))
+    assert any("# the line" in (frame.line or "") for frame in traceback.extract_tb(error.value.__traceback__))
+
+
+def test_hooks_of_modules_run_once_a_call():
+    model, seen = small(), []
+    compiled = engine.compile(model)
+    model[0].register_forward_hook(lambda m, i, o: seen.append(o.shape))
+    model[2].register_full_backward_hook(lambda m, i, o: seen.append("back"))
+    for n in range(1, 4):
+        compiled(numbers(5, 4)).sum().backward()
+        assert len(seen) == 2 * n
+    assert "has hooks" in explain(compiled)(numbers(5, 4)).break_reasons[0]
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_create_graph_is_eager_and_right():
+    model, x = small(), numbers(5, 4, grad=True)
+
+    def penalty(function):
+        (g,) = engine.autograd.grad(function(x).sum(), x, create_graph=True)
+        return engine.autograd.grad((g.square().sum(1) - 1).square().sum(), model[0].weight)[0]
+
+    np.testing.assert_allclose(penalty(captured(model)).numpy(), penalty(model).numpy(), 1e-4, 1e-6)
+
+
+def test_reset_forgets_captures():
+    compiled = captured(lambda x: x * 2)
+    compiled(numbers(3))
+    engine.compiler.reset()
+    assert compiled.entries == [] and engine.equal(compiled(numbers(3)), numbers(3) * 2)
+
+
+def test_past_the_limit_it_says_so_and_runs_eagerly():
+    compiled = engine.compile(lambda x, k: x * k)
+    for k in range(engine.compiler.LIMIT):
+        compiled(numbers(3), k)
+    with pytest.warns(UserWarning, match="8 captures"):
+        compiled(numbers(3), 100)
+    assert engine.equal(compiled(numbers(3), 101), numbers(3) * 101) and len(compiled.entries) == engine.compiler.LIMIT

@@ -9,6 +9,7 @@ anew; a function that cannot be captured runs as it is.
 import warnings
 from contextlib import nullcontext
 from functools import cached_property, update_wrapper
+from weakref import WeakSet
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from . import fuse
 from .capture import GraphBreak, NumberWritten, Reading, Ref, Step, Tape, Traced
 from .effects import Undo
 from .generate import generate
-from .guards import Guards, own_casts
+from .guards import Guards, forget_casts, own_casts
 from .plan import noted, plan, refs
 from .sizes import Generalized, Sizes, decided, varying
 
@@ -88,6 +89,8 @@ class Compiled:
 
     def __init__(self, function, fullgraph=False, fused=True, dynamic=None):
         self.function, self.fullgraph, self.fused, self.dynamic = function, fullgraph, fused, dynamic
+        self.warned = False
+        every.add(self)
         self.entries: list = []
         self.specialized = ""  # why every size has a capture of its own
         self.failures = 0  # captures that got no guards: nothing says for which calls they would hold
@@ -105,6 +108,13 @@ class Compiled:
         if len(self.entries) + self.failures >= LIMIT:
             if self.fullgraph:
                 raise GraphBreak(f"there are {LIMIT} captures already, and none of them holds for this call", " ")
+            if not self.warned:
+                self.warned = True
+                warnings.warn(
+                    f"compile: there are {LIMIT} captures of {name_of(self.function)} already, and none of them holds "
+                    f"for this call: it runs without being compiled. {self.changed(leaves, structure)}",
+                    stacklevel=2,
+                )
             return self.function(*args, **kwargs)
         entry = self.captured(leaves, structure, args, kwargs)
         if entry.broken is not None and self.fullgraph:
@@ -114,6 +124,17 @@ class Compiled:
         else:
             self.entries.append(entry)
         return entry.run(leaves, args, kwargs)
+
+    def changed(self, leaves, structure):
+        """What the last capture would have needed."""
+        last = self.entries[-1] if self.entries else None
+        if last is None or last.structure != structure:
+            return "No capture has these arguments."
+        return f"The last one needs: {last.guards.failing(leaves)}"
+
+    def forget(self):
+        """Forget all captures."""
+        self.entries, self.failures, self.specialized, self.warned = [], 0, "", False
 
     def captured(self, leaves, structure, args, kwargs):
         """A new capture: for all sizes of what varies, if that can be, or else for those of this call."""
@@ -131,6 +152,19 @@ class Compiled:
     def code(self):
         """The Python that runs, of every capture."""
         return "\n\n".join(e.code for e in self.entries if e.code)
+
+
+every: WeakSet = WeakSet()  # all compiled functions that are alive
+
+
+def reset():
+    """Forget the captures of all compiled functions: what comes next is captured anew."""
+    for compiled in list(every):
+        compiled.forget()
+
+
+def name_of(function):
+    return getattr(function, "__qualname__", None) or type(function).__name__
 
 
 def plain(args, kwargs):
@@ -230,6 +264,7 @@ class Entry:
     def written_down(self, tape, args, kwargs):
         leaves, self.out_structure = tree.flatten(self.compiled.function(*args, **kwargs))
         tape.flush()
+        forget_casts()
         stand_ins = [s for _, s in tape.inputs.values()]
         if any(n and (n.hooks or n.together) for n in tape.sources):
             raise GraphBreak("it registers a hook", " ")

@@ -448,6 +448,12 @@ def casts():
     return amp.state.active, tuple(amp.state.dtype[kind].name for kind in amp.state.active)
 
 
+def forget_casts():
+    """Let the casts of weights go that autocast has kept."""
+    if AMP in sys.modules:
+        sys.modules[AMP].clear_autocast_cache()
+
+
 @contextmanager
 def own_casts(on=True):
     """A block in which no cast of a weight is known from before or will be known afterwards; or nothing is cast."""

@@ -183,7 +183,6 @@ def test_two_tensors_on_one_array_are_two_inputs():
     assert engine.equal(compiled(x, z), x - 2 * z)
 
 
-@pytest.mark.filterwarnings("ignore:compile. there are 8 captures")
 def test_more_captures_than_the_limit_run_eagerly():
     compiled = engine.compile(lambda x, k: x * k)
     for k in range(compiler.LIMIT + 3):
@@ -252,7 +251,6 @@ def test_printing_prints_each_time(capsys):
         engine.compile(shown, fullgraph=True)(numbers(3))
 
 
-@pytest.mark.filterwarnings("ignore:compile. there are 8 captures")
 def test_what_is_put_into_a_list_is_put_there_once():
     calls = []
 

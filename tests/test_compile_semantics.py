@@ -1060,10 +1060,20 @@ def test_reset_forgets_captures():
     assert compiled.entries == [] and engine.equal(compiled(numbers(3)), numbers(3) * 2)
 
 
-def test_past_the_limit_it_says_so_and_runs_eagerly():
+def test_past_the_limit_it_runs_eagerly_and_explain_says_why():
     compiled = engine.compile(lambda x, k: x * k)
     for k in range(engine.compiler.LIMIT):
         compiled(numbers(3), k)
-    with pytest.warns(UserWarning, match="8 captures"):
-        compiled(numbers(3), 100)
+    told = repr(explain(compiled)(numbers(3), 100))
+    assert "Captures Before: 8 of at most 8" in told and "a1 == 7" in told
     assert engine.equal(compiled(numbers(3), 101), numbers(3) * 101) and len(compiled.entries) == engine.compiler.LIMIT
+
+
+def test_a_device_runs_eagerly_and_says_why():
+    model = nn.Linear(3, 2).to("sim")
+    x, compiled = numbers(4, 3).to("sim"), engine.compile(model)
+    for _ in range(2):
+        assert engine.equal(compiled(x).cpu(), model(x).cpu()) and compiled(x).device.type == "sim"
+    assert "is on the device sim:0" in explain(model)(x).break_reasons[0]
+    with pytest.raises(GraphBreak, match="only host memory"):
+        captured(model)(x)

@@ -89,7 +89,6 @@ class Compiled:
 
     def __init__(self, function, fullgraph=False, fused=True, dynamic=None):
         self.function, self.fullgraph, self.fused, self.dynamic = function, fullgraph, fused, dynamic
-        self.warned = False
         every.add(self)
         self.entries: list = []
         self.specialized = ""  # why every size has a capture of its own
@@ -108,13 +107,6 @@ class Compiled:
         if len(self.entries) + self.failures >= LIMIT:
             if self.fullgraph:
                 raise GraphBreak(f"there are {LIMIT} captures already, and none of them holds for this call", " ")
-            if not self.warned:
-                self.warned = True
-                warnings.warn(
-                    f"compile: there are {LIMIT} captures of {name_of(self.function)} already, and none of them holds "
-                    f"for this call: it runs without being compiled. {self.changed(leaves, structure)}",
-                    stacklevel=2,
-                )
             return self.function(*args, **kwargs)
         entry = self.captured(leaves, structure, args, kwargs)
         if entry.broken is not None and self.fullgraph:
@@ -129,12 +121,12 @@ class Compiled:
         """What the last capture would have needed."""
         last = self.entries[-1] if self.entries else None
         if last is None or last.structure != structure:
-            return "No capture has these arguments."
-        return f"The last one needs: {last.guards.failing(leaves)}"
+            return "other arguments" if last else ""
+        return last.guards.failing(leaves)
 
     def forget(self):
         """Forget all captures."""
-        self.entries, self.failures, self.specialized, self.warned = [], 0, "", False
+        self.entries, self.failures, self.specialized = [], 0, ""
 
     def captured(self, leaves, structure, args, kwargs):
         """A new capture: for all sizes of what varies, if that can be, or else for those of this call."""
@@ -161,10 +153,6 @@ def reset():
     """Forget the captures of all compiled functions: what comes next is captured anew."""
     for compiled in list(every):
         compiled.forget()
-
-
-def name_of(function):
-    return getattr(function, "__qualname__", None) or type(function).__name__
 
 
 def plain(args, kwargs):
@@ -582,8 +570,10 @@ def node_class(entry, saved, inputs):
 class Explanation:
     """What ``explain`` found: ``graph_break_count``, ``break_reasons``, ``op_count``, ``out_guards`` and ``code``."""
 
-    def __init__(self, entry):
+    def __init__(self, entry, changed=""):
         self.entry = entry
+        self.captures = len(entry.compiled.entries)  # that were there before
+        self.recompile_reason = changed  # the condition of the last of them that does not hold
         self.graph_count = int(entry.plan is not None)
         self.graph_break_count = int(entry.broken is not None)
         self.break_reasons = [] if entry.broken is None else [str(entry.broken).rstrip()]
@@ -597,6 +587,8 @@ class Explanation:
     def __repr__(self):
         lines = [f"Graph Count: {self.graph_count}", f"Graph Break Count: {self.graph_break_count}"]
         lines += [f"Op Count: {self.op_count}", *(f"  {k}: {n}" for k, n in self.counts.items())]
+        lines += [f"Captures Before: {self.captures} of at most {LIMIT}"] if self.captures else []
+        lines += ["The last of them needs:", self.recompile_reason] if self.recompile_reason else []
         lines += [f"Dynamic Sizes: {self.dynamic_sizes}"] if self.dynamic_sizes else []
         lines += ["Captured size by size:", self.specialized] if self.specialized else []
         lines += ["Break Reasons:", *self.break_reasons] if self.break_reasons else []
@@ -610,6 +602,7 @@ def explain(function):
 
     def explained(*args, **kwargs):
         leaves, structure = (args, len(args)) if plain(args, kwargs) else tree.flatten((args, kwargs))
-        return Explanation(compiled.captured(leaves, structure, args, kwargs))
+        changed = compiled.changed(leaves, structure)
+        return Explanation(compiled.captured(leaves, structure, args, kwargs), changed)
 
     return explained

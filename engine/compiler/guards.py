@@ -109,7 +109,7 @@ class Guards:
             value = self.space[found[0]]
             if isinstance(value, (*VALUES, type(None))):
                 return repr(value)
-            named = isinstance(value, (np.dtype, backend.device))
+            named = isinstance(value, (np.dtype, backend.device, dtypes.dtype))
             return getattr(value, "__name__", None) or (str(value) if named else type(value).__name__)
 
         return [re.sub(r"\bk\d+\b", text, condition) for condition in self.conditions]
@@ -253,10 +253,11 @@ class Guards:
 
     def tensor(self, number, tensor):
         """The conditions on what a Tensor is."""
+        name = self.names[number]
         own, path = tensor.__dict__, self.space_path(number)  # its own, also where a capture runs
         x = own["array"]
         if not isinstance(x, (np.ndarray, np.generic)):
-            raise GraphBreak("a tensor is not in host memory", " ")
+            raise GraphBreak(f"{name} is on the device {backend.device_of(x)}: only host memory is compiled for", " ")
         shape, kind = f"{path}.array", self.constant(type(x))
         self.add(f"type(x{number} := {shape}) is {kind} and x{number}.dtype == {self.constant(x.dtype)}")
         kind, where = self.places[number]

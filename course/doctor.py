@@ -200,7 +200,7 @@ def _cuda_of_driver() -> int | None:
     """The newest CUDA that driver and GPU support (12, 13), or None without a working NVIDIA driver."""
     program = shutil.which("nvidia-smi")
     found = re.search(r"CUDA Version: (\d+)", _output(program) or "") if program else None
-    if not found:
+    if not program or not found:
         return None
     generations = re.findall(r"(?m)^(\d+)\.(\d+)", _output(program, "--query-gpu=compute_cap", "--format=csv") or "")
     old = any((int(major), int(minor)) < (7, 5) for major, minor in generations)  # CUDA 13 begins with Turing

@@ -677,7 +677,7 @@ def beside(x):
     return serving[modules[type(x)]]
 
 
-taught = {f.__name__: f for f in (
+taught: dict = {f.__name__: f for f in (
     matmul, expand_dims, broadcast_to, tile, roll, rot90, flip, repeat, take_along_axis, put_along_axis,
     ascontiguousarray, getitem, blank, samples, depth, beside)}  # fmt: skip
 taught.update(

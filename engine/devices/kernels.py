@@ -26,6 +26,7 @@ TYPES = {
 }  # fmt: skip
 BOOL = np.dtype(bool)
 NUMBERS = bool, int, float
+KEPT = 4096  # formulas with their dtypes and numbers
 
 
 def c(dtype):
@@ -78,6 +79,15 @@ class Symbol:
 
     def __rpow__(self, x):
         return Functions.power(x, self)
+
+    def __neg__(self):
+        return compute("-{0}", (self,))
+
+    def __invert__(self):
+        return compute("!{0}" if self.dtype == BOOL else "~{0}", (self,))
+
+    def __abs__(self):
+        return Functions.absolute(self)
 
     itemsize = property(lambda self: self.dtype.itemsize)
 
@@ -132,17 +142,15 @@ def where(condition, a, b):
     return k.variable(dtype, f"{condition.name} ? {k.term(a, dtype)} : {k.term(b, dtype)}")
 
 
-class Functions:
-    """NumPy's functions, for symbols."""
-
-    where = staticmethod(where)
-
-
 class Special:
     """Those of scipy.special that CUDA has."""
 
 
-Functions.special = Special
+class Functions:
+    """NumPy's functions, for symbols."""
+
+    where, special = staticmethod(where), Special
+
 
 OPERATORS = {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "truediv": "{0} / {1}", "and": "{0} & {1}",
              "or": "{0} | {1}", "xor": "{0} ^ {1}"}  # fmt: skip
@@ -167,9 +175,8 @@ def function(text, test):
 for table, test, place in ((PLAIN, False, Functions), (OF_FLOATS, "float", Functions), (OF_SPECIAL, "float", Special)):
     for name, text in table.items():
         setattr(place, name, staticmethod(function(text, test)))
-for name, text in {"isnan": "{0} != {0}", "isfinite": "{0} - {0} == 0"}.items():
+for name, text in {"isnan": "{0} != {0}", "isfinite": "{0} - {0} == 0", "logical_not": "!{0}"}.items():
     setattr(Functions, name, staticmethod(function(text, True)))
-Functions.logical_not = staticmethod(lambda x: compute("!{0}", (x,), test=True))
 
 
 def operator(text, test=False):
@@ -193,9 +200,6 @@ for name, text in OPERATORS.items():
         setattr(Symbol, f"__{prefix}{name}__", method)
 for name, text in TESTS.items():
     setattr(Symbol, f"__{name}__", operator(text, True)[0])
-Symbol.__neg__ = lambda self: compute("-{0}", (self,))  # type: ignore[attr-defined]
-Symbol.__invert__ = lambda self: compute("!{0}" if self.dtype == BOOL else "~{0}", (self,))  # type: ignore[attr-defined]
-Symbol.__abs__ = lambda self: compute("fabs({0})", (self,), test="float")  # type: ignore[attr-defined]
 backend.modules[Symbol] = Functions
 
 
@@ -222,6 +226,8 @@ class Kernels:
         except TypeError:  # a list, or an array of another type: no kernel can take it
             return formula(*args)
         if found is self:
+            if len(self.fused) >= KEPT:
+                self.fused.clear()  # a program gives ever other numbers; CuPy still knows the text
             found = self.fused[formula, kinds] = self.write(formula, kinds)
         if found is None:
             return formula(*args)

@@ -422,6 +422,32 @@ def test_gelu_and_its_gradient_are_right_to_the_precision_of_float32():
     np.testing.assert_allclose(values(t.grad), cdf + wide * pdf, 1.5e-7, 2e-7)
 
 
+INF, NAN = np.inf, np.nan
+ROWS = [[0, 1, 2, 3], [NAN, 1, 2, 3], [INF, 1, 2, 3], [-INF, 1, 2, 3], [-INF] * 4, [INF] * 4, [INF, -INF, 0, 1],
+        [200, 199, 0, -5], [-200, -201, -300, -400], [88] * 4, [8.2, 8, 8, 8], [-8, -9, -8, -7]]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("rows", [*([row] for row in ROWS), ROWS], ids=str)
+def test_softmax_of_rows_that_overflow_vanish_or_are_not_finite(name, rows):
+    pytest.importorskip("torch")
+    found = []
+    for module, functional in map(library, ("engine", "torch")):
+        x = module.tensor(rows, dtype=module.float32, requires_grad=True)
+        y = getattr(functional, name)(x, 1)
+        y.backward(module.arange(y.numel(), dtype=module.float32).reshape(y.shape) / 10)
+        found.append((y, x.grad))
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(values(a), values(b), 2e-6, 1e-6)
+
+
+@pytest.mark.parametrize("shift", [-30, -11.1, -10.9, 0, 4.1, 4.3, 30])  # the logarithms of sums: 4.2 more or so
+def test_log_softmax_of_shifted_rows_is_right_to_the_precision_of_float32(shift):
+    x = np.random.default_rng(0).standard_normal((64, 40)).astype(np.float32) + np.float32(shift)
+    exact = scipy.special.log_softmax(x.astype(np.float64), 1)
+    np.testing.assert_allclose(values(F.log_softmax(engine.tensor(x), 1)), exact, 0, 1e-6)
+
+
 def test_dropout_in_place_writes_into_its_input():
     x = engine.ones(50)
     assert F.dropout(x, 0.5, inplace=True) is x and (x == 0).any()

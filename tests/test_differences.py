@@ -62,6 +62,8 @@ ROWS = [
         6.0,
     ),
     ("`func.functionalize`, `func.debug_unwrap`", "t.func.functionalize", AttributeError),
+    ("`compile`: backends and options", "t.compile(lambda x: x, backend='aot_eager')", NotImplementedError),
+    ("`compile`: what it tells", "t.compile(lambda x: x + 1).code", ""),
     ("Words for wrong arguments", "F.alpha_dropout([1.0])", [1.0]),
 ]
 

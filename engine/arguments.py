@@ -6,6 +6,7 @@ A function runs as it is, and what goes wrong is looked at afterwards: a right c
 import functools
 import inspect
 
+from .backend import MixedDevices
 from .ops.creation import NO_OUT
 from .outputs import WITHOUT, into
 from .tensor import Tensor, shown_kind
@@ -22,7 +23,8 @@ running_var""".split()
 # what PyTorch's own functions call theirs, and in which order they take them, where that is another
 INNER_NAMES = {"cross_entropy": "cross_entropy_loss", "nll_loss": "nll_loss_nd", "logsigmoid": "log_sigmoid",
                "fold": "col2im", "unfold": "im2col"}  # fmt: skip
-ORDERS = {"embedding": {"weight": "weight", "input": "indices"}, "one_hot": {"tensor": "input"},
+ORDERS = {"lerp": {"input": "input", "end": "end"}, "one_hot": {"tensor": "input"},
+          "embedding": {"weight": "weight", "input": "indices"},
           "batch_norm": {n: n for n in ("input", "weight", "bias", "running_mean", "running_var")}}  # fmt: skip
 
 
@@ -63,6 +65,8 @@ def with_out(call, args, *, out, **kwargs):
 
 def explained(name, function, args, kwargs, error):
     """The error that PyTorch raises for these arguments; None if they are not what is wrong."""
+    if isinstance(error, MixedDevices):
+        return None
     if name not in OVERLOADED and ("(): argument " in str(error) or "invalid combination" in str(error)):
         return None  # it says it itself
     parameters = inspect.signature(function).parameters

@@ -7,6 +7,7 @@ there.
 import math
 
 from .. import dtypes
+from ..backend import one_step
 from ..blocks import BLOCK, in_blocks
 from ..record import enter, joint_class, module, raw, record
 from ..tensor import DTYPE_WORDS, Tensor
@@ -86,11 +87,26 @@ def in_one(q, k, v, mask):
 
 def attention(query, key, value, mask, scale):
     q, k, v = (wide(raw(a)) for a in (query, key, value))
-    weights = module(q).empty((*q.shape[:3], k.shape[2]), q.dtype)
-    out, sums = in_matrices(attention_arrays, (q, k, v, weights), mask, scale)
+    out, weights, sums = attended(q, k, v, mask, scale)
     out = cast(out, raw(query).dtype)
     saved = raw(query), raw(key), raw(value), out, mask, scale, weights, sums
     return record(Attention, out, (query, key, value), saved)
+
+
+@one_step
+def attended(q, k, v, mask, scale):
+    """(the result, in memory as the queries are; the exponentials of the scores; their sums, or 1 where all are 0)"""
+    weights = module(q).empty((*q.shape[:3], k.shape[2]), q.dtype)
+    out, sums = in_matrices(attention_arrays, (q, k, v, weights), mask, scale)
+    return out, weights, sums
+
+
+@one_step
+def attended_slopes(q, k, v, g, out, weights, sums, scale):
+    """The cotangents of the queries, the keys and the values."""
+    of_k, of_v = (module(a).empty_like(a) for a in (k, v))
+    of_q = in_matrices(attention_slopes, (q, k, v, g, out, weights, sums, of_k, of_v), None, scale)
+    return of_q, of_k, of_v
 
 
 def wide(a):
@@ -126,9 +142,8 @@ def attention_rule(g, x, y, z, out, mask, scale, weights, sums):
     dtype = raw(g).dtype
     g, x, y, z, out = map(wide, (g, x, y, z, out))
     if not isinstance(x, Tensor):
-        of_y, of_z = (module(a).empty_like(a) for a in (y, z))
-        of_x = in_matrices(attention_slopes, (x, y, z, g, out, weights, sums, of_y, of_z), None, scale)
-        return [lambda a=a: cast(a, dtype) for a in (of_x, of_y, of_z)]
+        slopes = attended_slopes(x, y, z, g, out, weights, sums, scale)
+        return [lambda a=a: cast(a, dtype) for a in slopes]
     weights = safe_softmax(masked((x * scale) @ transpose(y, -1, -2), mask))
     slope = weights * (g @ transpose(z, -1, -2) - sums_along(g * out, -1))
     return (

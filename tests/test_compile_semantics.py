@@ -1077,3 +1077,77 @@ def test_a_device_runs_eagerly_and_says_why():
     assert "is on the device sim:0" in explain(model)(x).break_reasons[0]
     with pytest.raises(GraphBreak, match="only host memory"):
         captured(model)(x)
+
+
+# ---- programs made at random: writes, views, draws, gradients and sizes together
+
+STEPS = [
+    lambda v, i, j: v.append(v[i] * 2 + v[j]),
+    lambda v, i, j: v.append(v[i].tanh()),
+    lambda v, i, j: v.append(v[i] @ v[j].t() @ v[i] * 0.1),
+    lambda v, i, j: v.append(v[i] - v[j].mean(0)),
+    lambda v, i, j: v.append(F.dropout(v[i], 0.3)),
+    lambda v, i, j: v.append(v[i] + engine.rand_like(v[j])),
+    lambda v, i, j: v.append(v[i].softmax(1)),
+    lambda v, i, j: v.append(v[i].reshape(-1).cumsum(0).view(v[i].shape[0], -1)),
+    lambda v, i, j: v.append(engine.cat([v[i][1:], v[j][:1]])),
+    lambda v, i, j: v.append(v[i].detach()),
+    lambda v, i, j: v.append(v[i].view(v[i].shape)),
+    lambda v, i, j: v[i].add_(v[j].detach() * 0.5),
+    lambda v, i, j: v[i].mul_(0.5),
+    lambda v, i, j: v[i][1:].sub_(1.0),
+    lambda v, i, j: v[i].__setitem__((slice(None), 0), v[j][:, 1].detach()),
+    lambda v, i, j: v.append(v[i].clone().t().t()),
+]
+
+
+def program(seed):
+    """A function of three matrices, the last of which requires grad; it may raise, as its eager form does."""
+    rng = np.random.default_rng(seed)
+    steps, n = [], 3
+    for step in map(int, rng.integers(len(STEPS), size=10)):
+        steps.append((step, *map(int, rng.integers(n, size=2))))
+        n += not 11 <= step <= 14  # these write, the others make something
+    chosen = [int(k) for k in rng.integers(n, size=3)]
+
+    def f(x, y, w):
+        v = [x, y, w * 1.0]
+        for step, i, j in steps:
+            STEPS[step](v, i, j)
+        return tuple(v[k] for k in chosen)
+
+    return f
+
+
+def ran(function, n, seed):
+    """(results, inputs, their versions, gradient of w), or the error."""
+    engine.manual_seed(n)
+    x, y, w = (numbers(n, 4, seed=[seed, n, i], dtype="float64", grad=i == 2) for i in range(3))
+    try:
+        results = function(x, y, w)
+        loss = sum((r * (i + 1)).sum() for i, r in enumerate(results))
+        if loss.requires_grad:
+            loss.backward()
+    except RuntimeError as error:
+        return str(error)[:60]
+    shared = [[a.data_ptr() == b.data_ptr() for a in (*results, x, y)] for b in results]
+    arrays = [t.detach().numpy().copy() for t in (*results, x, y, engine.rand(2))]
+    facts = [t.requires_grad for t in results], [t._version for t in (x, y, w)], shared
+    return arrays, facts, None if w.grad is None else w.grad.numpy()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_programs_made_at_random(seed):
+    f = program(seed)
+    compiled = engine.compile(f)
+    for n in (5, 5, 7, 6, 30):
+        found, expected = ran(compiled, n, seed), ran(f, n, seed)
+        if isinstance(expected, str):
+            assert found == expected
+            continue
+        for a, b in zip(found[0], expected[0], strict=True):
+            np.testing.assert_allclose(a, b, 1e-9, 1e-11)
+        assert found[1] == expected[1]
+        assert (found[2] is None) == (expected[2] is None)
+        if found[2] is not None:
+            np.testing.assert_allclose(found[2], expected[2], 1e-8, 1e-10)

@@ -223,7 +223,7 @@ class Entry:
             others = [(self.tape(args, kwargs, example)[1], self.outs) for example in (1, 2)]
         tape, recipe = self.tape(args, kwargs, 0)
         if any(repr(outs) != repr(self.outs) for _, outs in others):
-            raise GraphBreak("it returns a size", " ")
+            raise GraphBreak("it returns a size, or a view that is made with one", " ")
         if others:
             inputs = {w: n for (k, w), n in zip(self.guards.places, tape.entered) if k == "argument"}
             recipe = Generalized([recipe, *(r for r, _ in others)], self.sizes, inputs).recipe

@@ -18,16 +18,23 @@ def summary(measured, fastest=False):
 
     ``seconds`` is the median of the rounds.  The ratio is the median over the rounds of this framework's time over
     PyTorch's in the same round, PyTorch being taken with that number of threads with which it is faster.  With
-    ``fastest``, the lowest time of all rounds, and the ratio of those.
+    ``fastest``, the lowest time of all rounds, and the ratio of those.  ``over_eager``: the same of the compiled
+    engine's time over the engine's.
     """
     table = {}
     for name, times in measured.items():
         seconds = {framework: (min if fastest else median)(rounds) for framework, rounds in times.items()}
         best = min((f for f in PYTORCH if f in seconds), key=seconds.get, default=None)
         table[name] = {framework: {"seconds": t} for framework, t in seconds.items()}
+
+        def ratio(a, b):
+            pairs = [(seconds[a], seconds[b])] if fastest else zip(times[a], times[b], strict=True)
+            return median(s / t for s, t in pairs)
+
         for framework, row in table[name].items() if best is not None else ():
-            pairs = [(row["seconds"], seconds[best])] if fastest else zip(times[framework], times[best], strict=True)
-            row["ratio"] = median(t / b for t, b in pairs)
+            row["ratio"] = ratio(framework, best)
+        if {"engine", "compiled"} <= times.keys():
+            table[name]["compiled"]["over_eager"] = ratio("compiled", "engine")
     return table
 
 
@@ -52,11 +59,18 @@ def processor():
 
 
 def markdown(table):
-    """Tables as Markdown: a time and, in brackets, its ratio to PyTorch's; the operations have one of their own."""
+    """Tables as Markdown: a time and, in brackets, its ratio to PyTorch's; the operations have one of their own.
+
+    The last one says what compiling gains.
+    """
     programs = {name: row for name, row in table.items() if name not in EVERY_OPERATION}
     parts = ([of_programs(programs)] if programs else []) + (
         [of_operations(table)] if len(programs) < len(table) else []
     )
+    compiled = {name: row["compiled"] for name, row in table.items() if "over_eager" in row.get("compiled", ())}
+    if compiled:
+        lines = [[name, f"{figures['over_eager']:.2f}"] for name, figures in compiled.items()]
+        parts.append([["", "compiled over eager"], *lines])
     return "\n".join(map(aligned, parts))
 
 

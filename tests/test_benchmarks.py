@@ -101,6 +101,19 @@ def test_ratios_are_to_pytorch_at_its_better_number_of_threads():
     assert row["engine"]["ratio"] == 1.0 and row["torch"]["ratio"] == 4.0 and row["torch1"]["ratio"] == 1.0
 
 
+def test_what_compiling_gains_has_a_table():
+    times = {"engine": [4.0, 2.0, 3.0], "compiled": [1.0, 1.0, 1.5]}
+    assert report.summary({"seed": times})["seed"]["compiled"]["over_eager"] == 0.5
+    lines = report.markdown(report.summary({"seed": times, "large": {"engine": [1.0]}})).splitlines()
+    assert [cell.strip() for cell in lines[-3].split("|")] == ["", "", "compiled over eager", ""]
+    assert lines[-1].split() == ["|", "seed", "|", "0.50", "|"]
+
+
+def test_every_workload_that_is_to_gain_by_compiling_is_measured_compiled():
+    wanted = {"large", "training", "training_large", "attention", "block", "scalars", "softmax", "layer_norm", "gelu"}
+    assert wanted <= {*FRAMEWORKS["compiled"].only}
+
+
 def test_the_fastest_rounds_are_compared_on_request():
     times = {"engine": [4.0, 2.0, 3.0], "torch": [9.0, 8.0, 7.0], "torch1": [8.0, 4.0, 9.0]}
     row = report.summary({"seed": times}, fastest=True)["seed"]

@@ -15,6 +15,7 @@ from ..backend import (
     device_names,
     draws,
     elementwise,
+    kernels,
     one_device,
     one_step,
     picked,
@@ -236,7 +237,7 @@ def activation(name, kernel, forward, rule, in_place="Backward0"):
 def blockwise(compute, arrays, numbers=()):
     """``compute(*arrays, *numbers)``, element by element; large arrays in blocks."""
     if not is_large(arrays[0]):
-        return elementwise(compute, *arrays, *numbers)
+        return compute(*arrays, *numbers) if not kernels else elementwise(compute, *arrays, *numbers)
     return in_blocks(lambda *blocks, into: compute(*blocks, *numbers), *arrays)
 
 

@@ -89,7 +89,7 @@ class Algorithm(Optimizer):
             if packs is None or not packs.still(self, names, params):
                 packs = self._packs[i] = Packs(self, names, params)
             for pack in packs.packs:
-                pack.move(partial(self.signed_update, group, pack.next_step()))
+                pack.move(self, group, pack.next_step())
                 pack.note(writes)
         return loss
 
@@ -197,15 +197,16 @@ class Pack:
             and all(s.get("step") is t and t.array == self.count for s, t in zip(self.own, self.steps))
         )
 
-    def move(self, update):
-        """Let ``update(p, g, *states)`` change values and states."""
+    def move(self, optimizer, group, step):
+        """Let the optimizer change values and states."""
         if len(self.params) == 1:
-            update(self.arrays[0], self.params[0]._grad.array, *self.states)
+            g = self.params[0]._grad.array
+            optimizer.update(group, step, self.arrays[0], -g if group["maximize"] else g, *self.states)
             return
         for x, p, (value, gradient) in zip(self.arrays, self.params, self.parts):
             value[...] = x
             gradient[...] = p._grad.array
-        update(self.p, self.g, *self.states)
+        optimizer.update(group, step, self.p, -self.g if group["maximize"] else self.g, *self.states)
         for x, (value, _) in zip(self.arrays, self.parts):
             x[...] = value
 
@@ -250,12 +251,12 @@ class Listed(Pack):
             flat = all(a.flags.c_contiguous for a in row)  # what a kernel is told of an array is less for one dimension
             self.rows.append([a.reshape(-1) for a in row] if flat else row)
 
-    def move(self, update):
+    def move(self, optimizer, group, step):
         rows = []
         for (x, *states), p in zip(self.rows, self.params):
             g = p._grad.array
             rows.append((x, g if g.shape == x.shape else g.reshape(-1), *states))
-        kernels[type(self.arrays[0])].update(update, rows)
+        kernels[type(self.arrays[0])].update(partial(optimizer.signed_update, group, step), rows)
 
 
 def part(flat, a, b, shape):

@@ -13,9 +13,12 @@ from against_torch import (
     outputs,
     run,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import engine
 import engine.nn.functional as F
+from engine.ops import conv, pool
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -505,3 +508,67 @@ def test_a_convolution_without_grad_of_its_weight_does_not_keep_the_input(inputs
     x, w = engine.tensor(inputs["x"], requires_grad=True), engine.tensor(inputs["k"])
     x_saved, w_saved, _ = F.conv2d(x, w).grad_fn.saved
     assert x_saved is None and w_saved is w.array
+
+
+# ---- small arrays show all windows at once, tiny ones pick their elements, large ones are copied in long stretches
+
+
+WAYS = {"tiny": (1 << 30, 1 << 30), "small": (1 << 30, 0), "large": (0, 0)}
+
+
+def each_way(program, *arrays):
+    """The result of a program and its gradients to the second order, in each of the three ways."""
+    found = {}
+    for way, (small, tiny) in WAYS.items():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(conv, "SMALL", small)
+            patch.setattr(conv, "TINY", tiny)
+            windows = (conv.conv_window, conv.transposed_window, pool.pool_window)
+            for cached in windows:
+                cached.cache_clear()
+            tensors = [engine.tensor(a, requires_grad=True) for a in arrays]
+            y = program(*tensors)
+            first = engine.autograd.grad((y * y).sum(), tensors, create_graph=True)
+            second = engine.autograd.grad(sum((g * g).sum() for g in first), tensors)
+            found[way] = [t.detach().numpy() for t in (y, *first, *second)]
+            for cached in windows:
+                cached.cache_clear()
+    return found
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    n=st.integers(1, 3), groups=st.integers(1, 2), channels=st.integers(1, 2), outputs=st.integers(1, 2),
+    kernel=st.tuples(st.integers(1, 3), st.integers(1, 3)), stride=st.integers(1, 3), padding=st.integers(0, 3),
+    dilation=st.integers(1, 2), transposed=st.booleans(),
+)  # fmt: skip
+def test_convolution_is_the_same_in_each_way(
+    n, groups, channels, outputs, kernel, stride, padding, dilation, transposed
+):
+    draw = np.random.default_rng(0).standard_normal
+    x = draw((n, groups * channels, 7, 8))
+    if transposed:
+        f, w = F.conv_transpose2d, draw((groups * channels, outputs, *kernel))
+    else:
+        f, w = F.conv2d, draw((groups * outputs, channels, *kernel))
+    found = each_way(lambda x, w: f(x, w, None, stride, padding, dilation=dilation, groups=groups), x, w)
+    for way in ("tiny", "small"):
+        for mine, other in zip(found[way], found["large"], strict=True):
+            np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel, stride, padding, dilation", [(2, 2, 0, 1), (3, 1, 1, 1), (2, 3, 1, 2), (3, 2, 1, 1)])
+@pytest.mark.parametrize("shape", [(3, 7, 6), (2, 2, 9, 9), (1, 1, 5, 5)])
+def test_pooling_is_the_same_in_each_way(shape, kernel, stride, padding, dilation):
+    x = np.random.default_rng(0).integers(-3, 3, shape).astype(np.float64)  # with equal elements
+    found = each_way(lambda x: F.max_pool2d(x, kernel, stride, padding, dilation), x)
+    for way in ("tiny", "small"):
+        for mine, other in zip(found[way], found["large"], strict=True):
+            np.testing.assert_array_equal(mine, other)
+
+
+@pytest.mark.parametrize("program", ["F.conv2d(x, w, b, padding=1)", "F.conv2d(x, w, b, 2)", "F.max_pool2d(x, 2)"])
+def test_large_arrays_as_pytorch(program):
+    draw = np.random.default_rng(0).standard_normal
+    arrays = {"x": draw((4, 8, 40, 41)), "w": draw((8, 8, 3, 3)), "b": draw(8)}
+    compare(program, arrays, second=False)

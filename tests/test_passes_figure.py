@@ -77,6 +77,16 @@ def test_the_arrows_are_those_of_the_drawing_of_this_pass(stage):
     assert any(c[1] == "sweep" for c in shown(image, "cluster")) == (stage == "fused")
 
 
+@needs_graphviz
+def test_what_a_pass_adds_is_not_seen_before():
+    x, y = (engine.rand(300, 300, requires_grad=True) for _ in range(2))
+    f = PassExplorer(explain(lambda x, y: ((x * 0.5).tanh() * (y + 1)).exp())(x, y), "backward")
+    seen = [{c[-1] for c in shown(f.image(stage=stage), "node")} for stage in STAGES]
+    added = [n for n, b in f.boxes.items() if b.step and f"n{n}" in seen[2] - seen[1]]
+    assert len(added) == 1 and f"anew, and not kept: {added[0]}." in f.text(stage="needed")
+    assert "anew" not in f.text(stage="joined") + f.text(stage="fused")
+
+
 def test_a_reader_without_a_kernel_sees_before_and_after():
     f = figure()
     assert f.static()["text/plain"].splitlines() == [f.text(stage="captured"), f.text(stage="fused")]

@@ -140,6 +140,22 @@ def test_a_capture_for_all_sizes_shows_them_by_name():
     compiled(engine.ones(7, 4))
     g = viz.compiled(compiled)
     assert "tanh([" in g.text and "(n, 4)" in g.text and "(7, 4)" not in g.text
+    assert "size1. size([0], 0)" in g.text and ("nsize1" in {a for a, _ in edges(g.dot)})
+
+
+def test_a_value_that_is_computed_anew_stands_before_its_use():
+    """What is cheap is not kept for backward: the plan has a step more, which the capture has not."""
+    x, y = (engine.rand(300, 300, requires_grad=True) for _ in range(2))
+    explanation = explain(lambda x, y: ((x * 0.5).tanh() * (y + 1)).exp())(x, y)
+    assert set(steps(viz.compiled(explanation).text)) - set(steps(viz.compiled(explanation, "captured").text))
+    for part in (None, "backward"):
+        text = viz.compiled(explanation, part=part).text
+        backward = text.partition("\nbackward:\n")[2].splitlines()
+        made = re.findall(r"(?m)^ *(\d+)\. ", text.partition("\nbackward:\n")[0])
+        for line in backward:
+            if found := re.match(r" +(\d+)\. (.*?)(?:: |$)", line):
+                assert set(re.findall(r"\[(\d+)\]", found[2])) <= set(made), line
+                made.append(found[1])
 
 
 def test_a_compiled_module_is_drawn():

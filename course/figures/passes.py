@@ -44,14 +44,16 @@ class PassExplorer(Explorer):
         return {n: fate for n, fate in self.fates.items() if n not in here}
 
     def words(self, *, stage: str) -> str:
-        now = [f"{n} ({why})" for n, (when, why) in self.gone(stage).items() if when == stage]
+        now = [f"{drawing.label(n)} ({why})" for n, (when, why) in self.gone(stage).items() if when == stage]
         here = self.there(stage)
         groups: dict[int, list[str]] = {}
         for n, b in here.items():
             if b.group is not None:
-                groups.setdefault(b.group, []).append(str(n))
+                groups.setdefault(b.group, []).append(drawing.label(n))
         told = [drawing.summary(self.entry, stage, here)]
         told += [f"Gone: {', '.join(now)}."] if now else []
+        anew = [drawing.label(n) for n, b in self.boxes.items() if b.step and b.passes and b.passes[0] == stage]
+        told += [f"Computed anew, and not kept: {', '.join(anew)}."] if anew and stage != "captured" else []
         told += [f"In one pass: {', '.join(numbers)}." for numbers in groups.values()]
         return " ".join(told)
 
@@ -69,7 +71,9 @@ class PassExplorer(Explorer):
                 group.set("visibility", "hidden")
             elif kind == "node" and (number := numbers.get(classes[-1])) in gone:
                 turn_pale(group, gone[number][1])
-            elif kind == "node" and number in here:
+            elif kind == "node" and number is not None and number not in here:  # a later pass makes it
+                group.set("visibility", "hidden")
+            elif kind == "node" and number is not None:
                 title = next(t for t in group.iter(f"{SVG}text") if t.get("font-weight") == "bold")
                 title.text = here[number].title
         root.find(f"{SVG}title").text = root.attrib["aria-label"] = self.text(stage=stage)  # type: ignore[union-attr]

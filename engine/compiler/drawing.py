@@ -72,7 +72,7 @@ def survey(entry, name):
             taken = {n: now.get(n, n) for n in uses(m)}
             b = boxes[m.number] = Box(
                 m.number,
-                written(m, {n: f"[{k}]" for n, k in taken.items()}),
+                written(m, {n: f"[{label(k)}]" for n, k in taken.items()}),
                 PARTS[m.number >= stage.middle],
                 list(dict.fromkeys(taken.values())),
                 kind_of(m),
@@ -95,6 +95,11 @@ def survey(entry, name):
             boxes[f"g{n}"] = Box(f"g{n}", f"gradient of {name}", "backward", list(refs((g,))))
     reached = {n for b in boxes.values() for n in b.inputs}
     return {n: b for n, b in boxes.items() if b.step or n in reached or type(n) is str}
+
+
+def label(number):
+    """A step's number as it is shown; those that compute with sizes come before all others, and have negative ones."""
+    return str(number) if number >= 0 else f"size{-number}"
 
 
 def kind_of(step):
@@ -159,7 +164,7 @@ def stands_for(entry, number):
     for old, new in (*pairs, (before.outputs, after.outputs), (before.grads, after.grads)):
         for a, b in zip(leaves(old), leaves(new), strict=False):
             if a == Ref(number):
-                return f"the same as {b.number}" if type(b) is Ref else "a constant"
+                return f"the same as {label(b.number)}" if type(b) is Ref else "a constant"
     return "done once"
 
 
@@ -219,7 +224,9 @@ def write_text(entry, stage, boxes):
     """The steps after a pass as a numbered list, part by part."""
     lines = [summary(entry, stage, boxes)]
     shown_part = shown_group = shown_line = ""
-    for n in sorted((n for n in boxes if type(n) is int), key=lambda n: (boxes[n].part != "", n)):
+    for n in sorted(
+        (n for n in boxes if type(n) is int), key=lambda n: (("", *PARTS).index(boxes[n].part), boxes[n].step)
+    ):
         b = boxes[n]
         if b.step and b.part != shown_part:
             lines.append(f"{b.part}:")
@@ -231,13 +238,13 @@ def write_text(entry, stage, boxes):
         line = "" if b.line == shown_line else short(b.line)
         shown_line = b.line or shown_line
         about = "; ".join(filter(None, (b.kind, b.name and f"called {b.name}", line)))
-        lines.append("  " * (b.step + (b.group is not None)) + f"{n}. {what}" + (f": {about}" if about else ""))
+        lines.append("  " * (b.step + (b.group is not None)) + f"{label(n)}. {what}" + (f": {about}" if about else ""))
     for b in boxes.values():
         if type(b.number) is str:
-            lines.append(f"{b.title}: {', '.join(map(str, b.inputs)) or 'a constant'}")
+            lines.append(f"{b.title}: {', '.join(map(label, b.inputs)) or 'a constant'}")
     saved = [r.number for r in entry.passes[stage].saved if r.number in boxes]
     if saved:
-        lines.append(f"kept for backward: {', '.join(map(str, saved))}")
+        lines.append(f"kept for backward: {', '.join(map(label, saved))}")
     return "\n".join(lines)
 
 
@@ -278,11 +285,11 @@ def arrow(a, b, classes):
 
 
 def dot_name(number):
-    return number if type(number) is str else f"n{number}"
+    return number if type(number) is str else f"n{label(number)}"
 
 
 def node(b):
     """The line of DOT for a box."""
     kind = "operation" if b.step else "result" if type(b.number) is str else "leaf"
     rows = [b.title, b.kind, b.step and ": ".join(filter(None, (b.where, b.name)))]
-    return f"{dot_name(b.number)} {box(kind, *rows, number=b.number if type(b.number) is int else None)}"
+    return f"{dot_name(b.number)} {box(kind, *rows, number=label(b.number) if type(b.number) is int else None)}"

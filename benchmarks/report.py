@@ -27,15 +27,16 @@ def summary(measured, fastest=False):
         best = min((f for f in PYTORCH if f in seconds), key=seconds.get, default=None)
         table[name] = {framework: {"seconds": t} for framework, t in seconds.items()}
 
-        def ratio(a, b):
-            pairs = [(seconds[a], seconds[b])] if fastest else zip(times[a], times[b], strict=True)
-            return median(s / t for s, t in pairs)
-
         for framework, row in table[name].items() if best is not None else ():
-            row["ratio"] = ratio(framework, best)
+            row["ratio"] = ratio(times[framework], times[best], fastest)
         if {"engine", "compiled"} <= times.keys():
-            table[name]["compiled"]["over_eager"] = ratio("compiled", "engine")
+            table[name]["compiled"]["over_eager"] = ratio(times["compiled"], times["engine"], fastest)
     return table
+
+
+def ratio(times, others, fastest):
+    """The median over the rounds of one time over another, or the ratio of the lowest."""
+    return median([min(times) / min(others)] if fastest else [a / b for a, b in zip(times, others, strict=True)])
 
 
 def machine():

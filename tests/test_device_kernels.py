@@ -158,11 +158,20 @@ def leaky(x, slope):
     return np.where(x > 0, x, x * slope) if isinstance(x, np.ndarray) else nn.module(x).where(x > 0, x, x * slope)
 
 
+def test_a_negative_zero_is_another_number(kernels):
+    for slope in (0.0, -0.0, 0):
+        found, expected = kernels.elementwise(leaky, np.array([-1.0, 1.0]), slope), leaky(np.array([-1.0, 1.0]), slope)
+        assert np.signbit(found).tolist() == np.signbit(expected).tolist()
+
+
 def test_what_no_kernel_says_is_computed_step_by_step(kernels):
     x = RANDOM.standard_normal(3)
     for formula in (lambda x: x * x.sum() + 1, lambda x: x[0] * x * 2, lambda x: x * 2 + 1 if x.all() else x):
         np.testing.assert_array_equal(kernels.elementwise(formula, x), formula(x))
     np.testing.assert_array_equal(kernels.elementwise(lambda x, y: x * y + 1, x, [1, 2, 3]), x * [1, 2, 3] + 1)
+    assert kernels.launched == 0
+    other = np.ones(2).view(type("OfAnotherDevice", (np.ndarray,), {}))
+    np.testing.assert_array_equal(kernels.elementwise(lambda x, y: x * 2 + y, x[:2], other), x[:2] * 2 + 1)
     assert kernels.launched == 0
 
 
@@ -234,6 +243,20 @@ def test_a_scheduler_changes_no_program(kernels):
     assert len(kernels.made) == 1 and kernels.launched == 5
 
 
+def test_packs_of_one_step_share_what_is_written_but_not_with_another_step(kernels):
+    optimizer, group, _ = algorithm("SGD", {})
+    rows, written, formulas = [np.zeros(2), np.ones(2)], {}, []
+
+    def update(*args):
+        formulas.append(group["lr"])
+        optimizer.signed_update(group, 1.0, *args)
+
+    for share in (written, written, {}):
+        kernels.update(update, [rows], share)
+        group["lr"] = 1.0
+    assert formulas == [0.05, 1.0] and rows[0].tolist() == [-1.1, -1.1]
+
+
 def test_the_text_of_a_kernel_can_be_read():
     made = []
     kernels = Kernels(lambda *args, **options: made.append((args, options)) or (lambda *a, **o: None), np, np.ndarray)
@@ -293,7 +316,9 @@ def test_parameters_of_all_kinds_are_moved_by_few_kernels(name, options, dtype, 
     found, launched = [], []
     kernels = backend.kernels[backend.home("cuda").array]
     update = kernels.update
-    monkeypatch.setattr(kernels, "update", lambda formula, rows: launched.append(len(rows)) or update(formula, rows))
+    monkeypatch.setattr(
+        kernels, "update", lambda f, rows, written: launched.append(len(rows)) or update(f, rows, written)
+    )
     half = dtype in (engine.float16, engine.bfloat16)
     for device in ("cuda", "cpu"):
         params = parameters(device, dtype)

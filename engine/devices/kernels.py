@@ -220,10 +220,10 @@ class Kernels:
 
         ``formula`` is a function that stays: what was written for it is kept.
         """
-        kinds = tuple([a.dtype if type(a) is self.array else (a,) for a in args])
-        try:
+        try:  # -0.0 is equal to 0, but another number
+            kinds = tuple([a.dtype if type(a) is self.array else (a,) if a else (a, str(a)) for a in args])
             found = self.fused.get((formula, kinds), self)
-        except TypeError:  # a list, or an array of another type: no kernel can take it
+        except (TypeError, ValueError):  # a list, or an array of another type: no kernel can take it
             return formula(*args)
         if found is self:
             if len(self.fused) >= KEPT:
@@ -261,16 +261,21 @@ class Kernels:
         made = self.make(", ".join(inputs), ", ".join(outputs), "\n".join(text), title(formula))
         return made, kernel.numbers, [r.dtype for r in results], several
 
-    def update(self, formula, rows):
+    def update(self, formula, rows, written=None):
         """``formula(p, g, *states)``, which changes p and states in place, for each row of arrays: as one kernel.
 
-        The rows have the same dtypes.  The numbers of the formula are new in each call.
+        The rows have the same dtypes.  ``written``: a dict of the formula's own, for several calls with the same
+        numbers; else they are new in each call.
         """
-        kernel, n, width = Kernel(), len(rows), len(rows[0])
-        dtypes = [a.dtype for a in rows[0]]
-        given = symbols(kernel, dtypes)
-        formula(*given)
-        text = "\n".join([*kernel.lines, *(f"x{i} = {s.name};" for i, s in enumerate(given) if i != 1)])
+        n, width, dtypes = len(rows), len(rows[0]), tuple([a.dtype for a in rows[0]])
+        written = {} if written is None else written
+        if dtypes not in written:
+            kernel = Kernel()
+            given = symbols(kernel, dtypes)
+            formula(*given)
+            ends = [f"x{i} = {s.name};" for i, s in enumerate(given) if i != 1]
+            written[dtypes] = kernel, "\n".join([*kernel.lines, *ends])
+        kernel, text = written[dtypes]
         key = text, n, *dtypes
         made = self.updates.get(key)
         if made is None:

@@ -88,8 +88,9 @@ class Algorithm(Optimizer):
             packs = self._packs.get(i)
             if packs is None or not packs.still(self, names, params):
                 packs = self._packs[i] = Packs(self, names, params)
+            written: dict = {}  # of this call: the kernels and their numbers
             for pack in packs.packs:
-                pack.move(self, group, pack.next_step())
+                pack.move(self, group, pack.next_step(), written)
                 pack.note(writes)
         return loss
 
@@ -197,7 +198,7 @@ class Pack:
             and all(s.get("step") is t and t.array == self.count for s, t in zip(self.own, self.steps))
         )
 
-    def move(self, optimizer, group, step):
+    def move(self, optimizer, group, step, written):
         """Let the optimizer change values and states."""
         if len(self.params) == 1:
             g = self.params[0]._grad.array
@@ -251,12 +252,13 @@ class Listed(Pack):
             flat = all(a.flags.c_contiguous for a in row)  # what a kernel is told of an array is less for one dimension
             self.rows.append([a.reshape(-1) for a in row] if flat else row)
 
-    def move(self, optimizer, group, step):
+    def move(self, optimizer, group, step, written):
         rows = []
         for (x, *states), p in zip(self.rows, self.params):
             g = p._grad.array
             rows.append((x, g if g.shape == x.shape else g.reshape(-1), *states))
-        kernels[type(self.arrays[0])].update(partial(optimizer.signed_update, group, step), rows)
+        update = partial(optimizer.signed_update, group, step)
+        kernels[type(self.arrays[0])].update(update, rows, written.setdefault(step, {}))
 
 
 def part(flat, a, b, shape):

@@ -277,6 +277,7 @@ class Entry:
         if tape.tensors is not None:
             names[tape.tensors.number] = "tensors"
         self.made = len(made)
+        self.alone = self.out_structure is tree.LEAF and self.outs == [("made", 0)]
         self.updated = [(tape.entered[n], version(stand_ins[tape.entered[n]])) for n in tape.written]
         return tape.steps, outputs, middle, given, grads
 
@@ -406,7 +407,7 @@ class Entry:
             tensors.append(leaves[where] if kind == "argument" else where if kind == "fixed" else tensors[where]._grad)
         arrays = [t.array for t in tensors]
         undo = Undo([arrays[i] for i in self.copied], self.generators) if self.undone else None
-        marks = [g.mark() for g in self.generators] if self.differentiable else ()
+        marks = [g.mark() for g in self.generators] if self.generators else ()
         try:
             results = self.forward(*arrays, tensors) if self.calls else self.forward(*arrays)
         except Exception:  # a check that found another answer, or an error, for which the engine has the words
@@ -416,23 +417,14 @@ class Entry:
                 undo()
             self.deviations += 1
             return self.compiled.function(*args, **kwargs)
-        for i, times in self.updated:
-            for _ in range(times):
-                wrote(tensors[i])
-            if "views" in tensors[i].__dict__ or "sharing" in tensors[i].__dict__:
-                refresh(tensors[i], None)
-        for i, times in self.regraded:
-            for _ in range(times):
-                wrote(tensors[i]._grad)
-        n = self.made
+        if self.effects:
+            self.note_writes(tensors)
         made = [Tensor(x.copy() if type(p) is not Ref else x) for x, p in zip(results, self.plan.outputs)]
         if self.differentiable:
-            node = self.node_class(tuple([t.node for t in tensors]), results[n:])
-            shapes = (
-                self.shapes
-                if self.sizes is None
-                else [(results[i].shape, d) for i, (_, d) in zip(self.differentiable, self.shapes)]
-            )
+            node = self.node_class(tuple([t.node for t in tensors]), results[self.made :])
+            shapes = self.shapes
+            if self.sizes is not None:
+                shapes = [(results[i].shape, d) for i, (_, d) in zip(self.differentiable, shapes)]
             node.call = args, kwargs, tensors, marks, shapes
             if len(self.differentiable) == 1:
                 made[self.differentiable[0]].node = node
@@ -445,8 +437,21 @@ class Entry:
             made[place].node.links = (graph.CONSTANT,)
         for i, place in self.rewritten:
             refresh(tensors[i], made[place].node)
+        if self.alone:
+            return made[0]
         leaves = [v if kind == "value" else result(kind, v, rest, tensors, made) for kind, v, *rest in self.outs]
         return leaves[0] if self.out_structure is tree.LEAF else tree.unflatten(self.out_structure, leaves)
+
+    def note_writes(self, tensors):
+        """Count the writes into inputs and into the gradients that were set."""
+        for i, times in self.updated:
+            for _ in range(times):
+                wrote(tensors[i])
+            if "views" in tensors[i].__dict__ or "sharing" in tensors[i].__dict__:
+                refresh(tensors[i], None)
+        for i, times in self.regraded:
+            for _ in range(times):
+                wrote(tensors[i]._grad)
 
     def cotangents(self, node, g, saved):
         """The gradients of the inputs, for those of the results."""

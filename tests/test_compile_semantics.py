@@ -1039,7 +1039,21 @@ def test_hooks_of_modules_run_once_a_call():
     for n in range(1, 4):
         compiled(numbers(5, 4)).sum().backward()
         assert len(seen) == 2 * n
-    assert "has hooks" in explain(compiled)(numbers(5, 4)).break_reasons[0]
+    assert "has backward hooks" in explain(compiled)(numbers(5, 4)).break_reasons[0]
+
+
+def test_forward_hooks_are_captured_with_their_module():
+    model, x = small(), numbers(5, 4)
+    compiled = engine.compile(model, fullgraph=True)
+    plain = compiled(x)
+    first = model[0].register_forward_pre_hook(lambda m, args: (args[0] * 2,))
+    second = model[2].register_forward_hook(lambda m, args, out: out + 1)
+    same(compiled(x), model(x))
+    assert not engine.equal(compiled(x), plain)
+    second.remove()
+    same(compiled(x), model(x))
+    first.remove()
+    same(compiled(x), plain)
 
 
 @pytest.mark.filterwarnings("ignore:compile")

@@ -28,7 +28,7 @@ from .capture import GraphBreak, shown_line
 VALUES = (int, float, str, bytes, complex)
 AMP = f"{__package__.rpartition('.')[0]}.amp.autocast_mode"  # a program without autocast does not load it
 MOST = 5000  # conditions; a function that reads more is not captured
-HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+HOOKS, BACKWARD = ("_forward_hooks", "_forward_pre_hooks"), ("_backward_hooks", "_backward_pre_hooks")
 # of the standard library, what gives the same for the same arguments; of the rest nobody knows
 PURE = set(
     """abc bisect builtins cmath collections contextlib copy dataclasses decimal enum fractions functools heapq
@@ -356,12 +356,19 @@ class Guards:
                         self.read(None, part, n)
 
     def module(self, module, name):
-        """A Module: whether it trains, what it holds, that it has no hooks, and its other attributes."""
+        """A Module: whether it trains, what it holds, its hooks, and its other attributes."""
         own = vars(module)
-        if any(own[h] for h in HOOKS) or hooks.everywhere:
-            raise GraphBreak(f"{type(module).__name__} has hooks", " ")
+        if any(own[h] for h in BACKWARD) or hooks.everywhere:
+            raise GraphBreak(f"{type(module).__name__} has backward hooks, or there are hooks of all modules", " ")
         d = self.constant(own)
-        self.add("not (" + " or ".join(f"{d}[{h!r}]" for h in HOOKS) + " or hooks.everywhere)")
+        self.add("not (" + " or ".join(f"{d}[{h!r}]" for h in (*HOOKS, *BACKWARD) if not own[h])
+                 + " or hooks.everywhere)")  # fmt: skip
+        for h in HOOKS:
+            if own[h]:
+                path = self.constant(own[h])
+                self.add(f"len({path}) == {len(own[h])}")
+                for k, hook in own[h].items():
+                    self.read(f"{path}[{k}]", hook, h)
         for place in ("_parameters", "_buffers", "_modules"):
             p = self.constant(own[place])
             self.add(f"{d}[{place!r}] is {p} and len({p}) == {len(own[place])}")

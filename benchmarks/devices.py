@@ -44,6 +44,7 @@ WORKLOADS = {
     "small": Workload(
         "step of SGD of an MLP 64-128-64-10, batch 64", (64, 64, 128, 64, 10), (4, 3, 5, 6, 2), 100, None, 1.5
     ),
+    "adam": Workload("step of Adam for 100 parameters of 256x256", (100, 256), (3, 4), 20, None, None),
 }
 RATE = 0.01
 
@@ -56,6 +57,9 @@ def inputs(name, sizes):
         return {k: normal(*sizes * 2) for k in ("x", "w", "g")}
     if name == "elementwise":
         return {"x": normal(*sizes), "g": normal(*sizes)}
+    if name == "adam":
+        count, n = sizes
+        return {f"{kind}{i}": normal(n, n) for i in range(count) for kind in "pg"}
     batch, *widths = sizes
     weights = {f"w{i}": normal(m, n) * np.float32(n**-0.5) for i, (n, m) in enumerate(pairwise(widths))}
     biases = {f"b{i}": np.zeros(m, np.float32) for i, m in enumerate(widths[1:])}
@@ -75,6 +79,17 @@ def by_name(t, name, arrays, device):
             y = x @ given["w"] if name == "matmul" else t.tanh(x * 2.0 + 1.0) * x
             y.backward(given["g"])
             return [y.detach(), *(v.grad for v in leaves)]
+
+        return step
+    if name == "adam":
+        params = [v.requires_grad_() for k, v in given.items() if k.startswith("p")]
+        for i, p in enumerate(params):
+            p.grad = given[f"g{i}"]
+        adam = t.optim.Adam(params, RATE)
+
+        def step():
+            adam.step()
+            return [p.detach() for p in params]
 
         return step
     n = sum(k.startswith("w") for k in arrays)
@@ -100,7 +115,9 @@ def by_name(t, name, arrays, device):
 
 def by_hand(xp, name, arrays):
     """The same with the derivatives worked out."""
-    a = {k: xp.asarray(v) for k, v in arrays.items()}
+    a = {k: xp.array(v) for k, v in arrays.items()}
+    if name == "adam":
+        return adam_by_hand(xp, [a[k] for k in a if k.startswith("p")], [a[k] for k in a if k.startswith("g")])
     if name == "matmul":
         return lambda: [a["x"] @ a["w"], a["g"] @ a["w"].T, a["x"].T @ a["g"]]
     if name == "elementwise":
@@ -137,6 +154,25 @@ def by_hand(xp, name, arrays):
             a[f"w{i}"] -= grads[2 * i] * RATE
             a[f"b{i}"] -= grads[2 * i + 1] * RATE
         return [loss, *grads]
+
+    return step
+
+
+def adam_by_hand(xp, params, grads):
+    """Adam with its usual options."""
+    states = [(xp.zeros_like(p), xp.zeros_like(p)) for p in params]
+    count = 0
+
+    def step():
+        nonlocal count
+        count += 1
+        for p, g, (mean, square) in zip(params, grads, states, strict=True):
+            mean += (g - mean) * (1 - 0.9)
+            square *= 0.999
+            square += g * g * (1 - 0.999)
+            divisor = xp.sqrt(square) / (1 - 0.999**count) ** 0.5 + 1e-8
+            p -= mean / divisor * (RATE / (1 - 0.9**count))
+        return params
 
     return step
 

@@ -30,6 +30,7 @@ class Window:
         self.counts = counts  # how many places the kernel takes
         self.kernel, self.stride, self.padding, self.dilation = kernel, stride, padding, dilation
         self.groups = groups  # of channels that are convolved apart
+        self.front = (groups,) if groups > 1 else ()  # dimensions of the matrices before their two
         self.places, self.taps = prod(counts), prod(kernel)
         ends = ((c - 1) * s + r for c, s, r in zip(counts, stride, reach(kernel, dilation)))
         apart = apart or (1,) * len(sizes)  # how far the elements lie from one another in the padded array
@@ -149,29 +150,29 @@ def add_windows(x, window, at):
 
 
 def columns(x, window):
-    """The windows of (N, C, *sizes) as matrices (groups, C / groups * taps, N * places)."""
+    """The windows of (N, C, *sizes) as matrices (*front, C / groups * taps, N * places)."""
     n, channels, *_ = x.shape
-    shape = window.groups, channels // window.groups * window.taps, n * window.places
+    shape = *window.front, channels // window.groups * window.taps, n * window.places
     small = small_windows(x, window, True, shape)
     return windows(x.swapaxes(0, 1), window, 1).reshape(shape) if small is None else small
 
 
 def rows(y, window):
-    """(N, O, *counts) as matrices (groups, O / groups, N * places)."""
+    """(N, O, *counts) as matrices (*front, O / groups, N * places)."""
     n, channels, *_ = y.shape
-    return y.swapaxes(0, 1).reshape(window.groups, channels // window.groups, n * window.places)
+    return y.swapaxes(0, 1).reshape(*window.front, channels // window.groups, n * window.places)
 
 
 def matrices(w, window):
-    """A weight (O, C / groups, *kernel) as matrices (groups, O / groups, C / groups * taps)."""
-    return w.reshape(window.groups, w.shape[0] // window.groups, prod(w.shape[1:]))
+    """A weight (O, C / groups, *kernel) as matrices (*front, O / groups, C / groups * taps)."""
+    return w.reshape(*window.front, w.shape[0] // window.groups, prod(w.shape[1:]))
 
 
 def turned_matrices(w, window):
-    """The weight of the transposed convolution, its kernel turned round, as (groups, C / groups, O / groups * taps)."""
+    """The weight of the transposed convolution, its kernel turned round, as (*front, C / groups, O / groups * taps)."""
     o, c, *_ = w.shape
     w = w.reshape(window.groups, o // window.groups, c, window.taps)[..., ::-1].swapaxes(1, 2).copy()
-    return w.reshape(window.groups, c, o // window.groups * window.taps)
+    return w.reshape(*window.front, c, o // window.groups * window.taps)
 
 
 def batch_first(out, bias):
@@ -196,13 +197,13 @@ def input_array(y, w, bias, window):
     if turned is not None and y.shape[0] * y.shape[1] * turned.taps * turned.places <= SMALL:
         out = product(turned_matrices(w, window), columns(y, turned))
         return batch_first(out.reshape(w.shape[1] * window.groups, y.shape[0], *window.sizes), bias)
-    parts = product(matrices(w, window).swapaxes(1, 2), rows(y, window))
+    parts = product(matrices(w, window).swapaxes(-1, -2), rows(y, window))
     parts = parts.reshape(w.shape[1] * window.groups, *window.kernel, y.shape[0], *window.counts)
     return batch_first(add_windows(parts, window, 1), bias)
 
 
 def weight_array(y, x, window):
-    out = product(columns(x, window), rows(y, window).swapaxes(1, 2)).swapaxes(1, 2)
+    out = product(columns(x, window), rows(y, window).swapaxes(-1, -2)).swapaxes(-1, -2)
     return out.reshape(y.shape[1], x.shape[1] // window.groups, *window.kernel)
 
 

@@ -1165,3 +1165,92 @@ def test_programs_made_at_random(seed):
         assert (found[2] is None) == (expected[2] is None)
         if found[2] is not None:
             np.testing.assert_allclose(found[2], expected[2], 1e-8, 1e-10)
+
+
+# ---- gradients that a function computes for itself
+
+
+def test_autograd_grad_inside():
+    w = numbers(3, grad=True)
+
+    def f(x):
+        y = ((w * x).tanh()).sum()
+        (g,) = engine.autograd.grad(y, w)
+        return g * 2
+
+    compiled = captured(f)
+    for seed in range(2):
+        same(compiled(numbers(3, seed=seed)), f(numbers(3, seed=seed)))
+    assert w.grad is None
+
+
+def test_a_gradient_penalty_inside():
+    w = numbers(4, 3, grad=True)
+
+    def f(x):
+        x = x.detach().requires_grad_()
+        y = (x @ w).tanh().sum()
+        (g,) = engine.autograd.grad(y, x, create_graph=True)
+        return (g.square().sum(1) - 1).square().mean()
+
+    compiled = captured(f)
+    for seed in range(3):
+        x = numbers(5, 4, seed=seed)
+        ours, theirs = (engine.autograd.grad(function(x), w)[0] for function in (compiled, f))
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), 1e-4, 1e-6)
+    assert len(compiled.entries) == 1
+
+
+def test_the_gradient_of_a_leaf_that_is_made_inside():
+    def f(x):
+        leaf = x.detach().clone().requires_grad_()
+        (leaf**3).sum().backward()
+        return leaf.grad
+
+    compiled = captured(f)
+    for seed in range(2):
+        same(compiled(numbers(3, seed=seed)), f(numbers(3, seed=seed)))
+
+
+def test_requires_grad_of_an_argument_is_changed_as_in_eager():
+    def f(x):
+        x.requires_grad_()
+        return (x * 2).sum()
+
+    compiled = engine.compile(f)
+    for _ in range(2):
+        x = numbers(3)
+        compiled(x).backward()
+        assert x.requires_grad and engine.equal(x.grad, engine.full((3,), 2.0))
+    with pytest.raises(GraphBreak, match="requires grad is changed"):
+        captured(f)(numbers(3))
+
+
+def test_a_transform_inside():
+    def f(w, xs):
+        return engine.vmap(engine.func.grad(lambda w, x: (w * x).sin().sum()), in_dims=(None, 0))(w, xs)
+
+    compiled = engine.compile(f)
+    for seed in range(2):
+        same(compiled(numbers(3), numbers(5, 3, seed=seed)), f(numbers(3), numbers(5, 3, seed=seed)))
+
+
+def test_checkpointed_parts_draw_the_same_again():
+    from engine.utils.checkpoint import checkpoint
+
+    w = numbers(4, 4, grad=True)
+
+    def f(x):
+        return checkpoint(lambda x: F.dropout((x @ w).tanh(), 0.5), x, use_reentrant=False).sum()
+
+    def run(function):
+        engine.manual_seed(0)
+        w.grad = None
+        y = function(numbers(6, 4))
+        y.backward()
+        return y, w.grad
+
+    compiled = engine.compile(f)
+    run(compiled)
+    for a, b in zip(run(compiled), run(f), strict=True):
+        same(a, b)

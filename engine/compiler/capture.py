@@ -392,6 +392,8 @@ def accessors(name):
                 if name == "array" and value is not own[name]:
                     number = isinstance(own[name].value, np.generic)
                     raise (NumberWritten if number else GraphBreak)("the memory of an input is replaced")
+                if name == "node" and value is not own[name] and type(value) in (AccumulateGrad, type(None)):
+                    raise GraphBreak("whether an input requires grad is changed")
             elif name in own or name == "_grad":
                 raise GraphBreak(UNKNOWN)
             else:

@@ -96,9 +96,10 @@ def function_of(shapes, steps):
 @pytest.fixture
 def tiny(monkeypatch):
     """Arrays of a few elements are large."""
-    for module, name, value in ((fuse, "BLOCK", 15), (planning, "LARGE", 8), (generate, "LARGE", 8),
-                                (generate, "SMALL", 2)):  # fmt: skip
-        monkeypatch.setattr(module, name, value)
+    sizes = {"BLOCK": 15, "THREADED": 20, "LARGE": 8, "SMALL": 2}
+    for module in (fuse, planning, generate):
+        for name in vars(module).keys() & sizes:
+            monkeypatch.setattr(module, name, sizes[name])
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -17,6 +17,7 @@ from .capture import Ref, Step
 from .plan import replaced, ufunc_of, uses
 
 BLOCK = 32768  # elements, by measurement: 128 KB of float32; a smaller one takes more calls than the cache saves
+THREADED = 2 * blocks.BLOCK  # elements, from which on several threads gain
 ALONG = {"sum", "max", "min", "mean"}  # methods that leave one value of a row
 ROWS = {"sums_along", "products_along"}  # and functions of the engine's
 
@@ -314,7 +315,8 @@ def in_blocks(function, arrays, lead, rows, buffers=None):
         if buffers:
             buffers.give(kept)
 
-    others = blocks.helpers(work, min(blocks.threads, len(starts)) - 1) if blocks.threads > 1 else ()
+    threads = min(blocks.threads, len(starts)) if max(a.size for a in arrays) >= THREADED else 1
+    others = blocks.helpers(work, threads - 1) if threads > 1 else ()
     try:
         work()
     finally:

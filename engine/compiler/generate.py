@@ -224,7 +224,7 @@ class Memory:
     """
 
     def __init__(self, writer, steps, results):
-        self.writer, self.source = writer, writer.steps
+        self.writer, self.source, self.steps = writer, writer.steps, steps
         self.last, self.on, self.made = {}, {}, set()
         for i, step in enumerate(steps):
             made = {n: self.source[n] for n in (step.number, *getattr(step, "results", ())) if n in self.source}
@@ -266,7 +266,7 @@ class Memory:
     def buffer(self, step):
         """The name of a buffer for a large result that nobody sees from outside, or None."""
         kind = step.shape, step.dtype
-        if math.prod(step.shape) < LARGE or step.number in self.leaving or not is_fixed(step.shape):
+        if math.prod(step.shape) < LARGE or self.leaves(step) or not is_fixed(step.shape):
             return None
         at = next((name for name in self.free if self.buffers[name] == kind), None)
         if at is None:
@@ -276,6 +276,19 @@ class Memory:
             self.free.remove(at)
         self.held[step.number] = at
         return at
+
+    def leaves(self, step):
+        """Whether the memory of a result is to leave the function: with it, or with one that takes its place."""
+        while step.number not in self.leaving:
+            i = self.last[step.number]
+            after = self.steps[i]
+            alike = (after.shape, after.dtype, after.owner) == (step.shape, step.dtype, after.number)
+            if after is step or not alike or after.kind == "fused" or ufunc_of(after) is None:
+                return False
+            if next((n for n in uses(after) if n in self.made and self.last[n] == i), None) != step.number:
+                return False  # another one's place is taken
+            step = after
+        return True
 
     def forget(self, i):
         """The names that are deleted after step i: of large arrays that no later step needs."""

@@ -83,6 +83,8 @@ def arguments(name, kernel_size, stride, *more):
     """The arguments that say how the kernel moves, as integers or tuples of them."""
     stride = kernel_size if stride is None or stride == () or stride == [] else stride
     values = (kernel_size, stride, *more)
+    if {*map(type, values)} == {int}:
+        return values
     return [
         v if type(v) is int else numbers(f"{name}(): argument '{a}' (position {i})", v)
         for i, (a, v) in enumerate(zip(ARGUMENTS, values), 2)

@@ -448,6 +448,11 @@ class Running(threading.local):
 running = Running()
 
 
+def any_size():
+    """Whether a capture runs that is to hold for all sizes: then sizes must not choose how to compute."""
+    return running.tape is not None and running.tape.sizes is not None
+
+
 def drawing(functions):
     """The functions that draw random numbers, as a capture and the vmaps that run want them."""
     if running.tape is not None:

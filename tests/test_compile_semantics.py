@@ -1254,3 +1254,89 @@ def test_checkpointed_parts_draw_the_same_again():
     run(compiled)
     for a, b in zip(run(compiled), run(f), strict=True):
         same(a, b)
+
+
+# ---- models that people train
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.lstm = nn.Embedding(11, 8), nn.LSTM(8, 8, batch_first=True)
+        self.out = nn.Linear(8, 11, bias=False)
+        self.out.weight = self.embedding.weight
+
+    def forward(self, x):
+        return self.out(self.lstm(self.embedding(x))[0]).transpose(1, 2)
+
+
+class Convolutions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm, self.drop = nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.Dropout2d(0.2)
+        self.out = nn.Linear(4 * 4 * 4, 3)
+
+    def forward(self, x):
+        return self.out(F.max_pool2d(self.drop(self.norm(self.conv(x)).relu()), 2).flatten(1))
+
+
+class Transformer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.out = nn.TransformerEncoderLayer(8, 2, 16, 0.1, batch_first=True), nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.out(self.layer(x).mean(1))
+
+
+def words(n, seed):
+    rng = np.random.default_rng(seed)
+    return engine.tensor(rng.integers(0, 11, (n, 5))), engine.tensor(rng.integers(0, 11, (n, 5)))
+
+
+MODELS = {
+    "tied": (Tied, words),
+    "convolutions": (Convolutions, lambda n, s: (numbers(n, 1, 8, 8, seed=s), engine.tensor(np.arange(n) % 3))),
+    "transformer": (Transformer, lambda n, s: (numbers(n, 6, 8, seed=s), engine.tensor(np.arange(n) % 3))),
+}
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_models_are_trained_as_in_eager(name, accumulate):
+    make, data = MODELS[name]
+
+    def run(wrap):
+        engine.manual_seed(0)
+        model = make()
+        first, *others = model.parameters()
+        opt = engine.optim.AdamW([{"params": [first], "lr": 1e-3}, {"params": others}], lr=1e-2)
+
+        @wrap
+        def gradients(x, y):
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            return loss
+
+        @wrap
+        def step(x, y):
+            opt.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            opt.step()
+            return loss
+
+        losses = []
+        for i, n in enumerate((4, 4, 6, 5, 9, 4)):
+            losses.append((gradients if accumulate else step)(*data(n, i)).item())
+            if accumulate and i % 2:
+                opt.step()
+                opt.zero_grad()
+        return losses, model, gradients if accumulate else step
+
+    losses, model, compiled = run(captured)
+    expected, twin, _ = run(lambda f: f)
+    np.testing.assert_allclose(losses, expected, 1e-4)
+    for p, q in zip(model.parameters(), twin.parameters(), strict=True):
+        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), 1e-3, 1e-4)
+    assert len(compiled.entries) == (4 if accumulate else 2) and compiled.specialized == ""

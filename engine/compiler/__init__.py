@@ -220,7 +220,12 @@ class Entry:
         if self.sizes is not None:
             if why := decided(self.guards.codes):
                 raise GraphBreak(why, " ")
-            others = [(self.tape(args, kwargs, example)[1], self.outs) for example in (1, 2)]
+            known = None
+            while known != len(
+                self.guards.tensors
+            ):  # a tape may find inputs, which the next one has from the beginning
+                known = len(self.guards.tensors)
+                others = [(self.tape(args, kwargs, example)[1], self.outs) for example in (1, 2)]
         tape, recipe = self.tape(args, kwargs, 0)
         if any(repr(outs) != repr(self.outs) for _, outs in others):
             raise GraphBreak("it returns a size, or a view that is made with one", " ")

@@ -11,7 +11,7 @@ from operator import index as integer
 import numpy as np
 
 from .. import dtypes
-from ..backend import batches, blank, element_strides, strided
+from ..backend import any_size, batches, blank, element_strides, strided
 from ..graph import node_class
 from ..record import enter, module, raw, record
 from ..tensor import DTYPE_WORDS, Tensor
@@ -100,7 +100,7 @@ def small_windows(x, window, swap, shape, fill=0):
     The dimensions of the kernel come first, or if ``swap`` behind dimension 1, which changes places with 0.
     """
     xp = module(x)
-    key = x.shape, swap, xp
+    key = x.shape, swap, xp, any_size()
     layout = window.layouts.get(key)
     if layout is None:
         layout = window.layouts[key] = small_layout(xp, x.shape, window, swap, shape)
@@ -128,7 +128,11 @@ def small_layout(xp, x_shape, window, swap, shape):
     if not 0 < elements <= SMALL:
         return ()
     layout = tuple(zip(*dims))
-    return layout if elements > TINY else (xp.asarray(strided(np.arange(size), *layout).reshape(shape)), None)
+    return (
+        layout
+        if elements > TINY or any_size()
+        else (xp.asarray(strided(np.arange(size), *layout).reshape(shape)), None)
+    )
 
 
 def add_windows(x, window, at):

@@ -6,7 +6,7 @@ from math import gcd, prod
 import numpy as np
 
 from .. import dtypes
-from ..backend import blank, device_names, device_of, moved, one_step, picked, repeat_to, running, summed, writers
+from ..backend import any_size, blank, device_names, device_of, moved, one_step, picked, repeat_to, summed, writers
 from ..graph import node_class
 from ..record import module, raw, record, view
 from ..tensor import Tensor
@@ -75,7 +75,7 @@ def rows_at_once(rows, n):
 
     A larger matrix OpenBLAS would share out among threads: that gains nothing, and costs much where cores are busy.
     """
-    if rows * n <= 8192 or (running.tape is not None and running.tape.sizes is not None):  # for all sizes: all rows
+    if rows * n <= 8192 or any_size():
         return rows
     m = gcd(rows, 1 << (8192 // n).bit_length() - 1) if n <= 8192 else 1
     return m if m * n >= 2048 else rows  # or the calls would take longer than what they compute

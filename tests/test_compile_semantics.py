@@ -710,6 +710,17 @@ def test_a_program_that_compares_sizes_is_captured_size_by_size():
     assert "may choose by a size" in repr(explain(compiled)(numbers(9)))
 
 
+def test_what_looks_like_a_choice_and_is_none():
+    def f(x, kind="flat"):
+        y = x.view(x.shape[0], -1) if kind == "flat" else x
+        return y - y.max(1, keepdim=True).values
+
+    compiled = captured(f)
+    for n in (3, 4, 9):
+        same(compiled(numbers(n, 2, 2)), f(numbers(n, 2, 2)))
+    assert len(compiled.entries) == 2 and compiled.specialized == ""
+
+
 def test_a_loop_over_a_size_is_captured_size_by_size():
     def f(x):
         total = x[0]

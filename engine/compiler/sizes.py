@@ -32,10 +32,7 @@ class Dim(int):
 
 
 class Sizes:
-    """Which dimensions of which arguments may have any size: {(argument, axis): number of the size}.
-
-    RuntimeError is never raised: ``dims`` is empty where nothing may vary.
-    """
+    """Which dimensions of which arguments may have any size: {(argument, axis): number of the size}."""
 
     def __init__(self, dims, arrays):
         """``arrays``: {argument: its array}."""
@@ -79,12 +76,19 @@ def decided(codes):
     if not any(READS.intersection(c.co_names) for c in codes):
         return None
     for code in codes:
+        last = None
         for instruction in dis.get_instructions(code):
-            decides = instruction.opname in ("COMPARE_OP", "CONTAINS_OP") or (
-                instruction.opname == "BINARY_OP" and instruction.argrepr in OPERATIONS
+            name, value = instruction.opname, instruction.argval
+            word = last is not None and last.opname == "LOAD_CONST" and isinstance(last.argval, str)
+            decides = (
+                (name in ("COMPARE_OP", "CONTAINS_OP") and not word)  # what is compared with a word is no size
+                or (name == "BINARY_OP" and instruction.argrepr in OPERATIONS)
+                or (name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") and value in DECIDES)
+                or (name in ("LOAD_ATTR", "LOAD_METHOD") and value in ("floor", "ceil", "index"))
             )
-            if decides or (instruction.opname.startswith("LOAD") and instruction.argval in DECIDES):
-                return f"{code.co_name} may choose by a size: {instruction.argrepr or instruction.argval}"
+            if decides:
+                return f"{code.co_name} may choose by a size: {instruction.argrepr or value}"
+            last = instruction
     return None
 
 

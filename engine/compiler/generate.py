@@ -26,7 +26,7 @@ OURS = {
     "in_blocks": fuse.in_blocks,
     "draw": backend.homes["cpu"].random,
 }  # functions of the engine's that take NumPy's arrays
-LARGE = 4096  # elements of an array whose memory is given back, or used again, as soon as it is not needed
+LARGE = 32768  # elements of an array whose memory is given back, or used again, as soon as it is not needed
 SMALL = 256  # elements of an array that is not worth a second look
 APART = ("input", *KEPT, "item")  # steps whose results are not known to be memory of their own
 KNOWN = ("np", "special", "bool", "float", "sum", "kept", "Deviation", "Buffers")  # names that the code has

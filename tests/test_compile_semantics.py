@@ -95,6 +95,23 @@ def test_draws_in_large_chains_keep_their_order():
         same(compiled(x), expected)
 
 
+def test_a_capture_does_not_move_the_stream_of_other_threads(monkeypatch):
+    from concurrent.futures import ThreadPoolExecutor
+
+    drawn, results = [], engine.compiler.Entry.results
+
+    def meanwhile(*args):
+        with ThreadPoolExecutor(1) as pool:
+            drawn.append(pool.submit(engine.rand, 4).result())
+        return results(*args)
+
+    monkeypatch.setattr(engine.compiler.Entry, "results", meanwhile)
+    engine.manual_seed(3)
+    y = captured(lambda x: x + engine.rand(4))(engine.zeros(4))
+    engine.manual_seed(3)
+    assert engine.equal(drawn[0], engine.rand(4)) and engine.equal(y, engine.rand(4))
+
+
 def test_a_seed_inside_is_a_break():
     def f(x):
         engine.manual_seed(1)

@@ -368,7 +368,7 @@ class Entry:
         grads = [(i, g) for i, g in tape.flushed.items() if g is not None and g.__dict__.get("tape") is tape]
         self.regraded = [(i, version(g)) for i, g in grads if version(g)]
         self.calls = tape.tensors is not None
-        self.generators = [g for g, _ in tape.marks.values()]
+        self.generators = [g for g, _ in tape.streams.values()]
         self.copied = [
             tape.entered[n] for n in tape.written if any(s.writes is not None and s.owner == n for s in early)
         ]

@@ -17,7 +17,7 @@ from weakref import ref
 
 import numpy as np
 
-from .. import backend
+from .. import backend, random
 from ..backend import modules, running, scalar_types
 from ..graph import AccumulateGrad, watch_nodes
 from ..sweep import sweep
@@ -125,7 +125,7 @@ class Tape:
         self.entered = {}  # number of the step of an input -> its place among the inputs
         self.sources = []  # the nodes of the stand-ins as they were at first
         self.written = {}  # number of an input that is written in place -> (its memory, what was there)
-        self.marks = {}  # id(generator) -> (generator, where it was)
+        self.streams = {}  # id(generator) -> (generator, a copy of it, from which the capture draws)
         self.flushed = {}  # place of an input -> the Tensor that is its gradient by now, as the steps have it
         self.stale = set()  # owners that a step of an optimizer has changed
         self.tensors = None  # the Ref of the list of the inputs, as Tensors
@@ -167,19 +167,21 @@ class Tape:
         if functions is not backend.homes["cpu"].random:
             raise GraphBreak("random numbers are drawn on a device")
         used = functions.default_generator if generator is None else generator
-        self.marks.setdefault(id(used), (used, used.mark()))
-        return self.emit("draw", f"draw.{name}", getattr(functions, name), (generator, *arguments))
+        if id(used) not in self.streams:
+            state = random.Generator.get_state(used)  # without the checks of the public form
+            self.streams[id(used)] = used, random.Generator().set_state(state)
+        twin = self.streams[id(used)][1]
+        draw = lambda _, *values: getattr(functions, name)(twin, *values)  # noqa: E731
+        return self.emit("draw", f"draw.{name}", draw, (generator, *arguments))
 
     def fresh(self, x):
         """An array that was made inside of the function: each call makes it anew where it is written or returned."""
         return self.emit("function", "copy", np.copy, (x, "K")) if type(x) is np.ndarray else x
 
     def undo(self):
-        """Give inputs and generators back what they held: the call that follows does it again."""
+        """Give inputs back what they held: the call that follows does it again."""
         for memory, before in self.written.values():
             memory[...] = before
-        for generator, mark in self.marks.values():
-            generator.go_back(mark)
 
     def gradient(self, place):
         """The ``.grad`` of an input as the program reads it; what it was before the call is an input too."""

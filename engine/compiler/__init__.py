@@ -3,7 +3,8 @@
 ``capture.py`` runs the function on arrays that write down what is done with them, forward and backward; ``plan.py``
 leaves out what is not needed; ``fuse.py`` joins elementwise steps; ``generate.py`` writes two functions that can be
 read (``compiled.code``); ``guards.py`` says for which calls they hold.  A call for which no capture holds is captured
-anew; a function that cannot be captured runs as it is.
+anew, for all sizes if a size was another (``sizes.py``); a function that cannot be captured runs as it is.  What a call
+does besides returning, writes, draws, gradients and steps of optimizers, is a part of the code; ``effects.py`` helps.
 """
 
 import warnings

@@ -108,7 +108,7 @@ def selected(condition, a, b):
     return out
 
 
-words = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
+words = {t.itemsize: t for t in map(np.dtype, (np.int8, np.int16, np.int32, np.int64))}
 either = Function("where")
 either[np.ndarray] = selected
 

@@ -158,3 +158,18 @@ def test_alpha_dropout_keeps_mean_and_variance():
     engine.manual_seed(0)
     out = F.alpha_dropout(engine.selu(engine.randn(200_000)), 0.3, training=True)
     assert abs(out.mean().item()) < 0.02 > abs(out.var().item() - 1)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("size", [(), (4,), (3, 30_000)])
+def test_relu_lets_nothing_through_where_it_is_0_not_even_infinity_or_nan(dtype, size):
+    dtype = getattr(engine, dtype)
+    for below in (-1.0, 0.0):
+        for arriving in (engine.inf, -engine.inf, engine.nan, -3.0):
+            x = engine.full(size, below, dtype=dtype, requires_grad=True)
+            engine.relu(x).backward(engine.full(size, arriving, dtype=dtype))
+            assert x.grad.dtype == dtype
+            assert not x.grad.any() and not engine.signbit(x.grad).any()
+    x = engine.full(size, 2.0, dtype=dtype, requires_grad=True)
+    engine.relu(x).backward(engine.full(size, engine.inf, dtype=dtype))
+    assert (x.grad == engine.inf).all()

@@ -14,9 +14,9 @@ import numpy as np
 
 from .. import blocks
 from .capture import Ref, Step
-from .plan import replaced, ufunc_of, uses
+from .plan import is_elementwise, ufunc_of, uses
 
-BLOCK = 32768  # elements, by measurement: 128 KB of float32; a smaller one takes more calls than the cache saves
+BLOCK = 65536  # elements, by measurement: 256 KB of float32; a smaller one takes more calls than the cache saves
 THREADED = 2 * blocks.BLOCK  # elements, from which on several threads gain
 ALONG = {"sum", "max", "min", "mean"}  # methods that leave one value of a row
 ROWS = {"sums_along", "products_along"}  # and functions of the engine's
@@ -39,13 +39,6 @@ class Fused(Step):
         outside = dict.fromkeys(n for m in members for n in uses(m) if n not in inside)
         self.args = tuple(map(Ref, outside))
         self.arrays = [n for n in outside if is_cut(source[n].shape, shape, lead)]
-
-
-def is_elementwise(step):
-    """Whether each element of the result comes from those at its place in the operands."""
-    if step.name in ("where", "astype"):
-        return step.kind in ("function", "method") and not step.options
-    return ufunc_of(step) is not None
 
 
 def reduced_axes(step, source):
@@ -136,7 +129,6 @@ def fuse(steps, wanted, source, written):
     """The steps with chains joined.  ``wanted``: numbers of results; ``source``: number -> Step, of all."""
     if not any(s.shape is not None and prod(s.shape) >= 2 * BLOCK for s in source.values()):
         return steps
-    steps = without_broadcasts(steps, wanted, source)
     i = 0
     while i < len(steps):
         group = group_from(steps, i, source, written)
@@ -155,21 +147,6 @@ def fuse(steps, wanted, source, written):
         steps[i : last + 1] = [*before, Fused(group.members, group.shape, max(group.cuts), needed, source), *rest]
         i += len(before) + 1
     return steps
-
-
-def without_broadcasts(steps, wanted, source):
-    """Elementwise steps take an array as it is, not repeated to the shape of another."""
-    repeated = {}
-    for step in steps:
-        if step.kind == "function" and step.name == "broadcast_to" and type(step.args[0]) is Ref:
-            if prod(step.shape) >= 2 * BLOCK:
-                repeated[step.number] = step.args[0]
-        elif is_elementwise(step) and any(type(a) is Ref and a.number in repeated for a in step.args):
-            others = [source[a.number] for a in step.args if type(a) is Ref and a.number not in repeated]
-            if any(o.shape == step.shape and o.dtype == step.dtype for o in others):
-                step.args = replaced(step.args, repeated)
-    used = {n for s in steps for n in uses(s)} | set(wanted)
-    return [s for s in steps if s.number not in repeated or s.number in used]
 
 
 def group_from(steps, i, source, written):

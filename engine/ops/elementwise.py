@@ -11,7 +11,7 @@ import operator
 import numpy as np
 
 from .. import backend, dtypes
-from ..backend import Function, either, modules, number_types, one_device, scalar_types, special
+from ..backend import Function, either, modules, number_types, one_device, scalar_types, special, words, writers
 from ..graph import mode, node_class
 from ..outputs import into
 from ..record import camel, enter, module, public_of, raw, record
@@ -332,6 +332,18 @@ Where = node_class("WhereBackward0",
                    lambda g, mask, shape_x, _: sum_to(choose(mask, g, 0.0), shape_x),
                    lambda g, mask, _, shape_y: sum_to(choose(mask, 0.0, g), shape_y))  # fmt: skip
 
+
+def kept(g, mask):
+    """``g`` where ``mask`` holds, else 0, where there was an infinity or nan too: its bits, multiplied by 1 or 0."""
+    if type(g) is np.ndarray and type(mask) is np.ndarray:
+        dtype = g.dtype
+        return (g.view(words[dtype.itemsize]) * mask).view(dtype)
+    if type(mask) is np.bool_ and type(g) in scalar_types:
+        return g if mask else g.dtype.type(0)
+    write = writers.get(type(g))
+    return choose(mask, g, 0.0) if write is None else write("kept", kept, g, mask)
+
+
 # ---- arithmetic
 
 # A row stays a row.
@@ -544,7 +556,7 @@ asinh = unary("asinh", "arcsinh", lambda g, x: g * rsqrt(x * x + 1.0))
 acosh = unary("acosh", "arccosh", lambda g, x: g * rsqrt(x * x - 1.0))
 atanh = unary("atanh", "arctanh", lambda g, x: g / (1.0 - x * x))
 sigmoid = unary("sigmoid", lambda x: logistic(x), lambda g, out: g * ((1.0 - out) * out))
-relu = unary("relu", lambda x: positive_part(x), lambda g, out: g * (out != 0), integers="keep")
+relu = unary("relu", lambda x: positive_part(x), lambda g, out: kept(g, out != 0), integers="keep")
 erf = unary("erf", special("erf"), lambda g, x: g * (2.0 / math.sqrt(math.pi) * exp(-x * x)))
 erfc = unary("erfc", special("erfc"), lambda g, x: g * (-2.0 / math.sqrt(math.pi) * exp(-x * x)))
 lgamma = unary("lgamma", lambda x: log_gamma(module(x).where(x == -math.inf, math.inf, x)), lambda g, x: g * digamma(x))

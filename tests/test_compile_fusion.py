@@ -253,3 +253,36 @@ def test_what_was_transposed_twice_is_taken_as_it_was():
     x, w = numbers(8, 8), numbers(8, 8, grad=True)
     compiled = assert_as_eager(lambda x, w: F.linear(x, w, x[0]), [x, w], 1e-4)
     assert compiled.code.partition("def backward")[2].count("transpose") == 1
+
+
+def test_forward_and_backward_of_a_whole_step_are_one_pass_that_writes_the_gradient_alone():
+    x = numbers(90000, grad=True)
+
+    def step():
+        x.grad = None
+        loss = (x.tanh() * x).mean()
+        loss.backward()
+        return loss
+
+    loss, expected = step(), x.grad
+    compiled = captured(step)
+    again = compiled()
+    assert engine.allclose(again, loss) and engine.allclose(x.grad, expected)
+    assert compiled.code.count("in_blocks(") == 1 and compiled.code.count("(90000,)") == 1
+    before = x.grad
+    compiled()
+    assert x.grad is not before and engine.equal(x.grad, before)
+
+
+def test_what_backward_begins_with_is_a_number_that_nobody_shares():
+    x = engine.tensor(3.0, requires_grad=True)
+
+    def step():
+        x.grad = None
+        (x + 2).backward()
+
+    compiled = captured(step)
+    compiled()
+    x.grad.add_(1)
+    compiled()
+    assert x.grad == 1 and "ones_like" not in compiled.code

@@ -7,18 +7,19 @@ from ..workloads import LENGTH_MATRICES, LENGTH_SCALARS, SIZES, WORKLOADS
 
 
 def prepare(torch, name, compile=lambda function: function):
-    """(step, result) of a workload; ``compile``: what is done to the function that is differentiated."""
+    """(step, result) of a workload; ``compile``: what is done to the step."""
     if name in SIZES or name == "loader":
         tensors = [torch.tensor(v) for v in WORKLOADS[name].inputs().values()]
         return loader(torch, *tensors) if name == "loader" else model(torch, name, *tensors, compile)
     leaves = WORKLOADS[name].leaves
     tensors = {k: torch.tensor(v, requires_grad=k in leaves) for k, v in WORKLOADS[name].inputs().items()}
-    forward = compile(globals()[name](torch, **tensors) if name in globals() else operation(torch, name, tensors))
+    forward = globals()[name](torch, **tensors) if name in globals() else operation(torch, name, tensors)
     parameters = [tensors[k] for k in leaves]
     optimizer = torch.optim.AdamW(parameters) if name == "block" else None
     shape = tuple(forward().shape)
     weights = torch.tensor(np.random.default_rng(0).standard_normal(shape).astype(np.float32)) if shape else None
 
+    @compile
     def step():
         for p in parameters:
             p.grad = None
@@ -40,11 +41,12 @@ def model(torch, name, x, y, compile):
     linear = [torch.nn.Linear(m, n) for m, n in zip(SIZES[name], SIZES[name][1:], strict=False)]
     net = torch.nn.Sequential(*[layer for pair in linear for layer in (pair, torch.nn.ReLU())][:-1])
     loss_fn, optimizer = torch.nn.CrossEntropyLoss(), torch.optim.Adam(net.parameters())
-    forward, answer = compile(lambda x, y: loss_fn(net(x), y)), compile(net)
+    answer = compile(net)
 
+    @compile
     def train():
         optimizer.zero_grad()
-        loss = forward(x, y)
+        loss = loss_fn(net(x), y)
         loss.backward()
         optimizer.step()
         return loss

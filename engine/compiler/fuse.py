@@ -87,7 +87,7 @@ class Group:
             return False
         along = reduced_axes(step, self.source) is not None and not is_total(step)
         self.shape = self.source[step.args[0].number].shape if along else step.shape
-        if prod(self.shape) < 2 * BLOCK:
+        if prod(self.shape) < BLOCK:
             return False
         cuts = range(1, len(self.shape) + 1)
         self.cuts = {k for k in cuts if prod(self.shape[:k]) > 1 and prod(self.shape[k:]) <= BLOCK}
@@ -127,7 +127,7 @@ class Group:
 
 def fuse(steps, wanted, source, written):
     """The steps with chains joined.  ``wanted``: numbers of results; ``source``: number -> Step, of all."""
-    if not any(s.shape is not None and prod(s.shape) >= 2 * BLOCK for s in source.values()):
+    if not any(s.shape is not None and prod(s.shape) >= BLOCK for s in source.values()):
         return steps
     i = 0
     while i < len(steps):

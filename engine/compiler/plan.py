@@ -71,6 +71,13 @@ def ufunc_of(step):
     return step.function if simple and step.function.nout == 1 and step.function.signature is None else None
 
 
+def is_elementwise(step):
+    """Whether each element of the result comes from those at its place in the operands."""
+    if step.name in ("where", "astype", "kept"):
+        return step.kind in ("function", "method") and not step.options
+    return ufunc_of(step) is not None
+
+
 def rename(step, names):
     if names and not names.keys().isdisjoint(uses(step)):
         step.args = replaced(step.args, names)
@@ -127,13 +134,29 @@ def without_repeats(steps, written, owners):
     return kept, names
 
 
+def without_broadcasts(steps):
+    """Elementwise steps take an array as it is, not repeated to the shape of another."""
+    source, repeated = {s.number: s for s in steps}, {}
+    for step in steps:
+        if step.kind == "function" and step.name == "broadcast_to":
+            repeated[step.number] = step.args[0]
+        elif is_elementwise(step) and any(type(a) is Ref and a.number in repeated for a in step.args):
+            others = [source[a.number] for a in step.args if type(a) is Ref and a.number not in repeated]
+            if any(o.shape == step.shape and o.dtype == step.dtype for o in others):
+                rename(step, repeated)
+
+
 def folded(steps, written, owners):
-    """(the steps but those that depend on no input, {number of such a one: its value})."""
+    """(the steps but those that depend on no input, or on the dtype of a number alone, {number of one: its value})."""
     values, kept = {}, []
     for step in steps:
         rename(step, values)
-        if is_pure(step, written, owners) and not uses(step):
-            values[step.number] = step.function(*step.args, **step.options)
+        args = step.args
+        if step.name in ("ones_like", "zeros_like", "full_like") and step.shape == ():
+            args = np.zeros((), step.dtype), *args[1:]
+        if is_pure(step, written, owners) and not [*refs((args, *step.options.values()))]:
+            value = step.function(*args, **step.options)
+            values[step.number] = value[()] if step.shape == () else value  # a number, which nobody writes into
         else:
             kept.append(step)
     return kept, values
@@ -320,6 +343,7 @@ def plan(steps, outputs, middle, given, grads, passes):
     owners = {s.number: s.owner for s in steps}
     written = {s.owner for s in steps if s.writes is not None}
     steps, names = without_repeats(steps, written, owners)
+    without_broadcasts(steps)
     steps, values = folded(steps, written, owners)
     outputs, grads = (replaced(replaced(r, names), values) for r in (outputs, grads))
     steps, direct = without_detours(steps, refs((outputs, grads)), written)

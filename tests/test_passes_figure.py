@@ -1,5 +1,6 @@
 """The figure of the compiler's passes: its words against the steps, its picture against its words."""
 
+import re
 import shutil
 from xml.etree import ElementTree
 
@@ -75,6 +76,14 @@ def test_the_arrows_are_those_of_the_drawing_of_this_pass(stage):
     arrows = [g for g in groups if g.get("visibility") != "hidden"]
     assert len(arrows) == viz.compiled(explanation, stage).dot.count(" -> ") <= len(groups)
     assert any(c[1] == "sweep" for c in shown(image, "cluster")) == (stage == "fused")
+
+
+def test_a_number_that_is_repeated_to_the_shape_of_an_array_is_taken_as_it_is():
+    explanation = explain(lambda x: (x.tanh() * x).mean())(engine.ones(300, 300, requires_grad=True))
+    f = PassExplorer(explanation, "backward")
+    gone = {f.boxes[n].title: why for n, (_, why) in f.gone("fused").items()}
+    found = [re.fullmatch(r"broadcast_to\(\[(\d+)\], .*\)", title) for title in gone]
+    assert [why for match, why in zip(found, gone.values(), strict=True) if match] == [f"taken as {found[0][1]}"]
 
 
 @needs_graphviz

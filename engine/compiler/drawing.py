@@ -148,24 +148,26 @@ def fate(entry, number):
     """Why a step is no longer there: (the pass that removed it, why)."""
     names = list(entry.passes)
     for before, after in zip(names, names[1:], strict=False):
-        here, there = survey(entry, before), survey(entry, after)
-        if number in here and number not in there:
-            if after != "joined":
-                return after, "not needed" if after == "needed" else "taken as one number"
-            return after, stands_for(entry, number)
+        if number in survey(entry, before) and number not in survey(entry, after):
+            otherwise = "done once" if after == "joined" else "not needed"
+            return after, instead(entry.passes["captured"], entry.passes[after], number) or otherwise
     return None
 
 
-def stands_for(entry, number):
-    """What the users of a step take in its place."""
-    before, after = (entry.passes[name] for name in ("captured", "joined"))
-    later = {s.number: s for s in after.steps}
-    pairs = [(s.args, later[s.number].args) for s in before.steps if s.number in later]
+def instead(before, after, number):
+    """What the users of a step take in its place by now; "" if there are none."""
+    first, later = (
+        {m.number: m for s in stage.steps for m in getattr(s, "members", (s,))} for stage in (before, after)
+    )
+    pairs = [(m.args, later[n].args) for n, m in first.items() if n in later]
     for old, new in (*pairs, (before.outputs, after.outputs), (before.grads, after.grads)):
         for a, b in zip(leaves(old), leaves(new), strict=False):
-            if a == Ref(number):
-                return f"the same as {label(b.number)}" if type(b) is Ref else "a constant"
-    return "done once"
+            if a == Ref(number) and type(b) is Ref and b.number in first:
+                same = first[b.number].shape == first[number].shape
+                return f"{'the same as' if same else 'taken as'} {label(b.number)}"
+            if a == Ref(number) and type(b) is not Ref:
+                return "a constant"
+    return ""
 
 
 def leaves(a):

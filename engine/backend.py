@@ -334,7 +334,7 @@ def one_device(x, y):
     kinds = type(x), type(y)
     if kinds[0] is not kinds[1] and not device_names.keys().isdisjoint(kinds):
         x, y = (v[()] if type(v) is np.ndarray and not v.ndim else v for v in (x, y))
-        if np.ndarray in (type(x), type(y)) or len(device_names.keys() & {*kinds}) == 2:
+        if np.ndarray in (type(x), type(y)) or len({device_names.get(kind) for kind in kinds} - {None}) == 2:
             raise mixed_devices(device_of(x), device_of(y)) from None  # the attempt before says the same
     return x, y
 
@@ -351,7 +351,9 @@ def violated(x, test):
     kernels look there, and the program ends by a device-side assertion.)
     """
     kind = device_names.get(type(x))
-    return bool(samples(test(x)).any()) if kind is None else homes[kind].violated(x, test)
+    if kind is None:
+        return bool(samples(test(x)).any())
+    return homes[kind].violated(x, test) if running.tape is None else running.tape.violated(homes[kind], x, test)
 
 
 def storage(x):

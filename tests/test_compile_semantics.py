@@ -1111,16 +1111,6 @@ def test_past_the_limit_it_runs_eagerly_and_explain_says_why():
     assert engine.equal(compiled(numbers(3), 101), numbers(3) * 101) and len(compiled.entries) == engine.compiler.LIMIT
 
 
-def test_a_device_runs_eagerly_and_says_why():
-    model = nn.Linear(3, 2).to("sim")
-    x, compiled = numbers(4, 3).to("sim"), engine.compile(model)
-    for _ in range(2):
-        assert engine.equal(compiled(x).cpu(), model(x).cpu()) and compiled(x).device.type == "sim"
-    assert "is on the device sim:0" in explain(model)(x).break_reasons[0]
-    with pytest.raises(GraphBreak, match="only host memory"):
-        captured(model)(x)
-
-
 # ---- programs made at random: writes, views, draws, gradients and sizes together
 
 STEPS = [

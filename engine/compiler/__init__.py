@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import graph, tree
 from ..autograd.modes import enable_grad, no_grad
-from ..backend import running
+from ..backend import device_names, modules, running
 from ..graph import Node, Output, mode
 from ..inplace import refresh
 from ..nn.module import Module
@@ -25,8 +25,8 @@ from ..sweep import grad, reachable, sweep
 from ..tensor import Tensor
 from ..versions import version, wrote
 from . import fuse
-from .capture import GraphBreak, NumberWritten, Reading, Ref, Step, Tape, Traced
-from .effects import Undo
+from .capture import GraphBreak, NumberWritten, Reading, Ref, Step, Tape, Traced, place_of, traced_for
+from .effects import Undo, overlap
 from .generate import generate
 from .guards import Guards, forget_casts, own_casts
 from .plan import noted, plan, refs
@@ -271,11 +271,12 @@ class Entry:
         del leaves
         self.check_results(tape, made[: len(made) - len(self.rewritten)], kept)
         del kept
-        outputs = [Ref(t.array.number) if type(t.array) is Traced else np.array(t.array) for t in made]
+        outputs = [Ref(t.array.number) if isinstance(t.array, Traced) else held(t.array) for t in made]
         self.differentiable = [i for i, t in enumerate(made) if t.node is not None and t.requires_grad]
         self.spent = [i for i in self.differentiable if is_spent(made[i].node)]
         self.differentiable = [i for i in self.differentiable if i not in self.spent]
-        self.shapes = [(made[i].array.shape, made[i].array.dtype) for i in self.differentiable]
+        differentiable = [made[i].array for i in self.differentiable]
+        self.shapes = [(x.shape, x.dtype, modules[type(getattr(x, "value", x))]) for x in differentiable]
         middle, given, grads = len(tape.steps), [], []
         if self.differentiable:
             given, grads = self.backward_written_down(tape, made, stand_ins)
@@ -305,7 +306,7 @@ class Entry:
         index = {id(t): i for i, (t, _) in enumerate(tape.inputs.values())}
         grads = {id(s.__dict__["_grad"]): i for i, s in enumerate(stand_ins) if s.__dict__.get("_grad") is not None}
         tensors = list({id(t): t for t in leaves if isinstance(t, Tensor) and id(t) not in index}.values())
-        owners = [t.array.owner for t in tensors if type(t.array) is Traced]
+        owners = [t.array.owner for t in tensors if isinstance(t.array, Traced)]
         made: dict = {}
 
         def found(t):
@@ -313,7 +314,7 @@ class Entry:
                 return "input", index[id(t)]
             if id(t) in grads:
                 return "grad", grads[id(t)]
-            if type(t.array) is Traced and (t.array.owner in tape.entered or owners.count(t.array.owner) > 1):
+            if isinstance(t.array, Traced) and (t.array.owner in tape.entered or owners.count(t.array.owner) > 1):
                 source = (t.__dict__.get("sharing") or (lambda: None,))[0]()
                 if t._base is not None and not holds_tensors(t.path):
                     source, path = viewed(t, tape)
@@ -325,7 +326,7 @@ class Entry:
 
         outs = []
         for leaf in leaves:
-            if type(leaf) is Traced:
+            if isinstance(leaf, Traced):
                 raise GraphBreak("it returns the array of a tensor", " ")
             outs.append(found(leaf) if isinstance(leaf, Tensor) else ("value", leaf))
         return (
@@ -336,7 +337,7 @@ class Entry:
 
     def check_results(self, tape, made, kept):
         """GraphBreak for results that cannot be made anew by every call."""
-        memory = [t.array.owner for t in made if type(t.array) is Traced]
+        memory = [t.array.owner for t in made if isinstance(t.array, Traced)]
         if tape.entered.keys() & set(memory):
             raise GraphBreak("it returns a view of an input", " ")
         if len(set(memory)) < len(memory):
@@ -364,7 +365,7 @@ class Entry:
             raise GraphBreak("a value is checked after gradients were set", " ")
         places = [tape.entered[n] for n in tape.written]
         arrays = [t.__dict__["array"] for t, _ in tape.inputs.values()]
-        if any(np.may_share_memory(arrays[i], x) for i in places for j, x in enumerate(arrays) if j != i):
+        if any(overlap(arrays[i], x) for i in places for j, x in enumerate(arrays) if j != i):
             raise GraphBreak("an input that shares its memory with another is written in place", " ")
         grads = [(i, g) for i, g in tape.flushed.items() if g is not None and g.__dict__.get("tape") is tape]
         self.regraded = [(i, version(g)) for i, g in grads if version(g)]
@@ -386,8 +387,11 @@ class Entry:
             step = Step(len(tape.steps), "input", "g", None)
             tape.steps.append(step)
             step.shape, step.dtype, step.flat = x.shape, x.dtype, True
-            number = type(x) is Traced and isinstance(x.value, np.generic)
-            g = Traced(tape, x.dtype.type(1) if number else np.ones(x.shape, x.dtype), step.number, None, step.number)
+            example = x.value if isinstance(x, Traced) else x
+            number = isinstance(example, np.generic)
+            ones = x.dtype.type(1) if number else modules[type(example)].ones(x.shape, x.dtype)
+            step.where = place_of(ones)
+            g = traced_for(ones)(tape, ones, step.number, None, step.number)
             tape.known[id(g.value)] = g
             tape.frozen.add(step.number)
             given.append(step.number)
@@ -400,7 +404,7 @@ class Entry:
             g = found.get(node) if node is not None else None
             if g is not None and g.dtype != s.array.dtype:
                 g = g.astype(s.array.dtype)
-            grads.append(Ref(g.number) if type(g) is Traced else g)
+            grads.append(Ref(g.number) if isinstance(g, Traced) else g)
         return given, grads
 
     # ---- run
@@ -430,7 +434,7 @@ class Entry:
             node = self.node_class(tuple([t.node for t in tensors]), results[self.made :])
             shapes = self.shapes
             if self.sizes is not None:
-                shapes = [(results[i].shape, d) for i, (_, d) in zip(self.differentiable, shapes)]
+                shapes = [(results[i].shape, *rest) for i, (_, *rest) in zip(self.differentiable, shapes)]
             node.call = args, kwargs, tensors, marks, shapes
             if len(self.differentiable) == 1:
                 made[self.differentiable[0]].node = node
@@ -462,9 +466,9 @@ class Entry:
     def cotangents(self, node, g, saved):
         """The gradients of the inputs, for those of the results."""
         gs = [g] if len(self.differentiable) == 1 else [g.get(i) for i in range(len(self.differentiable))]
-        if any(g is not None and not isinstance(g, (np.ndarray, np.generic)) for g in gs):
+        if any(not isinstance(g, (np.ndarray, np.generic, type(None))) and type(g) not in device_names for g in gs):
             return self.cotangents_eagerly(node, gs)
-        gs = [np.zeros(*shape) if g is None else g for g, shape in zip(gs, node.call[-1])]
+        gs = [xp.zeros(*kind) if g is None else g for g, (*kind, xp) in zip(gs, node.call[-1])]
         return self.backward(*saved, *gs)
 
     def cotangents_eagerly(self, node, gs):
@@ -517,6 +521,11 @@ def planned(steps, outputs, middle, given, grads, fused, passes=None):
     return p
 
 
+def held(x):
+    """A copy of an array that no input leads to."""
+    return x.copy() if type(x) in device_names else np.array(x)
+
+
 def result(kind, place, rest, tensors, made):
     """A Tensor of the result: see ``Entry.results``."""
     if kind == "made":
@@ -549,9 +558,7 @@ def viewed(view, tape):
 
 def holds_tensors(path):
     """Whether a view is made with tensors or arrays as arguments."""
-    return any(
-        type(a) is Traced or isinstance(a, Tensor) for _, arguments in path for a in tree.flatten(list(arguments))[0]
-    )
+    return any(isinstance(a, (Traced, Tensor)) for _, arguments in path for a in tree.flatten(list(arguments))[0])
 
 
 def is_spent(node):

@@ -65,7 +65,7 @@ class Step:
 
     ``kind``: "function", "method", "operator", "getitem", "setitem", "item" (of a tuple), "check", "draw" (random
     numbers), "call" (what changes more than arrays), or "input".  ``writes``: the Ref of the array that it changes in
-    place, or None.
+    place, or None.  ``where``: the type of the device on which it is done, "" for the host.
     """
 
     __slots__ = (
@@ -81,6 +81,7 @@ class Step:
         "owner",
         "shape",
         "value",
+        "where",
         "writes",
     )
 
@@ -91,11 +92,13 @@ class Step:
         self.flat = False  # whether its elements lie in order
         self.owner = number  # the step whose memory the result lies in
         self.value = None  # of an input: its array at the capture
+        self.where = ""
 
     def twin(self):
         """A copy, quicker than copy() makes it, without the value: no array of the capture's stays alive for it."""
         new = Step(self.number, self.kind, self.name, self.function, self.args, self.options, self.writes, self.line)
         new.shape, new.dtype, new.flat, new.owner = self.shape, self.dtype, self.flat, self.owner
+        new.where = self.where
         return new
 
 
@@ -138,8 +141,9 @@ class Tape:
         step = Step(len(self.steps), "input", f"x{len(self.inputs)}", None)
         self.steps.append(step)
         step.shape, step.dtype, step.flat, step.value = x.shape, x.dtype, x.flags.c_contiguous, x
-        traced = Traced(self, x, step.number, None, step.number)
-        if isinstance(x, np.ndarray):  # of what shares its memory, it is the owner
+        step.where = place_of(x)
+        traced = traced_for(x)(self, x, step.number, None, step.number)
+        if not isinstance(x, np.generic):  # of what shares its memory, it is the owner
             self.known.setdefault(id(x), traced)
             self.known.setdefault(id(backend.storage(x)), traced)
         self.entered[step.number] = len(self.inputs)
@@ -164,19 +168,33 @@ class Tape:
         return Draws(self, functions)
 
     def draw(self, functions, name, generator, arguments):
-        if functions is not backend.homes["cpu"].random:
-            raise GraphBreak("random numbers are drawn on a device")
         used = functions.default_generator if generator is None else generator
         if id(used) not in self.streams:
-            state = random.Generator.get_state(used)  # without the checks of the public form
-            self.streams[id(used)] = used, random.Generator().set_state(state)
+            self.streams[id(used)] = used, twin_of(used)
         twin = self.streams[id(used)][1]
         draw = lambda _, *values: getattr(functions, name)(twin, *values)  # noqa: E731
-        return self.emit("draw", f"draw.{name}", draw, (generator, *arguments))
+        where = functions.home.type if functions is not backend.host.random else ""
+        return self.emit("draw", f"{where and where + '_'}draw.{name}", draw, (generator, *arguments))
 
     def fresh(self, x):
         """An array that was made inside of the function: each call makes it anew where it is written or returned."""
-        return self.emit("function", "copy", np.copy, (x, "K")) if type(x) is np.ndarray else x
+        if type(x) is not np.ndarray and type(x) not in backend.device_names or isinstance(x, Traced):
+            return x
+        return self.emit("function", "copy", modules[type(x)].copy, (x, "K"))
+
+    def violated(self, home, x, test):
+        """``backend.violated`` on a device, which each call looks at again."""
+        tested = []
+
+        def looked_at(x):
+            tested.append(test(x))
+            return getattr(tested[0], "value", tested[0])
+
+        found = home.violated(x, looked_at)
+        for t in filter(lambda t: isinstance(t, Traced), tested):
+            step = Step(len(self.steps), "check", "violated", looks(home), (Ref(t.number), found), line=origin())
+            self.steps.append(step)
+        return found
 
     def undo(self):
         """Give inputs back what they held: the call that follows does it again."""
@@ -246,9 +264,10 @@ class Tape:
                 self.stale.add(self.inputs[id(p)][1].__dict__["array"].owner)
         self.call(f"{type(owner).__name__}_step", partial(function, owner, *args, **kwargs))
 
-    def wrap(self, value, step):
-        """The Traced array for what a step gave."""
+    def wrap(self, value, step, operands=()):
+        """The Traced array for what a step gave; ``operands``: the Traced arrays that it took."""
         step.shape, step.dtype, step.flat = value.shape, value.dtype, value.flags.c_contiguous
+        step.where = place_of(value)
         if isinstance(value, np.generic):  # a number shares no memory
             return Traced(self, value, step.number, None, step.number)
         if id(value) in self.known:  # a function gave back its argument
@@ -256,8 +275,10 @@ class Tape:
             return self.known[id(value)]
         base = backend.storage(value)
         owner = self.known.get(id(base))
+        if owner is None and step.where:  # some of CuPy's views do not know whose memory they are on
+            owner = next((a for a in operands if a.where and effects.overlap(a.value, value)), None)
         step.owner = step.number if owner is None else owner.owner
-        traced = Traced(self, value, step.number, owner, step.owner)
+        traced = traced_for(value)(self, value, step.number, owner, step.owner)
         self.known[id(value)] = traced
         self.known.setdefault(id(base), traced)
         return traced
@@ -268,7 +289,7 @@ class Tape:
             raise GraphBreak("an array of a capture that has ended is used: a tensor was kept from the captured call")
         values = [self.value(a) for a in args]
         if writes is not None:
-            if type(writes) is not Traced or writes.owner in self.frozen:
+            if not isinstance(writes, Traced) or writes.owner in self.frozen:
                 raise GraphBreak("what is no array of the capture is written in place")
             if writes.owner in self.entered and writes.owner not in self.written:
                 memory = backend.storage(self.steps[writes.owner].value)
@@ -280,20 +301,22 @@ class Tape:
                     {k: self.plain(v) for k, v in options.items()} if options else (), target, origin())  # fmt: skip
         out = function(*values, **{k: self.value(v) for k, v in options.items()}) if options else function(*values)
         self.steps.append(step)
+        operands = list(all_traced((*args, *options.values()) if options else args)) if backend.device_names else ()
+        step.where = next((a.where for a in operands if a.where), "")
         if writes is not None:
             step.owner = writes.owner
             return writes
-        return self.outcome(out, step)
+        return self.outcome(out, step, operands)
 
-    def outcome(self, out, step):
-        if isinstance(out, (np.ndarray, np.generic)):
-            return self.wrap(out, step)
+    def outcome(self, out, step, operands=()):
+        if isinstance(out, (np.ndarray, np.generic)) or type(out) in backend.device_names:
+            return self.wrap(out, step, operands)
         if isinstance(out, (tuple, list)):
             parts = []
             for i, part in enumerate(out):
                 item = Step(len(self.steps), "item", str(i), operator.getitem, (Ref(step.number), i), line=step.line)
                 self.steps.append(item)
-                parts.append(self.outcome(part, item))
+                parts.append(self.outcome(part, item, operands))
             return type(out)(*parts) if hasattr(out, "_fields") else type(out)(parts)
         if type(out) in scalar_types or out is None:
             raise GraphBreak(f"{step.name} gives a Python number")
@@ -301,7 +324,7 @@ class Tape:
 
     def value(self, a):
         kind = type(a)
-        if kind is Traced:
+        if issubclass(kind, Traced):
             if a.tape is not self:
                 raise GraphBreak("an array of another capture is used: a tensor was kept from a captured call")
             if a.owner in self.stale:
@@ -316,11 +339,11 @@ class Tape:
     def plain(self, a):
         """An argument, with Ref in place of Traced; arrays are copied, so that later writes do not reach them."""
         kind = type(a)
-        if kind is Traced:
+        if issubclass(kind, Traced):
             return Ref(a.number)
         if kind in (tuple, list):
             return kind(map(self.plain, a))
-        if kind is np.ndarray:
+        if kind is np.ndarray or kind in backend.device_names:
             return a.copy("K")
         if isinstance(a, Tensor):
             raise GraphBreak("a Tensor inside of an index or a shape")
@@ -335,6 +358,23 @@ class Draws:
 
     def __getattr__(self, name):
         return lambda generator, *arguments: self.tape.draw(self.functions, name, generator, arguments)
+
+
+def twin_of(generator):
+    """Another generator, which goes on from where this one is."""
+    if hasattr(generator, "twin"):
+        return generator.twin()
+    state = random.Generator.get_state(generator)  # without the checks of the public form
+    return random.Generator().set_state(state)
+
+
+def looks(home):
+    """Whether a number on a device is true, as the device sees it: nothing need cross to the host."""
+
+    def is_true(tested):
+        return home.violated(tested, lambda x: x)
+
+    return is_true
 
 
 lock = threading.RLock()
@@ -424,7 +464,9 @@ class Traced:
     nbytes = property(lambda self: self.value.nbytes)
     strides = property(lambda self: self.value.strides)
     flags = property(lambda self: self.value.flags)
-    data = property(lambda self: SimpleNamespace(ptr=self.value.ctypes.data))
+    data = property(lambda self: SimpleNamespace(ptr=backend.address(self.value)))
+    device = property(lambda self: self.value.device)  # of an array on a device
+    where = ""
     T = property(lambda self: self.transpose())
 
     def __len__(self):
@@ -455,6 +497,9 @@ class Traced:
 
     __float__ = __int__ = __index__ = tolist = tobytes = item
 
+    def get(self, *args, **options):
+        raise GraphBreak("elements cross from a device to host memory: .to(), .cpu()")
+
     def __array__(self, dtype=None, copy=None):
         raise GraphBreak("the memory of a value is read or written outside of the engine: .numpy(), np.asarray()")
 
@@ -467,12 +512,16 @@ class Traced:
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         if any(type(a) not in modules and type(a) not in scalar_types for a in inputs if method == "__call__"):
             return NotImplemented
+        if self.where:
+            function = getattr(modules[type(self)], ufunc.__name__)
+            return (function if method == "__call__" else getattr(function, method))(*inputs, **options)
         if method == "__call__":
             return call_function(ufunc.__name__, ufunc, *inputs, **options)
         return call_function(f"{ufunc.__name__}.{method}", getattr(ufunc, method), *inputs, **options)
 
     def __array_function__(self, function, types, args, options):
-        place = served.linalg if function.__module__ == "numpy.linalg" else served
+        place = modules[type(self)]
+        place = place.linalg if function.__module__ == "numpy.linalg" else place
         return getattr(place, function.__name__)(*args, **options)
 
     __hash__ = object.__hash__
@@ -480,7 +529,7 @@ class Traced:
 
 def constant_masks(key):
     for k in key if type(key) is tuple else (key,):
-        if type(k) is Traced and k.dtype.kind == "b":
+        if isinstance(k, Traced) and k.dtype.kind == "b":
             raise GraphBreak("the shape of the result depends on a value: indexing with a mask")
     return key
 
@@ -528,9 +577,10 @@ for name in "neg pos abs invert".split():
 def method(name):
     def call(self, *args, **options):
         if name in ("fill", "sort"):
-            return self.tape.emit("method", name, getattr(np.ndarray, name), (self, *args), options, writes=self)
+            write = lambda x, *a, **o: getattr(x, name)(*a, **o)  # noqa: E731
+            return self.tape.emit("method", name, write, (self, *args), options, writes=self)
         out = self.tape.emit("method", name, lambda x, *a, **o: getattr(x, name)(*a, **o), (self, *args), options)
-        if self.checked and type(out) is Traced:
+        if self.checked and isinstance(out, Traced):
             out.checked = True
         return out
 
@@ -558,7 +608,7 @@ VARIANTS = {"where": backend.selected}  # what the engine runs on NumPy's arrays
 
 def first_traced(arguments):
     for a in arguments:
-        if type(a) is Traced:
+        if isinstance(a, Traced):
             return a
         if type(a) in (tuple, list):
             found = first_traced(a)
@@ -578,16 +628,25 @@ def call_function(name, function, *args, **options):
     out = options.pop("out", None)
     out = out[0] if type(out) is tuple else out
     if out is not None:
-        if name == "where" or type(out) is not Traced:
+        if name == "where" or not isinstance(out, Traced):
             raise GraphBreak("an array outside of the capture is written in place")
         return tape.emit("function", name, function, args, {**options, "out": out}, writes=out)
     if name in MUTATES or name.endswith(".at"):
         tape.emit("function", name, function, args, options, writes=args[0])
         return None
     result = tape.emit("function", name, function, args, options)
-    if type(result) is Traced and any(type(a) is Traced and a.checked for a in args):
+    if isinstance(result, Traced) and any(isinstance(a, Traced) and a.checked for a in args):
         result.checked = True
     return result
+
+
+def all_traced(arguments):
+    """All Traced arrays among arguments."""
+    for a in arguments:
+        if isinstance(a, Traced):
+            yield a
+        elif type(a) in (tuple, list):
+            yield from all_traced(a)
 
 
 class Place:
@@ -597,7 +656,7 @@ class Place:
         self._name, self._find = name, find
 
     def __getattr__(self, name):
-        found = VARIANTS.get(name) if not self._name else None
+        found = VARIANTS.get(name) if not self._name and self._find() is np else None
         found = found or getattr(self._find(), name)
         if not callable(found) or isinstance(found, type):
             return found
@@ -607,8 +666,8 @@ class Place:
             return call_function(full, found, *args, **options)
 
         call.__name__ = name
-        if isinstance(found, np.ufunc):
-            for part in ("at", "reduce", "accumulate", "outer"):
+        for part in ("at", "reduce", "accumulate", "outer"):
+            if hasattr(found, part):
                 setattr(call, part, ufunc_part(full, found, part))
         vars(self)[name] = call
         return call
@@ -618,10 +677,6 @@ def ufunc_part(full, found, part):
     return lambda *args, **options: call_function(f"{full}.{part}", getattr(found, part), *args, **options)
 
 
-def asarray(x, dtype=None):
-    return x if type(x) is Traced and dtype in (None, x.dtype) else call_function("asarray", np.asarray, x, dtype)
-
-
 def strided_part(x, shape, strides, start=0):
     """``backend.strided``."""
     return call_function("strided", backend.strided, x, tuple(shape), tuple(strides), start)
@@ -629,31 +684,71 @@ def strided_part(x, shape, strides, start=0):
 
 def samples(x):
     """The same array, of which a check may ask whether something holds."""
-    return Traced(x.tape, x.value, x.number, x.base, x.owner, checked=True)
-
-
-def blank(shape, arrays):
-    return call_function("zeros", np.zeros, shape, arrays[0].dtype)
+    return type(x)(x.tape, x.value, x.number, x.base, x.owner, checked=True)
 
 
 def getitem(x, key):
-    if type(x) is Traced:
+    if isinstance(x, Traced):
         return x[key]
     return first_traced(key).tape.emit("getitem", "getitem", operator.getitem, (x, constant_masks(key)))
 
 
-served = Place("", lambda: np)
-vars(served).update(
-    linalg=Place("linalg.", lambda: np.linalg),
-    special=Place("special.", lambda: importlib.import_module("scipy.special")),
-    random=np.random,
-    asarray=asarray,
-    strided=strided_part,
-    samples=samples,
-    blank=blank,
-    getitem=getitem,
-    is_number=lambda x: isinstance(x.value, np.generic),
-    beside=lambda x: served,
-)
-modules[Traced] = backend.batches[Traced] = served
-backend.writers[Traced] = call_function
+def place_for(find):
+    """The module that serves the Traced arrays of one kind; ``find()``: that of the arrays themselves."""
+    served = Place("", find)
+
+    def asarray(x, dtype=None):
+        known = isinstance(x, Traced) and dtype in (None, x.dtype)
+        return x if known else call_function("asarray", find().asarray, x, dtype)
+
+    def blank(shape, arrays):
+        like = next(filter(place_of, arrays), arrays[0])
+        return call_function("zeros", modules[type(getattr(like, "value", like))].zeros, shape, arrays[0].dtype)
+
+    vars(served).update(
+        linalg=Place("linalg.", lambda: find().linalg),
+        special=Place("special.", lambda: find().special),
+        random=np.random,
+        asarray=asarray,
+        strided=strided_part,
+        apart=lambda x: x,
+        samples=samples,
+        blank=blank,
+        getitem=getitem,
+        is_number=lambda x: isinstance(x.value, np.generic),
+        beside=lambda x: modules[type(x)],
+    )
+    return served
+
+
+def serve(kind, find):
+    """Let a type of Traced arrays be served."""
+    modules[kind] = backend.batches[kind] = place_for(find)
+    backend.writers[kind] = call_function
+
+
+traced_types: dict = {}  # type of device arrays -> the type of the Traced arrays that stand for them
+
+
+def traced_for(x):
+    """The type of the Traced array that stands for an array: one for each type of device."""
+    kind = type(x)
+    if kind not in backend.device_names:
+        return Traced
+    if kind not in traced_types:
+        where = backend.device_names[kind]
+        found = traced_types[kind] = type(f"Traced_{where}", (Traced,), {"__slots__": (), "where": where})
+        serve(found, lambda: modules[kind])
+        backend.device_names[found] = where
+        if kind in backend.tensor_cores:
+            backend.tensor_cores.add(found)
+    return traced_types[kind]
+
+
+def place_of(x):
+    """The type of the device on which an array is; "" for the host."""
+    return backend.device_names.get(type(x), "")
+
+
+serve(Traced, lambda: np)
+vars(modules[Traced])["special"] = Place("special.", lambda: importlib.import_module("scipy.special"))

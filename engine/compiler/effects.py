@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .. import backend
 from ..graph import hooked_leaves
 from ..tensor import Tensor
 
@@ -13,7 +14,7 @@ def set_grads(tensors, places, arrays):
         if g is None:
             tensors[place]._grad = None
             continue
-        if type(g) is np.ndarray and id(g) in seen:
+        if not isinstance(g, np.generic) and id(g) in seen:
             g = g.copy()
         seen.add(id(g))
         tensors[place]._grad = Tensor(g)
@@ -21,11 +22,30 @@ def set_grads(tensors, places, arrays):
 
 def memory_of(x):
     """What owns the memory of an array, in the end."""
+    if type(x) in backend.device_names:
+        return id(backend.storage(x))
     while True:
         below = x.base if isinstance(x, np.ndarray) else x.obj if isinstance(x, memoryview) else None
         if below is None:
             return id(x)
         x = below
+
+
+def overlap(x, y):
+    """Whether two arrays may share memory: what they span on one kind of device has a part in common."""
+    if not {type(x), type(y)} & backend.device_names.keys():
+        return np.may_share_memory(x, y)
+    if type(x) is not type(y) or not x.size or not y.size:
+        return False
+    (a, b), (c, d) = span(x), span(y)
+    return a < d and c < b
+
+
+def span(x):
+    """(where the first byte of an array lies, where its last one ends)."""
+    steps = [(n - 1) * s for n, s in zip(x.shape, x.strides)]
+    start = backend.address(x)
+    return start + sum(s for s in steps if s < 0), start + sum(s for s in steps if s > 0) + x.itemsize
 
 
 def separate(written, others):
@@ -35,7 +55,7 @@ def separate(written, others):
     if len(known) == len(found) and known.isdisjoint(map(memory_of, others)):
         return True
     every = [*written, *others]
-    return not any(np.may_share_memory(x, y) for i, x in enumerate(written) for y in every[i + 1 :])
+    return not any(overlap(x, y) for i, x in enumerate(written) for y in every[i + 1 :])
 
 
 def without_hooks(tensors):

@@ -104,7 +104,7 @@ class Group:
 
     def allowed(self, step):
         """The cuts with which a step can be part of the pass."""
-        if step.shape is None or step.owner != step.number or step.owner in self.written:
+        if step.where or step.shape is None or step.owner != step.number or step.owner in self.written:
             return set()
         operands = [self.source[n] for n in uses(step)]
         if any(o.owner in self.written or o.shape is None for o in operands):

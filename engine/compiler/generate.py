@@ -29,7 +29,19 @@ OURS = {
 LARGE = 32768  # elements of an array whose memory is given back, or used again, as soon as it is not needed
 SMALL = 256  # elements of an array that is not worth a second look
 APART = ("input", *KEPT, "item")  # steps whose results are not known to be memory of their own
-KNOWN = ("np", "special", "bool", "float", "sum", "kept", "Deviation", "Buffers")  # names that the code has
+HERE = __name__.partition(".")[0]
+MODULES = {"cuda": "cp", "sim": "sim"}  # device -> what its functions are called in the code
+KNOWN = (
+    "np",
+    "special",
+    *MODULES.values(),
+    "bool",
+    "float",
+    "sum",
+    "kept",
+    "Deviation",
+    "Buffers",
+)  # names that the code has
 IN_PLACE = {"add", "sub", "mul", "truediv", "and", "or", "xor"}
 numbers = count(1)
 
@@ -136,16 +148,25 @@ class Writer:
             return f"{self.text(args[0])}[{self.key(args[1])}]"
         if kind == "method":
             return f"{self.operand(args[0])}.{self.call(name, args[1:], step.options)}"
-        if name in OURS or name.startswith(("special.", "draw.")):
-            return self.call(name, args, step.options)
-        if (getattr(step.function, "__module__", None) or "").startswith(__name__.partition(".")[0]):
-            return self.call(self.constant(step.function), args, step.options)
-        return self.call("np." + name, args, step.options)
+        return self.call(self.function_of(step), args, step.options)
+
+    def function_of(self, step):
+        """How the code calls the function of a step: a device has its own."""
+        name, where = step.name, step.where
+        if (name in OURS and not (where and name == "where")) or "draw" in name.split(".")[0]:
+            return name
+        module = getattr(step.function, "__module__", None) or ""
+        if module.startswith(HERE) and not module.startswith(HERE + ".devices"):
+            return self.constant(step.function)
+        if where:
+            return f"{MODULES[where]}.{name}"
+        return name if name.startswith("special.") else "np." + name
 
     def line(self, step, place=None):
         """The line of a step, without its comment; ``place``: the name of an array that takes its result."""
         if step.kind == "check":
-            return f"if bool({self.text(step.args[0])}) is not {step.args[1]}: raise Deviation"
+            look = "bool" if step.function is None else self.constant(step.function)
+            return f"if {look}({self.text(step.args[0])}) is not {step.args[1]}: raise Deviation"
         if step.kind == "call":
             name = self.fresh(step.name)
             self.constants[name] = step.function
@@ -245,7 +266,7 @@ class Memory:
     def place(self, step, i):
         """The name of the array that takes the result of a step, or None for a new one."""
         own = step.owner == step.number and step.writes is None
-        if not (step.shape and step.flat and own and is_fixed(step.shape)):
+        if step.where or not (step.shape and step.flat and own and is_fixed(step.shape)):
             return None
         ufunc = ufunc_of(step)
         kind = step.shape, step.dtype
@@ -376,5 +397,8 @@ def generate(plan, steps, input_names):
     space.update(OURS, **writer.constants)
     if "special." in code:
         space["special"] = importlib.import_module("scipy.special")
+    for where in {s.where for s in steps} - {""}:
+        home = backend.homes[where]
+        space |= {MODULES[where]: home.xp, f"{where}_draw": home.random}
     exec(compile(code, filename, "exec"), space)
     return space["forward"], space.get("backward"), code

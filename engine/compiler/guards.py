@@ -156,6 +156,8 @@ class Guards:
         self.add(f"casts() == {casts()}")
         self.add(f"dtypes.get_default_dtype() is {self.constant(dtypes.get_default_dtype())}")
         self.add(f"backend.default.device == {self.constant(backend.default.device)}")
+        if "cuda" in backend.homes:
+            self.add(f"backend.homes['cuda'].current() == {backend.homes['cuda'].current()}")
 
     def add(self, condition):
         self.conditions.append(condition)
@@ -256,10 +258,12 @@ class Guards:
         name = self.names[number]
         own, path = tensor.__dict__, self.space_path(number)  # its own, also where a capture runs
         x = own["array"]
-        if not isinstance(x, (np.ndarray, np.generic)):
-            raise GraphBreak(f"{name} is on the device {backend.device_of(x)}: only host memory is compiled for", " ")
+        if not isinstance(x, (np.ndarray, np.generic)) and type(x) not in backend.device_names:
+            raise GraphBreak(f"{name} is an array of the type {type(x).__name__}, which is not compiled for", " ")
         shape, kind = f"{path}.array", self.constant(type(x))
         self.add(f"type(x{number} := {shape}) is {kind} and x{number}.dtype == {self.constant(x.dtype)}")
+        if type(x) in backend.device_names:
+            self.add(f"backend.device_of(x{number}) == {self.constant(backend.device_of(x))}")
         kind, where = self.places[number]
         axes = self.sizes.axes(where) if self.sizes is not None and kind == "argument" else ()
         if axes:

@@ -1,12 +1,15 @@
 """The plan: which steps are needed, which are the same, which are constants, and what forward saves for backward."""
 
+import importlib
 import math
 import operator
 from collections import namedtuple
 from copy import copy
+from functools import cache
 
 import numpy as np
 
+from ..backend import homes
 from .capture import Ref, Step
 
 # forward and backward are lists of steps.  outputs, saved and grads are Refs (or constants, or None); given: the
@@ -67,8 +70,21 @@ def ufunc_of(step):
         if step.name == "pow" and step.args[1] in (2, 2.0) and type(step.args[1]) in (int, float):
             return np.square  # what NumPy's ** does for 2
         return UFUNCS.get(step.name)
-    simple = step.kind == "function" and isinstance(step.function, np.ufunc) and not step.options
-    return step.function if simple and step.function.nout == 1 and step.function.signature is None else None
+    return simple_ufunc(step) if step.kind == "function" and not step.options else None
+
+
+@cache
+def special():
+    return importlib.import_module("scipy.special")
+
+
+def simple_ufunc(step):
+    """The ufunc of one result that a step calls, or one's of a device under its name; None for another function."""
+    found = step.function
+    if step.where:
+        place, _, name = step.name.rpartition(".")
+        found = getattr(special() if place == "special" else np, name, None) if place in ("", "special") else None
+    return found if isinstance(found, np.ufunc) and found.nout == 1 and found.signature is None else None
 
 
 def is_elementwise(step):
@@ -153,7 +169,8 @@ def folded(steps, written, owners):
         rename(step, values)
         args = step.args
         if step.name in ("ones_like", "zeros_like", "full_like") and step.shape == ():
-            args = np.zeros((), step.dtype), *args[1:]
+            xp = homes[step.where or "cpu"].xp
+            args = xp.zeros((), step.dtype), *args[1:]
         if is_pure(step, written, owners) and not [*refs((args, *step.options.values()))]:
             value = step.function(*args, **step.options)
             values[step.number] = value[()] if step.shape == () else value  # a number, which nobody writes into
@@ -221,8 +238,7 @@ def elementwise_write(step):
     """Whether a step is ``x += y`` or ``exp(x, out=x)``."""
     if step.kind == "operator":
         return step.name[1:] in OPERATORS
-    ufunc = step.kind == "function" and isinstance(step.function, np.ufunc) and step.function.nout == 1
-    return ufunc and step.function.signature is None and step.options.keys() == {"out"}
+    return step.kind == "function" and step.options.keys() == {"out"} and simple_ufunc(step) is not None
 
 
 def fits_in(shape, whole):

@@ -84,6 +84,22 @@ class Generator:
         self._seed, self.offset = map(int, state.view(np.uint64))
         return self
 
+    def mark(self):
+        """Where the stream is, for ``go_back``."""
+        with self.lock:
+            return self._seed, self.offset
+
+    def go_back(self, mark):
+        """Draw again what was drawn since the mark."""
+        with self.lock:
+            self._seed, self.offset = mark
+
+    def twin(self):
+        """Another generator, which goes on from where this one is."""
+        twin = Generator(self.device)
+        twin.go_back(self.mark())
+        return twin
+
     def take(self, blocks):
         """(seed, offset) of the next blocks, which are then used up."""
         with self.lock:

@@ -463,6 +463,8 @@ def no_derivative(name):
 def positive_part(x):
     """max(x, 0).  NumPy's vector instructions compare an array with an array, not with a number."""
     xp = module(x)
+    if x.dtype.kind == "b":
+        raise RuntimeError("Boolean inputs not supported for relu")
     if xp is not np:
         return xp.maximum(x, 0)
     zeros = xp.zeros(x.shape, x.dtype)

@@ -291,6 +291,8 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     x = raw(input)
+    if x.dtype.kind == "b":
+        raise RuntimeError("Bool inputs not supported for hardtanh")
     low, high = (x.dtype.type(v) for v in (min_val, max_val))
     out = module(x).minimum(module(x).maximum(x, low), high)
     return into(input, record(hardtanh_nodes[inplace], out, (input,), (x, min_val, max_val)), inplace)

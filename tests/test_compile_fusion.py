@@ -286,3 +286,22 @@ def test_what_backward_begins_with_is_a_number_that_nobody_shares():
     x.grad.add_(1)
     compiled()
     assert x.grad == 1 and "ones_like" not in compiled.code
+
+
+@pytest.mark.parametrize("f", [lambda x, y: x + -y, lambda x, y: -x * y * 3 + y, lambda x, y: x - y / -x])
+def test_a_sign_is_part_of_the_sum_that_it_goes_on_to(f):
+    assert "= -" not in assert_as_eager(f, (numbers(40), numbers(40, seed=1)), 0).code
+
+
+def test_a_sign_stays_where_something_else_needs_it():
+    x, y = numbers(40), numbers(40, seed=1)
+    assert "= -" in assert_as_eager(lambda x, y: ((m := -x) + y, m * y), (x, y), 0).code
+    assert "= -" in assert_as_eager(lambda x, y: ((m := -x) + y, m), (x, y), 0).code
+
+    def written(x, y):
+        z = x * 1
+        minus = -z
+        z.narrow(0, 0, 20).add_(1)
+        return minus + y + z
+
+    assert "= -" in assert_as_eager(written, (x, y), 0).code

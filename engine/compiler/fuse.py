@@ -192,7 +192,7 @@ def lines(fused, writer, memory):
     text.append(f"def {block}({', '.join(arguments)}):  # of {what}, in one pass")
     text += ["    " + line for line in inner]
     given = ", ".join(names[n] for n in arrays) + "," * (len(arrays) == 1)
-    rows = max(BLOCK // row, 1)
+    rows = -(-count // -(-count // max(BLOCK // row, 1)))  # all blocks alike: no thread waits for a long last one
     pool = ", " + writer.pool([((rows, *m.shape[lead:]), m.dtype) for m in buffers.values()]) if buffers else ""
     call = f"in_blocks({block}, ({given}), {lead}, {rows}{pool})"
     if not totals:

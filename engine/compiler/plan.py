@@ -3,7 +3,7 @@
 import importlib
 import math
 import operator
-from collections import namedtuple
+from collections import Counter, namedtuple
 from copy import copy
 from functools import cache
 
@@ -276,6 +276,37 @@ def without_detours(steps, wanted, written):
     return [s for s in steps if s.number not in names], names
 
 
+def without_signs(steps, wanted, written):
+    """The steps, with ``y - a*b`` for ``-a*b + y``, which is the same to the last bit."""
+    source, users = {s.number: s for s in steps}, Counter(n for s in steps for n in uses(s))
+    users.update(wanted)
+
+    def signed(a):
+        """The steps from a sign to an argument, which is a product then and has no other user."""
+        step = source[a.number] if type(a) is Ref else None
+        if step is None or users[a.number] != 1 or step.dtype is None or step.dtype.kind != "f":
+            return ()
+        if any(source[n].owner in written for n in (a.number, *uses(step))):
+            return ()
+        if ufunc_of(step) is np.negative:
+            return (step,)
+        found = next(filter(None, map(signed, step.args)), ()) if ufunc_of(step) in (np.multiply, np.divide) else ()
+        return found and (*found, step)
+
+    gone = set()
+    for step in steps:
+        turned = {np.add: "sub", np.subtract: "add"}.get(ufunc_of(step))
+        x, y = step.args if turned else (None, None)
+        if turned == "sub" and not signed(y):
+            x, y = y, x
+        if found := signed(y):
+            step.kind, step.name, step.function, step.args = "operator", turned, OPERATORS[turned], (x, y)
+            sign, after = found[0], (*found, step)[1]
+            rename(after, {sign.number: sign.args[0]})
+            gone.add(sign.number)
+    return [s for s in steps if s.number not in gone]
+
+
 CHEAP = {np.add, np.subtract, np.multiply, np.negative, np.absolute, np.square, np.maximum, np.minimum, np.equal,
          np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.bitwise_and, np.bitwise_or,
          np.invert}  # fmt: skip
@@ -364,6 +395,7 @@ def plan(steps, outputs, middle, given, grads, passes):
     outputs, grads = (replaced(replaced(r, names), values) for r in (outputs, grads))
     steps, direct = without_detours(steps, refs((outputs, grads)), written)
     outputs, grads = replaced(outputs, direct), replaced(grads, direct)
+    steps = without_signs(steps, refs((outputs, grads)), written)
     owners = {s.number: s.owner for s in steps}
     noted(passes, "joined", steps, middle, outputs, (), grads, given)
     counts["computed once"] = counts["written down"] - sum(s.kind != "input" for s in steps)

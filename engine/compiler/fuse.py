@@ -16,7 +16,8 @@ from .. import blocks
 from .capture import Ref, Step
 from .plan import is_elementwise, ufunc_of, uses
 
-BLOCK = 65536  # elements, by measurement: 256 KB of float32; a smaller one takes more calls than the cache saves
+BLOCK = blocks.BLOCK  # elements, by measurement: in smaller ones threads wait for each other; 512 KB of float32
+LARGE = BLOCK // 2  # elements of an array with which a chain is worth a pass
 THREADED = 2 * blocks.BLOCK  # elements, from which on several threads gain
 ALONG = {"sum", "max", "min", "mean"}  # methods that leave one value of a row
 ROWS = {"sums_along", "products_along"}  # and functions of the engine's
@@ -87,7 +88,7 @@ class Group:
             return False
         along = reduced_axes(step, self.source) is not None and not is_total(step)
         self.shape = self.source[step.args[0].number].shape if along else step.shape
-        if prod(self.shape) < BLOCK:
+        if prod(self.shape) < LARGE:
             return False
         cuts = range(1, len(self.shape) + 1)
         self.cuts = {k for k in cuts if prod(self.shape[:k]) > 1 and prod(self.shape[k:]) <= BLOCK}
@@ -127,7 +128,7 @@ class Group:
 
 def fuse(steps, wanted, source, written):
     """The steps with chains joined.  ``wanted``: numbers of results; ``source``: number -> Step, of all."""
-    if not any(s.shape is not None and prod(s.shape) >= BLOCK for s in source.values()):
+    if not any(s.shape is not None and prod(s.shape) >= LARGE for s in source.values()):
         return steps
     i = 0
     while i < len(steps):

@@ -13,6 +13,7 @@ from math import prod
 import numpy as np
 
 from .. import blocks
+from . import chains
 from .capture import Ref, Step
 from .plan import is_elementwise, ufunc_of, uses
 
@@ -103,6 +104,10 @@ class Group:
             self.inside.add(step.number)
         return bool(cuts)
 
+    def joined(self, needed):
+        """The steps as one."""
+        return Fused(self.members, self.shape, max(self.cuts), needed, self.source)
+
     def allowed(self, step):
         """The cuts with which a step can be part of the pass."""
         if step.where or step.shape is None or step.owner != step.number or step.owner in self.written:
@@ -128,7 +133,7 @@ class Group:
 
 def fuse(steps, wanted, source, written):
     """The steps with chains joined.  ``wanted``: numbers of results; ``source``: number -> Step, of all."""
-    if not any(s.shape is not None and prod(s.shape) >= LARGE for s in source.values()):
+    if not any(s.where or (s.shape is not None and prod(s.shape) >= LARGE) for s in source.values()):
         return steps
     i = 0
     while i < len(steps):
@@ -145,14 +150,17 @@ def fuse(steps, wanted, source, written):
                 after.update({step.number, *getattr(step, "results", ())} if late else ())
         others = [*rest, *steps[last + 1 :]]
         needed = {n for s in others for n in uses(s)} | set(wanted)
-        steps[i : last + 1] = [*before, Fused(group.members, group.shape, max(group.cuts), needed, source), *rest]
-        i += len(before) + 1
+        joined = group.joined(needed)
+        if joined is None:
+            i += 1
+        else:  # what comes before it by now may be joined too
+            steps[i : last + 1] = [*before, joined, *rest]
     return steps
 
 
 def group_from(steps, i, source, written):
     """The Group of step i, which is the first of it."""
-    group, late = Group(source, written), set()
+    group, late = (chains.Formula if steps[i].where else Group)(source, written), set()
     if not group.begins(steps[i]):
         return group
     for step in steps[i + 1 :]:

@@ -11,9 +11,9 @@ from itertools import count
 import numpy as np
 
 from .. import backend
-from . import fuse
+from . import chains, fuse
 from .capture import Ref, diagonal
-from .plan import KEPT, refs, ufunc_of, uses
+from .plan import KEPT, is_ours, refs, ufunc_of, uses
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
          "lshift": "<<", "rshift": ">>", "and": "&", "or": "|", "xor": "^", "eq": "==", "ne": "!=", "lt": "<",
@@ -29,12 +29,13 @@ OURS = {
 LARGE = 32768  # elements of an array whose memory is given back, or used again, as soon as it is not needed
 SMALL = 256  # elements of an array that is not worth a second look
 APART = ("input", *KEPT, "item")  # steps whose results are not known to be memory of their own
-HERE = __name__.partition(".")[0]
 MODULES = {"cuda": "cp", "sim": "sim"}  # device -> what its functions are called in the code
 KNOWN = (
     "np",
     "special",
+    "xp",
     *MODULES.values(),
+    *chains.SPACE,
     "bool",
     "float",
     "sum",
@@ -72,7 +73,8 @@ class Writer:
     def __init__(self, steps):
         self.steps = steps  # number -> Step, of all
         self.names, self.taken, self.used, self.constants, self.given = {}, set(), {}, {}, {}
-        self.pools = []
+        self.pools, self.formulas = [], []
+        self.module = ""  # how a device's functions are called, if not by its own name
         self.taken.update(keyword.kwlist, KNOWN, OURS)
 
     def fresh(self, wanted):
@@ -155,11 +157,10 @@ class Writer:
         name, where = step.name, step.where
         if (name in OURS and not (where and name == "where")) or "draw" in name.split(".")[0]:
             return name
-        module = getattr(step.function, "__module__", None) or ""
-        if module.startswith(HERE) and not module.startswith(HERE + ".devices"):
+        if is_ours(step):
             return self.constant(step.function)
         if where:
-            return f"{MODULES[where]}.{name}"
+            return f"{self.module or MODULES[where]}.{name}"
         return name if name.startswith("special.") else "np." + name
 
     def line(self, step, place=None):
@@ -209,7 +210,11 @@ class Writer:
         shown_line = None  # a line of the user's stands beside its first step
         lines = []
         for i, step in enumerate(steps):
-            if step.kind == "fused":
+            if step.kind == "fused" and step.where:
+                text, call = chains.lines(step, self)
+                self.formulas.append(text)
+                lines.append("    " + call)
+            elif step.kind == "fused":
                 lines += ["    " + line for line in fuse.lines(step, self, memory)]
             else:
                 text = self.line(step, memory.place(step, i))
@@ -388,6 +393,7 @@ def generate(plan, steps, input_names):
             writer.names[number] = writer.fresh("g")
         inputs = [writer.names[n] for n in (*refs(plan.saved), *plan.given)]
         texts.append(writer.function("backward", inputs, plan.backward, plan.grads, shared_grads(plan, writer)))
+    texts += writer.formulas
     if writer.pools:
         texts.append("\n".join(writer.pools))
     code = "\n\n\n".join(texts) + "\n"
@@ -399,6 +405,6 @@ def generate(plan, steps, input_names):
         space["special"] = importlib.import_module("scipy.special")
     for where in {s.where for s in steps} - {""}:
         home = backend.homes[where]
-        space |= {MODULES[where]: home.xp, f"{where}_draw": home.random}
+        space |= {MODULES[where]: home.xp, f"{where}_draw": home.random, **chains.SPACE}
     exec(compile(code, filename, "exec"), space)
     return space["forward"], space.get("backward"), code

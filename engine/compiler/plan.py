@@ -12,6 +12,8 @@ import numpy as np
 from ..backend import homes
 from .capture import Ref, Step
 
+HERE = __name__.partition(".")[0]
+
 # forward and backward are lists of steps.  outputs, saved and grads are Refs (or constants, or None); given: the
 # numbers of the steps that stand for the cotangents of the outputs.
 Plan = namedtuple("Plan", "forward backward outputs saved grads given counts")
@@ -71,6 +73,12 @@ def ufunc_of(step):
             return np.square  # what NumPy's ** does for 2
         return UFUNCS.get(step.name)
     return simple_ufunc(step) if step.kind == "function" and not step.options else None
+
+
+def is_ours(step):
+    """Whether a step calls a function of the engine's, which takes the arrays of all devices."""
+    module = getattr(step.function, "__module__", None) or ""
+    return module.startswith(HERE) and not module.startswith(HERE + ".devices")
 
 
 @cache

@@ -1,6 +1,8 @@
 """compile: the same values and gradients as eager, captures that hold only where their guards do, breaks that tell."""
 
+import copy
 import gc
+import pickle
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
@@ -716,3 +718,20 @@ def test_nothing_stays_after_a_call():
         tracemalloc.stop()
         gc.enable()
     assert grown < 20_000  # one array of 64x64 has 16,384 bytes
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))], ids=["deepcopy", "pickle"])
+def test_a_copy_of_a_compiled_module_has_parameters_and_captures_of_its_own(copied):
+    model = engine.compile(engine.nn.Linear(3, 2), fullgraph=True)
+    x = engine.ones(4, 3)
+    before = model(x)
+    other = copied(model)
+    with engine.no_grad():
+        other.weight.fill_(0)
+    assert engine.equal(other(x), other.bias.expand(4, 2)) and engine.equal(model(x), before)
+    assert type(other) is type(model) and other.compiled.fullgraph and len(other.compiled.entries) == 1
+
+
+def test_a_deep_copy_of_what_has_a_compiled_function_shares_it():
+    f = engine.compile(lambda x: x * 2)
+    assert copy.deepcopy({"f": f})["f"] is f

@@ -60,17 +60,17 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
         raise TypeError(f"compile() takes a function or a Module, but got {type(model).__name__}")
     if disable or backend == "eager":
         return model
-    compiled = Compiled(model, fullgraph, (options or {}).get("fuse", True), dynamic)
-    return OptimizedModule(model, compiled) if isinstance(model, Module) else update_wrapper(compiled, model)
+    how = fullgraph, (options or {}).get("fuse", True), dynamic
+    return OptimizedModule(model, *how) if isinstance(model, Module) else update_wrapper(Compiled(model, *how), model)
 
 
 class OptimizedModule(Module):
     """A Module whose call runs compiled; everything else is the original's."""
 
-    def __init__(self, module, compiled):
+    def __init__(self, module, *how):
         super().__init__()
         self._orig_mod = module
-        object.__setattr__(self, "compiled", compiled)
+        object.__setattr__(self, "compiled", Compiled(module, *how))
         object.__setattr__(self, "training", module.training)
 
     def forward(self, *args, **kwargs):
@@ -84,6 +84,10 @@ class OptimizedModule(Module):
         except AttributeError:
             return getattr(self._orig_mod, name)
 
+    def __reduce__(self):  # a copy has no captures: they are of the parameters of this one
+        c = self.compiled
+        return OptimizedModule, (self._orig_mod, c.fullgraph, c.fused, c.dynamic)
+
 
 class Compiled:
     """A function and its captures."""
@@ -94,6 +98,9 @@ class Compiled:
         self.entries: list = []
         self.specialized = ""  # why every size has a capture of its own
         self.failures = 0  # captures that got no guards: nothing says for which calls they would hold
+
+    def __deepcopy__(self, memo):  # it is a function
+        return self
 
     def __get__(self, instance, owner=None):
         return self if instance is None else (lambda *args, **kwargs: self(instance, *args, **kwargs))

@@ -1,0 +1,72 @@
+"""Every model that a lesson calls is compiled, and does what it does eagerly: values, gradients, buffers, draws."""
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell
+
+from course.build import execute
+from course.notebooks import ROOT
+
+# 16 fills its device on purpose, and would have no room for copies of its models; 17 compiles its own
+LESSONS = [
+    ROOT / f"notebooks/{name}.ipynb"
+    for name in ("12_models", "13_training_loop", "14_efficient_loops", "15_mixed_precision")
+]
+
+# Notes the first call of each model, as it is then; a module in a module is part of the outer one.
+FIRST = """
+import copy
+import engine
+from engine.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+
+called, inside = {}, []
+
+def note(module, args):
+    plain = all(isinstance(a, engine.Tensor) and not a.requires_grad for a in args)
+    if not inside and plain:
+        shapes = [(a.shape, a.dtype) for a in args]
+        called.setdefault(f"{module} {module.training} {shapes}", (copy.deepcopy(module), copy.deepcopy(args)))
+    inside.append(module)
+
+hooks = [register_module_forward_pre_hook(note),
+         register_module_forward_hook(lambda *_: inside.pop() and None, always_call=True)]
+"""
+
+# Three calls: one is captured, two run what was captured.
+LAST = """
+for hook in hooks:
+    hook.remove()
+
+def run(module, args, compiled):
+    module = copy.deepcopy(module)
+    call = engine.compile(module) if compiled else module
+    engine.manual_seed(0)
+    results = []
+    for _ in range(3):
+        module.zero_grad()
+        out = call(*args)
+        if out.requires_grad:
+            (out * out).sum().backward()
+        results += [out, *(p.grad for p in module.parameters()), *(b.clone() for b in module.buffers())]
+    return results, compiled and [entry.broken for entry in call.compiled.entries if entry.broken]
+
+for name, (module, args) in called.items():
+    (eager, _), (compiled, broken) = run(module, args, False), run(module, args, True)
+    assert not broken, (name, broken)
+    for a, b in zip(eager, compiled, strict=True):
+        same = a is b is None or engine.allclose(a, b, rtol=1e-4, atol=1e-6, equal_nan=True)
+        assert same, name
+print(len(called))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_the_models_of_a_lesson_run_compiled(path):
+    nb = nbformat.read(path, as_version=4)
+    for cell in nb.cells:
+        if cell.cell_type == "code":
+            cell.outputs = []
+    nb.cells = [new_code_cell(FIRST), *nb.cells, new_code_cell(LAST)]
+    execute(nb, path.parent, ROOT)
+    assert int(nb.cells[-1].outputs[0].text) > 0

@@ -176,7 +176,7 @@ class Draws:
         if p in (0, 1):
             return self.xp.full(shape, 1 - p, dtype)
         words = self.words(generator, math.prod(shape))
-        return backend.elementwise(kept, words, 1 - p, dtype.type(1 / (1 - p))).reshape(shape)
+        return backend.elementwise(kept, words, 1 - p, np.dtype(dtype).type(1 / (1 - p))).reshape(shape)
 
     def exponential(self, generator, shape, dtype, rate=1.0):
         random._check(rate > 0, f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")

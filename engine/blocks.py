@@ -81,7 +81,7 @@ if hasattr(os, "register_at_fork"):
 
 def is_large(x, row=0, block=BLOCK):
     """Whether an array is worth several blocks; one whose elements do not lie in order keeps the order that it has."""
-    return type(x) is np.ndarray and x.size >= 2 * block and (x.flags.c_contiguous or x.ndim == row + 1)
+    return type(x) is np.ndarray and x.size >= max(2 * block, 1) and (x.flags.c_contiguous or x.ndim == row + 1)
 
 
 def in_blocks(compute, *arrays, row=0, block=BLOCK):
@@ -123,5 +123,6 @@ def in_blocks(compute, *arrays, row=0, block=BLOCK):
         for other in others:
             if not other.cancel():  # it has begun
                 other.result()
-    outs = [out.reshape(*lead, *out.shape[1:]) for out in outs]
-    return tuple(outs) if several else outs[0]
+    results = [out.reshape(*lead, *out.shape[1:]) for out in outs]
+    arrays, outs = [], []  # which a thread that came too late would hold for a while
+    return tuple(results) if several else results[0]

@@ -7,7 +7,7 @@ import warnings
 
 from .backend import blank, mixed_devices
 from .graph import mode
-from .inplace import check_cast, overwrite
+from .inplace import check_cast, check_writable, overwrite
 from .return_types import filled
 from .tensor import Tensor, shown_kind
 from .versions import alive
@@ -36,13 +36,13 @@ def into(out, function, *args, **kwargs):
     for t in outs:
         if not isinstance(t, Tensor):
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {shown_kind(type(t))}")
-    if mode.enabled and requires_grad((*args, *kwargs.values(), *outs)):
+    made = function(*args, **kwargs)
+    results = made if isinstance(made, tuple) else (made,)
+    if mode.enabled and any(t.requires_grad for t in (*results, *outs)):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
-    made = function(*args, **kwargs)
-    results = made if isinstance(made, tuple) else (made,)
     if len(results) != len(outs):
         raise TypeError(f"{name}(): argument 'out' must be a tuple of {len(results)} tensors, not {len(outs)}")
     for t, result in zip(outs, results):
@@ -52,19 +52,13 @@ def into(out, function, *args, **kwargs):
     return filled(type(made))(*outs) if hasattr(made, "_fields") else outs
 
 
-def requires_grad(values):
-    """Whether one of the tensors among these values, or in lists of them, does."""
-    return any(
-        requires_grad(v) if isinstance(v, (tuple, list)) else isinstance(v, Tensor) and v.requires_grad for v in values
-    )
-
-
 def put(tensor, result):
     """Write a result into a tensor, which is resized where it has another shape."""
     x, value = tensor.array, result.array
     if result.device != tensor.device:
         raise mixed_devices(result.device, tensor.device)
     check_cast(value, x)
+    check_writable(tensor)
     if value.shape != x.shape:
         others = (t for kind in ("views", "sharing") for t in alive(tensor, kind))
         if tensor._is_view() or any(t is not tensor for t in others):

@@ -315,7 +315,9 @@ def accumulate(node, g, hooks=None):
     with lock:  # reading, adding and writing back must be one step when threads share a leaf
         add_to_grad(leaf, g)
     for hook in node.leaf_hooks:
-        hook(leaf)
+        new = hook(leaf)
+        if new is not None and new is not leaf:
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     for hook in node.post_hooks:
         hook((), (as_tensor(g),))
 

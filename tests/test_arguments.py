@@ -160,6 +160,12 @@ t.zeros(2, 3, out=e)
 t.arange(4, out=e_int)
 t.relu(x, out=z)
 t.isnan(x, out=b)
+t.max(x, z, out=e)
+t.min(x, z, out=e)
+t.exp(x, out=v[:1].expand(2, 2))
+t.gt(g, 0, out=b)
+t.argmax(g, 0, out=e_int)
+t.max(g, z, out=e)
 """
 
 

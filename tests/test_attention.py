@@ -183,6 +183,11 @@ def test_nothing_to_look_at_gives_zeros(part, inputs):
     assert not result.any() and result.shape[-1] == 4
 
 
+def test_no_matrices_may_have_masks(inputs):
+    q, k, v, m = (engine.tensor(inputs[name])[:0] for name in "qkvm")
+    assert F.scaled_dot_product_attention(q, k, v, m).shape == (0, 3, 5, 4)
+
+
 def test_a_query_that_may_look_nowhere_gives_zeros_and_gets_no_gradient(inputs):
     q, k, v, m = (engine.tensor(inputs[name]) for name in "qkvm")
     q.requires_grad_()

@@ -1080,6 +1080,13 @@ def test_post_accumulate_hooks(t):
     assert seen == [(True, 2.0), (True, 5.0)]
 
 
+def test_a_post_accumulate_hook_that_returns_something_raises(t):
+    x = leaf(t, 1.0)
+    x.register_post_accumulate_grad_hook(lambda p: p.grad)
+    with pytest.raises(RuntimeError, match="hooks should return None"):
+        (x * 2).backward()
+
+
 def test_a_step_of_the_optimizer_inside_of_backward(t):
     x = leaf(t, 1.0)
 

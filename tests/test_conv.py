@@ -202,6 +202,7 @@ F.conv2d(u8, u8[:, :, :2, :2])
 F.max_pool2d(i, 3, 2, 1)
 F.max_pool2d(i.int(), 2)
 F.max_pool2d(u8, 3, 2, 1)
+F.max_pool1d(i[0, 0], 3, return_indices=True)[0]
 F.pad(i, (1, 1))
 F.pad(i, (1, 1), value=2.5)
 F.pad(m, (1, 0), value=True)

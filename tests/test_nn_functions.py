@@ -242,6 +242,8 @@ F.binary_cross_entropy_with_logits(x.bfloat16(), q.bfloat16())
 F.softmax(x.bfloat16(), 1)
 F.log_softmax(x.half(), 1)
 F.cross_entropy(x.half(), t)
+F.cross_entropy(x.bfloat16(), t, label_smoothing=0.1)
+F.cross_entropy(x.bfloat16(), q.bfloat16(), label_smoothing=0.1)
 F.gelu(x.half())
 F.silu(x.bfloat16())
 F.normalize(x.bfloat16())
@@ -494,6 +496,50 @@ def test_embedding_gives_the_padding_row_no_gradient(row, inputs):
     result, tensors = run("engine", f"F.embedding(t, w, padding_idx={row})", inputs)
     result.sum().backward()
     assert values(tensors["w"].grad)[:, 0].tolist() == [1.0, 0.0, 1.0, 0.0, 0.0]
+
+
+def test_an_embedding_in_no_dimensions_has_a_gradient():
+    w = engine.ones(3, 0, requires_grad=True)
+    F.embedding(engine.tensor([0, 2]), w).sum().backward()
+    assert w.grad.shape == (3, 0)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_gradients_of_softmax_over_more_elements_than_float16_counts(name):
+    x, g = normal(70000, 1), np.ones((70000, 1))
+    found = []
+    for dtype in (engine.float16, engine.float32):
+        t = engine.tensor(x, dtype=dtype, requires_grad=True)
+        (getattr(F, name)(t, 0) * engine.tensor(g, dtype=dtype)).backward(t.detach() * 0 + 1)
+        found.append(values(t.grad))
+    np.testing.assert_allclose(*found, 1e-2, 1e-2)
+
+
+NORMED = {"layer": ("F.layer_norm(x, (30000,), w, b)", (3, 30000), 30000),
+          "batch": ("F.batch_norm(x, None, None, w, b, training=True)", (70000, 3), 3),
+          "group": ("F.group_norm(x, 2, w, b)", (2, 4, 40000), 4)}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("kind", NORMED)
+def test_gradients_of_norms_in_half_precision_are_computed_in_float32(kind, dtype):
+    expression, shape, n = NORMED[kind]
+    arrays = normal(*shape), 1 + normal(n), normal(n), 0.5 + normal(*shape)
+    rounded, found = [engine.tensor(a).to(getattr(engine, dtype)) for a in arrays], []
+    for precise in (False, True):
+        x, w, b, g = (t.double() if precise else t.clone() for t in rounded)
+        leaves = x.requires_grad_(), w.requires_grad_(), b.requires_grad_()
+        eval(expression, {"F": F, "x": x, "w": w, "b": b}).backward(g)
+        found.append([values(t.grad) for t in leaves])
+    for a, exact in zip(*found, strict=True):
+        assert np.abs(a - exact).max() < np.abs(exact).max() * (2e-3 if dtype == "float16" else 1e-2)
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 0), (0, 2, 4)])
+def test_batch_norm_of_nothing_leaves_the_running_statistics(shape):
+    mean, var = engine.zeros(2), engine.ones(2)
+    F.batch_norm(engine.ones(shape), mean, var, training=True)
+    assert mean.tolist() == [0.0, 0.0] and var.tolist() == [1.0, 1.0]
 
 
 def test_a_linear_layer_saves_only_what_its_gradients_need():

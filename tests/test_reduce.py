@@ -391,6 +391,13 @@ def test_no_degrees_of_freedom_warn_and_give_what_pytorch_gives(expression):
         run("engine", expression, inputs)
 
 
+@pytest.mark.parametrize("expression", ["x.mean()", "x.mean(0)", "engine.var_mean(x, 0)[1]"])
+def test_the_gradient_of_the_mean_of_more_elements_than_float16_counts(expression):
+    t = engine.ones(1, dtype=engine.float16, requires_grad=True)
+    eval(expression, {"engine": engine, "x": t.expand(80000)}).backward()
+    assert abs(t.grad.item() - 1) < 0.01
+
+
 def test_sum_to_plain_arrays_for_rules():
     assert engine.sum(np.ones((2, 3)), 0).tolist() == [2.0, 2.0, 2.0]
 

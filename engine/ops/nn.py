@@ -165,8 +165,8 @@ def within_rows(i, n):
 
 
 def embedding_rule(g, indices, n, padding_idx):
-    g = reshape(g, (-1, raw(g).shape[-1]))
     indices = raw(indices).reshape(-1)
+    g = reshape(g, (len(indices), raw(g).shape[-1]))
     if padding_idx is not None:
         g = g * (indices != padding_idx).astype(raw(g).dtype).reshape(-1, 1)
     return place(g, (n, raw(g).shape[-1]), (indices,))
@@ -518,10 +518,24 @@ def log_softmax_array(x, axis, into):
     return out
 
 
+def in_wider(slope):
+    """The same slope, computed in float32 for half precision: its sums would overflow."""
+
+    def compute(g, out, axis, into):
+        dtype = raw(out).dtype
+        wide = accumulate_wider.get(dtype)
+        if wide is None:
+            return slope(g, out, axis, into)
+        return cast(slope(cast(g, wide), cast(out, wide), axis, None), dtype)
+
+    return compute
+
+
 def softmax_rule(g, out, axis):
     return in_rows(axis, softmax_slope, g, out)
 
 
+@in_wider
 def softmax_slope(g, out, axis, into):
     away = products_along(g, out, axis)
     if isinstance(g, Tensor):
@@ -535,6 +549,7 @@ def log_softmax_rule(g, out, axis):
     return in_rows(axis, log_softmax_slope, g, out)
 
 
+@in_wider
 def log_softmax_slope(g, out, axis, into):
     share = exp(out) * sums_along(g, axis)
     return g - share if into is None else module(g).subtract(g, share, out=into)
@@ -990,15 +1005,18 @@ def zero_where(a, mask):
 
 
 def times(a, number):
-    return record(MulNumber, raw(a) * number, (a,), (number,))
+    x = raw(a)
+    return record(MulNumber, (x * number).astype(x.dtype, copy=False), (a,), (number,))
 
 
 def plus(a, number):
-    return record(AddNumber, raw(a) + number, (a,), ())
+    x = raw(a)
+    return record(AddNumber, (x + number).astype(x.dtype, copy=False), (a,), ())
 
 
 def divided(a, number):
-    return record(DivNumber, raw(a) / number, (a,), (number,))
+    x = raw(a)
+    return record(DivNumber, (x / number).astype(x.dtype, copy=False), (a,), (number,))
 
 
 # PyTorch's own composites compute with C++ numbers, whose nodes have names of their own
@@ -1025,10 +1043,9 @@ def normalized(Backward, input, weight, bias, shapes, axis, eps):
     out = out.copy() if w is None else out * w
     if b is not None:
         out += b
-    if wide is not x.dtype:
-        out, h, rate = (cast(a, x.dtype) for a in (out, h, rate))
-    saved = x, raw(weight), shapes, axis, eps, (h, rate)
-    return record(Backward, shaped(out, x.shape), (input, weight, bias), saved), middle, variance
+    known = (h, rate) if wide is x.dtype else None  # rounded they would not have mean 0 and variance 1
+    out, saved = cast(shaped(out, x.shape), x.dtype), (x, raw(weight), shapes, axis, eps, known)
+    return record(Backward, out, (input, weight, bias), saved), middle, variance
 
 
 def checked_factor(w, dtype):
@@ -1058,10 +1075,16 @@ def means(a, axis, b=None):
 
 
 def normal_rule(g, x, y, shapes, axis, eps, known):
-    """A pass that is recorded computes what is known anew from x."""
+    """A pass that is recorded computes what is known anew from x; one in half precision too, and in float32."""
+    dtype = raw(x).dtype
+    if dtype in accumulate_wider:
+        wide, factor = accumulate_wider[dtype], dtype if y is None else raw(y).dtype
+        parts = normal_rule(*(cast(a, wide) for a in (g, x, y)), shapes, axis, eps, None)
+        return [lambda f=f, to=to: cast(f(), to) for f, to in zip(parts, (dtype, factor, factor))]
     own, thin, whole, split = shapes
     shape, g, y = raw(x).shape, shaped(g, whole), y if y is None else shaped(y, thin)
-    h, rate = standardized(shaped(x, split), axis, eps)[:2] if isinstance(x, Tensor) else known
+    anew = known is None or isinstance(x, Tensor)
+    h, rate = standardized(shaped(x, split), axis, eps)[:2] if anew else known
 
     def into_input():
         """The part of g (times the weight) that changes neither mean nor variance, over the standard deviation."""
@@ -1168,6 +1191,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         split, thin, axis = (*x.shape[:2], math.prod(x.shape[2:])), (channels, 1), (0, 2)
     out, middle, variance = normalized(BatchNorm, input, weight, bias, ((channels,), thin, split, split), axis, eps)
     n = x.size // channels if channels else 0
+    if not n:
+        return out
     if running_mean is not None:
         update(running_mean, middle.reshape(-1), momentum)
     if running_var is not None:

@@ -393,7 +393,8 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     count = places(x.shape[-1], dilation * (kernel - 1) + 1, stride, padding, ceil_mode)
     if count < 1:
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {count}")
-    check_floating(x, "max_pool1d_impl")
+    if not return_indices:
+        check_floating(x, "max_pool1d_impl")
     moves = (1, kernel), (1, stride), (0, padding), (1, dilation)
     return as_line(max_pool2d(as_plane(input), *moves, ceil_mode, return_indices))
 

@@ -157,9 +157,16 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
     return record_converted(Mean, out, (input,), (x.shape, axis, keepdims))
 
 
-MeanAll = node_class("MeanBackward0", lambda g, shape, n: spread(g / n, shape))
+def share(g, n):
+    """g / n; for half precision divided in float32: float16 holds no n above 65504."""
+    dtype = raw(g).dtype
+    wide = raw(g).itemsize == 2 and accumulate_wider.get(dtype)
+    return cast(cast(g, wide) / n, dtype) if wide else g / n
+
+
+MeanAll = node_class("MeanBackward0", lambda g, shape, n: spread(share(g, n), shape))
 Mean = node_class(
-    "MeanBackward1", lambda g, shape, axis, keepdims: spread(g / count(shape, axis), shape, axis, keepdims)
+    "MeanBackward1", lambda g, shape, axis, keepdims: spread(share(g, count(shape, axis)), shape, axis, keepdims)
 )
 
 
@@ -237,7 +244,7 @@ def parts_rule(first):
         if 0 in parts:
             into = first(parts[0], x, axis, keepdims, free)
         if 1 in parts:
-            into = into + spread(parts[1] / count(raw(x).shape, axis), raw(x).shape, axis, keepdims)
+            into = into + spread(share(parts[1], count(raw(x).shape, axis)), raw(x).shape, axis, keepdims)
         return into
 
     return rule
@@ -338,7 +345,7 @@ def extremes(name, pairwise):
             pair = input, dim if other is None else other
             if not isinstance(input, Tensor):
                 raise refused(name, *pair)
-            return pairwise(*pair)
+            return pairwise(*pair, **names)
         dim = names.pop("axis", dim)
         x, axis, keepdims = parse(name, input, dim, keepdim, names)
         check_not_empty(name, x, dim, axis)

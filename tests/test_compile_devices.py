@@ -3,6 +3,9 @@
 ``python -m pytest -p stand_in_cupy -m gpu`` runs on host memory what is for a GPU.
 """
 
+import gc
+from weakref import ref
+
 import numpy as np
 import pytest
 import test_compile_semantics as semantics
@@ -188,6 +191,25 @@ def test_a_transfer_is_a_break_that_says_so(device):
         captured(lambda x: x.cpu() * 2)(engine.ones(3, device=device))
 
 
+def test_what_a_device_is_asked_is_asked_each_time(device):
+    space = getattr(engine, device)
+    compiled = engine.compile(lambda x: (x * 2, space.memory_allocated()))
+    x = engine.ones(3, device=device)
+    first, kept = compiled(x)[1], engine.ones(1000, device=device)
+    assert compiled(x)[1] >= first + 4096 - 512 and len(kept) == 1000
+    with pytest.raises(GraphBreak, match=f"the {device} device is asked or told something"):
+        captured(lambda x: space.synchronize() or x * 2)(x)
+
+
+def test_formulas_go_with_their_captures(device):
+    compiled, x = captured(lambda x: (x * 2).tanh() + 1), engine.ones(3, device=device)
+    compiled(x)
+    formula = ref(compiled.entries[0].forward.__globals__["formula"])
+    del compiled
+    gc.collect()
+    assert formula() is None
+
+
 def test_tensors_of_two_devices_do_not_mix(device):
     x, y = engine.ones(3, device=device), engine.ones(3)
     with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
@@ -260,7 +282,7 @@ def test_a_formula_is_one_kernel(name, device, there):
         close(a, b, 1e-5)
     assert compiled.entries[0].deviations == 0 and called and kernels.launched == len(called)
     for formula, dtypes in called if device == "cuda" else ():
-        assert backend.kernels[backend.home(device).array].fused[formula, dtypes] is not None
+        assert backend.kernels[backend.home(device).array].fused[formula][dtypes] is not None
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

@@ -7,6 +7,7 @@ float32 and rounded when they are written, as in PyTorch's kernels.
 """
 
 from functools import update_wrapper
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from ml_dtypes import bfloat16
@@ -26,7 +27,7 @@ TYPES = {
 }  # fmt: skip
 BOOL = np.dtype(bool)
 NUMBERS = bool, int, float
-KEPT = 4096  # formulas with their dtypes and numbers
+KEPT = 4096  # dtypes and numbers with which a formula is called
 
 
 def c(dtype):
@@ -213,7 +214,8 @@ class Kernels:
 
     def __init__(self, make, xp, array):
         self.make, self.xp, self.array = make, xp, array
-        self.fused, self.updates = {}, {}
+        self.fused: WeakKeyDictionary = WeakKeyDictionary()  # formula -> what is written for it; a capture's may go
+        self.updates: dict = {}
 
     def elementwise(self, formula, *args):
         """``formula(*args)`` as one kernel, which may give a tuple of arrays; step by step if it cannot be written.
@@ -222,13 +224,16 @@ class Kernels:
         """
         try:  # -0.0 is equal to 0, but another number
             kinds = tuple([a.dtype if type(a) is self.array else (a,) if a else (a, str(a)) for a in args])
-            found = self.fused.get((formula, kinds), self)
+            known = self.fused.get(formula)
+            if known is None:
+                known = self.fused[formula] = {}
+            found = known.get(kinds, self)
         except (TypeError, ValueError):  # a list, or an array of another type: no kernel can take it
             return formula(*args)
         if found is self:
-            if len(self.fused) >= KEPT:
-                self.fused.clear()  # a program gives ever other numbers; CuPy still knows the text
-            found = self.fused[formula, kinds] = self.write(formula, kinds)
+            if len(known) >= KEPT:
+                known.clear()  # a program gives ever other numbers; CuPy still knows the text
+            found = known[kinds] = self.write(formula, kinds)
         if found is None:
             return formula(*args)
         kernel, numbers, dtypes, several = found

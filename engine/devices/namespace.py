@@ -24,6 +24,8 @@ class Namespace:
 
     @property
     def home(self):
+        if backend.running.tape is not None:
+            backend.running.tape.refuse(f"the {self.kind} device is asked or told something")
         return backend.home(self.kind)
 
     def index(self, device):

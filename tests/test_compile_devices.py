@@ -300,7 +300,9 @@ def test_the_code_can_be_read(device, there):
     def f(x, w):
         return (x @ w).tanh() * 2 + x.sum()
 
-    code = explain(f)(x, engine.ones(3, 4)).code
+    told = explain(f)(x, engine.ones(3, 4))
+    code = told.code
+    assert "formulas, each one kernel on a GPU: 1" in repr(told)
     lines = [line.partition("  # ")[0] for line in code.splitlines() if line]
     assert lines == [
         "def forward(x, w):",

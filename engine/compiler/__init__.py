@@ -1,10 +1,11 @@
-"""compile: a function is captured once, planned, written down as Python over NumPy, and run from there.
+"""compile: a function is captured once, planned, written down as Python over NumPy or CuPy, and run from there.
 
 ``capture.py`` runs the function on arrays that write down what is done with them, forward and backward; ``plan.py``
-leaves out what is not needed; ``fuse.py`` joins elementwise steps; ``generate.py`` writes two functions that can be
-read (``compiled.code``); ``guards.py`` says for which calls they hold.  A call for which no capture holds is captured
-anew, for all sizes if a size was another (``sizes.py``); a function that cannot be captured runs as it is.  What a call
-does besides returning, writes, draws, gradients and steps of optimizers, is a part of the code; ``effects.py`` helps.
+leaves out what is not needed; ``fuse.py`` joins elementwise steps, ``chains.py`` those on a device; ``generate.py``
+writes two functions that can be read (``compiled.code``); ``guards.py`` says for which calls they hold.  A call for
+which no capture holds is captured anew, for all sizes if a size was another (``sizes.py``); a function that cannot be
+captured runs as it is.  What a call does besides returning, writes, draws, gradients and steps of optimizers, is a part
+of the code; ``effects.py`` helps.
 """
 
 import warnings
@@ -524,6 +525,8 @@ def planned(steps, outputs, middle, given, grads, fused, passes=None):
         written = {s.owner for s in steps if s.writes is not None}
         p.forward[:] = fuse.fuse(p.forward, [*refs(p.outputs), *refs(p.saved)], source, written)
         p.backward[:] = fuse.fuse(p.backward, [*refs(p.grads)], source, written)
+        if formulas := sum(s.kind == "fused" and bool(s.where) for s in (*p.forward, *p.backward)):
+            p.counts["formulas, each one kernel on a GPU"] = formulas
         noted(passes, "fused", (*p.forward, *p.backward), middle, p.outputs, p.saved, p.grads, p.given)
     return p
 

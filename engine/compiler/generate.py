@@ -1,4 +1,4 @@
-"""Generate: a plan as Python over NumPy that can be read, one line a step, and then run."""
+"""Generate: a plan as Python over NumPy, or over a device's functions, one line a step, to be read and run."""
 
 import importlib
 import keyword

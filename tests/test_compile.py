@@ -590,7 +590,7 @@ def test_what_is_not_needed_is_not_done():
 def test_the_code_can_be_read():
     code = captured(affine, numbers(5, 3), numbers(3, 4, grad=True)).code
     assert code.startswith("def forward(x, w):\n") and "def backward(" in code
-    assert "x @ w  # 5x4 float32  test_compile.py:" in code
+    assert "x.dot(w)  # 5x4 float32  test_compile.py:" in code
 
 
 CHAINS = {
@@ -735,3 +735,15 @@ def test_a_copy_of_a_compiled_module_has_parameters_and_captures_of_its_own(copi
 def test_a_deep_copy_of_what_has_a_compiled_function_shares_it():
     f = engine.compile(lambda x: x * 2)
     assert copy.deepcopy({"f": f})["f"] is f
+
+
+@pytest.mark.parametrize("shape", [(3,), (30, 20), (301, 301), (600, 512)])
+@pytest.mark.parametrize("returned", [True, False])
+def test_an_array_is_compared_with_an_array_that_is_filled_with_the_number(shape, returned):
+    f = (lambda x: x.relu()) if returned else (lambda x: (x * 2).relu().clamp(max=0.5) - 1)
+    compiled, x = captured(f, numbers(*shape)), numbers(*shape)
+    x[0] = float("nan")
+    x[1] = -0.0
+    assert engine.allclose(compiled(x), f(x), 0, 0, equal_nan=True)
+    large = returned and shape == (600, 512)  # too large to be kept for it
+    assert ("zeros" in compiled.code) == (not large) and ("filled" in compiled.code) == (not returned)

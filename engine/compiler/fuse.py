@@ -28,15 +28,17 @@ class Fused(Step):
     """Several steps as one.
 
     ``members``: the steps; ``results``: the numbers of those which are needed outside; ``arrays``: those operands that
-    are cut into blocks; ``shape``: what is cut; ``lead``: how many of its dims count the rows.
+    are cut into blocks; ``shape``: what is cut; ``lead``: how many of its dims count the rows; ``rows``: of a block.
     """
 
-    __slots__ = ("arrays", "lead", "members", "results")
+    __slots__ = ("arrays", "lead", "members", "results", "rows")
 
     def __init__(self, members, shape, lead, needed, source):
         super().__init__(members[-1].number, "fused", "fused", None, line=members[0].line)
         inside = {m.number for m in members}
         self.members, self.shape, self.lead = members, shape, lead
+        count, row = prod(shape[:lead]), prod(shape[lead:])
+        self.rows = -(-count // -(-count // max(BLOCK // row, 1)))  # alike: no thread waits for a long last block
         self.results = [m.number for m in members if m.number in needed]
         outside = dict.fromkeys(n for m in members for n in uses(m) if n not in inside)
         self.args = tuple(map(Ref, outside))
@@ -201,9 +203,8 @@ def lines(fused, writer, memory):
     text.append(f"def {block}({', '.join(arguments)}):  # of {what}, in one pass")
     text += ["    " + line for line in inner]
     given = ", ".join(names[n] for n in arrays) + "," * (len(arrays) == 1)
-    rows = -(-count // -(-count // max(BLOCK // row, 1)))  # all blocks alike: no thread waits for a long last one
-    pool = ", " + writer.pool([((rows, *m.shape[lead:]), m.dtype) for m in buffers.values()]) if buffers else ""
-    call = f"in_blocks({block}, ({given}), {lead}, {rows}{pool})"
+    pool = ", " + writer.pool([((fused.rows, *m.shape[lead:]), m.dtype) for m in buffers.values()]) if buffers else ""
+    call = f"in_blocks({block}, ({given}), {lead}, {fused.rows}{pool})"
     if not totals:
         return [*text, call]
     parts = ", ".join(p for _, p in totals)
@@ -247,7 +248,8 @@ def body(fused, writer):
                     else:
                         buffers[names[m.number]] = m
                 held[m.number] = names[m.number], *kind
-            arguments = ", ".join(map(writer.text, operands(m)))
+            block = fused.rows, *m.shape[fused.lead :]
+            arguments = writer.operands(m, block, f"[:len({names[m.number]})]")
             text.append(f"{name_of_ufunc(m)}({arguments}, out={names[m.number]}){note}")
         free += [held.pop(n) for n in dying]
     if totals:
@@ -268,10 +270,6 @@ def expression(m, writer):
     given = [*m.args]
     given[len(uses(m))] = axes
     return writer.call(writer.constant(m.function), given, m.options)
-
-
-def operands(step):
-    return step.args[:1] if ufunc_of(step) is np.square and step.kind == "operator" else step.args
 
 
 def name_of_ufunc(step):

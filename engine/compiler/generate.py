@@ -73,7 +73,7 @@ class Writer:
     def __init__(self, steps):
         self.steps = steps  # number -> Step, of all
         self.names, self.taken, self.used, self.constants, self.given = {}, set(), {}, {}, {}
-        self.pools, self.formulas = [], []
+        self.pools, self.formulas, self.fills = [], [], {}
         self.module = ""  # how a device's functions are called, if not by its own name
         self.taken.update(keyword.kwlist, KNOWN, OURS)
 
@@ -135,6 +135,29 @@ class Writer:
         parts = ["" if v is None else self.text(v) for v in (k.start, k.stop)]
         return ":".join(parts) + ("" if k.step is None else ":" + self.text(k.step))
 
+    def operands(self, step, shape, cut=""):
+        """What a ufunc takes: NumPy's maximum of an array and a number takes three times as long as of two arrays.
+
+        ``shape``: of the array; ``cut``: what is written behind the name of one like it.
+        """
+        if step.kind == "operator" and step.name == "pow":  # a square
+            return self.text(step.args[0])
+        texts = [*map(self.text, step.args)]
+        if compares(step) and is_fixed(shape) and math.prod(shape) <= fuse.BLOCK:
+            alike = [self.steps[n] for n in uses(step)]
+            for i, a in enumerate(step.args):
+                if type(a) in (int, float) and (alike[0].shape, alike[0].dtype) == (step.shape, step.dtype):
+                    texts[i] = self.filled(a, shape, step.dtype) + cut
+        return ", ".join(texts)
+
+    def filled(self, value, shape, dtype):
+        """The name of an array that is filled with a number."""
+        key = repr(value), shape, dtype
+        if key not in self.fills:
+            name = self.fills[key] = self.fresh("zeros" if value == 0 else "filled")
+            self.pools.append(f"{name} = np.full({shape}, {self.text(value)}, {self.text(dtype)})")
+        return self.fills[key]
+
     def call(self, name, args, options):
         given = [*map(self.text, args), *(f"{k}={self.text(v)}" for k, v in options.items())]
         return f"{name}({', '.join(given)})"
@@ -180,6 +203,10 @@ class Writer:
         if place is not None:
             return self.into(step, place)
         text = self.expression(step)
+        if is_dot(step, self.steps):
+            text = f"{self.operand(step.args[0])}.dot({self.text(step.args[1])})"
+        elif compares(step):
+            text = f"np.{step.name}({self.operands(step, step.shape)})"
         if step.writes is not None:
             return text
         self.names[step.number] = self.name_of(step)
@@ -194,7 +221,7 @@ class Writer:
             return text
         function = "np.matmul" if step.name == "matmul" else fuse.name_of_ufunc(step)
         function = "np.dot" if is_dot(step, self.steps) else function
-        text = self.call(function, fuse.operands(step), {}).removesuffix(")") + f", out={place})"
+        text = f"{function}({self.operands(step, step.shape)}, out={place})"
         if place == first or any(self.text(a) == place for a in step.args):
             self.names[step.number] = place
             return text
@@ -346,10 +373,17 @@ def is_fixed(shape):
     return all(type(n) is int for n in shape)
 
 
+def compares(step):
+    """Whether a step is the larger or smaller elements of arrays on the host."""
+    return not step.where and ufunc_of(step) in (np.maximum, np.minimum)
+
+
 def is_dot(step, source):
     """Whether a step is a product of vectors or matrices: NumPy's dot begins in half the time of its matmul."""
+    if step.name != "matmul" or step.where or step.dtype.itemsize < 3:
+        return False
     operands = [source[a.number].shape if type(a) is Ref else np.shape(a) for a in step.args]
-    return step.name == "matmul" and all(0 < len(shape) < 3 for shape in operands) and step.dtype.itemsize > 2
+    return all(0 < len(shape or ()) < 3 for shape in operands)
 
 
 def shared_grads(plan, writer):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 BLOCK = 1 << 17  # elements, by measurement: two threads gain half at 2 blocks, nine tenths at 8, nothing below
+THREADED = 2 * BLOCK  # elements, from which on several threads gain
 
 
 def available():
@@ -59,6 +60,17 @@ def helpers(function, n):
         if pool is None:
             pool = ThreadPoolExecutor(max(threads - 1, 1), "engine")
         return [pool.submit(copy_context().run, function) for _ in range(n)]
+
+
+def on_threads(work, n):
+    """Call ``work()`` on n threads, of which this is one."""
+    others = helpers(work, n - 1) if n > 1 else ()
+    try:
+        work()
+    finally:
+        for other in others:
+            if not other.cancel():  # it has begun
+                other.result()
 
 
 def end_pool():
@@ -116,13 +128,37 @@ def in_blocks(compute, *arrays, row=0, block=BLOCK):
                 if part is not into:
                     out[some] = part
 
-    others = helpers(work, min(threads, -(-count // rows)) - 1) if threads > 1 else ()
-    try:
-        work()
-    finally:
-        for other in others:
-            if not other.cancel():  # it has begun
-                other.result()
+    on_threads(work, min(threads, -(-count // rows)))
     results = [out.reshape(*lead, *out.shape[1:]) for out in outs]
     arrays, outs = [], []  # which a thread that came too late would hold for a while
     return tuple(results) if several else results[0]
+
+
+def alike(count, most):
+    """How many rows a block has, at most so many: all alike, so that no thread waits for a long last one."""
+    return -(-count // -(-count // most))
+
+
+def block_by_block(function, arrays, lead, rows, buffers=None):
+    """``function(*parts, *arrays of buffers)`` for blocks of so many rows, on the engine's threads: it writes in place.
+
+    ``lead``: the dims of the arrays that count rows.  Gives lists of what it returns.
+    """
+    count = prod(arrays[0].shape[:lead])
+    arrays = [a.reshape(count, *a.shape[lead:]) for a in arrays]
+    starts = range(0, count, rows)
+    results = [None] * len(starts)
+    todo = iter(range(len(starts)))
+
+    def work():
+        own = kept = buffers.take() if buffers else []
+        for i in todo:  # each thread takes the next block that none has taken
+            block = slice(starts[i], starts[i] + rows)
+            if starts[i] + rows > count:
+                own = [buffer[: count - starts[i]] for buffer in own]
+            results[i] = function(*[a[block] for a in arrays], *own)
+        if buffers:
+            buffers.give(kept)
+
+    on_threads(work, min(threads, len(starts)) if max(a.size for a in arrays) >= THREADED else 1)
+    return None if results[0] is None else [list(column) for column in zip(*results)]

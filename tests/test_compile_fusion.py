@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
+from engine import blocks
 from engine.nn import functional as F
 
 planning, fuse, generate = (importlib.import_module(f"engine.compiler.{name}") for name in ("plan", "fuse", "generate"))
@@ -97,7 +98,7 @@ def function_of(shapes, steps):
 def tiny(monkeypatch):
     """Arrays of a few elements are large."""
     sizes = {"BLOCK": 15, "THREADED": 20, "LARGE": 8, "SMALL": 2}
-    for module in (fuse, planning, generate):
+    for module in (fuse, planning, generate, blocks):
         for name in vars(module).keys() & sizes:
             monkeypatch.setattr(module, name, sizes[name])
 

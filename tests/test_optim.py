@@ -704,3 +704,24 @@ def test_schedulers_warn_no_more_than_pytorch():
         for _ in range(6):
             o.step()
             s.step()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+def test_a_large_parameter_moves_block_by_block_as_its_parts_would(name, threads):
+    values, gradients = (np.random.default_rng(i).standard_normal((300, 1000)).astype(np.float32) for i in range(2))
+    options = {"momentum": 0.9} if name == "SGD" else {}
+    whole = engine.tensor(values, requires_grad=True)
+    parts = [engine.tensor(v, requires_grad=True) for v in np.split(values, 10)]
+    before = engine.get_num_threads()
+    engine.set_num_threads(threads)
+    try:
+        for params, grads in (([whole], [gradients]), (parts, np.split(gradients, 10))):
+            opt = getattr(engine.optim, name)(params, lr=0.01, weight_decay=0.1, **options)
+            for _ in range(3):
+                for p, g in zip(params, grads, strict=True):
+                    p.grad = engine.tensor(g)
+                opt.step()
+    finally:
+        engine.set_num_threads(before)
+    assert np.array_equal(whole.detach().numpy(), np.concatenate([p.detach().numpy() for p in parts]))

@@ -19,7 +19,6 @@ from .plan import is_elementwise, ufunc_of, uses
 
 BLOCK = blocks.BLOCK  # elements, by measurement: in smaller ones threads wait for each other; 512 KB of float32
 LARGE = BLOCK // 2  # elements of an array with which a chain is worth a pass
-THREADED = 2 * blocks.BLOCK  # elements, from which on several threads gain
 ALONG = {"sum", "max", "min", "mean"}  # methods that leave one value of a row
 ROWS = {"sums_along", "products_along"}  # and functions of the engine's
 
@@ -38,7 +37,7 @@ class Fused(Step):
         inside = {m.number for m in members}
         self.members, self.shape, self.lead = members, shape, lead
         count, row = prod(shape[:lead]), prod(shape[lead:])
-        self.rows = -(-count // -(-count // max(BLOCK // row, 1)))  # alike: no thread waits for a long last block
+        self.rows = blocks.alike(count, max(BLOCK // row, 1))
         self.results = [m.number for m in members if m.number in needed]
         outside = dict.fromkeys(n for m in members for n in uses(m) if n not in inside)
         self.args = tuple(map(Ref, outside))
@@ -276,35 +275,3 @@ def name_of_ufunc(step):
     if step.kind == "function" and step.name.startswith("special."):
         return step.name
     return "np." + ufunc_of(step).__name__
-
-
-def in_blocks(function, arrays, lead, rows, buffers=None):
-    """``function(*parts, *arrays of buffers)`` for blocks of so many rows, on the engine's threads.
-
-    ``lead``: the dims of the arrays that count rows.  Gives lists of what it returns.
-    """
-    count = prod(arrays[0].shape[:lead])
-    arrays = [a.reshape(count, *a.shape[lead:]) for a in arrays]
-    starts = range(0, count, rows)
-    results = [None] * len(starts)
-    todo = iter(range(len(starts)))
-
-    def work():
-        own = kept = buffers.take() if buffers else []
-        for i in todo:  # each thread takes the next block that none has taken
-            block = slice(starts[i], starts[i] + rows)
-            if starts[i] + rows > count:
-                own = [buffer[: count - starts[i]] for buffer in own]
-            results[i] = function(*[a[block] for a in arrays], *own)
-        if buffers:
-            buffers.give(kept)
-
-    threads = min(blocks.threads, len(starts)) if max(a.size for a in arrays) >= THREADED else 1
-    others = blocks.helpers(work, threads - 1) if threads > 1 else ()
-    try:
-        work()
-    finally:
-        for other in others:
-            if not other.cancel():  # it has begun
-                other.result()
-    return None if results[0] is None else [list(column) for column in zip(*results)]

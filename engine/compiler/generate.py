@@ -10,7 +10,7 @@ from itertools import count
 
 import numpy as np
 
-from .. import backend
+from .. import backend, blocks
 from . import chains, fuse
 from .capture import Ref, diagonal
 from .plan import KEPT, is_ours, refs, ufunc_of, uses
@@ -23,7 +23,7 @@ OURS = {
     "where": backend.selected,
     "strided": backend.strided,
     "diagonal": diagonal,
-    "in_blocks": fuse.in_blocks,
+    "in_blocks": blocks.block_by_block,
     "draw": backend.homes["cpu"].random,
 }  # functions of the engine's that take NumPy's arrays
 LARGE = 32768  # elements of an array whose memory is given back, or used again, as soon as it is not needed

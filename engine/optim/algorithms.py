@@ -10,7 +10,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from .. import dtypes
+from .. import blocks, dtypes
 from ..autograd.modes import enable_grad
 from ..backend import device_of, kernels
 from ..inplace import refresh
@@ -201,8 +201,12 @@ class Pack:
     def move(self, optimizer, group, step, written):
         """Let the optimizer change values and states."""
         if len(self.params) == 1:
-            g = self.params[0]._grad.array
-            optimizer.update(group, step, self.arrays[0], -g if group["maximize"] else g, *self.states)
+            arrays = self.arrays[0], self.params[0]._grad.array, *self.states
+            update = partial(optimizer.signed_update, group, step)
+            if all(map(blocks.is_large, arrays)):
+                blocks.block_by_block(update, arrays, arrays[0].ndim, blocks.alike(arrays[0].size, blocks.BLOCK))
+            else:
+                update(*arrays)
             return
         for x, p, (value, gradient) in zip(self.arrays, self.params, self.parts):
             value[...] = x

@@ -1,4 +1,4 @@
-"""CuPy's ``ElementwiseKernel`` without a GPU: its text is compiled by the C++ compiler of the machine.
+"""CuPy's ``ElementwiseKernel`` and ``ReductionKernel`` without a GPU: the text is compiled by a C++ compiler.
 
 It runs as a loop over the elements, one after the other.  A test that comes to one is skipped where there is no
 compiler.
@@ -26,6 +26,27 @@ extern "C" void run(long long size, void **given) {{
 for (ptrdiff_t i = 0; i < size; ++i) {{
 {elements}
 {text}
+}}
+}}
+"""
+SUMS = """#include <math.h>
+#include <stddef.h>
+#define __device__
+{preamble}
+#define REDUCE(a, b) ({reduce})
+#define POST_MAP(a) ({post})
+typedef {kind} Reduced;
+extern "C" void run(long long rows, long long row, void **given) {{
+{arguments}
+for (ptrdiff_t out = 0; out < rows; ++out) {{
+Reduced sum = Reduced({identity});
+for (ptrdiff_t i = out * row; i < (out + 1) * row; ++i) {{
+{elements}
+Reduced next = static_cast<Reduced>({text});
+sum = REDUCE(sum, next);
+}}
+auto &{result} = results[out];
+POST_MAP(sum);
 }}
 }}
 """
@@ -103,3 +124,55 @@ class ElementwiseKernel:
         run(ctypes.c_longlong(int(np.prod(shape))), (ctypes.c_void_p * len(memory))(*(m.ctypes.data for m in memory)))
         for a, array in zip(args[self.first_output :], memory[self.first_output :], strict=True):
             host(a)[...] = array
+
+
+class ReductionKernel:
+    """CuPy's, of which the types are those that the arrays have."""
+
+    arrays: type = np.ndarray
+    launched: list = []
+
+    def __init__(self, inputs, outputs, text, reduce, post, identity, name, kind, preamble=""):
+        assert name.isidentifier()
+        self.parameters, (self.out_type, self.result) = [p.split() for p in inputs.split(",")], outputs.split()
+        self.texts = {"text": text, "reduce": reduce, "post": post, "identity": identity, "kind": kind}
+        self.preamble, self.name = preamble, name
+
+    def made(self, x):
+        """A NumPy array as an array of the kind that is computed with."""
+        return x
+
+    def __call__(self, *args, axis=None, keepdims=False):
+        assert len(args) == len(self.parameters)
+        self.launched.append(self.name)
+        shape = np.broadcast_shapes(*(a.shape for a in args if isinstance(a, self.arrays)))
+        axes = range(len(shape)) if axis is None else axis if type(axis) is tuple else (axis,)
+        axes = sorted(a % len(shape) for a in axes)
+        left = [d for d in range(len(shape)) if d not in axes]
+        rows, row = (int(np.prod([shape[d] for d in dims], dtype=int)) for dims in (left, axes))
+        out = np.empty([shape[d] for d in left], self.out_type)
+        memory, arguments, elements = (
+            [],
+            [f"{C_TYPES[self.out_type]} *results = ({C_TYPES[self.out_type]} *)given[0];"],
+            [],
+        )
+        for k, (a, (kind, name)) in enumerate(zip(args, self.parameters, strict=True), 1):
+            if isinstance(a, self.arrays):
+                if len(kind) > 1 and a.dtype != kind:
+                    raise TypeError(f"Type is mismatched. {name} {a.dtype} {kind}")
+                array = np.broadcast_to(host(a), shape).transpose(*left, *axes)
+                array = np.array(
+                    array, np.float32 if array.dtype.kind in "fV" and array.itemsize == 2 else None, order="C"
+                )
+                c = C_TYPES[array.dtype.name]
+                arguments.append(f"const {c} *all_{name} = (const {c} *)given[{k}];")
+                elements.append(f"const {c} &{name} = all_{name}[i];")
+            else:
+                array = np.array(a, kind)
+                arguments.append(f"const {C_TYPES[kind]} {name} = *(const {C_TYPES[kind]} *)given[{k}];")
+            memory.append(array)
+        source = SUMS.format(preamble=self.preamble, arguments="\n".join(arguments), elements="\n".join(elements),
+                             result=self.result, **self.texts)  # fmt: skip
+        given = (ctypes.c_void_p * (len(memory) + 1))(out.ctypes.data, *(m.ctypes.data for m in memory))
+        program(source)(ctypes.c_longlong(rows), ctypes.c_longlong(row), given)
+        return self.made(out.reshape([1 if d in axes else n for d, n in enumerate(shape)]) if keepdims else out)

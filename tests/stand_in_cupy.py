@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
-from kernels_in_cpp import ElementwiseKernel
+from kernels_in_cpp import ElementwiseKernel, ReductionKernel
 
 import engine.devices.sim
 
@@ -128,6 +128,13 @@ class Kernel(ElementwiseKernel):
     arrays = Array
 
 
+class Reduction(ReductionKernel):
+    arrays = Array
+
+    def made(self, x):
+        return Array(x)
+
+
 class Cupy(ModuleType):
     """NumPy's functions, for these arrays."""
 
@@ -137,7 +144,7 @@ class Cupy(ModuleType):
 
 pool = Pool()
 cupy = Cupy("cupy")
-cupy.ndarray, cupy.ElementwiseKernel = Array, Kernel
+cupy.ndarray, cupy.ElementwiseKernel, cupy.ReductionKernel = Array, Kernel, Reduction
 cupy.get_default_memory_pool = lambda: pool
 cupy.lib = SimpleNamespace(stride_tricks=SimpleNamespace(as_strided=own.as_strided))
 cupy.cuda = SimpleNamespace(

@@ -251,6 +251,8 @@ FORMULAS = {
     "special": lambda x, y: engine.erf(x) * y + engine.erfc(y) - 0.0,
     "types": lambda x, y: (x > 0).float() * (y * 3).int() + x * y,
     "a loss": lambda x, y: F.smooth_l1_loss(x, y, reduction="none"),
+    "a sum": lambda x, y: (x * y + y).mean(),
+    "sums of rows and columns": lambda x, y: ((x * y).sum(0), (x * y + x.relu()).sum(1, keepdim=True)),
     "a number made on the way": lambda x, y: (x - x.mean()) / (x.std() + 1e-5) * y,
 }
 
@@ -275,12 +277,22 @@ def test_a_formula_is_one_kernel(name, device, there):
             np.testing.assert_allclose(a, b.get(), 1e-5, 1e-6)
         return out
 
-    compiled.entries[0].forward.__globals__["elementwise"] = elementwise
+    def sum_of(formula, axis, keepdims, *args):
+        out = backend.elementwise(formula, *args).sum(axis, None, keepdims=keepdims)
+        called.append((formula, ("sum", *(a.dtype for a in args))))
+        found = kernels.sum_of(formula, axis, keepdims, *(a.get() for a in args))
+        assert found.dtype == out.dtype and found.shape == out.shape
+        np.testing.assert_allclose(found, out.get(), 1e-5, 1e-6)
+        return own(formula, axis, keepdims, *args)
+
+    space = compiled.entries[0].forward.__globals__
+    space["elementwise"], own, space["sum_of"] = elementwise, space["sum_of"], sum_of
     results, expected = parts(compiled(x, y)), parts(f(x, y))
     ours, theirs = (engine.autograd.grad([r.sum() for r in found], [x, y]) for found in (results, expected))
     for a, b in zip((*results, *ours), (*expected, *theirs), strict=True):
         close(a, b, 1e-5)
     assert compiled.entries[0].deviations == 0 and called and kernels.launched == len(called)
+    assert "sum_of" in compiled.code or name != "a sum"
     for formula, dtypes in called if device == "cuda" else ():
         assert backend.kernels[backend.home(device).array].fused[formula][dtypes] is not None
 
@@ -292,6 +304,26 @@ def test_formulas_of_two_byte_types_are_as_right_as_step_by_step(dtype, device, 
     found, exact = captured(f)(x, y), f(x.double(), y.double())
     assert found.dtype == x.dtype
     close(found.double(), exact, {"float16": 3e-3, "bfloat16": 3e-2}[dtype])
+
+
+def test_a_sum_is_not_moved_behind_a_write(device, there):
+    w, x = semantics.numbers(5, 4, grad=True), semantics.numbers(5, 4, seed=1)
+
+    def step(x):
+        before = w.detach() * x
+        w.grad = x * 3
+        opt.step()
+        return before.sum()
+
+    def run(function):
+        with engine.no_grad():
+            w.fill_(0.5)
+        return [function(x) for _ in range(3)]
+
+    opt = engine.optim.SGD([w], lr=0.1)
+    compiled = engine.compile(step)
+    for a, b in zip(run(compiled), run(step), strict=True):
+        close(a, b)
 
 
 def test_the_code_can_be_read(device, there):

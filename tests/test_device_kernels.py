@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernels_in_cpp import ElementwiseKernel
+from kernels_in_cpp import ElementwiseKernel, ReductionKernel
 
 import engine
 from engine import backend
@@ -30,16 +30,16 @@ class Counting(Kernels):
     """Kernels over NumPy's arrays, and how many were made and launched."""
 
     def __init__(self):
-        super().__init__(self.maker, np, np.ndarray)
+        super().__init__(self.maker, np, np.ndarray, partial(self.maker, kind=ReductionKernel))
         self.made, self.launched = [], 0
 
-    def maker(self, *args, **options):
-        kernel = ElementwiseKernel(*args, **options)
+    def maker(self, *args, kind=ElementwiseKernel, **options):
+        kernel = kind(*args, **options)
         self.made.append((args, options))
 
         def launch(*args, **options):
             self.launched += 1
-            kernel(*args, **options)
+            return kernel(*args, **options)
 
         return launch
 
@@ -192,6 +192,26 @@ def test_words_become_dropout_masks_and_fractions(kernels):
         np.testing.assert_array_equal(found, draws.kept(words, 0.7, scale))
     np.testing.assert_array_equal(kernels.elementwise(draws.fraction, words), draws.fraction(words))
     assert kernels.launched == 5
+
+
+# ---- sums of formulas
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2)])
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_sum_of_a_formula_is_one_kernel(dtype, keepdims, axis, kernels):
+    g, x, y = (RANDOM.standard_normal(s).astype(dtype) for s in ((2, 3, 4), (3, 1), (4,)))
+    found = kernels.sum_of(rule_of_loss, axis, keepdims, g, x, y, 0.5)
+    expected = np.asarray(rule_of_loss(g, x, y, 0.5).sum(axis, keepdims=keepdims))
+    assert kernels.launched == 1 and found.dtype == dtype and found.shape == expected.shape
+    close(found, expected, dtype)
+
+
+def test_sums_of_two_byte_types_and_of_what_no_kernel_says_take_two_steps(kernels):
+    x = RANDOM.standard_normal((3, 4)).astype(np.float16)
+    close(kernels.sum_of(elementwise.logistic, 0, False, x), elementwise.logistic(x).sum(0), np.float16)
+    np.testing.assert_array_equal(kernels.sum_of(lambda x: x * x.sum(), 0, False, x), (x * x.sum()).sum(0))
 
 
 # ---- optimizers

@@ -2,15 +2,19 @@
 
 A step belongs to a formula if it can be done with ``devices.kernels.Symbol``s, one element of each array, and gives the
 dtype that it gave at the capture.  The formula is a function of its own in the code, and is called by
-``backend.elementwise``: on a GPU it is written as a kernel at the first call, elsewhere it runs step by step.
+``backend.elementwise``: on a GPU it is written as a kernel at the first call, elsewhere it runs step by step.  A sum of
+what a formula gives, if nothing else takes that, is a part of it.
 """
 
+from collections import Counter
 from functools import reduce
+
+import numpy as np
 
 from .. import backend
 from ..devices.kernels import Functions, Kernel, Symbol
 from .capture import Ref, Step, place_of
-from .plan import is_ours
+from .plan import is_ours, uses
 
 KINDS = "function", "method", "operator"
 MOST = 24  # arrays that go into a formula or come out of it: CUDA hands 4 KB of arguments over to a kernel
@@ -20,14 +24,14 @@ class Chain(Step):
     """Several steps as one formula.
 
     ``members``: the steps; ``results``: the numbers of those which are needed outside; ``args``: what goes in, Refs and
-    constant arrays, in the order of the formula's arguments.
+    constant arrays, in the order of the formula's arguments; ``total``: the last member if it is a sum.
     """
 
-    __slots__ = ("members", "results")
+    __slots__ = ("members", "results", "total")
 
-    def __init__(self, members, args, needed):
+    def __init__(self, members, args, needed, total=None):
         super().__init__(members[-1].number, "fused", "chain", None, tuple(args), line=members[0].line)
-        self.members, self.shape, self.where = members, members[0].shape, members[0].where
+        self.members, self.shape, self.where, self.total = members, members[0].shape, members[0].where, total
         self.results = [m.number for m in members if m.number in needed]
 
 
@@ -99,6 +103,35 @@ class Formula:
         return self.source[a.number].flat if type(a) is Ref else a.flags.c_contiguous
 
 
+def with_sums(steps, wanted, source, written):
+    """The steps, with sums as parts of the formulas that give what they add up."""
+    makers, users = {}, Counter(n for s in steps for n in {*uses(s)})
+    sums, gone = {}, set()
+    for s in steps:
+        if s.writes is not None or s.kind == "call":
+            makers = {}  # what comes before is not moved behind it: it may write what goes in
+        makers.update((n, s) for n in getattr(s, "results", (s.number,)) if s.where)
+        n = s.args[0].number if is_sum(s, source) else None
+        if n not in makers or users[n] > 1 or n in wanted:
+            continue
+        chain = makers[n]
+        if chain.kind != "fused":
+            formula = Formula(source, written)
+            chain = formula.joined({n}) if formula.begins(chain) else None
+        if chain is not None and chain.results == [n]:
+            sums[s.number] = Chain([*chain.members, s], chain.args, {s.number}, s)
+            gone.add(id(makers[n]))
+    return [sums.get(s.number, s) for s in steps if id(s) not in gone]
+
+
+def is_sum(step, source):
+    """Whether a step adds up floats of a device along axes."""
+    simple = step.where and step.kind == "method" and step.name == "sum" and step.options.keys() <= {"keepdims"}
+    if not simple or any(a is not None for a in step.args[2:]) or step.owner != step.number:
+        return False
+    return step.dtype in (np.float32, np.float64) and source[step.args[0].number].dtype == step.dtype
+
+
 def is_operand(a):
     """Whether an argument is an array on a device."""
     return type(a) is Ref or bool(place_of(a))
@@ -121,22 +154,36 @@ def lines(chain, writer):
     given = ", ".join(map(writer.text, chain.args))
     formula = writer.fresh("formula")
     body, shown, before, writer.module = [], set(), writer.module, "xp"
-    for m in chain.members:
+    for m in chain.members[: -1 if chain.total else None]:
         text = writer.expression(m)
         names[m.number] = writer.name_of(m)
         note = f"  # {m.line}" if m.line and m.line not in shown else ""
         shown.add(m.line)
         body.append(f"    {names[m.number]} = {text}{note}")
     writer.module = before
-    results = ", ".join(names[n] for n in chain.results)
+    found = chain.results if chain.total is None else [chain.total.args[0].number]
+    results = ", ".join(names[n] for n in found)
     if any("xp." in line for line in body):
         body.insert(0, f"    xp = module({writer.text(chain.args[0])})")
-    what = f"# {'x'.join(map(str, chain.shape)) or 'number'}, one kernel on a GPU"
+    shape = "x".join(map(str, chain.shape)) or "number"
+    what = f"# {shape}, one kernel on a GPU" + ", with its sum" * (chain.total is not None)
     text = [f"def {formula}({given}):  {what}", *body, f"    return {results}"]
     for m in chain.members:
         if m.number not in chain.results:
             del names[m.number]
-    return "\n".join(text), f"{results} = elementwise({formula}, {given})"
+    if chain.total is None:
+        return "\n".join(text), f"{results} = elementwise({formula}, {given})"
+    axis, keepdims = (*chain.total.args[1:2], None)[0], bool(chain.total.options.get("keepdims"))
+    name = names[chain.number] = writer.name_of(chain.total)
+    return "\n".join(text), f"{name} = sum_of({formula}, {axis}, {keepdims}, {given})"
 
 
-SPACE = {"elementwise": backend.elementwise, "module": lambda x: backend.modules[type(x)]}
+def sum_of(formula, axis, keepdims, *args):
+    """The sums along axes of what ``formula(*args)`` gives: on a GPU one kernel."""
+    found = backend.kernels.get(type(args[0]))
+    if found is None:
+        return formula(*args).sum(axis, None, keepdims=keepdims)
+    return found.sum_of(formula, axis, keepdims, *args)
+
+
+SPACE = {"elementwise": backend.elementwise, "sum_of": sum_of, "module": lambda x: backend.modules[type(x)]}

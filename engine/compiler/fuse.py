@@ -156,7 +156,7 @@ def fuse(steps, wanted, source, written):
             i += 1
         else:  # what comes before it by now may be joined too
             steps[i : last + 1] = [*before, joined, *rest]
-    return steps
+    return chains.with_sums(steps, wanted, source, written)
 
 
 def group_from(steps, i, source, written):

@@ -245,7 +245,7 @@ class Home(backend.Home):
         if cupy.cuda.get_allocator() == cupy.get_default_memory_pool().malloc:  # else the program has chosen another
             cupy.cuda.set_allocator(allocate)
         backend.tensor_cores.add(cupy.ndarray)
-        backend.kernels[cupy.ndarray] = Kernels(cupy.ElementwiseKernel, xp, cupy.ndarray)
+        backend.kernels[cupy.ndarray] = Kernels(cupy.ElementwiseKernel, xp, cupy.ndarray, cupy.ReductionKernel)
         rules_as_kernels()
 
     def check(self, index):

@@ -210,10 +210,13 @@ def symbols(kernel, dtypes):
 
 
 class Kernels:
-    """What a type of device arrays is computed with: ``make(inputs, outputs, text, name, ...)`` compiles a kernel."""
+    """What a type of device arrays is computed with: ``make(inputs, outputs, text, name, ...)`` compiles a kernel.
 
-    def __init__(self, make, xp, array):
-        self.make, self.xp, self.array = make, xp, array
+    ``reduction``: CuPy's ``ReductionKernel``, or what stands for it.
+    """
+
+    def __init__(self, make, xp, array, reduction=None):
+        self.make, self.xp, self.array, self.reduction = make, xp, array, reduction
         self.fused: WeakKeyDictionary = WeakKeyDictionary()  # formula -> what is written for it; a capture's may go
         self.updates: dict = {}
 
@@ -222,18 +225,7 @@ class Kernels:
 
         ``formula`` is a function that stays: what was written for it is kept.
         """
-        try:  # -0.0 is equal to 0, but another number
-            kinds = tuple([a.dtype if type(a) is self.array else (a,) if a else (a, str(a)) for a in args])
-            known = self.fused.get(formula)
-            if known is None:
-                known = self.fused[formula] = {}
-            found = known.get(kinds, self)
-        except (TypeError, ValueError):  # a list, or an array of another type: no kernel can take it
-            return formula(*args)
-        if found is self:
-            if len(known) >= KEPT:
-                known.clear()  # a program gives ever other numbers; CuPy still knows the text
-            found = known[kinds] = self.write(formula, kinds)
+        found = self.written(formula, args, self.write)
         if found is None:
             return formula(*args)
         kernel, numbers, dtypes, several = found
@@ -245,6 +237,54 @@ class Kernels:
         outs = [self.xp.empty(shape, t) if like is None else self.xp.empty_like(like, t) for t in dtypes]
         kernel(*arrays, *numbers, *outs)
         return tuple(outs) if several else outs[0]
+
+    def sum_of(self, formula, axis, keepdims, *args):
+        """The sums along axes of what ``formula(*args)`` gives, as one kernel; in two steps if it gives no float."""
+        found = self.written(formula, args, self.write_sum) if self.reduction is not None else None
+        if found is None:
+            return self.elementwise(formula, *args).sum(axis, None, keepdims=keepdims)
+        kernel, numbers = found
+        return kernel(*(a for a in args if type(a) is self.array), *numbers, axis=axis, keepdims=keepdims)
+
+    def written(self, formula, args, write):
+        """What ``write(formula, kinds)`` has written for these arguments; None if no kernel can take them."""
+        try:  # -0.0 is equal to 0, but another number
+            kinds = tuple([a.dtype if type(a) is self.array else (a,) if a else (a, str(a)) for a in args])
+            known = self.fused.get(formula)
+            if known is None:
+                known = self.fused[formula] = {}
+            key = kinds if write == self.write else ("sum", *kinds)
+            found = known.get(key, self)
+        except (TypeError, ValueError):  # a list, or an array of another type
+            return None
+        if found is self:
+            if len(known) >= KEPT:
+                known.clear()  # a program gives ever other numbers; CuPy still knows the text
+            found = known[key] = write(formula, kinds)
+        return found
+
+    def write_sum(self, formula, kinds):
+        """(kernel, its numbers), or None: the formula is a function of the kernel's, what it gives is added up."""
+        kernel, is_array = Kernel(), [isinstance(k, np.dtype) for k in kinds]
+        dtypes = [k for k in kinds if isinstance(k, np.dtype)]
+        try:
+            given = iter(symbols(kernel, dtypes))
+            result = formula(*(next(given) if array else k[0] for array, k in zip(is_array, kinds)))
+            inputs = [f"{TYPES[t][0]} x{i}" for i, t in enumerate(dtypes)] + kernel.parameters()
+        except (TypeError, AttributeError, KeyError):  # it does what no line of a kernel says
+            return None
+        if type(result) is not Symbol or result.dtype not in (np.float32, np.float64):
+            return None
+        kind, numbers = c(result.dtype), [f"n{i}" for i in range(len(kernel.numbers))]
+        taken = [f"const X{i} &x{i}" for i in range(len(dtypes))]
+        taken += [f"{c(np.dtype(t))} {n}" for t, n in zip(kernel.types, numbers)]
+        text = "\n".join([*kernel.lines, f"return {result.name};"])
+        types = ", ".join(f"typename X{i}" for i in range(len(dtypes)))
+        function = f"template <{types}>\n__device__ {kind} mapped({', '.join(taken)}) {{\n{text}\n}}\n"
+        call = f"mapped({', '.join([f'x{i}' for i in range(len(dtypes))] + numbers)})"
+        made = self.reduction(", ".join(inputs), f"{result.dtype} y0", call, "a + b", "y0 = a", "0",
+                              title(formula) + "_sum", kind, preamble=function)  # fmt: skip
+        return made, kernel.numbers
 
     def write(self, formula, kinds):
         """(kernel, its numbers, the dtypes of its results, whether they are a tuple), or None."""

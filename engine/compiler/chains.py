@@ -186,4 +186,4 @@ def sum_of(formula, axis, keepdims, *args):
     return found.sum_of(formula, axis, keepdims, *args)
 
 
-SPACE = {"elementwise": backend.elementwise, "sum_of": sum_of, "module": lambda x: backend.modules[type(x)]}
+SPACE: dict = {"elementwise": backend.elementwise, "sum_of": sum_of, "module": lambda x: backend.modules[type(x)]}

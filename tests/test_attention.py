@@ -93,6 +93,8 @@ ERRORS = cases("""
 (q, k, v, a.double())
 (q, k, v, a.half())
 (q, k, v, m[0, :, :, :5])
+(q, k, v, m[0, 0, :3])
+(q[:1], k[:1], v[:1], m)
 (q[..., :3], k, v)
 (q, k, v, dropout_p=1.5)
 (q[0], k[0], v[0], m[0], is_causal=True)

@@ -1080,6 +1080,12 @@ def test_post_accumulate_hooks(t):
     assert seen == [(True, 2.0), (True, 5.0)]
 
 
+@pytest.mark.parametrize("convert", ["x.long()", "x.bool()", "x.to(t.int32)", "x.type_as(i)"])
+def test_what_becomes_integers_leaves_the_graph(t, convert):
+    y = eval(convert, {"t": t, "x": leaf(t, 1.5), "i": t.tensor(0)})
+    assert not y.requires_grad and y.grad_fn is None and not y.float().requires_grad
+
+
 def test_a_post_accumulate_hook_that_returns_something_raises(t):
     x = leaf(t, 1.0)
     x.register_post_accumulate_grad_hook(lambda p: p.grad)

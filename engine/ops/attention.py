@@ -15,7 +15,7 @@ from . import elementwise as e
 from .elementwise import choose
 from .linalg import matmul, product
 from .nn import dropout, exponentials, safe_softmax, times
-from .structure import accumulate_wider, cast, sums_along, transpose
+from .structure import accumulate_wider, cast, common_shape, sums_along, transpose
 
 
 def scaled_dot_product_attention(
@@ -87,10 +87,20 @@ def in_one(q, k, v, mask):
 
 def attention(query, key, value, mask, scale):
     q, k, v = (wide(raw(a)) for a in (query, key, value))
+    if mask is not None:
+        check_broadcasts(mask.shape, (*q.shape[:3], k.shape[2]))
     out, weights, sums = attended(q, k, v, mask, scale)
     out = cast(out, raw(query).dtype)
     saved = raw(query), raw(key), raw(value), out, mask, scale, weights, sums
     return record(Attention, out, (query, key, value), saved)
+
+
+def check_broadcasts(have, shape):
+    """PyTorch's errors for the shape of a mask that does not broadcast to the shape of the scores."""
+    if common_shape(shape, have) != shape:
+        raise RuntimeError(
+            f"output with shape {list(shape)} doesn't match the broadcast shape {list(common_shape(shape, have))}"
+        )
 
 
 @one_step

@@ -855,6 +855,8 @@ def check_classes(x, t, w):
     if x.ndim > 1 and (t.ndim == 0 or x.shape[0] != t.shape[0]):
         n = t.shape[0] if t.ndim else 0
         raise ValueError(f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({n}).")
+    if x.ndim == t.ndim == 1 and t.size != 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {t.size}")
     if x.ndim <= 2 and t.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if x.ndim == 4 and t.ndim != 3:
@@ -1037,7 +1039,8 @@ def normalized(Backward, input, weight, bias, shapes, axis, eps):
     x = raw(input)
     _, thin, whole, split = shapes
     wide = accumulate_wider.get(x.dtype, x.dtype)
-    w, b = (v if v is None else shaped(checked_factor(raw(v), wide), thin) for v in (weight, bias))
+    check_parameters(x, weight, bias)
+    w, b = (v if v is None else shaped(raw(v), thin) for v in (weight, bias))
     h, rate, middle, variance = standardized(shaped(cast(x, wide), split), axis, eps)
     out = shaped(h, whole)
     out = out.copy() if w is None else out * w
@@ -1048,10 +1051,15 @@ def normalized(Backward, input, weight, bias, shapes, axis, eps):
     return record(Backward, out, (input, weight, bias), saved), middle, variance
 
 
-def checked_factor(w, dtype):
-    if w.dtype is not dtype and w.dtype not in (dtype, *accumulate_wider):
-        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
-    return w
+def check_parameters(x, *parameters):
+    """PyTorch's errors for parameters in another dtype than x: beside half precision they may be float32."""
+    for p in parameters:
+        dtype = x.dtype if p is None else raw(p).dtype
+        if dtype is not x.dtype and dtype != x.dtype:
+            if dtype != np.float32:
+                raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+            if x.dtype not in accumulate_wider:
+                raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
 def standardized(x, axis, eps):
@@ -1113,7 +1121,8 @@ LayerNorm, BatchNorm, GroupNorm = (
     joint_class(f"Native{kind}NormBackward0", 3, normal_rule) for kind in ("Layer", "Batch", "Group")
 )
 FixedNorm = node_class("NativeBatchNormBackward0",
-                       lambda g, _x, y, shape, _at, rate: (g if y is None else g * reshape(y, shape)) * rate,
+                       lambda g, _x, y, shape, _at, rate:
+                           cast((g if y is None else g * reshape(y, shape)) * rate, raw(g).dtype),
                        lambda g, x, _y, shape, at, rate: reshape(sum_to(g * ((x - at) * rate), shape), (-1,)),
                        lambda g, _x, _y, shape, _at, _rate: reshape(sum_to(g, shape), (-1,)))  # fmt: skip
 
@@ -1177,12 +1186,14 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
             raise RuntimeError(f"{name} must be defined in evaluation mode")
         if v is not None and raw(v).size != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {raw(v).size}")
+    check_parameters(x, *arguments.values())
     shape = (channels, *(1,) * (x.ndim - 2))
     if not training:
-        middle = raw(running_mean).reshape(shape).copy()  # training may go on before the gradient is asked for
-        rate = e.rsqrt(raw(running_var).reshape(shape) + eps).astype(x.dtype)
+        wide = accumulate_wider.get(x.dtype, x.dtype)
+        middle = raw(running_mean).reshape(shape).astype(wide)  # a copy: training may go on before
+        rate = e.rsqrt(raw(running_var).reshape(shape).astype(wide) + eps)
         out = (x - middle) * rate
-        w, b = (v if v is None else checked_factor(raw(v), x.dtype).reshape(shape) for v in (weight, bias))
+        w, b = (v if v is None else raw(v).reshape(shape) for v in (weight, bias))
         out = out if w is None else out * w
         out = cast(out if b is None else out + b, x.dtype)
         return record(FixedNorm, out, (input, weight, bias), (x, raw(weight), shape, middle, rate))

@@ -20,7 +20,12 @@ def cast(a, to):
     x = raw(a)
     if x is None or type(x) in (bool, int, float) or x.dtype == to:
         return a
-    return record(ToCopy, x.astype(to), (a,), (x.dtype,))
+    return record(ToCopy, x.astype(to), (differentiable(a, to),), (x.dtype,))
+
+
+def differentiable(a, dtype):
+    """a; without its graph if it goes on as integers or bools, which have no gradient."""
+    return a if dtype in dtypes.differentiable or not isinstance(a, Tensor) else Tensor(a.array)
 
 
 ToCopy = node_class("ToCopyBackward0", lambda g, dtype: cast(g, dtype))
@@ -30,7 +35,7 @@ def transfer(a, where, dtype=None, non_blocking=False):
     """a on a device, and in a dtype: itself if it is so, else a copy; its cotangent takes the way back."""
     x = raw(a)
     new = moved(x if dtype is None or x.dtype == dtype else x.astype(dtype), where, non_blocking)
-    return a if new is x else record(Transfer, new, (a,), (device_of(x), x.dtype))
+    return a if new is x else record(Transfer, new, (differentiable(a, new.dtype),), (device_of(x), x.dtype))
 
 
 Transfer = node_class("ToCopyBackward0", lambda g, device, dtype: transfer(g, device, dtype))

@@ -106,7 +106,9 @@ class Group:
         return bool(cuts)
 
     def joined(self, needed):
-        """The steps as one."""
+        """The steps as one; None where none takes what another gives: nothing would stay in the cache."""
+        if not any(n in self.inside for m in self.members for n in uses(m)):
+            return None
         return Fused(self.members, self.shape, max(self.cuts), needed, self.source)
 
     def allowed(self, step):

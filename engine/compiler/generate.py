@@ -27,6 +27,7 @@ OURS = {
     "draw": backend.homes["cpu"].random,
 }  # functions of the engine's that take NumPy's arrays
 LARGE = 32768  # elements of an array whose memory is given back, or used again, as soon as it is not needed
+FILLED = 1 << 20  # elements of an array that is kept to be compared with
 SMALL = 256  # elements of an array that is not worth a second look
 APART = ("input", *KEPT, "item")  # steps whose results are not known to be memory of their own
 MODULES = {"cuda": "cp", "sim": "sim"}  # device -> what its functions are called in the code
@@ -143,7 +144,7 @@ class Writer:
         if step.kind == "operator" and step.name == "pow":  # a square
             return self.text(step.args[0])
         texts = [*map(self.text, step.args)]
-        if compares(step) and is_fixed(shape) and math.prod(shape) <= fuse.BLOCK:
+        if compares(step) and is_fixed(shape) and math.prod(shape) <= FILLED:
             alike = [self.steps[n] for n in uses(step)]
             for i, a in enumerate(step.args):
                 if type(a) in (int, float) and (alike[0].shape, alike[0].dtype) == (step.shape, step.dtype):

@@ -306,6 +306,13 @@ def test_formulas_of_two_byte_types_are_as_right_as_step_by_step(dtype, device, 
     close(found.double(), exact, {"float16": 3e-3, "bfloat16": 3e-2}[dtype])
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_cast_to_two_bytes_and_back_rounds(dtype, device, there):
+    x = semantics.numbers(50)
+    close(captured(lambda x: (x * 3).to(getattr(engine, dtype)).float() + 1)(x),
+          (x * 3).to(getattr(engine, dtype)).float() + 1, 1e-7)  # fmt: skip
+
+
 def test_a_sum_is_not_moved_behind_a_write(device, there):
     w, x = semantics.numbers(5, 4, grad=True), semantics.numbers(5, 4, seed=1)
 

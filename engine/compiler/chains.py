@@ -42,6 +42,7 @@ class Formula:
         self.source, self.written = source, written
         self.members, self.inside, self.kernel = [], set(), Kernel()
         self.symbols, self.arguments = {}, {}  # number or id of an array -> its Symbol; of what goes in -> itself
+        self.rounded = set()  # casts to types of two bytes, which a kernel rounds only where it writes them
 
     def begins(self, step):
         """Whether a step is the first of a formula."""
@@ -57,7 +58,7 @@ class Formula:
         arguments = self.arguments | {key_of(a): a for a in step.args if is_operand(a) and key_of(a) not in self.inside}
         if len(arguments) + len(self.members) > MOST or not all(map(self.is_known, arguments.values())):
             return False
-        if not any(map(is_operand, step.args)):
+        if not any(map(is_operand, step.args)) or any(key_of(a) in self.rounded for a in step.args):
             return False
         try:
             found = result(step, [self.symbol(a) for a in step.args])
@@ -65,6 +66,8 @@ class Formula:
             return False
         if type(found) is not Symbol or found.dtype != step.dtype:
             return False
+        if step.name == "astype" and step.dtype.itemsize == 2 and step.dtype.kind not in "iu":
+            self.rounded.add(step.number)
         self.symbols[step.number], self.arguments = found, arguments
         self.members.append(step)
         self.inside.add(step.number)
@@ -138,7 +141,7 @@ def is_operand(a):
 
 
 def key_of(a):
-    return a.number if type(a) is Ref else ("constant", id(a))
+    return a.number if type(a) is Ref else ("other", id(a))
 
 
 def result(step, args):
@@ -175,7 +178,7 @@ def lines(chain, writer):
         return "\n".join(text), f"{results} = elementwise({formula}, {given})"
     axis, keepdims = (*chain.total.args[1:2], None)[0], bool(chain.total.options.get("keepdims"))
     name = names[chain.number] = writer.name_of(chain.total)
-    return "\n".join(text), f"{name} = sum_of({formula}, {axis}, {keepdims}, {given})"
+    return "\n".join(text), f"{name} = sum_of({formula}, {writer.text(axis)}, {keepdims}, {given})"
 
 
 def sum_of(formula, axis, keepdims, *args):

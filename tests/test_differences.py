@@ -32,6 +32,13 @@ ROWS = [
         "len(f.next_functions[0][0].next_functions)",
         0,
     ),
+    ("Numbers above 65504 beside float16", "(t.tensor([0.5], dtype=t.float16) * 70000).item()", float("inf")),
+    (
+        "Keys that are not finite behind a mask of bools",
+        "k = t.ones(1, 1, 3, 4); k[0, 0, 0, 0] = np.nan; m = t.tensor([False, True, True]).expand(3, 3); "
+        "F.scaled_dot_product_attention(t.ones(1, 1, 3, 4), k, t.ones(1, 1, 3, 4), m).tolist()",
+        [[[[1.0] * 4] * 3]],
+    ),
     (
         "Grouped attention",
         "k = t.ones(1, 2, 3, 4); F.scaled_dot_product_attention(t.ones(1, 4, 3, 4), k, k, enable_gqa=True)",

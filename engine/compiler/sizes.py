@@ -11,6 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
+from ..backend import cpu, device_names, device_of, modules, moved
 from .capture import GraphBreak, Ref, Step
 
 OFFSETS = ((1, 3), (2, 5), (3, 4))  # of the other two captures, for each size; no size is a linear function of another
@@ -46,7 +47,8 @@ class Sizes:
         """The array of an argument in the sizes of an example; its rows come again."""
         for (a, axis), i in self.dims.items():
             if a == argument:
-                x = np.take(x, np.arange(self.values[i][example]) % x.shape[axis], axis)
+                rows = np.arange(self.values[i][example]) % x.shape[axis]
+                x = modules[type(x)].take(x, moved(rows, device_of(x)), axis)
         return x
 
     def axes(self, argument):
@@ -60,7 +62,7 @@ def varying(leaves, before, tensor_type, always):
     """
     found: dict = {}
     for i, t in enumerate(leaves):
-        if not isinstance(t, tensor_type) or not isinstance(t.array, np.ndarray) or not t.array.flags.c_contiguous:
+        if not isinstance(t, tensor_type) or isinstance(t.array, np.generic) or not t.array.flags.c_contiguous:
             continue
         shape = t.array.shape
         for axis, n in enumerate(shape):
@@ -69,6 +71,11 @@ def varying(leaves, before, tensor_type, always):
                 found[i, axis] = (n, others)
     kinds = list(dict.fromkeys(found.values()))
     return {} if len(kinds) > len(OFFSETS) else {where: kinds.index(kind) for where, kind in found.items()}
+
+
+def size_on_device(x, axis):
+    """``np.size``, of an array on a device."""
+    return x.shape[axis]
 
 
 def decided(codes):
@@ -112,7 +119,8 @@ class Generalized:
         self.sizes, self.expressions, self.first = sizes, {}, []
         for i, values in enumerate(sizes.values):
             argument, axis = next(where for where, n in sizes.dims.items() if n == i)
-            self.new("function", "size", np.size, (Ref(inputs[argument]), axis), Dim(values[0], "nmk"[i]))
+            function = size_on_device if recipes[0][0][inputs[argument]].where else np.size
+            self.new("function", "size", function, (Ref(inputs[argument]), axis), Dim(values[0], "nmk"[i]))
         self.products = []  # (numbers of sizes, their product in each example)
         for n in range(1, len(sizes.values) + 1):
             for chosen in combinations(range(len(sizes.values)), n):
@@ -124,10 +132,11 @@ class Generalized:
         outputs, grads = (self.joined([r[i] for r in recipes], "") for i in (1, 4))
         self.recipe = [*self.first, *steps], outputs, *recipes[0][2:4], grads
 
-    def new(self, kind, name, function, args, value=None):
-        key = name, *args
+    def new(self, kind, name, function, args, value=None, where=""):
+        key = name, where, *args
         if key not in self.expressions:
             step = Step(-1 - len(self.first), kind, name, function, args)
+            step.where = where
             self.first.append(step)
             self.expressions[key] = Ref(step.number), value
         return self.expressions[key][0]
@@ -165,7 +174,7 @@ class Generalized:
             return kind(self.joined(parts, line) for parts in zip(*values))
         if kind is slice:
             return slice(*(self.joined([getattr(v, n) for v in values], line) for n in ("start", "stop", "step")))
-        if kind is np.ndarray:
+        if kind is np.ndarray or kind in device_names:
             return self.array(values, line)
         if isinstance(a, np.generic):
             if all(v.dtype == a.dtype and v.tobytes() == a.tobytes() for v in values):
@@ -180,15 +189,18 @@ class Generalized:
 
     def array(self, values, line):
         """A constant array: the same for all sizes, one number everywhere, or 0, 1, 2, ..."""
+        own, where, xp = values[0], device_of(values[0]), modules[type(values[0])]
+        place = "" if type(own) is np.ndarray else where.type
+        values = [np.asarray(moved(v, cpu)) for v in values]  # a capture looks at the constants on a device
         a = values[0]
         if all(v.shape == a.shape and v.dtype == a.dtype and v.tobytes() == a.tobytes() for v in values):
-            return a
+            return own
         if any(v.ndim != a.ndim or v.dtype != a.dtype for v in values):
             raise GraphBreak("a size decides what a constant array is", line or " ")
         shape = tuple(self.joined([v.shape[d] for v in values], line) for d in range(a.ndim))
         if all(v.size and (v == v.flat[0]).all() for v in values):
             number = self.joined([v.flat[0] for v in values], line)
-            return self.new("function", "full", np.full, (shape, number, a.dtype))
+            return self.new("function", "full", xp.full, (shape, number, a.dtype), where=place)
         axes = [d for d in range(a.ndim) if type(shape[d]) is Ref]
         if len(axes) == 1 and all(v.size for v in values) and a.dtype.kind in "iu":
             ((axis,), first) = axes, a.take([0], axes[0])
@@ -196,11 +208,11 @@ class Generalized:
             ramps = [np.arange(v.shape[axis]).reshape([-1 if d == axis else 1 for d in range(a.ndim)]) for v in values]
             if slope and all(np.array_equal(v, first + slope * r) for v, r in zip(values, ramps)):
                 end = self.new("operator", "mul", operator.mul, (shape[axis], slope)) if slope != 1 else shape[axis]
-                ramp = self.new("function", "arange", np.arange, (0, end, slope, a.dtype))
+                ramp = self.new("function", "arange", xp.arange, (0, end, slope, a.dtype), where=place)
                 if a.ndim > 1:
                     across = tuple(shape[axis] if d == axis else 1 for d in range(a.ndim))
-                    ramp = self.new("function", "reshape", np.reshape, (ramp, across))
-                return ramp if not first.any() and first.size == 1 else self.added(first, ramp)
+                    ramp = self.new("function", "reshape", xp.reshape, (ramp, across), where=place)
+                return ramp if not first.any() and first.size == 1 else self.added(moved(first, where), ramp)
         raise GraphBreak("a constant array depends on a size", line or " ")
 
     def added(self, first, ramp):

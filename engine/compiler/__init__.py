@@ -224,7 +224,7 @@ class Entry:
     # ---- capture
 
     def capture(self, args, kwargs):
-        self.fused = self.compiled.fused and self.sizes is None
+        self.fused = self.compiled.fused and ("everywhere" if self.sizes is None else "on devices")
         others = []
         if self.sizes is not None:
             if why := decided(self.guards.codes):
@@ -518,13 +518,14 @@ class Entry:
 
 
 def planned(steps, outputs, middle, given, grads, fused, passes=None):
-    """The plan for the steps of a tape, with chains joined where ``fused``."""
+    """The plan for the steps of a tape; ``fused``: False, or where chains are joined, "everywhere" or "on devices"."""
     p = plan(steps, outputs, middle, given, grads, passes)
-    if fused:
+    if fused == "everywhere" or (fused and any(s.where for s in steps)):
         source = {s.number: s for s in steps}
         written = {s.owner for s in steps if s.writes is not None}
-        p.forward[:] = fuse.fuse(p.forward, [*refs(p.outputs), *refs(p.saved)], source, written)
-        p.backward[:] = fuse.fuse(p.backward, [*refs(p.grads)], source, written)
+        host = fused == "everywhere"
+        p.forward[:] = fuse.fuse(p.forward, [*refs(p.outputs), *refs(p.saved)], source, written, host)
+        p.backward[:] = fuse.fuse(p.backward, [*refs(p.grads)], source, written, host)
         if formulas := sum(s.kind == "fused" and bool(s.where) for s in (*p.forward, *p.backward)):
             p.counts["formulas, each one kernel on a GPU"] = formulas
         noted(passes, "fused", (*p.forward, *p.backward), middle, p.outputs, p.saved, p.grads, p.given)

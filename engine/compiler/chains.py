@@ -46,14 +46,21 @@ class Formula:
 
     def begins(self, step):
         """Whether a step is the first of a formula."""
-        self.shape, self.where = step.shape, step.where
-        return step.shape is not None and step.kind != "fused" and self.takes(step)
+        if step.shape is None or step.kind == "fused":
+            return False
+        self.shape, self.where = shown(step.shape), step.where
+        return "?" not in self.shape and self.takes(step)
 
     def takes(self, step):
         """Whether a step joins."""
-        if step.where != self.where or step.shape != self.shape or not step.flat or step.owner != step.number:
+        if step.where != self.where or not step.flat or step.owner != step.number or step.shape is None:
             return False
-        if step.writes is not None or step.number in self.written or step.kind not in KINDS:
+        if (
+            shown(step.shape) != self.shape
+            or step.writes is not None
+            or step.number in self.written
+            or step.kind not in KINDS
+        ):
             return False
         arguments = self.arguments | {key_of(a): a for a in step.args if is_operand(a) and key_of(a) not in self.inside}
         if len(arguments) + len(self.members) > MOST or not all(map(self.is_known, arguments.values())):
@@ -91,7 +98,7 @@ class Formula:
 
     def joined(self, needed):
         """The steps as one; None if that would lay its results out in another order."""
-        whole = [a for a in self.arguments.values() if self.facts(a).shape == self.shape]
+        whole = [a for a in self.arguments.values() if shown(self.facts(a).shape) == self.shape]
         flat = [a for a in whole if self.is_flat(a)]
         if whole and not flat:
             return None
@@ -133,6 +140,11 @@ def is_sum(step, source):
     if not simple or any(a is not None for a in step.args[2:]) or step.owner != step.number:
         return False
     return step.dtype in (np.float32, np.float64) and source[step.args[0].number].dtype == step.dtype
+
+
+def shown(shape):
+    """A shape with sizes that vary as what they are in all calls, or "?"."""
+    return tuple(map(str, shape))
 
 
 def is_operand(a):

@@ -134,12 +134,18 @@ class Group:
         return {k for k in alike if min(axes) >= k - len(self.shape)}
 
 
-def fuse(steps, wanted, source, written):
-    """The steps with chains joined.  ``wanted``: numbers of results; ``source``: number -> Step, of all."""
-    if not any(s.where or (s.shape is not None and prod(s.shape) >= LARGE) for s in source.values()):
+def fuse(steps, wanted, source, written, host=True):
+    """The steps with chains joined.  ``wanted``: numbers of results; ``source``: number -> Step, of all.
+
+    ``host``: whether those in host memory are joined too.
+    """
+    if not any(s.where or (host and s.shape is not None and prod(s.shape) >= LARGE) for s in source.values()):
         return steps
     i = 0
     while i < len(steps):
+        if not host and not steps[i].where:
+            i += 1
+            continue
         group = group_from(steps, i, source, written)
         if len(group.members) < 2:
             i += 1

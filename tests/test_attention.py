@@ -12,6 +12,7 @@ from against_torch import (
     library,
     outputs,
     run,
+    values,
 )
 
 import engine
@@ -183,6 +184,23 @@ def test_dropout_draws_what_pytorch_draws(p, shape):
 def test_nothing_to_look_at_gives_zeros(part, inputs):
     result, _ = run("engine", f"F.scaled_dot_product_attention({part})", inputs)
     assert not result.any() and result.shape[-1] == 4
+
+
+@pytest.mark.parametrize("which", ["q", "k", "v", "m", "qkvm", "qm", "kv"])
+def test_attention_of_many_samples_is_that_of_each(which, inputs):
+    arrays = {name: np.stack([inputs[name], inputs[name][::-1]]) for name in "qkvm"}
+    args = [engine.tensor(arrays[name] if name in which else arrays[name][0]) for name in "qkvm"]
+    in_dims = tuple(0 if name in which else None for name in "qkvm")
+
+    def both(q, k, v, m):
+        def f(q, k, v):
+            return F.scaled_dot_product_attention(q, k, v, m).sin().sum()
+
+        return F.scaled_dot_product_attention(q, k, v, m), *engine.func.grad(f, (0, 1, 2))(q, k, v)
+
+    each = [both(*(a if d is None else a[i] for a, d in zip(args, in_dims, strict=True))) for i in range(2)]
+    for mine, theirs in zip(engine.func.vmap(both, in_dims)(*args), zip(*each, strict=True), strict=True):
+        np.testing.assert_allclose(values(mine), np.stack([values(t) for t in theirs]), 1e-4, 1e-5)
 
 
 def test_no_matrices_may_have_masks(inputs):

@@ -506,6 +506,12 @@ def test_embedding_gives_the_padding_row_no_gradient(row, inputs):
     assert values(tensors["w"].grad)[:, 0].tolist() == [1.0, 0.0, 1.0, 0.0, 0.0]
 
 
+def test_the_tangent_of_an_embedding_has_the_padding_row_too(inputs):
+    w, t = engine.tensor(inputs["w"]), engine.tensor(inputs["w"] * 2)
+    _, tangent = engine.func.jvp(lambda w: F.embedding(engine.tensor([1, 0]), w, padding_idx=0), (w,), (t,))
+    assert tangent.tolist() == t[[1, 0]].tolist()
+
+
 def test_an_embedding_in_no_dimensions_has_a_gradient():
     w = engine.ones(3, 0, requires_grad=True)
     F.embedding(engine.tensor([0, 2]), w).sum().backward()

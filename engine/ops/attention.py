@@ -7,7 +7,7 @@ there.
 import math
 
 from .. import dtypes
-from ..backend import one_step
+from ..backend import batches, blank, copied, one_step
 from ..blocks import BLOCK, in_blocks
 from ..record import enter, joint_class, module, raw, record
 from ..tensor import DTYPE_WORDS, Tensor
@@ -106,7 +106,9 @@ def check_broadcasts(have, shape):
 @one_step
 def attended(q, k, v, mask, scale):
     """(the result, in memory as the queries are; the exponentials of the scores; their sums, or 1 where all are 0)"""
-    weights = module(q).empty((*q.shape[:3], k.shape[2]), q.dtype)
+    q, k, v, mask = alike(q, k, v, mask)
+    shape = *q.shape[:3], k.shape[2]
+    weights = blank(shape, q) if type(q) in batches else module(q).empty(shape, q.dtype)
     out, sums = in_matrices(attention_arrays, (q, k, v, weights), mask, scale)
     return out, weights, sums
 
@@ -114,9 +116,25 @@ def attended(q, k, v, mask, scale):
 @one_step
 def attended_slopes(q, k, v, g, out, weights, sums, scale):
     """The cotangents of the queries, the keys and the values."""
-    of_k, of_v = (module(a).empty_like(a) for a in (k, v))
-    of_q = in_matrices(attention_slopes, (q, k, v, g, out, weights, sums, of_k, of_v), None, scale)
+    arrays = alike(q, k, v, g, out, weights, sums)
+    of_k, of_v = (copied(a) if type(a) in batches else module(a).empty_like(a) for a in arrays[1:3])
+    of_q = in_matrices(attention_slopes, (*arrays, of_k, of_v), None, scale)
     return of_q, of_k, of_v
+
+
+def alike(*arrays):
+    """The same, as arrays of samples if one of them is: then all can be written into one another."""
+    if not batches or not any(type(a) in batches for a in arrays):
+        return arrays
+    given = [a for a in arrays if a is not None]
+    return [a if a is None else copied(a, *given) for a in arrays]
+
+
+def fill(held, value):
+    """``value``, which was to be computed into the memory of ``held``, there; arrays of samples are computed apart."""
+    if value is not held:
+        held[...] = value
+    return held
 
 
 def wide(a):
@@ -140,7 +158,8 @@ def attention_arrays(q, k, v, weights, mask, scale, into):
     """
     scores = product(q * scale, transpose(k, -1, -2))
     keep = mask if mask is not None and mask.dtype == bool else None
-    _, sums = exponentials(scores if mask is keep else scores + mask, -1, keep, weights)
+    found, sums = exponentials(scores if mask is keep else scores + mask, -1, keep, weights)
+    weights = fill(weights, found)
     sums += sums == 0
     out = module(q).matmul(weights, v, out=module(q).empty_like(q) if into is None else into)
     out /= sums
@@ -170,8 +189,8 @@ def attention_slopes(q, k, v, g, out, weights, sums, of_k, of_v, _mask, scale, i
     slope = product(g, transpose(v, -1, -2))
     slope -= sums_along(g * out, -1)
     slope *= weights
-    matmul(transpose(slope, -1, -2), q * scale, out=of_k)
-    matmul(transpose(weights, -1, -2), g, out=of_v)
+    fill(of_k, matmul(transpose(slope, -1, -2), q * scale, out=of_k))
+    fill(of_v, matmul(transpose(weights, -1, -2), g, out=of_v))
     return matmul(slope, k * scale, out=module(q).empty_like(q) if into is None else into)
 
 

@@ -153,6 +153,11 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         one_device(w, i)  # CuPy would take indices from the host
     if i.size and not within_rows(i, n):
         raise IndexError("index out of range in self")
+    return rows_at(weight, i, n, padding_idx)
+
+
+def rows_at(weight, i, n, padding_idx):
+    w = raw(weight)
     rows = w.take(i, 0) if type(w) is type(i) is np.ndarray else picked(w, (i,))
     return record(Embedding, rows, (weight,), (i, n, padding_idx))
 
@@ -173,6 +178,7 @@ def embedding_rule(g, indices, n, padding_idx):
 
 
 Embedding = node_class("EmbeddingBackward0", embedding_rule)
+Embedding.linear = staticmethod(lambda _, t, *where: rows_at(t, *where))
 
 
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):

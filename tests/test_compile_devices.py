@@ -364,3 +364,16 @@ def test_without_fusion_every_operation_has_a_line(device, there):
     compiled = engine.compile(lambda x: (x * 2).tanh() + 1, options={"fuse": False})
     close(compiled(engine.ones(3)), (engine.ones(3) * 2).tanh() + 1)
     assert "formula" not in compiled.code and {"sim": "sim", "cuda": "cp"}[device] + ".tanh" in compiled.code
+
+
+def test_a_kernel_has_not_too_many_arguments(device, there):
+    def f(x):
+        parts = [x * i for i in range(1, 40)]
+        return [p + 1 for p in parts] if x.ndim == 1 else sum(p.tanh() for p in parts)
+
+    for x in (engine.ones(3), engine.ones(2, 3)):
+        compiled = captured(f)
+        for a, b in zip(*((r if type(r) is list else [r]) for r in (compiled(x), f(x))), strict=True):
+            close(a, b)
+        calls = [line.split(" = elementwise(") for line in compiled.code.splitlines() if "elementwise" in line]
+        assert calls and all(max(results.count(","), given.count(",")) < 20 for results, given in calls)

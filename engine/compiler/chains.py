@@ -17,7 +17,8 @@ from .capture import Ref, Step, place_of
 from .plan import is_ours, uses
 
 KINDS = "function", "method", "operator"
-MOST = 24  # arrays that go into a formula or come out of it: CUDA hands 4 KB of arguments over to a kernel
+MOST = 20  # arrays that go into a formula, and that come out of it: CUDA hands 4 KB of arguments over to a kernel
+STEPS = 100  # of a formula; a longer kernel takes its time to be compiled
 
 
 class Chain(Step):
@@ -63,7 +64,7 @@ class Formula:
         ):
             return False
         arguments = self.arguments | {key_of(a): a for a in step.args if is_operand(a) and key_of(a) not in self.inside}
-        if len(arguments) + len(self.members) > MOST or not all(map(self.is_known, arguments.values())):
+        if len(arguments) > MOST or len(self.members) >= STEPS or not all(map(self.is_known, arguments.values())):
             return False
         if not any(map(is_operand, step.args)) or any(key_of(a) in self.rounded for a in step.args):
             return False
@@ -97,7 +98,9 @@ class Formula:
         return self.symbols[key]
 
     def joined(self, needed):
-        """The steps as one; None if that would lay its results out in another order."""
+        """The steps as one; None if there are too many results, or would be laid out in another order."""
+        if not 0 < len(self.inside & needed) <= MOST:
+            return None
         whole = [a for a in self.arguments.values() if shown(self.facts(a).shape) == self.shape]
         flat = [a for a in whole if self.is_flat(a)]
         if whole and not flat:

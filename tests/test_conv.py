@@ -570,6 +570,7 @@ def test_pooling_is_the_same_in_each_way(shape, kernel, stride, padding, dilatio
 
 @pytest.mark.parametrize("program", ["F.conv2d(x, w, b, padding=1)", "F.conv2d(x, w, b, 2)", "F.max_pool2d(x, 2)"])
 def test_large_arrays_as_pytorch(program):
+    pytest.importorskip("torch")
     draw = np.random.default_rng(0).standard_normal
     arrays = {"x": draw((4, 8, 40, 41)), "w": draw((8, 8, 3, 3)), "b": draw(8)}
     compare(program, arrays, second=False)

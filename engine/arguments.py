@@ -69,6 +69,8 @@ def explained(name, function, args, kwargs, error):
         return None
     if name not in OVERLOADED and ("(): argument " in str(error) or "invalid combination" in str(error)):
         return None  # it says it itself
+    if " not implemented for '" in str(error):
+        return None  # the dtype is what is wrong
     parameters = inspect.signature(function).parameters
     given = dict(zip(parameters, args)) | kwargs
     first = next(iter(parameters), None)

@@ -260,3 +260,8 @@ def test_constructor_takes_the_default_dtype():
 def test_constructor_makes_no_alias_of_a_tensor():
     with pytest.raises(NotImplementedError, match="detach"):
         engine.Tensor(engine.ones(2))
+
+
+def test_a_dtype_that_is_not_implemented_is_what_is_told():
+    with pytest.raises(NotImplementedError, match="not implemented for 'Long'"):
+        engine.nn.functional.threshold(engine.tensor([1, 5]), 2, 9)

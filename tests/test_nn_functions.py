@@ -578,3 +578,9 @@ def test_training_between_a_pass_in_evaluation_mode_and_its_gradient_changes_not
     F.batch_norm(x, mean, var, training=True)
     out.sum().backward()
     np.testing.assert_allclose(values(weight.grad), inputs["x"].sum(0) / np.sqrt(1 + 1e-5), 1e-5)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_a_loss_of_nothing_is_0_and_not_minus_0(reduction):
+    sure = engine.tensor([[100.0, 0.0, 0.0]])
+    assert str(F.cross_entropy(sure, engine.tensor([0]), reduction=reduction)) == "tensor(0.)"

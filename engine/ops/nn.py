@@ -893,8 +893,8 @@ def picked_loss(input, t, weight, ignore_index, reduction):
         one_device(x, t)  # CuPy would take indices from the host
     if w is None and not 0 <= ignore_index < classes and t.size and are_classes(t, classes):
         where = positions(t)
-        out, share = reduced(picked(x, where), reduction)
-        out, share = -out, -share
+        out, share = reduced(-picked(x, where), reduction)  # a sum of -0 is 0
+        share = -share
     else:
         good = (t >= 0) & (t < classes)
         if 0 <= ignore_index < classes:

@@ -14,6 +14,8 @@ Without arguments: every test in tests/, then every notebook run again and compa
 With arguments: pytest with these arguments alone, say `python -m course test -k broadcast`.
 """
 MOST_WORKERS = 4
+# A file's tests and a notebook's cells build on each other: whole files go to a worker. One that hangs is run once more.
+WHOLE_FILES = ["--dist", "loadfile", "--max-worker-restart", "1"]
 
 
 def main(argv: list[str]) -> int:
@@ -27,8 +29,7 @@ def main(argv: list[str]) -> int:
     notebooks = nbval_command(ROOT)
     if not any(argument in EXECUTED for argument in notebooks):
         raise Problem("There is no notebook to run. Make them from their texts: python -m course build")
-    # A file's tests and a notebook's cells build on each other: whole files go to a worker.
-    spread = ["-n", str(workers()), "--dist", "loadfile"] if workers() > 1 else []
+    spread = ["-n", str(workers()), *WHOLE_FILES] if workers() > 1 else []
     say("1/2  The tests of the engine and the course")
     tests_failed = pytest("tests", *spread)
     say("2/2  Every notebook, run again and compared with what is stored in it")

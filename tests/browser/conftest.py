@@ -35,6 +35,7 @@ FLAGS = (
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",
+    "--disable-dev-shm-usage",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
@@ -93,6 +94,12 @@ NOTEBOOK_HEIGHT = """async () => {
     }
     return height;
 }"""
+
+
+def settled(page, script: str):
+    """What a script's promise brings; `page.evaluate` alone has no time limit, and would wait for a kernel for ever."""
+    late = f"setTimeout(() => fail(new Error('nothing came of it in {START_S} s')), {START_S * 1000})"
+    return page.evaluate(f"() => Promise.race([({script})(), new Promise((_, fail) => {late})])")
 
 
 class Lab(NamedTuple):
@@ -214,7 +221,7 @@ def open_lesson(chromium, lab):
         page.on("pageerror", lambda error: page.console_errors.append(str(error)))
         page.goto(f"{lab.url}/lab/workspaces/{secrets.token_hex(4)}/tree/{path}?token={lab.token}")
         page.wait_for_function(NOTEBOOK_IS_OPEN, arg=path, timeout=START_S * 1000)
-        page.evaluate(KERNEL_IS_READY)
+        settled(page, KERNEL_IS_READY)
         return page
 
     yield open_
@@ -235,7 +242,7 @@ def run_all():
     def run(page, timeout_ms: int = RUN_MS):
         page.evaluate(RUN_ALL)
         page.wait_for_function(RUN_HAS_ENDED, timeout=timeout_ms)
-        page.evaluate(ALL_HAS_ARRIVED)
+        settled(page, ALL_HAS_ARRIVED)
         cells = page.evaluate(CELLS)
         for number, cell in enumerate(cells, start=1):
             errors = [output for output in cell["outputs"] if output["output_type"] == "error"]

@@ -102,6 +102,12 @@ def settled(page, script: str):
     return page.evaluate(f"() => Promise.race([({script})(), new Promise((_, fail) => {late})])")
 
 
+def await_kernel(page, path: str):
+    """Return when the notebook is open and its kernel has answered."""
+    page.wait_for_function(NOTEBOOK_IS_OPEN, arg=path, timeout=START_S * 1000)
+    settled(page, KERNEL_IS_READY)
+
+
 class Lab(NamedTuple):
     """A running JupyterLab on a folder of its own."""
 
@@ -203,6 +209,8 @@ def open_lesson(chromium, lab):
 
     `page.console_errors` gathers what the browser's console reports as errors.
     """
+    from playwright import sync_api as api
+
     contexts = []
 
     def open_(lesson, folder: str = "notebooks"):
@@ -220,8 +228,12 @@ def open_lesson(chromium, lab):
         page.on("console", lambda message: message.type == "error" and page.console_errors.append(message.text))
         page.on("pageerror", lambda error: page.console_errors.append(str(error)))
         page.goto(f"{lab.url}/lab/workspaces/{secrets.token_hex(4)}/tree/{path}?token={lab.token}")
-        page.wait_for_function(NOTEBOOK_IS_OPEN, arg=path, timeout=START_S * 1000)
-        settled(page, KERNEL_IS_READY)
+        try:
+            await_kernel(page, path)
+        except api.Error:  # on a machine that does much else; a learner reloads the page too
+            page.console_errors.clear()
+            page.reload()
+            await_kernel(page, path)
         return page
 
     yield open_

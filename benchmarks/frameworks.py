@@ -24,6 +24,8 @@ BURSTS = 8  # in a round
 REST = 0.1  # seconds before a round: another framework's threads go on spinning after its last product, on cores that
 # this one needs (with two cores, an MLP took 160 us to 220 us instead of 101 us)
 
+# What would hold OpenBLAS to the kernels of another processor, while PyTorch's library chooses its own.
+FIXED_KERNELS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 
 COMMON = ("seed", "scalars", "matrices", "large", "mlp", "import")  # the programs that every adapter has
 LAYERS = ("convnet", "block", "softmax", "layer_norm", "gelu", "attention")
@@ -80,6 +82,8 @@ class Worker:
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=serve, args=(framework.adapter, theirs), daemon=True)
         with patch.dict(os.environ, framework.environment):
+            for name in FIXED_KERNELS:
+                os.environ.pop(name, None)
             self.process.start()
         theirs.close()
 

@@ -560,6 +560,18 @@ class Answer112(engine.utils.data.Dataset):
         return self.parts[i]
 
 
+@answers("11.2")
+class Answer112Numbers(engine.utils.data.Dataset):
+    def __init__(self, series, n):
+        self.series, self.n = series, n
+
+    def __len__(self):
+        return self.series.numel() - self.n
+
+    def __getitem__(self, i):
+        return self.series.narrow(0, i, self.n), self.series[i + self.n].item()
+
+
 @answers("11.3")
 def answer_11_3_a(train, test):
     m, s = train.mean(0), train.std(0)

@@ -57,12 +57,20 @@ def size(Windows, series, n):
     return len(Windows(series, n))
 
 
+def alike(example):
+    """An example whose answer is a tensor; a plain number says the same."""
+    if isinstance(example, list | tuple) and len(example) == 2 and isinstance(example[1], int | float):
+        return example[0], engine.tensor(example[1], dtype=example[0].dtype)
+    return example
+
+
 def example(Windows, series, n, i):
-    return Windows(series, n)[i]
+    return alike(Windows(series, n)[i])
 
 
 def all_batches(Windows, series, n):
-    return [list(batch) for batch in DataLoader(Windows(series, n), batch_size=2)]
+    data = Windows(series, n)
+    return [list(batch) for batch in DataLoader([alike(data[i]) for i in range(len(data))], batch_size=2)]
 
 
 def windows_trial(Windows):
@@ -181,12 +189,14 @@ def still_together(shuffled, n):
     """Whether each example still has its answer, none is lost, and the order is another one."""
     x, y = engine.arange(n) * 10, engine.arange(n)
     new_x, new_y = shuffled(x.reshape(n, 1), y)
+    _, again = shuffled(x.reshape(n, 1), y)
     together = bool((new_x.reshape(-1) == new_y * 10).all())
     return {
         "each example has its own answer": together,
         "all examples are there": sorted(new_x.reshape(-1).tolist()) == x.tolist(),
         "all answers are there": sorted(new_y.tolist()) == y.tolist(),
         "the order is new": new_y.tolist() != y.tolist(),
+        "and a new one in each call": new_y.tolist() != again.tolist(),
     }
 
 
@@ -220,6 +230,10 @@ EXERCISES = (
             (lambda n, size, drop: n // size + 1, "If nothing is left over, there is no batch for it."),
             (lambda n, size, drop: math.ceil(n / size), "With drop_last, an incomplete batch does not count."),
             (lambda n, size, drop: n / size, "A number of batches is a whole number."),
+            (
+                lambda n, size, drop: math.ceil(n / size) if drop else n // size,
+                "The other way round: with drop_last, the examples that are left over make no batch.",
+            ),
         ),
         hints=(
             "How many batches are full? Is anything left over?",
@@ -282,6 +296,18 @@ EXERCISES = (
                 scaled_with(lambda train, test: train.mean(), lambda train, test: train.std()),
                 "One mean for the whole table. Each column has its own: dim=0.",
             ),
+            (
+                scaled_with(lambda train, test: train.mean(dim=0), lambda train, test: train.var(dim=0)),
+                "You divided by the variance. The standard deviation is its root: `.std`.",
+            ),
+            (
+                scaled_with(lambda train, test: train.mean(dim=0), lambda train, test: train.std(dim=0, correction=0)),
+                "Nearly: that standard deviation divides by n. `.std` as it is divides by n - 1.",
+            ),
+            (
+                lambda train, test: [(train - train.mean(dim=0)) / train.std(dim=0), test],
+                "The training rows are right. The test rows must be scaled as well, by the same numbers.",
+            ),
         ),
         hints=(
             "Whose mean and standard deviation may you use for the test rows?",
@@ -321,6 +347,7 @@ EXERCISES = (
             ),
             (lambda x, y: (x[engine.randperm(len(x))], y), "Only the examples move. Each answer must go with its own."),
             (lambda x, y: (x, y), "Nothing is shuffled any more."),
+            (lambda x, y: (x.flip(0), y.flip(0)), "Together, yes. But it is the same order in each call."),
             (drawn, "randint may draw an example twice, and leave another one out. randperm takes each once."),
         ),
         hints=(

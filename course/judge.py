@@ -7,6 +7,7 @@ engine that judges is as it was written.
 import builtins
 import contextlib
 import inspect
+import math
 import random
 import re
 import traceback
@@ -59,7 +60,8 @@ class Seen(NamedTuple):
 
     shown: str
     result: Plain | Raised
-    after: dict[str, Plain]  # "{0}.grad": the gradient of the first argument, whose name is ...
+    before: dict[str, Plain]  # "{0}.grad": the gradient of the first argument, whose name is ...
+    after: dict[str, Plain]
     names: list[str]
 
 
@@ -105,19 +107,20 @@ def run(trial: Trial, attempt: Any) -> list[Seen]:
             try:
                 step = next(steps, None)
             except Exception as error:  # the trial itself used what the attempt gave it, and could not
-                found.append(Seen("what it gave, used further", _raised(error), {}, []))
+                found.append(Seen("what it gave, used further", _raised(error), {}, {}, []))
                 return found
             if step is None:
                 return found
             shown, function, *arguments = step
             result: Plain | Raised
             with _fresh_modes():
+                before = _held(arguments)
                 try:
                     result = plain(function(*arguments))
                 except Exception as error:
                     result = _raised(error)
-                after = _after(arguments)
-            found.append(Seen(shown, result, after, _names(function, arguments)))
+                after = _held(arguments)
+            found.append(Seen(shown, result, before, after, _names(function, arguments)))
             if isinstance(result, Raised):
                 return found
 
@@ -196,20 +199,21 @@ def _raised(error: Exception) -> Raised:
     return Raised(type(error).__name__, _short(_nameless(error, str)), at)
 
 
-def _after(arguments: list[Any]) -> dict[str, Plain]:
-    """What the arguments hold, the `.grad` of the tensors among them, and whether notes are still taken."""
-    after = {"engine.is_grad_enabled()": plain(engine.is_grad_enabled())}
+def _held(arguments: list[Any]) -> dict[str, Plain]:
+    """What the arguments hold now, the `.grad` of the tensors among them, and whether notes are taken."""
+    held = {"engine.is_grad_enabled()": plain(engine.is_grad_enabled())}
     for number, argument in enumerate(arguments):
         name = f"{{{number}}}"
         if isinstance(argument, engine.Tensor | np.ndarray | list | dict | set):
-            after[name] = plain(argument)
+            held[name] = plain(argument)
         places = enumerate(argument) if isinstance(argument, list | tuple) else ()
         for where, tensor in [(name, argument), *((f"{name}[{place}]", part) for place, part in places)]:
             if isinstance(tensor, engine.Tensor):
-                after[f"{where}.grad"] = plain(tensor.grad) if tensor.is_leaf else _NO_LEAF
-    return after
+                held[f"{where}.grad"] = plain(tensor.grad) if tensor.is_leaf else _NO_LEAF
+    return held
 
 
+_RETURNS_NONE = "It gives None. Is a `return` missing?"
 _NO_LEAF = Plain("no leaf", None, "nothing: it is no leaf")
 
 
@@ -224,6 +228,11 @@ def _names(function: Any, arguments: list[Any]) -> list[str]:
 
 def _holds_ellipsis(got: list[Seen]) -> bool:
     return any(isinstance(seen.result, Plain) and _is_ellipsis(seen.result) for seen in got)
+
+
+def _as_float(value: Plain) -> Plain:
+    """A whole number as one with a point."""
+    return value._replace(kind="float", value=float(value.value) if abs(value.value) < 2**1000 else math.inf)
 
 
 def _is_ellipsis(value: Plain) -> bool:
@@ -250,7 +259,7 @@ class Comparison:
 
     def same(self, is_: Plain, should: Plain) -> bool:
         if (is_.kind, should.kind) == ("int", "float"):  # 7 for 7.0 will do; 7.0 for 7 is a float where an int belongs
-            is_ = is_._replace(kind="float")
+            is_ = _as_float(is_)
         if (is_.kind, is_.shape, is_.dtype, is_.device) != (should.kind, should.shape, should.dtype, should.device):
             return False
         if is_.kind in ("tensor", "array", "float", "complex"):
@@ -272,48 +281,68 @@ class Comparison:
     def notice(self, is_: Seen, should: Seen) -> str:
         """What is certain about a difference, in a sentence; empty where the table says it all."""
         got, expected = is_.result, should.result
-        if isinstance(got, Raised):
-            return "" if isinstance(expected, Raised) else "It stopped with an error."
+        if isinstance(got, Raised) and isinstance(expected, Raised):
+            return ""
+        if isinstance(got, Raised):  # outside of the learner's lines: where what they gave was used
+            return _RETURNS_NONE if not got.at and "NoneType" in got.message else "It stopped with an error."
         if isinstance(expected, Raised):
             return "It should have refused this, with an error."
-        changed = " and ".join(name for name, _, _ in self.left_behind(is_, should))
+        left = self.left_behind(is_, should)
+        names = " and ".join(name for name, _, _, _ in left)
+        touched = all(kept for _, _, _, kept in left)
+        if self.same(got, expected) and touched:
+            return f"The result is right. But it changes {names}, which it should not."
         if self.same(got, expected):
-            return f"The result is right. What it leaves behind in {changed} is not."
-        return self._about(got, expected) or (f"It changes {changed}, which it should not." if changed else "")
+            return f"The result is right. What it leaves behind in {names} is not."
+        about = self._about(got, expected, is_value=is_.shown == ANSWER)
+        return about or (f"It changes {names}, which it should not." if left and touched else "")
 
-    def left_behind(self, is_: Seen, should: Seen) -> list[tuple[str, Plain, Plain]]:
-        """What the arguments hold afterwards and should not: the name, and both values."""
+    def left_behind(self, is_: Seen, should: Seen) -> list[tuple[str, Plain, Plain, bool]]:
+        """What the arguments hold afterwards and should not: the name, both values, whether it should be as it was."""
         missing = Plain("nothing", None, "nothing")
-        pairs = [(key, is_.after.get(key, missing), theirs) for key, theirs in should.after.items()]
-        return [(key.format(*is_.names), mine, theirs) for key, mine, theirs in pairs if not self.same(mine, theirs)]
+        found = []
+        for key, theirs in should.after.items():
+            mine, before = is_.after.get(key, missing), should.before.get(key, missing)
+            if not self.same(mine, theirs):
+                found.append((key.format(*is_.names), mine, theirs, self.same(before, theirs)))
+        return found
 
-    def _about(self, got: Plain, expected: Plain) -> str:
+    def _about(self, got: Plain, expected: Plain, is_value: bool) -> str:
+        """`is_value`: the answer is a value, and nothing may be said by which it could be worked out."""
         numbers = ("int", "float", "bool")
         if got.kind == "NoneType":
-            return "It gives None. Is a `return` missing?"
+            return "It is None. (`print` shows a value, and gives None.)" if is_value else _RETURNS_NONE
         if got.kind == "function":
             return "It gives a function, and not its result. Are the parentheses missing?"
+        if got.kind == "tensor" and expected.kind in numbers and got.value.size != 1:
+            return f"It gives a tensor of {got.value.size} numbers, where one plain number is asked for."
         if got.kind == "tensor" and expected.kind in numbers:
             return "It gives a tensor, where a plain number is asked for: `.item()` takes it out of its box."
         if got.kind in numbers and expected.kind == "tensor":
             return "It gives a plain number, where a tensor is asked for."
         if (got.kind, expected.kind) == ("float", "int"):
             return "It gives a float, where an integer is asked for."
+        if (got.kind, expected.kind) == ("int", "float"):
+            got = _as_float(got)
         if got.kind != expected.kind:
             return f"It gives {_article(got.kind)}, where {_article(expected.kind)} is asked for."
         if got.kind in ("tensor", "array"):
             return self._about_arrays(got, expected)
         if got.kind == "list":
             if len(got.value) != len(expected.value):
-                return f"It has {len(got.value)} entries, and {len(expected.value)} are asked for."
+                mine, asked = len(got.value), len(expected.value)
+                has = "1 entry" if mine == 1 else f"{mine} entries"
+                return f"It has {has}, and {asked} {'is' if asked == 1 else 'are'} asked for."
             if all(map(self.same, reversed(got.value), expected.value)):
                 return "The entries are right, in the opposite order."
             pairs = enumerate(zip(got.value, expected.value, strict=True), start=1)
             number, pair = next((number, pair) for number, pair in pairs if not self.same(*pair))
-            about = self._about(*pair)
-            return f"Entry {number}: {about[0].lower()}{about[1:]}" if about else ""
+            about = self._about(*pair, is_value)
+            if about == _RETURNS_NONE and number > 1:  # by custom, what a function returns is the first of several
+                about = "It is None."
+            return f"Entry {number}: {about[0].lower()}{about[1:]}" if about else f"Entry {number} is not right."
         if got.kind == "float":
-            return self._about_numbers(np.asarray(got.value), np.asarray(expected.value), "It")
+            return self._about_numbers(np.asarray(got.value), np.asarray(expected.value), "It", is_value)
         return ""
 
     def _about_arrays(self, got: Plain, expected: Plain) -> str:
@@ -323,23 +352,27 @@ class Comparison:
             if got.value.size == expected.value.size and self.close(got.value.ravel(), expected.value.ravel()):
                 return f"The numbers are right, in the shape {got.shape} and not {expected.shape}."
             return f"The shape is {got.shape}, and {expected.shape} is asked for."
-        if got.value.ndim == 2 and got.shape[0] == got.shape[1] and self.close(got.value.T, expected.value):
+        other = not self.close(got.value, expected.value)
+        if other and got.value.ndim == 2 and got.shape == got.shape[::-1] and self.close(got.value.T, expected.value):
             return "It is transposed: rows and columns have changed places."
         if got.device != expected.device:
             return f"It is on the device {got.device}, and should be on {expected.device}."
         if got.dtype != expected.dtype:
-            right = "The values are right, but the" if self.close(got.value, expected.value) else "The"
+            right = "The" if other else "The values are right, but the"
             return f"{right} dtype is {got.dtype}, and {expected.dtype} is asked for."
         return self._about_numbers(got.value, expected.value, "Each number")
 
-    def _about_numbers(self, got: np.ndarray, expected: np.ndarray, each: str) -> str:
+    def _about_numbers(self, got: np.ndarray, expected: np.ndarray, each: str, is_value: bool = False) -> str:
         if self.close(-got, expected):
             return "The sign is the wrong way round; the rest is right."
         filled = expected != 0
-        if expected.size == 0 or not filled.any() or not np.isfinite(got).all():
+        if is_value or expected.size == 0 or not filled.any() or not np.isfinite(got).all():
             return ""
         factor = float((got[filled] / expected[filled]).flat[0])
-        if factor and self.close(got, factor * expected):
+        # Any one number is some times another: that says something if it is twice, or a third.
+        whole = {round(factor, 4), round(1 / factor, 4)} & set(range(2, 11)) if factor else set()
+        telling = whole or filled.sum() > 1
+        if factor and telling and self.close(got, factor * expected):
             return f"{each} is {factor:.4g} times what it should be."
         return ""
 
@@ -357,7 +390,7 @@ def _rows(is_: Seen, should: Seen, compare: Comparison) -> Iterator[tuple[str, s
             yield "Expected", _told(should.result)
     if isinstance(is_.result, Raised):
         return
-    for name, mine, theirs in compare.left_behind(is_, should):
+    for name, mine, theirs, _ in compare.left_behind(is_, should):
         yield f"Got, in {name} afterwards", mine.text
         yield f"Expected, in {name} afterwards", theirs.text
 

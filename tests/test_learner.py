@@ -65,8 +65,8 @@ def becomes_a_result(x, y):
 @pytest.mark.parametrize(
     ("attempt", "says"),
     [
-        (takes_no_notes_any_more, "The result is right. What it leaves behind in engine.is_grad_enabled() is not."),
-        (becomes_a_result, "The result is right. What it leaves behind in x.grad is not."),
+        (takes_no_notes_any_more, "The result is right. But it changes engine.is_grad_enabled(), which it should not."),
+        (becomes_a_result, "The result is right. But it changes x.grad, which it should not."),
         (lambda x, y: None, "It gives None. Is a `return` missing?"),
         (lambda x, y: x.sum, "It gives a function, and not its result. Are the parentheses missing?"),
         (lambda x, y: 4.0, "It gives a plain number, where a tensor is asked for."),
@@ -81,8 +81,8 @@ def becomes_a_result(x, y):
         (lambda x, y: (x + y) / 3, "Each number is 0.3333 times what it should be."),
         (lambda x, y: x.nothing, "It stopped with an error."),
         (lambda x: x, "It stopped with an error."),
-        (in_place, "The result is right. What it leaves behind in x is not."),
-        (leaves_a_gradient, "The result is right. What it leaves behind in x.grad is not."),
+        (in_place, "The result is right. But it changes x, which it should not."),
+        (leaves_a_gradient, "The result is right. But it changes x.grad, which it should not."),
         (lambda x, y: x * y, "You multiply."),
         (lambda x, y: x, "You leave out y."),
         (17, "A function is asked for, and this is an int."),
@@ -90,6 +90,20 @@ def becomes_a_result(x, y):
 )
 def test_what_is_certain_about_a_difference_is_said(attempt, says):
     assert differently(attempt).startswith(says)
+
+
+def subtracts_too_much(array):
+    array -= 40
+    return engine.from_numpy(array)
+
+
+def test_an_argument_that_should_change_is_not_told_to_stay_as_it_was():
+    message = differently(subtracts_too_much, exercises.find("01.6"))
+    assert "should not" not in message
+
+
+def test_a_missing_return_is_named_where_the_check_goes_on_with_the_result():
+    assert differently(lambda x, y: None, exercises.find("03.5")) == "It gives None. Is a `return` missing?"
 
 
 def value(answer):
@@ -105,7 +119,13 @@ def value(answer):
         ([1, 2.0], [1, -2.0], "Entry 2: the sign is the wrong way round"),
         ([1, 2, 3], [1, 2], "It has 2 entries, and 3 are asked for."),
         (2.0, -2.0, "The sign is the wrong way round; the rest is right."),
-        (2.0, 6.0, "It is 3 times what it should be."),
+        (2.0, 6.0, ""),  # by "3 times what it should be" it could be worked out
+        ((2.0, 5.0), (2, 15), "Entry 2 is not right."),
+        (2.0, 10**400, ""),
+        (2.0, None, "It is None. (`print` shows a value, and gives None.)"),
+        ([1], [1, 2], "It has 2 entries, and 1 is asked for."),
+        (3, engine.ones(2), "It gives a tensor of 2 numbers, where one plain number is asked for."),
+        (engine.eye(2), engine.eye(2).double(), "The values are right, but the dtype is float64"),
         ("a", 1, "It gives an int, where text is asked for."),
         (engine.tensor([[1.0, 2.0]]), engine.tensor([[1.0], [2.0]]), "It is transposed"),
         (engine.tensor([[1.0, 2.0], [3.0, 4.0]]), engine.tensor([[1.0, 3.0], [2.0, 4.0]]), "It is transposed"),

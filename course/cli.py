@@ -22,12 +22,12 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "lab": Command("course.lab", "open the course in JupyterLab"),
-    "progress": Command("course.record", "show which exercises you have solved, and what is next", lock="course"),
-    "start": Command("course.copies", "make your own copy of a lesson's exercises", "course", "main_start"),
-    "reset": Command("course.copies", "begin a lesson's exercises anew, keeping a backup", "course", "main_reset"),
+    "progress": Command("course.record", "show which exercises you have solved, and what is next"),
+    "start": Command("course.copies", "make your own copy of a lesson's exercises", function="main_start"),
+    "reset": Command("course.copies", "begin a lesson's exercises anew, keeping a backup", function="main_reset"),
     "test": Command("course.testing", "run every test and every notebook"),
     "doctor": Command("course.doctor", "say what is installed, what is wrong and what to do about it"),
-    "minutes": Command("course.teaching", "count how long each lesson takes, for those who teach", lock="course"),
+    "minutes": Command("course.teaching", "count how long each lesson takes, for those who teach"),
     "build": Command("course.build", "make the notebooks from the texts in source/", lock="teach"),
     "lock": Command("course.lock", "write requirements/*.txt anew from pyproject.toml"),
 }

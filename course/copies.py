@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from course.environment import Problem, say
+from course.environment import Problem, ensure, say
 from course.notebooks import ROOT
 
 MINE = "my_exercises"
@@ -158,7 +158,9 @@ def main_start(argv: list[str], root: Path = ROOT) -> int:
         description=f"Make your own copy of a lesson's exercises, in {MINE}/. One that is there stays as it is.",
     )
     parser.add_argument("lesson", help="a lesson's number or name, say 05")
-    print(start(parser.parse_args(argv).lesson, root))
+    lesson = parser.parse_args(argv).lesson
+    ensure("course", ["start", *argv])
+    print(start(lesson, root))
     return 0
 
 
@@ -171,6 +173,7 @@ def main_reset(argv: list[str], root: Path = ROOT) -> int:
     parser.add_argument("lesson", help="a lesson's number or name, say 05")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     options = parser.parse_args(argv)
+    ensure("course", ["reset", *argv])
     name = find(options.lesson, root).name
     if not options.yes:
         if not sys.stdin.isatty():

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from course import exercises
+from course.environment import ensure
 from course.files import write_atomically
 from course.notebooks import ROOT
 
@@ -118,5 +119,6 @@ def main(argv: list[str]) -> int:
     argparse.ArgumentParser(
         prog="python -m course progress", description="Show which exercises are solved, the points, and what is next."
     ).parse_args(argv)
+    ensure("course", ["progress", *argv])
     print(report())
     return 0

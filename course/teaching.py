@@ -5,11 +5,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import nbformat
-
 from course import exercises
+from course.environment import ensure
 from course.notebooks import ROOT
-from course.outputs import WIDGET
 
 # Minutes for one of each. Words at 150 a minute: aloud, or read with some thinking.
 WORD = 1 / 150
@@ -23,6 +21,10 @@ POINT = 4.0  # of an exercise
 
 def parts(path: Path) -> Iterator[tuple[str, float]]:
     """Each part of a notebook by its heading, and its minutes; the first is what stands before the first `##`."""
+    import nbformat
+
+    from course.outputs import WIDGET
+
     name, minutes = "Opening", 0.0
     for cell in nbformat.read(path, as_version=4).cells:
         if cell.cell_type == "code":
@@ -60,6 +62,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m course minutes", description="How long a lesson takes.")
     parser.add_argument("lesson", nargs="*", metavar="NN", help="a lesson's number (default: every lesson)")
     wanted = parser.parse_args(argv).lesson or list(found)
+    ensure("course", ["minutes", *argv])
     if unknown := sorted(set(wanted) - set(found)):
         parser.error(f"there is no lesson {unknown[0]}: {', '.join(found)}")
     for number in wanted:

@@ -622,6 +622,17 @@ class Answer123(nn.Module):
         return self.last(x)
 
 
+@answers("12.3")
+class Answer123Renamed(nn.Module):
+    def __init__(self, width, depth):
+        super().__init__()
+        self.end = nn.Linear(width, 1)
+        self.steps = nn.Sequential(*[part for _ in range(depth) for part in (nn.Linear(width, width), nn.ReLU())])
+
+    def forward(self, x):
+        return self.end(self.steps(x))
+
+
 @answers("12.4")
 def answer_12_4_a(s, a):
     top = s.amax(1, keepdim=True)

@@ -55,8 +55,12 @@ def computed(Affine, weight, bias, x):
 def begins(Affine):
     """How large the weights are at first, and whether the bias is zero."""
     layer = Affine(200, 50)
-    size = layer.weight.std().item()
-    return {"the weights are about 0.1 large": 0.09 < size < 0.11, "the bias is zero": not layer.bias.any()}
+    size = (layer.weight**2).mean().item() ** 0.5
+    return {
+        "the weights are": "too small" if size < 0.09 else "too large" if size > 0.11 else "about 0.1 large",
+        "some of them are negative": bool((layer.weight < 0).any()),
+        "the bias is zero": not layer.bias.any(),
+    }
 
 
 def affine_trial(Affine):
@@ -99,30 +103,32 @@ def tenth(i, o):
 
 
 def parameters_of(Deep, width, depth):
-    return [tuple(p.shape) for p in Deep(width, depth).parameters()]
+    return sorted(tuple(p.shape) for p in Deep(width, depth).parameters())
 
 
-def output_of(Deep, width, depth, x):
-    """What it gives for equal weights of 0.5 everywhere, in the layers too."""
-    model = Deep(width, depth)
-    for layer in [*model.layers, model.last]:
-        for p in layer.parameters():
-            nn.init.constant_(p, 0.5)
-    return model(x).detach()
+def output_of(Deep, width, depth, number, x):
+    """What it gives if all its layers begin with this number everywhere, found by the model or not."""
+    own = nn.Linear.reset_parameters
+    nn.Linear.reset_parameters = lambda layer: [nn.init.constant_(p, number) for p in layer.parameters()]
+    try:
+        return Deep(width, depth)(x).detach()
+    finally:
+        nn.Linear.reset_parameters = own
 
 
 def deep_trial(Deep):
     yield "Deep(4, 2): the shapes of its parameters", parameters_of, Deep, 4, 2
     x = engine.tensor([[1.0, -3.0], [2.0, 0.0]])
-    yield "Deep(2, 3) with all its numbers set to 0.5: what it computes", output_of, Deep, 2, 3, x
+    for number in (0.5, -0.5):
+        yield f"Deep(2, 3) with all its numbers set to {number}: what it computes", output_of, Deep, 2, 3, number, x
 
 
 def deep_more(Deep):
     yield "", parameters_of, Deep, 3, 5
-    yield "", output_of, Deep, 3, 1, engine.randn(4, 3)
+    yield "", output_of, Deep, 3, 1, 0.25, engine.randn(4, 3)
 
 
-def deep(layers, bend=engine.relu):
+def deep(layers, bend=engine.relu, end=lambda x: x):
     """`Deep`, with its layers kept in another way."""
 
     class Attempt(nn.Module):
@@ -134,7 +140,7 @@ def deep(layers, bend=engine.relu):
         def forward(self, x):
             for layer in self.layers:
                 x = bend(layer(x))
-            return self.last(x)
+            return end(self.last(x))
 
     return Attempt
 
@@ -161,6 +167,17 @@ def entropy_trial(loss):
         engine.tensor([[1000.0, 0.0], [0.0, 1000.0]]),
         (engine.tensor([1, 1])),
     )
+    yield "scores = [[2, 1, -1]]: ready-made parts that the result is made of", ready_made, loss
+
+
+def ready_made(loss):
+    """Those nodes in the graph of a loss that do a part of the exercise."""
+    found, todo = set(), [loss(engine.tensor([[2.0, 1.0, -1.0]], requires_grad=True), engine.tensor([0])).grad_fn]
+    while todo:
+        if node := todo.pop():
+            found.add(node.name())
+            todo += [following for following, _ in node.next_functions]
+    return sorted(name for name in found if any(part in name.lower() for part in ("softmax", "logsumexp", "entropy")))
 
 
 def entropy_more(loss):
@@ -173,8 +190,13 @@ def minus_log(chance):
     return lambda scores, answers: -engine.log(chance(scores))[engine.arange(len(answers)), answers].mean()
 
 
-def log_chances(scores):
-    return scores - scores.logsumexp(dim=1, keepdim=True)
+def log_chances(scores, dim=1):
+    scores = scores - scores.amax(dim=dim, keepdim=True)
+    return scores - engine.log(engine.exp(scores).sum(dim=dim, keepdim=True))
+
+
+def chosen(logs, answers):
+    return -logs[engine.arange(len(answers)), answers]
 
 
 # 12.5
@@ -236,6 +258,14 @@ def what_was_loaded(model, state):
     return list(fitting(model, state))
 
 
+def what_is_missing(model, state):
+    return model.load_state_dict(fitting(model, state), strict=False).missing_keys
+
+
+def nothing_back(model, state):
+    load_what_fits(model, state)
+
+
 def still_strict(model, state):
     model.load_state_dict(fitting(model, state))
     return []
@@ -258,6 +288,10 @@ EXERCISES = (
             (
                 lambda model: sum(p.shape[0] for p in model.parameters() if p.requires_grad),
                 "You counted rows. `numel()` counts all numbers.",
+            ),
+            (
+                lambda model: sum(p.numel() for p in model.parameters() if p.requires_grad and p.dim() > 1),
+                "The tables are counted. The biases are learned, too.",
             ),
         ),
         hints=(
@@ -284,6 +318,14 @@ EXERCISES = (
             (
                 layer(lambda i, o: nn.Parameter(engine.randn(i, o) * 0.1), forward=lambda s, x: x @ s.weight + s.bias),
                 "The weight stands the other way: a row for each output, (outputs, inputs).",
+            ),
+            (
+                layer(lambda i, o: nn.Parameter(engine.randn(o, i)) * 0.1),
+                "`nn.Parameter(...) * 0.1` is a result, and no parameter any more. Multiply inside the brackets.",
+            ),
+            (
+                layer(lambda i, o: nn.Parameter(engine.rand(o, i) * 0.1)),
+                "`rand` gives numbers from 0 to 1, none of them negative. Asked for is `randn`.",
             ),
             (layer(tenth, forward=lambda s, x: x @ s.weight.T), "The bias is there, but `forward` does not add it."),
             (layer(lambda i, o: nn.Parameter(engine.randn(o, i))), "The weights begin ten times too large."),
@@ -314,6 +356,10 @@ EXERCISES = (
                 deep(lambda w, d: nn.ModuleList(linears(w, d)), bend=lambda x: x),
                 "The parameters are found. But the bend between the layers is gone.",
             ),
+            (
+                deep(lambda w, d: nn.ModuleList(linears(w, d)), end=engine.relu),
+                "There is a bend after the last layer now. Its result may be negative, as it was before.",
+            ),
             (deep(lambda w, d: nn.ModuleList(linears(w, d + 1))), "One layer too many: the last one is there already."),
         ),
         hints=(
@@ -325,7 +371,7 @@ EXERCISES = (
     Exercise(
         key="12.4",
         points=3,
-        answer=nn.functional.cross_entropy,
+        answer=lambda scores, answers: -log_chances(scores).gather(1, answers.unsqueeze(1)).mean(),
         trial=entropy_trial,
         hidden=entropy_more,
         wrong=(
@@ -334,7 +380,7 @@ EXERCISES = (
                 "Right for small scores. exp(1000) is infinite: subtract the largest score of each row first.",
             ),
             (
-                lambda scores, answers: -log_chances(scores)[engine.arange(len(answers)), answers].sum(),
+                lambda scores, answers: chosen(log_chances(scores), answers).sum(),
                 "That is the sum over the examples. Asked for is the mean.",
             ),
             (
@@ -342,16 +388,39 @@ EXERCISES = (
                 "The mean over *all* answers. Only the right one counts in each row.",
             ),
             (
-                lambda scores, answers: log_chances(scores)[engine.arange(len(answers)), answers].mean(),
+                lambda scores, answers: -chosen(log_chances(scores), answers).mean(),
                 "A logarithm of a chance is negative. The loss is *minus* that.",
             ),
             (
-                lambda scores, answers: -scores[engine.arange(len(answers)), answers].mean(),
+                lambda scores, answers: chosen(scores, answers).mean(),
                 "That is minus the score itself. What about the scores of the other answers?",
             ),
             (
-                lambda scores, answers: -(scores - scores.logsumexp(0))[engine.arange(len(answers)), answers].mean(),
+                lambda scores, answers: chosen(log_chances(scores, dim=0), answers).mean(),
                 "The chances must add up to 1 in each *row*: dim=1.",
+            ),
+            (
+                minus_log(lambda s: engine.exp(log_chances(s))),
+                "The largest score is subtracted. But a chance may still come out as 0, and the logarithm of that is "
+                "infinite. The logarithm of a quotient is a difference: take it before you divide.",
+            ),
+            (
+                minus_log(lambda s: engine.exp(log_chances(s)) + 1e-9),
+                "A small number added to the chances hides the infinity, and makes every loss a little wrong: with a "
+                "chance of nearly 0 the loss may be 1000. The logarithm of a quotient is a difference.",
+            ),
+            (
+                lambda scores, answers: -log_chances(scores)[:, answers].mean(),
+                "`[:, answers]` takes *all* those columns in each row. Each row needs its own answer alone.",
+            ),
+            (
+                lambda scores, answers: chosen(log_chances(scores), answers),
+                "One loss for each example. Asked for is their mean.",
+            ),
+            (nn.functional.cross_entropy, "The right numbers, but ready-made. Here you write it yourself."),
+            (
+                lambda scores, answers: chosen(scores - scores.logsumexp(dim=1, keepdim=True), answers).mean(),
+                "The right numbers, but `logsumexp` is what you are to write here.",
             ),
         ),
         hints=(
@@ -375,6 +444,12 @@ EXERCISES = (
                 "The last layer has the right name and another shape, and that is not forgiven: compare shapes, too.",
             ),
             (what_was_loaded, "The right tensors are loaded. Give back the names of those that were *not*."),
+            (
+                what_is_missing,
+                "`missing_keys` are names of the *model* that got nothing. Asked for are those of `state` that "
+                "found no place.",
+            ),
+            (nothing_back, "The right tensors are loaded. But nothing is given back: is a `return` missing?"),
             (still_strict, "What you load is not everything that the model has: `strict=False`."),
         ),
         hints=(

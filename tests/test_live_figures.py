@@ -37,8 +37,9 @@ def test_in_a_notebook_one_picture_follows():
     pytest.importorskip("IPython")
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.utils.capture import capture_output
+    from traitlets.config import Config
 
-    InteractiveShell.instance()
+    InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))  # it would have a file and a thread
     try:
         live = LiveCurves()
         with capture_output() as captured:

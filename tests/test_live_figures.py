@@ -39,7 +39,7 @@ def test_in_a_notebook_one_picture_follows():
     from IPython.utils.capture import capture_output
     from traitlets.config import Config
 
-    InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))  # it would have a file and a thread
+    InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))  # no file, no thread
     try:
         live = LiveCurves()
         with capture_output() as captured:

@@ -287,6 +287,19 @@ def test_integers_and_half_precision_like_pytorch(expression):
     compare(expression, INTEGERS, second=False, tolerance=2e-2 if half else None)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize(
+    "product", ["F.linear(x, w, b)", "torch.addmm(b, x, w.T)", "torch.baddbmm(b, x[None], w.T[None])"]
+)
+def test_a_sum_with_a_product_of_half_precision_is_rounded_once(product, dtype):
+    rng = np.random.default_rng(0)
+    data = {"x": rng.standard_normal((16, 24)), "w": rng.standard_normal((8, 24)), "b": rng.standard_normal(8)}
+    halves = {k: engine.tensor(v, dtype=getattr(engine, dtype)) for k, v in data.items()}
+    names = {"torch": engine, "F": engine.nn.functional}
+    exact = eval(product, names, {k: t.double() for k, t in halves.items()}).to(getattr(engine, dtype))
+    assert (eval(product, names, halves) != exact).float().mean() < 0.02  # float32 in between; in two steps: 0.15
+
+
 @pytest.mark.parametrize("expression", ERRORS)
 def test_errors_like_pytorch(expression):
     pytest.importorskip("torch")

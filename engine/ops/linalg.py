@@ -305,11 +305,20 @@ def plus_product(name, check, multiply, Product, backward=None):
             no_out(out)
         w, x, y = raw(input), raw(a), raw(b)
         check(w, x, y)
-        result = weighted_sum(w, multiply(x, y), beta, alpha)
+        result = summed(w, x, y, multiply, beta, alpha)
         return record(Backward, result, (input, a, b), (w.shape, x, y, beta, alpha))
 
     op.node = Backward
     return enter(name, "linalg", op)
+
+
+def summed(w, x, y, multiply=product, beta=1, alpha=1):
+    """beta * w + alpha * multiply(x, y) of arrays; half precision is rounded once, at the end, as PyTorch does."""
+    wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
+    if not wide or type(x) in tensor_cores:
+        return weighted_sum(w, multiply(x, y), beta, alpha)
+    x, y, w, kind = x.astype(wide), y.astype(wide), w.astype(wide), x.dtype
+    return weighted_sum(w, multiply(x, y), beta, alpha).astype(kind)
 
 
 def scaled(a, factor):

@@ -33,7 +33,7 @@ from ..versions import write
 from . import creation, reduce
 from . import elementwise as e
 from .elementwise import choose, exp, gt, log, mul, sigmoid, tanh
-from .linalg import addmm_columns, broadcast_shape, check_addmm, matmul, product, weighted_sum
+from .linalg import addmm_columns, broadcast_shape, check_addmm, matmul, product, summed, weighted_sum
 from .reduce import record_converted, word
 from .shape import expand_to, turn, undone, view_to
 from .structure import (
@@ -63,7 +63,7 @@ def linear(input, weight, bias=None):
     if x.ndim == 2:
         b, y = raw(bias), w.T
         check_addmm(b, x, y)
-        out = weighted_sum(b, product(x, y))
+        out = weighted_sum(b, product(x, y)) if x.itemsize > 2 else summed(b, x, y)
         if not mode.enabled:
             return Tensor(out)
         return record(addmm_columns.node, out, (bias, input, transposed(weight)), (b.shape, x, y, 1, 1))

@@ -87,7 +87,7 @@ def test_draws_in_large_chains_keep_their_order():
         z = engine.bernoulli(y / (y + 1))
         return y * z + engine.rand_like(x) - x.tanh()
 
-    x, compiled = numbers(300, 300), captured(f)
+    x, compiled = numbers(400, 400), captured(f)
     for seed in range(2):
         engine.manual_seed(seed)
         expected = f(x)

@@ -66,9 +66,9 @@ def test_the_arrows_are_the_uses_of_each_step():
 
 
 def test_a_chain_on_large_arrays_is_one_box_and_a_small_one_is_none():
-    large, small = drawn(300, 300), drawn(2, 3)
+    large, small = drawn(400, 400), drawn(2, 3)
     boxes = re.findall(r"subgraph cluster_\d+ \{\n(.*?)\n    \}", large.dot, re.DOTALL)
-    assert len(boxes) == 2 and "one pass over (300, 300)" in large.text
+    assert len(boxes) == 2 and "one pass over (400, 400)" in large.text
     assert "n3 [" in boxes[0] and "n4 [" in boxes[0] and "n6 [" in boxes[0]
     assert "one pass" not in small.dot and "one pass" not in small.text
 
@@ -145,7 +145,7 @@ def test_a_capture_for_all_sizes_shows_them_by_name():
 
 def test_a_value_that_is_computed_anew_stands_before_its_use():
     """What is cheap is not kept for backward: the plan has a step more, which the capture has not."""
-    x, y = (engine.rand(300, 300, requires_grad=True) for _ in range(2))
+    x, y = (engine.rand(400, 400, requires_grad=True) for _ in range(2))
     explanation = explain(lambda x, y: ((x * 0.5).tanh() * (y + 1)).exp())(x, y)
     assert set(steps(viz.compiled(explanation).text)) - set(steps(viz.compiled(explanation, "captured").text))
     for part in (None, "backward"):
@@ -165,7 +165,7 @@ def test_a_compiled_module_is_drawn():
 
 
 def test_text_and_lines_have_contrast_on_light_and_on_dark_pages():
-    dot = drawn(300, 300).dot
+    dot = drawn(400, 400).dot
     for ground, text in re.findall(r'bgcolor="(#\w+)".*?color="(#\w+)"', dot):
         assert contrast(ground, text) >= 4.5
     lines = {"#888888", "#e8590c", *re.findall(r'^  edge .* color="(#\w+)"', dot, re.MULTILINE)}
@@ -174,7 +174,7 @@ def test_text_and_lines_have_contrast_on_light_and_on_dark_pages():
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="the picture needs Graphviz")
 def test_the_picture_has_its_words_for_screen_readers():
-    g = drawn(300, 300)
+    g = drawn(400, 400)
     root = ElementTree.fromstring(g.svg)
     assert root.get("role") == "img" and root.get("aria-label") == g.summary
     assert root.find(f"{SVG}desc").text == g.text

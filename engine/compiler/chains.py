@@ -14,7 +14,7 @@ import numpy as np
 from .. import backend
 from ..devices.kernels import Functions, Kernel, Symbol
 from .capture import Ref, Step, place_of
-from .plan import is_ours, uses
+from .plan import is_ours, shown, uses
 
 KINDS = "function", "method", "operator"
 MOST = 20  # arrays that go into a formula, and that come out of it: CUDA hands 4 KB of arguments over to a kernel
@@ -143,11 +143,6 @@ def is_sum(step, source):
     if not simple or any(a is not None for a in step.args[2:]) or step.owner != step.number:
         return False
     return step.dtype in (np.float32, np.float64) and source[step.args[0].number].dtype == step.dtype
-
-
-def shown(shape):
-    """A shape with sizes that vary as what they are in all calls, or "?"."""
-    return tuple(map(str, shape))
 
 
 def is_operand(a):

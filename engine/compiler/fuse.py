@@ -18,7 +18,6 @@ from .capture import Ref, Step
 from .plan import is_elementwise, ufunc_of, uses
 
 BLOCK = blocks.BLOCK  # elements, by measurement: in smaller ones threads wait for each other; 512 KB of float32
-LARGE = BLOCK // 2  # elements of an array with which a chain is worth a pass
 ALONG = {"sum", "max", "min", "mean"}  # methods that leave one value of a row
 ROWS = {"sums_along", "products_along"}  # and functions of the engine's
 
@@ -90,7 +89,7 @@ class Group:
             return False
         along = reduced_axes(step, self.source) is not None and not is_total(step)
         self.shape = self.source[step.args[0].number].shape if along else step.shape
-        if prod(self.shape) < LARGE:
+        if prod(self.shape) <= BLOCK:
             return False
         cuts = range(1, len(self.shape) + 1)
         self.cuts = {k for k in cuts if prod(self.shape[:k]) > 1 and prod(self.shape[k:]) <= BLOCK}
@@ -139,7 +138,7 @@ def fuse(steps, wanted, source, written, host=True):
 
     ``host``: whether those in host memory are joined too.
     """
-    if not any(s.where or (host and s.shape is not None and prod(s.shape) >= LARGE) for s in source.values()):
+    if not any(s.where or (host and s.shape is not None and prod(s.shape) > BLOCK) for s in source.values()):
         return steps
     i = 0
     while i < len(steps):

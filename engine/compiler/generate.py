@@ -49,7 +49,10 @@ numbers = count(1)
 
 
 class Buffers:
-    """Arrays that are lent to a call, and kept for the next one; a call in another thread has others meanwhile."""
+    """Arrays that are lent to a call, and kept for the next one; a call in another thread has others meanwhile.
+
+    A kind is (shape, dtype), or (shape, i): array i in another shape.
+    """
 
     def __init__(self, *kinds):
         self.kinds, self.idle = kinds, []
@@ -58,7 +61,10 @@ class Buffers:
         try:
             return self.idle.pop()
         except IndexError:
-            return [np.empty(*kind) for kind in self.kinds]
+            arrays: list = []
+            for shape, of in self.kinds:
+                arrays.append(arrays[of].reshape(shape) if type(of) is int else np.empty(shape, of))
+            return arrays
 
     def give(self, arrays):
         self.idle.append(arrays)
@@ -254,8 +260,8 @@ class Writer:
             lines += [f"    del {', '.join(gone)}"] if gone else []
         head = [f"def {name}({', '.join(inputs)}):"]
         if memory.buffers:
-            pool = self.pool(memory.buffers.values())
-            names = ", ".join(memory.buffers)
+            pool = self.pool(memory.kinds)
+            names = ", ".join(memory.buffers.values())
             head.append(f"    {names}{',' * (len(memory.buffers) == 1)} = kept = {pool}.take()")
             lines.append(f"    {pool}.give(kept)")
         returned = [self.text(r) + ".copy()" * (i in shared) for i, r in enumerate(results)]
@@ -263,7 +269,7 @@ class Writer:
         return "\n".join([*head, *lines])
 
     def pool(self, kinds):
-        """The name of buffers of some kinds, (shape, dtype), that are kept from call to call."""
+        """The name of ``Buffers`` of some kinds, which are kept from call to call."""
         name = self.fresh("buffers")
         made = [f"({self.text(shape)}, {self.text(dtype)})" for shape, dtype in kinds]
         self.pools.append(f"{name} = Buffers({', '.join(made)})")
@@ -293,7 +299,8 @@ class Memory:
         for owner, i in self.last.items():
             if owner not in self.leaving:
                 self.gone.setdefault(i, []).append(owner)
-        self.buffers, self.held, self.free = {}, {}, []  # name -> kind; owner -> name; names
+        self.buffers, self.held, self.free = {}, {}, []  # (memory, shape) -> name; owner -> memory; memories
+        self.kinds = []  # of the buffers; a memory is the number of the first of them that it has
         self.taken = set()  # owners whose place another result has by now
 
     def place(self, step, i):
@@ -319,17 +326,18 @@ class Memory:
 
     def buffer(self, step):
         """The name of a buffer for a large result that nobody sees from outside, or None."""
-        kind = step.shape, step.dtype
-        if math.prod(step.shape) < LARGE or self.leaves(step) or not is_fixed(step.shape):
+        size = math.prod(step.shape)
+        if size < LARGE or self.leaves(step) or not is_fixed(step.shape):
             return None
-        at = next((name for name in self.free if self.buffers[name] == kind), None)
-        if at is None:
-            at = self.writer.fresh("buffer")
-            self.buffers[at] = kind
-        else:
-            self.free.remove(at)
-        self.held[step.number] = at
-        return at
+        fitting = [m for m in self.free if (math.prod(self.kinds[m][0]), self.kinds[m][1]) == (size, step.dtype)]
+        memory = fitting[-1] if fitting else len(self.kinds)  # what was used last is near the processor
+        if fitting:
+            self.free.remove(memory)
+        self.held[step.number] = memory
+        if (memory, step.shape) not in self.buffers:
+            self.buffers[memory, step.shape] = self.writer.fresh("buffer")
+            self.kinds.append((step.shape, memory if fitting else step.dtype))
+        return self.buffers[memory, step.shape]
 
     def leaves(self, step):
         """Whether the memory of a result is to leave the function: with it, or with one that takes its place."""

@@ -259,7 +259,10 @@ LARGE = 32768  # elements, from which on chains are joined
 
 
 def without_detours(steps, wanted, written):
-    """(the steps but transposes of transposes, and copies of what nothing else uses from there on, the new names)."""
+    """(the steps but views of views that lead back, and copies of what nothing else uses from there on, the new names).
+
+    A transpose of a transpose is what was there before, and so is a reshape to the shape of then.
+    """
     names, source, last = {}, {s.number: s for s in steps}, {}
     for i, step in enumerate(steps):
         last.update(dict.fromkeys((source[n].owner for n in uses(step)), i))
@@ -267,21 +270,31 @@ def without_detours(steps, wanted, written):
     last.update(dict.fromkeys((source[n].owner for n in (*wanted, *held)), len(steps)))
     for i, step in enumerate(steps):
         rename(step, names)
-        plain = step.kind == "method" and len(step.args) == 1 and type(step.args[0]) is Ref and not step.options
-        if not plain or step.owner in written:
+        if step.kind != "method" or type(step.args[0]) is not Ref or step.options or step.owner in written:
             continue
         x = source[step.args[0].number]
-        if step.name == x.name == "transpose" and x.kind == "method" and len(x.args) == 1:
+        again = step.name == x.name and x.kind == "method" and type(x.args[0]) is Ref
+        if again and step.name == "transpose" and len(step.args) == len(x.args) == 1:
             names[step.number] = x.args[0]
+        elif again and step.name == "reshape" and x.flat and x.owner not in written:
+            whole = source[x.args[0].number]
+            step.args = x.args[0], *step.args[1:]
+            if whole.flat and shown(whole.shape) == shown(step.shape) and "?" not in shown(step.shape):
+                names[step.number] = x.args[0]
         whole = source[x.owner]
         made = whole.kind not in ("input", *KEPT) and x.owner not in written and x.flat and step.flat
         same = made and whole.shape is not None and math.prod(whole.shape) == math.prod(x.shape)
-        if step.name == "copy" and same and last[x.owner] == i:
+        if step.name == "copy" and same and len(step.args) == 1 and last[x.owner] == i:
             names[step.number] = Ref(x.number)
             last[x.owner] = last.get(step.number, i)
             for s in steps:
                 s.owner = x.owner if s.owner == step.number else s.owner
     return [s for s in steps if s.number not in names], names
+
+
+def shown(shape):
+    """A shape as it is shown: sizes that vary as what they are in all calls, or "?"."""
+    return tuple(map(str, shape))
 
 
 def without_signs(steps, wanted, written):

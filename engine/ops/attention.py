@@ -89,9 +89,9 @@ def attention(query, key, value, mask, scale):
     q, k, v = (wide(raw(a)) for a in (query, key, value))
     if mask is not None:
         check_broadcasts(mask.shape, (*q.shape[:3], k.shape[2]))
-    out, weights, sums = attended(q, k, v, mask, scale)
+    out, weights = attended(q, k, v, mask, scale)
     out = cast(out, raw(query).dtype)
-    saved = raw(query), raw(key), raw(value), out, mask, scale, weights, sums
+    saved = raw(query), raw(key), raw(value), out, mask, scale, weights
     return record(Attention, out, (query, key, value), saved)
 
 
@@ -105,18 +105,17 @@ def check_broadcasts(have, shape):
 
 @one_step
 def attended(q, k, v, mask, scale):
-    """(the result, in memory as the queries are; the exponentials of the scores; their sums, or 1 where all are 0)"""
+    """(the result, in memory as the queries are; the weights of the values)"""
     q, k, v, mask = alike(q, k, v, mask)
     shape = *q.shape[:3], k.shape[2]
     weights = blank(shape, q) if type(q) in batches else module(q).empty(shape, q.dtype)
-    out, sums = in_matrices(attention_arrays, (q, k, v, weights), mask, scale)
-    return out, weights, sums
+    return in_matrices(attention_arrays, (q, k, v, weights), mask, scale), weights
 
 
 @one_step
-def attended_slopes(q, k, v, g, out, weights, sums, scale):
+def attended_slopes(q, k, v, g, out, weights, scale):
     """The cotangents of the queries, the keys and the values."""
-    arrays = alike(q, k, v, g, out, weights, sums)
+    arrays = alike(q, k, v, g, out, weights)
     of_k, of_v = (copied(a) if type(a) in batches else module(a).empty_like(a) for a in arrays[1:3])
     of_q = in_matrices(attention_slopes, (*arrays, of_k, of_v), None, scale)
     return of_q, of_k, of_v
@@ -152,26 +151,22 @@ def in_matrices(compute, arrays, mask, scale):
 
 
 def attention_arrays(q, k, v, weights, mask, scale, into):
-    """(the result, in memory as the queries are; the sums of the weights, or 1 where all are 0)
-
-    The weights become the exponentials of the scores.
-    """
+    """The result, in memory as the queries are; ``weights`` becomes the softmax of the scores, 0 where all are 0."""
     scores = product(q * scale, transpose(k, -1, -2))
     keep = mask if mask is not None and mask.dtype == bool else None
     found, sums = exponentials(scores if mask is keep else scores + mask, -1, keep, weights)
     weights = fill(weights, found)
     sums += sums == 0
-    out = module(q).matmul(weights, v, out=module(q).empty_like(q) if into is None else into)
-    out /= sums
-    return out, sums
+    weights /= sums
+    return module(q).matmul(weights, v, out=module(q).empty_like(q) if into is None else into)
 
 
-def attention_rule(g, x, y, z, out, mask, scale, weights, sums):
+def attention_rule(g, x, y, z, out, mask, scale, weights):
     """A pass that is recorded computes the softmax anew, as PyTorch's composition does."""
     dtype = raw(g).dtype
     g, x, y, z, out = map(wide, (g, x, y, z, out))
     if not isinstance(x, Tensor):
-        slopes = attended_slopes(x, y, z, g, out, weights, sums, scale)
+        slopes = attended_slopes(x, y, z, g, out, weights, scale)
         return [lambda a=a: cast(a, dtype) for a in slopes]
     weights = safe_softmax(masked((x * scale) @ transpose(y, -1, -2), mask))
     slope = weights * (g @ transpose(z, -1, -2) - sums_along(g * out, -1))
@@ -182,10 +177,9 @@ def attention_rule(g, x, y, z, out, mask, scale, weights, sums):
     )
 
 
-def attention_slopes(q, k, v, g, out, weights, sums, of_k, of_v, _mask, scale, into):
+def attention_slopes(q, k, v, g, out, weights, of_k, of_v, _mask, scale, into):
     """The cotangents of the queries; ``of_k`` and ``of_v`` become the others."""
     matmul = module(q).matmul
-    g = g / sums
     slope = product(g, transpose(v, -1, -2))
     slope -= sums_along(g * out, -1)
     slope *= weights

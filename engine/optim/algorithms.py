@@ -20,10 +20,8 @@ from ..tensor import Tensor
 from ..versions import wrote
 from .optimizer import Optimizer
 
-SMALL, PACKED = (
-    1 << 13,
-    1 << 16,
-)  # elements of a parameter that is packed with others, and of all in a pack: by measurement
+# elements of a parameter that is packed with others, and of all in a pack: by measurement
+SMALL, PACKED = 1 << 14, 1 << 16
 # A launch takes a GPU as long as some 100 000 elements.  What a kernel is given was limited to 4096 bytes before CUDA
 # 12.1: an array takes 32, and there are up to five arrays a parameter.
 LISTED, IN_LIST = 1 << 18, 16  # elements of a parameter that is listed with others, and how many are in a list
@@ -378,11 +376,11 @@ class Adam(Algorithm):
         if largest is not None:
             largest[...] = maximum(largest, square)
             square = largest
+        root = math.sqrt(1 - beta2**step)  # square is divided by its square: here the two numbers are multiplied by it
         divisor = sqrt(square)
-        divisor /= math.sqrt(1 - beta2**step)
-        divisor += group["eps"]
+        divisor += group["eps"] * root
         change = mean / divisor
-        change *= lr / (1 - beta1**step)
+        change *= lr * root / (1 - beta1**step)
         p -= change
 
 

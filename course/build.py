@@ -10,6 +10,7 @@ import re
 import sys
 import tempfile
 import time
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -107,8 +108,9 @@ def read_source(path: Path) -> tuple[NotebookNode, list[int]]:
 
 def write_source(nb: NotebookNode) -> str:
     """The text of a notebook as Jupytext writes it when someone saves in JupyterLab (see jupytext.toml)."""
+    settings = tomllib.loads((ROOT / "jupytext.toml").read_text(encoding="utf-8"))
     nb = nbformat.from_dict(nb)
-    nb.metadata.jupytext = {"notebook_metadata_filter": "-all", "cell_metadata_filter": "all,-nbgrader"}
+    nb.metadata.jupytext = {key: settings[key] for key in ("notebook_metadata_filter", "cell_metadata_filter")}
     return jupytext.writes(nb, fmt="md:myst")
 
 

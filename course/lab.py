@@ -14,7 +14,9 @@ from course.notebooks import ROOT, kernel_environment
 FIRST_LESSON = "notebooks/00_welcome.ipynb"
 FIRST_PORT = 8888
 PORTS_TRIED = 50
-# Jupyter settings without a teacher's tools, and without the question about news before the first lesson.
+# Jupyter settings without the question about news before the first lesson, and without a teacher's and an author's
+# tools: with Jupytext, a lesson that is saved would be written into its text, and could not be opened any more once
+# `git checkout` has brought the lesson alone back.
 LEARNERS_CONFIG = ROOT / "course" / "jupyter"
 _ADDRESS_MISSING = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
@@ -49,7 +51,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
         "--no-browser", dest="browser", action="store_false", help="open no window; the address is printed"
     )
     parser.add_argument(
-        "--teach", action="store_true", help="with nbgrader's tools, to release and grade the exercises"
+        "--teach", action="store_true", help="for teachers and authors: with nbgrader's tools, and with Jupytext"
     )
     parser.add_argument("jupyter", nargs="*", help="after --: options for JupyterLab itself")
     return parser.parse_args(argv)
@@ -66,6 +68,7 @@ def server_arguments(port: int, browser: bool, more: list[str]) -> list[str]:
         f"--ServerApp.open_browser={browser}",
         "--ServerApp.answer_yes=True",  # one Ctrl-C is enough
         "--ServerApp.kernel_spec_manager_class=course.kernels.OwnKernel",
+        "--KernelManager.transport_encryption=auto",  # else each kernel warns that this computer's others may listen
         "--ServerApp.allow_root=True",  # a container's only user, and this computer's browser alone is served
         "--Application.log_level=ERROR",  # the address, and what goes wrong
         *more,

@@ -342,6 +342,26 @@ def test_formatting_gives_the_text_that_jupyterlab_saves(tmp_path, capsys):
     assert source.read_text(encoding="utf-8") == text
 
 
+def test_looking_at_a_notebook_in_jupyterlab_and_saving_it_leaves_its_text_alone(tmp_path):
+    from jupytext import TextFileContentsManager
+
+    for name in ("jupytext.toml", "source/notebooks/05_graph.md", "notebooks/05_graph.ipynb"):  # the newest is the last
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, tmp_path / name)
+    text = tmp_path / "source/notebooks/05_graph.md"
+    os.utime(text, (0, 0))
+    before = text.read_bytes()
+    manager = TextFileContentsManager(root_dir=str(tmp_path))
+    model = manager.get("notebooks/05_graph.ipynb")
+    for cell in model["content"]["cells"]:
+        cell["metadata"] |= {"trusted": True, "scrolled": False, "jp-MarkdownHeadingCollapsed": True}
+    manager.save(model, "notebooks/05_graph.ipynb")
+    assert text.read_bytes() == before
+    model["content"]["cells"][0]["source"] = "# Another title"
+    manager.save(model, "notebooks/05_graph.ipynb")
+    assert text.read_text(encoding="utf-8").startswith("# Another title\n")
+
+
 # Which lessons
 
 

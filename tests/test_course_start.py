@@ -552,12 +552,12 @@ def test_the_labs_own_options_come_before_the_readers():
     assert arguments[-1] == "--ip=0.0.0.0"
 
 
-def fetch(url):
+def fetch(url, data=None):
     """What a server answers; one that has told its address may still be about to listen."""
     deadline = time.monotonic() + 60
     while True:
         try:
-            with urllib.request.urlopen(url, timeout=60) as answer:
+            with urllib.request.urlopen(url, data, timeout=60) as answer:
                 return SimpleNamespace(status=answer.status, body=answer.read())
         except urllib.error.HTTPError as refusal:
             with refusal:
@@ -571,6 +571,8 @@ def fetch(url):
 def test_the_lab_opens_the_first_lesson_with_its_token_and_this_python_and_stops_on_ctrl_c(tmp_path):
     if lacking := environment.missing("course"):
         pytest.skip(f"this environment lacks {', '.join(lacking)}")
+    from jupyter_client import KernelManager  # its older versions, and older kernels, know nothing of encryption
+
     # A kernel of the same name that the user registered once, with a Python that is long gone.
     stale = tmp_path / "data" / "kernels" / "python3"
     stale.mkdir(parents=True)
@@ -599,12 +601,19 @@ def test_the_lab_opens_the_first_lesson_with_its_token_and_this_python_and_stops
             lesson = fetch(f"{address}{page}?token={token}")
             assert lesson.status == 200
             switched_off = re.search(r'"disabledExtensions": (\[.*?\])', lesson.body.decode())
-            assert {"@jupyter/nbgrader", "@jupyterlab/apputils-extension:announcements"} <= set(
-                json.loads(switched_off[1])
-            )
+            assert {
+                "@jupyter/nbgrader",
+                "@jupyterlab/apputils-extension:announcements",
+                "jupyterlab-jupytext",
+            } <= set(json.loads(switched_off[1]))
+            text = f"{address}/api/contents/source/{lab.FIRST_LESSON.replace('.ipynb', '.md')}?token={token}"
+            assert (fetch(text).status, fetch(f"{text}&type=notebook").status) == (200, 400)  # a text, and nothing else
             kernels = json.loads(fetch(f"{address}/api/kernelspecs?token={token}").body)["kernelspecs"]
             assert [kernel["spec"]["argv"][0] for kernel in kernels.values()] == [sys.executable]
             assert fetch(f"{address}/api/kernelspecs").status == 403
+            kernel = json.loads(fetch(f"{address}/api/kernels?token={token}", b"{}").body)
+            connection = json.loads((tmp_path / f"run/kernel-{kernel['id']}.json").read_text(encoding="utf-8"))
+            assert ("curve_publickey" in connection) == hasattr(KernelManager, "transport_encryption")
             server.send_signal(signal.CTRL_BREAK_EVENT if os.name == "nt" else signal.SIGINT)
             assert "Traceback" not in server.communicate(timeout=60)[1]
             assert os.name == "nt" or server.returncode == 0

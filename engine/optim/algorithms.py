@@ -21,7 +21,7 @@ from ..versions import wrote
 from .optimizer import Optimizer
 
 # elements of a parameter that is packed with others, and of all in a pack: by measurement
-SMALL, PACKED = 1 << 14, 1 << 16
+SMALL, PACKED = 1 << 13, 1 << 16
 # A launch takes a GPU as long as some 100 000 elements.  What a kernel is given was limited to 4096 bytes before CUDA
 # 12.1: an array takes 32, and there are up to five arrays a parameter.
 LISTED, IN_LIST = 1 << 18, 16  # elements of a parameter that is listed with others, and how many are in a list

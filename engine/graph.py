@@ -7,7 +7,7 @@ backward pass (``sweep.py``) visits the newest node first and needs no recursion
 import threading
 from itertools import count
 from math import inf
-from weakref import WeakSet, ref
+from weakref import ref
 
 import numpy as np
 
@@ -181,7 +181,7 @@ class Parts(dict):
         return Parts({**self, **{i: self[i] + g if i in self else g for i, g in other.items()}})
 
 
-hooked_leaves: WeakSet = WeakSet()  # the AccumulateGrad nodes on which a hook was registered
+hooked_leaves: set = set()  # weak references to the AccumulateGrad nodes on which a hook was registered
 
 
 def edge(node):
@@ -209,7 +209,9 @@ def node_class(name, *rules):
     if code and code.co_flags & VARARGS and code.co_varnames[code.co_argcount] == "indices":
         links = (*(INPUTS.get(n) for n in names), *(CONSTANT,) * MOST)
         needs = (*needs, *((True,) * len(rules),) * MOST)
-    facts = {"rules": rules, "links": links, "names": names, "needs": needs, "unused": {}}
+    needed_by = [(k, [i for i, need in enumerate(column) if need]) for k, column in enumerate(needs)
+                 if links and links[k] is not None and not all(column)]  # fmt: skip
+    facts = {"rules": rules, "links": links, "names": names, "needs": needs, "needed_by": needed_by}
     return type(name, (Node,), {"__module__": "builtins", **facts})
 
 
@@ -230,14 +232,14 @@ class RemovableHandle:
         end = len(hooks) - (bool(hooks) and type(hooks[-1]) is RetainGrad)
         setattr(node, where, (*hooks[:end], hook, *hooks[end:]))
         if type(node) is AccumulateGrad:
-            hooked_leaves.add(node)
+            hooked_leaves.add(ref(node, hooked_leaves.discard))
 
     def remove(self):
         node = self.node()
         if node is not None:
             setattr(node, self.where, tuple(h for h in getattr(node, self.where) if h is not self.hook))
             if not (node.hooks or node.pre_hooks or node.post_hooks or getattr(node, "leaf_hooks", ())):
-                hooked_leaves.discard(node)
+                hooked_leaves.discard(ref(node))
 
     def __enter__(self):
         return self

@@ -64,7 +64,9 @@ def record(Backward, out, inputs, saved=(), rules=None):
         return out
     if not any(parents) or not mode.enabled:
         return Tensor(out)
-    node = Backward(parents, keep_needed(Backward, parents, saved))
+    if None in parents:
+        saved = keep_needed(Backward, parents, saved)
+    node = Backward(parents, saved)
     if rules is not None:
         node.rules = rules()
     return Tensor(out, node)
@@ -72,29 +74,25 @@ def record(Backward, out, inputs, saved=(), rules=None):
 
 def parents_of(inputs):
     """The node of each input, None where it has none; None altogether if no input is a Tensor."""
+    parents, plain = [], True
     for a in inputs:
         if isinstance(a, Tensor):
-            return tuple([a.node if isinstance(a, Tensor) else None for a in inputs])
-    return None
+            parents.append(a.node)
+            plain = False
+        else:
+            parents.append(None)
+    return None if plain else tuple(parents)
 
 
 def keep_needed(Backward, parents, saved):
     """The saved values without those arrays that only the rules of inputs which require no grad would use."""
-    if None not in parents or not Backward.links:
-        return saved
-    wanted = tuple(map(bool, parents))
-    unused = Backward.unused.get(wanted)
-    if unused is None:
-        unused = Backward.unused[wanted] = [
-            i for i, (link, need) in enumerate(zip(Backward.links, Backward.needs))
-            if link is not None and not any(n and w for n, w in zip(need, wanted))
-        ]  # fmt: skip
-    if not unused:
-        return saved
-    kept = [*saved]
-    for i in unused:
-        kept[i] = None
-    return tuple(kept)
+    for k, users in Backward.needed_by:
+        for i in users:
+            if parents[i] is not None:
+                break
+        else:
+            saved = (*saved[:k], None, *saved[k + 1 :])
+    return saved
 
 
 def record_parts(Backward, outs, inputs, saved=()):

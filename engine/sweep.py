@@ -5,7 +5,7 @@ They are plain arrays, or Tensors when the pass is itself recorded (``create_gra
 
 import threading
 import warnings
-from heapq import heapify, heappop, heappush, heappushpop
+from heapq import heappop, heappush, heapreplace
 from operator import attrgetter
 from sys import getrefcount
 from traceback import format_list
@@ -28,26 +28,37 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
     ``cotangents``: {node: cotangent}.  With ``wanted``, a set of nodes, nothing is added to leaves: only the nodes on
     the way to those are visited, and what arrives at them is returned, as {node: cotangent}.
     """
-    pending = {node: g for node, g in cotangents.items() if node.parents}
-    leaves = {node: g for node, g in cotangents.items() if not node.parents}
-    heap = [(node.order, node) for node in pending]
-    heapify(heap)
-    newest, found = None, {}
+    heap: list = []
+    pending: dict = {}  # the cotangents of the nodes in the heap
+    newest = arrived = None  # a node that is not in there, and its cotangent: in a chain, none ever is
+    leaves, found = {}, {}
+    for node, g in cotangents.items():
+        if not node.parents:
+            leaves[node] = g
+        elif newest is None:
+            newest, arrived = node, g
+        else:
+            pending[node] = g
+            heappush(heap, (node.order, node))
     way = None if wanted is None else leading_to(wanted, cotangents)
-    waiting = edges_into(hooked_leaves, cotangents) if hooked_leaves and way is None else None
+    waiting = edges_into_hooked(cotangents) if hooked_leaves and way is None else {}
     before, mode.enabled = mode.enabled, create_graph
     node = None
     try:
-        while pending:
+        while heap or newest is not None:
             if newest is None:
                 node = heappop(heap)[1]
+                g = pending.pop(node)
+            elif not heap or newest.order < heap[0][0]:
+                node, g = newest, arrived
             else:
-                node = heappushpop(heap, (newest.order, newest))[1] if heap else newest
-                newest = None
-            g = pending.pop(node)
+                pending[newest] = arrived
+                node = heapreplace(heap, (newest.order, newest))[1]
+                g = pending.pop(node)
+            newest = arrived = None
             parents, rules, saved = node.parents, node.rules, node.saved
             if way is not None:
-                parents = [p if p in way else None for p in parents]
+                parents = within(way, parents)
                 if node in wanted:
                     found[node] = g
                 if not any(parents):
@@ -73,30 +84,33 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
                 gi = rule(g, a, b) if n == 2 else rule(g, a) if n == 1 else rule(g, *saved)
                 if gi is None:
                     continue
-                if parent in pending:
+                if not parent.parents:
+                    if parent in leaves:
+                        leaves[parent] = leaves[parent] + gi
+                    else:  # a leaf must not share its .grad with another
+                        leaves[parent] = gi if gi is not g else copy(gi)
+                elif parent is newest:
+                    arrived = arrived + gi
+                elif parent in pending:
                     pending[parent] = pending[parent] + gi
-                elif parent.parents:
+                elif newest is None:
+                    newest, arrived = parent, gi
+                else:
                     pending[parent] = gi
-                    if newest is None:
-                        newest = parent
-                    else:
-                        heappush(heap, (parent.order, parent))
-                elif parent in leaves:
-                    leaves[parent] = leaves[parent] + gi
-                else:  # a leaf must not share its .grad with another
-                    leaves[parent] = gi if gi is not g else copy(gi)
+                    heappush(heap, (parent.order, parent))
             if node.links and not retain_graph:
                 node.saved = None  # release the arrays; the edges stay, as in PyTorch
             if waiting:
                 accumulate_complete(leaves, waiting, parents)
-        g = None  # a leaf takes over the memory of its gradient if it is the last to hold it
-        for node in sorted(leaves, key=by_age):
-            if way is None:
-                accumulate(node, leaves[node])
-            elif node in wanted:
-                found[node] = leaves[node]
-                for hook in node.hooks:
-                    found[node] = hook(found[node])
+        node = g = arrived = None  # a leaf takes over the memory of its gradient if it is the last to hold it
+        if way is None:
+            accumulate_all(leaves)
+        else:
+            for node, g in leaves.items():
+                if node in wanted:
+                    for hook in node.hooks:
+                        g = hook(g)
+                    found[node] = g
     except BaseException:
         if graph.anomaly and node is not None:
             mode.enabled = before
@@ -118,9 +132,9 @@ def tell_where(node):
     )  # fmt: skip
 
 
-def edges_into(leaves, roots):
-    """How many edges lead from the roots into each of some leaves."""
-    count = dict.fromkeys(leaves, 0)
+def edges_into_hooked(roots):
+    """How many edges lead from the roots into each of the leaves that have hooks."""
+    count = dict.fromkeys([node for node in [r() for r in tuple(hooked_leaves)] if node is not None], 0)
     for node in reachable(roots):
         for p in node.parents:
             if p in count:
@@ -146,6 +160,11 @@ def reachable(roots):
                 seen.add(p)
                 todo.append(p)
     return seen
+
+
+def within(way, parents):
+    """The parents that are on the way; None for the others."""
+    return [p if p in way else None for p in parents]
 
 
 def leading_to(wanted, roots):
@@ -276,7 +295,9 @@ def roots(tensors, gradients, create_graph):
 
 
 def add_to_grad(tensor, g):
-    """``tensor.grad += g``, for an array or, in a recorded backward pass, a Tensor."""
+    """``tensor.grad += g``, for an array or, in a recorded backward pass, a Tensor; None: a leaf that is gone."""
+    if tensor is None:
+        return
     grad = tensor._grad
     if isinstance(g, graph.Tensor):
         tensor._grad = graph.Tensor(g.array.copy(), g.node and Copied((None, g.node), ())) if grad is None else grad + g
@@ -297,7 +318,21 @@ def holders(view):
 
 
 ALONE = holders(np.empty(1)[:])  # the view's own, and those of counting
-lock = threading.Lock()
+lock = threading.Lock()  # reading, adding and writing back must be one step when threads share a leaf
+
+
+def accumulate_all(leaves):
+    """Add to the ``.grad`` of each leaf: {node: cotangent}."""
+    if hooked_leaves:
+        for node, g in leaves.items():
+            accumulate(node, g)
+        return
+    lock.acquire()  # ``with`` takes longer
+    try:
+        for node, g in leaves.items():
+            add_to_grad(node.leaf(), g)
+    finally:
+        lock.release()
 
 
 def accumulate(node, g, hooks=None):
@@ -312,7 +347,7 @@ def accumulate(node, g, hooks=None):
         if g is None:
             return
         g = copy(g)  # a hook may have kept what it saw, or given what it keeps
-    with lock:  # reading, adding and writing back must be one step when threads share a leaf
+    with lock:
         add_to_grad(leaf, g)
     for hook in node.leaf_hooks:
         new = hook(leaf)

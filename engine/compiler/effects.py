@@ -1,5 +1,7 @@
 """What a compiled call does besides returning: gradients that it sets, and how that is undone where it must be."""
 
+from weakref import ref
+
 import numpy as np
 
 from .. import backend
@@ -60,7 +62,7 @@ def separate(written, others):
 
 def without_hooks(tensors):
     """Whether none of these leaves has a hook."""
-    return not hooked_leaves or not any(t.node in hooked_leaves for t in tensors)
+    return not hooked_leaves or not any(t.node is not None and ref(t.node) in hooked_leaves for t in tensors)
 
 
 class Undo:

@@ -55,10 +55,9 @@ def mm(input, mat2, *, out=None):
     if not isinstance(input, Tensor) and not isinstance(mat2, Tensor):
         return product(input, mat2)
     x, y = raw(input), raw(mat2)
-    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0] or x.dtype is not y.dtype or x.dtype is bools:
-        check_matrices(x, y)
     if out is not None:
         no_out(out)
+    check_mm(x, y)
     result = product(x, y)
     if isinstance(input, Tensor) and isinstance(mat2, Tensor):
         p, q = input.node, mat2.node
@@ -75,7 +74,9 @@ Mm = node_class("MmBackward0", lambda g, _x, y: mm(g, y.T), lambda g, x, _y: mm(
 MmColumns = node_class("MmBackward0", Mm.rules[0], lambda g, x, _y: turn(mm(turn(g), x)))
 
 
-def check_matrices(x, y):
+def check_mm(x, y):
+    if x.ndim == y.ndim == 2 and x.shape[1] == y.shape[0] and x.dtype is y.dtype is not bools:
+        return
     for a, name in ((x, "self"), (y, "mat2")):
         if a.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix")
@@ -196,7 +197,7 @@ def matmul_operator(input, other):
     if m == 2 and n == 1:
         return mv(input, other)
     if m == 1 and n == 2:
-        return squeezed_in_place(mm(as_row(input), other))
+        return vm(input, other)
     if folds(input, other):
         return folded(input, other) if m > n else folded_transposed(input, other)
     return batched(input, other)
@@ -268,22 +269,27 @@ def unsafe_view(a, shape):
     return record(UnsafeView, x.reshape(shape), (a,), (x.shape, shape))
 
 
+def vm(vec, mat):
+    """The product of a vector and a matrix: as in PyTorch that of matrices, of which the first has one row."""
+    row, y = vec.array[None], mat.array
+    check_mm(row, y)
+    out = product(row, y)[0]
+    p, q = vec.node, mat.node
+    if (p is None and q is None) or not mode.enabled:
+        return Tensor(out)
+    p = p and Unsqueeze((p,), (row.shape[1:],))  # nobody can write into this view, so its base need not know of it
+    node = Mm((p, q), (None if q is None else row, None if p is None else y))
+    return Tensor(out, SqueezeInPlace((node,), ((1, *out.shape),)))
+
+
 def as_row(a):
-    """A vector as a matrix; nobody can write into this view, so its base need not know of it."""
-    x = raw(a)
-    return record(Unsqueeze, x[None], (a,), (x.shape,))
+    return unsqueeze_at(a, 0) if isinstance(a, Tensor) else a[None]
 
 
 Unsqueeze = node_class("UnsqueezeBackward0", lambda g, shape: reshape(g, shape))
-
-
-def squeezed_in_place(a):
-    """A fresh result without its first dimension."""
-    x = raw(a)
-    return record(SqueezeInPlace, x[0], (a,), (x.shape,))
-
-
-SqueezeInPlace = node_class("SqueezeBackward4", lambda g, shape: reshape(g, shape))
+SqueezeInPlace = node_class("SqueezeBackward4", lambda g, shape: as_row(g))
+Unsqueeze.linear = staticmethod(lambda _, t, shape: as_row(t))
+SqueezeInPlace.linear = staticmethod(lambda _, t, shape: reshape(t, shape[1:]))
 
 # ---- sums with products
 

@@ -86,13 +86,15 @@ def converted(input, dtype):
 
 def record_converted(Backward, out, inputs, saved):
     """``record``, for a computation in the dtype of ``out``: the cotangents of inputs of another are cast back."""
-    types, dtype = [raw(a).dtype for a in inputs], out.dtype
-    if types.count(dtype) == len(types):
-        return record(Backward, out, inputs, saved)
-    return record(Backward, out, inputs, saved, lambda: tuple(map(cast_back, Backward.rules, types)))
+    dtype = out.dtype
+    for a in inputs:
+        if raw(a).dtype is not dtype:
+            return record(Backward, out, inputs, saved, lambda: tuple(map(cast_back, Backward.rules, inputs)))
+    return record(Backward, out, inputs, saved)
 
 
-def cast_back(rule, dtype):
+def cast_back(rule, a):
+    dtype = raw(a).dtype
     return lambda g, *saved: cast(rule(g, *saved), dtype)
 
 

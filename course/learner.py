@@ -33,6 +33,10 @@ class NotChecked(Told, worker.NotChecked):
     """The check itself did not work: nothing is known about the attempt."""
 
 
+class Stopped(Told, KeyboardInterrupt):
+    """The learner has stopped the check."""
+
+
 class NoSuchExercise(Told, UnknownExercise):
     """There is no exercise of this key."""
 
@@ -50,6 +54,8 @@ def check(key: str, attempt: Any, hidden: bool = False) -> None:
             answer = worker.ask(exercise, attempt, hidden)
         except worker.NotChecked as error:
             raise NotChecked(str(error)) from None
+        except KeyboardInterrupt:
+            raise Stopped(f"Exercise {key}: the check was stopped.") from None
     state, rows = answer["state"], [(label, text) for label, text in answer.get("rows", []) if text]
     if answer.get("at") and (line := worker.line_of(answer["at"])):
         rows.append(("In the line", line))
@@ -137,7 +143,11 @@ def _as_html(head: str, text: str, rows: list[tuple[str, str]], after: str, tone
 
 
 def _marked(text: str) -> str:
-    return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
+    """A message as HTML: what stands between backticks as code, between stars as emphasis (`2 * x * y` is neither)."""
+    parts = re.split("`([^`]+)`", html.escape(text))
+    parts[::2] = [re.sub(r"(?<![\w*])\*(\w(?:[^*]*\w)?)\*(?![\w*])", r"<em>\1</em>", part) for part in parts[::2]]
+    parts[1::2] = [f"<code>{part}</code>" for part in parts[1::2]]
+    return "".join(parts)
 
 
 def _worked(source: str) -> str:

@@ -1,0 +1,34 @@
+"""How what a check says is laid out in a notebook, and that stopping one needs no traceback."""
+
+import pytest
+
+pytest.importorskip("cloudpickle")
+
+from course import learner, worker
+
+
+@pytest.mark.parametrize(
+    ("text", "laid_out"),
+    [
+        ("the 0 stands at the *last* question.", "the 0 stands at the <em>last</em> question."),
+        (
+            "transposed: a *row* for each output, a *column*",
+            "transposed: a <em>row</em> for each output, a <em>column</em>",
+        ),
+        ("since *it was asked*.", "since <em>it was asked</em>."),
+        ("2 * 3 * 3, x**2 + y**2, x*y*z, -=, *=", "2 * 3 * 3, x**2 + y**2, x*y*z, -=, *="),
+        ("`a *b* c` < 1", "<code>a *b* c</code> &lt; 1"),
+    ],
+)
+def test_stars_are_emphasis_and_products_are_not(text, laid_out):
+    assert learner._marked(text) == laid_out
+
+
+def test_a_check_that_is_stopped_says_so_in_a_line(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(worker, "ask", interrupted)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        learner.check("01.1", ((4,),))
+    assert stopped.value._render_traceback_() == ["Exercise 01.1: the check was stopped."]

@@ -11,7 +11,7 @@ import pytest
 from test_rules import BETWEEN, CASES
 
 import engine
-from engine.func import grad, jacfwd, jacrev, jvp, vmap
+from engine.func import grad, jacfwd, jacrev, jvp, vjp, vmap
 from engine.record import registry
 
 SAMPLES = 3
@@ -85,6 +85,18 @@ def gradients(name, sample, names, tensors):
     return grad(lambda *t: weighted(name, sample, names, t), numbers)(*tensors)
 
 
+def pulled_back(name, sample, names, tensors):
+    """The products of the same cotangents, whatever the sample, with the Jacobians."""
+    numbers = [i for i, n in enumerate(names) if n in VARIABLES]
+
+    def function(*moving):
+        given = dict(zip(numbers, moving, strict=True))
+        return call(name, sample, names, [given.get(i, t) for i, t in enumerate(tensors)])
+
+    results, pull_back = vjp(function, *(tensors[i] for i in numbers))
+    return pull_back(tuple(map(engine.tensor, weights(results))))
+
+
 def one_point(name, sample):
     """(names of the floating point inputs, these as tensors, their function with the others fixed)."""
     arrays = {n: a[0] for n, a in inputs(name, sample).items()}
@@ -111,6 +123,12 @@ def test_row_under_vmap(name, sample):
 def test_gradients_of_each_sample(name, sample):
     for batched in ways(list(inputs(name, sample))):
         same(*both(name, sample, batched, gradients))
+
+
+@pytest.mark.parametrize("name, sample", CASES)
+def test_cotangents_that_are_the_same_for_each_sample(name, sample):
+    for batched in ways(list(inputs(name, sample))):
+        same(*both(name, sample, batched, pulled_back))
 
 
 @pytest.mark.parametrize("name, sample", CASES)

@@ -40,8 +40,10 @@ from .structure import (
     accumulate_wider,
     cast,
     clone,
+    column,
     extreme_along,
     in_order,
+    is_quick_to_sum,
     place,
     products_along,
     reshape,
@@ -248,14 +250,14 @@ def blockwise(compute, arrays, numbers=()):
 
 
 def check_floating(x, kernel):
-    if not dtypes.of[x.dtype].is_floating_point:
+    if x.dtype not in dtypes.differentiable:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{word(x)}'")
 
 
 def log_sigmoid(x):
     """log(sigmoid(x)) of an array, without overflow."""
     xp = module(x)
-    return below(x) - xp.log1p(xp.exp(xp.copysign(x, -1)))
+    return below(x) - xp.log1p(xp.exp(-abs(x)))
 
 
 def above(x):
@@ -742,19 +744,16 @@ def binary_cross_entropy_with_logits(
     x, y = raw(input), raw(target)
     if x.shape != y.shape:
         raise ValueError(f"Target size ({Size(y.shape)}) must be the same as input size ({Size(x.shape)})")
+    check_floating(x, "log_sigmoid_cpu")
     if x.dtype is not y.dtype:
-        check_floating(x, "log_sigmoid_cpu")
-        if not dtypes.of[y.dtype].is_floating_point:
+        if y.dtype not in dtypes.differentiable:
             raise RuntimeError(f"result type {word(x)} can't be cast to the desired output type {word(y)}")
         input, target, x, y = alike(input, target)
     if weight is None and pos_weight is None:
         loss = elementwise(logits_loss, x, y)
-        if loss.dtype is not x.dtype:
-            check_floating(x, "log_sigmoid_cpu")
         out, scale = reduced(loss, reduction)
         return record_converted(BCEWithLogits, out, (input, target), (x, y, scale))
     check_fixed("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
-    check_floating(x, "log_sigmoid_cpu")
     more = 0.0 if pos_weight is None else aligned(pos_weight, x) - 1.0
     weights = 1.0 if weight is None else aligned(weight, x)
     loss = elementwise(weighted_logits_loss, x, y, more, weights)
@@ -764,7 +763,7 @@ def binary_cross_entropy_with_logits(
 
 def logits_loss(x, y):
     xp = module(x)
-    return xp.maximum(x, 0) - x * y + xp.log1p(xp.exp(xp.copysign(x, -1)))  # of -|x|: no overflow
+    return xp.maximum(x, 0) - x * y + xp.log1p(xp.exp(-abs(x)))  # not of x: no overflow
 
 
 def weighted_logits_loss(x, y, more, weights):
@@ -1042,25 +1041,24 @@ def normalized(Backward, input, weight, bias, shapes, axis, eps):
     ``shapes``: of the weight; of the weight and of the input where they are multiplied; of the input where it is
     normalized.
     """
-    x = raw(input)
+    x, w, b = raw(input), raw(weight), raw(bias)
+    check_parameters(x, w, b)
     _, thin, whole, split = shapes
-    wide = accumulate_wider.get(x.dtype, x.dtype)
-    check_parameters(x, weight, bias)
-    w, b = (v if v is None else shaped(raw(v), thin) for v in (weight, bias))
-    h, rate, middle, variance = standardized(shaped(cast(x, wide), split), axis, eps)
+    wide = x if x.itemsize > 2 else cast(x, accumulate_wider[x.dtype])
+    h, rate, middle, variance = standardized(shaped(wide, split), axis, eps)
     out = shaped(h, whole)
-    out = out.copy() if w is None else out * w
+    out = out.copy() if w is None else out * shaped(w, thin)
     if b is not None:
-        out += b
-    known = (h, rate) if wide is x.dtype else None  # rounded they would not have mean 0 and variance 1
-    out, saved = cast(shaped(out, x.shape), x.dtype), (x, raw(weight), shapes, axis, eps, known)
-    return record(Backward, out, (input, weight, bias), saved), middle, variance
+        out += shaped(b, thin)
+    known = (h, rate) if wide is x else None  # rounded they would not have mean 0 and variance 1
+    saved = x, w, shapes, axis, eps, known
+    return record(Backward, cast(shaped(out, x.shape), x.dtype), (input, weight, bias), saved), middle, variance
 
 
 def check_parameters(x, *parameters):
     """PyTorch's errors for parameters in another dtype than x: beside half precision they may be float32."""
     for p in parameters:
-        dtype = x.dtype if p is None else raw(p).dtype
+        dtype = x.dtype if p is None else p.dtype
         if dtype is not x.dtype and dtype != x.dtype:
             if dtype != np.float32:
                 raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
@@ -1070,9 +1068,10 @@ def check_parameters(x, *parameters):
 
 def standardized(x, axis, eps):
     """(x with mean 0 and variance 1 over axes, 1 / its standard deviation, mean, variance): of an array or a Tensor."""
-    middle = means(x, axis)
+    mean = averaging(axis, x, x)
+    middle = mean(x)
     away = x - middle
-    variance = means(away, axis, away)
+    variance = mean(away, away)
     rate = e.rsqrt(variance + eps)
     if isinstance(x, Tensor):
         return away * rate, rate, middle, variance
@@ -1080,12 +1079,22 @@ def standardized(x, axis, eps):
     return away, rate, middle, variance
 
 
-def means(a, axis, b=None):
-    """The mean of an array, or of the product of two, over axes, of which the last is that of the array; they stay."""
-    shape = raw(a).shape
-    n = shape[axis[0]] if len(axis) == 1 else 1
-    sums = sums_along(a, axis[-1], n) if b is None else products_along(a, b, axis[-1], n)
-    return sums if len(axis) == 1 else total(sums, axis[:-1], True) / reduce.count(shape, axis)
+def averaging(axis, x, y):
+    """``mean(a, b=None)``: the mean of a, or of a * b, over axes, which stay; for arrays like x and y.
+
+    The last of several axes is that of the array.
+    """
+    shape = x.shape
+    if axis == (-1,) and is_quick_to_sum(x) and is_quick_to_sum(y):
+        shares = column(np, shape[1], x.dtype, 1.0 / shape[1])
+        return lambda a, b=None: (a if b is None else a * b).dot(shares)
+    if len(axis) == 1:
+        axis, n = axis[0], shape[axis[0]]
+        return lambda a, b=None: sums_along(a, axis, n) if b is None else products_along(a, b, axis, n)
+    *others, last = axis
+    others, n = tuple(others), reduce.count(shape, axis)
+    along = lambda a, b: sums_along(a, last) if b is None else products_along(a, b, last)  # noqa: E731
+    return lambda a, b=None: total(along(a, b), others, True) / n
 
 
 def normal_rule(g, x, y, shapes, axis, eps, known):
@@ -1102,15 +1111,19 @@ def normal_rule(g, x, y, shapes, axis, eps, known):
 
     def into_input():
         """The part of g (times the weight) that changes neither mean nor variance, over the standard deviation."""
-        u = g if y is None else g * y
-        u = u if whole is split else reshape(u, split)
-        along = h * means(u, axis, h)
+        u, scale = g, rate
+        if y is not None and 0 in axis:  # the weight is the same wherever the mean is taken
+            scale = rate * y
+        elif y is not None:
+            u = g * y
+        u = shaped(u, split)
+        mean = averaging(axis, u, h)
         if isinstance(u, Tensor):
-            return shaped((u - means(u, axis) - along) * rate, shape)
-        along += means(u, axis)
-        along = module(u).subtract(u, along, out=along)
-        along *= rate
-        return shaped(along, shape)
+            return shaped((u - mean(u) - h * mean(u, h)) * scale, shape)
+        out = h * -mean(u, h)
+        out -= mean(u)
+        out += u
+        return shaped(out * scale, shape)
 
     return (
         into_input,
@@ -1120,7 +1133,7 @@ def normal_rule(g, x, y, shapes, axis, eps, known):
 
 
 def shaped(a, shape):
-    return a if raw(a).shape == shape else reshape(a, shape)
+    return a if a.shape == shape else reshape(a, shape)
 
 
 LayerNorm, BatchNorm, GroupNorm = (
@@ -1192,7 +1205,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
             raise RuntimeError(f"{name} must be defined in evaluation mode")
         if v is not None and raw(v).size != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {raw(v).size}")
-    check_parameters(x, *arguments.values())
+    check_parameters(x, *map(raw, arguments.values()))
     shape = (channels, *(1,) * (x.ndim - 2))
     if not training:
         wide = accumulate_wider.get(x.dtype, x.dtype)

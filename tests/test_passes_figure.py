@@ -23,7 +23,7 @@ def example(x):
 
 
 def figure(part="forward"):
-    return PassExplorer(explain(example)(engine.ones(300, 300, requires_grad=True)), part)
+    return PassExplorer(explain(example)(engine.ones(400, 400, requires_grad=True)), part)
 
 
 needs_graphviz = pytest.mark.skipif(shutil.which("dot") is None, reason="the picture needs Graphviz")
@@ -70,7 +70,7 @@ def test_no_box_moves_and_what_is_gone_says_why(part, stage):
 @needs_graphviz
 @pytest.mark.parametrize("stage", STAGES)
 def test_the_arrows_are_those_of_the_drawing_of_this_pass(stage):
-    explanation = explain(example)(engine.ones(300, 300, requires_grad=True))
+    explanation = explain(example)(engine.ones(400, 400, requires_grad=True))
     image = PassExplorer(explanation, None).image(stage=stage)
     groups = [g for g in ElementTree.fromstring(image).iter(f"{SVG}g") if g.get("class", "").startswith("edge ")]
     arrows = [g for g in groups if g.get("visibility") != "hidden"]
@@ -79,7 +79,7 @@ def test_the_arrows_are_those_of_the_drawing_of_this_pass(stage):
 
 
 def test_a_number_that_is_repeated_to_the_shape_of_an_array_is_taken_as_it_is():
-    explanation = explain(lambda x: (x.tanh() * x).mean())(engine.ones(300, 300, requires_grad=True))
+    explanation = explain(lambda x: (x.tanh() * x).mean())(engine.ones(400, 400, requires_grad=True))
     f = PassExplorer(explanation, "backward")
     gone = {f.boxes[n].title: why for n, (_, why) in f.gone("fused").items()}
     found = [re.fullmatch(r"broadcast_to\(\[(\d+)\], .*\)", title) for title in gone]
@@ -88,7 +88,7 @@ def test_a_number_that_is_repeated_to_the_shape_of_an_array_is_taken_as_it_is():
 
 @needs_graphviz
 def test_what_a_pass_adds_is_not_seen_before():
-    x, y = (engine.rand(300, 300, requires_grad=True) for _ in range(2))
+    x, y = (engine.rand(400, 400, requires_grad=True) for _ in range(2))
     f = PassExplorer(explain(lambda x, y: ((x * 0.5).tanh() * (y + 1)).exp())(x, y), "backward")
     seen = [{c[-1] for c in shown(f.image(stage=stage), "node")} for stage in STAGES]
     added = [n for n, b in f.boxes.items() if b.step and f"n{n}" in seen[2] - seen[1]]

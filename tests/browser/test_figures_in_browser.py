@@ -20,7 +20,7 @@ FIGURES = (
     "CostExplorer()",
     "ScalerTimeline()",
     "MemoryTimeline()",
-    "PassExplorer(engine.compiler.explain(lambda x: (x * x).tanh() + x * x)(engine.ones(300, 300)))",
+    "PassExplorer(engine.compiler.explain(lambda x: (x * x).tanh() + x * x)(engine.ones(400, 400)))",
 )
 
 

@@ -330,17 +330,22 @@ class Comparison:
             return self._about_arrays(got, expected)
         if got.kind == "list":
             if len(got.value) != len(expected.value):
-                mine, asked = len(got.value), len(expected.value)
-                has = "1 entry" if mine == 1 else f"{mine} entries"
-                return f"It has {has}, and {asked} {'is' if asked == 1 else 'are'} asked for."
+                has = "1 entry" if len(got.value) == 1 else f"{len(got.value)} entries"
+                are = "1 is" if len(expected.value) == 1 else f"{len(expected.value)} are"
+                return f"It has {has}, and {are} asked for."
             if all(map(self.same, reversed(got.value), expected.value)):
                 return "The entries are right, in the opposite order."
             pairs = enumerate(zip(got.value, expected.value, strict=True), start=1)
             number, pair = next((number, pair) for number, pair in pairs if not self.same(*pair))
             about = self._about(*pair, is_value)
-            if about == _RETURNS_NONE and number > 1:  # by custom, what a function returns is the first of several
-                about = "It is None."
-            return f"Entry {number}: {about[0].lower()}{about[1:]}" if about else f"Entry {number} is not right."
+            if number > 1 and pair[0].kind in ("NoneType", "str"):  # what a check found out, beside what it was given
+                about = ""
+            if not about:  # the table tells it, but of a value
+                return f"Entry {number} is not right." if is_value else ""
+            return f"Entry {number}: {about[0].lower()}{about[1:]}"
+        if got.kind == "set":
+            mine, asked = set(got.value), set(expected.value)
+            return f"It has {len(mine - asked)} too many, and {len(asked - mine)} missing."
         if got.kind == "float":
             return self._about_numbers(np.asarray(got.value), np.asarray(expected.value), "It", is_value)
         return ""

@@ -135,7 +135,7 @@ def value(answer):
         (engine.zeros(1, device="sim"), engine.zeros(1), "It is on the device cpu, and should be on sim"),
         ({engine.tensor(1): 1, engine.tensor(2): 2}, {engine.tensor(1): 1, engine.tensor(3): 2}, ""),
         ({object: 1}, {object: 2}, ""),
-        ({1, 2}, {1, 3}, ""),
+        ({1, 2}, {1, 3, 4}, "It has 2 too many, and 1 missing."),
         (engine.tensor([0.0, 1.0]), engine.tensor([0.0, float("nan")]), ""),
     ],
 )

@@ -39,6 +39,14 @@ def ones_at(*parts: Any) -> Callable:
 
 EVEN, ODD = slice(0, None, 2), slice(1, None, 2)
 
+
+def twice_the_rows(n: int) -> engine.Tensor:
+    zeros: Any = engine.zeros(n, n)
+    zeros[::2][::2] = 1.0
+    zeros[1::2][1::2] = 1.0
+    return zeros
+
+
 # 1.3
 
 
@@ -116,7 +124,7 @@ def written_into(to_celsius: Callable, array: np.ndarray) -> np.ndarray:
 
 
 def celsius_trial(to_celsius: Callable) -> Iterator[tuple]:
-    yield "array = [32.0, 212.0, -40.0]", to_celsius, np.array([32.0, 212.0, -40.0])
+    yield "array = [32.0, 212.0, 33.0]", to_celsius, np.array([32.0, 212.0, 33.0])
     shown = "array = [32.0, 212.0], and -100.0 is written into the tensor at place 0: what is in the array?"
     yield shown, written_into, to_celsius, np.array([32.0, 212.0])
 
@@ -175,6 +183,11 @@ EXERCISES = (
             (
                 ones_at((EVEN, EVEN), (ODD, EVEN)),
                 "These are stripes, from top to bottom: the odd rows begin one further.",
+            ),
+            (
+                twice_the_rows,
+                "board[::2][::2] takes every second row, and every second of these. Name rows and columns in one pair "
+                "of brackets.",
             ),
             (lambda n: engine.eye(n), "That is the diagonal alone. Every second square is to hold a 1."),
             (lambda n: board(n).long(), "The right squares, filled with whole numbers: write 1.0, not 1."),

@@ -37,8 +37,8 @@ def joined(batch: Any) -> engine.Tensor:
 
 def rows_trial(as_rows: Callable) -> Iterator[tuple]:
     yield "batch = arange(12).reshape(2, 3, 1, 2)", as_rows, counted(2, 3, 1, 2)
-    shown = "batch = arange(24).reshape(2, 2, 2, 3).permute(0, 3, 1, 2)"
-    yield shown, as_rows, counted(2, 2, 2, 3).permute(0, 3, 1, 2)
+    shown = "batch = arange(36).reshape(3, 2, 2, 3).permute(0, 3, 1, 2)"
+    yield shown, as_rows, counted(3, 2, 2, 3).permute(0, 3, 1, 2)
 
 
 def rows_more(as_rows: Callable) -> Iterator[tuple]:
@@ -54,7 +54,7 @@ def shared(table: engine.Tensor) -> engine.Tensor:
 
 
 def shares_trial(shares: Callable) -> Iterator[tuple]:
-    for rows in ([[1.0, 3.0], [1.0, 1.0]], [[1.0, 2.0, 7.0], [2.0, 2.0, 1.0]]):
+    for rows in ([[1.0, 3.0], [1.0, 1.0]], [[1.0, 2.0, 7.0], [2.0, 2.0, 1.0], [1.0, 0.0, 3.0]]):
         yield f"table = {rows}", shares, engine.tensor(rows)
 
 
@@ -123,6 +123,7 @@ EXERCISES = (
         points=1,
         answer=((3, 4), (2, 3), "error", (5, 3, 4), (4, 4)),
         wrong=(
+            (((3, 4), (2, 3), "Error", (5, 3, 4), (4, 4)), 'All is right. Write "error" in small letters.'),
             (
                 ("error", "error", (2, 3), "error", "error"),
                 "You align the shapes at the left. They are aligned at the right: the last dimensions meet.",

@@ -1,5 +1,7 @@
 """Lesson 03, types and devices: the exercises' trials, oracles, usual mistakes and hints."""
 
+from unittest import mock
+
 import engine
 from course.exercises import Exercise
 
@@ -35,7 +37,7 @@ def average(x):
 def average_trial(average):
     yield "x = [1., 2., 6.], float32", average, engine.tensor([1.0, 2.0, 6.0])
     yield "x = [1, 2, 2], int64", average, engine.tensor([1, 2, 2])
-    yield "x = [True, False, True, True]", average, engine.tensor([True, False, True, True])
+    yield "x = [[True, False], [True, True]]", average, engine.tensor([[True, False], [True, True]])
     yield "x: 1000 times 100, float16", average, engine.full((1000,), 100.0, dtype=engine.float16)
 
 
@@ -54,14 +56,23 @@ def epsilon(dtype):
     return float(following[0]) - 1.0
 
 
+def refused(dtype=None):
+    raise NotImplementedError("finfo is not to be asked here")
+
+
+def without_finfo(epsilon, dtype):
+    with mock.patch.object(engine, "finfo", refused):
+        return epsilon(dtype)
+
+
 def epsilon_trial(epsilon):
-    yield "dtype = float16", epsilon, engine.float16
-    yield "dtype = float32", epsilon, engine.float32
+    yield "dtype = float16", without_finfo, epsilon, engine.float16
+    yield "dtype = float32", without_finfo, epsilon, engine.float32
 
 
 def epsilon_more(epsilon):
-    yield "", epsilon, engine.bfloat16
-    yield "", epsilon, engine.float64
+    yield "", without_finfo, epsilon, engine.bfloat16
+    yield "", without_finfo, epsilon, engine.float64
 
 
 def halved(dtype, one=lambda dtype: engine.tensor(1.0, dtype=dtype), back=lambda step: step * 2):
@@ -101,6 +112,10 @@ EXERCISES = (
         points=1,
         answer=("float32", "float16", "float32", "float16", "float32"),
         wrong=(
+            (
+                ("torch.float32", "torch.float16", "torch.float32", "torch.float16", "torch.float32"),
+                'All is right. Leave out the "torch.": it is the same in each.',
+            ),
             (
                 ("float32", "float32", "float32", "float16", "float32"),
                 "i + h: the kind decides first. Among the two, only h has a point, and it has 16 bits.",
@@ -166,6 +181,11 @@ EXERCISES = (
                 lambda x: x.sum() / x.numel(),
                 "Right for whole numbers. In float16 the sum is too large: change the type before you add up.",
             ),
+            (
+                lambda x: (x.sum() / x.numel()).float(),
+                "In float16 the sum is too large before you change the type. Change it before you add up.",
+            ),
+            (lambda x: x.float().sum() / len(x), "len(x) is the number of rows alone. `numel()` counts all elements."),
             (lambda x: x.sum() // x.numel(), "`//` cuts off what stands behind the point."),
             (lambda x: x.float().sum(), "That is the sum. Divide it by the number of elements."),
             (lambda x: x.double().mean(), "The numbers are right, the type is not: float32 is asked for."),
@@ -196,10 +216,7 @@ EXERCISES = (
                 lambda dtype: halved(dtype, one=lambda dtype: engine.tensor(1.0)),
                 "You computed in float32 whatever was asked for: `engine.tensor(1.0, dtype=dtype)`.",
             ),
-            (
-                lambda dtype: engine.finfo(dtype).tiny,
-                "That is (nearly) the smallest number. The distance at 1 is wanted.",
-            ),
+            (lambda dtype: engine.finfo(dtype).eps, "`finfo` knows it. Here you are to find it by halving."),
         ),
         hints=(
             "Make the 1 and the step as tensors of the given dtype, so that the sums are rounded as that type rounds.",

@@ -64,6 +64,16 @@ def nudged(f, x):
     return ((f(x + 0.001) - f(x)) / 0.001).item()
 
 
+def nudged_both_ways(f, x):
+    return ((f(x + 0.001) - f(x - 0.001)) / 0.002).item()
+
+
+def on_a_clone(f, x):
+    knob = x.clone().requires_grad_()
+    f(knob).backward()
+    return knob.grad.item()
+
+
 # 4.3
 
 
@@ -121,6 +131,18 @@ def taking_notes(x, rate):
 
 def another_knob(x, rate):
     x = x - rate * x.grad
+
+
+def under_another_name(f, x, rate):
+    f(x).backward()
+    x = x - rate * x.grad
+    x.grad = None
+
+
+def cleared_before(f, x, rate):
+    x.grad = None
+    f(x).backward()
+    downhill(x, rate)
 
 
 # 4.4
@@ -204,7 +226,7 @@ def parabola_more(fit):
     yield "", fit, engine.tensor([-1.0, 0.5, 1.5, 2.0]), engine.tensor([0.5, 0.0, -1.5, -3.0]), 0.05, 60
 
 
-def fitting(update, clear=True):
+def fitting(update, clear=True, clear_height=True):
     def fit(xs, ys, rate, steps):
         bend, height = (engine.tensor(0.0, requires_grad=True) for _ in range(2))
         for _ in range(steps):
@@ -212,7 +234,8 @@ def fitting(update, clear=True):
             with engine.no_grad():
                 update(bend, height, rate)
             if clear:
-                bend.grad = height.grad = None
+                bend.grad = None
+                height.grad = None if clear_height else height.grad
         return bend.item(), height.item()
 
     return fit
@@ -264,11 +287,22 @@ EXERCISES = (
         answer=exact_slope,
         trial=slope_trial,
         hidden=slope_more,
+        tolerance=1e-6,
         wrong=(
             (on_the_tensor_itself, "You used x itself: the slope is added to what was in x.grad, and stays there."),
             (after_clearing, "You cleared x.grad. What was in it belongs to somebody else, and is lost."),
             (cleared_afterwards, "The number is right. But x.grad held something from before, and now it is None."),
             (nudged, "That is a slope by nudging: close, but not exact. Let backward() do it, on a knob of your own."),
+            (
+                nudged_both_ways,
+                "By nudging both ways it is closer, and still not exact. Let backward() do it, on a knob of your own.",
+            ),
+            (
+                on_a_clone,
+                "The clone of a tensor that takes notes is a result, and no leaf: nothing arrives in its .grad. Make a "
+                "new knob from the plain number.",
+            ),
+            (lambda f, x: f(x).item(), "That is the output at x. The slope there is asked for."),
         ),
         hints=(
             "Whatever you do to x can be seen afterwards. What could you use in its place?",
@@ -294,8 +328,14 @@ EXERCISES = (
             ),
             (
                 stepping(another_knob),
-                "`x = x - ...` makes a new tensor of that name: the knob has not been turned. Use `-=`.",
+                "The knob that was given has not been turned: x is where it was. Change x itself, by `x -= ...`.",
             ),
+            (
+                under_another_name,
+                "`x = x - ...` makes a new tensor of that name: the knob has not been turned, nor its slope cleared. "
+                "Use `-=`.",
+            ),
+            (cleared_before, "x is right. But its slope is still there afterwards: clear it after the step."),
             (stepping(without_rate), "The step is the rate times the slope: you left out the rate."),
         ),
         hints=(
@@ -333,6 +373,10 @@ EXERCISES = (
             (
                 fitting(both, clear=False),
                 "The first step is right, the later ones are not: the slopes are not cleared.",
+            ),
+            (
+                fitting(both, clear_height=False),
+                "The first step is right. Later on, the slope of one knob is cleared, and that of the other is not.",
             ),
             (fitting(bend_alone), "height is still 0: it is a knob too, and is turned in each step."),
             (as_a_line, "You fit a line: bend is to be multiplied by x**2."),

@@ -100,7 +100,7 @@ def gradients_at(go_back, node, leaves):
     found = {}
     with engine.no_grad():
         go_back(node, engine.tensor(1.0), found)
-    return [found.get(leaf) for leaf in leaves]
+    return [found.get(leaf, "nothing") for leaf in leaves]
 
 
 def way_by_way(node, arriving, found):
@@ -135,6 +135,15 @@ def at_the_leaves(accumulate):
 
 def plus_equals(found, leaf, arriving):
     found[leaf] += arriving
+
+
+def plus_none(found, leaf, arriving):
+    found[leaf] = found.get(leaf) + arriving
+
+
+def nowhere(found, leaf, arriving):
+    found = dict(found)  # another dict than the one that was given
+    found[leaf] = arriving
 
 
 def back_trial(go_back):
@@ -245,6 +254,15 @@ EXERCISES = (
             (
                 at_the_leaves(plus_equals),
                 "Adding is right. But the first time, there is nothing yet to add to: `found.get(leaf, 0.0)`.",
+            ),
+            (
+                at_the_leaves(plus_none),
+                "The first time, `found.get(leaf)` is None, and nothing can be added to it: `found.get(leaf, 0.0)`.",
+            ),
+            (
+                at_the_leaves(nowhere),
+                "In the dict that was given, nothing stands for a and b. The key is the leaf itself, `node.variable`; "
+                "and `found = ...` makes another dict.",
             ),
             (
                 at_the_leaves(lambda found, leaf, part: found.update({leaf: found.get(leaf, 1.0) * part})),

@@ -9,10 +9,10 @@ from course.exercises import Exercise
 # 6.2
 
 
-def traced(mean_gradient: Callable, losses_of: Callable, at: Any, before: Any) -> list[Any]:
+def knob(at: Any, before: Any = None) -> engine.Tensor:
     w = engine.tensor(at, requires_grad=True)
     w.grad = None if before is None else engine.tensor(before)
-    return [mean_gradient(losses_of(w), w), w.grad]
+    return w
 
 
 def two_losses(w: engine.Tensor) -> list[engine.Tensor]:
@@ -24,25 +24,19 @@ def with_a_common_beginning(w: engine.Tensor) -> list[engine.Tensor]:
     return [2 * common, common * common, common + w]
 
 
-def traced_trial(mean_gradient: Callable) -> Iterator[tuple]:
-    what = "what it returns, and w.grad afterwards"
-    yield f"losses = [3 * w, w * w] at w = 2, w.grad is None: {what}", traced, mean_gradient, two_losses, 2.0, None
-    yield f"the same, with 1. in w.grad before: {what}", traced, mean_gradient, two_losses, 2.0, 1.0
-    yield (
-        f"common = (w * w).exp(), losses = [2 * common, common * common, common + w], w = 0.5, w.grad is None: {what}",
-        traced,
-        mean_gradient,
-        with_a_common_beginning,
-        0.5,
-        None,
-    )
+def mean_trial(mean_gradient: Callable) -> Iterator[tuple]:
+    w = knob(2.0)
+    yield "losses = [3 * w, w * w] at w = 2, w.grad is None", mean_gradient, two_losses(w), w
+    w = knob(2.0, before=1.0)
+    yield "the same, with 1. in w.grad before", mean_gradient, two_losses(w), w
+    w = knob(0.5)
+    shown = "common = (w * w).exp(), losses = [2 * common, common * common, common + w], w = 0.5, w.grad is None"
+    yield shown, mean_gradient, with_a_common_beginning(w), w
 
 
-def traced_more(mean_gradient: Callable) -> Iterator[tuple]:
-    def of_a_row(w: engine.Tensor) -> list[engine.Tensor]:
-        return [w.sum(), (w * w).sum(), w.exp().sum(), w[0] * w[1]]
-
-    yield "", traced, mean_gradient, of_a_row, [0.5, -1.0], [7.0, 8.0]
+def mean_more(mean_gradient: Callable) -> Iterator[tuple]:
+    w = knob([0.5, -1.0], before=[7.0, 8.0])
+    yield "", mean_gradient, [w.sum(), (w * w).sum(), w.exp().sum(), w[0] * w[1]], w
 
 
 def one_by_one(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
@@ -66,6 +60,20 @@ def left_behind(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
 def cleared_at_the_end(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
     (sum(losses) / len(losses)).backward()
     found, w.grad = w.grad, None
+    return found
+
+
+def put_back_by_name(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
+    before = w.grad
+    for loss in losses:
+        loss.backward(retain_graph=True)
+    found, w.grad = w.grad / len(losses), before
+    return found
+
+
+def divided_with_the_rest(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
+    found = put_back_by_name(losses, w)
+    w.grad = None
     return found
 
 
@@ -125,6 +133,11 @@ def leave(w: engine.Tensor) -> None:
     pass
 
 
+def zeroed_too_early(w: Any, xs: engine.Tensor, ys: engine.Tensor, steps: int) -> float:
+    w.grad.zero_()
+    return by_formula(w, xs, ys, steps)
+
+
 def another_w(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, steps: int) -> float:
     for _ in range(steps):
         ((w * xs - ys) ** 2).mean().backward()
@@ -147,7 +160,8 @@ def only_the_last(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, steps:
 def read_through(read: Callable, numbers: list[float]) -> list[Any]:
     w = engine.tensor(1.5, requires_grad=True)
     losses = read(w, numbers)
-    return [losses, w.item(), sum(isinstance(loss, engine.Tensor) and loss.requires_grad for loss in losses)]
+    each = losses if isinstance(losses, list | tuple) else []
+    return [losses, w.item(), sum(isinstance(loss, engine.Tensor) and loss.requires_grad for loss in each)]
 
 
 def read_trial(read: Callable) -> Iterator[tuple]:
@@ -225,6 +239,10 @@ def without_notes(scores: engine.Tensor) -> engine.Tensor:
     return e
 
 
+def all_without_notes(scores: engine.Tensor) -> engine.Tensor:
+    return without_notes(scores.detach())
+
+
 def constant_whole(scores: engine.Tensor) -> engine.Tensor:
     e = scores.exp()
     return e / e.sum().detach()
@@ -257,14 +275,26 @@ EXERCISES = (
         key="06.2",
         points=2,
         answer=one_by_one,
-        trial=traced_trial,
-        hidden=traced_more,
+        trial=mean_trial,
+        hidden=mean_more,
         wrong=(
             (summed, "That is the sum of the gradients, and not their mean."),
+            (
+                lambda losses, w: engine.autograd.grad(sum(losses) / len(losses), w),
+                "autograd.grad gives a tuple, here with one entry. Take it out.",
+            ),
             (left_behind, "w.grad does not hold what it held before your function was called."),
             (
                 cleared_at_the_end,
                 "It works only while w.grad is None. What was in there before has been added, and then thrown away.",
+            ),
+            (
+                divided_with_the_rest,
+                "What was in w.grad before has been added to, divided with the rest, and then thrown away.",
+            ),
+            (
+                put_back_by_name,
+                "A second name for w.grad keeps nothing: backward() adds to that very tensor.",
             ),
             (
                 cleared_at_both_ends,
@@ -298,6 +328,10 @@ EXERCISES = (
                 "w does not move: between backward() and the step the slope is set to zero.",
             ),
             (
+                zeroed_too_early,
+                "In the first round w.grad is None: there is nothing to be zeroed. Clear after the step.",
+            ),
+            (
                 another_w,
                 "`w = w - ...` makes another tensor, which takes no notes. The step must change w itself: `w -= ...`.",
             ),
@@ -319,6 +353,11 @@ EXERCISES = (
             (
                 reading(carried=lambda state: state, retain=True),
                 "The notes of the rounds before are kept, but w has been changed since: they are no longer true.",
+            ),
+            (
+                reading(carried=lambda state: state.clone()),
+                "The state of the second round still hangs on the first one, whose notes are gone. (A clone does, too; "
+                "and `state.detach()` must be given the name `state`.)",
             ),
             (
                 reading(state=lambda state: state.detach()),
@@ -350,7 +389,11 @@ EXERCISES = (
         trial=shares_trial,
         hidden=shares_more,
         wrong=(
-            (without_notes, "no_grad keeps the edit out of the notes. What exp remembers is overwritten all the same."),
+            (
+                without_notes,
+                "What exp remembers is still written over: `/=` and `div_` do that, inside of `no_grad` too.",
+            ),
+            (all_without_notes, "The shares are right, but they have no past: no gradient gets back to the scores."),
             (
                 constant_whole,
                 "The shares are right, the gradient is not: each score acts on the sum, too, and to the notes your sum "

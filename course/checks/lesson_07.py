@@ -1,5 +1,6 @@
 """Lesson 07, taking no notes: the exercises' trials, oracles, usual mistakes and hints."""
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -42,6 +43,12 @@ def with_notes(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float
     return ((predict(xs) - ys) ** 2).mean().item()
 
 
+def without_parentheses(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    block: Any = engine.no_grad
+    with block:
+        return with_notes(predict, xs, ys)
+
+
 def never_on_again(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
     engine.set_grad_enabled(False)
     return ((predict(xs) - ys) ** 2).mean().item()
@@ -63,7 +70,7 @@ def a_tensor(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> engine.
 def walked(best_of_walk: Callable, start: list[float], widths: list[float]) -> list[Any]:
     w = engine.tensor(start, requires_grad=True)
     best = best_of_walk(w, widths)
-    return [best.detach(), best.requires_grad]
+    return [best.detach(), best.requires_grad] if isinstance(best, engine.Tensor) else [best]
 
 
 def best_trial(best_of_walk: Callable) -> Iterator[tuple]:
@@ -103,6 +110,21 @@ def by_formula(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
     return w.detach() * min(found, key=abs)
 
 
+def after_the_step(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
+    lowest, best = float("inf"), w
+    for width in widths:
+        loss = (w.detach() ** 2).sum().item()
+        with engine.no_grad():
+            w *= 1 - 2 * width
+        if loss < lowest:
+            lowest, best = loss, w.detach().clone()
+    return best
+
+
+def last_written(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
+    return w.detach() * math.prod(1 - 2 * width for width in widths[:-1])
+
+
 def first_one(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
     return w.detach().clone()
 
@@ -119,7 +141,7 @@ def frozen(freeze: Callable, learn: list[bool], n: int) -> list[Any]:
     for p, yes in zip(parameters, learn, strict=True):
         p.grad = engine.ones(2) if yes else None
     found = freeze(parameters, n)
-    places = [next((k for k, p in enumerate(parameters) if p is q), "another tensor") for q in found]
+    places = [next((f"place {k}" for k, p in enumerate(parameters) if p is q), "another tensor") for q in found]
     return [
         [p.requires_grad for p in parameters],
         ["a gradient" if p.grad is not None else "none" for p in parameters[:n]],
@@ -164,6 +186,19 @@ def not_thawed(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
     return parameters[n:]
 
 
+def zeros_left(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    by_place(parameters, n)
+    for p in parameters[:n]:
+        p.grad = engine.zeros_like(p)
+    return parameters[n:]
+
+
+def method_written_over(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    for p in parameters[:n]:
+        p.grad = None
+    return parameters[n:]
+
+
 def the_frozen(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
     by_place(parameters, n)
     return parameters[:n]
@@ -192,6 +227,8 @@ def bent(w: engine.Tensor, position: float) -> engine.Tensor:
 def loss_and_gradient(step_loss: Callable, judge: Callable, *given: float) -> list[Any]:
     w = engine.tensor([0.5, 0.1], requires_grad=True)
     loss = step_loss(judge, w, *given)
+    if not isinstance(loss, engine.Tensor):
+        return [loss]
     loss.backward()
     return [loss.detach(), w.grad]
 
@@ -232,6 +269,12 @@ def all_without_notes(
         return target_and_judgement()(judge, w, position, following, reward)
 
 
+def gone_back(judge: Callable, w: engine.Tensor, position: float, following: float, reward: float) -> engine.Tensor:
+    loss = target_and_judgement()(judge, w, position, following, reward)
+    loss.backward()
+    return loss
+
+
 EXERCISES = (
     Exercise(
         key="07.1",
@@ -257,7 +300,11 @@ EXERCISES = (
         trial=examine_trial,
         hidden=examine_more,
         wrong=(
-            (with_notes, "The number is right, but predict has taken notes: `item()` at the end does not undo that."),
+            (
+                with_notes,
+                "The number is right, but predict has taken notes: `item()` or `detach()` later on do not undo it.",
+            ),
+            (without_parentheses, "The parentheses are missing: `with engine.no_grad():`."),
             (
                 never_on_again,
                 "No notes are taken, but nor are they afterwards: your function leaves the switch off.",
@@ -285,8 +332,10 @@ EXERCISES = (
             ),
             (
                 kept_as(lambda w: w.clone()),
-                "The numbers are right, but a clone of what takes notes takes notes, too: it holds on to a graph.",
+                "The numbers are right, but what you hand back takes notes. (A clone of what takes notes does, too.)",
             ),
+            (after_the_step, "You write down w after the step. The loss belongs to w as it was before."),
+            (last_written, "You compare with infinity each time: `lowest` must be written down, too."),
             (first_one, "That is where the walk begins. Which round has the lowest loss?"),
         ),
         hints=(
@@ -308,6 +357,12 @@ EXERCISES = (
                 "`p.requires_grad_ = False` calls nothing: it writes over the name of a method.",
             ),
             (old_gradient, "Frozen, but with a gradient from former times in .grad, along which a step may still go."),
+            (zeros_left, "Zeros in .grad are a gradient, too. To hold none: `p.grad = None`."),
+            (
+                method_written_over,
+                "`p.requires_grad_ = False` calls nothing: it writes over the name of a method. Call it, "
+                "`p.requires_grad_(False)`.",
+            ),
             (not_thawed, "A parameter behind the first n that was frozen before is still frozen."),
             (the_frozen, "You return the frozen ones. Those that learn are asked for."),
             (the_back, "You freeze from the back. The first n are asked for, those at the front."),
@@ -334,6 +389,11 @@ EXERCISES = (
             (
                 all_without_notes,
                 "No notes are taken at all. The judgement of the first position needs them; only the target does not.",
+            ),
+            (gone_back, "Your function has gone back already. It is to make the loss, and nothing else."),
+            (
+                lambda judge, w, *given: target_and_judgement()(judge, w, *given) ** 0.5,
+                "That is the distance. Its square is asked for.",
             ),
             (target_and_judgement(factor=1.0), "The target is the reward plus 0.9 times the judgement that follows."),
         ),

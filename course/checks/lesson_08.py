@@ -103,13 +103,19 @@ def cut_off(x: engine.Tensor) -> engine.Tensor:
 # 8.4
 
 
+def mean_and_gradient(f: Callable, x: list[float]) -> list[Any]:
+    """As `values_and_gradient`; a gradient of 0 everywhere and none at all are the same."""
+    made, gradient = values_and_gradient(f, x)
+    return [made, gradient if gradient is not None and gradient.count_nonzero() else None]
+
+
 def mean_trial(f: Callable) -> Iterator[tuple]:
     for x in ([2.0, 4.0], [5.0, -1.0, 1.0, 0.0], [-1.0, -2.0]):
-        yield f"x = {x}: the mean, and the gradient", values_and_gradient, f, x
+        yield f"x = {x}: the mean, and the gradient", mean_and_gradient, f, x
 
 
 def mean_more(f: Callable) -> Iterator[tuple]:
-    yield "", values_and_gradient, f, [-0.5, 0.25, 7.0, -3.0, 0.125, 2.0]
+    yield "", mean_and_gradient, f, [-0.5, 0.25, 7.0, -3.0, 0.125, 2.0]
 
 
 def by_mask(x: engine.Tensor) -> engine.Tensor:
@@ -150,6 +156,7 @@ def value_and_gradients(compute: Callable, formula_of: Callable, values: list[fl
 FORMULAS: tuple[tuple[str, Callable, list[float]], ...] = (
     ('("+", ("*", a, 3.0), b), a = 2, b = 5', lambda a, b: ("+", ("*", a, 3.0), b), [2.0, 5.0]),
     ('("max", a, b), a = 2, b = 5', lambda a, b: ("max", a, b), [2.0, 5.0]),
+    ('("max", 4.0, ("max", a, b)), a = 2, b = 5', lambda a, b: ("max", 4.0, ("max", a, b)), [2.0, 5.0]),
     (
         '("*", ("max", ("*", a, a), b), ("+", a, 1.0)), a = 3, b = 5',
         lambda a, b: ("*", ("max", ("*", a, a), b), ("+", a, 1.0)),
@@ -244,7 +251,20 @@ EXERCISES = (
         wrong=(
             (
                 reading(joined=lambda found: engine.tensor([state.item() for state in found])),
-                "The states are right, but `engine.tensor([...])` makes a new leaf of plain numbers: the past is lost.",
+                "The states are right, but their past is lost: numbers that were taken out of their boxes, by `item()` "
+                "or by `engine.tensor([...])`, have none.",
+            ),
+            (
+                reading(joined=lambda found: engine.tensor([state.item() for state in found], requires_grad=True)),
+                "Your new tensor takes notes from now on. It has no past, though: keep and take get no gradient.",
+            ),
+            (
+                reading(step=lambda state, number, keep, take: keep.item() * state + take * number),
+                "The states are right, but `keep.item()` is a plain number: no gradient gets back to keep.",
+            ),
+            (
+                lambda numbers, keep, take: by_powers(numbers, keep, take)[-1:].expand(len(numbers)),
+                "Every entry is the last state. Do you change one tensor in place, round after round?",
             ),
             (
                 reading(carried=lambda state: state.detach()),
@@ -305,7 +325,16 @@ EXERCISES = (
         wrong=(
             (
                 a_new_leaf,
-                "Your new tensor takes notes, but it is a new leaf: its gradient stays there, and does not get to x.",
+                "The numbers are right. But `engine.tensor(...)` makes a new leaf, whether it takes notes or not: no "
+                "gradient gets from there to x.",
+            ),
+            (
+                lambda x: engine.tensor([number.item() for number in x if number > 0]).mean(),
+                "No gradient gets from a new tensor to x. And where no number is above 0, the mean should be 0.",
+            ),
+            (
+                lambda x: engine.stack([number for number in x if number > 0]).mean(),
+                "Where no number is above 0, there is nothing to stack: the mean should be 0 then.",
             ),
             (over_all, "You divide by how many numbers there are. Only those above 0 count."),
             (summed, "That is the sum of the numbers above 0, and not their mean."),

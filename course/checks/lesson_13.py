@@ -16,12 +16,17 @@ def line():
     return model
 
 
+def uneven(guess, true):
+    """A loss that is another one if its arguments are exchanged."""
+    return ((guess - true) ** 2 * (1 + true**2)).mean()
+
+
 def steps(step, times):
     """The losses of some steps, the numbers after them, and whether gradients are left."""
     model = line()
-    optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = engine.optim.SGD(model.parameters(), lr=0.02)
     x, y = engine.tensor([[1.0, 2.0], [0.0, 1.0]]), engine.tensor([[1.0], [2.0]])
-    losses = [step(model, nn.MSELoss(), optimizer, x, y) for _ in range(times)]
+    losses = [step(model, uneven, optimizer, x, y) for _ in range(times)]
     return {
         "losses": losses,
         "weight": model.weight.detach(),
@@ -49,6 +54,15 @@ def training_step(order, loss_of=lambda loss: loss.item()):
         return loss_of(loss)
 
     return step
+
+
+def loss_afterwards(model, loss_fn, optimizer, x, y):
+    training_step(("clear", "back", "step", "clear"))(model, loss_fn, optimizer, x, y)
+    return loss_fn(model(x), y).item()
+
+
+def exchanged(model, loss_fn, optimizer, x, y):
+    return training_step(("back", "step", "clear"))(model, lambda guess, y: loss_fn(y, guess), optimizer, x, y)
 
 
 # 13.2
@@ -119,7 +133,7 @@ def share(prepare=True, restore=True, notes=False, count=lambda right, seen, par
                 right, seen = right + good, seen + len(y)
                 parts.append(good / len(y))
         if restore:
-            model.train(before)
+            model.train(before or restore == "train")
         return count(right, seen, parts)
 
     return accuracy
@@ -144,13 +158,15 @@ def fit_more(fit):
     yield "", fitted, fit, 12
 
 
-def loop(order, keep=lambda loss: loss.item()):
+def loop(order, keep=lambda loss: loss.item(), rate=None):
     def fit(model, optimizer, x, y, steps):
         losses = []
+        optimizer.param_groups[0]["lr"] = rate or optimizer.param_groups[0]["lr"]
         for _ in range(steps):
             loss = ((model(x) - y) ** 2).mean()
+            lines = {"back": loss.backward, "step": optimizer.step, "clear": optimizer.zero_grad}
             for line in order:
-                {"back": loss.backward, "step": optimizer.step, "clear": optimizer.zero_grad}[line]()
+                (lines | {"clip": lambda: nn.utils.clip_grad_norm_(model.parameters(), 1.0)})[line]()
             losses.append(keep(loss))
         return losses
 
@@ -164,12 +180,13 @@ def moved(step, times):
     """Two parameters after some steps down a bowl, and the velocities."""
     params = [engine.tensor([1.0, -2.0], requires_grad=True), engine.tensor(3.0, requires_grad=True)]
     velocities = [engine.zeros(2), engine.tensor(0.0)]
+    held = list(velocities)  # by the caller
     for _ in range(times):
         for p in params:
             p.grad = None
         sum((p**2).sum() * (i + 1) for i, p in enumerate(params)).backward()
         step(params, velocities, 0.1)
-    return {"parameters": [p.detach() for p in params], "velocities": velocities}
+    return {"parameters": [p.detach() for p in params], "velocities": held}
 
 
 def momentum_trial(step):
@@ -201,10 +218,30 @@ def with_velocity(rule, move=lambda p, v, rate: p.sub_(rate * v)):
     return step
 
 
+def moves_first(params, velocities, rate):
+    with engine.no_grad():
+        for p, v in zip(params, velocities, strict=True):
+            p.sub_(rate * v)
+            v.mul_(0.9).add_(p.grad)
+
+
 def recorded(params, velocities, rate):
     for p, v in zip(params, velocities, strict=True):
         v.mul_(0.9).add_(p.grad)
         p.sub_(rate * v)
+
+
+def new_velocities(params, velocities, rate, kept=True):
+    with engine.no_grad():
+        for i, (p, v) in enumerate(zip(params, velocities, strict=True)):
+            new = 0.9 * v + p.grad
+            p.sub_(rate * new)
+            if kept:
+                velocities[i] = new
+
+
+def lost_velocities(params, velocities, rate):
+    new_velocities(params, velocities, rate, kept=False)
 
 
 def new_tensors(params, velocities, rate):
@@ -227,7 +264,7 @@ def stop(losses, patience):
 def stop_trial(stop):
     yield "losses = [3., 2., 2.6, 2.5, 2.7, 1.], patience = 2", stop, [3.0, 2.0, 2.6, 2.5, 2.7, 1.0], 2
     yield "losses = [1., 2., 3., 4., 0.5], patience = 2", stop, [1.0, 2.0, 3.0, 4.0, 0.5], 2
-    yield "losses = [3., 2., 2.5, 1., 2.], patience = 2", stop, [3.0, 2.0, 2.5, 1.0, 2.0], 2
+    yield "losses = [3., 2., 2.5, 1., 2., 0.5], patience = 2", stop, [3.0, 2.0, 2.5, 1.0, 2.0, 0.5], 2
     yield "losses = [3., 2., 2., 2.], patience = 2", stop, [3.0, 2.0, 2.0, 2.0], 2
     yield "losses = [5., 4., 3.], patience = 1", stop, [5.0, 4.0, 3.0], 1
 
@@ -245,6 +282,15 @@ def since_the_last(losses, patience):
     for epoch, loss in enumerate(losses):
         best = epoch if loss < losses[best] else best
         bad = bad + 1 if epoch and loss >= losses[epoch - 1] else 0
+        if bad >= patience:
+            break
+    return epoch, best
+
+
+def never_patient_again(losses, patience):
+    best, bad = 0, 0
+    for epoch, loss in enumerate(losses):
+        best, bad = (epoch, bad) if loss < losses[best] else (best, bad + (epoch > 0))
         if bad >= patience:
             break
     return epoch, best
@@ -288,6 +334,12 @@ EXERCISES = (
                 training_step(("clear", "back", "step")),
                 "Right steps. But after the call the gradients are still there.",
             ),
+            (loss_afterwards, "That is the loss *after* the step. Asked for is the one from which the step was made."),
+            (exchanged, "The model's result comes first, and the true answer second: `loss_fn(model(x), y)`."),
+            (
+                training_step(("back", "step", "clear"), loss_of=lambda loss: None),
+                "A right step. But the loss is not given back: is a `return` missing?",
+            ),
         ),
         hints=(
             "The four lines of the lesson, in this order: loss, back, step, clear.",
@@ -313,6 +365,22 @@ EXERCISES = (
                 share(count=lambda right, seen, parts: right),
                 "That is how many are right. Divide by how many there are.",
             ),
+            (
+                share(count=lambda right, seen, parts: right / len(parts)),
+                "How many are right for each *batch*. Divide by the number of examples.",
+            ),
+            (
+                share(count=lambda right, seen, parts: engine.tensor(right / seen)),
+                "Right, as a tensor. Give back a Python number: `.item()`.",
+            ),
+            (
+                share(restore="train"),
+                "Now every model is in training afterwards, even one that was not. `model.training` says how it was.",
+            ),
+            (
+                share(restore=False, notes=True),
+                "The number is right. But notes are taken, and a model that was in training is not, afterwards.",
+            ),
             (share(count=lambda right, seen, parts: 100 * right / seen), "In percent. Asked for is a part of 1."),
         ),
         hints=(
@@ -333,6 +401,14 @@ EXERCISES = (
             (
                 loop(("clear", "back", "step"), keep=lambda loss: loss),
                 "The loop is right now. But you keep tensors, and with them all the graphs: `.item()`.",
+            ),
+            (
+                loop(("back", "step"), rate=0.01),
+                "A smaller rate only puts it off. The gradients of all steps still add up.",
+            ),
+            (
+                loop(("back", "clip", "step")),
+                "Clipping limits the step, and not the mistake: it still follows the sum of all gradients so far.",
             ),
         ),
         hints=(
@@ -361,8 +437,28 @@ EXERCISES = (
                 with_velocity(lambda v, g: v.mul_(0.9).add_(g), move=lambda p, v, rate: p.add_(rate * v)),
                 "That walks uphill: minus the rate times the velocity.",
             ),
+            (
+                with_velocity(lambda v, g: v.mul_(0.9).add_(0.1 * g), move=lambda p, v, rate: p.sub_(v)),
+                "The rate is in the velocity. Here it comes in at the end, when the parameter moves.",
+            ),
+            (
+                moves_first,
+                "The parameter moves by the velocity of the last step. First the velocity, then the parameter.",
+            ),
+            (
+                with_velocity(lambda v, g: v.mul_(0.9).add_(g), move=lambda p, v, rate: p.sub_(rate * p.grad)),
+                "The velocity is right, and nobody uses it: the parameter moves by its gradient alone.",
+            ),
             (recorded, "Changing a leaf is itself an operation that is noted. Take no notes: `engine.no_grad()`."),
             (new_tensors, "You make new tensors. Those that the caller holds must change: `add_`, `mul_`, `sub_`."),
+            (
+                new_velocities,
+                "The velocities are put into the list as new tensors. The caller's must change: `mul_`, `add_`.",
+            ),
+            (
+                lost_velocities,
+                "`v = ...` gives the name to a new tensor, and the velocity is as it was. Change it: `mul_`, `add_`.",
+            ),
         ),
         hints=(
             "Two lines for each parameter: first its velocity, then the parameter itself.",
@@ -384,6 +480,14 @@ EXERCISES = (
             (one_too_late, "It stops one epoch too late."),
             (since_the_last, "You compare with the epoch before. Compare with the *best* so far."),
             (equal_is_better, "An equal loss is not better: such epochs count against the patience."),
+            (
+                never_patient_again,
+                "A better epoch makes patience begin anew. You count all epochs that were no better, from the start.",
+            ),
+            (
+                lambda losses, patience: tuple(epoch + 1 for epoch in stop(losses, patience)),
+                "Both are counted from 0.",
+            ),
             (lambda losses, patience: stop(losses, patience)[::-1], "The two are in the opposite order."),
         ),
         hints=(

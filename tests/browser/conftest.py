@@ -10,6 +10,7 @@
 The browser is UNDERTORCH_CHROMIUM, else a Chromium, Chrome or Edge on the PATH, else Playwright's own.
 """
 
+import contextlib
 import json
 import os
 import secrets
@@ -145,7 +146,25 @@ def chromium():
 def lab(tmp_path_factory):
     """JupyterLab as a learner starts it, on an empty folder and with no settings but its own."""
     pytest.importorskip("jupyterlab")
-    from course.lab import LEARNERS_CONFIG, server_arguments
+    from course.lab import LEARNERS_CONFIG
+
+    with jupyterlab(tmp_path_factory, {"JUPYTER_CONFIG_PATH": str(LEARNERS_CONFIG)}) as running:
+        yield running
+
+
+@pytest.fixture
+def authors_lab(tmp_path_factory):
+    """JupyterLab as an author starts it, with `--teach`: it saves a lesson into its text."""
+    pytest.importorskip("jupyterlab")
+    pytest.importorskip("jupytext")
+    with jupyterlab(tmp_path_factory, {}) as running:
+        yield running
+
+
+@contextlib.contextmanager
+def jupyterlab(tmp_path_factory, more: dict[str, str]):
+    """A running JupyterLab, with more variables in its environment."""
+    from course.lab import server_arguments
 
     root = tmp_path_factory.mktemp("lab")
     private = tmp_path_factory.mktemp("jupyter")
@@ -171,8 +190,8 @@ def lab(tmp_path_factory):
         "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
         "IPYTHONDIR": "ipython",
     }
-    environment = kernel_environment() | UNATTENDED | {name: str(private / folder) for name, folder in folders.items()}
-    environment["JUPYTER_CONFIG_PATH"] = str(LEARNERS_CONFIG)
+    own_folders = {name: str(private / folder) for name, folder in folders.items()}
+    environment = kernel_environment() | UNATTENDED | own_folders | more
     log = private / "log.txt"
     with log.open("wb") as sink:
         server = subprocess.Popen(
@@ -213,7 +232,7 @@ def open_lesson(chromium, lab):
 
     contexts = []
 
-    def open_(lesson, folder: str = "notebooks"):
+    def open_(lesson, folder: str = "notebooks", lab: Lab = lab):
         source = lesson if isinstance(lesson, Path) else ROOT / folder / f"{lesson}.ipynb"
         copy = lab.root / folder / source.name
         copy.parent.mkdir(exist_ok=True)

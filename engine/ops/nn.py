@@ -27,7 +27,7 @@ from ..blocks import in_blocks, is_large
 from ..graph import mode, node_class
 from ..inplace import check_writable, overwrite
 from ..printing import Size
-from ..record import camel, enter, joint_class, module, raw, record
+from ..record import camel, enter, joined, joint_class, module, raw, record
 from ..tensor import Tensor, checked_dim
 from ..versions import write
 from . import creation, reduce
@@ -47,6 +47,7 @@ from .structure import (
     place,
     products_along,
     reshape,
+    row_starts,
     sum_to,
     sums_along,
     total,
@@ -68,7 +69,8 @@ def linear(input, weight, bias=None):
         out = weighted_sum(b, product(x, y)) if x.itemsize > 2 else summed(b, x, y)
         if not mode.enabled:
             return Tensor(out)
-        return record(addmm_columns.node, out, (bias, input, transposed(weight)), (b.shape, x, y, 1, 1))
+        parents = bias.node, input.node, node_of_transposed(weight)
+        return joined(addmm_columns.node, out, parents, (b.shape, x, y, 1, 1))
     if not x.flags.c_contiguous:
         return e.add(matmul(input, transposed(weight)), bias)
     out = addmm_columns(bias, reshape(input, (-1, x.shape[-1])), transposed(weight))
@@ -77,11 +79,15 @@ def linear(input, weight, bias=None):
 
 def transposed(weight):
     """The transpose of a weight; nobody can write into this view, so its base need not know of it."""
-    w, p = weight.array, weight.node
-    return Tensor(w.T, T((p,), (w.shape,)) if p is not None and mode.enabled else None)
+    return Tensor(weight.array.T, node_of_transposed(weight) if mode.enabled else None)
+
+
+def node_of_transposed(weight):
+    return weight.node and T((weight.node,), (weight.array.shape,))
 
 
 T = node_class("TBackward0", lambda g, _: turn(g))
+T.linear = staticmethod(lambda _, t, shape: turn(t))
 
 
 def dropout(input, p=0.5, training=True, inplace=False):
@@ -459,7 +465,7 @@ def log_softmax(input, dim, dtype=None):
 
 def normalized_exp(name, compute, Backward, input, dim, dtype):
     if dtype is not None:
-        input = cast(input, dtype.np)
+        input = cast(input, dtypes.given(dtype, name).np)
     x = in_order(raw(input))
     axis = checked_dim(dim, x.ndim) if x.ndim else checked_dim(dim, 0) or None
     if x.dtype.kind != "f":  # or another floating type than NumPy's
@@ -520,8 +526,8 @@ def log_softmax_array(x, axis, into):
     if type(x) is np.ndarray and x.dtype == np.float32:
         sums = sums_along(xp.exp(x), axis)
         if within(sums, 1e-3, 4e3):  # to subtract their logarithms rounds no worse than to subtract the largest of rows
-            return xp.subtract(x, xp.log(sums), out=into)
-    out = xp.subtract(x, extreme_along("max", x, axis)[0] if x.ndim else x, out=into)
+            return difference(x, xp.log(sums), into)
+    out = difference(x, extreme_along("max", x, axis)[0] if x.ndim else x, into)
     out -= xp.log(sums_along(xp.exp(out), axis))
     return out
 
@@ -530,10 +536,10 @@ def in_wider(slope):
     """The same slope, computed in float32 for half precision: its sums would overflow."""
 
     def compute(g, out, axis, into):
-        dtype = raw(out).dtype
-        wide = accumulate_wider.get(dtype)
-        if wide is None:
+        if raw(out).itemsize > 2:
             return slope(g, out, axis, into)
+        dtype = raw(out).dtype
+        wide = accumulate_wider[dtype]
         return cast(slope(cast(g, wide), cast(out, wide), axis, None), dtype)
 
     return compute
@@ -545,12 +551,16 @@ def softmax_rule(g, out, axis):
 
 @in_wider
 def softmax_slope(g, out, axis, into):
-    away = products_along(g, out, axis)
-    if isinstance(g, Tensor):
-        return (g - away) * out
-    into = module(g).subtract(g, away, out=into)
-    into *= out
-    return into
+    away = difference(g, products_along(g, out, axis), into)
+    if isinstance(away, Tensor):
+        return away * out
+    away *= out
+    return away
+
+
+def difference(x, y, into):
+    """x - y, for arrays perhaps in the memory of a third one."""
+    return x - y if into is None else module(x).subtract(x, y, out=into)
 
 
 def log_softmax_rule(g, out, axis):
@@ -559,8 +569,7 @@ def log_softmax_rule(g, out, axis):
 
 @in_wider
 def log_softmax_slope(g, out, axis, into):
-    share = exp(out) * sums_along(g, axis)
-    return g - share if into is None else module(g).subtract(g, share, out=into)
+    return difference(g, exp(out) * sums_along(g, axis), into)
 
 
 Softmax, SafeSoftmax = (node_class(name, softmax_rule) for name in ("SoftmaxBackward0", "SafeSoftmaxBackward0"))
@@ -891,8 +900,8 @@ def picked_loss(input, t, weight, ignore_index, reduction):
     if device_names:
         one_device(x, t)  # CuPy would take indices from the host
     if w is None and not 0 <= ignore_index < classes and t.size and are_classes(t, classes):
-        where = positions(t)
-        out, share = reduced(-picked(x, where), reduction)  # a sum of -0 is 0
+        where = class_places(t, classes)
+        out, share = reduced(-at(x, where), reduction)  # a sum of -0 is 0
         share = -share
     else:
         good = (t >= 0) & (t < classes)
@@ -902,9 +911,9 @@ def picked_loss(input, t, weight, ignore_index, reduction):
         if violated(bad, lambda bad: bad.any()):
             raise IndexError(f"Target {samples(t)[samples(bad)].reshape(-1)[0].item()} is out of bounds.")
         t = xp.where(good, t, 0)
-        where = positions(t)
+        where = class_places(t, classes)
         weights = (good if w is None else xp.where(good, picked(w, (t,)), 0)).astype(x.dtype)
-        loss = xp.where(good, picked(x, where) * -weights, 0).astype(x.dtype)
+        loss = xp.where(good, at(x, where) * -weights, 0).astype(x.dtype)
         out, share = reduced(loss, "sum" if reduction == "mean" else reduction)[0], -weights
         if reduction == "mean":
             count = reduce.add_up(weights)
@@ -919,25 +928,33 @@ def are_classes(t, n):
     return type(t) not in device_names and samples((t >= 0) & (t < n)).all()
 
 
-def positions(t):
-    """The key that picks, in each place of t, the class that t says: one index array a dimension, classes second."""
-    if t.ndim == 1:
-        return module(t).arange(len(t)), t
-    grid = [module(t).arange(n).reshape((-1,) + (1,) * (t.ndim - 1 - i)) for i, n in enumerate(t.shape)]
-    return (*grid[:1], t, *grid[1:])
+def class_places(t, n):
+    """Where in the flattened array (N, n, ...) the elements of the classes t (N, ...) are."""
+    if t.ndim == 0:
+        return t
+    if type(t) is np.ndarray and t.ndim == 1:
+        return row_starts(np, t.shape, n, False) + t
+    xp, size = module(t), math.prod(t.shape[1:])
+    rows = xp.arange(t.shape[0]).reshape(-1, *(1,) * (t.ndim - 1))
+    return rows * (n * size) + t.astype(rows.dtype) * size + xp.arange(size).reshape(t.shape[1:])
+
+
+def at(x, where):
+    """The elements of the flattened array where it says."""
+    return x.take(where) if type(x) is type(where) is np.ndarray else picked(x.reshape(-1), (where,))
 
 
 def scatter(a, shape, where):
-    """Zeros, with a at positions of which none comes twice."""
+    """Zeros, with a where it says in the flattened array; no place comes twice."""
     v = raw(a)
-    out = blank(shape, v, *where)
-    out[where] = v
+    out = blank(shape, v, where)
+    out.reshape(-1)[where] = v
     return out if v is a else record(Scatter, out, (a,), (v.shape, where))
 
 
 def gather(a, where):
     x = raw(a)
-    return record(Gather, picked(x, where), (a,), (x.shape, where))
+    return record(Gather, at(x, where), (a,), (x.shape, where))
 
 
 Scatter = node_class("ScatterBackward0", lambda g, shape, where: sum_to(gather(g, where), shape))
@@ -955,7 +972,8 @@ def cross_entropy(
 
     ``label_smoothing`` mixes the target with the uniform distribution.
     """
-    reduction = legacy(size_average, reduce, reduction)
+    if size_average is not None or reduce is not None:
+        reduction = legacy(size_average, reduce, reduction)
     check_reduction(reduction)
     x, t = raw(input), raw(target)
     if not 0.0 <= label_smoothing <= 1.0:

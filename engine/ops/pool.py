@@ -182,7 +182,7 @@ def max_rule(g, shape, index, disjoint):
     index = raw(index)
     if prod(shape[:-2]) != 1:
         index = index + row_starts(module(index), shape[:-2], shape[-2] * shape[-1], True)[..., None]
-    return reshape((scatter if disjoint else place)(g, (prod(shape),), (index,)), shape)
+    return scatter(g, shape, index) if disjoint else reshape(place(g, (prod(shape),), (index,)), shape)
 
 
 MaxPool = node_class("MaxPool2DWithIndicesBackward0", max_rule)

@@ -11,6 +11,7 @@ import json
 import linecache
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -24,6 +25,9 @@ from course.notebooks import ROOT, kernel_environment
 
 READY = b"ready\n"
 PRINTED_LINES = 10
+# What an attempt may use, in bytes: an endless list is to end before this computer does.
+MOST_MEMORY = 2 * 2**30
+MOST_IN_A_FILE = 2**28
 _NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
 
 
@@ -118,6 +122,9 @@ def ask(exercise: Exercise, attempt: Any, hidden: bool = False, seconds: float |
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
+    if sys.platform != "win32":
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)  # and what the attempt has started
     process.kill()
     with contextlib.suppress(OSError, ValueError):  # what it would still have said, and the pipes closed
         process.communicate()
@@ -172,6 +179,17 @@ _TIMED_OUT = 75
 _BROKEN = "broken"
 
 
+def _limit() -> None:
+    """Keep an attempt from filling the memory or the disk, where the system can."""
+    if sys.platform != "win32":
+        import resource
+
+        for what, most in ((resource.RLIMIT_DATA, MOST_MEMORY), (resource.RLIMIT_FSIZE, MOST_IN_A_FILE)):
+            allowed = [limit for limit in resource.getrlimit(what) if limit != resource.RLIM_INFINITY]
+            with contextlib.suppress(OSError, ValueError):
+                resource.setrlimit(what, (min([most, *allowed]), resource.getrlimit(what)[1]))
+
+
 def _serve() -> None:
     from course import judge
     from course.exercises import find
@@ -188,6 +206,7 @@ def _serve() -> None:
     guard = threading.Timer(seconds, os._exit, [_TIMED_OUT])
     guard.daemon = True
     guard.start()
+    _limit()
     sys.path[:] = path
     with contextlib.suppress(OSError):
         os.chdir(folder)
@@ -203,6 +222,8 @@ def _serve() -> None:
                 verdict = judge.judge(find(key), attempt, hidden)
             except (SystemExit, KeyboardInterrupt) as error:
                 verdict = judge.Verdict(NOT_YET, f"It ended Python with {type(error).__name__}.")
+            except MemoryError:
+                verdict = judge.Verdict(NOT_YET, f"It used more than {MOST_MEMORY / 2**30:g} GB of memory.")
             except Exception as error:
                 message = f"The check of exercise {key} has a mistake of its own ({type(error).__name__}: {error})."
                 verdict = judge.Verdict(_BROKEN, message)
@@ -211,7 +232,10 @@ def _serve() -> None:
     shown = [*lines[:PRINTED_LINES], *(["..."] if len(lines) > PRINTED_LINES else [])]
     reply.write(json.dumps(verdict._asdict() | {"printed": "\n".join(shown)}).encode())
     reply.flush()
-    os._exit(0)  # threads that the attempt left behind do not keep it
+    # Threads and processes that the attempt left behind do not keep it.
+    if sys.platform != "win32":
+        os.killpg(0, signal.SIGKILL)
+    os._exit(0)
 
 
 if __name__ == "__main__":

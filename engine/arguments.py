@@ -7,7 +7,7 @@ import functools
 import inspect
 
 from .backend import MixedDevices
-from .ops.creation import NO_OUT
+from .ops.creation import NO_OUT, is_integer
 from .outputs import WITHOUT, into
 from .tensor import Tensor, shown_kind
 
@@ -20,6 +20,8 @@ CREATES = "arange empty eye full linspace logspace normal ones rand randint rand
 # parameters that are tensors, or None where that is the default
 TENSORS = """input self tensor x1 input1 query x2 input2 key value target weight bias running_mean
 running_var""".split()
+# parameters that are whole numbers
+WHOLE = "chunks diagonal dim dim0 dim1 end_dim ignore_index k num_classes start_dim".split()
 # what PyTorch's own functions call theirs, and in which order they take them, where that is another
 INNER_NAMES = {"cross_entropy": "cross_entropy_loss", "nll_loss": "nll_loss_nd", "logsigmoid": "log_sigmoid",
                "fold": "col2im", "unfold": "im2col"}  # fmt: skip
@@ -83,12 +85,19 @@ def explained(name, function, args, kwargs, error):
     if missing:
         names, plural = ", ".join(f'"{m}"' for m in missing), "s" if len(missing) == 1 else ""
         return TypeError(f"{name}() missing {len(missing)} required positional argument{plural}: {names}")
+    for position, parameter in enumerate(parameters, 1):
+        if parameter in WHOLE and given.get(parameter) is not None and not is_integer(given[parameter]):
+            inner, kind = INNER_NAMES.get(name, name), shown_kind(type(given[parameter]))
+            return TypeError(f"{inner}(): argument '{parameter}' (position {position}) must be int, not {kind}")
     culprit = getattr(error, "obj", None)
     order = ORDERS.get(name, {p: p for p in parameters})
     for position, (parameter, called) in enumerate(order.items(), 1):
         value = given.get(parameter)
         known = parameter in TENSORS and (value is not None or parameter in given and is_needed(parameters[parameter]))
         if not isinstance(value, Tensor) and (known or value is culprit is not None):
+            if called == "dtype":
+                kind = shown_kind(type(value))
+                return TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {kind}")
             what = f"argument '{called}' (position {position})"
             return TypeError(f"{INNER_NAMES.get(name, name)}(): {what} must be Tensor, not {shown_kind(type(value))}")
     return None

@@ -248,6 +248,9 @@ class Home:
         """A copy in host memory of an array on the device."""
         return x
 
+    def check(self, index):
+        """RuntimeError if there is no device of that index; PyTorch takes any for the host."""
+
     def make(self, index, name, *args, **options):
         """An array made on the device by a function of its module."""
         return getattr(self.xp, name)(*args, **options)

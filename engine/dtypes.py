@@ -65,6 +65,20 @@ def from_numpy(source: np.dtype) -> dtype:
     return of[source]
 
 
+of_python = {float: float64, int: int64, bool: bool_}
+
+
+def given(value: Any, function: str = "to", default: dtype | None = None) -> dtype:
+    """The dtype that ``dtype=`` names, as float, int and bool do; None: the default.  TypeError for anything else."""
+    if type(value) is dtype:
+        return value
+    if value is None:
+        return default or _default
+    if value is float or value is int or value is bool:
+        return of_python[value]
+    raise TypeError(f"{function}(): argument 'dtype' must be torch.dtype, not {type(value).__name__}")
+
+
 def _check(function, argument, value):
     if type(value) is not dtype:
         raise TypeError(f"{function}(): argument {argument} must be torch.dtype, not {type(value).__name__}")

@@ -349,10 +349,11 @@ class Module:
         for a in args:
             if isinstance(a, Tensor):
                 dtype, device = a.dtype, a.device
-            elif isinstance(a, dtypes.dtype):
+            elif isinstance(a, (dtypes.dtype, type)):
                 dtype = a
             elif a is not None and not isinstance(a, bool):
                 device = backend.device(a)
+        dtype = dtype if dtype is None else dtypes.given(dtype)
         if dtype is not None and not dtype.is_floating_point:
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"

@@ -3,6 +3,7 @@
 import math
 import numbers
 import warnings
+from itertools import chain
 
 import numpy as np
 
@@ -35,92 +36,155 @@ from .structure import Clone, cast, clone, sum_to, transfer
 # ---- from Python data
 
 
-def leaf(array, requires_grad=False):
-    """A new tensor for an array."""
+def leaf(array, requires_grad=False, name="tensor"):
+    """A new tensor for an array, made by the function ``name``."""
     if not array.ndim and type(array) is np.ndarray:  # without dimensions: NumPy's scalar, which computes faster
         array = array[()]
     t = Tensor(array if running.tape is None else running.tape.fresh(array))
-    if requires_grad and not t.dtype.is_floating_point:
+    if requires_grad is False or requires_grad is None:
+        return t
+    if requires_grad is not True:
+        kind = shown_kind(type(requires_grad))
+        raise TypeError(f"{name}(): argument 'requires_grad' must be bool, not {kind}")
+    if not t.dtype.is_floating_point:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return t.requires_grad_() if requires_grad else t
+    return t.requires_grad_()
 
 
-def array_of(data, dtype=None, copy=True):
+def array_of(data, dtype=None, copy=True, name="tensor"):
     """The array of nested lists, numbers, arrays or tensors, in PyTorch's dtype for them."""
+    if dtype is not None:
+        dtype = dtypes.given(dtype, name)
+    if type(data) is float and (dtype is None or dtype.is_floating_point):
+        return np.asarray(data, (dtype or dtypes.get_default_dtype()).np)
     if isinstance(data, Tensor):
         x = data.array
     elif isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, str):
         x = np.asarray(data)
-        dtypes.from_numpy(x.dtype)
-    elif backend.is_array_type(type(data)):
+    elif type(data) not in plain_types and backend.is_array_type(type(data)):
         x = data
     elif hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
         x = np.asarray(data)
     else:
-        x = from_lists(data)
-    if dtype is None and not isinstance(x, (int, float)):
-        if x.dtype == np.float64 and made_of_numbers(data):
-            dtype = dtypes.get_default_dtype()
-        else:
-            dtype = dtypes.from_numpy(x.dtype)
-    elif dtype is None:
-        dtype = dtypes.scalar_dtype(x)
-    if type(x) in (int, float, bool):
-        try:
-            return np.asarray(x, dtype.np)
-        except OverflowError:
-            if isinstance(x, int) and not -(2**63) <= x < 2**64:
-                raise RuntimeError("Overflow when unpacking long long") from None
-            return np.asarray(x).astype(dtype.np)
-    return x.astype(dtype.np, copy=copy)
+        return from_lists(data, dtype)
+    return x.astype((dtype or dtypes.from_numpy(x.dtype)).np, copy=copy)
 
 
-def made_of_numbers(data):
-    """Whether the first element in nested lists is a Python number: those take the default dtype."""
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    return isinstance(data, (float, int, list, tuple)) and not isinstance(data, np.generic)
+def from_lists(data, dtype):
+    """The NumPy array of a number or of nested sequences; errors in PyTorch's words."""
+    shape, items = [], [data]
+    while is_sequence(items[0]):
+        n = len(items[0])
+        for item in items if n else ():  # those beside an empty one are not looked at
+            if not hasattr(item, "__len__") or isinstance(item, str):
+                if dtype is None and not isinstance(item, (*plain_types, np.generic)):
+                    inferred([item])  # says what is wrong with it
+                raise TypeError("not a sequence")
+            if len(item) != n:
+                raise ValueError(f"expected sequence of length {n} at dim {len(shape)} (got {len(item)})")
+        shape.append(n)
+        items = [*chain.from_iterable(items)] if n else []
+        if not items:
+            return np.empty(shape, (dtype or dtypes.get_default_dtype()).np)
+    if isinstance(items[0], np.ndarray):
+        return from_arrays(items, shape, dtype)
+    if isinstance(items[0], str):
+        raise ValueError("too many dimensions 'str'") if shape else TypeError("new(): invalid data type 'str'")
+    kinds = {*map(type, items)}
+    found = dtype or (inferred(items) if not kinds <= plain_types else None)
+    if not kinds <= plain_types:
+        items = [one_number(v, found) for v in items]
+    x = np.array(items)
+    if x.dtype.kind not in "biuf":  # integers that NumPy has no type for
+        if float not in kinds if found is None else found.category != dtypes.FLOATING:
+            raise ValueError("Overflow when unpacking long long")
+        x = x.astype(np.float64)
+    found = found or {"f": dtypes.get_default_dtype(), "b": dtypes.bool_}.get(x.dtype.kind, dtypes.int64)
+    if found.category == dtypes.INTEGER and x.dtype.kind != "b":
+        check_range(x, found)
+    return x.astype(found.np, copy=False).reshape(shape)
 
 
-def from_lists(data):
-    """The NumPy array of nested lists.  ValueError in PyTorch's words if they are ragged, else TypeError."""
-    shape, level = [], data
-    while isinstance(level, (list, tuple, range)):
-        shape.append(len(level))
-        if not len(level):
-            break
-        level = level[0]
-    if isinstance(level, str):
-        raise TypeError(f"new(): invalid data type '{type(level).__name__}'")
-    if isinstance(level, (Tensor, np.ndarray)):
-        shape.extend(level.shape)
-    elif not isinstance(level, (numbers.Number, np.generic, list, tuple, range)):
-        raise RuntimeError(f"Could not infer dtype of {type(level).__name__}")
-    check_lengths(data, shape, 0)
-    x = np.array(to_plain(data))
-    if x.dtype == object:
-        if x.size and all(isinstance(v, int) for v in x.flat):
-            raise RuntimeError("Overflow when unpacking long long")
-        wrong = next((v for v in x.flat if not isinstance(v, numbers.Number)), None)
-        raise TypeError(f"must be real number, not {type(wrong).__name__}")
-    return x if x.size else x.astype(dtypes.get_default_dtype().np)
+plain_types = {bool, int, float}
 
 
-def to_plain(data):
+def is_sequence(data):
+    """Whether PyTorch looks for elements in it: Python calls it a sequence, and it is none of text, nor a tensor."""
     if isinstance(data, (list, tuple)):
-        return [to_plain(d) for d in data]
-    return moved(data.array, host_device) if isinstance(data, Tensor) else data
+        return True
+    if isinstance(data, (str, bytes, dict, Tensor, np.ndarray, np.generic)):
+        return False
+    return hasattr(data, "__len__") and hasattr(data, "__getitem__")
 
 
-def check_lengths(data, shape, dim):
-    if dim < len(shape) and isinstance(data, (list, tuple)):
-        if len(data) != shape[dim]:
-            raise ValueError(f"expected sequence of length {shape[dim]} at dim {dim} (got {len(data)})")
-        if dim + 1 < len(shape):
-            for d in data:
-                if not hasattr(d, "__len__"):
-                    raise TypeError(f"expected TypeError: not a sequence at dim {dim + 1}")
-                check_lengths(d, shape, dim + 1)
+def from_arrays(arrays, shape, dtype):
+    """The array of NumPy arrays in lists."""
+    first = arrays[0]
+    for a in arrays:
+        if not np.ndim(first) or not hasattr(a, "__len__"):
+            raise TypeError("not a sequence" if np.ndim(first) else "len() of unsized object")
+        if len(a) != len(first):
+            raise ValueError(f"expected sequence of length {len(first)} at dim {len(shape)} (got {len(a)})")
+    warnings.warn(
+        "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
+        "single numpy.ndarray with numpy.array() before converting to a tensor.",
+        stacklevel=6,
+    )
+    x = np.array([np.asarray(a) for a in arrays])
+    x = x.reshape(*shape, *x.shape[1:])
+    return x.astype((dtype or dtypes.from_numpy(x.dtype)).np, copy=False)
+
+
+def inferred(items):
+    """The dtype of numbers, NumPy's numbers and tensors of one element together.  Errors if they are something else."""
+    found = None
+    for kind, v in {type(v): v for v in items}.items():
+        if issubclass(kind, np.generic):
+            d = dtypes.from_numpy(v.dtype)
+        elif issubclass(kind, (bool, int, float)):
+            d = dtypes.scalar_dtype(v)
+        elif issubclass(kind, (str, bytes)):
+            raise TypeError(f"new(): invalid data type '{kind.__name__}'")
+        elif issubclass(kind, complex):
+            d = dtypes.from_numpy(np.dtype(complex))
+        elif issubclass(kind, (list, tuple, np.ndarray)):
+            continue  # an element that is a list is an error, but not here
+        elif not issubclass(kind, Tensor):
+            raise RuntimeError(f"Could not infer dtype of {kind.__name__}")
+        else:
+            for t in items:
+                if isinstance(t, Tensor):
+                    found = dtypes.promoted[found or t.dtype, t.dtype]
+            d = found
+        found = dtypes.promoted[found or d, d]
+    return found or dtypes.int64
+
+
+def one_number(v, dtype):
+    """An element of a list as a Python number."""
+    if isinstance(v, Tensor):
+        if v.array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return item(v)
+    if isinstance(v, np.generic):
+        return v.item() if v.dtype.kind != "V" else float(v)
+    if isinstance(v, (bool, int, float)):
+        return v
+    kind = type(v).__name__
+    if dtype.is_floating_point:
+        raise TypeError(f"must be real number, not {kind}")
+    raise TypeError(f"{kind!r} object cannot be interpreted as an integer")
+
+
+def check_range(x, dtype):
+    """RuntimeError if a number is beyond an integer dtype; a negative integer may wrap around once."""
+    low, high = dtypes.limits(dtype)
+    if x.dtype.kind == "u":
+        raise ValueError("Overflow when unpacking long long")
+    if x.dtype.kind == "i" and not dtype.is_signed:
+        low = -high
+    if not low <= x.min() <= x.max() <= high:  # nan neither
+        raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
 
 
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
@@ -129,7 +193,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
-            stacklevel=2,
+            stacklevel=3,
         )
     x = array_of(data, dtype)
     if type(x) in device_names and device is None:
@@ -182,7 +246,7 @@ asarray = as_tensor
 def from_numpy(ndarray):
     """A tensor that shares the memory of a NumPy array, both ways."""
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+        raise TypeError(f"expected np.ndarray (got {shown_kind(type(ndarray))})")
     dtypes.from_numpy(ndarray.dtype)
     if any(s < 0 for s in ndarray.strides):
         raise ValueError(
@@ -210,7 +274,9 @@ def from_dlpack(ext_tensor):
 
 def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
     """A 0-d tensor of a number, of the default dtype unless another is given."""
-    return leaf(moved(np.asarray(fits(raw(s), (dtype or dtypes.get_default_dtype()).np)), device), requires_grad)
+    value = number(s, "scalar_tensor", "s", 1)
+    x = np.asarray(fits(value, dtypes.given(dtype, "scalar_tensor").np))
+    return leaf(moved(x, device), requires_grad, "scalar_tensor")
 
 
 def is_tensor(obj):
@@ -221,46 +287,117 @@ def is_tensor(obj):
 # ---- constants
 
 
-def sizes(args):
-    """A shape given as numbers or as one sequence.  RuntimeError for a negative size."""
-    if len(args) == 1 and not isinstance(args[0], (int, np.integer, Tensor)):
-        args = tuple(args[0])
-    shape = tuple(int(n) for n in args) if args else ()
-    if any(n < 0 for n in shape):
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
-    return shape
+def sizes(args, name):
+    """A shape given to the function ``name`` as numbers or as one sequence.
+
+    TypeError for what is no integer, RuntimeError for a negative size.
+    """
+    if not args:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    shape = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+    for i, n in enumerate(shape):
+        if type(n) is not int:
+            if not is_integer(n, bools=i > 0):
+                raise TypeError(name + no_size(args, shape is args, i, shown_kind(type(n))))
+            shape = (*shape[:i], int(n), *shape[i + 1 :])
+    if shape and min(shape) < 0:
+        if name == "zeros":
+            raise RuntimeError("zeros: Dimension size must be non-negative.")
+        n = next(n for n in shape if n < 0)
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+    return tuple(shape)
+
+
+def no_size(args, one_by_one, i, kind):
+    """PyTorch's words for a size that is no integer, the i-th, after the name of the function."""
+    if i:
+        reason = f'"type must be tuple of ints,but got {kind}"'
+        return f"(): argument 'size' failed to unpack the object at pos {i + 1} with error {reason}"
+    if not one_by_one:
+        return f"(): argument 'size' (position 1) must be tuple of ints, but found element of type {kind} at pos 0"
+    if len(args) == 1:
+        return f"(): argument 'size' (position 1) must be tuple of ints, not {kind}"
+    return f"() takes 1 positional argument but {len(args)} were given"
+
+
+def is_integer(n, bools=False):
+    """Whether PyTorch takes it for an int: one of Python's or NumPy's, or a tensor of one integer."""
+    if isinstance(n, Tensor):
+        return n.array.size == 1 and n.array.dtype.kind in "iu"
+    return isinstance(n, (int, np.integer)) and (bools or type(n) is not bool)
+
+
+def integer(n, name, argument, position):
+    """An int that is the argument of a function.  TypeError in PyTorch's words if it is none."""
+    if not is_integer(n):
+        kind = shown_kind(type(n))
+        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be int, not {kind}")
+    return int(n)
+
+
+def shape_of(size, name, position=1):
+    """A shape given as one sequence."""
+    if not isinstance(size, (tuple, list)):
+        kind = shown_kind(type(size))
+        raise TypeError(f"{name}(): argument 'size' (position {position}) must be tuple of ints, not {kind}")
+    return sizes((size,), name)
+
+
+def number(value, name, argument, position):
+    """A Python number that is the argument of a function.  TypeError in PyTorch's words if it is none."""
+    if isinstance(value, Tensor) and not value.array.ndim:
+        return item(value)
+    if not isinstance(value, (numbers.Real, np.generic)):
+        kind = shown_kind(type(value))
+        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Number, not {kind}")
+    return value
+
+
+def unfit(name, *args):
+    """The error for arguments that fit none of a function's signatures."""
+    got = ", ".join(shown_kind(type(a)) for a in args)
+    return TypeError(f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n")
 
 
 def factory(name):
     """A creation function of a shape, with its ``_like`` and ``new_`` forms."""
 
-    def create(*size, dtype=None, device=None, requires_grad=False, out=None, layout=None, pin_memory=False,
+    def create(*args, size=None, dtype=None, device=None, requires_grad=False, out=None, layout=None, pin_memory=False,
                memory_format=None):  # fmt: skip
         no_out(out)
+        shape = sizes(args, name) if size is None else keyword_size(name, args, size)
         where, index = place(device)
-        x = where.make(index, name, sizes(size), (dtype or dtypes.get_default_dtype()).np)
-        return leaf(x, requires_grad) if not pin_memory else leaf(x, requires_grad).pin_memory()
+        x = where.make(index, name, shape, dtypes.given(dtype, name).np)
+        return leaf(x, requires_grad, name) if not pin_memory else leaf(x, requires_grad, name).pin_memory()
 
     def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None):
-        x, kind = input.array, (dtype or input.dtype).np
+        x, kind = input.array, input.array.dtype if dtype is None else dtypes.given(dtype, name + "_like").np
         if device is None:
             xp = modules[type(x)]
-            return leaf(xp.asarray(getattr(xp, name + "_like")(x, kind)), requires_grad)
+            return leaf(xp.asarray(getattr(xp, name + "_like")(x, kind)), requires_grad, name + "_like")
         where, index = place(device)
-        return leaf(where.make(index, name, x.shape, kind), requires_grad)
+        return leaf(where.make(index, name, x.shape, kind), requires_grad, name + "_like")
 
-    def new(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    def new(self, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+        title = "new_" + name
+        shape = sizes(args, title) if size is None else keyword_size(title, args, size)
         where, index = place(device or device_of(self.array))
-        x = where.make(index, name, sizes(size), (dtype or self.dtype).np)
-        return leaf(x if type(self.array) not in batches else copied(x, self.array), requires_grad)
-
-    def keyword_size(*args, size=None, **options):
-        return create(*args, **options) if size is None else create(size, **options)
+        x = where.make(index, name, shape, dtypes.given(dtype, title, self.dtype).np)
+        return leaf(x if type(self.array) not in batches else copied(x, self.array), requires_grad, title)
 
     create.__doc__ = f"A tensor of a shape, as ``torch.{name}``."
-    for function, title in ((keyword_size, name), (like, name + "_like"), (new, "new_" + name)):
+    for function, title in ((create, name), (like, name + "_like"), (new, "new_" + name)):
         enter(title, "creation", function)
-    return keyword_size, like, new
+    return create, like, new
+
+
+def keyword_size(name, args, size):
+    """The shape that is given as ``size=``."""
+    if args:
+        raise TypeError(f"{name}() got multiple values for argument 'size'")
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"{name}(): argument 'size' must be tuple of ints, not {shown_kind(type(size))}")
+    return sizes((size,), name)
 
 
 NO_OUT = "out= is not supported: assign the result, or write it into a tensor with copy_()"
@@ -279,23 +416,30 @@ empty, empty_like, new_empty = factory("empty")
 def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, out=None, layout=None):
     """A tensor of one value; its dtype is that of the value unless given."""
     no_out(out)
-    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    if dtype is None:
-        dtype = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(value)
+    return filled("full", size, fill_value, dtype, device, requires_grad)
+
+
+def filled(name, size, fill_value, dtype, device, requires_grad):
+    value = number(fill_value, name, "fill_value", 2)
+    default = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(value)
+    kind, shape = dtypes.given(dtype, name, default).np, shape_of(size, name)
     where, index = place(device)
-    return leaf(where.make(index, "full", sizes((size,)), fits(value, dtype.np), dtype.np), requires_grad)
+    return leaf(where.make(index, "full", shape, fits(value, kind), kind), requires_grad, name)
 
 
 def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None):
     """A tensor of one value with the shape and dtype of ``input``."""
-    return new_full(input, input.array.shape, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
+    return filled_as(input, "full_like", input.array.shape, fill_value, dtype, device, requires_grad)
 
 
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
     """``full`` with the dtype and the device of this tensor; inside of vmap, one for each sample where it has them."""
-    device = device or device_of(self.array)
-    new = full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
-    return new if type(self.array) not in batches else leaf(copied(new.array, self.array), requires_grad)
+    return filled_as(self, "new_full", size, fill_value, dtype, device, requires_grad)
+
+
+def filled_as(self, name, size, fill_value, dtype, device, requires_grad):
+    new = filled(name, size, fill_value, dtype or self.dtype, device or device_of(self.array), requires_grad)
+    return new if type(self.array) not in batches else leaf(copied(new.array, self.array), requires_grad, name)
 
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
@@ -307,21 +451,29 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
 def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, out=None):
     """Ones on the diagonal, zeros elsewhere."""
     no_out(out)
+    n = integer(n, "eye", "n", 1)
+    if m is not None and not is_integer(m):
+        raise unfit("eye", n, m)
     for name, size in (("n", n), ("m", m)):
         if size is not None and size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     where, index = place(device)
-    return leaf(where.make(index, "eye", n, m, dtype=(dtype or dtypes.get_default_dtype()).np), requires_grad)
+    return leaf(where.make(index, "eye", n, m, dtype=dtypes.given(dtype, "eye").np), requires_grad, "eye")
 
 
-def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad=False, out=None):
+def arange(start=None, end=None, step=None, *, dtype=None, device=None, requires_grad=False, out=None):
     """Numbers from ``start`` (0) to ``end``, without it, by ``step``: int64, or the default dtype if one is a float."""
     no_out(out)
-    if end is None:
-        start, end = 0, start
+    given = [v for v in (start, end, step) if v is not None]
+    if step is None and len(given) < 2:
+        start, end = 0, number(start if end is None else end, "arange", "end", 1)
+    elif start is None or end is None or not all(is_scalar(v) for v in given):
+        raise unfit("arange", *given)
+    step = 1 if step is None else step
     start, end, step = (raw(v).item() if isinstance(v, (Tensor, np.generic)) else v for v in (start, end, step))
     if dtype is None:
         dtype = dtypes.get_default_dtype() if any(isinstance(v, float) for v in (start, end, step)) else dtypes.int64
+    dtype = dtypes.given(dtype, "arange")
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
@@ -336,7 +488,12 @@ def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad=Fa
         x = (start + np.arange(n) * step).astype(dtype.np)
     else:
         x = floats_from(start, step, n, dtype.np)
-    return leaf(moved(x, device), requires_grad)
+    return leaf(moved(x, device), requires_grad, "arange")
+
+
+def is_scalar(value):
+    """Whether it is a real number, or a tensor without dimensions."""
+    return isinstance(value, (numbers.Real, np.generic)) or (isinstance(value, Tensor) and not value.array.ndim)
 
 
 def floats_from(start, step, n, dtype):
@@ -355,8 +512,9 @@ def floats_from(start, step, n, dtype):
 def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False, out=None):
     """``steps`` numbers from ``start`` to ``end``, both included; computed from both ends, as PyTorch does."""
     no_out(out)
-    dtype = dtype or dtypes.get_default_dtype()
+    dtype = dtypes.given(dtype, "linspace")
     start, end = ends("linspace", start, end, steps, dtype)
+    steps = int(steps)
     work = dtype.np if dtype.is_floating_point else np.dtype(np.float64)
     first, last = work.type(start), work.type(end)
     step = (last - first) / work.type(max(steps - 1, 1))
@@ -376,12 +534,8 @@ def ends(name, start, end, steps, dtype):
             f"{name} only supports 0-dimensional start and end tensors, but got start with {dims[0]} dimension(s) and "
             f"end with {dims[1]} dimension(s)."
         )
-    if isinstance(steps, float):
-        got = ", ".join(type(v).__name__ for v in (start, end, steps))
-        raise TypeError(
-            f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n"
-            " * (Tensor or Number start, Tensor or Number end, int steps, ...)\n"
-        )
+    if not is_integer(steps) or not is_scalar(start) or not is_scalar(end):
+        raise unfit(name, start, end, steps)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
@@ -391,9 +545,10 @@ def ends(name, start, end, steps, dtype):
 def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False, out=None):
     """``base`` to the powers ``linspace(start, end, steps)``."""
     no_out(out)
-    start, end = ends("logspace", start, end, steps, dtype or dtypes.get_default_dtype())
+    dtype = dtypes.given(dtype, "logspace")
+    start, end = ends("logspace", start, end, steps, dtype)
     powers = linspace(start, end, steps, dtype=dtypes.float64, device="cpu").array
-    return leaf(moved((base**powers).astype((dtype or dtypes.get_default_dtype()).np), device), requires_grad)
+    return leaf(moved((base**powers).astype(dtype.np), device), requires_grad, "logspace")
 
 
 # ---- random numbers: engine/random.py draws them
@@ -402,34 +557,39 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_
 def random_factory(name, draw):
     """A creation function of random numbers and its ``_like`` form, by the draw of that name."""
 
-    def create(
-        *size, generator=None, dtype=None, device=None, requires_grad=False, out=None, layout=None, pin_memory=False
-    ):
+    def create(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, out=None, layout=None,
+               pin_memory=False):  # fmt: skip
         no_out(out)
-        kind = (dtype or dtypes.get_default_dtype()).np
-        return leaf(drawn(device, draw, generator, sizes(size), kind), requires_grad)
-
-    def keyword_size(*args, size=None, **options):
-        return create(*args, **options) if size is None else create(size, **options)
+        shape = sizes(args, name) if size is None else keyword_size(name, args, size)
+        kind = dtypes.given(dtype, name).np
+        return leaf(drawn(device, draw, generator, shape, kind), requires_grad, name)
 
     def like(input, *, dtype=None, device=None, requires_grad=False, generator=None, layout=None, memory_format=None):
-        x, kind = input.array, (dtype or input.dtype).np
+        x, kind = input.array, input.array.dtype if dtype is None else dtypes.given(dtype, name + "_like").np
         if device is None:
-            return leaf(drawn_like(x, kind, draw, generator), requires_grad)
-        return leaf(drawn(device, draw, generator, x.shape, kind), requires_grad)
+            return leaf(drawn_like(x, kind, draw, generator), requires_grad, name + "_like")
+        return leaf(drawn(device, draw, generator, x.shape, kind), requires_grad, name + "_like")
 
-    return enter(name, "creation", keyword_size), enter(name + "_like", "creation", like)
+    return enter(name, "creation", create), enter(name + "_like", "creation", like)
 
 
 def drawn(device, draw, generator, *arguments):
     """Random numbers on a device, by the draw of that name: ``draw(generator, shape, dtype, ...)``."""
+    check_generator(generator)
     where, index = place(device)
     x = getattr(drawing(where.random), draw)(generator, *arguments)
     return x if index is None else moved(x, backend.device(where.type, index))
 
 
+def check_generator(generator):
+    """TypeError if it is none."""
+    if generator is not None and not hasattr(generator, "manual_seed"):
+        raise TypeError(f"argument 'generator' must be torch.Generator, not {shown_kind(type(generator))}")
+
+
 def drawn_like(x, dtype, draw, generator, *arguments):
     """Random numbers in the shape of an array, on its device; in host memory they are drawn in the order of x there."""
+    check_generator(generator)
     kind = device_names.get(type(x))
     function = getattr(drawing(home(kind or "cpu").random), draw)
     if kind is None and not running.levels:
@@ -441,17 +601,26 @@ rand, rand_like = random_factory("rand", "uniform")
 randn, randn_like = random_factory("randn", "normal")
 
 
-def randint(low, high=None, size=None, *, generator=None, dtype=None, device=None, requires_grad=False, out=None):
+def randint(low=None, high=None, size=None, *, generator=None, dtype=None, device=None, requires_grad=False, out=None):
     """Integers from ``low`` (0) to ``high``, without it: ``randint(high, size)`` or ``randint(low, high, size)``."""
     no_out(out)
+    given = [v for v in (low, high, size) if v is not None]
+    if len(given) < 2:
+        raise unfit("randint", *given)
     if size is None:
-        low, high, size = 0, low, high
+        low, high, size = None, low, high
     elif high is None:
-        low, high = 0, low
-    dtype = dtype or dtypes.int64
+        low, high = None, low
+    if low is None:
+        low, high, shape = 0, integer(high, "randint", "high", 1), shape_of(size, "randint", 2)
+    elif not is_integer(low) or not is_integer(high) or not isinstance(size, (tuple, list)):
+        raise unfit("randint", *given)
+    else:
+        low, high, shape = int(low), int(high), sizes((size,), "randint")
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    return leaf(drawn(device, "random", generator, sizes((size,)), dtype.np, low, high), requires_grad)
+    kind = dtypes.given(dtype, "randint", dtypes.int64).np
+    return leaf(drawn(device, "random", generator, shape, kind, low, high), requires_grad, "randint")
 
 
 def randint_like(input, low, high=None, *, dtype=None, device=None, requires_grad=False):
@@ -465,7 +634,8 @@ def randint_like(input, low, high=None, *, dtype=None, device=None, requires_gra
 def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False, out=None):
     """The integers from 0 to n - 1 in random order."""
     no_out(out)
-    return leaf(drawn(device, "randperm", generator, n, (dtype or dtypes.int64).np), requires_grad)
+    n, kind = integer(n, "randperm", "n", 1), dtypes.given(dtype, "randperm", dtypes.int64).np
+    return leaf(drawn(device, "randperm", generator, n, kind), requires_grad, "randperm")
 
 
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=None, requires_grad=False, out=None,
@@ -477,8 +647,10 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=N
         inputs = [v for v in (mean, std) if isinstance(v, Tensor)]
         out = drawn(device_of(around), "normal_around", generator, raw(mean), raw(std))
         return record(NORMALS[len(inputs), inputs[0] is mean], out, inputs, [v.array.shape for v in inputs])
-    kind = (dtype or dtypes.get_default_dtype()).np
-    return leaf(drawn(device, "normal", generator, sizes((size,)), kind, mean, std), requires_grad)
+    if not isinstance(size, (tuple, list)) or not is_scalar(mean) or not is_scalar(std):
+        raise unfit("normal", mean, std, *(() if size is None else (size,)))
+    kind, shape = dtypes.given(dtype, "normal").np, sizes((size,), "normal")
+    return leaf(drawn(device, "normal", generator, shape, kind, mean, std), requires_grad, "normal")
 
 
 def bernoulli(input, p=None, *, generator=None, out=None):
@@ -502,6 +674,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     """Indices drawn with probabilities proportional to ``input``, row by row."""
     no_out(out)
     x = input.array
+    num_samples = integer(num_samples, "multinomial", "num_samples", 2)
     return Tensor(drawn(device_of(x), "multinomial", generator, x, num_samples, replacement))
 
 
@@ -616,7 +789,7 @@ def set_rng_state(new_state):
 def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
     """This tensor in another dtype or on another device: ``to(dtype)``, ``to(device)``, ``to(other)``."""
     for a in args:
-        if isinstance(a, dtypes.dtype):
+        if isinstance(a, (dtypes.dtype, type)):
             dtype = a
         elif isinstance(a, Tensor):
             dtype, device = a.dtype, a.device
@@ -624,7 +797,7 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
             non_blocking = a  # positional, as in PyTorch
         elif a is not None:
             device = a
-    kind = None if dtype is None else dtype.np
+    kind = None if dtype is None else dtypes.given(dtype).np
     result = cast(self, kind or self.array.dtype) if device is None else transfer(self, device, kind, non_blocking)
     return clone(self) if copy and result is self else result
 
@@ -638,6 +811,11 @@ def type_name(self, dtype=None, non_blocking=False):
     """The name of the tensor's type, as "torch.FloatTensor"; with a dtype, ``to(dtype)``."""
     if dtype is None:
         return Tensor.typename(self.array)
+    if isinstance(dtype, str):
+        names = {Tensor.typename(np.empty(0, d.np)): d for d in dtypes.dtypes}
+        if dtype not in names:
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype = names[dtype]
     return to(self, dtype)
 
 
@@ -761,7 +939,7 @@ def __dlpack_device__(self):
 
 def only_one(self, what):
     if self.array.size != 1:
-        raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
+        raise ValueError("only one element tensors can be converted to Python scalars")
     return item(self)
 
 

@@ -79,6 +79,7 @@ def converted(input, dtype):
     x = raw(input)
     if dtype is None:
         return x if dtypes.of[x.dtype].is_floating_point else x.astype(dtypes.int64.np, copy=False)
+    dtype = dtypes.given(dtype)
     if isinstance(input, Tensor) and input.node is not None and mode.enabled and not dtype.is_floating_point:
         raise RuntimeError(f"Autograd not support dtype: {word(x.astype(dtype.np))}")
     return x.astype(dtype.np, copy=False)
@@ -147,6 +148,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
     if names.get("out") is not None:
         return into(names.pop("out"), mean, input, dim, keepdim, dtype=dtype, **names)
     x, axis, keepdims = parse("mean", input, dim, keepdim, names)
+    dtype = dtype if dtype is None else dtypes.given(dtype, "mean")
     if not (dtype or dtypes.of[x.dtype]).is_floating_point:
         raise RuntimeError(
             f"mean(): could not infer output dtype. {'Optional' if dtype else 'Input'} dtype must be either a floating "

@@ -60,8 +60,11 @@ def record(Backward, out, inputs, saved=(), rules=None):
     ``rules()``: those of this one node, if they are not those of its class.
     """
     parents = parents_of(inputs)
-    if parents is None:
-        return out
+    return out if parents is None else joined(Backward, out, parents, saved, rules)
+
+
+def joined(Backward, out, parents, saved, rules=None):
+    """The same for Tensors, given by their nodes."""
     if not any(parents) or not mode.enabled:
         return Tensor(out)
     if None in parents:

@@ -176,7 +176,8 @@ ger = outer
 
 def matmul(input, other, *, out=None):
     """The matrix product: of vectors, matrices, and batches of matrices, whose batch dimensions broadcast."""
-    no_out(out)
+    if out is not None:
+        no_out(out)
     result = matmul_operator(input, other)
     if result is NotImplemented:
         raise refused("matmul", input, other)
@@ -277,7 +278,8 @@ def vm(vec, mat):
     p, q = vec.node, mat.node
     if (p is None and q is None) or not mode.enabled:
         return Tensor(out)
-    p = p and Unsqueeze((p,), (row.shape[1:],))  # nobody can write into this view, so its base need not know of it
+    if p is not None:  # a Tensor, which forward mode sees; nobody can write into this view: its base need not know it
+        p = Tensor(row, Unsqueeze((p,), (vec.array.shape,))).node
     node = Mm((p, q), (None if q is None else row, None if p is None else y))
     return Tensor(out, SqueezeInPlace((node,), ((1, *out.shape),)))
 
@@ -288,7 +290,6 @@ def as_row(a):
 
 Unsqueeze = node_class("UnsqueezeBackward0", lambda g, shape: reshape(g, shape))
 SqueezeInPlace = node_class("SqueezeBackward4", lambda g, shape: as_row(g))
-Unsqueeze.linear = staticmethod(lambda _, t, shape: as_row(t))
 SqueezeInPlace.linear = staticmethod(lambda _, t, shape: reshape(t, shape[1:]))
 
 # ---- sums with products

@@ -70,13 +70,14 @@ def of_lesson(lesson: str) -> dict[str, Exercise]:
 
 
 def find(key: str) -> Exercise:
-    """The exercise of a key such as "05.1". Raises UnknownExercise."""
-    match = KEY.fullmatch(key) if isinstance(key, str) else None
+    """The exercise of a key such as "05.1", or "5.1" as its heading says. Raises UnknownExercise."""
+    padded = key.zfill(4) if isinstance(key, str) else ""
+    match = KEY.fullmatch(padded)
     found = of_lesson(match[1]) if match else {}
-    if key not in found:
+    if padded not in found:
         known = ", ".join(found or [f"{lesson}.1" for lesson in lessons()])
         raise UnknownExercise(f"There is no exercise {key!r}. There are {known}{'' if found else ' and more'}.")
-    return found[key]
+    return found[padded]
 
 
 def cell(key: str, folder: str, root: Path = ROOT) -> str | None:

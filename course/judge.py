@@ -7,10 +7,12 @@ engine that judges is as it was written.
 import builtins
 import contextlib
 import inspect
+import io
 import math
 import random
 import re
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -70,9 +72,11 @@ def judge(exercise: Exercise, attempt: Any, hidden: bool = False) -> Verdict:
     trial = exercise.hidden if hidden else exercise.trial
     assert trial is not None, f"{exercise.key} has no hidden steps"
     if callable(exercise.answer) and not callable(attempt):
-        return Verdict(NOT_YET, f"A function is asked for, and this is {_article(plain(attempt).kind)}.")
-    expected = run(trial, exercise.answer)
-    wrong = [(run(trial, answer), says) for answer, says in exercise.wrong]
+        kind = _article(plain(attempt).kind)
+        return Verdict(NOT_YET, f"A function is asked for, and this is {kind}. Are there parentheses after its name?")
+    with _in_silence():
+        expected = run(trial, exercise.answer)
+        wrong = [(run(trial, answer), says) for answer, says in exercise.wrong]
     got = run(trial, attempt)
     if _holds_ellipsis(got):
         return Verdict(NOT_ATTEMPTED)
@@ -123,6 +127,15 @@ def run(trial: Trial, attempt: Any) -> list[Seen]:
             found.append(Seen(shown, result, before, after, _names(function, arguments)))
             if isinstance(result, Raised):
                 return found
+
+
+@contextlib.contextmanager
+def _in_silence() -> Iterator[None]:
+    """What is printed and warned of is not shown to the learner, whose code it does not come from."""
+    nowhere = io.StringIO()
+    with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 @contextlib.contextmanager

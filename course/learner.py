@@ -47,6 +47,7 @@ def check(key: str, attempt: Any, hidden: bool = False) -> None:
     Raises NotAttempted or NotYet, so that nbgrader counts no points, or NotChecked; they show no traceback.
     """
     exercise = _find(key)
+    key = exercise.key
     if _is_blank(exercise, attempt):
         answer = worker.Answer(state=NOT_ATTEMPTED)
     else:
@@ -78,7 +79,7 @@ def check(key: str, attempt: Any, hidden: bool = False) -> None:
 def hint(key: str, number: int | None = None) -> None:
     """Show the next hint of an exercise, or the one of this number; there are three, of rising help."""
     exercise = _find(key)
-    count = len(exercise.hints)
+    key, count = exercise.key, len(exercise.hints)
     if number is None:
         entry = record.update(key, lambda entry: entry.update(hints=min(entry.get("hints", 0) + 1, count)))
         number = entry["hints"]
@@ -92,7 +93,7 @@ def hint(key: str, number: int | None = None) -> None:
 
 def solution(key: str) -> None:
     """Show the worked solution of an exercise."""
-    _find(key)
+    key = _find(key).key
     source = exercises.cell(key, "solutions")
     if source is None:
         raise NoSuchExercise(f"The solutions of lesson {key[:2]} are not there: python -m course build {key[:2]}")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -104,6 +105,21 @@ def test_an_argument_that_should_change_is_not_told_to_stay_as_it_was():
 
 def test_a_missing_return_is_named_where_the_check_goes_on_with_the_result():
     assert differently(lambda x, y: None, exercises.find("03.5")) == "It gives None. Is a `return` missing?"
+
+
+def test_what_the_wrong_answers_print_and_warn_of_is_not_shown(capsys, recwarn):
+    def aloud(x, y):
+        print("heard")
+        warnings.warn("heard", stacklevel=1)
+        return x
+
+    noisy = ADD._replace(wrong=((aloud, "You leave out y."),))
+    assert differently(lambda x, y: x, noisy) == "You leave out y."
+    assert "heard" not in "".join([*capsys.readouterr(), *(str(one.message) for one in recwarn)])
+
+
+def test_an_exercise_is_found_by_the_number_in_its_heading():
+    assert exercises.find("5.1") is exercises.find("05.1")
 
 
 def value(answer):

@@ -58,7 +58,7 @@ def warmest(readings: engine.Tensor) -> int:
 def warmest_trial(warmest_day: Callable) -> Iterator[tuple]:
     rows = [[14.0, 21.5, 17.0], [10.0, 30.0, 12.0], [18.0, 20.0, 19.0], [13.0, 19.0, 15.5]]
     yield f"warmest_day({rows})", warmest_day, engine.tensor(rows)
-    rows = [[1.0, 9.0], [8.0, 3.0], [2.0, 2.0], [7.0, 7.0], [0.0, 4.0]]
+    rows = [[1.0, 2.0, 9.0], [8.0, 1.0, 3.0], [2.0, 2.0, 2.0], [7.0, 7.0, 7.0], [0.0, 3.0, 4.0]]
     yield f"warmest_day({rows})", warmest_day, engine.tensor(rows)
 
 

@@ -68,22 +68,8 @@ class Step:
     place, or None.  ``where``: the type of the device on which it is done, "" for the host.
     """
 
-    __slots__ = (
-        "args",
-        "dtype",
-        "flat",
-        "function",
-        "kind",
-        "line",
-        "name",
-        "number",
-        "options",
-        "owner",
-        "shape",
-        "value",
-        "where",
-        "writes",
-    )
+    __slots__ = (*"number kind name function args options writes line uses".split(),
+                 *"shape dtype flat owner value where".split())  # fmt: skip
 
     def __init__(self, number, kind, name, function, args=(), options=(), writes=None, line=""):
         self.number, self.kind, self.name, self.function = number, kind, name, function
@@ -93,6 +79,13 @@ class Step:
         self.owner = number  # the step whose memory the result lies in
         self.value = None  # of an input: its array at the capture
         self.where = ""
+        self.uses = None  # the steps whose results it needs, once somebody asked
+
+    def change(self, **facts):
+        """Do something else at the same place."""
+        self.uses = None
+        for name, value in facts.items():
+            setattr(self, name, value)
 
     def twin(self):
         """A copy, quicker than copy() makes it, without the value: no array of the capture's stays alive for it."""
@@ -100,6 +93,32 @@ class Step:
         new.shape, new.dtype, new.flat, new.owner = self.shape, self.dtype, self.flat, self.owner
         new.where = self.where
         return new
+
+
+NESTED = {tuple, list, slice}  # what arguments have parts in
+
+
+def parts(a):
+    return (a.start, a.stop, a.step) if type(a) is slice else a
+
+
+def mapped(function, a):
+    """``function`` of an argument, or of each of the parts that it has in the end."""
+    kind = type(a)
+    if kind not in NESTED:
+        return function(a)
+    found = [mapped(function, part) if type(part) in NESTED else function(part) for part in parts(a)]
+    return slice(*found) if kind is slice else kind(found)
+
+
+def leaves(a):
+    """An argument, or the parts that it has in the end."""
+    if type(a) not in NESTED:
+        return [a]
+    found = []
+    for part in parts(a):
+        found += leaves(part) if type(part) in NESTED else (part,)
+    return found
 
 
 class Ref:
@@ -248,7 +267,7 @@ class Tape:
 
     def call(self, name, function, args=()):
         """Let later calls do something here, which this one leaves undone."""
-        step = Step(len(self.steps), "call", name, function, tuple(map(self.plain, args)), line=origin())
+        step = Step(len(self.steps), "call", name, function, mapped(self.plain, args), line=origin())
         self.steps.append(step)
 
     def later(self, function, owner, args, kwargs):
@@ -283,25 +302,24 @@ class Tape:
         self.known.setdefault(id(base), traced)
         return traced
 
-    def emit(self, kind, name, function, args, options=(), writes=None, check=False):
+    def emit(self, kind, name, function, args, options=(), writes=None):
         """Do something, and write it down."""
         if self.closed:
             raise GraphBreak("an array of a capture that has ended is used: a tensor was kept from the captured call")
-        values = [self.value(a) for a in args]
+        args, options = tuple(args), dict(options)
+        values, named = mapped(self.value, args), {k: mapped(self.value, v) for k, v in options.items()}
         if writes is not None:
             if not isinstance(writes, Traced) or writes.owner in self.frozen:
                 raise GraphBreak("what is no array of the capture is written in place")
             if writes.owner in self.entered and writes.owner not in self.written:
                 memory = backend.storage(self.steps[writes.owner].value)
                 self.written[writes.owner] = memory, memory.copy("K")
-            target = Ref(writes.number)
-        else:
-            target = None
-        step = Step(len(self.steps), kind, name, function, tuple(map(self.plain, args)),
-                    {k: self.plain(v) for k, v in options.items()} if options else (), target, origin())  # fmt: skip
-        out = function(*values, **{k: self.value(v) for k, v in options.items()}) if options else function(*values)
+        target = None if writes is None else Ref(writes.number)
+        plain = {k: mapped(self.plain, v) for k, v in options.items()}
+        step = Step(len(self.steps), kind, name, function, mapped(self.plain, args), plain, target, origin())
+        out = function(*values, **named)
         self.steps.append(step)
-        operands = list(all_traced((*args, *options.values()) if options else args)) if backend.device_names else ()
+        operands = [*all_traced((args, [*options.values()]))] if backend.device_names else ()
         step.where = next((a.where for a in operands if a.where), "")
         if writes is not None:
             step.owner = writes.owner
@@ -323,27 +341,20 @@ class Tape:
         return out
 
     def value(self, a):
-        kind = type(a)
-        if issubclass(kind, Traced):
-            if a.tape is not self:
-                raise GraphBreak("an array of another capture is used: a tensor was kept from a captured call")
-            if a.owner in self.stale:
-                raise GraphBreak("a parameter is used after the step of its optimizer")
-            return a.value
-        if kind in (tuple, list):
-            return kind(map(self.value, a))
-        if kind is slice:
-            return slice(self.value(a.start), self.value(a.stop), self.value(a.step))
-        return a
+        """What stands for a part of an argument in the capture's own run."""
+        if not isinstance(a, Traced):
+            return a
+        if a.tape is not self:
+            raise GraphBreak("an array of another capture is used: a tensor was kept from a captured call")
+        if a.owner in self.stale:
+            raise GraphBreak("a parameter is used after the step of its optimizer")
+        return a.value
 
     def plain(self, a):
-        """An argument, with Ref in place of Traced; arrays are copied, so that later writes do not reach them."""
-        kind = type(a)
-        if issubclass(kind, Traced):
+        """A part of an argument, Ref for Traced; arrays are copied, so that later writes do not reach them."""
+        if isinstance(a, Traced):
             return Ref(a.number)
-        if kind in (tuple, list):
-            return kind(map(self.plain, a))
-        if kind is np.ndarray or kind in backend.device_names:
+        if type(a) is np.ndarray or type(a) in backend.device_names:
             return a.copy("K")
         if isinstance(a, Tensor):
             raise GraphBreak("a Tensor inside of an index or a shape")
@@ -456,17 +467,8 @@ class Traced:
         self.tape, self.value, self.number, self.base, self.owner = tape, value, number, base, owner
         self.checked = checked  # whether bool() of it may be asked: then later calls check that it is the same
 
-    shape = property(lambda self: self.value.shape)
-    ndim = property(lambda self: self.value.ndim)
-    dtype = property(lambda self: self.value.dtype)
-    itemsize = property(lambda self: self.value.itemsize)
-    size = property(lambda self: self.value.size)
-    nbytes = property(lambda self: self.value.nbytes)
-    strides = property(lambda self: self.value.strides)
-    flags = property(lambda self: self.value.flags)
-    data = property(lambda self: SimpleNamespace(ptr=backend.address(self.value)))
-    device = property(lambda self: self.value.device)  # of an array on a device
     where = ""
+    data = property(lambda self: SimpleNamespace(ptr=backend.address(self.value)))
     T = property(lambda self: self.transpose())
 
     def __len__(self):
@@ -492,22 +494,8 @@ class Traced:
         )
         return value
 
-    def item(self, *args):
-        raise GraphBreak("a value is read into Python: .item(), float(), int() or printing")
-
-    __float__ = __int__ = __index__ = tolist = tobytes = item
-
-    def get(self, *args, **options):
-        raise GraphBreak("elements cross from a device to host memory: .to(), .cpu()")
-
-    def __array__(self, dtype=None, copy=None):
-        raise GraphBreak("the memory of a value is read or written outside of the engine: .numpy(), np.asarray()")
-
     def diagonal(self, *args, **options):
         return call_function("diagonal", diagonal, self, *args, **options)
-
-    def nonzero(self):
-        raise GraphBreak("the shape of the result depends on a value: nonzero()")
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         if any(type(a) not in modules and type(a) not in scalar_types for a in inputs if method == "__call__"):
@@ -525,6 +513,30 @@ class Traced:
         return getattr(place, function.__name__)(*args, **options)
 
     __hash__ = object.__hash__
+
+
+for name in "shape ndim dtype itemsize size nbytes strides flags device".split():
+    setattr(Traced, name, property(operator.attrgetter(f"value.{name}")))
+
+REFUSED = {
+    "item tolist tobytes __float__ __int__ __index__":
+        "a value is read into Python: .item(), float(), int() or printing",
+    "get": "elements cross from a device to host memory: .to(), .cpu()",
+    "__array__": "the memory of a value is read or written outside of the engine: .numpy(), np.asarray()",
+    "nonzero": "the shape of the result depends on a value: nonzero()",
+}  # fmt: skip
+
+
+def refusal(reason):
+    def refused(self, *args, **options):
+        raise GraphBreak(reason)
+
+    return refused
+
+
+for names, reason in REFUSED.items():
+    for name in names.split():
+        setattr(Traced, name, refusal(reason))
 
 
 def constant_masks(key):
@@ -606,15 +618,13 @@ BUFFERS = {"zeros", "ones", "empty"}  # of what is made of no array, this may be
 VARIANTS = {"where": backend.selected}  # what the engine runs on NumPy's arrays in place of NumPy's own
 
 
-def first_traced(arguments):
-    for a in arguments:
-        if isinstance(a, Traced):
-            return a
-        if type(a) in (tuple, list):
-            found = first_traced(a)
-            if found is not None:
-                return found
-    return None
+def all_traced(a):
+    """The Traced arrays among arguments."""
+    return (part for part in leaves(a) if isinstance(part, Traced))
+
+
+def first_traced(a):
+    return next(all_traced(a), None)
 
 
 def call_function(name, function, *args, **options):
@@ -638,15 +648,6 @@ def call_function(name, function, *args, **options):
     if isinstance(result, Traced) and any(isinstance(a, Traced) and a.checked for a in args):
         result.checked = True
     return result
-
-
-def all_traced(arguments):
-    """All Traced arrays among arguments."""
-    for a in arguments:
-        if isinstance(a, Traced):
-            yield a
-        elif type(a) in (tuple, list):
-            yield from all_traced(a)
 
 
 class Place:

@@ -54,14 +54,11 @@ class Formula:
 
     def takes(self, step):
         """Whether a step joins."""
-        if step.where != self.where or not step.flat or step.owner != step.number or step.shape is None:
+        if step.shape is None or (step.where, shown(step.shape)) != (self.where, self.shape) or not step.flat:
             return False
-        if (
-            shown(step.shape) != self.shape
-            or step.writes is not None
-            or step.number in self.written
-            or step.kind not in KINDS
-        ):
+        if step.owner != step.number or step.number in self.written or step.writes is not None:
+            return False
+        if step.kind not in KINDS:
             return False
         arguments = self.arguments | {key_of(a): a for a in step.args if is_operand(a) and key_of(a) not in self.inside}
         if len(arguments) > MOST or len(self.members) >= STEPS or not all(map(self.is_known, arguments.values())):

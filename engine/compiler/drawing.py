@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from ..viz import FONT, Drawing, Known, box, brief, chip, dtype_of, plural
-from .capture import Ref
+from .capture import Ref, leaves
 from .generate import Writer
 from .plan import refs, uses
 
@@ -168,14 +168,6 @@ def instead(before, after, number):
             if a == Ref(number) and type(b) is not Ref:
                 return "a constant"
     return ""
-
-
-def leaves(a):
-    if type(a) in (tuple, list):
-        for part in a:
-            yield from leaves(part)
-    else:
-        yield a
 
 
 # ---- the text

@@ -15,7 +15,7 @@ import numpy as np
 from .. import blocks
 from . import chains
 from .capture import Ref, Step
-from .plan import is_elementwise, ufunc_of, uses
+from .plan import is_elementwise, noted, plan, refs, ufunc_of, uses
 
 BLOCK = blocks.BLOCK  # elements, by measurement: in smaller ones threads wait for each other; 512 KB of float32
 ALONG = {"sum", "max", "min", "mean"}  # methods that leave one value of a row
@@ -131,6 +131,21 @@ class Group:
         if axes is None or len(operands[0].shape) != len(self.shape):
             return set()
         return {k for k in alike if min(axes) >= k - len(self.shape)}
+
+
+def planned(steps, outputs, middle, given, grads, fused, passes=None):
+    """The plan for the steps of a tape; ``fused``: False, or where chains are joined, "everywhere" or "on devices"."""
+    p = plan(steps, outputs, middle, given, grads, passes)
+    if fused == "everywhere" or (fused and any(s.where for s in steps)):
+        source = {s.number: s for s in steps}
+        written = {s.owner for s in steps if s.writes is not None}
+        host = fused == "everywhere"
+        p.forward[:] = fuse(p.forward, [*refs(p.outputs), *refs(p.saved)], source, written, host)
+        p.backward[:] = fuse(p.backward, [*refs(p.grads)], source, written, host)
+        if formulas := sum(s.kind == "fused" and bool(s.where) for s in (*p.forward, *p.backward)):
+            p.counts["formulas, each one kernel on a GPU"] = formulas
+        noted(passes, "fused", (*p.forward, *p.backward), middle, p.outputs, p.saved, p.grads, p.given)
+    return p
 
 
 def fuse(steps, wanted, source, written, host=True):

@@ -31,19 +31,8 @@ FILLED = 1 << 20  # elements of an array that is kept to be compared with
 SMALL = 256  # elements of an array that is not worth a second look
 APART = ("input", *KEPT, "item")  # steps whose results are not known to be memory of their own
 MODULES = {"cuda": "cp", "sim": "sim"}  # device -> what its functions are called in the code
-KNOWN = (
-    "np",
-    "special",
-    "xp",
-    *MODULES.values(),
-    *chains.SPACE,
-    "bool",
-    "float",
-    "sum",
-    "kept",
-    "Deviation",
-    "Buffers",
-)  # names that the code has
+KNOWN = {"np", "special", "xp", *MODULES.values(), *chains.SPACE,
+         *"bool float sum kept Deviation Buffers".split()}  # names that the code has  # fmt: skip
 IN_PLACE = {"add", "sub", "mul", "truediv", "and", "or", "xor"}
 numbers = count(1)
 
@@ -399,11 +388,8 @@ def shared_grads(plan, writer):
     """Which gradients lie in memory that something else has: a constant, another gradient, an input of backward."""
     made = {n for s in plan.backward for n in (s.number, *getattr(s, "results", ()))}
     memory = [writer.steps[g.number].owner if type(g) is Ref else None for g in plan.grads]
-    return {
-        i
-        for i, (g, owner) in enumerate(zip(plan.grads, memory))
-        if g is not None and (owner not in made or memory.count(owner) > 1)
-    }
+    shared = [g is not None and (n not in made or memory.count(n) > 1) for g, n in zip(plan.grads, memory)]
+    return {i for i, known in enumerate(shared) if known}
 
 
 def is_large(step):

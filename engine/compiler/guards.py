@@ -5,11 +5,10 @@ numbers and strings in arguments, closures, globals and modules, and which objec
 one Python expression, which is compiled.
 """
 
-import dis
 import re
 import sys
 import types
-from collections import deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from contextlib import contextmanager
 from copy import copy
 from functools import partial
@@ -23,33 +22,18 @@ from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from ..tensor import Tensor
 from . import effects
-from .capture import GraphBreak, shown_line
+from .bytecode import argument_names, check_effects, codes_in, line_of, names_in
+from .capture import GraphBreak
 
 VALUES = (int, float, str, bytes, complex)
 AMP = f"{__package__.rpartition('.')[0]}.amp.autocast_mode"  # a program without autocast does not load it
 MOST = 5000  # conditions; a function that reads more is not captured
 HOOKS, BACKWARD = ("_forward_hooks", "_forward_pre_hooks"), ("_backward_hooks", "_backward_pre_hooks")
 # of the standard library, what gives the same for the same arguments; of the rest nobody knows
-PURE = set(
-    """abc bisect builtins cmath collections contextlib copy dataclasses decimal enum fractions functools heapq
-inspect itertools math numbers operator re statistics string types typing""".split()
-)
-EFFECTS = {
-    "print",
-    "input",
-    "open",
-    "exec",
-    "eval",
-    "globals",
-    "locals",
-    "vars",
-    "setattr",
-    "delattr",
-    "id",
-    "breakpoint",
-    "__import__",
-}  # builtins that do something, or tell what no guard sees
-STORES = {"STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL", "IMPORT_NAME", "YIELD_VALUE"}
+PURE = {*"""abc bisect builtins cmath collections contextlib copy dataclasses decimal enum fractions functools heapq
+inspect itertools math numbers operator re statistics string types typing""".split()}  # fmt: skip
+CONTAINERS = list, deque, dict, OrderedDict, defaultdict, Counter
+PLAIN = "builtins", "collections", "numpy", "typing", "abc"  # modules of classes in whose functions there are no values
 
 
 class Guards:
@@ -133,21 +117,12 @@ class Guards:
     def restore(self):
         """Undo what the capture put into lists, dicts and sets: the call that follows does it again."""
         for value, held in self.snapshots:
-            if isinstance(value, list):
-                if len(value) != len(held) or any(a is not b for a, b in zip(value, held)):
-                    value[:] = held
-            elif isinstance(value, np.ndarray):
+            if isinstance(value, np.ndarray):
                 if value.flags.writeable:
                     value[...] = held
-            elif isinstance(value, deque):
-                if len(value) != len(held) or any(a is not b for a, b in zip(value, held)):
-                    value.clear()
-                    value.extend(held)
-            elif len(value) != len(held) or (
-                isinstance(value, dict) and any(value[k] is not held.get(k) for k in value)
-            ):
+            elif parts_of(value) != parts_of(held):
                 value.clear()
-                value.update(held)
+                (value.update if isinstance(value, (dict, set)) else value.extend)(held)
 
     def environment(self):
         """How the thread records, and what is created by default."""
@@ -190,11 +165,8 @@ class Guards:
             self.snapshots += [(value, value.copy())] if isinstance(value, np.ndarray) else []
         elif kind in (slice, range, backend.device, set, frozenset):  # which are equal by what they are made of
             self.add(f"type({path}) is {self.constant(kind)} and {path} == {self.constant(copy(value))}")
-        elif (
-            isinstance(value, tuple)
-            or kind in (list, dict, deque)
-            or (isinstance(value, dict) and kind.__module__ == "collections")
-        ):
+            self.snapshots += [(value, copy(value))] if kind is set else []
+        elif isinstance(value, tuple) or kind in CONTAINERS:
             self.add(f"type({path}) is {self.constant(kind)} and len({path}) == {len(value)}")
             self.snapshots += [] if isinstance(value, tuple) else [(value, copy(value))]
             for k, part in value.items() if isinstance(value, dict) else enumerate(value):
@@ -335,11 +307,7 @@ class Guards:
     def type(self, kind):
         """The functions and values of a class that a user wrote."""
         for base in kind.__mro__:
-            if (
-                base in self.classes
-                or ours(base.__module__)
-                or base.__module__ in ("builtins", "collections", "numpy", "typing", "abc")
-            ):
+            if base in self.classes or ours(base.__module__) or base.__module__ in PLAIN:
                 continue
             self.classes.append(base)
             for n, part in list(vars(base).items()):
@@ -389,7 +357,7 @@ class Guards:
         if ours(function.__module__ or ""):
             return
         code = function.__code__
-        check_effects(code, function)
+        check_effects(code)
         self.codes += codes_in(code)
         names = names_in(code)
         self.called.update(names)
@@ -414,15 +382,15 @@ class Guards:
             raise Unknown(why.reason, why.line.strip() or line_of(code, name)) from None
 
 
+def parts_of(container):
+    """Which objects a list, deque, set or dict holds."""
+    return [*map(id, container)], [*map(id, container.values())] if isinstance(container, dict) else ()
+
+
 def ours(module_name):
     """Whether a module is one that users do not write: the engine's, or of a library it stands on."""
-    return (module_name or "").partition(".")[0] in (
-        __name__.partition(".")[0],
-        "numpy",
-        "builtins",
-        "functools",
-        "math",
-    )
+    libraries = __name__.partition(".")[0], "numpy", "builtins", "functools", "math"
+    return (module_name or "").partition(".")[0] in libraries
 
 
 class Unknown(GraphBreak):
@@ -447,9 +415,8 @@ def check_known(value, name, names):
         module = type(owner).__module__ if owner is not None else value.__module__ if named else kind.__module__
     top = (module or "").partition(".")[0].lstrip("_")
     if (module or "").startswith("numpy.random") or (top in sys.stdlib_module_names and top not in PURE):
-        raise Unknown(
-            f"it uses {name}, of the module {module}, of which guards cannot tell whether it gives the same", " "
-        )
+        why = "of which guards cannot tell whether it gives the same"
+        raise Unknown(f"it uses {name}, of the module {module}, {why}", " ")
 
 
 def casts():
@@ -479,55 +446,3 @@ def own_casts(on=True):
         yield
     finally:
         amp.state.cache, amp.state.active = before, active
-
-
-def line_of(code, name):
-    """file:line: text where a function first looks a name up."""
-    for part in codes_in(code):
-        for instruction in dis.get_instructions(part):
-            if instruction.argval == name and instruction.positions and instruction.positions.lineno:
-                return shown_line(part.co_filename, instruction.positions.lineno)
-    return " "
-
-
-def codes_in(code):
-    """The code of a function and of those defined inside of it."""
-    return [code, *(c for part in code.co_consts if type(part) is types.CodeType for c in codes_in(part))]
-
-
-def names_in(code):
-    """The names that a function, and those defined inside of it, look up."""
-    found = list(code.co_names)
-    for part in code.co_consts:
-        if type(part) is types.CodeType:
-            found += names_in(part)
-    return list(dict.fromkeys(found))
-
-
-def check_effects(code, function):
-    """GraphBreak where a function prints, or stores what outlives the call: a captured call would not do it again."""
-    for instruction in dis.get_instructions(code):
-        name, done = instruction.argval, ""
-        if instruction.opname in STORES and (instruction.opname, name) != ("STORE_ATTR", "grad"):
-            done = f"it stores, imports or yields: {name}"
-        elif instruction.opname == "STORE_DEREF" and name in code.co_freevars:
-            done = f"it changes the variable {name} of an outer function"
-        elif instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and name in EFFECTS:
-            done = f"it calls {name}()"
-        if done:
-            line = instruction.positions and instruction.positions.lineno
-            raise GraphBreak(done, shown_line(code.co_filename, line or code.co_firstlineno))
-    for part in code.co_consts:
-        if type(part) is types.CodeType and part.co_name != "<genexpr>":
-            check_effects(part, function)
-
-
-def argument_names(function):
-    """How the arguments of a function are called."""
-    if isinstance(function, Module):
-        function = type(function).forward
-        skip = 1
-    else:
-        skip = int(type(function) is types.MethodType)
-    code = getattr(function, "__code__", None)
-    return () if code is None else code.co_varnames[skip : code.co_argcount]

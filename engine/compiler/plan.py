@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 
 from ..backend import homes
-from .capture import Ref, Step
+from .capture import Ref, Step, leaves, mapped
 
 HERE = __name__.partition(".")[0]
 
@@ -25,39 +25,19 @@ Stage = namedtuple("Stage", "steps middle outputs saved grads given")
 
 def refs(a):
     """The numbers of the steps that an argument refers to."""
-    kind = type(a)
-    if kind is Ref:
-        yield a.number
-    elif kind in (tuple, list):
-        for part in a:
-            yield from refs(part)
-    elif kind is slice:
-        yield from refs((a.start, a.stop, a.step))
+    return [part.number for part in leaves(a) if type(part) is Ref]
 
 
 def uses(step):
     """The steps whose results a step needs."""
-    found = []
-    for a in (*step.args, *step.options.values()) if step.options else step.args:
-        if type(a) is Ref:
-            found.append(a.number)
-        elif type(a) in (tuple, list, slice):
-            found.extend(refs(a))
-    if step.writes is not None:
-        found.append(step.writes.number)
-    return found
+    if step.uses is None:
+        step.uses = refs((step.args, [*step.options.values()], [step.writes]))
+    return step.uses
 
 
 def replaced(a, names):
     """An argument with what stands in ``names`` in place of some Refs."""
-    kind = type(a)
-    if kind is Ref:
-        return names.get(a.number, a)
-    if kind in (tuple, list):
-        return kind(replaced(part, names) for part in a)
-    if kind is slice:
-        return slice(*(replaced(part, names) for part in (a.start, a.stop, a.step)))
-    return a
+    return mapped(lambda part: names.get(part.number, part) if type(part) is Ref else part, a)
 
 
 UFUNCS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "neg": np.negative,
@@ -104,8 +84,8 @@ def is_elementwise(step):
 
 def rename(step, names):
     if names and not names.keys().isdisjoint(uses(step)):
-        step.args = replaced(step.args, names)
-        step.options = {k: replaced(v, names) for k, v in step.options.items()}
+        options = {k: replaced(v, names) for k, v in step.options.items()}
+        step.change(args=replaced(step.args, names), options=options)
 
 
 def key_of(a):
@@ -179,7 +159,7 @@ def folded(steps, written, owners):
         if step.name in ("ones_like", "zeros_like", "full_like") and step.shape == ():
             xp = homes[step.where or "cpu"].xp
             args = xp.zeros((), step.dtype), *args[1:]
-        if is_pure(step, written, owners) and not [*refs((args, *step.options.values()))]:
+        if is_pure(step, written, owners) and not refs((args, *step.options.values())):
             value = step.function(*args, **step.options)
             values[step.number] = value[()] if step.shape == () else value  # a number, which nobody writes into
         else:
@@ -206,12 +186,13 @@ def without_writes(steps):
             target = step.owner
             if step.kind == "setitem":
                 names[target], moved[target] = step.args[2], step.args[2].number
-                step.writes = None
+                step.change(writes=None)
                 continue
             if step.kind == "operator":
-                step.name, step.function = step.name[1:], OPERATORS[step.name[1:]]
-            step.options, step.writes, step.owner = {}, None, step.number
-            step.shape, step.dtype, step.flat = (getattr(source[target], k) for k in ("shape", "dtype", "flat"))
+                step.change(name=step.name[1:], function=OPERATORS[step.name[1:]])
+            whole = source[target]
+            step.change(options={}, writes=None, owner=step.number, shape=whole.shape, dtype=whole.dtype,
+                        flat=whole.flat)  # fmt: skip
             names[target], moved[target] = Ref(step.number), step.number
         kept.append(step)
     return kept, names
@@ -278,7 +259,7 @@ def without_detours(steps, wanted, written):
             names[step.number] = x.args[0]
         elif again and step.name == "reshape" and x.flat and x.owner not in written:
             whole = source[x.args[0].number]
-            step.args = x.args[0], *step.args[1:]
+            step.change(args=(x.args[0], *step.args[1:]))
             if whole.flat and shown(whole.shape) == shown(step.shape) and "?" not in shown(step.shape):
                 names[step.number] = x.args[0]
         whole = source[x.owner]
@@ -321,7 +302,7 @@ def without_signs(steps, wanted, written):
         if turned == "sub" and not signed(y):
             x, y = y, x
         if found := signed(y):
-            step.kind, step.name, step.function, step.args = "operator", turned, OPERATORS[turned], (x, y)
+            step.change(kind="operator", name=turned, function=OPERATORS[turned], args=(x, y))
             sign, after = found[0], (*found, step)[1]
             rename(after, {sign.number: sign.args[0]})
             gone.add(sign.number)

@@ -5,7 +5,6 @@ number that differs must be an expression of the sizes: ``k * n + c``, ``k / n``
 product of some.  What is no such expression, or a function that compares sizes itself, is captured size by size.
 """
 
-import dis
 import operator
 from itertools import combinations
 
@@ -15,9 +14,6 @@ from ..backend import cpu, device_names, device_of, modules, moved
 from .capture import GraphBreak, Ref, Step
 
 OFFSETS = ((1, 3), (2, 5), (3, 4))  # of the other two captures, for each size; no size is a linear function of another
-READS = {"shape", "size", "numel", "nelement", "len"}  # how a program learns of sizes
-DECIDES = {"min", "max", "int", "round", "divmod", "bool", "sorted", "index", "floor", "ceil"}  # and loses them again
-OPERATIONS = {"//", "%", ">>", "&", "//=", "%=", ">>=", "&="}
 
 
 class Dim(int):
@@ -78,27 +74,6 @@ def size_on_device(x, axis):
     return x.shape[axis]
 
 
-def decided(codes):
-    """Why sizes must not vary: the program may choose by them in a way that no tape shows; or None."""
-    if not any(READS.intersection(c.co_names) for c in codes):
-        return None
-    for code in codes:
-        last = None
-        for instruction in dis.get_instructions(code):
-            name, value = instruction.opname, instruction.argval
-            word = last is not None and last.opname == "LOAD_CONST" and isinstance(last.argval, str)
-            decides = (
-                (name in ("COMPARE_OP", "CONTAINS_OP") and not word)  # what is compared with a word is no size
-                or (name == "BINARY_OP" and instruction.argrepr in OPERATIONS)
-                or (name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") and value in DECIDES)
-                or (name in ("LOAD_ATTR", "LOAD_METHOD") and value in ("floor", "ceil", "index"))
-            )
-            if decides:
-                return f"{code.co_name} may choose by a size: {instruction.argrepr or value}"
-            last = instruction
-    return None
-
-
 def fractions(v, n):
     """Pairs ((k, c), (l, d)) for which (k * n + c) / (l * n + d) may be a number v: shares, means, corrected means."""
     yield (0, round(v * n)), (1, 0)
@@ -144,9 +119,7 @@ class Generalized:
     def step(self, *same):
         """One step for the same one of three tapes."""
         a = same[0].twin()
-        if any(
-            (s.kind, s.name, s.writes, s.owner, s.dtype) != (a.kind, a.name, a.writes, a.owner, a.dtype) for s in same
-        ):
+        if len({(s.kind, s.name, s.writes, s.owner, s.dtype) for s in same}) > 1:
             raise GraphBreak("a size decides which steps there are", a.line or " ")
         a.args = self.joined([s.args for s in same], a.line)
         a.options = {k: self.joined([s.options.get(k) for s in same], a.line) for k in a.options}
@@ -237,12 +210,10 @@ class Generalized:
             out = self.expression(*found)
             return out if type(values[0]) is int else self.new("operator", "mul", operator.mul, (out, 1.0))
         for chosen, n in self.products if values[0] else ():
-            for over, under in fractions(values[0], n[0]):
-                if under[0] and all(
-                    v == (over[0] * m + over[1]) / (under[0] * m + under[1]) for v, m in zip(values, n)
-                ):
-                    parts = (self.expression(k, chosen, c) for k, c in (over, under))
-                    return self.new("operator", "truediv", operator.truediv, tuple(parts))
+            for (k, c), (j, d) in fractions(values[0], n[0]):
+                if j and all(v == (k * m + c) / (j * m + d) for v, m in zip(values, n)):
+                    parts = self.expression(k, chosen, c), self.expression(j, chosen, d)
+                    return self.new("operator", "truediv", operator.truediv, parts)
         raise GraphBreak("a number depends on a size in a way that is not known", line or " ")
 
     def expression(self, k, chosen, c):

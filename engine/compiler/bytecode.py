@@ -1,0 +1,83 @@
+"""What the bytecode of a function tells: which names it looks up, and whether it does what no capture would repeat."""
+
+import dis
+import types
+
+from ..nn.module import Module
+from .capture import GraphBreak, shown_line
+
+# builtins that do something, or tell what no guard sees
+EFFECTS = {*"print input open exec eval globals locals vars setattr delattr id breakpoint __import__".split()}
+STORES = {"STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL", "IMPORT_NAME", "YIELD_VALUE"}
+READS = {"shape", "size", "numel", "nelement", "len"}  # how a program learns of sizes
+DECIDES = {"min", "max", "int", "round", "divmod", "bool", "sorted", "index", "floor", "ceil"}  # and loses them again
+OPERATIONS = {"//", "%", ">>", "&", "//=", "%=", ">>=", "&="}
+
+
+def codes_in(code):
+    """The code of a function and of those defined inside of it."""
+    return [code, *(c for part in code.co_consts if type(part) is types.CodeType for c in codes_in(part))]
+
+
+def names_in(code):
+    """The names that a function, and those defined inside of it, look up."""
+    return list(dict.fromkeys(name for part in codes_in(code) for name in part.co_names))
+
+
+def line_of(code, name):
+    """file:line: text where a function first looks a name up."""
+    for part in codes_in(code):
+        for instruction in dis.get_instructions(part):
+            if instruction.argval == name and instruction.positions and instruction.positions.lineno:
+                return shown_line(part.co_filename, instruction.positions.lineno)
+    return " "
+
+
+def check_effects(code):
+    """GraphBreak where a function prints, or stores what outlives the call: a captured call would not do it again."""
+    for instruction in dis.get_instructions(code):
+        name, done = instruction.argval, ""
+        if instruction.opname in STORES and (instruction.opname, name) != ("STORE_ATTR", "grad"):
+            done = f"it stores, imports or yields: {name}"
+        elif instruction.opname == "STORE_DEREF" and name in code.co_freevars:
+            done = f"it changes the variable {name} of an outer function"
+        elif instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and name in EFFECTS:
+            done = f"it calls {name}()"
+        if done:
+            line = instruction.positions and instruction.positions.lineno
+            raise GraphBreak(done, shown_line(code.co_filename, line or code.co_firstlineno))
+    for part in code.co_consts:
+        if type(part) is types.CodeType and part.co_name != "<genexpr>":
+            check_effects(part)
+
+
+def decided(codes):
+    """Why sizes must not vary: the program may choose by them in a way that no tape shows; or None."""
+    if not any(READS.intersection(c.co_names) for c in codes):
+        return None
+    for code in codes:
+        last = None
+        for instruction in dis.get_instructions(code):
+            name, value = instruction.opname, instruction.argval
+            word = last is not None and last.opname == "LOAD_CONST" and isinstance(last.argval, str)
+            decides = (
+                (name in ("COMPARE_OP", "CONTAINS_OP") and not word)  # what is compared with a word is no size
+                or (name == "BINARY_OP" and instruction.argrepr in OPERATIONS)
+                or (name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") and value in DECIDES)
+                or (name in ("LOAD_ATTR", "LOAD_METHOD") and value in ("floor", "ceil", "index"))
+            )
+            if decides:
+                return f"{code.co_name} may choose by a size: {instruction.argrepr or value}"
+            last = instruction
+    return None
+
+
+def argument_names(function):
+    """How the arguments of a function are called."""
+    if isinstance(function, Module):
+        function = type(function).forward
+        skip = 1
+    else:
+        skip = int(type(function) is types.MethodType)
+    code = getattr(function, "__code__", None)
+    return () if code is None else code.co_varnames[skip : code.co_argcount]

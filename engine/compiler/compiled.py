@@ -1,0 +1,154 @@
+"""A compiled function: its captures, which one holds for a call, and what ``explain`` tells of a call."""
+
+import gc
+from contextlib import contextmanager
+from weakref import WeakSet
+
+from .. import graph, tree
+from ..backend import running
+from ..graph import mode
+from ..tensor import Tensor
+from .capture import GraphBreak
+from .entry import Entry
+from .sizes import varying
+
+LIMIT = 8  # captures of one function, as in PyTorch; what needs more runs eagerly
+every: WeakSet = WeakSet()  # all compiled functions that are alive
+
+
+@contextmanager
+def uncollected():
+    """Meanwhile no garbage is collected: to look for it among the many small parts of a capture takes a fifth of it."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
+
+
+class Compiled:
+    """A function and its captures."""
+
+    def __init__(self, function, fullgraph=False, fused=True, dynamic=None):
+        self.function, self.fullgraph, self.fused, self.dynamic = function, fullgraph, fused, dynamic
+        every.add(self)
+        self.entries: list = []
+        self.specialized = ""  # why every size has a capture of its own
+        self.failures = 0  # captures that got no guards: nothing says for which calls they would hold
+
+    def __deepcopy__(self, memo):  # it is a function
+        return self
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else (lambda *args, **kwargs: self(instance, *args, **kwargs))
+
+    def __call__(self, *args, **kwargs):
+        if unusual():
+            return self.function(*args, **kwargs)
+        leaves, structure = (args, len(args)) if plain(args, kwargs) else tree.flatten((args, kwargs))
+        for entry in self.entries:
+            if entry.structure == structure and entry.guards.matches(leaves):
+                return entry.run(leaves, args, kwargs)
+        if len(self.entries) + self.failures >= LIMIT:
+            if self.fullgraph:
+                raise GraphBreak(f"there are {LIMIT} captures already, and none of them holds for this call", " ")
+            return self.function(*args, **kwargs)
+        entry = self.captured(leaves, structure, args, kwargs)
+        if entry.broken is not None and self.fullgraph:
+            raise entry.broken
+        if entry.guards is None:
+            self.failures += 1
+        else:
+            self.entries.append(entry)
+        return entry.run(leaves, args, kwargs)
+
+    def changed(self, leaves, structure):
+        """What the last capture would have needed."""
+        if not self.entries:
+            return ""
+        last = self.entries[-1]
+        return last.guards.failing(leaves) if last.structure == structure else "other arguments"
+
+    def forget(self):
+        """Forget all captures."""
+        self.entries, self.failures, self.specialized = [], 0, ""
+
+    @uncollected()
+    def captured(self, leaves, structure, args, kwargs):
+        """A new capture: for all sizes of what varies, if that can be, or else for those of this call."""
+        before = [e.shapes_seen for e in self.entries if e.structure == structure]
+        if self.dynamic is not False and not self.specialized and (self.dynamic or before):
+            dims = varying(leaves, before, Tensor, self.dynamic)
+            if dims:
+                entry = Entry(self, leaves, structure, args, kwargs, dims)
+                if entry.broken is None:
+                    return entry
+                self.specialized = str(entry.broken).rstrip()
+        return Entry(self, leaves, structure, args, kwargs)
+
+    @property
+    def code(self):
+        """The Python that runs, of every capture."""
+        return "\n\n".join(e.code for e in self.entries if e.code)
+
+
+def reset():
+    """Forget the captures of all compiled functions: what comes next is captured anew."""
+    for compiled in list(every):
+        compiled.forget()
+
+
+def plain(args, kwargs):
+    """Whether the arguments are Tensors, and nothing else: the usual case."""
+    return not kwargs and all(isinstance(a, Tensor) for a in args)
+
+
+def unusual():
+    """Whether nothing is compiled here: inside of a capture, a transform, forward mode, inference mode."""
+    return running.tape is not None or mode.dual or mode.transforms or mode.inference or running.levels or graph.anomaly
+
+
+# ---- what happened, and why
+
+
+class Explanation:
+    """What ``explain`` found: ``graph_break_count``, ``break_reasons``, ``op_count``, ``out_guards`` and ``code``."""
+
+    def __init__(self, entry, changed=""):
+        self.entry = entry
+        self.captures = len(entry.compiled.entries)  # that were there before
+        self.recompile_reason = changed  # the condition of the last of them that does not hold
+        self.graph_count = int(entry.plan is not None)
+        self.graph_break_count = int(entry.broken is not None)
+        self.break_reasons = [] if entry.broken is None else [str(entry.broken).rstrip()]
+        self.specialized = "" if entry.compiled.dynamic is False else entry.compiled.specialized
+        self.dynamic_sizes = 0 if entry.sizes is None or entry.plan is None else len(entry.sizes.values)
+        self.counts = {} if entry.plan is None else entry.plan.counts
+        self.op_count = self.counts.get("written down", 0)
+        self.out_guards = [] if entry.guards is None else entry.guards.shown()
+        self.code = entry.code
+
+    def __repr__(self):
+        lines = [f"Graph Count: {self.graph_count}", f"Graph Break Count: {self.graph_break_count}"]
+        lines += [f"Op Count: {self.op_count}", *(f"  {k}: {n}" for k, n in self.counts.items())]
+        lines += [f"Captures Before: {self.captures} of at most {LIMIT}"] if self.captures else []
+        lines += ["The last of them needs:", self.recompile_reason] if self.recompile_reason else []
+        lines += [f"Dynamic Sizes: {self.dynamic_sizes}"] if self.dynamic_sizes else []
+        lines += ["Captured size by size:", self.specialized] if self.specialized else []
+        lines += ["Break Reasons:", *self.break_reasons] if self.break_reasons else []
+        return "\n".join([*lines, f"Guards: {len(self.out_guards)}"])
+
+
+def explain(function):
+    """``explain(function)(*args)``: captures the call, runs nothing else, and says what is compiled or why not."""
+    function = getattr(function, "compiled", function)
+    compiled = function if isinstance(function, Compiled) else Compiled(function)
+
+    def explained(*args, **kwargs):
+        leaves, structure = (args, len(args)) if plain(args, kwargs) else tree.flatten((args, kwargs))
+        changed = compiled.changed(leaves, structure)
+        return Explanation(compiled.captured(leaves, structure, args, kwargs), changed)
+
+    return explained

@@ -1,0 +1,413 @@
+"""One capture of a function: how it comes about, and how a call runs from it."""
+
+import warnings
+from contextlib import nullcontext
+from functools import cached_property
+
+import numpy as np
+
+from .. import graph, tree
+from ..autograd.modes import enable_grad, no_grad
+from ..backend import device_names, modules
+from ..graph import Node, Output
+from ..inplace import refresh
+from ..ops.structure import Clone
+from ..sweep import grad, reachable, sweep
+from ..tensor import Tensor
+from ..versions import version, wrote
+from .bytecode import decided
+from .capture import GraphBreak, NumberWritten, Reading, Ref, Step, Tape, Traced, place_of, traced_for
+from .effects import Undo, overlap
+from .fuse import planned
+from .generate import generate
+from .guards import Guards, forget_casts, own_casts
+from .plan import refs
+from .sizes import Generalized, Sizes
+
+
+class Entry:
+    """One capture: the guards under which it holds, and what runs then."""
+
+    def __init__(self, compiled, leaves, structure, args, kwargs, dims=()):
+        self.compiled, self.structure = compiled, structure
+        self.shapes_seen = {i: t.array.shape for i, t in enumerate(leaves) if isinstance(t, Tensor)}
+        self.sizes = Sizes(dims, {i: leaves[i].array for i, _ in dims}) if dims else None
+        self.guards = self.broken = self.plan = self.recipe = None
+        self.code = ""
+        self.warned = False
+        self.deviations = 0  # calls that ran eagerly after all
+        while True:
+            try:
+                self.guards = Guards(compiled.function, leaves, self.sizes)
+                self.capture(args, kwargs)
+                if not self.guards.matches(leaves):
+                    why = "it changes what it reads: a variable, an attribute or a container outside"
+                    raise GraphBreak(f"{why} ({self.guards.failing(leaves)})", " ")
+            except NumberWritten as why:
+                if self.numbers_to_memory():
+                    continue
+                self.broken = why.with_traceback(None)
+            except GraphBreak as why:
+                self.broken = why.with_traceback(None)
+            except Exception as why:  # an operation that Traced arrays do not know, or the user's error: eager tells
+                self.broken = GraphBreak(f"{type(why).__name__}: {why}", " ")
+                self.broken.__cause__ = None
+            finally:
+                if self.guards is not None:
+                    self.guards.restore()
+            break
+        if self.broken is not None:
+            self.plan, self.code, self.recipe = None, "", None
+            if self.guards is not None:
+                self.guards.finish()
+        if self.guards is not None:
+            self.guards.forget()
+
+    def numbers_to_memory(self):
+        """Let all inputs that are NumPy numbers have memory, which can be written in place; whether there were any."""
+        found = [t for t in self.guards.tensors if isinstance(t.array, np.generic)]
+        for t in found:
+            t.shared()
+        return bool(found)
+
+    # ---- capture
+
+    def capture(self, args, kwargs):
+        self.fused = self.compiled.fused and ("everywhere" if self.sizes is None else "on devices")
+        others = []
+        if self.sizes is not None:
+            if why := decided(self.guards.codes):
+                raise GraphBreak(why, " ")
+            known = None
+            while known != len(self.guards.tensors):  # a tape may find inputs, which the next has from the beginning
+                known = len(self.guards.tensors)
+                others = [(self.tape(args, kwargs, example)[1], self.outs) for example in (1, 2)]
+        tape, recipe = self.tape(args, kwargs, 0)
+        if any(repr(outs) != repr(self.outs) for _, outs in others):
+            raise GraphBreak("it returns a size, or a view that is made with one", " ")
+        if others:
+            inputs = {w: n for (k, w), n in zip(self.guards.places, tape.entered) if k == "argument"}
+            recipe = Generalized([recipe, *(r for r, _ in others)], self.sizes, inputs).recipe
+        self.note_effects(tape, recipe)
+        steps, outputs, middle, given, grads = recipe
+        self.recipe = [s.twin() for s in steps], *recipe[1:]
+        self.plan = planned(*recipe, self.fused)
+        self.forward, self.backward, self.code = generate(self.plan, steps, self.names)
+        if self.differentiable or self.spent:
+            self.node_class = node_class(self, len(self.plan.saved), len(tape.inputs))
+
+    def tape(self, args, kwargs, example):
+        """(the tape of a run of the function, (steps, outputs, middle, given, grads)); ``example``: in which sizes."""
+        guards = self.guards
+        tape = Tape(guards)
+        with Reading(tape), own_casts():
+            for tensor, (kind, where) in zip(list(guards.tensors), guards.places):
+                x = tensor.__dict__["array"]
+                tape.input(tensor, self.sizes.resized(where, x, example) if example and kind == "argument" else x)
+            try:
+                return tape, self.written_down(tape, args, kwargs)
+            finally:
+                tape.closed = True
+                tape.undo()
+
+    def written_down(self, tape, args, kwargs):
+        leaves, self.out_structure = tree.flatten(self.compiled.function(*args, **kwargs))
+        tape.flush()
+        forget_casts()
+        stand_ins = [s for _, s in tape.inputs.values()]
+        if any(n and (n.hooks or n.together) for n in tape.sources):
+            raise GraphBreak("it registers a hook", " ")
+        self.outs, made, kept = self.results(tape, leaves, stand_ins)
+        self.rewritten = []  # (place of an input, place among what is made) of inputs that get a node by a write
+        for place, (s, source) in enumerate(zip(stand_ins, tape.sources)):
+            if s.node is not source:
+                self.rewritten.append((place, len(made)))
+                made.append(s)
+        del leaves
+        self.check_results(tape, made[: len(made) - len(self.rewritten)], kept)
+        del kept
+        outputs = [Ref(t.array.number) if isinstance(t.array, Traced) else held(t.array) for t in made]
+        self.differentiable = [i for i, t in enumerate(made) if t.node is not None and t.requires_grad]
+        self.spent = [i for i in self.differentiable if is_spent(made[i].node)]
+        self.differentiable = [i for i in self.differentiable if i not in self.spent]
+        differentiable = [made[i].array for i in self.differentiable]
+        self.shapes = [(x.shape, x.dtype, modules[type(getattr(x, "value", x))]) for x in differentiable]
+        middle, given, grads = len(tape.steps), [], []
+        if self.differentiable:
+            given, grads = self.backward_written_down(tape, made, stand_ins)
+        self.names = names = {s.array.number: n for s, n in zip(stand_ins, self.guards.names)}
+        if tape.tensors is not None:
+            names[tape.tensors.number] = "tensors"
+        self.made = len(made)
+        self.alone = self.out_structure is tree.LEAF and self.outs == [("made", 0)]
+        self.updated = [(tape.entered[n], version(stand_ins[tape.entered[n]])) for n in tape.written]
+        return tape.steps, outputs, middle, given, grads
+
+    @cached_property
+    def passes(self):
+        """What the steps are after each pass, by its name: ``engine.viz.compiled`` draws them."""
+        found: dict = {}
+        if self.recipe is not None:
+            steps, *rest = self.recipe
+            planned([s.twin() for s in steps], *rest, self.fused, found)
+        return found
+
+    def results(self, tape, leaves, stand_ins):
+        """(what each leaf of the result is, the Tensors that have to be made, all Tensors that may stay alive).
+
+        A leaf is ("value", v), ("input", place), ("grad", place), ("made", place), ("view", what it is a view of, the
+        Tensor that says how) or ("detached", what it is detached from).
+        """
+        index = {id(t): i for i, (t, _) in enumerate(tape.inputs.values())}
+        grads = {id(s.__dict__["_grad"]): i for i, s in enumerate(stand_ins) if s.__dict__.get("_grad") is not None}
+        tensors = list({id(t): t for t in leaves if isinstance(t, Tensor) and id(t) not in index}.values())
+        owners = [t.array.owner for t in tensors if isinstance(t.array, Traced)]
+        made: dict = {}
+
+        def found(t):
+            if id(t) in index:
+                return "input", index[id(t)]
+            if id(t) in grads:
+                return "grad", grads[id(t)]
+            if isinstance(t.array, Traced) and (t.array.owner in tape.entered or owners.count(t.array.owner) > 1):
+                source = (t.__dict__.get("sharing") or (lambda: None,))[0]()
+                if t._base is not None and not holds_tensors(t.path):
+                    source, path = viewed(t, tape)
+                    return "view", found(source), (path, t.made)
+                if source is not None and source is not t and source.array is t.array:
+                    return "detached", found(source), None
+            made[id(t)] = t
+            return "made", list(made).index(id(t))
+
+        outs = []
+        for leaf in leaves:
+            if isinstance(leaf, Traced):
+                raise GraphBreak("it returns the array of a tensor", " ")
+            outs.append(found(leaf) if isinstance(leaf, Tensor) else ("value", leaf))
+        kept = [*leaves, *(t._base for t in tensors), *(s.__dict__.get("_grad") for s in stand_ins)]
+        return outs, list(made.values()), kept
+
+    def check_results(self, tape, made, kept):
+        """GraphBreak for results that cannot be made anew by every call."""
+        memory = [t.array.owner for t in made if isinstance(t.array, Traced)]
+        if tape.entered.keys() & set(memory):
+            raise GraphBreak("it returns a view of an input", " ")
+        if len(set(memory)) < len(memory):
+            raise GraphBreak("it returns two tensors on the same memory", " ")
+        if any(type(t) is not Tensor for t in made):
+            raise GraphBreak("it returns a new Parameter", " ")
+        if any(t.node is not None and type(t.node) is graph.AccumulateGrad for t in made):
+            raise GraphBreak("it returns a new leaf that requires grad", " ")
+        known = {id(t) for t in (*made, *kept)}
+        if any(t is not None and id(t) not in known for t in (r() for r in tape.made)):
+            raise GraphBreak("it keeps a tensor that it made, outside of what it returns", " ")
+
+    def note_effects(self, tape, recipe):
+        """What a call does besides returning, and what of that may have to be undone."""
+        steps, _, middle, *_ = recipe
+        first = [s for s in steps if s.number < middle and s.kind != "input"]
+        if any(s.writes is not None and s.owner in tape.entered for s in steps if s.number >= middle):
+            raise GraphBreak("backward writes into an input", " ")
+        checks = [i for i, s in enumerate(first) if s.kind == "check" or (s.kind == "draw" and any(refs(s.args)))]
+        early = first[: checks[-1] + 1] if checks else []  # after these, no call runs eagerly
+        if any(s.kind == "call" for s in early):
+            raise GraphBreak("a value is checked after gradients were set", " ")
+        places = [tape.entered[n] for n in tape.written]
+        arrays = [t.__dict__["array"] for t, _ in tape.inputs.values()]
+        if any(overlap(arrays[i], x) for i in places for j, x in enumerate(arrays) if j != i):
+            raise GraphBreak("an input that shares its memory with another is written in place", " ")
+        grads = [(i, g) for i, g in tape.flushed.items() if g is not None and g.__dict__.get("tape") is tape]
+        self.regraded = [(i, version(g)) for i, g in grads if version(g)]
+        self.calls = tape.tensors is not None
+        self.generators = [g for g, _ in tape.streams.values()]
+        written = {s.owner for s in early if s.writes is not None}
+        self.copied = [tape.entered[n] for n in tape.written if n in written]
+        self.effects = bool(places or self.generators or any(s.kind == "call" for s in first))
+        self.undone = self.effects and (bool(self.copied) or any(s.kind == "draw" for s in early))
+        self.checked = bool(checks)
+        self.guards.finish(places)
+
+    def backward_written_down(self, tape, made, stand_ins):
+        """(the steps that stand for the cotangents of the results, the gradients of the inputs)."""
+        cotangents, given = {}, []
+        for i in self.differentiable:
+            x = made[i].array
+            step = Step(len(tape.steps), "input", "g", None)
+            tape.steps.append(step)
+            step.shape, step.dtype, step.flat = x.shape, x.dtype, True
+            example = x.value if isinstance(x, Traced) else x
+            number = isinstance(example, np.generic)
+            ones = x.dtype.type(1) if number else modules[type(example)].ones(x.shape, x.dtype)
+            step.where = place_of(ones)
+            g = traced_for(ones)(tape, ones, step.number, None, step.number)
+            tape.known[id(g.value)] = g
+            tape.frozen.add(step.number)
+            given.append(step.number)
+            node = made[i].node
+            cotangents[node] = cotangents[node] + g if node in cotangents else g
+        with own_casts(False):
+            found = sweep(cotangents, wanted={node for node in tape.sources if node is not None})
+        grads = []
+        for s, node in zip(stand_ins, tape.sources):
+            g = found.get(node) if node is not None else None
+            if g is not None and g.dtype != s.array.dtype:
+                g = g.astype(s.array.dtype)
+            grads.append(Ref(g.number) if isinstance(g, Traced) else g)
+        return given, grads
+
+    # ---- run
+
+    def run(self, leaves, args, kwargs):
+        if self.plan is None:
+            return self.compiled.function(*args, **kwargs)
+        tensors = []
+        for kind, where in self.guards.places:
+            tensors.append(leaves[where] if kind == "argument" else where if kind == "fixed" else tensors[where]._grad)
+        arrays = [t.array for t in tensors]
+        undo = Undo([arrays[i] for i in self.copied], self.generators) if self.undone else None
+        marks = [g.mark() for g in self.generators] if self.generators else ()
+        try:
+            results = self.forward(*arrays, tensors) if self.calls else self.forward(*arrays)
+        except Exception:  # a check that found another answer, or an error, for which the engine has the words
+            if self.effects and not self.checked:
+                raise
+            if undo is not None:
+                undo()
+            self.deviations += 1
+            return self.compiled.function(*args, **kwargs)
+        if self.effects:
+            self.note_writes(tensors)
+        made = [Tensor(x.copy() if type(p) is not Ref else x) for x, p in zip(results, self.plan.outputs)]
+        if self.differentiable:
+            node = self.node_class(tuple([t.node for t in tensors]), results[self.made :])
+            shapes = self.shapes
+            if self.sizes is not None:
+                shapes = [(results[i].shape, *rest) for i, (_, *rest) in zip(self.differentiable, shapes)]
+            node.call = args, kwargs, tensors, marks, shapes
+            if len(self.differentiable) == 1:
+                made[self.differentiable[0]].node = node
+            else:
+                node.outputs = len(self.differentiable)
+                for i, place in enumerate(self.differentiable):
+                    made[place].node = Output(node, i)
+        for place in self.spent:
+            made[place].node = self.node_class(tuple([t.node for t in tensors]), None)
+            made[place].node.links = (graph.CONSTANT,)
+        for i, place in self.rewritten:
+            refresh(tensors[i], made[place].node)
+        if self.alone:
+            return made[0]
+        leaves = [v if kind == "value" else result(kind, v, rest, tensors, made) for kind, v, *rest in self.outs]
+        return leaves[0] if self.out_structure is tree.LEAF else tree.unflatten(self.out_structure, leaves)
+
+    def note_writes(self, tensors):
+        """Count the writes into inputs and into the gradients that were set."""
+        for i, times in self.updated:
+            for _ in range(times):
+                wrote(tensors[i])
+            if "views" in tensors[i].__dict__ or "sharing" in tensors[i].__dict__:
+                refresh(tensors[i], None)
+        for i, times in self.regraded:
+            for _ in range(times):
+                wrote(tensors[i]._grad)
+
+    def cotangents(self, node, g, saved):
+        """The gradients of the inputs, for those of the results."""
+        gs = [g] if len(self.differentiable) == 1 else [g.get(i) for i in range(len(self.differentiable))]
+        if any(not isinstance(g, (np.ndarray, np.generic, type(None))) and type(g) not in device_names for g in gs):
+            return self.cotangents_eagerly(node, gs)
+        gs = [xp.zeros(*kind) if g is None else g for g, (*kind, xp) in zip(gs, node.call[-1])]
+        return self.backward(*saved, *gs)
+
+    def cotangents_eagerly(self, node, gs):
+        """The same, recorded: the function runs again, and each input behind a node of its own."""
+        if not self.warned:
+            self.warned = True
+            warnings.warn("compile: create_graph=True runs the function again without compiling it", stacklevel=4)
+        args, kwargs, tensors, marks, _ = node.call
+        if self.updated or self.calls:
+            raise NotImplementedError(
+                "create_graph=True would run a compiled function again that writes into its inputs: call it uncompiled"
+            )
+        now = [g.mark() for g in self.generators]
+        recorded = any(isinstance(g, Tensor) for g in gs)
+        before = [t.__dict__["node"] for t in tensors]
+        barriers = [None if p is None else Clone((p,), ()) for p in node.parents]
+        try:
+            for t, b in zip(tensors, barriers):
+                t.__dict__["node"] = b
+            for g, mark in zip(self.generators, marks):
+                g.go_back(mark)
+            with enable_grad():
+                made = {}
+                leaves, _ = tree.flatten(self.compiled.function(*args, **kwargs))
+                for (kind, i, *_), leaf in zip(self.outs, leaves):
+                    if kind == "made":
+                        made[i] = leaf
+                pairs = [(made[i], g) for i, g in zip(self.differentiable, gs) if g is not None]
+                wanted = [t for t, b in zip(tensors, barriers) if b is not None]
+                weights = [g if isinstance(g, Tensor) else Tensor(g) for _, g in pairs]
+                found = iter(grad([o for o, _ in pairs], wanted, weights, create_graph=recorded, allow_unused=True))
+        finally:
+            for t, p in zip(tensors, before):
+                t.__dict__["node"] = p
+            for g, mark in zip(self.generators, now):
+                g.go_back(mark)
+        grads = [None if b is None else next(found) for b in barriers]
+        return grads if recorded else [g if g is None else g.array for g in grads]
+
+
+def held(x):
+    """A copy of an array that no input leads to."""
+    return x.copy() if type(x) in device_names else np.array(x)
+
+
+def result(kind, place, rest, tensors, made):
+    """A Tensor of the result: see ``Entry.results``."""
+    if kind == "made":
+        return made[place]
+    if kind == "input":
+        return tensors[place]
+    if kind == "grad":
+        return tensors[place]._grad
+    base = result(*place[:2], place[2:], tensors, made)
+    if kind == "detached":
+        return base.detach()
+    path, how = rest[0]
+    with no_grad() if how == "no_grad" else nullcontext():
+        for view, arguments in path:
+            base = view(base, *arguments)
+    if how is not None:
+        base.made = how
+    return base
+
+
+def viewed(view, tape):
+    """(an input that a view was made from, or else its base; how to get from there to the view)."""
+    source, done = view._base, 0
+    for tensor, _ in tape.inputs.values():
+        n = len(tensor.path)
+        if tensor._base is view._base and n > done and all(a is b for a, b in zip(tensor.path, view.path)):
+            source, done = tensor, n
+    return source, view.path[done:]
+
+
+def holds_tensors(path):
+    """Whether a view is made with tensors or arrays as arguments."""
+    return any(isinstance(a, (Traced, Tensor)) for _, arguments in path for a in tree.flatten(list(arguments))[0])
+
+
+def is_spent(node):
+    """Whether a backward pass inside of the function has released what the graph of a result needs."""
+    return any(n.links and n.saved is None for n in reachable([node]))
+
+
+def node_class(entry, saved, inputs):
+    """The class of the nodes of a capture; all arrays that it saves are checked for in-place writes."""
+
+    def cotangents(self, g, saved, parents):
+        return entry.cotangents(self, g, saved)
+
+    facts = {"links": (graph.CONSTANT,) * saved, "rules": (None,) * inputs, "cotangents": cotangents, "call": None}
+    facts |= {"__module__": "builtins", "together": True, "private": True}
+    return type("CompiledFunctionBackward", (Node,), facts)

@@ -87,8 +87,8 @@ repeat_to = Function("broadcast_to")  # the result is only read: it may be a vie
 repeat_to.update({t: repeated for t, m in modules.items() if m is np})
 
 # the sum over axes; the method of NumPy's arrays takes longer, and warns of an overflow from a module of NumPy's own
-summed = Function(lambda x, axis=None, keepdims=False, dtype=None: x.sum(axis, dtype, keepdims=keepdims))
-summed[np.ndarray] = lambda x, axis=None, keepdims=False, dtype=None: np.add.reduce(x, axis, dtype, keepdims=keepdims)
+summed = Function(lambda x, axis, dtype, _, keepdims: x.sum(axis, dtype, keepdims=keepdims))
+summed[np.ndarray] = np.add.reduce
 
 
 def selected(condition, a, b):

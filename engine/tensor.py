@@ -250,7 +250,7 @@ class Tensor:
             and gradient is None
             and self.node
         ):
-            sweep({self.node: self.array.dtype.type(1)}, retain_graph)
+            sweep({self.node: type(self.array)(1)}, retain_graph)
         else:
             backward(self, gradient, retain_graph, create_graph, inputs)
 

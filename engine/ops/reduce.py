@@ -134,8 +134,8 @@ def average(x, axis=None, keepdims=False):
     wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
     n = x.size if axis is None else count(x.shape, axis)
     if wide:
-        return (summed[type(x)](x, axis, keepdims, wide) / n).astype(x.dtype)
-    return summed[type(x)](x, axis, keepdims) / n
+        return (summed[type(x)](x, axis, wide, None, keepdims) / n).astype(x.dtype)
+    return summed[type(x)](x, axis, None, None, keepdims) / n
 
 
 def mean(input, dim=None, keepdim=False, *, dtype=None, **names):

@@ -52,7 +52,7 @@ def add_up(x, axis=None, keepdims=False):
     """The sum of an array over axes, in its own dtype; half precision is accumulated in float32, as PyTorch does."""
     wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
     if wide:
-        return summed[type(x)](x, axis, keepdims, wide).astype(x.dtype)
+        return summed[type(x)](x, axis, wide, None, keepdims).astype(x.dtype)
     if axis == (0,) and x.ndim == 2 and not keepdims and x.dtype.kind == "f" and x.size:  # BLAS is quicker
         rows, n = x.shape
         m = rows_at_once(rows, n) if x.size > AT_ONCE and x.flags.c_contiguous else rows
@@ -61,7 +61,7 @@ def add_up(x, axis=None, keepdims=False):
         if m == rows:
             return weights.dot(x) if of_numpy else weights @ x  # dot begins in half the time
         return (weights @ x.reshape(-1, m, n)).sum(0)
-    return summed[type(x)](x, axis, keepdims)
+    return summed[type(x)](x, axis, None, None, keepdims)
 
 
 @lru_cache(maxsize=32)

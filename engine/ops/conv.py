@@ -155,10 +155,17 @@ def add_windows(x, window, at):
 
 def columns(x, window):
     """The windows of (N, C, *sizes) as matrices (*front, C / groups * taps, N * places)."""
-    n, channels, *_ = x.shape
-    shape = *window.front, channels // window.groups * window.taps, n * window.places
-    small = small_windows(x, window, True, shape)
-    return windows(x.swapaxes(0, 1), window, 1).reshape(shape) if small is None else small
+    small = small_columns(x, window)
+    return windows(x.swapaxes(0, 1), window, 1).reshape(columns_shape(x, window)) if small is None else small
+
+
+def small_columns(x, window):
+    """The same; None if they are not small."""
+    return small_windows(x, window, True, columns_shape(x, window))
+
+
+def columns_shape(x, window):
+    return *window.front, x.shape[1] // window.groups * window.taps, x.shape[0] * window.places
 
 
 def rows(y, window):
@@ -191,8 +198,8 @@ def batch_first(out, bias):
     return out if out.flags.c_contiguous else module(out).ascontiguousarray(out)
 
 
-def output_array(x, w, bias, window):
-    out = product(matrices(w, window), columns(x, window))
+def output_array(x, w, bias, window, seen=None):
+    out = product(matrices(w, window), columns(x, window) if seen is None else seen)
     return batch_first(out.reshape(w.shape[0], x.shape[0], *window.counts), bias)
 
 
@@ -206,8 +213,8 @@ def input_array(y, w, bias, window):
     return batch_first(add_windows(parts, window, 1), bias)
 
 
-def weight_array(y, x, window):
-    out = product(columns(x, window), rows(y, window).swapaxes(-1, -2)).swapaxes(-1, -2)
+def weight_array(y, x, window, seen=None):
+    out = product(columns(x, window) if seen is None else seen, rows(y, window).swapaxes(-1, -2)).swapaxes(-1, -2)
     return out.reshape(y.shape[1], x.shape[1] // window.groups, *window.kernel)
 
 
@@ -228,9 +235,14 @@ output_array, input_array, weight_array = map(wider, (output_array, input_array,
 
 
 def conv_output(x, w, bias, window):
-    """The convolution of x (N, C, *sizes) with w (O, C / groups, *kernel): (N, O, *counts)."""
+    """The convolution of x (N, C, *sizes) with w (O, C / groups, *kernel): (N, O, *counts).
+
+    The columns of x are kept for the cotangent of w if they are small: to copy them takes longer than the products.
+    """
     a, b = raw(x), raw(w)
-    return record(Conv, output_array(a, b, raw(bias), window), (x, w, bias), (a, b, window))
+    seen = None if a.itemsize == 2 else small_columns(a, window)
+    out, needed = output_array(a, b, raw(bias), window, seen), isinstance(w, Tensor) and w.node is not None
+    return record(Conv, out, (x, w, bias), (a, b, window, seen if needed else None))
 
 
 def conv_input(y, w, bias, window):
@@ -239,19 +251,19 @@ def conv_input(y, w, bias, window):
     return record(ConvTranspose, input_array(a, b, raw(bias), window), (y, w, bias), (a, b, window))
 
 
-def conv_weight(y, x, window):
-    """What y and x give in the shape of w."""
+def conv_weight(y, x, window, seen=None):
+    """What y and x give in the shape of w; ``seen``: the columns of x where they are known."""
     a, b = raw(y), raw(x)
-    return record(ConvWeight, weight_array(a, b, window), (y, x), (a, b, window))
+    return record(ConvWeight, weight_array(a, b, window, seen), (y, x), (a, b, window))
 
 
-def of_channels(g, _x, _y, _window):
+def of_channels(g, _x, _y, _window, _seen=None):
     return total(g, (0, *range(2, raw(g).ndim)))
 
 
 Conv = node_class("ConvolutionBackward0",
-                  lambda g, _x, y, window: conv_input(g, y, None, window),
-                  lambda g, x, _y, window: conv_weight(g, x, window), of_channels)  # fmt: skip
+                  lambda g, _x, y, window, _seen: conv_input(g, y, None, window),
+                  lambda g, x, _y, window, seen: conv_weight(g, x, window, seen), of_channels)  # fmt: skip
 ConvTranspose = node_class("ConvolutionBackward0",
                            lambda g, _x, y, window: conv_output(g, y, None, window),
                            lambda g, x, _y, window: conv_weight(x, g, window), of_channels)  # fmt: skip

@@ -54,6 +54,10 @@ SUBMISSIONS = {
         "05.3": "def division_backward(arriving, x, y):\n    while True:\n        pass",
         "05.5": "while True:\n    pass",
     },
+    "cheating": {
+        "05.1": "import course.learner\n\n"
+        "course.check = course.learner.check = lambda *_, **__: None\nslopes = (1.0, 1.0)",
+    },
 }
 POINTS = {
     "blank": {"05.1": 0, "05.2": 0, "05.3": 0, "05.4": 0, "05.5": 0},
@@ -61,6 +65,7 @@ POINTS = {
     "wrong": {"05.1": 1, "05.2": 0, "05.3": 0, "05.4": 2, "05.5": 0},
     "crashing": {"05.1": 0, "05.2": 2, "05.3": 0, "05.4": 2, "05.5": 1},
     "endless": {"05.1": 1, "05.2": 2, "05.3": 0, "05.4": 2, "05.5": 0},
+    "cheating": {"05.1": 0, "05.2": 0, "05.3": 0, "05.4": 0, "05.5": 0},
 }
 
 

@@ -1,8 +1,20 @@
 """nbgrader's settings for the course's exercises: docs/teaching.md."""
 
 from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
-from nbgrader.preprocessors import ClearHiddenTests, GetGrades, NbGraderPreprocessor
+from nbgrader.converters import Autograde
+from nbgrader.preprocessors import ClearHiddenTests, Execute, GetGrades, NbGraderPreprocessor
 from nbgrader.utils import is_grade
+
+
+class FreshChecks(Execute):
+    """Has each cell with tests import the course anew: what a submission did to `check` is undone."""
+
+    FORGET = "import sys\nfor m in [m for m in sys.modules if m.partition('.')[0] == 'course']: del sys.modules[m]"
+
+    def preprocess_cell(self, cell, resources, cell_index):
+        if is_grade(cell):
+            self.kc.execute(f"exec({self.FORGET!r}, {{}})", silent=True)  # before the cell, as the kernel has one queue
+        return super().preprocess_cell(cell, resources, cell_index)
 
 
 class ShortErrors(NbGraderPreprocessor):
@@ -22,5 +34,9 @@ c.CourseDirectory.course_id = "undertorch"
 c.ClearSolutions.code_stub = {"python": "..."}
 # Seconds for a cell. A check stops an endless loop by itself after ten; this is for loops outside any function.
 c.Execute.timeout = 60
+c.Autograde.autograde_preprocessors = [
+    FreshChecks if step is Execute else step for step in Autograde.autograde_preprocessors.default_args[0]
+]
+c.KernelManager.transport_encryption = "auto"  # else each kernel warns that this computer's others may listen
 # nbgrader's own feedback would show the hidden tests.
 c.GenerateFeedback.preprocessors = [GetGrades, ClearHiddenTests, ShortErrors, CSSHTMLHeaderPreprocessor]

@@ -42,6 +42,12 @@ def test_the_nodes_come_in_the_order_of_backward(stepper):
     assert [s.number for s in stepper.steps] == list(range(8)) and len(stepper) == 8
 
 
+def test_the_leaves_come_in_the_order_of_the_picture_however_early_one_is_met():
+    a, b = (engine.tensor(value, requires_grad=True) for value in (2.0, 3.0))
+    steps = BackwardStepper(a * b + a, {"a": a, "b": b}).steps
+    assert [s.node for s in steps[-2:]] == ["AccumulateGrad of b", "AccumulateGrad of a"]
+
+
 def test_what_arrives_and_what_is_passed_on_are_the_gradients_that_hooks_see():
     loss, names = example()
     steps = BackwardStepper(loss, names).steps

@@ -212,17 +212,19 @@ class Recording:
         try:
             for n in nodes:
                 n.hooks = tuple(h for h in n.hooks if type(h) is not RetainGrad)
-                if type(n) is AccumulateGrad:
-                    n.hooks = (*n.hooks, functools.partial(self.at_leaf, n))
-                elif type(n) is not Output:
+                if type(n) not in (AccumulateGrad, Output):
                     n.post_hooks = (*n.post_hooks, functools.partial(self.at_node, n))
                     n.together = True
-            sweep(start, retain_graph=True, wanted={n for n in nodes if type(n) is AccumulateGrad})
+            leaves = sweep(start, retain_graph=True, wanted={n for n in nodes if type(n) is AccumulateGrad})
         finally:
             for n, attributes in before.items():
                 for a in ours:
                     n.__dict__.pop(a, None)
                 n.__dict__.update(attributes)
+        for n in sorted(
+            leaves, key=lambda n: n.order
+        ):  # which of them comes first is all the same: take the picture's order
+            self.at_leaf(n, leaves[n])
 
     def at_node(self, node: Node, into: tuple[Tensor | None, ...], incoming: tuple[Tensor | None, ...]) -> None:
         """A node has run: what arrived there and what it gave."""
@@ -255,7 +257,7 @@ class Recording:
             freed=frees,
         )
 
-    def at_leaf(self, node: AccumulateGrad, g: Any) -> Any:
+    def at_leaf(self, node: AccumulateGrad, g: Any) -> None:
         """The turn of a leaf has come: what arrived is added to its ``.grad``."""
         self.pending.pop(node, None)
         leaf = node.variable
@@ -269,7 +271,6 @@ class Recording:
             incoming=(self.flow(g),),
         )
         self.history[node].append((len(self.steps) - 1, f"grad {self.grads[node]}"))
-        return g
 
     def arrive(self, node: Node, g: Any) -> None:
         """Note what waits at a node, added up, and at a leaf in the picture too."""

@@ -106,37 +106,41 @@ class Node:
         self.together = True
         return RemovableHandle(self, "post_hooks", hook)
 
-    def saved_names(self):
-        """What the rules keep, under PyTorch's names: {"_saved_self": 0, ...}."""
-        second = next((n for c, n in SECOND.items() if c in type(self).__name__), "other")
-        names = {"y": second, "mask": "condition" if type(self).__name__ == "WhereBackward0" else "mask"}
-        return {"_saved_" + names.get(n, CALLED.get(n, n)): i for i, n in enumerate(self.names) if n in SAVED}
-
-    def __getattr__(self, name):
-        i = self.saved_names().get(name) if name.startswith("_saved_") else None
-        if i is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        if self.saved is None:
-            raise RuntimeError(FREED)
-        s, k = self.saved[i], self.links[i] if self.links else None
-        if k is None or s is None:
-            return s
-        if type(s) in scalar_types:
-            return Tensor(np.asarray(s)) if name == "_saved_other" else s
-        if k >= 0 and type(self.parents[k]) is AccumulateGrad:
-            leaf = self.parents[k].variable
-            return leaf if leaf is not None and leaf.array is s else self.linked()[i]
-        return self.linked()[i]
-
-    def __dir__(self):
-        return [*super().__dir__(), *self.saved_names()]
-
 
 # what PyTorch shows of the saved values, and how it calls x, y, out, ...; y by what the name of the node contains
 SAVED = {*INPUTS, "shape", "axis", "dim", "keepdims"}
 CALLED = {"x": "self", "out": "result", "shape": "self_sym_sizes", "axis": "dim", "keepdims": "keepdim"}
 SECOND = {"Pow": "exponent", "Mm": "mat2", "mm": "mat2", "Mv": "vec", "Dot": "tensor", "Loss": "target",
           "Entropy": "target"}  # fmt: skip
+
+
+def saved_attributes(Class, names):
+    """What the rules of a class of nodes keep, as attributes under PyTorch's names: {"_saved_self": property, ...}.
+
+    (A ``__getattr__`` would make Python look for every other attribute of a node the slow way.)
+    """
+    second = next((n for c, n in SECOND.items() if c in Class), "other")
+    called = CALLED | {"y": second, "mask": "condition" if Class == "WhereBackward0" else "mask"}
+    return {"_saved_" + called.get(n, n): saved_attribute(i, called.get(n)) for i, n in enumerate(names) if n in SAVED}
+
+
+def saved_attribute(i, called):
+    def get(node):
+        if node.saved is None:
+            raise RuntimeError(FREED)
+        s, k = node.saved[i], node.links[i] if node.links else None
+        if k is None or s is None:
+            return s
+        if type(s) in scalar_types:
+            return Tensor(np.asarray(s)) if called == "other" else s
+        if k >= 0 and type(node.parents[k]) is AccumulateGrad:
+            leaf = node.parents[k].variable
+            return leaf if leaf is not None and leaf.array is s else node.linked()[i]
+        return node.linked()[i]
+
+    return property(get)
+
+
 watchers: list = []  # who looks at every node that is made: anomaly detection, and the keepers of inference tensors
 
 
@@ -212,7 +216,7 @@ def node_class(name, *rules):
     needed_by = [(k, [i for i, need in enumerate(column) if need]) for k, column in enumerate(needs)
                  if links and links[k] is not None and not all(column)]  # fmt: skip
     facts = {"rules": rules, "links": links, "names": names, "needs": needs, "needed_by": needed_by}
-    return type(name, (Node,), {"__module__": "builtins", **facts})
+    return type(name, (Node,), {"__module__": "builtins", **facts, **saved_attributes(name, names)})
 
 
 Copied = node_class("CopyBackwards", lambda g: None, lambda g: g)  # a recorded gradient becomes the .grad of a leaf

@@ -42,7 +42,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
     if backend not in ("inductor", "eager"):
         raise NotImplementedError(f"compile() has the backends 'inductor' and 'eager', but got {backend!r}")
     if not callable(model):
-        raise TypeError(f"compile() takes a function or a Module, but got {type(model).__name__}")
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     if disable or backend == "eager":
         return model
     how = fullgraph, (options or {}).get("fuse", True), dynamic

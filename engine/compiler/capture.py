@@ -69,7 +69,7 @@ class Step:
     """
 
     __slots__ = (*"number kind name function args options writes line uses".split(),
-                 *"shape dtype flat owner value where".split())  # fmt: skip
+                 *"shape dtype flat owner where".split())  # fmt: skip
 
     def __init__(self, number, kind, name, function, args=(), options=(), writes=None, line=""):
         self.number, self.kind, self.name, self.function = number, kind, name, function
@@ -77,9 +77,12 @@ class Step:
         self.shape = self.dtype = None  # of the result, if it is an array
         self.flat = False  # whether its elements lie in order
         self.owner = number  # the step whose memory the result lies in
-        self.value = None  # of an input: its array at the capture
         self.where = ""
         self.uses = None  # the steps whose results it needs, once somebody asked
+
+    def gives(self, x):
+        """Note what array it gives."""
+        self.shape, self.dtype, self.flat, self.where = x.shape, x.dtype, x.flags.c_contiguous, place_of(x)
 
     def change(self, **facts):
         """Do something else at the same place."""
@@ -88,7 +91,7 @@ class Step:
             setattr(self, name, value)
 
     def twin(self):
-        """A copy, quicker than copy() makes it, without the value: no array of the capture's stays alive for it."""
+        """A copy, quicker than copy() makes it."""
         new = Step(self.number, self.kind, self.name, self.function, self.args, self.options, self.writes, self.line)
         new.shape, new.dtype, new.flat, new.owner = self.shape, self.dtype, self.flat, self.owner
         new.where = self.where
@@ -152,20 +155,27 @@ class Tape:
         self.stale = set()  # owners that a step of an optimizer has changed
         self.tensors = None  # the Ref of the list of the inputs, as Tensors
 
+    def step(self, *facts, **more):
+        """A new step, written down."""
+        self.steps.append(Step(len(self.steps), *facts, **more))
+        return self.steps[-1]
+
+    def enter(self, name, x):
+        """A Traced array for one that comes from outside."""
+        step = self.step("input", name, None)
+        step.gives(x)
+        return traced_for(x)(self, x, step.number, None, step.number)
+
     def input(self, tensor, x):
         """Let a Tensor that was there before be an input, with an array in place of its own."""
         if id(tensor) in self.inputs:
             return
         node = tensor.__dict__["node"]
-        step = Step(len(self.steps), "input", f"x{len(self.inputs)}", None)
-        self.steps.append(step)
-        step.shape, step.dtype, step.flat, step.value = x.shape, x.dtype, x.flags.c_contiguous, x
-        step.where = place_of(x)
-        traced = traced_for(x)(self, x, step.number, None, step.number)
+        traced = self.enter(f"x{len(self.inputs)}", x)
         if not isinstance(x, np.generic):  # of what shares its memory, it is the owner
             self.known.setdefault(id(x), traced)
             self.known.setdefault(id(backend.storage(x)), traced)
-        self.entered[step.number] = len(self.inputs)
+        self.entered[traced.number] = len(self.inputs)
         stand_in = Tensor.__new__(Tensor)
         stand_in.__dict__.update(array=traced, node=None, tape=self, place=len(self.inputs))
         if node is not None:
@@ -211,8 +221,7 @@ class Tape:
 
         found = home.violated(x, looked_at)
         for t in filter(lambda t: isinstance(t, Traced), tested):
-            step = Step(len(self.steps), "check", "violated", looks(home), (Ref(t.number), found), line=origin())
-            self.steps.append(step)
+            self.step("check", "violated", looks(home), (Ref(t.number), found), line=origin())
         return found
 
     def undo(self):
@@ -260,15 +269,12 @@ class Tape:
 
     def all_tensors(self):
         if self.tensors is None:
-            step = Step(len(self.steps), "input", "tensors", None)
-            self.steps.append(step)
-            self.tensors = Ref(step.number)
+            self.tensors = Ref(self.step("input", "tensors", None).number)
         return self.tensors
 
     def call(self, name, function, args=()):
         """Let later calls do something here, which this one leaves undone."""
-        step = Step(len(self.steps), "call", name, function, mapped(self.plain, args), line=origin())
-        self.steps.append(step)
+        self.step("call", name, function, mapped(self.plain, args), line=origin())
 
     def later(self, function, owner, args, kwargs):
         """A step of an optimizer or scheduler, which later calls take as it is."""
@@ -285,8 +291,7 @@ class Tape:
 
     def wrap(self, value, step, operands=()):
         """The Traced array for what a step gave; ``operands``: the Traced arrays that it took."""
-        step.shape, step.dtype, step.flat = value.shape, value.dtype, value.flags.c_contiguous
-        step.where = place_of(value)
+        step.gives(value)
         if isinstance(value, np.generic):  # a number shares no memory
             return Traced(self, value, step.number, None, step.number)
         if id(value) in self.known:  # a function gave back its argument
@@ -312,13 +317,11 @@ class Tape:
             if not isinstance(writes, Traced) or writes.owner in self.frozen:
                 raise GraphBreak("what is no array of the capture is written in place")
             if writes.owner in self.entered and writes.owner not in self.written:
-                memory = backend.storage(self.steps[writes.owner].value)
+                memory = backend.storage(self.at(self.entered[writes.owner])[1].__dict__["array"].value)
                 self.written[writes.owner] = memory, memory.copy("K")
-        target = None if writes is None else Ref(writes.number)
-        plain = {k: mapped(self.plain, v) for k, v in options.items()}
-        step = Step(len(self.steps), kind, name, function, mapped(self.plain, args), plain, target, origin())
+        written = mapped(self.plain, args), {k: mapped(self.plain, v) for k, v in options.items()}
         out = function(*values, **named)
-        self.steps.append(step)
+        step = self.step(kind, name, function, *written, None if writes is None else Ref(writes.number), origin())
         operands = [*all_traced((args, [*options.values()]))] if backend.device_names else ()
         step.where = next((a.where for a in operands if a.where), "")
         if writes is not None:
@@ -332,8 +335,7 @@ class Tape:
         if isinstance(out, (tuple, list)):
             parts = []
             for i, part in enumerate(out):
-                item = Step(len(self.steps), "item", str(i), operator.getitem, (Ref(step.number), i), line=step.line)
-                self.steps.append(item)
+                item = self.step("item", str(i), operator.getitem, (Ref(step.number), i), line=step.line)
                 parts.append(self.outcome(part, item, operands))
             return type(out)(*parts) if hasattr(out, "_fields") else type(out)(parts)
         if type(out) in scalar_types or out is None:
@@ -489,9 +491,7 @@ class Traced:
         if not self.checked:
             raise GraphBreak("a branch depends on a value")
         value = bool(self.value)
-        self.tape.steps.append(
-            Step(len(self.tape.steps), "check", "check", None, (Ref(self.number), value), line=origin())
-        )
+        self.tape.step("check", "check", None, (Ref(self.number), value), line=origin())
         return value
 
     def diagonal(self, *args, **options):

@@ -16,7 +16,7 @@ from ..sweep import grad, reachable, sweep
 from ..tensor import Tensor
 from ..versions import version, wrote
 from .bytecode import decided
-from .capture import GraphBreak, NumberWritten, Reading, Ref, Step, Tape, Traced, place_of, traced_for
+from .capture import GraphBreak, NumberWritten, Reading, Ref, Tape, Traced
 from .effects import Undo, overlap
 from .fuse import planned
 from .generate import generate
@@ -232,17 +232,13 @@ class Entry:
         cotangents, given = {}, []
         for i in self.differentiable:
             x = made[i].array
-            step = Step(len(tape.steps), "input", "g", None)
-            tape.steps.append(step)
-            step.shape, step.dtype, step.flat = x.shape, x.dtype, True
             example = x.value if isinstance(x, Traced) else x
             number = isinstance(example, np.generic)
             ones = x.dtype.type(1) if number else modules[type(example)].ones(x.shape, x.dtype)
-            step.where = place_of(ones)
-            g = traced_for(ones)(tape, ones, step.number, None, step.number)
+            g = tape.enter("g", ones)
             tape.known[id(g.value)] = g
-            tape.frozen.add(step.number)
-            given.append(step.number)
+            tape.frozen.add(g.number)
+            given.append(g.number)
             node = made[i].node
             cotangents[node] = cotangents[node] + g if node in cotangents else g
         with own_casts(False):

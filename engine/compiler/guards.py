@@ -186,16 +186,19 @@ class Guards:
         else:
             self.add(f"type({path}) is {self.constant(type(tensor))}")
         if first is None:
-            self.index[id(tensor)] = len(self.tensors)
-            self.tensors.append(tensor)
-            self.places.append(("fixed", tensor) if argument is None else ("argument", argument))
-            self.names.append(name)
-            if argument is not None:
-                for other in range(len(self.tensors) - 1):  # two arguments are not one
-                    if self.places[other][0] == "argument":
-                        self.add(f"{path} is not {self.space_path(other)}")
+            others = [n for n, (kind, _) in enumerate(self.places) if kind == "argument"]
+            self.enter(tensor, ("fixed", tensor) if argument is None else ("argument", argument), name)
+            for other in others if argument is not None else ():  # two arguments are not one
+                self.add(f"{path} is not {self.space_path(other)}")
         elif argument is None and self.places[first][0] == "argument":  # an argument that is in a closure too
             self.add(f"a{self.places[first][1]} is {self.constant(tensor)}")
+
+    def enter(self, tensor, place, name):
+        """Let a Tensor be an input."""
+        self.index[id(tensor)] = len(self.tensors)
+        self.tensors.append(tensor)
+        self.places.append(place)
+        self.names.append(name)
 
     def space_path(self, number):
         kind, where = self.places[number]
@@ -211,10 +214,7 @@ class Guards:
         elif id(grad) in self.index:
             self.add(f"{path} is {self.space_path(self.index[id(grad)])}")
         else:
-            self.index[id(grad)] = len(self.tensors)
-            self.tensors.append(grad)
-            self.places.append(("grad", number))
-            self.names.append(f"{self.names[number]}_grad")
+            self.enter(grad, ("grad", number), f"{self.names[number]}_grad")
             self.add(f"{path} is not None")
             self.tensor(len(self.tensors) - 1, grad)
 
@@ -286,16 +286,13 @@ class Guards:
         elif isinstance(value, type):
             self.type(value)
         elif not ours(kind.__module__) and hasattr(value, "__dict__"):
-            self.attributes(value, name)
+            own = vars(value)
+            self.snapshots.append((own, copy(own)))
+            d = self.constant(own)
+            self.add(f"len({d}) == {len(own)}")
+            for k, part in own.items():
+                self.attribute(d, k, part, f"{name}_{k}")
             self.type(kind)
-
-    def attributes(self, value, name):
-        own = vars(value)
-        d = self.constant(own)
-        self.snapshots.append((own, copy(own)))
-        self.add(f"len({d}) == {len(own)}")
-        for k, part in own.items():
-            self.attribute(d, k, part, f"{name}_{k}")
 
     def attribute(self, d, k, part, name):
         """The conditions on an attribute; one whose use would be a break is one only where it may be used."""

@@ -112,6 +112,10 @@ KEPT = ("check", "draw", "call")  # steps that do something, whether or not thei
 FRESH = {"copy", "zeros", "empty", "ones", "array"}  # made to be memory of their own
 
 
+# Each pass takes the steps, the owners of what is written and the numbers of the results, and gives the steps that stay
+# and {number of one that does not: what stands for it}.
+
+
 def is_pure(step, written, owners):
     """Whether a step gives the same whenever it runs: it writes nothing, and reads nothing that is written."""
     if step.kind in ("input", *KEPT) or step.writes is not None or step.owner in written:
@@ -119,9 +123,10 @@ def is_pure(step, written, owners):
     return not written or not any(owners[n] in written for n in uses(step))
 
 
-def without_repeats(steps, written, owners):
-    """(the steps but those that do what an earlier one did, {number of such a one: Ref of the earlier})."""
+def without_repeats(steps, written, _wanted):
+    """What an earlier step did is not done again."""
     first, names, kept, owner = {}, {}, [], {}
+    owners = {s.number: s.owner for s in steps}
     for step in steps:
         rename(step, names)
         step.owner = owner.get(step.owner, step.owner)
@@ -138,7 +143,7 @@ def without_repeats(steps, written, owners):
     return kept, names
 
 
-def without_broadcasts(steps):
+def without_broadcasts(steps, _written, _wanted):
     """Elementwise steps take an array as it is, not repeated to the shape of another."""
     source, repeated = {s.number: s for s in steps}, {}
     for step in steps:
@@ -148,11 +153,13 @@ def without_broadcasts(steps):
             others = [source[a.number] for a in step.args if type(a) is Ref and a.number not in repeated]
             if any(o.shape == step.shape and o.dtype == step.dtype for o in others):
                 rename(step, repeated)
+    return steps, {}
 
 
-def folded(steps, written, owners):
-    """(the steps but those that depend on no input, or on the dtype of a number alone, {number of one: its value})."""
+def folded(steps, written, _wanted):
+    """What depends on no input, or on the dtype of a number alone, is done now."""
     values, kept = {}, []
+    owners = {s.number: s.owner for s in steps}
     for step in steps:
         rename(step, values)
         args = step.args
@@ -167,8 +174,8 @@ def folded(steps, written, owners):
     return kept, values
 
 
-def without_writes(steps):
-    """(the steps, with ``y = x + 1`` for ``x += 1`` where x has no views by then, the new names).
+def without_writes(steps, written, _wanted):
+    """``y = x + 1`` stands for ``x += 1`` where x has no views by then.
 
     What is not written can be joined with its neighbours; the memory plan uses the memory of x again anyway.
     """
@@ -176,7 +183,6 @@ def without_writes(steps):
     for step in steps:
         on.setdefault(step.owner, []).append(step)
     source = {s.number: s for s in steps}
-    written = {s.owner for s in steps if s.writes is not None}
     plain = {n for n in written if is_plain(source[n], on, source)}
     for step in steps:
         rename(step, names)
@@ -239,10 +245,10 @@ OPERATORS = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "tru
 LARGE = 32768  # elements, from which on chains are joined
 
 
-def without_detours(steps, wanted, written):
-    """(the steps but views of views that lead back, and copies of what nothing else uses from there on, the new names).
+def without_detours(steps, written, wanted):
+    """A transpose of a transpose, or a reshape to the shape of before, is what was there before.
 
-    A transpose of a transpose is what was there before, and so is a reshape to the shape of then.
+    So is a copy of what nothing else uses from there on.
     """
     names, source, last = {}, {s.number: s for s in steps}, {}
     for i, step in enumerate(steps):
@@ -278,8 +284,8 @@ def shown(shape):
     return tuple(map(str, shape))
 
 
-def without_signs(steps, wanted, written):
-    """The steps, with ``y - a*b`` for ``-a*b + y``, which is the same to the last bit."""
+def without_signs(steps, written, wanted):
+    """``y - a*b`` stands for ``-a*b + y``, which is the same to the last bit."""
     source, users = {s.number: s for s in steps}, Counter(n for s in steps for n in uses(s))
     users.update(wanted)
 
@@ -306,9 +312,10 @@ def without_signs(steps, wanted, written):
             sign, after = found[0], (*found, step)[1]
             rename(after, {sign.number: sign.args[0]})
             gone.add(sign.number)
-    return [s for s in steps if s.number not in gone]
+    return [s for s in steps if s.number not in gone], {}
 
 
+REWRITES = without_writes, without_repeats, without_broadcasts, folded, without_detours, without_signs
 CHEAP = {np.add, np.subtract, np.multiply, np.negative, np.absolute, np.square, np.maximum, np.minimum, np.equal,
          np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.bitwise_and, np.bitwise_or,
          np.invert}  # fmt: skip
@@ -338,21 +345,15 @@ def recomputed(backward, saved, outputs, source, tape, written):
         tape.append(again)
         rename(again, names)
         names[n] = Ref(again.number)
+    copies = {again.number: again for again in copies.values()}
     placed = []
     for step in backward:
-        before = [n for n in uses(step) if n in copies]
-        while before:  # what a copy needs comes before it
-            n = before.pop()
-            again = copies.pop(n, None)
-            if again is not None:
-                needs = [m for m in anew if names[m].number in uses(again) and m in copies]
-                if needs:
-                    copies[n] = again
-                    before += [n, *needs]
-                else:
-                    placed.append(again)
         rename(step, names)
-        placed.append(step)
+        todo, before = [step], []
+        while todo:  # what a copy needs comes before it
+            before += (needed := [copies.pop(n) for n in dict.fromkeys(uses(todo.pop())) if n in copies])
+            todo += needed
+        placed += [*sorted(before, key=lambda again: again.number), step]
     return placed, kept
 
 
@@ -387,17 +388,10 @@ def plan(steps, outputs, middle, given, grads, passes):
     tape = steps
     noted(passes, "captured", steps, middle, outputs, (), grads, given)
     counts = {"written down": sum(s.kind != "input" for s in steps)}
-    steps, current = without_writes(steps)
-    outputs, grads = replaced(tuple(outputs), current), replaced(tuple(grads), current)
-    owners = {s.number: s.owner for s in steps}
-    written = {s.owner for s in steps if s.writes is not None}
-    steps, names = without_repeats(steps, written, owners)
-    without_broadcasts(steps)
-    steps, values = folded(steps, written, owners)
-    outputs, grads = (replaced(replaced(r, names), values) for r in (outputs, grads))
-    steps, direct = without_detours(steps, refs((outputs, grads)), written)
-    outputs, grads = replaced(outputs, direct), replaced(grads, direct)
-    steps = without_signs(steps, refs((outputs, grads)), written)
+    for rewritten in REWRITES:
+        written = {s.owner for s in steps if s.writes is not None}
+        steps, names = rewritten(steps, written, refs((outputs, grads)))
+        outputs, grads = replaced(tuple(outputs), names), replaced(tuple(grads), names)
     owners = {s.number: s.owner for s in steps}
     noted(passes, "joined", steps, middle, outputs, (), grads, given)
     counts["computed once"] = counts["written down"] - sum(s.kind != "input" for s in steps)
@@ -407,6 +401,7 @@ def plan(steps, outputs, middle, given, grads, passes):
     saved = dict.fromkeys(n for s in backward for n in uses(s) if n not in made)
     saved.update(dict.fromkeys(n for n in refs(grads) if n not in made))
     source = {s.number: s for s in steps}
+    written = {s.owner for s in steps if s.writes is not None}
     backward, saved = recomputed(backward, saved, {*refs((outputs, grads))}, source, tape, written)
     owners.update((s.number, s.owner) for s in backward)
     forward = alive([s for s in steps if s.number < middle], [*refs(outputs), *saved], owners)

@@ -89,6 +89,17 @@ def epoch_with(keep, result=lambda total, n: total / n):
     return epoch
 
 
+def mean_of_examples(model, loss_fn, optimizer, batches):
+    total = seen = 0
+    for x, y in batches:
+        loss = loss_fn(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total, seen = total + loss.item() * len(x), seen + len(x)
+    return total / seen
+
+
 # 14.2
 
 
@@ -106,12 +117,22 @@ class Dropping(nn.Module):
 def tested(mean_loss, training):
     model, watch = Dropping().train(training), Watch()
     value = mean_loss(model, watch, batches(4, 6))
-    return {"mean loss": value, "training afterwards": model.training, "took notes": bool(watch.graphs)}
+    return {
+        "mean loss": value,
+        "training afterwards": model.training,
+        "took notes": bool(watch.graphs),
+        "can still learn": all(p.requires_grad for p in model.parameters()),
+    }
 
 
 def test_trial(mean_loss):
     yield "a model that is not in training", tested, mean_loss, False
     yield "a model that is in training", tested, mean_loss, True
+
+
+def frozen(model, loss_fn, batches):
+    model.requires_grad_(False)
+    return mean_loss_with()(model, loss_fn, batches)
 
 
 def mean_loss_with(prepare=True, restore=True, notes=False):
@@ -132,9 +153,16 @@ def mean_loss_with(prepare=True, restore=True, notes=False):
 
 
 def stepped(step, n):
-    model = line()
-    step(model, nn.MSELoss(), engine.optim.SGD(model.parameters(), lr=0.1), *examples(n))
-    return numbers(model)
+    model, watch, most = line(), Watch(), {"examples": 0, "graphs": 0}
+
+    def look(module, args):
+        most["examples"] = max(most["examples"], len(args[0]))
+        most["graphs"] = max(most["graphs"], watch.most_alive())
+
+    model.register_forward_pre_hook(look)
+    step(model, watch, engine.optim.SGD(model.parameters(), lr=0.1), *examples(n))
+    kept = "of one part" if most["graphs"] <= 1 else "of several parts"
+    return {"numbers": numbers(model), "most examples at once": most["examples"], "graphs kept at once": kept}
 
 
 def accumulate_trial(step):
@@ -150,6 +178,13 @@ def accumulate_more(step):
 def at_once(model, loss_fn, optimizer, x, y):
     optimizer.zero_grad()
     loss_fn(model(x), y).backward()
+    optimizer.step()
+
+
+def one_sum(model, loss_fn, optimizer, x, y):
+    optimizer.zero_grad()
+    parts = zip(x.split(16), y.split(16), strict=True)
+    sum(loss_fn(model(part_x), part_y) * len(part_x) / len(x) for part_x, part_y in parts).backward()
     optimizer.step()
 
 
@@ -172,16 +207,20 @@ def in_parts(weight, step_each=False, clear_each=False):
 # 14.4
 
 
-def clipped(step, scale):
+def clipped(step, scale, near=False):
+    """Two steps, on six examples; if near, the answers are nearly those that the model gives."""
     model = line()
     x, y = examples(6)
-    length = step(model, nn.MSELoss(), engine.optim.SGD(model.parameters(), lr=0.1), x * scale, y)
-    return {"length": length, "numbers": numbers(model)}
+    y = model(x * scale).detach() + 0.1 if near else y
+    optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
+    lengths = [step(model, nn.MSELoss(), optimizer, x * scale, y) for _ in range(2)]
+    return {"lengths": lengths, "numbers": numbers(model)}
 
 
 def clip_trial(step):
-    yield "six ordinary examples", clipped, step, 0.5
-    yield "six examples, 1000 times too large", clipped, step, 1000.0
+    yield "six ordinary examples, two steps", clipped, step, 0.5
+    yield "two steps with a gradient that is shorter than 1", clipped, step, 0.5, True
+    yield "six examples, 1000 times too large, two steps", clipped, step, 1000.0
 
 
 def clip_more(step):
@@ -215,6 +254,27 @@ def by_hand(model, loss_fn, optimizer, x, y):
     return length
 
 
+def always_one(model):
+    length = nn.utils.get_total_norm([p.grad for p in model.parameters()])
+    for p in model.parameters():
+        p.grad /= length
+    return length
+
+
+def one_by_one(model):
+    length = nn.utils.get_total_norm([p.grad for p in model.parameters()])
+    for p in model.parameters():
+        nn.utils.clip_grad_norm_([p], 1.0)
+    return length
+
+
+def never_cleared(model, loss_fn, optimizer, x, y):
+    loss_fn(model(x), y).backward()
+    length = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return length.item()
+
+
 def after_clipping(model):
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     return nn.utils.get_total_norm([p.grad for p in model.parameters()])
@@ -239,24 +299,27 @@ def rates_trial(run):
     yield "three batches, 4 epochs", rates, run, 4
 
 
-def halving(where, gamma=0.5):
+def halving(where, gamma=0.5, rate=lambda scheduler: scheduler.get_last_lr()[0]):
     def run(model, loss_fn, batches, epochs):
         optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
         scheduler = engine.optim.lr_scheduler.ExponentialLR(optimizer, gamma=gamma)
         seen = []
         for _ in range(epochs):
             if where == "before":
-                optimizer.step()
+                optimizer.zero_grad()
+                optimizer.step()  # without gradients it does nothing
                 scheduler.step()
-            seen.append(optimizer.param_groups[0]["lr"])
+            seen.append(rate(scheduler))
             for x, y in batches:
                 optimizer.zero_grad()
                 loss_fn(model(x), y).backward()
                 optimizer.step()
                 if where == "batch":
                     scheduler.step()
-            if where == "epoch":
+            if where in ("epoch", "late"):
                 scheduler.step()
+            if where == "late":
+                seen[-1] = rate(scheduler)
         return seen
 
     return run
@@ -295,6 +358,10 @@ EXERCISES = (
                 epoch_with(lambda total, loss: total + loss.detach()),
                 "No graph is kept. But what is given back shall be a Python number: `.item()`.",
             ),
+            (
+                mean_of_examples,
+                "The mean over the *examples*, and often the better one. Asked for is the mean of the batches' losses.",
+            ),
         ),
         hints=(
             "What does `total` hold after three batches: a number, or a tensor?",
@@ -315,6 +382,14 @@ EXERCISES = (
             (mean_loss_with(restore=False), "No notes any more. But a model that was in training is not, afterwards."),
             (mean_loss_with(notes=True), "The model is as it was. But the test takes notes: `with engine.no_grad()`."),
             (mean_loss_with(restore="train"), "Now every model is in training afterwards, even one that was not."),
+            (
+                mean_loss_with(restore="train", notes=True),
+                "Notes are taken, and every model is in training afterwards, even one that was not.",
+            ),
+            (
+                frozen,
+                "The model is frozen, and stays so: it will never learn again. `with engine.no_grad()` does no harm.",
+            ),
             (mean_loss_with(prepare=False), "Without `eval()`, dropout drops during the test."),
         ),
         hints=(
@@ -326,7 +401,7 @@ EXERCISES = (
     Exercise(
         key="14.3",
         points=2,
-        answer=at_once,
+        answer=in_parts(lambda part, all, parts: part / all),
         trial=accumulate_trial,
         hidden=accumulate_more,
         wrong=(
@@ -343,6 +418,20 @@ EXERCISES = (
             (
                 in_parts(lambda part, all, parts: part / all, clear_each=True),
                 "The gradients are cleared before each part, so only the last one counts.",
+            ),
+            (
+                in_parts(lambda part, all, parts: 1 / 4),
+                "Four parts are what 64 examples make. Here there may be more of them, or fewer.",
+            ),
+            (
+                in_parts(lambda part, all, parts: 16 / all),
+                "Right as long as all parts have 16. The last one may be smaller, and then it weighs less.",
+            ),
+            (at_once, "The right step. But the whole batch goes through the model at once, and that does not fit."),
+            (
+                one_sum,
+                "The right step. But the graphs of all parts are kept until the end, and that does not fit either: "
+                "`backward()` for each part.",
             ),
         ),
         hints=(
@@ -368,6 +457,18 @@ EXERCISES = (
                 clipping(("back", "clip", "step"), clip=each_number),
                 "You limited each number by itself, which changes the direction. Limit the length.",
             ),
+            (
+                clipping(("back", "clip", "step"), clip=always_one),
+                "Long gradients are shortened. But short ones are made longer, and shall be left as they are.",
+            ),
+            (
+                clipping(("back", "clip", "step"), clip=one_by_one),
+                "You limited each parameter by itself, which changes the direction. It is one length, of all together.",
+            ),
+            (
+                never_cleared,
+                "Clipped in time. But the gradients of the step before are still in it: `zero_grad()` is gone.",
+            ),
             (clipping(("back", "clip", "step"), back=lambda length: length), "Give back a Python number: `.item()`."),
         ),
         hints=(
@@ -383,10 +484,25 @@ EXERCISES = (
         trial=rates_trial,
         wrong=(
             (halving("batch"), "The rate is halved after each *batch*. The scheduler belongs to the outer loop."),
-            (halving("never"), "The rate is never halved: `scheduler.step()` is gone."),
+            (
+                halving("never"),
+                "Every epoch is run with 0.1: `scheduler.step()` is not called, or only when all epochs are over.",
+            ),
+            (
+                halving("before"),
+                "The first epoch is run with half the rate. It begins at 0.1, and is halved *after* each epoch.",
+            ),
+            (
+                halving("late"),
+                "Each rate is written down after it was halved. Asked for is the one with which the epoch was run.",
+            ),
+            (
+                halving("epoch", rate=lambda scheduler: scheduler.get_last_lr()),
+                "`get_last_lr()` gives a list, with a rate for each group of parameters. There is one: take its first.",
+            ),
             (
                 halving("batch", gamma=0.5 ** (1 / 3)),
-                "That comes out right for three batches, and only after each epoch.",
+                "The rate is right after each epoch. But it falls after each batch already: an epoch has one rate.",
             ),
         ),
         hints=(

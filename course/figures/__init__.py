@@ -1,5 +1,6 @@
 """The course's interactive figures; each also works without a kernel, as a picture and as words."""
 
+from course.figures.accumulating import AccumulationTimeline
 from course.figures.batches import BatchExplorer
 from course.figures.boxes import Boxes, IndexExplorer
 from course.figures.broadcasting import BroadcastingExplorer
@@ -19,6 +20,7 @@ from course.figures.stepper import BackwardStepper
 from course.figures.surface import SurfaceExplorer
 
 __all__ = [
+    "AccumulationTimeline",
     "BackwardStepper",
     "BatchExplorer",
     "Boxes",

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.browser
 FIGURES = (
     "FloatExplorer()",
     "JacobianExplorer({'x * x': lambda x: x * x, 'cumsum': lambda x: x.cumsum(0)}, engine.arange(1.0, 4.0))",
+    "AccumulationTimeline()",
     "BatchExplorer()",
     "CrossEntropyExplorer()",
     "SurfaceExplorer()",

@@ -8,6 +8,7 @@ import importlib.util
 import math
 import os
 import platform
+import re
 import threading
 from functools import cached_property, partial, wraps
 from typing import Any
@@ -164,6 +165,8 @@ class device:
         kind, colon, number = type.partition(":")
         if not kind:
             raise RuntimeError("Device string must not be empty")
+        if not re.fullmatch(r"[A-Za-z_]+", kind):
+            raise RuntimeError(f"Invalid device string: '{type}'")
         if kind not in self.known:
             raise RuntimeError(f"Expected one of {', '.join(self.known)} device type at start of device string: {kind}")
         if colon:

@@ -265,7 +265,10 @@ def roots(tensors, gradients, create_graph):
         gradients = (None,) * len(tensors)
     else:
         gradients = (gradients,) if isinstance(gradients, graph.Tensor) else tuple(gradients)
-    if len(gradients) != len(tensors):
+    for g in gradients[: len(tensors)]:
+        if g is not None and not isinstance(g, graph.Tensor):
+            raise TypeError("gradients can be either Tensors or None, but got " + type(g).__name__)
+    if len(gradients) < len(tensors):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(gradients)} gradients")
     cotangents: dict = {}
     for i, (t, g) in enumerate(zip(tensors, gradients)):
@@ -276,8 +279,6 @@ def roots(tensors, gradients, create_graph):
             if t.node is not None and x.size != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             g = graph.Tensor(x.dtype.type(1) if x.ndim == 0 and isinstance(x, np.generic) else ones_like(x))
-        elif not isinstance(g, graph.Tensor):
-            raise TypeError("gradients can be either Tensors or None, but got " + type(g).__name__)
         elif g.array.shape != x.shape:
             raise RuntimeError(
                 f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "

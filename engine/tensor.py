@@ -307,6 +307,9 @@ class Tensor:
     def __format__(self, spec):
         return format_tensor(self, spec)
 
+    def __delitem__(self, index):
+        raise TypeError("Tensor does not support deleting items")
+
     __hash__ = object.__hash__
     plain_init = __init__
 

@@ -249,7 +249,7 @@ def answer_04_4_a(g, start, rate, steps):
         g(x).backward()
         with engine.no_grad():
             x -= rate * x.grad
-        positions.append(float(x))
+        positions.append(x.item())
     return positions
 
 
@@ -342,7 +342,7 @@ def answer_06_4_a(w, numbers):
         with engine.no_grad():
             w -= 0.5 * w.grad
             w.grad.zero_()
-        losses.append(float(loss))
+        losses.append(loss.item())
         state = after.item()
     return losses
 

@@ -20,7 +20,7 @@ class LiveCurves:
 
     def add(self, **values: float) -> None:
         for name, value in values.items():
-            self.curves.setdefault(name, []).append(float(value))
+            self.curves.setdefault(name, []).append(float(value.detach() if hasattr(value, "detach") else value))
         self.follow()
 
     def follow(self) -> None:

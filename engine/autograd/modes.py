@@ -78,6 +78,9 @@ class set_grad_enabled(GradMode):
     """Record or not, from now on; as a context manager, until the end of the block."""
 
     def __init__(self, mode):  # PyTorch's name for the argument
+        if not isinstance(mode, bool):
+            kind = type(mode).__name__
+            raise TypeError(f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {kind}")
         self.enabled = mode
         self.before = set_recording(mode)
 

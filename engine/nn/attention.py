@@ -114,6 +114,9 @@ class MultiheadAttention(Module):
             k, v = (cat([x, zeros(len(x), 1, self.head_dim, dtype=x.dtype, device=x.device)], 1) for x in (k, v))
             mask, padding = one_more(mask), one_more(padding)
         if padding is not None:
+            for i, n in enumerate((batch, k.shape[1])):
+                if padding.shape[i] != n:
+                    raise AssertionError(f"Expected key_padded_mask.shape[{i}] to be {n}, but got {padding.shape[i]}")
             size = (batch, 1, 1, k.shape[1])
             padding = padding.view(size).expand(-1, self.num_heads, -1, -1).reshape(batch * self.num_heads, 1, -1)
             mask = padding if mask is None else mask + padding

@@ -24,8 +24,8 @@ def named(value):
     """The name of a value's type in error messages, as PyTorch writes it."""
     if isinstance(value, Tensor):
         return Tensor.typename(value.array)
-    kind = type(value)
-    return kind.__name__ if kind.__module__ in ("builtins", "__builtin__") else f"{kind.__module__}.{kind.__qualname__}"
+    kind = value if hasattr(value, "__qualname__") else type(value)  # a function or a class: its own name
+    return kind.__qualname__ if kind.__module__ in ("builtins", None) else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def indented(text):

@@ -6,6 +6,7 @@ import warnings
 from ..ops.creation import zeros
 from ..ops.elementwise import relu, sigmoid, tanh
 from ..ops.shape import cat, stack, unsafe_chunk
+from ..tensor import Tensor
 from . import functional as F
 from . import init
 from .layers import parameters, unusual
@@ -276,7 +277,8 @@ def check_dims(mode, batched, dims):
 def without_projection(options):
     if "proj_size" in options:
         raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-    return options
+    for name in options:
+        raise TypeError(f"RNNBase.__init__() got an unexpected keyword argument '{name}'")
 
 
 class RNN(Recurrent):
@@ -338,6 +340,8 @@ class Cell(Module):
         kind, several = self.mode.partition("_")[0] + "Cell", self.mode == "LSTM"
         if input.ndim not in (1, 2):
             raise ValueError(f"{kind}: Expected input to be 1D or 2D, got {input.ndim}D instead")
+        if several and isinstance(hx, Tensor):
+            raise TypeError("lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not Tensor")
         state = None if hx is None else tuple(hx) if several else (hx,)
         for i, h in enumerate(state or ()):
             if h.ndim not in (1, 2):
@@ -348,6 +352,16 @@ class Cell(Module):
             input, state = input.unsqueeze(0), state and tuple(h.unsqueeze(0) for h in state)
         if state is None:
             state = (zeros(len(input), self.hidden_size, dtype=input.dtype, device=input.device),) * (1 + several)
+        n, size = input.shape
+        if size != self.input_size:
+            raise RuntimeError(f"input has inconsistent input_size: got {size} expected {self.input_size}")
+        for i, h in enumerate(state):
+            if len(h) != n:
+                raise RuntimeError(f"Input batch size {n} doesn't match hidden{i} batch size {len(h)}")
+            if h.shape[1] != self.hidden_size:
+                raise RuntimeError(
+                    f"hidden{i} has inconsistent hidden_size: got {h.shape[1]}, expected {self.hidden_size}"
+                )
         x, h = F.linear(input, self.weight_ih, self.bias_ih), F.linear(state[0], self.weight_hh, self.bias_hh)
         state = STEPS[self.mode][0](x, h, state)
         if not batched:

@@ -1,5 +1,6 @@
 """Modules that only keep the arguments of a function of ``functional``: a row each."""
 
+from collections.abc import Callable
 from inspect import Parameter as Argument
 from inspect import Signature
 
@@ -14,18 +15,13 @@ class Row(Module):
     """Calls ``function`` (by its name in ``functional``) with the arguments that the module was made with."""
 
     function: str
-    signature: Signature
+    bind: Callable  # the arguments by name
     given: tuple[str, ...]  # the arguments that are passed on
     shown: str | None = None  # how they are printed; None: all, but ``inplace`` only if it is True
 
     def __init__(self, *args, **kwargs):
         super().__init__()
-        try:
-            arguments = self.signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{type(self).__name__}.__init__() {error}") from None
-        arguments.apply_defaults()
-        self.keep(**arguments.arguments)
+        self.keep(**self.bind(*args, **kwargs))
 
     def keep(self, **arguments):
         self.__dict__.update(arguments)
@@ -93,11 +89,20 @@ REQUIRED = Argument.empty
 MOVED = ("size_average", "reduce")  # arguments of losses which became ``reduction``
 
 
+def binder(name, arguments):
+    """A method that gives its arguments back by name: what is wrong with a call Python itself says, as of __init__."""
+    taken = ", ".join(["self", *(k if v is REQUIRED else f"{k}=defaults[{k!r}]" for k, v in arguments.items())])
+    given = ", ".join(f"{k}={k}" for k in arguments)
+    bind = eval(f"lambda {taken}: dict({given})", {"defaults": arguments})
+    bind.__qualname__ = f"{name}.__init__"
+    return bind
+
+
 def row(name, function, base=Row, shown=None, **arguments):
     """The module ``name`` for a function, with the arguments and their defaults."""
     signature = Signature([Argument(k, Argument.POSITIONAL_OR_KEYWORD, default=v) for k, v in arguments.items()])
     given = tuple(k for k in arguments if k not in MOVED)
-    attributes = {"function": function, "signature": signature, "__signature__": signature, "given": given}
+    attributes = {"function": function, "bind": binder(name, arguments), "__signature__": signature, "given": given}
     attributes |= {"__module__": __name__, "__doc__": f"``functional.{function}`` as a module."}
     if shown is not None:
         attributes["shown"] = shown

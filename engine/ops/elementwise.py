@@ -16,7 +16,7 @@ from ..graph import mode, node_class
 from ..outputs import into
 from ..record import camel, enter, module, public_of, raw, record
 from ..tensor import Tensor, shown_kind
-from .structure import cast, sum_to, transfer
+from .structure import cast, common_shape, sum_to, transfer
 
 builtin_abs = abs  # this module's abs is the operation
 
@@ -609,6 +609,8 @@ def positive(input):
 
 def equal(input, other):
     """Whether two tensors have the same shape and the same elements."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {shown_kind(type(other))}")
     x, y = input.array, other.array
     return x.shape == y.shape and bool((x == y).all())
 
@@ -621,6 +623,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     if rtol < 0 or atol < 0:
         name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
         raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+    common_shape(x.shape, y.shape)
     close = x == y
     if equal_nan and input.is_floating_point():
         close = close | ((x != x) & (y != y))

@@ -915,6 +915,8 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     """The different elements (or the different places of a dim) in order; their places in the result; how often each
     comes."""
     x = input.array
+    if dim is not None:
+        dim = checked_dim(dim, x.ndim)
     out, *more = module(x).unique(x, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     inverse, counts = more
     values = record(Unique2 if dim is None else UniqueDim, out, (input,))

@@ -9,7 +9,7 @@ from operator import index
 import numpy as np
 
 from .. import dtypes, return_types
-from ..backend import one_device, samples, tensor_cores
+from ..backend import cpu, moved, one_device, samples, tensor_cores
 from ..graph import mode, node_class
 from ..record import camel, enter, module, raw, record, record_parts
 from ..tensor import DTYPE_WORDS, Tensor, checked_dim
@@ -419,9 +419,10 @@ def tensordot(a, b, dims=2, out=None):
     first, second = ([dims[i]] if isinstance(dims[i], int) else list(dims[i]) for i in (0, 1))
     if len(first) != len(second):
         raise RuntimeError("both dimension lists should have same length")
+    as_given = first, second
     first = [checked_dim(index(d), raw(a).ndim) for d in first]
     second = [checked_dim(index(d), raw(b).ndim) for d in second]
-    for i, j in zip(first, second, strict=True):
+    for i, j, *said in zip(first, second, *as_given, strict=True):
         n, m = raw(a).shape[i], raw(b).shape[j]
         if m == 1 != n:
             a = reduce.sum(a, i, True, dtype=dtypes.of[raw(a).dtype])
@@ -429,8 +430,8 @@ def tensordot(a, b, dims=2, out=None):
             b = reduce.sum(b, j, True, dtype=dtypes.of[raw(b).dtype])
         elif n != m:
             raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {n} in dim {i} and second has size {m} in "
-                f"dim {j}"
+                f"contracted dimensions need to match, but first has size {n} in dim {said[0]} and second has size {m} "
+                f"in dim {said[1]}"
             )
     x, y = raw(a), raw(b)
     rows = [d for d in range(x.ndim) if d not in first]
@@ -658,6 +659,9 @@ class LinAlgError(RuntimeError):
     """A matrix is singular."""
 
 
+LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"  # as tracebacks call PyTorch's
+
+
 def square(name, input):
     """The array of a batch of square matrices; RuntimeError in PyTorch's words for anything else."""
     x = raw(input)
@@ -685,15 +689,30 @@ Times = node_class("MatmulBackward0",
                    lambda g, x, y: sum_to(times(transpose(x, -1, -2), g), raw(y).shape))  # fmt: skip
 
 
+def first_zero_pivot(x):
+    """Where elimination with row exchanges stops: (which matrix, in words, if there are several; the row, from 1)."""
+    n = x.shape[-1]
+    for b, m in enumerate(moved(x, cpu).astype(np.float64).reshape(-1, n, n)):
+        which = f"(Batch element {b}): " if x.ndim > 2 else ""
+        for k in range(n):
+            p = k + int(abs(m[k:, k]).argmax())
+            if m[p, k] == 0:
+                return which, k + 1
+            m[[k, p]] = m[[p, k]]
+            m[k + 1 :] -= m[k + 1 :, k, None] / m[k, k] * m[k]
+    return "", n  # by rounding in the matrix's own dtype
+
+
 def inv(A):
     """The inverse of each matrix.  LinAlgError if one is singular."""
     x = square("linalg.inv", A)
     try:
         out = module(x).linalg.inv(x)
     except np.linalg.LinAlgError:
+        batch, pivot = first_zero_pivot(x)
         raise LinAlgError(
-            "linalg.inv: The diagonal element is zero, the inversion could not be completed because the input matrix "
-            "is singular."
+            f"linalg.inv: {batch}The diagonal element {pivot} is zero, the inversion could not be completed because "
+            "the input matrix is singular."
         ) from None
     return record(Inv, out, (A,), (out,))
 
@@ -725,7 +744,9 @@ def solve(A, B, *, left=True):
         else:
             out = solved(x.swapaxes(-1, -2), y.swapaxes(-1, -2)).swapaxes(-1, -2)
     except np.linalg.LinAlgError:
-        raise LinAlgError("torch.linalg.solve: The solver failed because the input matrix is singular.") from None
+        batch, _ = first_zero_pivot(x)
+        words = f"torch.linalg.solve: {batch}The solver failed because the input matrix is singular."
+        raise LinAlgError(words) from None
     out = out[..., 0] if vectors else out
     return record(Solve, out, (A, B), (x, out, y.shape, vectors, left))
 

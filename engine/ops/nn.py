@@ -125,7 +125,7 @@ def into(input, out, inplace):
 
 def one_hot(tensor, num_classes=-1):
     """Rows of zeros with a 1 where the index points; int64, with a new last dimension."""
-    x = raw(tensor)
+    x, num_classes = raw(tensor), creation.integer(num_classes, "one_hot", "num_classes", 2)
     if x.dtype != dtypes.int64.np:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if not x.size:
@@ -723,7 +723,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides "
             "only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the "
             "same as 'batchmean' in the next major release.",
-            stacklevel=2,
+            stacklevel=3,
         )
     reduction = legacy(size_average, reduce, reduction)
     if not dtypes.of[raw(input).dtype].is_floating_point or not dtypes.of[raw(target).dtype].is_floating_point:
@@ -1202,6 +1202,12 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(x.shape)} and num_groups={num_groups}"
         )
+    for name, p in (("weight", raw(weight)), ("bias", raw(bias))):
+        if p is not None and p.shape != (channels,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                f"shape {list(p.shape)} and input of shape {list(x.shape)}"
+            )
     split = (n, num_groups, math.prod(x.shape[1:]) // num_groups)
     shapes = ((channels,), (channels, 1), (n, channels, math.prod(x.shape[2:])), split)
     return normalized(GroupNorm, input, weight, bias, shapes, (2,), eps)[0]

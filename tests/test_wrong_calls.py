@@ -1,0 +1,85 @@
+"""What programs get wrong with modules, gradients and the like: PyTorch's exception, and its first sentence."""
+
+import warnings
+
+import numpy as np
+import pytest
+from against_torch import cases, compare_errors
+
+import engine
+from engine import nn
+
+ERRORS = cases("""
+torch.nn.LSTMCell(3, 4)(torch.randn(2, 5))
+torch.nn.LSTMCell(3, 4)(torch.randn(2, 3), torch.zeros(2, 4))
+torch.nn.LSTMCell(3, 4)(torch.randn(2, 3), (torch.zeros(2, 4), torch.zeros(3, 4)))
+torch.nn.GRUCell(3, 4)(torch.randn(2, 3), torch.zeros(3, 4))
+torch.nn.RNNCell(3, 4)(torch.randn(2, 3), torch.zeros(2, 5))
+torch.nn.RNN(1, 2, foo=3)
+torch.nn.GroupNorm(1, 4)(torch.randn(4, 3))
+torch.nn.MultiheadAttention(4, 2)(q, q, q, key_padding_mask=torch.ones(2, 3).bool())
+torch.nn.MultiheadAttention(4, 2)(q, q, q, key_padding_mask=torch.ones(3, 3).bool())
+torch.nn.Sequential(len)
+torch.nn.Sequential(helper)
+torch.nn.Sequential(lambda x: x)
+torch.nn.ModuleList([helper])
+torch.nn.ReLU(1, 2)
+torch.nn.Sigmoid(1)
+torch.nn.Softmax(1, 2)
+torch.nn.CrossEntropyLoss(1, 2, 3, 4, 5, 6, 7)
+torch.nn.AvgPool2d()
+torch.nn.Threshold(1)
+torch.nn.functional.one_hot(torch.tensor([1]), 2.0)
+torch.softmax(torch.ones(2), 0, dtype="a")
+torch.tensordot(torch.ones(2, 3), torch.ones(4, 5), 1)
+torch.tensordot(torch.ones(2, 3), torch.ones(4, 5), ([-1], [-1]))
+torch.linalg.inv(torch.tensor([[1.0, 2], [2, 4]]))
+torch.linalg.inv(torch.stack([torch.eye(2), torch.zeros(2, 2)]))
+torch.linalg.solve(torch.zeros(2, 2), torch.ones(2))
+torch.linalg.solve(torch.stack([torch.eye(2), torch.zeros(2, 2)]), torch.ones(2, 2))
+torch.allclose(torch.ones(2), torch.ones(3))
+torch.equal(torch.ones(2), None)
+torch.unique(torch.ones(2), dim=3)
+torch.ones(2).to("float16")
+torch.device("cuda0")
+torch.device("my gpu")
+torch.compile(3)
+torch.set_grad_enabled(0)
+torch.set_grad_enabled("a")
+(w * 2).backward([1.0, 1.0, 1.0])
+(w * 2).backward(np.ones(3))
+torch.autograd.backward([w.sum()], [1.0])
+torch.autograd.grad(w * 2, w, [1.0])
+torch.autograd.backward([w.sum(), w.prod()], [torch.tensor(1.0)])
+w.__delitem__(0)
+""")
+
+
+def helper(x):
+    return x
+
+
+@pytest.mark.parametrize("expression", ERRORS)
+def test_error_as_pytorch(expression):
+    pytest.importorskip("torch")
+    compare_errors(expression, {"q": np.ones((2, 3, 4), np.float32), "w": np.ones(3, np.float32), "np": np,
+                                "helper": helper})  # fmt: skip
+
+
+def test_surplus_gradients_are_not_looked_at():
+    w = engine.ones(3, requires_grad=True)
+    (w * 2).backward((engine.ones(3), "no tensor"))
+    assert w.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_functional_call_passes_over_names_that_the_module_has_not():
+    m, x = nn.Linear(1, 1), engine.ones(1)
+    assert engine.func.functional_call(m, {"foo": engine.ones(1)}, (x,)).equal(m(x))
+
+
+def test_the_copy_of_a_tensor_warns_at_the_line_that_makes_it():
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        engine.tensor(engine.ones(2))
+        nn.functional.kl_div(engine.zeros(2), engine.ones(2))
+    assert [s.filename for s in seen] == [__file__, __file__]

@@ -101,17 +101,14 @@ class Step:
 NESTED = {tuple, list, slice}  # what arguments have parts in
 
 
-def parts(a):
-    return (a.start, a.stop, a.step) if type(a) is slice else a
-
-
 def mapped(function, a):
     """``function`` of an argument, or of each of the parts that it has in the end."""
     kind = type(a)
     if kind not in NESTED:
         return function(a)
-    found = [mapped(function, part) if type(part) in NESTED else function(part) for part in parts(a)]
-    return slice(*found) if kind is slice else kind(found)
+    if kind is slice:
+        return slice(*mapped(function, (a.start, a.stop, a.step)))
+    return kind([mapped(function, part) if type(part) in NESTED else function(part) for part in a])
 
 
 def leaves(a):
@@ -119,8 +116,11 @@ def leaves(a):
     if type(a) not in NESTED:
         return [a]
     found = []
-    for part in parts(a):
-        found += leaves(part) if type(part) in NESTED else (part,)
+    for part in a if type(a) is not slice else (a.start, a.stop, a.step):
+        if type(part) in NESTED:
+            found += leaves(part)
+        else:
+            found.append(part)
     return found
 
 
@@ -311,7 +311,7 @@ class Tape:
         """Do something, and write it down."""
         if self.closed:
             raise GraphBreak("an array of a capture that has ended is used: a tensor was kept from the captured call")
-        args, options = tuple(args), dict(options)
+        options = dict(options) if options else {}
         values, named = mapped(self.value, args), {k: mapped(self.value, v) for k, v in options.items()}
         if writes is not None:
             if not isinstance(writes, Traced) or writes.owner in self.frozen:

@@ -340,16 +340,15 @@ def recomputed(backward, saved, outputs, source, tape, written):
             anew[n] = step
     names, copies = {}, {}
     for n in sorted(anew):
-        again = copies[n] = anew[n].twin()
+        again = anew[n].twin()
         again.number = again.owner = len(tape)
         tape.append(again)
         rename(again, names)
-        names[n] = Ref(again.number)
-    copies = {again.number: again for again in copies.values()}
+        names[n], copies[again.number] = Ref(again.number), again
     placed = []
     for step in backward:
         rename(step, names)
-        todo, before = [step], []
+        todo, before = [step] if copies else [], []
         while todo:  # what a copy needs comes before it
             before += (needed := [copies.pop(n) for n in dict.fromkeys(uses(todo.pop())) if n in copies])
             todo += needed

@@ -19,6 +19,12 @@ ROWS = {row[:2]: row for row in re.findall(r"(?m)^\| (\d\d .*)$", NOTES)}
 SECTIONS = {text[:2]: text for text in re.split(r"(?m)^### ", NOTES)[1:]}
 
 
+def notes(lesson):
+    """What docs/teaching.md says of a lesson."""
+    assert lesson in ROWS and lesson in SECTIONS, f"docs/teaching.md: lesson {lesson} lacks its row or its notes"
+    return SECTIONS[lesson]
+
+
 def test_minutes_are_counted_from_words_code_predictions_and_figures(tmp_path):
     moved = new_output("display_data", {WIDGET: {}, "text/plain": "a figure"})
     cells = [
@@ -46,6 +52,7 @@ def test_the_command_prints_a_lesson_part_by_part(capsys):
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_the_table_has_the_counted_minutes(lesson):
+    notes(lesson)
     cells = [cell.strip() for cell in ROWS[lesson].split("|")]
     assert abs(int(cells[1]) - teaching.lesson_minutes(LESSONS[lesson])) <= 5, f"{cells}: see python -m course minutes"
     assert float(cells[2] or 0) == teaching.exercise_minutes(lesson)
@@ -61,7 +68,7 @@ def test_a_lesson_says_how_long_it_takes(lesson):
 @pytest.mark.parametrize("minutes", [60, 90])
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_plan_names_parts_and_exercises_that_exist_and_fits_into_its_time(lesson, minutes):
-    plan = re.search(rf"(?m)^\*{minutes} minutes\*: (.*)$", SECTIONS[lesson])[1]
+    plan = re.search(rf"(?m)^\*{minutes} minutes\*: (.*)$", notes(lesson))[1]
     shown, _, worked = plan.partition("; ")
     left_out = re.findall(r"\*([^*]+)\*", shown)
     parts = dict(teaching.parts(LESSONS[lesson]))
@@ -75,7 +82,7 @@ def test_a_plan_names_parts_and_exercises_that_exist_and_fits_into_its_time(less
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_three_or_four_misconceptions_are_told_and_their_exercises_exist(lesson):
-    told = re.findall(r"(?m)^- \*\*.+?\*\* (.*)$", SECTIONS[lesson])
+    told = re.findall(r"(?m)^- \*\*.+?\*\* (.*)$", notes(lesson))
     assert 3 <= len(told) <= 4
     for keys in re.findall(r"\(([\d., ]+)\)$", "\n".join(told), flags=re.MULTILINE):
         for key in keys.split(", "):

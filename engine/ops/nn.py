@@ -24,16 +24,16 @@ from ..backend import (
     writers,
 )
 from ..blocks import in_blocks, is_large
-from ..graph import mode, node_class
+from ..graph import folded_class, mode, node_class
 from ..inplace import check_writable, overwrite
 from ..printing import Size
-from ..record import camel, enter, joined, joint_class, module, raw, record
+from ..record import camel, enter, folded, joint_class, module, raw, record
 from ..tensor import Tensor, checked_dim
 from ..versions import write
 from . import creation, reduce
 from . import elementwise as e
 from .elementwise import choose, exp, gt, log, mul, sigmoid, tanh
-from .linalg import addmm_columns, broadcast_shape, check_addmm, matmul, product, summed, weighted_sum
+from .linalg import addmm_columns, broadcast_shape, check_addmm, matmul, mm, product, summed, weighted_sum
 from .reduce import record_converted, word
 from .shape import expand_to, turn, undone, view_to
 from .structure import (
@@ -69,8 +69,7 @@ def linear(input, weight, bias=None):
         out = weighted_sum(b, product(x, y)) if x.itemsize > 2 else summed(b, x, y)
         if not mode.enabled:
             return Tensor(out)
-        parents = bias.node, input.node, node_of_transposed(weight)
-        return joined(addmm_columns.node, out, parents, (b.shape, x, y, 1, 1))
+        return folded(Linear, out, (bias.node, input.node, weight.node), (b.shape, x, y, 1, 1), w.shape)
     if not x.flags.c_contiguous:
         return e.add(matmul(input, transposed(weight)), bias)
     out = addmm_columns(bias, reshape(input, (-1, x.shape[-1])), transposed(weight))
@@ -79,15 +78,21 @@ def linear(input, weight, bias=None):
 
 def transposed(weight):
     """The transpose of a weight; nobody can write into this view, so its base need not know of it."""
-    return Tensor(weight.array.T, node_of_transposed(weight) if mode.enabled else None)
+    return Tensor(weight.array.T, node_of_transposed(weight.node, weight.array.shape) if mode.enabled else None)
 
 
-def node_of_transposed(weight):
-    return weight.node and T((weight.node,), (weight.array.shape,))
+def node_of_transposed(node, shape):
+    return node and T((node,), (shape,))
 
 
 T = node_class("TBackward0", lambda g, _: turn(g))
 T.linear = staticmethod(lambda _, t, shape: turn(t))
+Linear = folded_class(
+    addmm_columns.node,
+    lambda ends, kept, shape: ((*ends[:2], node_of_transposed(ends[2], shape)), kept),
+    *addmm_columns.node.rules[:2],
+    lambda g, _, y, _z, _b, _a: mm(turn(g), y),
+)
 
 
 def dropout(input, p=0.5, training=True, inplace=False):
@@ -460,22 +465,28 @@ def softmax(input, dim, dtype=None):
 
 def log_softmax(input, dim, dtype=None):
     """log(softmax(x)) along ``dim``, without overflow."""
-    return normalized_exp("log_softmax", log_softmax_array, LogSoftmax, input, dim, dtype)
+    return normalized_exp("log_softmax", log_softmax_array, LogSoftmax, input, dim, dtype, log_softmax_parts)
 
 
-def normalized_exp(name, compute, Backward, input, dim, dtype):
+def normalized_exp(name, compute, Backward, input, dim, dtype, parts=None):
+    """``compute(x, axis, into)`` as an operation.
+
+    ``parts(x, axis)``: the same, and arrays that spare its rule a pass; large ones would cost more to keep.
+    """
     if dtype is not None:
         input = cast(input, dtypes.given(dtype, name).np)
     x = in_order(raw(input))
     axis = checked_dim(dim, x.ndim) if x.ndim else checked_dim(dim, 0) or None
     if x.dtype.kind != "f":  # or another floating type than NumPy's
         check_floating(x, f"{name}_lastdim_kernel_impl" if axis in (x.ndim - 1, None) else f"{name}_kernel_impl")
-    wide = accumulate_wider.get(x.dtype)
-    if wide is None:
+    wide, known = x.itemsize == 2 and accumulate_wider[x.dtype], ()
+    if wide:
+        out = in_rows(axis, lambda x, axis, into: compute(x.astype(wide), axis, None).astype(x.dtype), x)
+    elif parts is None or is_large(x) or type(x) in writers:
         out = in_rows(axis, compute, x)
     else:
-        out = in_rows(axis, lambda x, axis, into: compute(x.astype(wide), axis, None).astype(x.dtype), x)
-    return record(Backward, out, (input,), (out, axis))
+        out, *known = parts(x, axis)
+    return record(Backward, out, (input,), (out, axis, *known))
 
 
 def in_rows(axis, compute, *arrays):
@@ -520,16 +531,24 @@ def within(x, low, high):
 
 
 def log_softmax_array(x, axis, into):
+    return log_softmax_parts(x, axis, into)[0]
+
+
+def log_softmax_parts(x, axis, into=None):
+    """(the result, the exponentials, their sums)"""
     if not x.size:
-        return x.copy()
+        return (x.copy(),)
     xp = module(x)
     if type(x) is np.ndarray and x.dtype == np.float32:
-        sums = sums_along(xp.exp(x), axis)
+        exps = xp.exp(x)
+        sums = sums_along(exps, axis)
         if within(sums, 1e-3, 4e3):  # to subtract their logarithms rounds no worse than to subtract the largest of rows
-            return difference(x, xp.log(sums), into)
+            return difference(x, xp.log(sums), into), exps, sums
     out = difference(x, extreme_along("max", x, axis)[0] if x.ndim else x, into)
-    out -= xp.log(sums_along(xp.exp(out), axis))
-    return out
+    exps = xp.exp(out)
+    sums = sums_along(exps, axis)
+    out -= xp.log(sums)
+    return out, exps, sums
 
 
 def in_wider(slope):
@@ -563,8 +582,12 @@ def difference(x, y, into):
     return x - y if into is None else module(x).subtract(x, y, out=into)
 
 
-def log_softmax_rule(g, out, axis):
-    return in_rows(axis, log_softmax_slope, g, out)
+def log_softmax_rule(g, out, axis, *known):
+    """``known``: the exponentials and their sums; a pass that is recorded computes them anew."""
+    if not known:
+        return in_rows(axis, log_softmax_slope, g, out)
+    exps, sums = known
+    return g - exps * (sums_along(g, axis) / sums)
 
 
 @in_wider

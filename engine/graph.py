@@ -44,7 +44,7 @@ class Node:
     hooks: tuple = ()  # the tensor's: called with its cotangent, each returns that or another one
     pre_hooks: tuple = ()  # the node's: called after those with the cotangents of all outputs
     post_hooks: tuple = ()  # called with the cotangents of the inputs and of the outputs
-    together = False  # the cotangents of all inputs are computed at once: for the node's hooks, by a custom function
+    together: bool | str = False  # the cotangents of all inputs are computed at once: for hooks, by a custom function
     private = False  # with ``together``: the cotangents that it gives are new arrays, which nobody else holds
     outputs = 1  # how many there are; the cotangents of several travel as Parts
     alone = False  # the other operand is a number, for which PyTorch has no edge
@@ -217,6 +217,36 @@ def node_class(name, *rules):
                  if links and links[k] is not None and not all(column)]  # fmt: skip
     facts = {"rules": rules, "links": links, "names": names, "needs": needs, "needed_by": needed_by}
     return type(name, (Node,), {"__module__": "builtins", **facts, **saved_attributes(name, names)})
+
+
+FOLDED = "folded"  # the ``together`` of a node that stands for several
+
+
+def folded_class(Class, unfold, *rules):
+    """``Class``, for a node that is the last of several which one operation makes, and stands for all of them.
+
+    The backward sweep goes by ``rules`` from there to the inputs of the operation in one step, with what is ``kept``.
+    To everybody else it has the ``parents`` and what is ``saved`` that PyTorch shows: when they are first asked for,
+    ``unfold(ends, kept, *facts)`` makes them.
+    """
+
+    def init(self, ends, kept, *facts):
+        self.ends, self.kept, self.facts = ends, kept, facts
+        self.order = next(clock)
+
+    def unfolded(self):
+        self.__class__ = Class
+        self.parents, self.saved = unfold(self.ends, self.kept, *self.facts)
+        for p in self.parents:
+            if p is not None and p.order < self.order:  # made now, but to be visited after this one
+                p.order = self.order + 0.5
+        self.ends = self.kept = None
+        return self
+
+    facts = {"__init__": init, "plain": Class, "unfold": staticmethod(unfold), "one_step": rules, "links": (CONSTANT,)}
+    facts |= {"together": FOLDED, "parents": property(lambda self: unfolded(self).parents)}
+    facts["saved"] = property(lambda self: unfolded(self).saved, lambda self, none: setattr(self, "kept", none))
+    return type(Class.__name__, (Class,), {"__module__": "builtins", **facts})
 
 
 Copied = node_class("CopyBackwards", lambda g: None, lambda g: g)  # a recorded gradient becomes the .grad of a leaf

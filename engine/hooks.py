@@ -1,7 +1,7 @@
 """Hooks: what a program may see, and change, of the gradients on their way."""
 
 from . import graph
-from .graph import Parts, as_tensor, copy, cotangent
+from .graph import AccumulateGrad, Parts, as_tensor, copy, cotangent
 
 
 def tensor_hook(hook):
@@ -77,7 +77,7 @@ def together(node, g, saved, parents):
     if node.private and not node.post_hooks:
         return [lambda g, *saved, x=x: x for x in into]
     # what a user's function returned may be in the user's hands: a leaf must not take it for its .grad
-    into = [x if x is None or p is None or p.parents else copy(x) for x, p in zip(into, parents)]
+    into = [x if x is None or type(p) is not AccumulateGrad else copy(x) for x, p in zip(into, parents)]
     return [lambda g, *saved, x=x: x for x in into]
 
 

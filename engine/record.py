@@ -8,7 +8,7 @@ recorded.
 import numpy as np
 
 from .backend import batches, modules, storage
-from .graph import Output, mode, node_class
+from .graph import Output, mode, node_class, watchers
 from .tensor import Tensor, track_view, unreachable
 
 registry: dict = {}  # name -> Row: every operation that a table defines, for the tests
@@ -73,6 +73,17 @@ def joined(Backward, out, parents, saved, rules=None):
     if rules is not None:
         node.rules = rules()
     return Tensor(out, node)
+
+
+def folded(Class, out, ends, kept, *facts):
+    """The same with one node for several: see ``folded_class``."""
+    if not any(ends) or not mode.enabled:
+        return Tensor(out)
+    if None in ends:
+        kept = keep_needed(Class, ends, kept)
+    if watchers:  # they see every node as it is made
+        return Tensor(out, Class.plain(*Class.unfold(ends, kept, *facts)))
+    return Tensor(out, Class(ends, kept, *facts))
 
 
 def parents_of(inputs):

@@ -14,7 +14,7 @@ import numpy as np
 
 from . import graph, versions
 from .backend import Function
-from .graph import FREED, AccumulateGrad, Copied, Node, Parts, as_tensor, copy, cotangent, hooked_leaves, mode
+from .graph import FOLDED, FREED, AccumulateGrad, Copied, Node, Parts, as_tensor, copy, cotangent, hooked_leaves, mode
 from .hooks import run_pre_hooks, together
 from .versions import check_unmodified, write
 
@@ -33,7 +33,7 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
     newest = arrived = None  # a node that is not in there, and its cotangent: in a chain, none ever is
     leaves, found = {}, {}
     for node, g in cotangents.items():
-        if not node.parents:
+        if type(node) is AccumulateGrad:
             leaves[node] = g
         elif newest is None:
             newest, arrived = node, g
@@ -56,7 +56,13 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
                 node = heapreplace(heap, (newest.order, newest))[1]
                 g = pending.pop(node)
             newest = arrived = None
-            parents, rules, saved = node.parents, node.rules, node.saved
+            joint = node.together
+            if joint is not FOLDED:
+                parents, rules, saved = node.parents, node.rules, node.saved
+            elif in_one_step(node, create_graph):
+                parents, rules, saved, joint = node.ends, node.one_step, node.kept, False
+            else:
+                parents, rules, saved, joint = node.parents, node.rules, node.saved, node.together
             if way is not None:
                 parents = within(way, parents)
                 if node in wanted:
@@ -74,7 +80,7 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
                 check_unmodified(node)
             if create_graph:
                 saved = node.linked()
-            if node.together:
+            if joint:
                 rules = together(node, g, saved, parents)
             n = len(saved)  # a call with *saved takes half as long again as one that names its arguments
             a, b = saved if n == 2 else (saved[0], None) if n == 1 else (None, None)
@@ -84,7 +90,7 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
                 gi = rule(g, a, b) if n == 2 else rule(g, a) if n == 1 else rule(g, *saved)
                 if gi is None:
                     continue
-                if not parent.parents:
+                if type(parent) is AccumulateGrad:
                     if parent in leaves:
                         leaves[parent] = leaves[parent] + gi
                     else:  # a leaf must not share its .grad with another
@@ -96,6 +102,8 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
                 elif newest is None:
                     newest, arrived = parent, gi
                 else:
+                    if parent.order < newest.order:
+                        parent, gi, newest, arrived = newest, arrived, parent, gi
                     pending[parent] = gi
                     heappush(heap, (parent.order, parent))
             if node.links and not retain_graph:
@@ -119,6 +127,11 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
     finally:
         mode.enabled = before
     return found
+
+
+def in_one_step(node, create_graph):
+    """Whether nobody wants to see the nodes for which a folded one stands."""
+    return not (create_graph or graph.anomaly or node.hooks or versions.last_write < node.order)
 
 
 def tell_where(node):
@@ -289,7 +302,7 @@ def roots(tensors, gradients, create_graph):
         if g.array.dtype != x.dtype:
             g = g.to(t.dtype)
         g = g if create_graph else g.array
-        if not t.node.parents:
+        if type(t.node) is AccumulateGrad:
             g = copy(g)
         cotangents[t.node] = cotangents[t.node] + g if t.node in cotangents else g
     return cotangents

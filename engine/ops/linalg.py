@@ -10,8 +10,8 @@ import numpy as np
 
 from .. import dtypes, return_types
 from ..backend import cpu, moved, one_device, samples, tensor_cores
-from ..graph import mode, node_class
-from ..record import camel, enter, module, raw, record, record_parts
+from ..graph import folded_class, mode, node_class
+from ..record import camel, enter, folded, module, raw, record, record_parts
 from ..tensor import DTYPE_WORDS, Tensor, checked_dim
 from . import reduce
 from .creation import no_out
@@ -200,7 +200,7 @@ def matmul_operator(input, other):
     if m == 1 and n == 2:
         return vm(input, other)
     if folds(input, other):
-        return folded(input, other) if m > n else folded_transposed(input, other)
+        return rows_folded(input, other) if m > n else folded_transposed(input, other)
     return batched(input, other)
 
 
@@ -217,7 +217,7 @@ def folds(input, other):
     return x.size == 0 or all(x.strides[i] == x.strides[i + 1] * x.shape[i + 1] for i in range(x.ndim - 2))
 
 
-def folded(large, small):
+def rows_folded(large, small):
     """(..., n, m) @ (m, p) or (m): one product of matrices."""
     shape = large.array.shape
     rows = reshape(large, (prod(shape[:-1]), shape[-1]))
@@ -227,11 +227,11 @@ def folded(large, small):
 
 
 def folded_transposed(small, large):
-    """(n, m) or (m) @ (..., m, p): ``folded`` of the transposes."""
+    """(n, m) or (m) @ (..., m, p): ``rows_folded`` of the transposes."""
     flipped = transpose(large, -1, -2)
     if small.ndim == 1:
-        return folded(flipped, small)
-    return transpose(folded(flipped, turn(small)), -1, -2).contiguous()
+        return rows_folded(flipped, small)
+    return transpose(rows_folded(flipped, turn(small)), -1, -2).contiguous()
 
 
 def batched(input, other):
@@ -276,11 +276,13 @@ def vm(vec, mat):
     check_mm(row, y)
     out = product(row, y)[0]
     p, q = vec.node, mat.node
-    if (p is None and q is None) or not mode.enabled:
+    if p is None:
+        return folded(RowTimesMatrix, out, (q,), (row,), out.shape)
+    if not mode.enabled:
         return Tensor(out)
-    if p is not None:  # a Tensor, which forward mode sees; nobody can write into this view: its base need not know it
-        p = Tensor(row, Unsqueeze((p,), (vec.array.shape,))).node
-    node = Mm((p, q), (None if q is None else row, None if p is None else y))
+    # a Tensor, which forward mode sees; nobody can write into this view, so its base need not know of it
+    p = Tensor(row, Unsqueeze((p,), (vec.array.shape,))).node
+    node = Mm((p, q), (None if q is None else row, y))
     return Tensor(out, SqueezeInPlace((node,), ((1, *out.shape),)))
 
 
@@ -291,6 +293,11 @@ def as_row(a):
 Unsqueeze = node_class("UnsqueezeBackward0", lambda g, shape: reshape(g, shape))
 SqueezeInPlace = node_class("SqueezeBackward4", lambda g, shape: as_row(g))
 SqueezeInPlace.linear = staticmethod(lambda _, t, shape: reshape(t, shape[1:]))
+RowTimesMatrix = folded_class(
+    SqueezeInPlace,
+    lambda ends, kept, shape: ((Mm((None, *ends), kept and (*kept, None)),), ((1, *shape),)),
+    lambda g, row: mm(row.T, as_row(g)),
+)
 
 # ---- sums with products
 

@@ -89,7 +89,7 @@ def record_converted(Backward, out, inputs, saved):
     """``record``, for a computation in the dtype of ``out``: the cotangents of inputs of another are cast back."""
     dtype = out.dtype
     for a in inputs:
-        if raw(a).dtype is not dtype:
+        if (a.array if isinstance(a, Tensor) else a).dtype is not dtype:
             return record(Backward, out, inputs, saved, lambda: tuple(map(cast_back, Backward.rules, inputs)))
     return record(Backward, out, inputs, saved)
 

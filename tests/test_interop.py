@@ -1,6 +1,7 @@
 """Tensors beside other libraries: NumPy, DLPack, copies and pickles, matplotlib, scikit-learn."""
 
 import copy
+import math
 import pickle
 
 import numpy as np
@@ -125,3 +126,18 @@ def test_scikit_learn_fits_tensors():
     model = linear_model.LinearRegression().fit(x, 3 * x[:, 0] + 1)
     assert model.score(x, 3 * x[:, 0] + 1) > 0.999
     assert engine.from_numpy(model.predict(x)).allclose(3 * x[:, 0] + 1, atol=1e-4)
+
+
+@pytest.mark.parametrize("lose", [float, math.sqrt, lambda x: engine.tensor([x * 2, 1.0])])
+def test_a_number_that_leaves_its_past_behind_is_warned_of(lose):
+    """In PyTorch's words; there once in a program, here once in each place."""
+    x = engine.tensor(2.0, requires_grad=True)
+    with pytest.warns(UserWarning, match="Converting a tensor with requires_grad=True to a scalar may lead to"):
+        lose(x)
+
+
+def test_a_number_without_a_past_is_not_warned_of():
+    x = engine.tensor(2.0, requires_grad=True)
+    with engine.no_grad():
+        float(x)
+    float(x.detach()), x.item(), x.tolist(), engine.tensor([x.detach()])

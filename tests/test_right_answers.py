@@ -738,6 +738,7 @@ VALUES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore")  # a learner's code may be warned
 @pytest.mark.parametrize(
     ("key", "attempt"), ANSWERS + VALUES, ids=[f"{key}-{n}" for n, (key, _) in enumerate(ANSWERS + VALUES)]
 )

@@ -26,7 +26,7 @@ from ..backend import (
 )  # fmt: skip
 from ..backend import cpu as host_device
 from ..dtypes import of
-from ..graph import node_class
+from ..graph import mode, node_class
 from ..inplace import check_writable, fits, overwrite
 from ..printing import Size
 from ..record import enter, raw, record
@@ -93,6 +93,7 @@ def from_lists(data, dtype):
     kinds = {*map(type, items)}
     found = dtype or (inferred(items) if not kinds <= plain_types else None)
     if not kinds <= plain_types:
+        warn_of_lost_past([v for v in items if isinstance(v, Tensor)], stacklevel=6)
         items = [one_number(v, found) for v in items]
     x = np.array(items)
     if x.dtype.kind not in "biuf":  # integers that NumPy has no type for
@@ -158,6 +159,16 @@ def inferred(items):
             d = found
         found = dtypes.promoted[found or d, d]
     return found or dtypes.int64
+
+
+def warn_of_lost_past(tensors, stacklevel):
+    """Warn that gradients end where tensors become Python numbers, if any of these would have one."""
+    if mode.enabled and any(t.requires_grad for t in tensors):
+        warnings.warn(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+            "Consider using tensor.detach() first.",
+            stacklevel=stacklevel,
+        )
 
 
 def one_number(v, dtype):
@@ -944,6 +955,7 @@ def only_one(self, what):
 
 
 def __float__(self):
+    warn_of_lost_past([self], stacklevel=3)
     return only_one(self, "float").__float__()
 
 

@@ -273,7 +273,8 @@ def unsafe_view(a, shape):
 def vm(vec, mat):
     """The product of a vector and a matrix: as in PyTorch that of matrices, of which the first has one row."""
     row, y = vec.array[None], mat.array
-    check_mm(row, y)
+    if row.shape[1] != y.shape[0] or row.dtype is not y.dtype or y.dtype is bools:
+        check_mm(row, y)
     out = product(row, y)[0]
     p, q = vec.node, mat.node
     if p is None:

@@ -302,7 +302,8 @@ def silu_rule(g, x):
 
 def relu(input, inplace=False):
     """max(x, 0)"""
-    return into(input, e.relu.public(input), inplace)
+    out = e.relu.public(input)
+    return into(input, out, inplace) if inplace else out
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
@@ -776,13 +777,13 @@ def binary_cross_entropy_with_logits(
     x, y = raw(input), raw(target)
     if x.shape != y.shape:
         raise ValueError(f"Target size ({Size(y.shape)}) must be the same as input size ({Size(x.shape)})")
-    check_floating(x, "log_sigmoid_cpu")
-    if x.dtype is not y.dtype:
+    if x.dtype is not y.dtype or x.dtype not in dtypes.differentiable:
+        check_floating(x, "log_sigmoid_cpu")
         if y.dtype not in dtypes.differentiable:
             raise RuntimeError(f"result type {word(x)} can't be cast to the desired output type {word(y)}")
         input, target, x, y = alike(input, target)
     if weight is None and pos_weight is None:
-        loss = elementwise(logits_loss, x, y)
+        loss = logits_loss(x, y) if not kernels else elementwise(logits_loss, x, y)
         out, scale = reduced(loss, reduction)
         return record_converted(BCEWithLogits, out, (input, target), (x, y, scale))
     check_fixed("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)

@@ -1153,19 +1153,17 @@ def normal_rule(g, x, y, shapes, axis, eps, known):
 
     def into_input():
         """The part of g (times the weight) that changes neither mean nor variance, over the standard deviation."""
-        u, scale = g, rate
-        if y is not None and 0 in axis:  # the weight is the same wherever the mean is taken
-            scale = rate * y
-        elif y is not None:
-            u = g * y
-        u = shaped(u, split)
+        if y is None or whole is not split:
+            u = shaped(g if y is None else g * y, split) * rate
+        else:
+            u = g * (rate * y)
         mean = averaging(axis, u, h)
         if isinstance(u, Tensor):
-            return shaped((u - mean(u) - h * mean(u, h)) * scale, shape)
-        out = h * -mean(u, h)
-        out -= mean(u)
-        out += u
-        return shaped(out * scale, shape)
+            return shaped(u - mean(u) - h * mean(u, h), shape)
+        along = h * mean(u, h)
+        along += mean(u)
+        u -= along
+        return shaped(u, shape)
 
     return (
         into_input,

@@ -244,7 +244,7 @@ def folded_class(Class, unfold, *rules):
         return self
 
     facts = {"__init__": init, "plain": Class, "unfold": staticmethod(unfold), "one_step": rules, "links": (CONSTANT,)}
-    facts |= {"together": FOLDED, "parents": property(lambda self: unfolded(self).parents)}
+    facts |= {"together": FOLDED, "shown": unfolded, "parents": property(lambda self: unfolded(self).parents)}
     facts["saved"] = property(lambda self: unfolded(self).saved, lambda self, none: setattr(self, "kept", none))
     return type(Class.__name__, (Class,), {"__module__": "builtins", **facts})
 

@@ -42,7 +42,7 @@ def overwrite(tensor, out):
     if value.shape != x.shape:
         raise size_error(x, value.shape)
     check_cast(value, x)
-    if node is not None and node.links and node.saved:
+    if node is not None and node.saved and node.links:
         keep_overwritten(node, tensor, value)
     write(tensor, value)
     if x.dtype not in dtypes.differentiable:

@@ -8,6 +8,7 @@ import gc
 import importlib
 import threading
 import warnings
+import weakref
 
 import pytest
 
@@ -1289,6 +1290,60 @@ def test_saved_tensors_are_gone_after_backward(t):
     y.backward()
     with raises(FREED):
         getattr(y.grad_fn, "_saved_" + "self")
+
+
+def names_from(node):
+    """The names of a node and of those before it."""
+    return [node.name(), *(n for p, _ in node.next_functions if p is not None for n in names_from(p))]
+
+
+SEVERAL = {
+    "torch.tensor([1.0, 2.0]) @ w": ["SqueezeBackward4", "MmBackward0", "torch::autograd::AccumulateGrad"],
+    "torch.nn.functional.linear(torch.ones(1, 2), w, b)": [
+        "AddmmBackward0", "torch::autograd::AccumulateGrad", "TBackward0", "torch::autograd::AccumulateGrad",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("when", ["before backward", "after it", "never", "create_graph"])
+@pytest.mark.parametrize("operation", SEVERAL)
+def test_an_operation_of_several_nodes_has_them_whenever_one_looks(t, operation, when):
+    w, b = t.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), leaf(t, 5.0, 6.0)
+    y = eval(operation, {"torch": t, "w": w, "b": b})
+    if when == "before backward":
+        assert names_from(y.grad_fn) == SEVERAL[operation]
+    y.backward(t.tensor([1.0, 10.0]).reshape(y.shape), create_graph=when == "create_graph")
+    assert w.grad.tolist() == ([[1, 10], [2, 20]] if "@" in operation else [[1, 1], [10, 10]])
+    assert b.grad is None or b.grad.tolist() == [1, 10]
+    if when == "after it":
+        assert names_from(y.grad_fn) == SEVERAL[operation]
+        with raises(FREED):
+            y.sum().backward()
+
+
+@pytest.mark.parametrize("operation", SEVERAL)
+def test_hooks_see_what_goes_through_each_of_several_nodes(t, operation):
+    w, b = t.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), leaf(t, 5.0, 6.0)
+    y = eval(operation, {"torch": t, "w": w, "b": b})
+    seen = []
+    y.register_hook(lambda g: seen.append(("result", g.tolist())))
+    y.grad_fn.register_prehook(lambda grads: seen.append(("last", grads[0].tolist())))
+    inner = next(p for p, _ in y.grad_fn.next_functions if p is not None and "Accumulate" not in p.name())
+    inner.register_prehook(lambda grads: seen.append(("first", grads[0].tolist())))
+    y.backward(t.tensor([1.0, 10.0]).reshape(y.shape))
+    g = [1, 10] if "@" in operation else [[1, 10]]
+    assert seen == [("result", g), ("last", g), ("first", [[1, 10]] if "@" in operation else [[1, 10], [1, 10]])]
+
+
+@pytest.mark.parametrize("operation", ["x @ w", "torch.nn.functional.linear(x[None], w, b)"])
+def test_what_stands_for_several_nodes_lets_its_arrays_go(operation):
+    t = importlib.import_module("engine")
+    x, w, b = t.ones(2), t.ones(2, 2, requires_grad=True), leaf(t, 5.0, 6.0)
+    y = eval(operation, {"torch": t, "x": x, "w": w, "b": b})
+    memory = weakref.ref(x.array)
+    y.sum().backward()
+    del x
+    assert memory() is None and y.grad_fn is not None
 
 
 def test_a_node_is_called(t):

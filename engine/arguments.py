@@ -5,6 +5,7 @@ A function runs as it is, and what goes wrong is looked at afterwards: a right c
 
 import functools
 import inspect
+import re
 
 from .backend import MixedDevices
 from .ops.creation import NO_OUT, is_integer
@@ -18,8 +19,8 @@ CHECKED = "cat mean sum where".split()
 # what makes tensors from none: with out=, in the dtype of that
 CREATES = "arange empty eye full linspace logspace normal ones rand randint randn randperm zeros".split()
 # parameters that are tensors, or None where that is the default
-TENSORS = """input self tensor x1 input1 query x2 input2 key value target weight bias running_mean
-running_var""".split()
+TENSORS = """input self tensor x1 input1 query x2 input2 key value target weight bias running_mean running_var mask mat1
+mat2 vec vec2 tensor1 tensor2 batch1 batch2""".split()
 # parameters that are whole numbers
 WHOLE = "chunks diagonal dim dim0 dim1 end_dim ignore_index k num_classes start_dim".split()
 # what PyTorch's own functions call theirs, and in which order they take them, where that is another
@@ -48,6 +49,25 @@ def public(name, function, module="engine"):
             raise better from None
 
     call.__module__, call.__name__, call.__qualname__ = module, name, name  # where pickle finds it
+    return call
+
+
+def method(name, function, title=None):
+    """An operation that takes tensors, as a method of Tensor; ``title``: its name there, if it is another."""
+    title = title or name
+
+    @functools.wraps(function)
+    def call(self, *args, **kwargs):
+        try:
+            return function(self, *args, **kwargs)
+        except (AttributeError, TypeError) as error:
+            words = str(explained(name, function, (self, *args), kwargs, error) or error)
+            if not words.startswith(name + "() ") and "(): argument " not in words:
+                raise
+            words = re.sub(r"position (\d+)", lambda n: f"position {int(n[1]) - 1}", words)  # self is not counted
+            raise TypeError(words.replace(name + "()", title + "()", 1)) from None
+
+    call.__name__ = call.__qualname__ = title
     return call
 
 

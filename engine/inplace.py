@@ -19,6 +19,8 @@ from .versions import alive, short_name, write, wrote
 def in_place(operation):
     """The in-place form of an operation: ``x.add_(y)`` computes ``add(x, y)`` and writes it into the memory of x."""
 
+    written = getattr(operation, "written", None)  # node classes, if the operation has none: for a number, for a tensor
+
     def op_(self, *args, **kwargs):
         check_allowed(self, args)
         check_apart(self, args if operation.__name__ not in MAY_READ else ())
@@ -27,6 +29,8 @@ def in_place(operation):
             raise TypeError(
                 f"{operation.__name__}_(): unsupported operand type(s): {', '.join(type(a).__name__ for a in args)}"
             )
+        if written and self.node is not None and mode.enabled:
+            out = Tensor(out.array, written[isinstance(args[0] if args else None, Tensor)]((self.node,), ()))
         return overwrite(self, out)
 
     op_.__name__ = op_.__qualname__ = operation.__name__ + "_"

@@ -3,6 +3,7 @@
 import functools
 
 from . import inplace
+from .arguments import method
 from .inplace import in_place
 from .ops import activations, attention, conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape
 from .record import public_of
@@ -19,11 +20,18 @@ def offers(family, names):
         yield name, public_of(function)
 
 
+TAKE_TENSORS = """
+addbmm addcdiv addcmul addmm addmv allclose atan2 baddbmm bmm clamp_max clamp_min clip dot equal expand_as fmax fmin ger
+hypot inner isclose lerp logaddexp logical_and logical_or logical_xor masked_fill masked_scatter masked_select maximum
+minimum mv outer prelu reshape_as take_along_dim type_as view_as
+""".split()  # what is called more often does without the explanation of wrong arguments, which takes a tenth of it
+
 for family in families:
     for name, function in offers(family, family.METHODS):
-        setattr(Tensor, name, function)
+        setattr(Tensor, name, method(name, function) if name in TAKE_TENSORS else function)
     for name, function in offers(family, family.IN_PLACE):
-        setattr(Tensor, name + "_", in_place(function))
+        op_ = in_place(function)
+        setattr(Tensor, name + "_", method(name, op_, name + "_") if name in TAKE_TENSORS else op_)
 for name in ("copy_", "fill_", "zero_"):
     setattr(Tensor, name, vars(inplace)[name])
 

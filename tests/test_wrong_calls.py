@@ -83,3 +83,91 @@ def test_the_copy_of_a_tensor_warns_at_the_line_that_makes_it():
         engine.tensor(engine.ones(2))
         nn.functional.kl_div(engine.zeros(2), engine.ones(2))
     assert [s.filename for s in seen] == [__file__, __file__]
+
+
+METHODS = cases("""
+w.dot(2)
+w.dot([1.0, 2.0, 3.0])
+w.mv(0)
+w.inner(2)
+w.outer("a")
+q.allclose(0)
+q.isclose(1.0)
+q.equal(3)
+q.expand_as(2)
+q.view_as((3, 2))
+q.reshape_as(3)
+q.masked_scatter(1, 2)
+q.addcmul(1, 2)
+q.addcdiv(q, 2)
+q.maximum(2)
+q.atan2(1)
+q.logical_and("a")
+(q * 1).logical_and_(1)
+q.take_along_dim(1)
+w.prelu(2)
+""")
+
+
+@pytest.mark.parametrize("expression", METHODS)
+def test_a_method_counts_its_arguments_without_the_tensor(expression):
+    pytest.importorskip("torch")
+    compare_errors(expression, {"q": np.ones((2, 3, 4), np.float32), "w": np.ones(3, np.float32)})
+
+
+@pytest.mark.parametrize("call", ["q.masked_fill(1, 0)", "q.lerp(1, 0)", "q.clip('a')", "q.reshape(q)", "q.permute(q)"])
+def test_what_is_no_tensor_or_no_size_is_a_type_error(call):
+    with pytest.raises(TypeError):
+        eval(call, {"q": engine.ones(2, 3)})
+
+
+WRITES = cases("""
+h.eq_(0.6)
+h.ne_(0.6)
+h.lt_(1)
+h.le_(torch.ones(2))
+h.gt_(torch.ones(2))
+h.ge_(0.5)
+h[:1].gt_(0)
+h.random_()
+h.random_(5)
+h.random_(1, 5)
+h.uniform_()
+h.normal_()
+h.geometric_(0.5)
+h.log1p_()
+h.hypot_(torch.ones(2))
+""")
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_what_is_overwritten_passes_on_pytorchs_gradient(write):
+    torch = pytest.importorskip("torch")
+
+    def outcome(library):
+        library.manual_seed(0)
+        w = library.tensor([0.3, 0.6], requires_grad=True)
+        h = w * 2
+        eval(write, {"torch": library, "h": h})
+        h.sum().backward()
+        return repr(h), repr(w.grad)
+
+    assert outcome(engine) == outcome(torch)
+
+
+@pytest.mark.parametrize("write", [lambda h: h.eq_(0.6), lambda h: h.random_()])
+def test_a_comparison_or_a_draw_has_no_slope(write):
+    w = engine.tensor([0.3, 0.6], requires_grad=True)
+    h = w * 2
+    write(h).sum().backward()
+    assert w.grad.tolist() == [0.0, 0.0]
+
+
+def test_float_power_writes_into_float64_alone():
+    with pytest.raises(RuntimeError, match="the base given to float_power_ has dtype Float but"):
+        engine.ones(2).float_power_(2)
+    assert engine.full((2,), 3.0, dtype=float).float_power_(2).tolist() == [9.0, 9.0]
+
+
+def test_xlogy_of_the_number_zero():
+    assert engine.xlogy(engine.tensor([0.0, 1.0]), 0).tolist() == [0.0, -float("inf")]

@@ -27,9 +27,9 @@ from ..backend import (
 from ..backend import cpu as host_device
 from ..dtypes import of
 from ..graph import mode, node_class
-from ..inplace import check_writable, fits, overwrite
+from ..inplace import check_writable, fits, overwrite, zeros_for
 from ..printing import Size
-from ..record import enter, raw, record
+from ..record import camel, enter, raw, record
 from ..tensor import Tensor, shown_kind
 from .structure import Clone, cast, clone, sum_to, transfer
 
@@ -691,7 +691,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
 
 def filler(name, draw, **defaults):
     """An in-place method that fills a tensor with random numbers, by the draw of that name."""
-    names = list(defaults)
+    names, Backward = list(defaults), node_class(camel(name[:-1]) + "Backward0", lambda g: zeros_for(g))
 
     def fill_(self, *args, generator=None, **options):
         check_writable(self)
@@ -701,7 +701,7 @@ def filler(name, draw, **defaults):
         numbers = [raw(v) for v in values.values()]
         if draw == "normal":
             numbers.append(not x.flags.c_contiguous)  # PyTorch draws those one by one
-        return overwrite(self, record(Filled, drawn_like(x, x.dtype, draw, generator, *numbers), (self,)))
+        return overwrite(self, record(Backward, drawn_like(x, x.dtype, draw, generator, *numbers), (self,)))
 
     return enter(name, "random", fill_)
 
@@ -715,7 +715,7 @@ def check_differs(x):
         )
 
 
-Filled = node_class("FillBackward0", lambda g: g * 0.0)
+Random = [node_class(f"RandomBackward{i}", lambda g: zeros_for(g)) for i in range(3)]
 uniform_ = filler("uniform_", "uniform", **{"from": 0.0, "to": 1.0})
 normal_ = filler("normal_", "normal", mean=0.0, std=1.0)
 bernoulli_ = filler("bernoulli_", "bernoulli", p=0.5)
@@ -728,11 +728,12 @@ log_normal_ = filler("log_normal_", "log_normal", mean=1.0, std=2.0)
 def random_(self, low=None, high=None, *, generator=None):
     """Fill with integers: ``random_(high)``, ``random_(low, high)`` or the whole range of the dtype."""
     check_writable(self)
+    Backward = Random[2 if low is None else 1 if high is None else 0]
     if high is None and low is not None:
         low, high = 0, low
     check_differs(self.array)
     x = self.array
-    return overwrite(self, Tensor(drawn_like(x, x.dtype, "random", generator, low, high)))
+    return overwrite(self, record(Backward, drawn_like(x, x.dtype, "random", generator, low, high), (self,)))
 
 
 class Generator(random.Generator):

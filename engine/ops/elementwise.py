@@ -13,6 +13,7 @@ import numpy as np
 from .. import backend, dtypes
 from ..backend import Function, either, modules, number_types, one_device, scalar_types, special, words, writers
 from ..graph import mode, node_class
+from ..inplace import in_place, zeros_for
 from ..outputs import into
 from ..record import camel, enter, module, public_of, raw, record
 from ..tensor import Tensor, shown_kind
@@ -250,6 +251,8 @@ def comparison(name, forward):
         raise refused(name, input, other)
 
     public = calls(publicly, ArrayTypes() if name in TWO_TENSORS else modules)
+    if name not in TWO_TENSORS:  # what they are written into loses its past; after logical_and_ PyTorch keeps it
+        public.written = [node_class(f"{camel(name)}Backward{i}", lambda g: zeros_for(g)) for i in (0, 1)]
     return enter(name, "comparison", calls(plainly), public=public)
 
 
@@ -377,15 +380,20 @@ hypot = binary("hypot", "hypot", lambda g, x, y: g * x / hypot(x, y), lambda g, 
 logaddexp = binary("logaddexp", "logaddexp", lambda g, x, y: g / (exp(y - x) + 1.0),
                    lambda g, x, y: g / (exp(x - y) + 1.0))
 xlogy = binary("xlogy", lambda x, y: x_log_y(x, y),
-               lambda g, x, y: choose(raw(eq(x, 0)) & raw(le(y, 0)), 0.0, g * log(y)), lambda g, x, y: g * x / y,
+               lambda g, x, y: choose(raw(eq(x, 0)) & raw(le(y, 0)), 0.0, g * log_of(y)), lambda g, x, y: g * x / y,
                divides=True, backward=("XlogyBackward0", "XlogyBackward2", "XlogyBackward1"))
 # fmt: on
 
 
 def x_log_y(x, y):
     """x * log(y), and 0 where x is 0 and y is no nan."""
-    out = x * log(y)
+    out = x * log_of(y)
     return choose((x == 0) & (y == y), 0.0, out).astype(out.dtype)
+
+
+def log_of(y):
+    """log(y), of a number below 0 or 0 too."""
+    return log(y) if type(y) not in scalar_types or y > 0 else -math.inf if y == 0 else math.nan
 
 
 def difference(x, y):
@@ -542,7 +550,7 @@ exp = unary("exp", "exp", lambda g, out: g * out)
 exp2 = unary("exp2", "exp2", lambda g, out: g * (out * math.log(2.0)))
 expm1 = unary("expm1", "expm1", lambda g, out: g * (out + 1.0))
 log = unary("log", "log", lambda g, x: g / x)
-log1p = unary("log1p", "log1p", lambda g, x: g / (x + 1.0))
+log1p = unary("log1p", "log1p", lambda g, x: g / (x + 1.0), backward="Log1PBackward0")
 log2 = unary("log2", "log2", lambda g, x: g / (x * math.log(2.0)))
 log10 = unary("log10", "log10", lambda g, x: g / (x * math.log(10.0)))
 sin = unary("sin", "sin", lambda g, x: g * cos(x))
@@ -682,6 +690,16 @@ def float_power(input, exponent):
     if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
         raise refused("float_power", input, exponent)
     return pow(*(v.to(dtypes.float64) if isinstance(v, Tensor) else float(v) for v in (input, exponent)))
+
+
+def float_power_(self, exponent):
+    """``float_power`` written into a float64 tensor; RuntimeError for others."""
+    if self.dtype is not dtypes.float64:
+        kind = type_words(self.array)
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {kind} but the operation's result requires dtype Double"
+        )
+    return in_place(float_power)(self, exponent)
 
 
 def divide(input, other, *, rounding_mode=None):
@@ -911,7 +929,8 @@ METHODS = """
 abs absolute:abs acos acosh add:add_scaled addcdiv addcmul allclose arccos:acos arcsin:asin arctan:atan arctan2:atan2
 asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil
 clamp clamp_max clamp_min clip:clamp cos cosh digamma div:divide divide eq equal erf erfc erfinv exp exp2 expm1
-fix:trunc float_power floor floor_divide fmax fmin fmod frac ge greater:gt greater_equal:ge gt hypot isclose isfinite
+fix:trunc float_power float_power_
+floor floor_divide fmax fmin fmod frac ge greater:gt greater_equal:ge gt hypot isclose isfinite
 isinf isnan isneginf isposinf le lerp less:lt less_equal:le lgamma log log10 log1p log2 logaddexp logical_and
 logical_not logical_or logical_xor lt maximum minimum mul multiply:mul nan_to_num ne neg negative:neg not_equal:ne
 positive pow reciprocal relu remainder round rsqrt sigmoid sign signbit sin sinh sqrt square sub:sub_scaled
@@ -920,8 +939,8 @@ subtract:sub_scaled tan tanh true_divide:div trunc xlogy
 IN_PLACE = """
 abs absolute:abs acos acosh add:add_scaled addcdiv addcmul asin asinh atan atan2 atanh bitwise_and bitwise_not
 bitwise_or bitwise_xor ceil clamp clamp_max clamp_min clip:clamp cos cosh digamma div:divide divide eq erf erfc erfinv
-exp exp2 expm1 float_power floor floor_divide fmod frac ge gt le lerp lgamma log log10 log1p log2 logical_and
+exp exp2 expm1 floor floor_divide fmod frac ge gt hypot le lerp lgamma log log10 log1p log2 logical_and
 logical_not logical_or logical_xor lt mul multiply:mul nan_to_num ne neg negative:neg pow reciprocal relu remainder
 round rsqrt sigmoid sign sin sinh sqrt square sub:sub_scaled subtract:sub_scaled tan tanh true_divide:div trunc xlogy
 """
-FUNCTIONS = METHODS + " rsub:rsub_scaled"
+FUNCTIONS = METHODS.replace("float_power_", "") + " rsub:rsub_scaled"

@@ -142,7 +142,7 @@ def listed(first, rest=()):
     try:
         return tuple(map(integer, first))
     except TypeError:
-        place, wrong = next((i, n) for i, n in enumerate(first) if not hasattr(n, "__index__"))
+        place, wrong = next((i, n) for i, n in enumerate(first) if isinstance(n, Tensor) or not hasattr(n, "__index__"))
         raise TypeError(
             f"sizes and dims must be tuple of ints, but found element of type {type(wrong).__name__} at pos {place}"
         ) from None

@@ -10,11 +10,12 @@ from engine.nn import functional as F
 # 15.2
 
 
-def gradients(scaled_gradients, xs, scale):
+def gradients(scaled_gradients, xs, scale, alone=(0.0, 0.0)):
     """The gradients of a loss whose way back leads through float16, and what is in .grad afterwards."""
     weights = [engine.tensor([1.0, 2.0], requires_grad=True), engine.tensor(0.5, requires_grad=True)]
     half = (weights[0] * weights[1]).half()
     loss = (half.float() * engine.tensor(xs)).sum()
+    loss = loss + sum((w.half().float() * more).sum() for w, more in zip(weights, alone, strict=True))
     found = scaled_gradients(loss, weights, scale)
     return {"gradients": found, ".grad": [w.grad for w in weights]}
 
@@ -25,10 +26,17 @@ def gradients_trial(scaled):
     yield f"gradients of about 1e-9, scale = 65536: {what}", gradients, scaled, [1e-9, 3e-9], 65536.0
     yield f"one gradient overflows on its way: {what}", gradients, scaled, [100.0, 0.001], 65536.0
 
+    yield f"one gradient is nan: {what}", gradients, scaled, [float("nan"), 1.0], 8.0
+    for which, alone in (("first", (100.0, 0.0)), ("second", (0.0, 100.0))):
+        yield f"only the {which} gradient overflows: {what}", gradients, scaled, [0.5, 0.25], 65536.0, alone
+
 
 def gradients_more(scaled):
     yield "", gradients, scaled, [-0.25, 0.125], 1024.0
     yield "", gradients, scaled, [0.001, -100.0], 2.0**20
+
+
+inf = float("inf")
 
 
 def by_hand(scaled, back, check=True):
@@ -36,7 +44,9 @@ def by_hand(scaled, back, check=True):
 
     def attempt(loss, weights, scale):
         found = [back(g, scale) for g in engine.autograd.grad(scaled(loss, scale), weights)]
-        return None if check and not all(g.isfinite().all() for g in found) else found
+        looked_at = [g.nan_to_num(nan=0.0, posinf=inf, neginf=inf) if check == "inf" else g for g in found]
+        looked_at = found[:1] if check == "first" else looked_at
+        return None if check and not all(g.isfinite().all() for g in looked_at) else found
 
     return attempt
 
@@ -97,6 +107,12 @@ def ruled(overflow=lambda scale, count: (scale / 2, 0), grown=lambda scale: (sca
     return attempt
 
 
+def grows_first(scale, count, overflowed, interval):
+    if count + 1 == interval:
+        return scale * 2, 0
+    return (scale / 2, 0) if overflowed else (scale, count + 1)
+
+
 # 15.4 and 15.5
 
 
@@ -127,7 +143,7 @@ def learned(train_step, scale, factors):
 def step_trial(train_step):
     what = "the weights and the scale afterwards"
     yield f"one step, first scale 1024: {what}", learned, train_step, 1024.0, [1.0]
-    yield f"three steps, first scale 1024, growth interval 2: {what}", learned, train_step, 1024.0, [1.0] * 3
+    yield f"three steps, first scale 2, growth interval 2: {what}", learned, train_step, 2.0, [1.0] * 3
     yield f"one step, first scale 2^40, which overflows: {what}", learned, train_step, 2.0**40, [1.0]
 
 
@@ -135,14 +151,20 @@ def step_more(train_step):
     yield "", learned, train_step, 2.0**17, [1.0, 0.5, 2.0, 1.0]
 
 
-def stepping(backward, step=lambda scaler, optimizer: scaler.step(optimizer), update=True, clear=True):
+def stepping(
+    backward,
+    step=lambda scaler, optimizer: scaler.step(optimizer),
+    update=True,
+    clear=True,
+    cast=engine.float16,
+):
     """`train_step`, with its lines in other ways."""
 
     def train_step(model, batch, optimizer, scaler):
         x, y = batch
         if clear:
             optimizer.zero_grad()
-        with engine.autocast("cpu", dtype=engine.float16):
+        with engine.autocast("cpu", dtype=cast, enabled=cast is not engine.float32):
             loss = F.mse_loss(model(x), y)
         backward(scaler, loss)
         step(scaler, optimizer)
@@ -204,7 +226,8 @@ def clipping(unscale="before", update="each", clip=1.0):
             if unscale == "before":
                 scaler.unscale_(optimizer)
             limit = clip * scaler.get_scale() if unscale == "limit" else clip
-            lengths.append(nn.utils.clip_grad_norm_(model.parameters(), limit).item())
+            length = nn.utils.clip_grad_norm_(model.parameters(), limit).item()
+            lengths.append(length / scaler.get_scale() if unscale == "lengths" else length)
             if unscale == "after":
                 scaler.unscale_(optimizer)
             scaler.step(optimizer)
@@ -235,16 +258,17 @@ EXERCISES = (
     Exercise(
         key="15.1",
         points=1,
-        answer=["a", "b"],
+        answer=set("ab"),
         wrong=(
-            (["a"], "`a + a` takes what it gets. And what has `a`?"),
-            (["a", "b", "d"], "In `a + x`, 16 bits meet 32. The wider type wins."),
-            (["a", "b", "c"], "`x + x` is no product, and `x` has 32 bits."),
-            (["a", "b", "c", "d"], "Only products are sent down. Sums take what they get."),
-            (["a", "b", "e"], "Losses are sent up to 32 bits."),
-            (["a", "b", "d", "e"], "Where 16 bits meet 32, the wider type wins; and losses are sent up to 32 bits."),
-            (["a", "b", "c", "d", "e"], "Only some operations are sent down: the products."),
-            (["c", "d", "e"], "Those are the ones with 32 bits."),
+            (set("a"), "`a + a` takes what it gets. And what has `a`?"),
+            (set("abd"), "In `a + x`, 16 bits meet 32. The wider type wins."),
+            (set("abc"), "`x + x` is no product, and `x` has 32 bits."),
+            (set("abcd"), "Only products are sent down. Sums take what they get."),
+            (set("abe"), "Losses are sent up to 32 bits."),
+            (set("abde"), "Where 16 bits meet 32, the wider type wins; and losses are sent up to 32 bits."),
+            (set("abcde"), "Only some operations are sent down: the products."),
+            (set("abce"), "`x + x` is no product, and losses are sent up to 32 bits."),
+            (set("cde"), "Those are the ones with 32 bits."),
         ),
         hints=(
             "There are three kinds: products, losses, and all others.",
@@ -272,6 +296,18 @@ EXERCISES = (
                 "If one of them is not finite, the answer is None.",
             ),
             (
+                by_hand(lambda loss, scale: loss * scale, lambda g, scale: g / scale, check="inf"),
+                "`inf` is found. `nan` is not finite either.",
+            ),
+            (
+                by_hand(lambda loss, scale: loss * scale, lambda g, scale: g / scale, check="first"),
+                "Only the first gradient is looked at. Any of them may have overflowed.",
+            ),
+            (
+                by_hand(lambda loss, scale: loss * scale, lambda g, scale: g * scale),
+                "The scale is in them twice now: divide by it.",
+            ),
+            (
                 by_hand(lambda loss, scale: loss, lambda g, scale: g / scale),
                 "The gradients are divided by a scale that the loss was never multiplied by.",
             ),
@@ -295,6 +331,10 @@ EXERCISES = (
             (ruled(overflow=lambda scale, count: (scale / 2, count)), "After an overflow the count begins anew."),
             (ruled(overflow=lambda scale, count: (scale / 2, count + 1)), "A step that overflows did not go well."),
             (ruled(grown=lambda scale: (scale * 2, 1)), "After the scale was doubled, the count begins at 0."),
+            (
+                grows_first,
+                "Ask for the overflow first: a step that has overflowed is none of the good ones, whatever the count.",
+            ),
             (ruled(overflow=lambda scale, count: (scale, 0)), "After an overflow the scale is halved."),
             (ruled(overflow=lambda scale, count: (scale * 2, 0)), "Overflow means too large: smaller, not larger."),
         ),
@@ -323,8 +363,20 @@ EXERCISES = (
             ),
             (stepping(scaled_backward, update=False), "`update()` belongs in every round."),
             (
-                stepping(lambda scaler, loss: (loss * scaler.get_scale() ** 2).backward()),
+                stepping(lambda scaler, loss: scaler.scale(scaler.scale(loss)).backward()),
                 "The loss is scaled twice.",
+            ),
+            (
+                stepping(lambda scaler, loss: loss.backward()),
+                "The loss is not scaled at all, so the scaler has no scale by which it could divide.",
+            ),
+            (
+                stepping(scaled_backward, cast=engine.bfloat16),
+                "That is `bfloat16`. It would do without a scaler; here it is to stay `float16`.",
+            ),
+            (
+                stepping(scaled_backward, cast=engine.float32),
+                "Without `autocast` everything is in 32 bits. The block was right as it was.",
             ),
             (stepping(scaled_backward, clear=False), "The gradients of the round before must be cleared."),
         ),
@@ -349,6 +401,10 @@ EXERCISES = (
             (
                 clipping(unscale="limit"),
                 "The steps are right. But the lengths that you give back still have the scale in them.",
+            ),
+            (
+                clipping(unscale="lengths"),
+                "The lengths are right now. But what is clipped still has the scale in it.",
             ),
             (clipping(clip=1e9), "Nothing is clipped any more."),
             (no_scaler_step, "`optimizer.step()` does not look for overflows: leave the step to the scaler."),

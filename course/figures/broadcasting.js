@@ -9,7 +9,7 @@ const PAGE = `
   .undertorch-broadcasting input[type=text] { width: 8em; font-family: monospace; font-size: inherit; padding: 3px 6px;
     color: #222; background: #fff; border: 1px solid #777; border-radius: 3px; }
   .undertorch-broadcasting input[aria-invalid=true] { border: 2px dashed #cc3311; }
-  .undertorch-broadcasting input[type=range] { accent-color: #e8590c; width: 200px; }
+  .undertorch-broadcasting input[type=range] { accent-color: #e8590c; flex: 0 1 200px; min-width: 0; }
   .undertorch-broadcasting :focus-visible { outline: 2px solid #e8590c; outline-offset: 2px; }
   .undertorch-broadcasting svg { display: block; max-width: 100%; height: auto; }
   .undertorch-broadcasting [data-number] { cursor: pointer; }

@@ -9,8 +9,9 @@ const PAGE = `
     border: 1px solid var(--jp-border-color1, #888); background: var(--jp-layout-color2, transparent); }
   .undertorch-graph option { color: #222; background: #fff; }
   .undertorch-graph button { cursor: pointer; display: block; margin: 2px 0; text-align: left; }
+  .undertorch-graph label, .undertorch-graph select { max-width: 100%; }
   .undertorch-graph input { accent-color: #e8590c; }
-  .undertorch-graph fieldset { border: none; padding: 0; margin: 0; display: flex; gap: 14px; }
+  .undertorch-graph fieldset { border: none; padding: 0; margin: 0; display: flex; flex-wrap: wrap; gap: 0 14px; }
   .undertorch-graph :focus-visible { outline: 2px solid #e8590c; outline-offset: 2px; }
   .undertorch-graph .views { display: flex; flex-wrap: wrap; gap: 16px; align-items: flex-start; }
   .undertorch-graph .picture { flex: 2 1 420px; min-width: 0; max-height: ${HEIGHT}px; overflow: auto; position: relative; }

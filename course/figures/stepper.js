@@ -4,8 +4,8 @@ const HEIGHT = 640; // of the picture, in pixels
 const PAGE = `
 <style>
   .undertorch-steps { font-family: var(--jp-ui-font-family, sans-serif); color: var(--jp-ui-font-color1, inherit); }
-  .undertorch-steps .controls { display: flex; gap: 8px; align-items: center; margin: 4px 0 8px; }
-  .undertorch-steps input { flex: 1 1 200px; max-width: 460px; accent-color: #e8590c; }
+  .undertorch-steps .controls { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; margin: 4px 0 8px; }
+  .undertorch-steps input { flex: 1 1 200px; min-width: 0; max-width: 460px; accent-color: #e8590c; }
   .undertorch-steps button { font: inherit; padding: 3px 12px; border-radius: 3px; cursor: pointer; color: inherit;
     border: 1px solid var(--jp-border-color1, #888); background: var(--jp-layout-color2, transparent); }
   .undertorch-steps button[aria-disabled=true] { opacity: 0.45; cursor: default; }

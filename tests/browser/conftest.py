@@ -320,15 +320,23 @@ def choose_dark_theme():
 
 @pytest.fixture
 def fits_narrow_page():
-    """A function: in a narrow window, the parts of a figure named by selectors are not wider than the figure."""
+    """A function: in a narrow window, beside the list of files, no control of a figure is beyond its edge.
+
+    Nor are the parts named by selectors.
+    """
 
     def fits(page, figure, *parts: str):
-        page.set_viewport_size({"width": 640, "height": 900})
+        page.set_viewport_size({"width": 560, "height": 900})
         page.wait_for_timeout(300)
         box = figure.bounding_box()
         for part in parts:
             inner = figure.locator(part).bounding_box()
             assert inner["x"] + inner["width"] <= box["x"] + box["width"] + 1
+        for control in figure.locator("input, select, button").all():
+            inner = control.bounding_box()
+            assert inner is None or inner["x"] + inner["width"] <= box["x"] + box["width"] + 1, control.evaluate(
+                "control => control.outerHTML"
+            )
 
     return fits
 

@@ -150,3 +150,7 @@ def test_the_figure_is_not_wider_than_the_notebook(figure):
     for part in (".controls", ".picture", ".panel"):
         inner = stepper.locator(part).bounding_box()
         assert inner["x"] + inner["width"] <= box["x"] + box["width"] + 1
+
+
+def test_the_figure_is_not_wider_than_a_narrow_notebook(figure, fits_narrow_page):
+    fits_narrow_page(*figure, ".controls", ".picture", ".panel")

@@ -70,7 +70,7 @@ def a_tensor(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> engine.
 def walked(best_of_walk: Callable, start: list[float], widths: list[float]) -> list[Any]:
     w = engine.tensor(start, requires_grad=True)
     best = best_of_walk(w, widths)
-    return [best.detach(), best.requires_grad] if isinstance(best, engine.Tensor) else [best]
+    return [best.detach(), best.requires_grad] if isinstance(best, engine.Tensor) else [best, None]
 
 
 def best_trial(best_of_walk: Callable) -> Iterator[tuple]:
@@ -228,7 +228,7 @@ def loss_and_gradient(step_loss: Callable, judge: Callable, *given: float) -> li
     w = engine.tensor([0.5, 0.1], requires_grad=True)
     loss = step_loss(judge, w, *given)
     if not isinstance(loss, engine.Tensor):
-        return [loss]
+        return [loss, None]
     loss.backward()
     return [loss.detach(), w.grad]
 

@@ -2,4 +2,5 @@
 
 from . import lr_scheduler as lr_scheduler
 from .algorithms import SGD, Adagrad, Adam, AdamW, RMSprop
+from .lbfgs import LBFGS
 from .optimizer import Optimizer

@@ -37,7 +37,7 @@ for family in methods.families:
 
 
 # what not every program needs is imported when it is first named, so that `import engine` is quick
-later = {name: name for name in ("amp", "cuda", "nn", "optim", "sim", "utils", "viz")} | {
+later = {name: name for name in ("accelerator", "amp", "backends", "cuda", "nn", "optim", "sim", "utils", "viz")} | {
     "load": "serialization",
     "save": "serialization",
     "func": "func",
@@ -50,6 +50,11 @@ later |= dict.fromkeys(
      "is_autocast_cache_enabled", "set_autocast_cache_enabled", "clear_autocast_cache", "autocast_increment_nesting",
      "autocast_decrement_nesting"),
     "amp",
+)  # fmt: skip
+later |= dict.fromkeys(
+    ("use_deterministic_algorithms", "are_deterministic_algorithms_enabled", "set_float32_matmul_precision",
+     "is_deterministic_algorithms_warn_only_enabled", "get_float32_matmul_precision"),
+    "backends",
 )  # fmt: skip
 
 

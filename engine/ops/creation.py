@@ -295,6 +295,27 @@ def is_tensor(obj):
     return isinstance(obj, Tensor)
 
 
+def asking(name):
+    """A function for a method of Tensor that says what a tensor is."""
+
+    def ask(input):
+        return getattr(input, name)()
+
+    ask.__name__ = ask.__qualname__ = name
+    ask.__doc__ = f"``input.{name}()``"
+    return ask
+
+
+is_floating_point, is_complex, is_signed, is_inference = map(
+    asking, ("is_floating_point", "is_complex", "is_signed", "is_inference")
+)
+
+
+def is_nonzero(input):
+    """Whether the only element is not 0.  RuntimeError unless there is one."""
+    return bool(input) if isinstance(input, Tensor) else input.is_nonzero()
+
+
 # ---- constants
 
 
@@ -1051,13 +1072,14 @@ METHODS = """
 __array__ __array_wrap__ __bool__ __complex__ __contains__ __cuda_array_interface__ __deepcopy__ __dlpack__
 __dlpack_device__ __float__ __index__ __int__ __iter__ __len__ __reduce_ex__ __reversed__ bernoulli bernoulli_ bfloat16
 byte cauchy_ char cpu cuda double exponential_ float:to_float int:to_int bool:to_bool geometric_ get_device half
-is_pinned item log_normal_ long multinomial new_empty new_full new_ones new_tensor new_zeros normal_ numpy pin_memory
-random_ short to tolist type:type_name type_as uniform_
+is_nonzero is_pinned item log_normal_ long multinomial new_empty new_full new_ones new_tensor new_zeros normal_ numpy
+pin_memory random_ short to tolist type:type_name type_as uniform_
 """
 IN_PLACE = ""
 FUNCTIONS = """
 arange as_tensor asarray bernoulli empty empty_like eye from_dlpack from_numpy full full_like get_rng_state
-is_tensor linspace logspace manual_seed multinomial normal ones ones_like rand rand_like randint randint_like randn
+is_complex is_floating_point is_inference is_nonzero is_signed is_tensor linspace logspace manual_seed multinomial normal
+ones ones_like rand rand_like randint randint_like randn
 randn_like randperm scalar_tensor set_rng_state tensor zeros zeros_like Generator default_generator seed
 initial_seed
 """

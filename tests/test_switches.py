@@ -1,4 +1,4 @@
-"""What programs ask and set before they begin: the accelerator, repeatable results, exact products, kinds of numbers."""
+"""What programs ask and set before they begin: the accelerator, repeatable results, exact products, kinds of tensor."""
 
 import pytest
 from against_torch import cases, compare_errors

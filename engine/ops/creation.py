@@ -1078,8 +1078,8 @@ pin_memory random_ short to tolist type:type_name type_as uniform_
 IN_PLACE = ""
 FUNCTIONS = """
 arange as_tensor asarray bernoulli empty empty_like eye from_dlpack from_numpy full full_like get_rng_state
-is_complex is_floating_point is_inference is_nonzero is_signed is_tensor linspace logspace manual_seed multinomial normal
-ones ones_like rand rand_like randint randint_like randn
+is_complex is_floating_point is_inference is_nonzero is_signed is_tensor linspace logspace manual_seed multinomial
+normal ones ones_like rand rand_like randint randint_like randn
 randn_like randperm scalar_tensor set_rng_state tensor zeros zeros_like Generator default_generator seed
 initial_seed
 """

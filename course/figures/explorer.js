@@ -4,7 +4,7 @@ const PAGE = `
 <style>
   .undertorch-explorer { font-family: var(--jp-ui-font-family, sans-serif); color: var(--jp-ui-font-color1, inherit); }
   .undertorch-explorer .sliders { display: grid; gap: 4px 12px; align-items: center; margin: 4px 0 8px; }
-  .undertorch-explorer input { accent-color: #e8590c; margin: 2px 0; }
+  .undertorch-explorer input { accent-color: #e8590c; margin: 2px 0; min-width: 0; }
   .undertorch-explorer :focus-visible { outline: 2px solid #e8590c; outline-offset: 2px; }
   .undertorch-explorer img { display: block; max-width: 100%; }
   .undertorch-explorer .words { margin: 6px 0; }
@@ -20,7 +20,8 @@ function render({ model, el }) {
   image.width = model.get("width");
   panel.style.maxWidth = `${image.width}px`;
   const longest = Math.max(...model.get("sliders").flatMap(({ texts }) => texts.map((text) => text.length)));
-  panel.style.gridTemplateColumns = `max-content minmax(80px, 1fr) ${Math.max(6, longest)}ch`;
+  const fitting = (most) => `minmax(min-content, ${most})`; // one line each, where there is room
+  panel.style.gridTemplateColumns = `${fitting("max-content")} minmax(50px, 1fr) ${fitting(`${Math.max(6, longest)}ch`)}`;
   const add = (tag, what) => panel.appendChild(Object.assign(document.createElement(tag), what));
   const sliders = model.get("sliders").map(({ label, texts }, place) => {
     add("span", { textContent: label });

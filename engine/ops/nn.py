@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import dtypes
 from ..backend import (
+    any_size,
     batches,
     blank,
     device_names,
@@ -23,7 +24,7 @@ from ..backend import (
     violated,
     writers,
 )
-from ..blocks import in_blocks, is_large
+from ..blocks import THREADED, in_blocks, is_large
 from ..graph import folded_class, mode, node_class
 from ..inplace import check_writable, overwrite
 from ..printing import Size
@@ -472,7 +473,8 @@ def log_softmax(input, dim, dtype=None):
 def normalized_exp(name, compute, Backward, input, dim, dtype, parts=None):
     """``compute(x, axis, into)`` as an operation.
 
-    ``parts(x, axis)``: the same, and arrays that spare its rule a pass; large ones would cost more to keep.
+    ``parts(x, axis)``: the same, and arrays that spare its rule a pass; large ones would cost more to keep.  A capture
+    keeps them too, so that it rounds as what it stands for.
     """
     if dtype is not None:
         input = cast(input, dtypes.given(dtype, name).np)
@@ -483,7 +485,7 @@ def normalized_exp(name, compute, Backward, input, dim, dtype, parts=None):
     wide, known = x.itemsize == 2 and accumulate_wider[x.dtype], ()
     if wide:
         out = in_rows(axis, lambda x, axis, into: compute(x.astype(wide), axis, None).astype(x.dtype), x)
-    elif parts is None or is_large(x) or type(x) in writers:
+    elif parts is None or (not any_size() and x.size >= THREADED):
         out = in_rows(axis, compute, x)
     else:
         out, *known = parts(x, axis)
@@ -532,13 +534,18 @@ def within(x, low, high):
 
 
 def log_softmax_array(x, axis, into):
-    return log_softmax_parts(x, axis, into)[0]
+    return log_softmax_arrays(x, axis, into)[0]
 
 
-def log_softmax_parts(x, axis, into=None):
+@one_step
+def log_softmax_parts(x, axis):
     """(the result, the exponentials, their sums)"""
+    return in_rows(axis, log_softmax_arrays, x)
+
+
+def log_softmax_arrays(x, axis, into):
     if not x.size:
-        return (x.copy(),)
+        return x.copy(), x, x
     xp = module(x)
     if type(x) is np.ndarray and x.dtype == np.float32:
         exps = xp.exp(x)

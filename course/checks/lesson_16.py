@@ -85,7 +85,7 @@ def tested(mean_loss, sizes):
 
 def loss_trial(mean_loss):
     what = "what it gives, and whether it needs more memory for 8 batches than for 3"
-    yield f"8 batches of 256 examples: {what}", tested, mean_loss, [256] * 8
+    yield f"7 batches of 256 examples and one of 4: {what}", tested, mean_loss, [256] * 7 + [4]
 
 
 def loss_more(mean_loss):
@@ -110,6 +110,24 @@ def in_a_list(model, batches):
 
 def a_sum(model, batches):
     return sum(loss.item() for loss in each_loss(model, batches))
+
+
+def of_examples(model, batches):
+    with engine.no_grad():
+        losses = [loss.item() for loss in each_loss(model, batches)]
+    sizes = [len(x) for x, _ in batches]
+    return sum(loss * size for loss, size in zip(losses, sizes, strict=True)) / sum(sizes)
+
+
+def all_at_once(model, batches):
+    with engine.no_grad():
+        x, answers = (engine.cat(parts) for parts in zip(*batches, strict=True))
+        return nn.functional.cross_entropy(model(x), answers).item()
+
+
+def a_tensor(model, batches):
+    with engine.no_grad():
+        return sum(each_loss(model, batches)) / len(batches)
 
 
 def the_last(model, batches):
@@ -240,6 +258,20 @@ def cleaned_up(step, n):
         return cleaned_up(step, n // 2)
 
 
+def error_kept(step, n):
+    last = None
+    while n:
+        try:
+            step(n)
+        except engine.OutOfMemoryError as error:
+            last = error
+        else:
+            break
+        n //= 2
+    del last
+    return n
+
+
 def every_error(step, n):
     while n:
         try:
@@ -363,6 +395,12 @@ EXERCISES = (
         wrong=(
             (in_a_list, "All graphs are alive until the end: something leads to every loss. Keep numbers only."),
             (a_sum, "The memory is all right. But that is the sum of the losses, and not their mean."),
+            (of_examples, "That is the mean over the *examples*. Asked for is the mean of the batches' losses."),
+            (
+                all_at_once,
+                "There is no graph any more. But all batches go through the network at once, as a single large one.",
+            ),
+            (a_tensor, "The memory is all right. But what is given back is a tensor: `.item()`."),
             (the_last, "The memory is all right. But that is the loss of the last batch alone."),
         ),
         hints=(
@@ -407,6 +445,11 @@ EXERCISES = (
                 "Neither `gc.collect` nor `empty_cache` frees what the error leads to, and inside of `except` it is "
                 "alive. Try again outside.",
             ),
+            (
+                error_kept,
+                "You try again outside of `except`. But the error has a second name there, and what it leads to stays "
+                "alive.",
+            ),
             (every_error, "Other errors than out of memory must come through."),
             (one_less, "It works, but with one less each time. Asked for is half."),
             (the_next, "Half of `n` is given back without having been tried."),
@@ -429,6 +472,10 @@ EXERCISES = (
             (
                 weighted(lambda n, all, size: 1 / -(-all // size)),
                 "A mean of means is right only if all parts are equally large. The last one may be smaller.",
+            ),
+            (
+                weighted(lambda n, all, size: 1 / (all // size)),
+                "You count only the full parts, and the last one may be smaller. Weigh each by its own length.",
             ),
             (
                 weighted(lambda n, all, size: size / all),

@@ -37,6 +37,13 @@ def enter(name, kind, function, *rules, public=None):
     return function
 
 
+def rename(function, **names):
+    """Give arguments of a function that a table made the names that PyTorch's has there: ``other="exponent"``."""
+    for f in {function, public_of(function)}:
+        f.__code__ = f.__code__.replace(co_varnames=tuple(names.get(v, v) for v in f.__code__.co_varnames))
+    return function
+
+
 def public_of(function):
     """An operation as programs call it by name."""
     return getattr(function, "public", function)

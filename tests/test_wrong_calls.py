@@ -163,6 +163,31 @@ def test_a_comparison_or_a_draw_has_no_slope(write):
     assert w.grad.tolist() == [0.0, 0.0]
 
 
+KEYWORDS = cases("""
+torch.pow(w, exponent=2)
+w.pow(exponent=torch.ones(3) * 2)
+torch.pow(input=w, exponent=0.5)
+torch.addmm(m, mat1=m, mat2=m)
+m.addmm(mat1=m, mat2=m, beta=2)
+torch.addmv(w, mat=m, vec=w)
+torch.baddbmm(m[None], batch1=m[None], batch2=m[None])
+torch.addbmm(m, batch1=m[None], batch2=m[None])
+""")
+
+
+@pytest.mark.parametrize("call", KEYWORDS)
+def test_arguments_have_pytorchs_names(call):
+    torch = pytest.importorskip("torch")
+    data = {"w": [1.0, 2.0, 3.0], "m": [[1.0, 2.0, 3.0]] * 3}
+    results = [eval(call, {"torch": t, **{k: t.tensor(v) for k, v in data.items()}}) for t in (engine, torch)]
+    assert repr(results[0]) == repr(results[1])
+
+
+def test_an_argument_that_a_table_named_anew_has_no_other_name():
+    with pytest.raises(TypeError, match="other"):
+        engine.pow(engine.ones(2), other=2)
+
+
 def test_float_power_writes_into_float64_alone():
     with pytest.raises(RuntimeError, match="the base given to float_power_ has dtype Float but"):
         engine.ones(2).float_power_(2)

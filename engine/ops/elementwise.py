@@ -15,7 +15,7 @@ from ..backend import Function, either, modules, number_types, one_device, scala
 from ..graph import mode, node_class
 from ..inplace import in_place, zeros_for
 from ..outputs import into
-from ..record import camel, enter, module, public_of, raw, record
+from ..record import camel, enter, module, public_of, raw, record, rename
 from ..tensor import Tensor, shown_kind
 from .structure import cast, common_shape, sum_to, transfer
 
@@ -359,6 +359,7 @@ mul = binary("mul", operator.mul, lambda g, _x, y: g * y, lambda g, x, _y: g * x
 div = binary("div", operator.truediv, lambda g, _x, y: g / y, lambda g, x, y: -g * ((x / y) / y), divides=True)
 pow = binary("pow", lambda x, y: power(x, y), lambda g, x, y: pow_x(g, x, y), lambda g, x, y: pow_y(g, x, y),
              backward=("PowBackward1", "PowBackward0", "PowBackward2"))
+rename(pow, other="exponent")
 floor_divide = binary("floor_divide", lambda x, y: floor_quotient(x, y),
                       lambda g, _x, _y: no_derivative("floor_divide"), lambda g, _x, _y: no_derivative("floor_divide"),
                       backward=("NotImplemented",) * 3)

@@ -11,7 +11,7 @@ import numpy as np
 from .. import dtypes, return_types
 from ..backend import cpu, moved, one_device, samples, tensor_cores
 from ..graph import folded_class, mode, node_class
-from ..record import camel, enter, folded, module, raw, record, record_parts
+from ..record import camel, enter, folded, module, raw, record, record_parts, rename
 from ..tensor import DTYPE_WORDS, Tensor, checked_dim
 from . import reduce
 from .creation import no_out
@@ -303,7 +303,7 @@ RowTimesMatrix = folded_class(
 # ---- sums with products
 
 
-def plus_product(name, check, multiply, Product, backward=None):
+def plus_product(name, check, multiply, Product, backward=None, factors=("mat1", "mat2")):
     """``addmm`` and its like: beta * input + alpha * (a @ b); ``input`` broadcasts; Product is the node of a @ b."""
     rule_a, rule_b = Product.rules  # the first needs b alone, the second a
     Backward = node_class(backward or camel(name) + "Backward0",
@@ -324,7 +324,7 @@ def plus_product(name, check, multiply, Product, backward=None):
         return record(Backward, result, (input, a, b), (w.shape, x, y, beta, alpha))
 
     op.node = Backward
-    return enter(name, "linalg", op)
+    return rename(enter(name, "linalg", op), a=factors[0], b=factors[1])
 
 
 def summed(w, x, y, multiply=product, beta=1, alpha=1):
@@ -385,8 +385,8 @@ def check_same_dtype(w, x, y):
 
 addmm = plus_product("addmm", check_addmm, product, Mm)
 addmm_columns = plus_product("addmm_columns", check_addmm, product, MmColumns, "AddmmBackward0")
-addmv = plus_product("addmv", check_same_dtype, mv, Mv)
-baddbmm = plus_product("baddbmm", check_same_dtype, bmm, Bmm)
+addmv = plus_product("addmv", check_same_dtype, mv, Mv, factors=("mat", "vec"))
+baddbmm = plus_product("baddbmm", check_same_dtype, bmm, Bmm, factors=("batch1", "batch2"))
 
 
 def check_addbmm(w, x, y):
@@ -410,7 +410,7 @@ SumOfProducts = node_class(
     lambda g, _x, y: Bmm.rules[0](expand_to(g, (raw(y).shape[0], *raw(g).shape)), None, y),
     lambda g, x, _y: Bmm.rules[1](expand_to(g, (raw(x).shape[0], *raw(g).shape)), x, None),
 )
-addbmm = plus_product("addbmm", check_addbmm, sum_of_products, SumOfProducts)
+addbmm = plus_product("addbmm", check_addbmm, sum_of_products, SumOfProducts, factors=("batch1", "batch2"))
 
 # ---- contractions
 

@@ -378,6 +378,8 @@ class Comparison:
         if got.dtype != expected.dtype:
             right = "The" if other else "The values are right, but the"
             return f"{right} dtype is {got.dtype}, and {expected.dtype} is asked for."
+        if got.value.dtype == bool:
+            return "True and False have changed places." if (got.value != expected.value).all() else ""
         return self._about_numbers(got.value, expected.value, "Each number")
 
     def _about_numbers(self, got: np.ndarray, expected: np.ndarray, each: str, is_value: bool = False) -> str:

@@ -153,6 +153,8 @@ def value(answer):
         ({object: 1}, {object: 2}, ""),
         ({1, 2}, {1, 3, 4}, "It has 2 too many, and 1 missing."),
         (engine.tensor([0.0, 1.0]), engine.tensor([0.0, float("nan")]), ""),
+        (engine.tensor([True, False]), engine.tensor([True, True]), ""),
+        (engine.tensor([True, False]), engine.tensor([False, True]), "True and False have changed places."),
     ],
 )
 def test_what_is_certain_about_a_wrong_value_is_said(answer, attempt, says):

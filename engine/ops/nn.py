@@ -485,7 +485,7 @@ def normalized_exp(name, compute, Backward, input, dim, dtype, parts=None):
     wide, known = x.itemsize == 2 and accumulate_wider[x.dtype], ()
     if wide:
         out = in_rows(axis, lambda x, axis, into: compute(x.astype(wide), axis, None).astype(x.dtype), x)
-    elif parts is None or (not any_size() and x.size >= THREADED):
+    elif parts is None or (x.size >= THREADED and not any_size()):
         out = in_rows(axis, compute, x)
     else:
         out, *known = parts(x, axis)
@@ -540,7 +540,7 @@ def log_softmax_array(x, axis, into):
 @one_step
 def log_softmax_parts(x, axis):
     """(the result, the exponentials, their sums)"""
-    return in_rows(axis, log_softmax_arrays, x)
+    return in_rows(axis, log_softmax_arrays, x) if is_large(x) else log_softmax_arrays(x, axis, None)
 
 
 def log_softmax_arrays(x, axis, into):

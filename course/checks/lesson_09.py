@@ -86,6 +86,7 @@ def follow_trial(follow):
     yield "f(x) = [x0 * x0, x0 * x1, 3 * x2 + x0], x = [1., 2., 3.], i = 1", follow, three, x, 1
     yield "the same, i = 0", follow, three, x, 0
     yield "f(x) = [x0, x0 * x1, x1 ** 3, x0 + x1], x = [2., -1.], i = 0", follow, tall, engine.tensor([2.0, -1.0]), 0
+    yield "f(x) = [sum of x, sum of x * x], x = [1., 0., 1.], i = 1", follow, wide, engine.tensor([1.0, 0.0, 1.0]), 1
 
 
 def follow_more(follow):
@@ -99,6 +100,12 @@ def speeds(f, x, i):
 
 def along_all(f, x, i):
     return engine.func.jvp(f, (x,), (engine.ones_like(x),))[1] != 0
+
+
+def a_whole_step(f, x, i):
+    moved = x.clone()
+    moved[i] += 1
+    return f(moved) != f(x)
 
 
 def the_row(f, x, i):
@@ -166,6 +173,20 @@ def pulls_trial(pulls):
     xs = engine.tensor([[0.5, -1.0, 2.0], [1.0, 1.0, 0.0]])
     yield "another loss, three weights, two examples", pulls, curved, engine.tensor([0.1, 0.2, 0.3]), xs, engine.ones(2)
 
+    yield "20 examples: how often loss is called", calls, pulls, engine.ones(2), engine.ones(20, 2), engine.ones(20)
+
+
+def calls(pulls, w, xs, ys):
+    """Whether the loss is called for each example, or for all of them at once."""
+    count = [0]
+
+    def loss(w, x, y):
+        count[0] += 1
+        return squared(w, x, y)
+
+    pulls(loss, w, xs, ys)
+    return "for all examples at once" if count[0] < len(xs) else "for each example"
+
 
 def pulls_more(pulls):
     yield "", pulls, squared, engine.randn(4), engine.randn(6, 4), engine.randn(6)
@@ -231,6 +252,11 @@ EXERCISES = (
             (along_all, "You let all inputs move at once. Let only input i move: 1 there, 0 anywhere else."),
             (the_row, "That is row i: which inputs output i follows. Asked for is a column."),
             (speeds, "Those are the speeds. Which of them are not 0?"),
+            (lambda f, x, i: speeds(f, x, i) > 1e-3, "An output that moves backwards follows, too: not 0."),
+            (
+                a_whole_step,
+                "You moved the input by 1, and looked. Asked for is its slope at this very point.",
+            ),
             (lambda f, x, i: speeds(f, x, i).abs() < 1e-3, "The other way round: True where an output does move."),
         ),
         hints=(
@@ -268,10 +294,20 @@ EXERCISES = (
     Exercise(
         key="09.5",
         points=2,
-        answer=lambda loss, w, xs, ys: (gradients(loss, w, xs, ys) ** 2).sum(1) ** 0.5,
+        answer=lambda *args: (each(*args) ** 2).sum(1) ** 0.5,
         trial=pulls_trial,
         hidden=pulls_more,
         wrong=(
+            (
+                lambda *args: gradients(*args).norm(dim=1),
+                "The right lengths, by a loop over the examples. `vmap` makes it one computation.",
+            ),
+            (
+                lambda loss, w, xs, ys: engine.func.vmap(engine.func.grad(loss, argnums=1), (None, 0, 0))(
+                    w, xs, ys
+                ).norm(dim=1),
+                "Those are the gradients with respect to x. Asked for is w, the first argument.",
+            ),
             (lambda *args: each(*args), "Those are the gradients. How long is each of them?"),
             (
                 lambda *args: each(*args).mean(0).norm(),

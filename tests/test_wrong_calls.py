@@ -183,6 +183,24 @@ def test_arguments_have_pytorchs_names(call):
     assert repr(results[0]) == repr(results[1])
 
 
+def test_backward_and_grad_take_pytorchs_arguments_in_its_order():
+    w = engine.ones(3, requires_grad=True)
+    engine.autograd.backward([w * 2], grad_tensors=[engine.full((3,), 5.0)])
+    assert w.grad.tolist() == [10.0] * 3
+    engine.autograd.backward(w.sum(), None, True, False, None, [w])
+    assert w.grad.tolist() == [11.0] * 3
+    found, unused = engine.autograd.grad(
+        w.sum(), [w, engine.ones(1, requires_grad=True)], None, None, False, True, True
+    )
+    assert found.tolist() == [1.0] * 3 and unused is None
+    with pytest.raises(RuntimeError, match="appears to not have been used"):
+        engine.autograd.grad(w.sum(), engine.ones(1, requires_grad=True), None, None, False, True)
+    with pytest.warns(FutureWarning, match="only_inputs argument is deprecated"):
+        engine.autograd.grad(w.sum(), w, only_inputs=False)
+    with pytest.warns(FutureWarning, match="`grad_variables` is deprecated"):
+        engine.autograd.backward(w * 2, grad_variables=engine.ones(3))
+
+
 def test_an_argument_that_a_table_named_anew_has_no_other_name():
     with pytest.raises(TypeError, match="other"):
         engine.pow(engine.ones(2), other=2)

@@ -154,13 +154,14 @@ def shapes_trial(unbroadcast):
     yield "g of shape (3, 4), shape = (4,)", unbroadcast, g, (4,)
     yield "g of shape (3, 4), shape = (3, 1)", unbroadcast, g, (3, 1)
     yield "g of shape (2, 3, 4), shape = (1, 4)", unbroadcast, np.arange(24.0).reshape(2, 3, 4), (1, 4)
+    yield "g of shape (2, 3, 4), shape = (2, 1, 1)", unbroadcast, np.arange(24.0).reshape(2, 3, 4), (2, 1, 1)
     yield "g of shape (3, 4), shape = (3, 4)", unbroadcast, g, (3, 4)
 
 
 def shapes_more(unbroadcast):
     g = np.arange(24.0).reshape(2, 3, 4)
-    yield "", unbroadcast, g, ()
-    yield "", unbroadcast, g, (2, 1, 1)
+    yield "", lambda g, shape: np.asarray(unbroadcast(g, shape)), g, ()
+    yield "", unbroadcast, g, (1, 3, 1)
 
 
 def fronts(g, shape):
@@ -182,12 +183,25 @@ def along_ones(reduce):
     return unbroadcast
 
 
+def along_the_first_one(g, shape):
+    g = fronts(g, shape)
+    return g.sum(axis=shape.index(1), keepdims=True) if 1 in shape else g
+
+
 # 10.4
 
 
 def slopes(backward, root, leaves):
     backward(root)
     return [None if leaf.grad is None else float(leaf.grad) for leaf in leaves]
+
+
+def keepers(backward, a, b):
+    product = mul(a, b)
+    root = add(product, a)
+    backward(root)
+    found = {"a": a, "b": b, "a * b": product, "a * b + a": root}
+    return [name for name, var in found.items() if var.grad is not None]
 
 
 def twice(backward, make, leaves):
@@ -220,6 +234,8 @@ def pass_trial(backward):
     root = add(mul(add(late, a), b), late)
     yield "(a * b + a) * b + a * b: a.grad and b.grad", slopes, backward, root, [a, b]
     yield "each number the sum of the two before, 12 times: how often you called a rule", calls, backward, 12
+    a, b = Var(2.0), Var(3.0)
+    yield "a * b + a: which Vars have a .grad afterwards", keepers, backward, a, b
     a = Var(5.0)
     yield "a * a, then a * a again, with a = 5: a.grad after both", twice, backward, lambda: mul(a, a), [a]
 
@@ -229,6 +245,16 @@ def pass_more(backward):
     c = mul(a, b)
     root = mul(add(mul(c, c), a), add(c, b))
     yield "", slopes, backward, root, [a, b]
+
+
+def everywhere(root):
+    arrived = {root: 1.0}
+    while arrived:
+        v = max(arrived, key=lambda v: v.number)
+        g = arrived.pop(v)
+        v.grad = g if v.grad is None else v.grad + g
+        for parent, rule in zip(v.parents, v.rules, strict=True):
+            arrived[parent] = arrived.get(parent, 0.0) + rule(g)
 
 
 def engine_pass(meet=lambda old, new: old + new, at_leaf=lambda old, new: new if old is None else old + new, begin=1.0,
@@ -390,6 +416,10 @@ EXERCISES = (
                 along_ones(lambda g, axis: g.take([0], axis=axis)),
                 "You keep the first of the repeated ones and throw the others away. Each of them counts: add them up.",
             ),
+            (
+                along_the_first_one,
+                "You add up along one axis of length 1. There may be several.",
+            ),
             (lambda g, shape: np.resize(g, shape), "That cuts off what is too much. What was repeated is added up."),
         ),
         hints=(
@@ -420,6 +450,7 @@ EXERCISES = (
                 engine_pass(at_leaf=add_nothing_yet),
                 "`.grad` is None in the beginning, and nothing can be added to None.",
             ),
+            (everywhere, "The leaves are right. But Vars in between keep a `.grad` as well: only leaves do."),
             (way_by_way, "Right numbers, by every way one by one. A Var's turn comes once, with all that arrives."),
             (
                 engine_pass(pick=lambda arrived, key: next(iter(arrived))),

@@ -508,6 +508,13 @@ def answer_10_3_a(g, shape):
     return g.sum(axis=ones, keepdims=True) if ones else g
 
 
+@answers("10.3")
+def answer_10_3_at_once(g, shape):
+    front = g.ndim - len(shape)
+    ones = [axis + front for axis, length in enumerate(shape) if length == 1]
+    return g.sum(axis=(*range(front), *ones), keepdims=True).reshape(shape)
+
+
 @answers("10.4")
 def answer_10_4_a(root):
     todo, seen = [root], {root}

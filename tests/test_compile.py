@@ -593,6 +593,13 @@ def test_the_code_can_be_read():
     assert "x.dot(w)  # 5x4 float32  test_compile.py:" in code
 
 
+def test_what_no_line_of_the_function_does_has_the_line_of_the_call():
+    compiled = engine.compile(engine.func.grad(lambda x: (x * x).sum()))
+    compiled(numbers(3))  # the gradient of the result itself
+    lines = [line.rpartition("  ")[2] for line in compiled.code.splitlines() if ".py:" in line]
+    assert lines and all(line.startswith("test_compile.py:") for line in lines)
+
+
 CHAINS = {
     "chain": lambda x, y: ((x * 0.5).tanh() * (y + 1) - x.sigmoid()).exp(),
     "mean": lambda x, y: ((x * 0.5).tanh() * (y + 1) - x.sigmoid()).exp().mean(),

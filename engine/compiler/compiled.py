@@ -55,7 +55,8 @@ class Compiled:
             if self.fullgraph:
                 raise GraphBreak(f"there are {LIMIT} captures already, and none of them holds for this call", " ")
             return self.function(*args, **kwargs)
-        entry = self.captured(leaves, structure, args, kwargs)
+        with uncollected():
+            entry = self.captured(leaves, structure, args, kwargs)
         if entry.broken is not None and self.fullgraph:
             raise entry.broken
         if entry.guards is None:
@@ -75,7 +76,6 @@ class Compiled:
         """Forget all captures."""
         self.entries, self.failures, self.specialized = [], 0, ""
 
-    @uncollected()
     def captured(self, leaves, structure, args, kwargs):
         """A new capture: for all sizes of what varies, if that can be, or else for those of this call."""
         before = [e.shapes_seen for e in self.entries if e.structure == structure]

@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
-from types import ModuleType
+from types import FunctionType, ModuleType
 from weakref import ref
 
 from .. import backend, dtypes
@@ -217,15 +217,16 @@ def install():
             return
         from .. import linalg
         from ..nn import attention, functional, recurrent  # noqa: F401
+        from ..ops import linalg as products
 
         names = {name for table in POLICY.values() for name in table}
         forms = {}  # id of an operation -> its casting form
         for name in names:
             prefix, _, rest = name.partition("_")
             places = [(linalg, rest)] if prefix == "linalg" else [(functional, name), (sys.modules[PACKAGE], name)]
-            for place, attribute in (*places, (Tensor, name), (recurrent, name)):
+            for place, attribute in (*places, (Tensor, name), (recurrent, name), (products, name)):
                 function = vars(place).get(attribute)
-                if function is not None and id(function) not in forms:
+                if isinstance(function, FunctionType) and id(function) not in forms:
                     form = forms[id(function)] = casting(name, function)
                     if isinstance(place, ModuleType):  # where pickle finds it; its own module keeps the operation
                         form.__module__, form.__qualname__ = place.__name__, attribute

@@ -122,8 +122,8 @@ def from_arrays(arrays, shape, dtype):
     """The array of NumPy arrays in lists."""
     first = arrays[0]
     for a in arrays:
-        if not np.ndim(first) or not hasattr(a, "__len__"):
-            raise TypeError("not a sequence" if np.ndim(first) else "len() of unsized object")
+        if not first.ndim or not hasattr(a, "__len__"):
+            raise TypeError("not a sequence" if first.ndim else "len() of unsized object")
         if len(a) != len(first):
             raise ValueError(f"expected sequence of length {len(first)} at dim {len(shape)} (got {len(a)})")
     warnings.warn(

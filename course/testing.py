@@ -14,7 +14,7 @@ Without arguments: every test in tests/, then every notebook run again and compa
 With arguments: pytest with these arguments alone, say `python -m course test -k broadcast`.
 """
 MOST_WORKERS = 4
-# A file's tests and a notebook's cells build on each other: whole files go to a worker. One that hangs is run once more.
+# A file's tests and a notebook's cells build on each other: whole files go to a worker. One that hangs runs once more.
 WHOLE_FILES = ["--dist", "loadfile", "--max-worker-restart", "1"]
 
 

@@ -13,7 +13,7 @@ LESSONS = [
     for name in ("12_models", "13_training_loop", "14_efficient_loops", "15_mixed_precision")
 ]
 
-# Notes the first call of each model, as it is then; a module in a module is part of the outer one.
+# Notes the first call of each model, as it is then, unless it fails; a module in a module is part of the outer one.
 FIRST = """
 import copy
 import engine
@@ -23,13 +23,18 @@ called, inside = {}, []
 
 def note(module, args):
     plain = all(isinstance(a, engine.Tensor) and not a.requires_grad for a in args)
+    name = None
     if not inside and plain:
-        shapes = [(a.shape, a.dtype) for a in args]
-        called.setdefault(f"{module} {module.training} {shapes}", (copy.deepcopy(module), copy.deepcopy(args)))
-    inside.append(module)
+        name = f"{module} {module.training} {[(a.shape, a.dtype) for a in args]}"
+        called.setdefault(name, (copy.deepcopy(module), copy.deepcopy(args)))
+    inside.append(name)
 
-hooks = [register_module_forward_pre_hook(note),
-         register_module_forward_hook(lambda *_: inside.pop() and None, always_call=True)]
+def done(module, args, out):
+    name = inside.pop()
+    if out is None:
+        called.pop(name, None)
+
+hooks = [register_module_forward_pre_hook(note), register_module_forward_hook(done, always_call=True)]
 """
 
 # Three calls: one is captured, two run what was captured.

@@ -1,6 +1,8 @@
 """What programs get wrong with modules, gradients and the like: PyTorch's exception, and its first sentence."""
 
-import warnings
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +10,8 @@ from against_torch import cases, compare_errors
 
 import engine
 from engine import nn
+
+ROOT = Path(__file__).parent.parent
 
 ERRORS = cases("""
 torch.nn.LSTMCell(3, 4)(torch.randn(2, 5))
@@ -77,12 +81,21 @@ def test_functional_call_passes_over_names_that_the_module_has_not():
     assert engine.func.functional_call(m, {"foo": engine.ones(1)}, (x,)).equal(m(x))
 
 
+COPIES = """
+import warnings
+import engine
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    engine.tensor(engine.ones(2))
+    engine.nn.functional.kl_div(engine.zeros(2), engine.ones(2))
+print([s.filename for s in seen])
+"""
+
+
 def test_the_copy_of_a_tensor_warns_at_the_line_that_makes_it():
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        engine.tensor(engine.ones(2))
-        nn.functional.kl_div(engine.zeros(2), engine.ones(2))
-    assert [s.filename for s in seen] == [__file__, __file__]
+    """In a process of its own: the first region of autocast puts a frame around operations that it casts."""
+    done = subprocess.run([sys.executable, "-c", COPIES], capture_output=True, text=True, cwd=ROOT)
+    assert (done.stdout, done.stderr) == ("['<string>', '<string>']\n", "")
 
 
 METHODS = cases("""

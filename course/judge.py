@@ -29,6 +29,10 @@ _COURSE = Path(__file__).resolve().parent
 _ENGINE = Path(engine.__file__).resolve().parent
 
 
+class CheckFailed(Exception):
+    """A check's own mistake: a step fails with the right answer, and does not name the error as what is asked for."""
+
+
 class Verdict(NamedTuple):
     """The answer to an attempt: what to say, and the rows of a table (input, got, expected)."""
 
@@ -68,7 +72,10 @@ class Seen(NamedTuple):
 
 
 def judge(exercise: Exercise, attempt: Any, hidden: bool = False) -> Verdict:
-    """Run the trial with the oracle, the wrong answers and the attempt, in this order, and compare."""
+    """Run the trial with the oracle, the wrong answers and the attempt, in this order, and compare.
+
+    Raises CheckFailed.
+    """
     trial = exercise.hidden if hidden else exercise.trial
     assert trial is not None, f"{exercise.key} has no hidden steps"
     if callable(exercise.answer) and not callable(attempt):
@@ -76,6 +83,9 @@ def judge(exercise: Exercise, attempt: Any, hidden: bool = False) -> Verdict:
         return Verdict(NOT_YET, f"A function is asked for, and this is {kind}. Are there parentheses after its name?")
     with _in_silence():
         expected = run(trial, exercise.answer)
+        if expected and isinstance(error := expected[-1].result, Raised) and error.name not in expected[-1].shown:
+            # Where the oracle fails as every attempt does, every attempt would be right.
+            raise CheckFailed(f"{error.name} with the right answer: {error.message}")
         wrong = [(run(trial, answer), says) for answer, says in exercise.wrong]
     got = run(trial, attempt)
     if _holds_ellipsis(got):

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("jupytext")
 pytest.importorskip("cloudpickle")
 
+import engine
 from course import exercises, judge, learner
 from course.build import build, execute, jobs, read_source
 from course.notebooks import ROOT
@@ -113,6 +114,26 @@ def test_a_usual_mistake_is_named(exercise, number):
     verdict = judge.judge(exercise, wrong)
     assert (verdict.state, verdict.message) == (judge.NOT_YET, says)
     assert verdict.rows
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("exercise", [one for one in EXERCISES if one.hidden], ids=lambda exercise: exercise.key)
+def test_the_hidden_steps_refuse_usual_mistakes_too(exercise):
+    states = [judge.judge(exercise, wrong, hidden=True).state for wrong, _ in exercise.wrong]
+    assert judge.NOT_YET in states
+
+
+def test_a_check_that_fails_with_the_right_answer_says_so_and_calls_nothing_correct():
+    def trial(double):
+        yield "double of a tensor that cannot be made", double, engine.ones("three")
+
+    def called(double):
+        yield "double(None)", double, None
+
+    exercise = EXERCISES[0]._replace(answer=lambda x: x * 2, wrong=())
+    for broken in (trial, called):
+        with pytest.raises(judge.CheckFailed, match="^TypeError with the right answer: "):
+            judge.judge(exercise._replace(trial=broken), lambda x: x * 2)
 
 
 # --- The notebooks

@@ -219,7 +219,7 @@ def guarded_trial(guarded):
 
 
 def guarded_more(guarded):
-    inputs = [engine.ones(*shape, dtype=t) for t in (engine.float32, engine.int64) for shape in [(1,), (1, 1), ()]]
+    inputs = [engine.ones(shape, dtype=t) for t in (engine.float32, engine.int64) for shape in [(1,), (1, 1), ()]]
     yield "", called, guarded, *inputs, *reversed(inputs)
 
 

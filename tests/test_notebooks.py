@@ -251,7 +251,8 @@ def strict(tmp_path):
     return run
 
 
-DISPLAY = """display({"text/html": '<img src="data:image/png;base64,AAA=">', "text/plain": "words"}, raw=True)"""
+IMAGE = '<img alt="a" width="{}" style="max-width: 100%" src="data:image/png;base64,{}">'
+DISPLAY = f"""display({{"text/html": '{IMAGE.format(20, "AAA=")}', "text/plain": "words"}}, raw=True)"""
 
 
 def test_nbval_evens_out_addresses_pictures_and_the_file_of_a_warning_and_no_more(strict):
@@ -259,8 +260,8 @@ def test_nbval_evens_out_addresses_pictures_and_the_file_of_a_warning_and_no_mor
     done = strict(
         code(new_output("stream", text="<object object at 0x7f0000000010>\n"), source="print(object())"),
         code(warning, source='import warnings\nwarnings.warn("mind")'),
-        code(html('<img src="data:image/png;base64,iVB+">', "words"), source=DISPLAY),
-        code(html('<img src="data:image/png;base64,iVB+"/>', "words"), source=DISPLAY),
+        code(html(IMAGE.format(21, "iVB+"), "words"), source=DISPLAY),
+        code(html(IMAGE.format(21, "iVB+").replace('alt="a"', 'alt="b"'), "words"), source=DISPLAY),
         code(new_output("stream", text="0.30\n"), source="print(0.31)"),
         code(new_output("stream", text="a\n"), source="print('a')\nprint('b')"),
         code(source="print('unexpected')"),

@@ -3,10 +3,10 @@
 It is kept and can be read, and changes nothing: on the host all results can be repeated, and float32 is float32.
 """
 
-import warnings
 from types import SimpleNamespace
 
 from .backend import has_cuda
+from .callers import warn
 
 cudnn = SimpleNamespace(enabled=True, benchmark=False, deterministic=False, allow_tf32=True,
                         is_available=lambda: False, version=lambda: None)  # fmt: skip
@@ -42,10 +42,9 @@ def set_float32_matmul_precision(precision):
     if precision in ("highest", "high", "medium"):
         asked.precision = precision
     else:
-        warnings.warn(
+        warn(
             f"{precision} is not one of 'highest', 'high', or 'medium'; the current"
             "setFloat32MatmulPrecision call has no effect.",
-            stacklevel=2,
         )
 
 

@@ -3,9 +3,8 @@
 A function computes what it computes without the argument; one place, here, puts it where the program wants it.
 """
 
-import warnings
-
 from .backend import blank, mixed_devices
+from .callers import warn
 from .graph import mode
 from .inplace import check_cast, check_writable, overwrite
 from .return_types import filled
@@ -66,12 +65,11 @@ def put(tensor, result):
                 f"a tensor that shares its memory is not resized: give out= a tensor of shape {list(value.shape)}"
             )
         if x.size:
-            warnings.warn(
+            warn(
                 f"An output with one or more elements was resized since it had shape {list(x.shape)}, which does not "
                 f"match the required output shape {list(value.shape)}. This behavior is deprecated, and in a future "
                 "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse "
                 "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
-                stacklevel=4,
             )
         tensor.array = blank(value.shape, x)
     overwrite(tensor, Tensor(value))

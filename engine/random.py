@@ -19,13 +19,14 @@ import importlib
 import math
 import os
 import threading
-import warnings
 from contextlib import contextmanager
 from functools import cache, cached_property
 from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
+
+from .callers import warn
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 BLOCK = 16384  # values made at a time, so that what lies between the words and the result stays in the cache
@@ -452,7 +453,7 @@ def _range(dtype, kind, low, high):
             if abs(bound) > 2**kind.digits:
                 out = f"{name} is out of bounds [-(2^{kind.digits}), 2^{kind.digits}]. Due to precision limitations "
                 within = f"{kind.c_name} can support discrete uniform distribution only within this range."
-                warnings.warn(out + within, stacklevel=4)
+                warn(out + within)
     return low, high
 
 

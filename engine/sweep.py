@@ -4,7 +4,6 @@ They are plain arrays, or Tensors when the pass is itself recorded (``create_gra
 """
 
 import threading
-import warnings
 from heapq import heappop, heappush, heapreplace
 from operator import attrgetter
 from sys import getrefcount
@@ -14,7 +13,8 @@ import numpy as np
 
 from . import graph, versions
 from .backend import Function
-from .graph import FOLDED, FREED, AccumulateGrad, Copied, Node, Parts, as_tensor, copy, cotangent, hooked_leaves, mode
+from .callers import warn
+from .graph import FOLDED, FREED, AccumulateGrad, Copied, Node, Output, Parts, as_tensor, copy, cotangent, hooked_leaves, mode
 from .hooks import run_pre_hooks, together
 from .versions import check_unmodified, write
 
@@ -32,6 +32,9 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
     pending: dict = {}  # the cotangents of the nodes in the heap
     newest = arrived = None  # a node that is not in there, and its cotangent: in a chain, none ever is
     leaves, found = {}, {}
+    way = None if wanted is None else leading_to(wanted, cotangents)
+    if way is not None and len(cotangents) > 1:
+        cotangents = {node: g for node, g in cotangents.items() if node in way}
     for node, g in cotangents.items():
         if type(node) is AccumulateGrad:
             leaves[node] = g
@@ -40,7 +43,6 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
         else:
             pending[node] = g
             heappush(heap, (node.order, node))
-    way = None if wanted is None else leading_to(wanted, cotangents)
     waiting = edges_into_hooked(cotangents) if hooked_leaves and way is None else {}
     before, mode.enabled = mode.enabled, create_graph
     node = None
@@ -59,17 +61,19 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
             joint = node.together
             if joint is not FOLDED:
                 parents, rules, saved = node.parents, node.rules, node.saved
-            elif in_one_step(node, create_graph):
-                parents, rules, saved, joint = node.ends, node.one_step, node.kept, False
+            elif step := in_one_step(node, create_graph):
+                (parents, saved), rules, joint = step, node.one_step, False
             else:
                 parents, rules, saved, joint = node.parents, node.rules, node.saved, node.together
             if way is not None:
                 parents = within(way, parents)
+                ends_here = not any(parents)
+                if ends_here:
+                    for hook in node.hooks:
+                        g = hook(g)
                 if node in wanted:
                     found[node] = g
-                if not any(parents):
-                    for hook in node.hooks:
-                        found[node] = hook(found[node])
+                if ends_here:
                     continue
             if node.hooks:
                 for hook in node.hooks:
@@ -115,9 +119,9 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
             accumulate_all(leaves)
         else:
             for node, g in leaves.items():
+                for hook in node.hooks:
+                    g = hook(g)
                 if node in wanted:
-                    for hook in node.hooks:
-                        g = hook(g)
                     found[node] = g
     except BaseException:
         if graph.anomaly and node is not None:
@@ -130,18 +134,20 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
 
 
 def in_one_step(node, create_graph):
-    """Whether nobody wants to see the nodes for which a folded one stands."""
-    return not (create_graph or graph.anomaly or node.hooks or versions.last_write < node.order)
+    """(inputs, what is kept) of a folded node; None if somebody wants to see the nodes for which it stands."""
+    if create_graph or graph.anomaly or node.hooks or versions.last_write < node.order:
+        return None
+    kept = node.kept
+    return node.ends and (node.ends, kept)
 
 
 def tell_where(node):
     """Warn of the line that recorded a node whose gradient failed."""
     call = node.__dict__.get("call")
-    warnings.warn(
+    warn(
         f"Error detected in {node.name()}. "
         + ("No forward pass information available. Enable detect anomaly during forward pass for more information."
            if call is None else "Traceback of forward call that caused the error:\n" + "".join(format_list(call))),
-        stacklevel=4,
     )  # fmt: skip
 
 
@@ -182,9 +188,9 @@ def within(way, parents):
 
 def leading_to(wanted, roots):
     """The nodes from which one of the wanted nodes can be reached, those included."""
-    way = set()
+    way, ends = set(), wanted | {node.parents[0] for node in wanted if type(node) is Output}
     for node in sorted(reachable(roots), key=by_age, reverse=True):  # parents first
-        if node in wanted or any(p in way for p in node.parents):
+        if node in ends or any(p in way for p in node.parents):
             way.add(node)
     return way
 
@@ -310,7 +316,7 @@ def roots(tensors, gradients, create_graph):
 
 def add_to_grad(tensor, g):
     """``tensor.grad += g``, for an array or, in a recorded backward pass, a Tensor; None: a leaf that is gone."""
-    if tensor is None:
+    if tensor is None or tensor.node is None:  # or requires no grad any more
         return
     grad = tensor._grad
     if isinstance(g, graph.Tensor):

@@ -1,6 +1,5 @@
 """Tensor: an array and the node that made it.  Operations are bound to it as methods in ``methods.py``."""
 
-import warnings
 from math import inf
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -9,6 +8,7 @@ import numpy as np
 
 from . import dtypes, graph, inference, versions
 from .backend import apart, cpu, device_names, device_of, is_array_type, number_types, same_place, scalar_types
+from .callers import warn
 from .graph import AccumulateGrad, Output, RemovableHandle, RetainGrad, mode
 from .hooks import tensor_hook
 from .printing import Size, format_tensor, tensor_repr
@@ -173,13 +173,12 @@ class Tensor:
     def grad(self):
         """What backward added up here: a Tensor or None.  A non-leaf keeps none unless ``retain_grad()`` was called."""
         if self._grad is None and not self.is_leaf and not self.retains_grad:
-            warnings.warn(
+            warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
                 "won't be populated during autograd.backward(). If you indeed want the .grad field to be populated for "
                 "a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by "
                 "mistake, make sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for "
                 "more information.",
-                stacklevel=2,
             )
         return self._grad
 

@@ -1,17 +1,11 @@
 """What programs get wrong with modules, gradients and the like: PyTorch's exception, and its first sentence."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from against_torch import cases, compare_errors
 
 import engine
 from engine import nn
-
-ROOT = Path(__file__).parent.parent
 
 ERRORS = cases("""
 torch.nn.LSTMCell(3, 4)(torch.randn(2, 5))
@@ -79,23 +73,6 @@ def test_surplus_gradients_are_not_looked_at():
 def test_functional_call_passes_over_names_that_the_module_has_not():
     m, x = nn.Linear(1, 1), engine.ones(1)
     assert engine.func.functional_call(m, {"foo": engine.ones(1)}, (x,)).equal(m(x))
-
-
-COPIES = """
-import warnings
-import engine
-with warnings.catch_warnings(record=True) as seen:
-    warnings.simplefilter("always")
-    engine.tensor(engine.ones(2))
-    engine.nn.functional.kl_div(engine.zeros(2), engine.ones(2))
-print([s.filename for s in seen])
-"""
-
-
-def test_the_copy_of_a_tensor_warns_at_the_line_that_makes_it():
-    """In a process of its own: the first region of autocast puts a frame around operations that it casts."""
-    done = subprocess.run([sys.executable, "-c", COPIES], capture_output=True, text=True, cwd=ROOT)
-    assert (done.stdout, done.stderr) == ("['<string>', '<string>']\n", "")
 
 
 METHODS = cases("""

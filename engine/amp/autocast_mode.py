@@ -8,7 +8,6 @@ import functools
 import inspect
 import sys
 import threading
-import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
 from types import FunctionType, ModuleType
@@ -16,6 +15,7 @@ from weakref import ref
 
 from .. import backend, dtypes
 from ..autograd.modes import enable_grad
+from ..callers import warn
 from ..graph import AccumulateGrad
 from ..ops.structure import cast
 from ..tensor import Tensor
@@ -334,13 +334,12 @@ class autocast:
         self.fast_dtype = state.dtype[device_type] if dtype is None else dtype
         self._cache_enabled = state.cache_enabled if cache_enabled is None else cache_enabled
         if enabled and not present(device_type):
-            warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
+            warn("CUDA is not available or torch_xla is imported. Disabling autocast.")
             enabled = False
         elif enabled and self.fast_dtype not in SUPPORTED:
-            warnings.warn(
+            warn(
                 f"In {device_type.upper()} autocast, but the target dtype is not supported. Disabling autocast.\n"
                 f"{device_type.upper()} Autocast only supports dtypes of {', '.join(map(str, SUPPORTED))} currently.",
-                stacklevel=2,
             )
             enabled = False
         self._enabled = enabled

@@ -1,12 +1,12 @@
 """``GradScaler`` keeps gradients in float16 from vanishing."""
 
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable
 from enum import Enum
 
 from .. import dtypes
 from ..autograd.modes import no_grad
+from ..callers import warn
 from ..ops.creation import full
 from ..tensor import Tensor
 from .autocast_mode import kind_of, present
@@ -47,7 +47,7 @@ class GradScaler:
                  enabled=True):  # fmt: skip
         self._device, self._enabled = device, enabled
         if enabled and not present(kind_of(device)):
-            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
+            warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
             self._enabled = False
         if self._enabled:
             if growth_factor <= 1.0:

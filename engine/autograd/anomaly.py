@@ -1,12 +1,10 @@
 """Anomaly detection: finds the operation whose gradient fails, or is nan, and the line that recorded it."""
 
 import traceback
-import warnings
 
 from .. import graph
+from ..callers import HERE, warn
 from ..graph import Node, watch_nodes
-
-ENGINE = graph.__file__.removesuffix("graph.py")
 
 
 class set_detect_anomaly:
@@ -27,10 +25,9 @@ class detect_anomaly(set_detect_anomaly):
     """Look for anomalies in a ``with`` block."""
 
     def __init__(self, check_nan=True):
-        warnings.warn(
+        warn(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
             "debugging.",
-            stacklevel=2,
         )
         self.check_nan = check_nan
 
@@ -45,7 +42,7 @@ def switch(anomaly):
 
 
 def remember_call(node, saved):
-    node.call = [f for f in traceback.extract_stack()[:-2] if not f.filename.startswith(ENGINE)]
+    node.call = [f for f in traceback.extract_stack()[:-2] if not f.filename.startswith(HERE)]
 
 
 def is_anomaly_enabled():

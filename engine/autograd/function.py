@@ -2,10 +2,10 @@
 
 import functools
 import inspect
-import warnings
 from weakref import ref
 
 from ..backend import batches, modules
+from ..callers import warn
 from ..graph import CONSTANT, FREED, AccumulateGrad, Node, Output, clock, cotangent, mode, node_class, watchers
 from ..inference import INFERENCE
 from ..inplace import check_writable, rewrite_graph, tell
@@ -221,12 +221,11 @@ class Function:
         cls._backward_cls = type(cls.__name__ + "Backward", (FunctionCtx,), names)
 
     def __init__(self, *args, **kwargs):
-        warnings.warn(
+        warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
             "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
             "version of PyTorch.",
             DeprecationWarning,
-            stacklevel=2,
         )
 
     def __call__(self, *args, **kwargs):
@@ -352,10 +351,9 @@ def check_dirty(ctx, args, results):
                 "are modified inplace must all be outputs of the Function."
             )
         if not is_one_of(t, args):
-            warnings.warn(
+            warn(
                 "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated "
                 "should be passed to ctx.mark_dirty().",
-                stacklevel=3,
             )
         elif mode.enabled and type(t.node) is AccumulateGrad:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")

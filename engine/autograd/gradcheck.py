@@ -3,11 +3,10 @@
 A Jacobian is here a matrix with a row for each element of the input and a column for each of the output.
 """
 
-import warnings
-
 import numpy as np
 
 from ..backend import cpu, moved
+from ..callers import warn
 from ..dtypes import float64
 from ..sweep import grad
 from ..tensor import Tensor
@@ -309,10 +308,9 @@ def checked_inputs(inputs):
         if not isinstance(x, Tensor) or not x.requires_grad:
             continue
         if x.dtype is not float64:
-            warnings.warn(
+            warn(
                 f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
                 "will likely fail if all the inputs are not of double precision floating point or complex. ",
-                stacklevel=3,
             )
         if any(s == 0 and n > 1 for s, n in zip(x.shared().strides, x.shape)):
             raise RuntimeError(

@@ -2,8 +2,8 @@
 
 import functools
 import inspect
-import warnings
 
+from ..callers import warn
 from ..graph import mode
 from ..inference import mark_inference
 from ..tensor import watch_tensors
@@ -25,12 +25,11 @@ class GradMode:
 
     def __call__(self, function):
         if inspect.isclass(function):
-            warnings.warn(
+            warn(
                 "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
                 "functions or methods. To preserve the current behavior of class decoration, you can directly decorate "
                 "the `__init__` method and nothing else.",
                 FutureWarning,
-                stacklevel=2,
             )
 
         @functools.wraps(function)

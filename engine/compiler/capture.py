@@ -19,13 +19,12 @@ import numpy as np
 
 from .. import backend, random
 from ..backend import modules, running, scalar_types
+from ..callers import HERE
 from ..graph import AccumulateGrad, watch_nodes
 from ..sweep import sweep
 from ..tensor import Tensor
 from ..versions import wrote
 from . import effects
-
-here = str(Path(__file__).resolve().parent.parent)  # a step's origin is the first line outside of the engine
 
 
 class GraphBreak(RuntimeError):
@@ -39,7 +38,7 @@ class GraphBreak(RuntimeError):
 def origin():
     """file:line: text of the innermost line that is not the engine's."""
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(here):
+    while frame is not None and frame.f_code.co_filename.startswith(HERE):
         if frame.f_code is sweep.__code__:  # of the backward pass: the line that recorded the node
             node = frame.f_locals.get("node")
             return vars(node).get("line", "") if node is not None else ""

@@ -1,6 +1,5 @@
 """One capture of a function: how it comes about, and how a call runs from it."""
 
-import warnings
 from contextlib import nullcontext
 from functools import cached_property
 
@@ -9,6 +8,7 @@ import numpy as np
 from .. import graph, tree
 from ..autograd.modes import enable_grad, no_grad
 from ..backend import device_names, modules
+from ..callers import warn
 from ..graph import Node, Output
 from ..inplace import refresh
 from ..ops.structure import Clone
@@ -319,7 +319,7 @@ class Entry:
         """The same, recorded: the function runs again, and each input behind a node of its own."""
         if not self.warned:
             self.warned = True
-            warnings.warn("compile: create_graph=True runs the function again without compiling it", stacklevel=4)
+            warn("compile: create_graph=True runs the function again without compiling it")
         args, kwargs, tensors, marks, _ = node.call
         if self.updated or self.calls:
             raise NotImplementedError(

@@ -1,17 +1,14 @@
 """Mixed precision on a GPU, under its older names: they warn, and say what to write instead."""
 
-import warnings
-
 from .. import amp
+from ..callers import warn
 from ..dtypes import float16
 
 
 def warn_of(name):
     device = "" if "custom" in name else "'cuda', "
     new = f"torch.amp.{name}({device}args...)" if device else f"torch.amp.{name}(args..., device_type='cuda')"
-    warnings.warn(
-        f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `{new}` instead.", FutureWarning, stacklevel=3
-    )
+    warn(f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `{new}` instead.", FutureWarning)
 
 
 class autocast(amp.autocast):

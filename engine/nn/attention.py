@@ -2,9 +2,9 @@
 
 import copy
 import math
-import warnings
 
 from .. import dtypes
+from ..callers import warn
 from ..graph import mode
 from ..ops.creation import full, zeros, zeros_like
 from ..ops.linalg import baddbmm, bmm
@@ -24,9 +24,8 @@ def additive(mask, name, other, other_name, dtype):
     if mask.dtype is not dtypes.bool_ and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {name} are supported")
     if other is not None and mask.dtype is not other.dtype:
-        warnings.warn(
+        warn(
             f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.",
-            stacklevel=3,
         )
     return mask if mask.is_floating_point() else zeros_like(mask, dtype=dtype).masked_fill_(mask, -math.inf)
 
@@ -293,9 +292,7 @@ class TransformerEncoder(Module):
         reason = why_not_nested(encoder_layer)
         self.use_nested_tensor = enable_nested_tensor and not reason
         if enable_nested_tensor and reason:
-            warnings.warn(
-                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}", stacklevel=2
-            )
+            warn(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}")
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         padding = additive(src_key_padding_mask, "src_key_padding_mask", mask, "mask", src.dtype)

@@ -1,8 +1,7 @@
 """Layers without state, activations, losses and normalizations, under ``torch.nn.functional``'s names."""
 
-import warnings
-
 from ..arguments import public
+from ..callers import warn
 from ..ops import nn as ops
 from ..ops.activations import (
     alpha_dropout,
@@ -113,9 +112,8 @@ def implied(name, input, dim):
     """The dimension along which a softmax is taken that names none, with PyTorch's warning."""
     if dim is not None:
         return dim
-    warnings.warn(
+    warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-        stacklevel=3,
     )
     return 0 if input.ndim in (0, 1, 3) else 1
 

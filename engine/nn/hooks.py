@@ -1,10 +1,10 @@
 """Hooks of modules: handles that remove them, and calls of a module that has some."""
 
-import warnings
 from collections import OrderedDict
 from itertools import count
 
 from ..autograd.function import Function
+from ..callers import warn
 from ..graph import mode
 from ..ops.creation import zeros_like
 from ..tensor import Tensor
@@ -102,10 +102,9 @@ def call(module, args, kwargs):
                 try:
                     result = after_forward(module, key, hook, args, kwargs, result)
                 except Exception as e:
-                    warnings.warn(
+                    warn(
                         "module forward hook with ``always_call=True`` raised an exception that was silenced as "
                         f"another error was raised in forward: {e}",
-                        stacklevel=3,
                     )
         raise
 
@@ -171,10 +170,9 @@ class BackwardHooks:
     def outputs(self, result):
         """The result, with a node behind it which calls the pre-hooks (and the hooks, if no input requires grad)."""
         if not isinstance(result, (Tensor, tuple)):
-            warnings.warn(
+            warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
                 f"{type(result)}",
-                stacklevel=5,
             )
         results = result if isinstance(result, tuple) else (result,)
         places, size = tensors_in(results), len(results)
@@ -197,12 +195,11 @@ class BackwardHooks:
                 self.grad_outputs = new
         grads = self.grad_outputs
         if not self.watches_inputs:
-            warnings.warn(
+            warn(
                 "Full backward hook is firing when gradients are computed with respect to module outputs since no "
                 "inputs require gradients. See "
                 "https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module."
                 "register_full_backward_hook for more details.",
-                stacklevel=5,
             )
             for hook in self.hooks:
                 new = hook(self.module, (None,) * self.count, self.grad_outputs)

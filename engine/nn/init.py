@@ -1,9 +1,9 @@
 """How parameters begin: each function fills a tensor in place, unrecorded, with PyTorch's numbers, and returns it."""
 
 import math
-import warnings
 
 from ..autograd.modes import no_grad
+from ..callers import warn
 from ..ops.creation import empty_like, new_empty, randperm
 from ..ops.creation import eye as identity
 from ..ops.index import where
@@ -111,7 +111,7 @@ def kaiming_std(tensor, a, mode, nonlinearity):
 
 def is_empty(tensor):
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        warn("Initializing zero-element tensors is a no-op")
         return True
     return False
 
@@ -135,10 +135,9 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     """Normal, drawn again until all are in [a, b]; where few would be, by rejection from uniform numbers."""
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
+        warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
             "incorrect.",
-            stacklevel=3,
         )
     cdf = lambda x: (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0  # noqa: E731
     if cdf(b) - cdf(a) > 0.3:
@@ -192,7 +191,7 @@ def renamed(function):
     old = function.__name__[:-1]
 
     def deprecated(*args, **kwargs):
-        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{old}_`.", FutureWarning, stacklevel=2)
+        warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{old}_`.", FutureWarning)
         return function(*args, **kwargs)
 
     deprecated.__name__ = old

@@ -1,8 +1,8 @@
 """Recurrent layers: a cell is a formula for one step; a layer runs it over a sequence, in one direction or both."""
 
 import math
-import warnings
 
+from ..callers import warn
 from ..ops.creation import zeros
 from ..ops.elementwise import relu, sigmoid, tanh
 from ..ops.shape import cat, stack, unsafe_chunk
@@ -245,10 +245,9 @@ def check_arguments(input_size, hidden_size, num_layers, bias, batch_first, drop
             "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
         )
     if dropout > 0 and num_layers == 1:
-        warnings.warn(
+        warn(
             "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
             f"greater than 1, but got dropout={dropout} and num_layers={num_layers}",
-            stacklevel=4,
         )
     for name, value, kind in (("bias", bias, bool), ("batch_first", batch_first, bool), ("input_size", input_size, int),
                               ("hidden_size", hidden_size, int)):  # fmt: skip

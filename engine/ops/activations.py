@@ -1,9 +1,9 @@
 """More activations, and the kinds of dropout that keep channels together or the distribution as it is."""
 
 import math
-import warnings
 
 from .. import dtypes
+from ..callers import warn
 from ..graph import node_class
 from ..record import enter, module, raw, record, registry
 from ..tensor import Tensor, checked_dim
@@ -176,12 +176,11 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     check_probability(p)
     warn_of_dims("dropout2d", input.ndim, 2)
     if input.ndim == 3:
-        warnings.warn(
+        warn(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
             "- input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
             "future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
             "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
-            stacklevel=2,
         )
     return feature_dropout(input, p, training, inplace)
 
@@ -195,12 +194,11 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
 
 def warn_of_dims(name, ndim, spatial):
     if ndim not in (spatial + 1, spatial + 2):
-        warnings.warn(
+        warn(
             f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an error in a future "
             "release. To retain the behavior and silence this warning, please use dropout instead. Note that "
             f"{name} exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel "
             f"dimension, and an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).",
-            stacklevel=3,
         )
 
 

@@ -2,7 +2,6 @@
 
 import math
 import numbers
-import warnings
 from itertools import chain
 
 import numpy as np
@@ -25,6 +24,7 @@ from ..backend import (
     storage,
 )  # fmt: skip
 from ..backend import cpu as host_device
+from ..callers import warn
 from ..dtypes import of
 from ..graph import mode, node_class
 from ..inplace import check_writable, fits, overwrite, zeros_for
@@ -93,7 +93,7 @@ def from_lists(data, dtype):
     kinds = {*map(type, items)}
     found = dtype or (inferred(items) if not kinds <= plain_types else None)
     if not kinds <= plain_types:
-        warn_of_lost_past([v for v in items if isinstance(v, Tensor)], stacklevel=6)
+        warn_of_lost_past([v for v in items if isinstance(v, Tensor)])
         items = [one_number(v, found) for v in items]
     x = np.array(items)
     if x.dtype.kind not in "biuf":  # integers that NumPy has no type for
@@ -126,10 +126,9 @@ def from_arrays(arrays, shape, dtype):
             raise TypeError("not a sequence" if first.ndim else "len() of unsized object")
         if len(a) != len(first):
             raise ValueError(f"expected sequence of length {len(first)} at dim {len(shape)} (got {len(a)})")
-    warnings.warn(
+    warn(
         "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
         "single numpy.ndarray with numpy.array() before converting to a tensor.",
-        stacklevel=6,
     )
     x = np.array([np.asarray(a) for a in arrays])
     x = x.reshape(*shape, *x.shape[1:])
@@ -161,13 +160,12 @@ def inferred(items):
     return found or dtypes.int64
 
 
-def warn_of_lost_past(tensors, stacklevel):
+def warn_of_lost_past(tensors):
     """Warn that gradients end where tensors become Python numbers, if any of these would have one."""
     if mode.enabled and any(t.requires_grad for t in tensors):
-        warnings.warn(
+        warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
             "Consider using tensor.detach() first.",
-            stacklevel=stacklevel,
         )
 
 
@@ -201,10 +199,9 @@ def check_range(x, dtype):
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A new tensor holding a copy of ``data``: a number, nested lists, an array or a tensor."""
     if isinstance(data, Tensor):
-        warnings.warn(
+        warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
-            stacklevel=3,
         )
     x = array_of(data, dtype)
     if type(x) in device_names and device is None:
@@ -266,12 +263,11 @@ def from_numpy(ndarray):
             "array.copy().)"
         )
     if not ndarray.flags.writeable:
-        warnings.warn(
+        warn(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
             "writing to this tensor will result in undefined behavior. You may want to copy the array to protect its "
             "data or make it writable before converting it to a tensor. This type of warning will be suppressed for "
             "the rest of this program.",
-            stacklevel=2,
         )
     return Tensor(ndarray)
 
@@ -977,7 +973,7 @@ def only_one(self, what):
 
 
 def __float__(self):
-    warn_of_lost_past([self], stacklevel=3)
+    warn_of_lost_past([self])
     return only_one(self, "float").__float__()
 
 

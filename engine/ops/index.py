@@ -4,7 +4,6 @@
 index tensors, lists and masks.
 """
 
-import warnings
 from math import prod
 from operator import index as integer
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from .. import dtypes, return_types
 from ..backend import batches, copied, device_names, either, moved, picked, samples, scalar_types, violated
+from ..callers import warn
 from ..graph import node_class
 from ..inplace import copy_, fill_, fits, modify, zeros_for
 from ..outputs import into
@@ -105,11 +105,11 @@ def stands_for_tuple(key):
         k is None or k is Ellipsis or isinstance(k, (slice, list, tuple, Tensor, range)) for k in key
     )
     if found:
-        warnings.warn(
+        warn(
             "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch "
             "2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
             "x[torch.tensor(seq)], "
-            "which will result either in an error or a different result", stacklevel=5,
+            "which will result either in an error or a different result",
         )  # fmt: skip
     return found
 
@@ -128,9 +128,7 @@ def plain(k):
             f"{type(k).__name__})"
         )
     if k.dtype == np.uint8:
-        warnings.warn(
-            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=5
-        )
+        warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
         k = k != 0
     if k.ndim == 0 and k.dtype.kind in "iub" and type(k) not in batches:
         return k.item()
@@ -812,9 +810,9 @@ def where(condition, input=None, other=None, *, out=None):
             raise RuntimeError(
                 f"where expected condition to be a boolean tensor, but got a tensor with dtype {word(m)}"
             )
-        warnings.warn("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
+        warn("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
                       "future "
-                      "version of PyTorch. Use a boolean condition instead.", stacklevel=2)  # fmt: skip
+                      "version of PyTorch. Use a boolean condition instead.")  # fmt: skip
         m = m != 0
     dtype = dtypes.result_type(operand(x), operand(y)).np
     a, b = (dtype.type(v) if type(v) in scalar_types else v.astype(dtype, copy=False) for v in (x, y))

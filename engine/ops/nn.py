@@ -4,7 +4,6 @@
 """
 
 import math
-import warnings
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from ..backend import (
     writers,
 )
 from ..blocks import THREADED, in_blocks, is_large
+from ..callers import warn
 from ..graph import folded_class, mode, node_class
 from ..inplace import check_writable, overwrite
 from ..printing import Size
@@ -637,9 +637,7 @@ def legacy(size_average, reduce, reduction):
     if size_average is None and reduce is None:
         return reduction
     new = "none" if reduce is False else "sum" if size_average is False else "mean"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{new}' instead.", stacklevel=3
-    )
+    warn(f"size_average and reduce args will be deprecated, please use reduction='{new}' instead.")
     return new
 
 
@@ -658,10 +656,9 @@ def alike(input, target):
     """(input, target, their arrays in one dtype): in one shape, with a warning where they had to be broadcast."""
     x, y = raw(input), raw(target)
     if x.shape != y.shape:
-        warnings.warn(
+        warn(
             f"Using a target size ({Size(y.shape)}) that is different to the input size ({Size(x.shape)}). This will "
             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=3,
         )
         input, target = same_shape(input, target)
     dtype = dtypes.result_type(e.operand(x), e.operand(y)).np
@@ -750,11 +747,10 @@ Huber = node_class("HuberLossBackward0",
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """target * (log(target) - input): ``input`` and, if ``log_target``, ``target`` are log probabilities."""
     if size_average is None and reduce is None and reduction == "mean":
-        warnings.warn(
+        warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides "
             "only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the "
             "same as 'batchmean' in the next major release.",
-            stacklevel=3,
         )
     reduction = legacy(size_average, reduce, reduction)
     if not dtypes.of[raw(input).dtype].is_floating_point or not dtypes.of[raw(target).dtype].is_floating_point:

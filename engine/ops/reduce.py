@@ -6,11 +6,11 @@ puts them back, so that the result broadcasts against the input.
 
 import builtins
 import math
-import warnings
 from operator import index
 
 from .. import dtypes, return_types
 from ..backend import blank, samples, summed
+from ..callers import warn
 from ..graph import mode, node_class
 from ..outputs import into
 from ..record import enter, module, raw, record, record_parts
@@ -185,10 +185,9 @@ def moments(name, input, dim, unbiased, keepdim, correction, names):
         raise RuntimeError("std and var only support floating point and complex dtypes")
     free = count(x.shape, axis) - correction
     if free <= 0 and x.size:
-        warnings.warn(
+        warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
             "(input numel divided by output numel).",
-            stacklevel=3,
         )
     wide = x.astype(dtypes.float64.np)
     middle = average(wide, axis, True)

@@ -4,13 +4,13 @@ The tables hold the operations as the rules use them, on dims counted from the f
 PyTorch's arguments.  Which result shares memory is what PyTorch does: see ``record.view``.
 """
 
-import warnings
 from itertools import accumulate
 from math import prod
 from operator import index as integer
 
 from .. import dtypes
 from ..backend import address, batches, blank, element_strides, expanded, storage, strided, writable
+from ..callers import warn
 from ..graph import Output, mode, node_class
 from ..inplace import check_writable
 from ..outputs import into
@@ -335,12 +335,12 @@ def T(input):
     """The dims in reverse."""
     n = input.array.ndim
     if n != 2:
-        warnings.warn(
+        warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
             "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
             "`x.permute(*torch.arange(x.ndim - 1, "
             "-1, -1))` to reverse the dimensions of a tensor." if n else
-            "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.", stacklevel=2,
+            "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.",
         )  # fmt: skip
     return permute_to(input, tuple(range(n - 1, -1, -1)))
 
@@ -944,9 +944,7 @@ def meshgrid(*tensors, indexing=None):
         if t.dtype is not tensors[0].dtype:
             raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
     if indexing is None:
-        warnings.warn(
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", stacklevel=2
-        )
+        warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
     elif indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     swaps = indexing == "xy" and len(tensors) > 1

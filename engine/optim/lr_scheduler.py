@@ -2,13 +2,13 @@
 
 import math
 import types
-import warnings
 from bisect import bisect_right
 from collections import Counter
 from contextlib import contextmanager
 from math import inf, pi
 
 from ..backend import running
+from ..callers import warn
 from ..tensor import Tensor
 from .optimizer import Optimizer
 
@@ -132,9 +132,7 @@ class LRScheduler:
 
     def _warn_outside(self):
         if not self._get_lr_called_within_step:
-            warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", stacklevel=3
-            )
+            warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
 
     def step(self, epoch=None):
         """Set the next learning rates; to be called after ``optimizer.step()``."""
@@ -142,12 +140,12 @@ class LRScheduler:
             return running.tape.later(type(self).step, self, (epoch,), {})
         if self._step_count == 1:
             if not (hasattr(self.optimizer.step, "hooked") and hasattr(self.optimizer, "_opt_called")):
-                warnings.warn(OVERRIDDEN, stacklevel=2)
+                warn(OVERRIDDEN)
             elif not self.optimizer._opt_called:
-                warnings.warn(TOO_EARLY, stacklevel=2)
+                warn(TOO_EARLY)
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH, stacklevel=2)
+            warn(EPOCH)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch=None):
@@ -661,7 +659,7 @@ class ReduceLROnPlateau(LRScheduler):
             return running.tape.later(type(self).step, self, (metrics, epoch), {})
         current = float(metrics)
         if epoch is not None:
-            warnings.warn(EPOCH, stacklevel=2)
+            warn(EPOCH)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current, self.best):
             self.best, self.num_bad_epochs = current, 0

@@ -1,12 +1,12 @@
 """Optimizer: groups of parameters with their options, the state of each parameter, and hooks."""
 
 import functools
-import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from copy import deepcopy
 
 from ..backend import running
+from ..callers import warn
 from ..nn.hooks import register
 from ..nn.module import clear_gradients, named
 from ..tensor import Tensor
@@ -134,10 +134,9 @@ class Optimizer:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             param_group.setdefault(name, default)
         if len(set(params)) != len(params):
-            warnings.warn(
+            warn(
                 "optimizer contains a parameter group with duplicate parameters; in future, this will cause an "
                 "error; see github.com/pytorch/pytorch/issues/40967 for more information",
-                stacklevel=3,
             )
         for group in self.param_groups:
             if ("param_names" in group) != bool(names):

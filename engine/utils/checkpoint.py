@@ -6,7 +6,6 @@ T. Chen, B. Xu, C. Zhang, C. Guestrin: Training Deep Nets with Sublinear Memory 
 import math
 import sys
 import threading
-import warnings
 from contextlib import contextmanager, nullcontext
 from weakref import ref
 
@@ -14,6 +13,7 @@ from .. import amp, dtypes, graph, sweep
 from ..autograd.function import CustomNode, Function
 from ..autograd.modes import enable_grad
 from ..backend import device_of, homes, modules, scalar_types
+from ..callers import warn
 from ..graph import Node, Output, mode, watch_nodes
 from ..printing import Size
 from ..tensor import Tensor
@@ -50,7 +50,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=without_contexts,
     CheckpointError if other arrays are saved when the function runs again; with ``determinism_check="none"``, if fewer.
     """
     if use_reentrant is None:
-        warnings.warn("torch.utils.checkpoint: " + EXPLICIT, stacklevel=2)
+        warn("torch.utils.checkpoint: " + EXPLICIT)
         use_reentrant = True
     if use_reentrant:
         if kwargs:
@@ -75,7 +75,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=without_contexts,
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, preserve_rng_state=True, **kwargs):
     """Modules or functions one after the other, in checkpointed segments; of the last one, all is kept."""
     if use_reentrant is None:
-        warnings.warn("torch.utils.checkpoint.checkpoint_sequential: " + EXPLICIT, stacklevel=2)
+        warn("torch.utils.checkpoint.checkpoint_sequential: " + EXPLICIT)
         use_reentrant = True
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
@@ -301,7 +301,7 @@ class CheckpointFunction(Function):
     @staticmethod
     def forward(ctx, run_function, preserve_rng_state, *args):
         if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
-            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=4)
+            warn("None of the inputs have requires_grad=True. Gradients will be None")
         ctx.run_function = run_function
         ctx.state = random_states() if preserve_rng_state else None
         ctx.casts = amp.same_casts()

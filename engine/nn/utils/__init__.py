@@ -1,9 +1,9 @@
 """Gradients kept small, and all parameters as one vector."""
 
 import types
-import warnings
 
 from ...autograd.modes import no_grad
+from ...callers import warn
 from ...ops.creation import tensor
 from ...ops.elementwise import clamp
 from ...ops.reduce import vector_norm
@@ -49,7 +49,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     generator = isinstance(parameters, types.GeneratorType)
     parameters = listed(parameters)
     if generator and not parameters:
-        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
+        warn("`parameters` is an empty generator, no gradient clipping will occur.")
     total = get_total_norm(gradients(parameters), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total, foreach)
     return total
@@ -57,10 +57,9 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 
 def clip_grad_norm(*args, **kwargs):
     """``clip_grad_norm_`` under its old name."""
-    warnings.warn(
+    warn(
         "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
         FutureWarning,
-        stacklevel=2,
     )
     return clip_grad_norm_(*args, **kwargs)
 

@@ -2,12 +2,12 @@
 
 import math
 import os
-import warnings
 from itertools import cycle, repeat
 from typing import Generic, TypeVar
 from weakref import finalize
 
 from ...backend import has_cuda
+from ...callers import warn
 from .collate import default_collate, default_convert, pinned
 from .dataset import IterableDataset
 from .fetch import End, Failure, fetcher
@@ -162,12 +162,12 @@ def check_number_of_workers(n):
         known = hasattr(os, "sched_getaffinity")
         processors = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
         if n > processors:
-            warnings.warn(
+            warn(
                 f"This DataLoader will create {n} worker processes in total. Our suggested max number of worker in "
                 f"current system is {processors}{'' if known else ' (`cpuset` is not taken into account)'}, which is "
                 "smaller than what this DataLoader is going to create. Please be aware that excessive worker creation "
                 "might get DataLoader running slow or even freeze, lower the worker number to avoid potential "
-                "slowness/freeze if necessary.", stacklevel=3,
+                "slowness/freeze if necessary.",
             )  # fmt: skip
 
 
@@ -178,10 +178,9 @@ class LoaderIterator:
         self.loader = loader
         self.pins = loader.pin_memory and has_cuda()
         if loader.pin_memory and not self.pins:
-            warnings.warn(
+            warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
                 "used.",
-                stacklevel=3,
             )
         self.indices = loader._indices()
         self.seed = random_seed(loader.generator)  # drawn without workers too: the numbers after it are the same
@@ -221,7 +220,7 @@ class LoaderIterator:
                     "IterableDataset replica at each worker. Please see "
                     "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
                 )
-            warnings.warn(message, stacklevel=3)
+            warn(message)
 
     def __getstate__(self):
         raise NotImplementedError(f"{type(self).__name__} cannot be pickled: iterate over the DataLoader itself there")

@@ -1,7 +1,6 @@
 """Datasets: maps from an index to a sample, streams of samples, and what is built from them."""
 
 import math
-import warnings
 from bisect import bisect_right
 from itertools import accumulate, chain
 from typing import Generic, TypeVar
@@ -9,6 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from ... import random
+from ...callers import warn
 from ...tensor import Tensor
 
 T_co = TypeVar("T_co", covariant=True)
@@ -172,7 +172,7 @@ def random_split(dataset, lengths, generator=None):
         for i, length in enumerate(lengths):
             if length == 0:
                 message = f"Length of split at index {i} is 0. This might result in an empty dataset."
-                warnings.warn(message, stacklevel=2)
+                warn(message)
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     indices = random.randperm(generator, sum(lengths)).tolist()

@@ -14,7 +14,7 @@ import numpy as np
 from . import graph, versions
 from .backend import Function
 from .callers import warn
-from .graph import FOLDED, FREED, AccumulateGrad, Copied, Node, Output, Parts, as_tensor, copy, cotangent, hooked_leaves, mode
+from .graph import FOLDED, FREED, AccumulateGrad, Copied, Node, Parts, as_tensor, copy, cotangent, hooked_leaves, mode
 from .hooks import run_pre_hooks, together
 from .versions import check_unmodified, write
 
@@ -32,9 +32,6 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
     pending: dict = {}  # the cotangents of the nodes in the heap
     newest = arrived = None  # a node that is not in there, and its cotangent: in a chain, none ever is
     leaves, found = {}, {}
-    way = None if wanted is None else leading_to(wanted, cotangents)
-    if way is not None and len(cotangents) > 1:
-        cotangents = {node: g for node, g in cotangents.items() if node in way}
     for node, g in cotangents.items():
         if type(node) is AccumulateGrad:
             leaves[node] = g
@@ -43,6 +40,7 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
         else:
             pending[node] = g
             heappush(heap, (node.order, node))
+    way = None if wanted is None else leading_to(wanted, cotangents)
     waiting = edges_into_hooked(cotangents) if hooked_leaves and way is None else {}
     before, mode.enabled = mode.enabled, create_graph
     node = None
@@ -61,19 +59,17 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
             joint = node.together
             if joint is not FOLDED:
                 parents, rules, saved = node.parents, node.rules, node.saved
-            elif step := in_one_step(node, create_graph):
-                (parents, saved), rules, joint = step, node.one_step, False
+            elif in_one_step(node, create_graph):
+                parents, rules, saved, joint = node.ends, node.one_step, node.kept, False
             else:
                 parents, rules, saved, joint = node.parents, node.rules, node.saved, node.together
             if way is not None:
                 parents = within(way, parents)
-                ends_here = not any(parents)
-                if ends_here:
-                    for hook in node.hooks:
-                        g = hook(g)
                 if node in wanted:
                     found[node] = g
-                if ends_here:
+                if not any(parents):
+                    for hook in node.hooks:
+                        found[node] = hook(found[node])
                     continue
             if node.hooks:
                 for hook in node.hooks:
@@ -119,9 +115,9 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
             accumulate_all(leaves)
         else:
             for node, g in leaves.items():
-                for hook in node.hooks:
-                    g = hook(g)
                 if node in wanted:
+                    for hook in node.hooks:
+                        g = hook(g)
                     found[node] = g
     except BaseException:
         if graph.anomaly and node is not None:
@@ -134,11 +130,8 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
 
 
 def in_one_step(node, create_graph):
-    """(inputs, what is kept) of a folded node; None if somebody wants to see the nodes for which it stands."""
-    if create_graph or graph.anomaly or node.hooks or versions.last_write < node.order:
-        return None
-    kept = node.kept
-    return node.ends and (node.ends, kept)
+    """Whether nobody wants to see the nodes for which a folded one stands."""
+    return not (create_graph or graph.anomaly or node.hooks or versions.last_write < node.order)
 
 
 def tell_where(node):
@@ -188,9 +181,9 @@ def within(way, parents):
 
 def leading_to(wanted, roots):
     """The nodes from which one of the wanted nodes can be reached, those included."""
-    way, ends = set(), wanted | {node.parents[0] for node in wanted if type(node) is Output}
+    way = set()
     for node in sorted(reachable(roots), key=by_age, reverse=True):  # parents first
-        if node in ends or any(p in way for p in node.parents):
+        if node in wanted or any(p in way for p in node.parents):
             way.add(node)
     return way
 
@@ -316,7 +309,7 @@ def roots(tensors, gradients, create_graph):
 
 def add_to_grad(tensor, g):
     """``tensor.grad += g``, for an array or, in a recorded backward pass, a Tensor; None: a leaf that is gone."""
-    if tensor is None or tensor.node is None:  # or requires no grad any more
+    if tensor is None:
         return
     grad = tensor._grad
     if isinstance(g, graph.Tensor):

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-BLOCK = 1 << 17  # elements, by measurement: two threads gain half at 2 blocks, nine tenths at 8, nothing below
-THREADED = 2 * BLOCK  # elements, from which on several threads gain
+BLOCK = 1 << 18  # elements at most, by measurement: in smaller ones threads wait for each other more often
+THREADED = BLOCK  # elements, from which on several threads gain
 
 
 def available():
@@ -93,7 +93,13 @@ if hasattr(os, "register_at_fork"):
 
 def is_large(x, row=0, block=BLOCK):
     """Whether an array is worth several blocks; one whose elements do not lie in order keeps the order that it has."""
-    return type(x) is np.ndarray and x.size >= max(2 * block, 1) and (x.flags.c_contiguous or x.ndim == row + 1)
+    return type(x) is np.ndarray and x.size >= max(block, 1) and (x.flags.c_contiguous or x.ndim == row + 1)
+
+
+def rows_of(count, size, block=BLOCK):
+    """How many of ``count`` rows a block has: all are alike, and for two threads an even number; ``size``: of all."""
+    pairs = -(-size // (2 * block))
+    return max(-(-count // (2 * pairs)), 1)
 
 
 def in_blocks(compute, *arrays, row=0, block=BLOCK):
@@ -109,7 +115,7 @@ def in_blocks(compute, *arrays, row=0, block=BLOCK):
     lead = x.shape[: x.ndim - row]
     count = prod(lead)
     arrays = [a.reshape(count, *a.shape[len(lead) :]) for a in arrays]
-    rows = max(block * count // x.size, 1)
+    rows = rows_of(count, x.size, block)
     starts, outs, several = iter(range(0, count, rows)), [np.empty_like(arrays[0])], False
 
     def work():
@@ -132,11 +138,6 @@ def in_blocks(compute, *arrays, row=0, block=BLOCK):
     results = [out.reshape(*lead, *out.shape[1:]) for out in outs]
     arrays, outs = [], []  # which a thread that came too late would hold for a while
     return tuple(results) if several else results[0]
-
-
-def alike(count, most):
-    """How many rows a block has, at most so many: all alike, so that no thread waits for a long last one."""
-    return -(-count // -(-count // most))
 
 
 def block_by_block(function, arrays, lead, rows, buffers=None):

@@ -11,7 +11,8 @@ import pytest
 import engine
 from engine import blocks
 from engine.backend import either
-from engine.blocks import BLOCK, in_blocks
+from engine.blocks import BLOCK, in_blocks, rows_of
+from engine.ops import nn
 
 F = engine.nn.functional
 
@@ -66,7 +67,8 @@ def test_blocks_compute_what_one_call_computes(name, dtype, monkeypatch):
         return out.detach().float().numpy(), x.grad.float().numpy()
 
     inside = run()
-    monkeypatch.setattr(blocks, "BLOCK", 1 << 40)
+    for module in (blocks, nn):
+        monkeypatch.setattr(module, "is_large", lambda *_: False)
     tolerance = {"float32": 2e-6, "float16": 2e-3}[dtype]
     for a, b in zip(inside, run(), strict=True):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
@@ -86,6 +88,12 @@ def test_a_function_of_blocks_sees_rows_and_may_return_several_arrays(threads):
     assert [shape for shape, _ in seen] == [(BLOCK // 64, 64)] * 4
 
 
+@pytest.mark.parametrize("count, size, rows", [(BLOCK, BLOCK, BLOCK // 2), (3 * BLOCK, 3 * BLOCK, 3 * BLOCK // 4),
+                                               (100, 100 * BLOCK, 1), (7, 2 * BLOCK, 4)])  # fmt: skip
+def test_blocks_are_alike_and_for_two_threads_as_many(count, size, rows):
+    assert rows_of(count, size) == rows
+
+
 def test_several_threads_take_part(threads):
     threads(2)
     both = threading.Barrier(2, timeout=30)  # passed only if two blocks are computed at the same time
@@ -94,7 +102,7 @@ def test_several_threads_take_part(threads):
         both.wait()
         return x
 
-    in_blocks(compute, large(2 * BLOCK))
+    in_blocks(compute, large(BLOCK))
 
 
 def test_an_error_in_a_block_is_raised(threads):

@@ -17,7 +17,7 @@ from . import chains
 from .capture import Ref, Step
 from .plan import is_elementwise, noted, plan, refs, ufunc_of, uses
 
-BLOCK = blocks.BLOCK  # elements, by measurement: in smaller ones threads wait for each other; 512 KB of float32
+BLOCK = blocks.BLOCK  # elements at most: 1 MB of float32
 ALONG = {"sum", "max", "min", "mean"}  # methods that leave one value of a row
 ROWS = {"sums_along", "products_along"}  # and functions of the engine's
 
@@ -36,7 +36,7 @@ class Fused(Step):
         inside = {m.number for m in members}
         self.members, self.shape, self.lead = members, shape, lead
         count, row = prod(shape[:lead]), prod(shape[lead:])
-        self.rows = blocks.alike(count, max(BLOCK // row, 1))
+        self.rows = blocks.rows_of(count, count * row, BLOCK)
         self.results = [m.number for m in members if m.number in needed]
         outside = dict.fromkeys(n for m in members for n in uses(m) if n not in inside)
         self.args = tuple(map(Ref, outside))
@@ -89,7 +89,7 @@ class Group:
             return False
         along = reduced_axes(step, self.source) is not None and not is_total(step)
         self.shape = self.source[step.args[0].number].shape if along else step.shape
-        if prod(self.shape) <= BLOCK:
+        if 2 * prod(self.shape) <= BLOCK:
             return False
         cuts = range(1, len(self.shape) + 1)
         self.cuts = {k for k in cuts if prod(self.shape[:k]) > 1 and prod(self.shape[k:]) <= BLOCK}
@@ -153,7 +153,7 @@ def fuse(steps, wanted, source, written, host=True):
 
     ``host``: whether those in host memory are joined too.
     """
-    if not any(s.where or (host and s.shape is not None and prod(s.shape) > BLOCK) for s in source.values()):
+    if not any(s.where or (host and s.shape is not None and 2 * prod(s.shape) > BLOCK) for s in source.values()):
         return steps
     i = 0
     while i < len(steps):

@@ -146,7 +146,7 @@ def in_matrices(compute, arrays, mask, scale):
     q, k = arrays[:2]
     block = BLOCK * q.shape[3] // max(k.shape[2], 1)
     if mask is not None and mask.ndim == 4 and mask.shape[0] != 1:  # not the same for all blocks
-        block = q.size
+        block = math.inf
     return in_blocks(lambda *blocks, into=None: compute(*blocks, mask, scale, into), *arrays, row=3, block=block)
 
 

@@ -202,7 +202,7 @@ class Pack:
             arrays = self.arrays[0], self.params[0]._grad.array, *self.states
             update = partial(optimizer.signed_update, group, step)
             if all(map(blocks.is_large, arrays)):
-                blocks.block_by_block(update, arrays, arrays[0].ndim, blocks.alike(arrays[0].size, blocks.BLOCK))
+                blocks.block_by_block(update, arrays, arrays[0].ndim, blocks.rows_of(arrays[0].size, arrays[0].size))
             else:
                 update(*arrays)
             return

@@ -95,9 +95,11 @@ summed[np.ndarray] = np.add.reduce
 def selected(condition, a, b):
     """``np.where``; of large arrays by their bits: a tenth of the time where no processor foresees the condition."""
     x = a if type(a) is np.ndarray else b
-    large = condition.size >= 8192 and condition.dtype == bool and type(x) not in scalar_types
+    large = condition.size >= 8192 and condition.dtype == bool and type(x) is np.ndarray
     word = words.get(x.dtype.itemsize) if large else None
-    if word is None or any(type(v) not in scalar_types and v.dtype is not x.dtype for v in (a, b)):
+    if word is None or any(
+        type(v) not in scalar_types and (type(v) is not np.ndarray or v.dtype is not x.dtype) for v in (a, b)
+    ):
         return np.where(condition, a, b)
     mask = condition.view(np.int8).astype(word)
     np.negative(mask, out=mask)  # all bits, where the condition holds

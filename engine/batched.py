@@ -238,10 +238,10 @@ def in_place(name):
     compute = getattr(operator, name if name not in ("and", "or") else name + "_")
 
     def method(self, other):
-        level = newest((self, other))
+        level, x = newest((self, other)), self.x
         y = inside(other, self.level, self.ndim)
-        if level is self.level and dims(y) <= self.x.ndim and self.x.flags.writeable and 0 not in self.x.strides:
-            self.x = change(self.x, y)
+        if level is self.level and dims(y) <= x.ndim and x.flags.writeable and (0 not in x.strides or 0 in x.shape):
+            self.x = change(x, y)
             return self
         if self.base is not None:  # whoever has the rest of the memory would not hear of it
             self.__array__()
@@ -265,9 +265,10 @@ def matmul(a, b, out=None):
     x, y = x[..., None, :] if row else x, y[..., None] if column else y
     m, n = a.ndim + row, b.ndim + column
     if not has(b, level) and n == 2 and (x.shape[-2] == 1 or x.flags.c_contiguous):
-        z = (x.reshape(-1, x.shape[-1]) @ y).reshape(*x.shape[:-1], y.shape[-1])
+        z = (x.reshape(math.prod(x.shape[:-1]), x.shape[-1]) @ y).reshape(*x.shape[:-1], y.shape[-1])
     elif not has(a, level) and m == 2 and y.shape[-1] == 1:
-        z = (y.reshape(-1, y.shape[-2]) @ x.swapaxes(0, 1)).reshape(*y.shape[:-2], x.shape[-2], 1)
+        rows = y.reshape(math.prod(y.shape[:-2]), y.shape[-2])
+        z = (rows @ x.swapaxes(0, 1)).reshape(*y.shape[:-2], x.shape[-2], 1)
     else:
         z = lead(x, has(a, level), m, n) @ lead(y, has(b, level), n, m)
     if column:
@@ -523,6 +524,8 @@ def expand_dims(x, axis):
 
 
 def broadcast_to(x, shape):
+    if type(x) is not Batched:
+        return function("broadcast_to", x)(x, shape)
     y = inside(x, x.level, len(shape))
     return x.seen(function("broadcast_to", y)(y, (y.shape[0], *shape)))
 

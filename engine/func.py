@@ -16,7 +16,7 @@ from .dtypes import differentiable
 from .forward import Pass, continues, dual, outgoing, parts
 from .functional_call import functional_call, stack_module_state
 from .graph import AccumulateGrad, clock, mode, node_class
-from .mapping import batch, leave, unbind, vmap
+from .mapping import batch, check_randomness, leave, unbind, vmap
 from .ops.shape import cat, reshape_to, slice_at
 from .ops.structure import cast
 from .record import module
@@ -99,8 +99,10 @@ class Recording:
 
 
 def leaving(a, start):
-    """A result of ``func``, or whatever it returned beside, as it is handed out."""
-    return outgoing(a, start) if isinstance(a, Tensor) else a
+    """A result of ``func``, or a tensor that it returned beside, as it is handed out."""
+    if not isinstance(a, Tensor):
+        raise RuntimeError(f"Expected tensors, got unsupported type {type(a)}")
+    return outgoing(a, start)
 
 
 def leaf(x):
@@ -130,14 +132,15 @@ def chosen(argnums, args):
     several = argnums if isinstance(argnums, tuple) else (argnums,)
     if not several:
         raise RuntimeError("argnums must be non-empty")
-    if len(set(several)) != len(several):
-        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
     for i in several:
         if not isinstance(i, int):
             raise RuntimeError(f"argnum must be int, got: {type(i)}")
         if not -len(args) <= i < len(args):
             raise RuntimeError(f"Got argnum={i}, but only {len(args)} positional inputs")
-    return [i % len(args) for i in several]
+    numbers = tuple(i % len(args) for i in several)
+    if len(set(numbers)) != len(numbers):
+        raise RuntimeError(f"argnums elements must be unique, got {numbers}")
+    return numbers
 
 
 def split_off(argnums, args):
@@ -157,13 +160,13 @@ def split_off(argnums, args):
 def with_aux(out, has_aux, what):
     """(output, aux) of a function's result."""
     if not has_aux:
-        return out, None
+        return out, ()
     if not isinstance(out, tuple) or len(out) != 2:
         raise RuntimeError(f"{what}: output of function f should be a tuple: (output, aux) if has_aux is True")
     return out
 
 
-def check_tensors(outs, structure, what):
+def check_tensors(outs, what):
     """PyTorch's errors for results that cannot be differentiated."""
     if not outs:
         raise RuntimeError(f"{what}: Expected f to be a function that has non-empty output (got output = {outs})")
@@ -222,6 +225,21 @@ def gradient_and_value(func, argnums, has_aux, args, kwargs):
     return grads, (value, tree.map_tree(r.outside, aux)) if has_aux else value
 
 
+def outputs_of(r, func, args, has_aux):
+    """(outputs, their structure, aux) of a call that is recorded to be differentiated by a vjp."""
+    what = "vjp(f, *primals)"
+    output, aux = with_aux(r.run(func, *args), has_aux, what)
+    outs, structure = tree.flatten(output)
+    check_tensors(outs, what)
+    for o in outs:
+        if o.array.dtype not in differentiable:
+            raise RuntimeError(
+                f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with "
+                f"dtype {o.dtype}"
+            )
+    return outs, structure, aux
+
+
 @recorded
 def vjp(func, *primals, has_aux=False):
     """(the output of ``func(*primals)``, the function that multiplies by its Jacobian from the left: v -> v^T J).
@@ -230,15 +248,7 @@ def vjp(func, *primals, has_aux=False):
     """
     leaves, structure = tree.flatten(primals)
     r = Recording(leaves)
-    output, aux = with_aux(r.run(func, *tree.unflatten(structure, r.leaves)), has_aux, "vjp(f, *primals)")
-    outs, out_structure = tree.flatten(output)
-    check_tensors(outs, out_structure, "vjp(f, *primals)")
-    for o in outs:
-        if o.array.dtype not in differentiable:
-            raise RuntimeError(
-                f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with "
-                f"dtype {o.dtype}"
-            )
+    outs, out_structure, aux = outputs_of(r, func, tree.unflatten(structure, r.leaves), has_aux)
     nodes = [o.node for o in outs if o.node is not None]
     result = tree.unflatten(out_structure, [r.outside(o) for o in outs])
     aux = tree.map_tree(r.outside, aux)
@@ -277,9 +287,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
     def wrapper(*args):
         primals, structure, replaced = split_off(argnums, args)
         r = Recording(primals)
-        output, aux = with_aux(r.run(func, *replaced(r.leaves)), has_aux, "vjp(f, *primals)")
-        outs, out_structure = tree.flatten(output)
-        check_tensors(outs, out_structure, "vjp(f, *primals)")
+        outs, out_structure, aux = outputs_of(r, func, replaced(r.leaves), has_aux)
         nodes = [o.node for o in outs if o.node is not None]
         create_graph = r.goes_on(nodes)
         rows = [tree.unflatten(structure, jacobian_rows(r, o, chunk_size, create_graph)) for o in outs]
@@ -360,7 +368,7 @@ def pushed(func, primals, tangents, replaced, has_aux=False):
             output, aux = with_aux(func(*replaced(duals)), has_aux, JVP)
     finally:
         mode.enabled, mode.asked = before
-    check_tensors(tree.flatten(output)[0], None, JVP)
+    check_tensors(tree.flatten(output)[0], JVP)
     return which, output, aux
 
 
@@ -400,6 +408,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
     @recorded
     @functools.wraps(func)
     def wrapper(*args):
+        check_randomness(randomness)
         primals, structure, replaced = split_off(argnums, args)
         for x in primals:
             if not isinstance(x, Tensor):

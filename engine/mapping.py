@@ -14,6 +14,7 @@ from . import tree
 from .backend import expanded, modules
 from .batched import Batched, Level, running
 from .graph import Node, clock, node_class
+from .random import get_rng_state, set_rng_state
 from .record import raw, record
 from .sweep import grad
 from .tensor import Tensor
@@ -205,8 +206,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     these are.  ``out_dims``: where the samples go in the results.  ``randomness``: "error", "same" numbers for every
     sample, or "different" ones.  ``chunk_size``: how many samples at once at most.  ValueError for what does not fit.
     """
-    if randomness not in ("error", "different", "same"):
-        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    check_randomness(randomness)
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
@@ -216,14 +216,21 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         leaves, structure, dims, size = arguments(func, in_dims, args)
         if chunk_size is None or chunk_size >= size:
             return run(func, leaves, structure, dims, size, out_dims, randomness, kwargs)
-        parts = []
+        parts, state = [], get_rng_state() if randomness == "same" else None
         for start in range(0, size, chunk_size):
+            if start and state is not None:  # the same numbers for the samples of all chunks
+                set_rng_state(state)
             n = min(chunk_size, size - start)
             some = [a if d is None else a.narrow(d, start, n) for a, d in zip(leaves, dims)]
             parts.append(run(func, some, structure, dims, n, out_dims, randomness, kwargs))
         return join(func, parts, out_dims)
 
     return wrapped
+
+
+def check_randomness(randomness):
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
 
 
 def run(func, leaves, structure, dims, size, out_dims, randomness, kwargs):

@@ -136,6 +136,18 @@ f.vmap(lambda a: sum(p.sum() * i for i, p in enumerate(a.split(2))))(M)
 f.vmap(lambda a: a.topk(2).values)(M)
 f.vmap(f.jacfwd(lambda a: a.sort().values * a.max()))(M)
 f.vmap(lambda a: a * 2)(M[:0])
+f.vmap(lambda a, b: a @ b, (0, None))(t.zeros(2, 5, 0), t.zeros(0, 4))
+f.vmap(lambda a, b: a @ b, (None, 0))(t.zeros(5, 0), t.zeros(2, 0, 1))
+f.vmap(f.grad(lambda a: F.unfold(a, 2).sum()))(t.zeros(2, 0, 1, 4, 4))
+f.vmap(lambda a: t.where(t.ones(100, 100).triu(1) > 0, a, 0.0))(M[:, :1, None].expand(3, 100, 100))
+f.vmap(lambda a: a.masked_fill(t.ones(10000) > 0, 2.0))(M[:, :1].expand(3, 10000))
+f.vmap(lambda a, m: a.masked_select(m), (0, None))(M, v > 0)
+f.vmap(f.grad(lambda a: a.masked_select(t.tensor([True, False, True])).sum()))(M)
+(t.manual_seed(3), f.vmap(lambda a: a + t.randn(3).double(), chunk_size=2, randomness='same')(M))[1]
+f.vmap(lambda a, s: a.masked_scatter(v > 0, s), (0, None))(M, u)
+f.vmap(lambda a, s: a.masked_scatter(v > 0, s), (None, 0))(v, M)
+f.vmap(lambda a, b: a.index_fill(0, t.tensor([0]), b))(v, u)
+f.jacrev(f.jacfwd(lambda a: F.embedding(t.tensor([0, 2, 2]), a, padding_idx=2).pow(2)))(M)
 f.vmap(f.grad(lambda a: (a * a).sum()))(M[:1])
 f.vmap(lambda a: a // 2 + a % 2)(t.arange(5))
 f.vmap(lambda a: (a * a).sum())(M.half())
@@ -175,6 +187,7 @@ t.autograd.grad(vg ** 3, vg, t.stack([v, u]), is_grads_batched=True, create_grap
 
 
 @pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node")  # from PyTorch's linearize
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # from PyTorch's vmap
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_program_as_pytorch(program):
     torch = pytest.importorskip("torch")
@@ -233,6 +246,9 @@ f.grad(lambda a: a.sum(), argnums=3)(M)
 f.grad(lambda a: a.sum(), argnums='a')(M)
 f.grad(lambda a: a.sum(), argnums=())(M)
 f.grad(lambda a: a.sum(), argnums=(0, 0))(M)
+f.grad(lambda a, b: a.sum(), argnums=(-1, 1))(M, V)
+f.grad(lambda a: (a.sum(), 'word'), has_aux=True)(M)
+f.jvp(lambda a: (a, {'k': None}), (M,), (M,), has_aux=True)
 f.grad(lambda a: a.sum(), has_aux=True)(M)
 f.grad(lambda a: a.add_(1).sum())(M.clone())
 f.grad(lambda a: (a * 2).requires_grad_().sum())(M)
@@ -249,6 +265,8 @@ f.jvp(lambda a: v, (M,), (M,), strict=True)
 f.jacrev(lambda a: 2.0)(M)
 f.jacrev(lambda a: a)(t.arange(3))
 f.jacrev(lambda a: a, chunk_size=0)
+f.jacrev(lambda a: (a, a > 0))(M)
+f.jacfwd(lambda a: a, randomness='other')(M)
 f.jacfwd(lambda a: 2.0)(M)
 f.jacfwd(lambda a: a)(t.arange(3))
 f.functional_call(t.nn.Linear(3, 1), ({'weight': v}, {'weight': v}), v)
@@ -278,6 +296,16 @@ def test_shapes_of_batched_gradients_are_checked():
     x = engine.ones(4, requires_grad=True)
     with pytest.raises(RuntimeError, match="we interpret the first dimension of each grad_output as the batch"):
         engine.autograd.grad(x * 2, x, engine.ones(3, 3), is_grads_batched=True)
+
+
+@pytest.mark.parametrize("call, words", [
+    ("torch.repeat_interleave(a, n)", "over aten::repeat_interleave"),
+    ("a.masked_scatter(n > 1, a)", "masked_scatter takes"),
+])  # fmt: skip
+def test_what_cannot_be_done_for_all_samples_is_named(call, words):
+    a, n = engine.tensor(M), engine.tensor([[1, 2, 0], [0, 1, 1], [2, 2, 2]])
+    with pytest.raises(Exception, match=f"vmap: .*{words}"):
+        func.vmap(lambda a, n: eval(call, {"torch": engine, "a": a, "n": n}))(a, n)
 
 
 def test_writing_of_samples_into_an_array_without_them_is_refused():

@@ -501,9 +501,9 @@ def index_fill(input, dim, index, value):
     i, d = index_array("index_fill_", index), checked_dim(dim, x.ndim)
     n = x.shape[d] if x.ndim else 1
     in_range((i := i.reshape(-1)) + n * (i < 0), n, lambda k: out_of_bounds(IndexError, n, d)(k - n * (k < 0)))
-    out = copied(x, i, raw(v)) if x.ndim else module(x).full((), raw(v), x.dtype)
-    if x.ndim:
-        out[(full,) * d + (i,)] = raw(v)
+    out = copied(x.reshape(x.shape or (1,)), i, raw(v))
+    out[(full,) * d + (i,)] = raw(v)
+    out = out.reshape(x.shape)
     if is_tensor:
         return record(IndexFillTensor, out, (input, v), (d, v.array.dtype, i))
     return record(IndexFill, out, (input,), (d, i))
@@ -778,7 +778,9 @@ def masked_scatter(input, mask, source):
         )
     common = common_shape(m.shape, x.shape)
     wide = module(x).broadcast_to(m, common)
-    out = module(x).broadcast_to(x, common).copy()
+    if type(m) in batches:
+        raise NotImplementedError("vmap: masked_scatter takes one mask for all samples: use where() for one of each")
+    out = copied(module(x).broadcast_to(x, common), s)
     n = int(wide.sum())
     if s.size < n:
         raise RuntimeError("Number of elements of source < number of ones in mask")

@@ -171,8 +171,8 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 
 
 def rows_at(weight, i, n, padding_idx):
-    w = raw(weight)
-    rows = w.take(i, 0) if type(w) is type(i) is np.ndarray else picked(w, (i,))
+    w, at = raw(weight), raw(i)
+    rows = w.take(at, 0) if type(w) is type(at) is np.ndarray else picked(w, (at,))
     return record(Embedding, rows, (weight,), (i, n, padding_idx))
 
 

@@ -9,7 +9,7 @@ from math import prod
 from operator import index as integer
 
 from .. import dtypes
-from ..backend import address, batches, blank, element_strides, expanded, storage, strided, writable
+from ..backend import address, batches, blank, element_strides, expanded, samples, storage, strided, writable
 from ..callers import warn
 from ..graph import Output, mode, node_class
 from ..inplace import check_writable
@@ -867,7 +867,7 @@ def counted(repeats):
     x = repeats.array
     if x.dtype.kind != "i":
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{word(x.dtype)}'")
-    if x.size and x.min() < 0:
+    if x.size and samples(x).min() < 0:
         raise RuntimeError("repeats can not be negative")
     return module(x).repeat(module(x).arange(x.size), x)
 

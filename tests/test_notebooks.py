@@ -137,6 +137,20 @@ def test_the_cells_were_run_once_in_order(path):
     assert counts == list(range(1, len(counts) + 1))
 
 
+def code_of(path: Path) -> str:
+    return "\n".join(cell.source for cell in notebook(path).cells if cell.cell_type == "code")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [path for path in COMPARED if "num_workers" in code_of(path)], ids=identify)
+def test_a_notebook_with_workers_runs_where_they_are_not_forked(path):
+    from course.build import execute
+
+    nb = notebook(path)
+    nb.cells.insert(0, code(source="import multiprocessing\nmultiprocessing.set_start_method('spawn')"))
+    execute(nb, path.parent)
+
+
 def picture(words, mime="image/png"):
     return new_output("display_data", {mime: "iVBORw0KGgo=", "text/plain": words})
 

@@ -401,9 +401,9 @@ def normal(generator, shape, dtype, mean=0.0, std=1.0, serial=False):
 
 def normal_around(generator, mean, std):
     """``torch.normal`` where mean, std or both are arrays; the dtype is that of mean, else of std."""
-    like, shape = mean if isinstance(mean, np.ndarray) else std, np.broadcast_shapes(np.shape(mean), np.shape(std))
+    like, shape = mean if hasattr(mean, "dtype") else std, np.broadcast_shapes(np.shape(mean), np.shape(std))
     _check(np.all(np.asarray(std) >= 0), "normal expects all elements of std >= 0.0")
-    if isinstance(std, np.ndarray):
+    if hasattr(std, "dtype"):
         values = _cast(normal(generator, shape, like.dtype) * std, like.dtype)
     else:
         values = normal(generator, shape, like.dtype, 0.0, std)

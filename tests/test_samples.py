@@ -112,7 +112,7 @@ def known(name, wrong):
 def pytest_generate_tests(metafunc):
     """The names of the operations are known after an import of seconds: only those wait for it who want slow tests."""
     wanted = metafunc.config.getoption("markexpr") != "not slow"
-    if metafunc.function is test_pytorchs_samples:
+    if metafunc.function in (test_pytorchs_samples, test_what_pytorch_makes_of_nothing_and_of_one_element):
         metafunc.parametrize("name", names() if wanted else [])
     elif metafunc.function is test_in_place:
         rows = samples().rows() if wanted else {}
@@ -151,6 +151,24 @@ def test_in_place(name):
                     if wrong and not known(name + "_", wrong):
                         found.append(f"{kind}: {name}_({samples().shown(sample)[:200]}): {wrong}")
     assert not found, f"{len(found)} of {count} samples differ:\n" + "\n".join(found[:10])
+
+
+def test_what_pytorch_makes_of_nothing_and_of_one_element(name):
+    """Those with the fewest elements are the likeliest to be left out of the samples."""
+    found = []
+    for op in samples().rows()[name] if not name.startswith("__") else ():  # "Reflected operators by name"
+        function = samples().function_of(op)
+        for kind, shape in itertools.product(("float64", "float32", "float16", "int64"), ((), (1,), (0,), (3, 0))):
+            dtype = getattr(torch, kind)
+            if dtype not in op.supported_dtypes("cpu") or not (dtype.is_floating_point or shape in ((), (1,))):
+                continue
+            x = torch.full(shape, 0.5 if dtype.is_floating_point else 1, dtype=dtype)
+            sample = samples().SampleInput(x.requires_grad_(dtype.is_floating_point and op.supports_autograd))
+            if samples().call(op.op, (x,), {})[1] is None:  # other errors are not of interest here
+                wrong = samples().compare_sample(op, function, sample, False)
+                if wrong and not known(name, wrong):
+                    found.append(f"{kind} {shape}: {wrong}")
+    assert not found, "\n".join(found)
 
 
 def test_every_exemption_is_a_row_of_the_document():

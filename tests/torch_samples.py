@@ -14,6 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.opinfo.core import SampleInput  # noqa: F401
 
 import engine
 import engine.nn.functional
@@ -46,6 +47,8 @@ def to_engine(value, made):
         return twin
     if isinstance(value, torch.device):
         return str(value)
+    if isinstance(value, types.BuiltinFunctionType):
+        return getattr(engine.nn.functional, value.__name__)
     if isinstance(value, torch.layout | torch.memory_format):
         if value in (torch.strided, torch.contiguous_format, torch.preserve_format):
             return None

@@ -70,6 +70,9 @@ class Padding(Module):
         self.padding = tuple(padding) if isinstance(padding, (tuple, list)) else (padding,) * (2 * self.dims)
 
     def forward(self, input):
+        if self.mode == "circular" and input.dim() - self.dims not in (1, 2):
+            expected = f"{self.dims + 1}D or {self.dims + 2}D"
+            raise ValueError(f"expected {expected} input (got {input.dim()}D input)")
         return F.pad(input, self.padding, self.mode, self.value)
 
     def extra_repr(self):

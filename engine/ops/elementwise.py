@@ -855,6 +855,8 @@ RoundDecimals = node_class("RoundBackward1", lambda g: g * 0.0)
 def frac(input):
     """The part after the decimal point, with the sign of the number."""
     x = raw(input)
+    if x.dtype == bool:
+        raise NotImplementedError("\"frac_cpu\" not implemented for 'Bool'")
     return record(Frac, x - trunc(x), (input,))
 
 
@@ -897,8 +899,13 @@ Addcmul = node_class("AddcmulBackward0",
 
 
 def addcdiv(input, tensor1, tensor2, *, value=1):
-    """input + value * tensor1 / tensor2."""
+    """input + value * tensor1 / tensor2.  RuntimeError for integers, of which the quotient would be none."""
     x, y, z = in_common(input, tensor1, tensor2)
+    if raw(tensor1).dtype.kind in "iub" and raw(tensor2).dtype.kind in "iub":
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
+            "true division of tensor1 and tensor2. Write (input + value * tensor1 / tensor2)."
+        )
     out = raw(Tensor(x) + Tensor(y) * value / Tensor(z))
     return record(Addcdiv, out, (input, tensor1, tensor2), (y, z, value, x.shape, y.shape, z.shape))
 

@@ -314,6 +314,8 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     x = raw(input)
     if x.dtype.kind == "b":
         raise RuntimeError("Bool inputs not supported for hardtanh")
+    if x.dtype.kind == "u" and min_val < 0:
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     low, high = (x.dtype.type(v) for v in (min_val, max_val))
     out = module(x).minimum(module(x).maximum(x, low), high)
     return into(input, record(hardtanh_nodes[inplace], out, (input,), (x, min_val, max_val)), inplace)
@@ -406,7 +408,7 @@ def normal_cdf(x, exponent, approximate):
         out *= exponent
     out += first
     out *= x
-    out = module(out).tanh(out, out=out)
+    out = module(out).tanh(out, out=out if out.ndim else None)
     out += 1.0
     out *= 0.5
     return out
@@ -1246,6 +1248,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     x = raw(input)
     check_floating(x, "batch_norm")
     channels = x.shape[1] if x.ndim > 1 else 0
+    if training and eps <= 0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if training and math.prod(x.shape[:1] + x.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {Size(x.shape)}")
     arguments = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}

@@ -182,7 +182,8 @@ def moments(name, input, dim, unbiased, keepdim, correction, names):
         correction = 1 if unbiased is None else int(unbiased)
     x, axis, keepdims = parse(name, input, dim, keepdim, names)
     if not dtypes.of[x.dtype].is_floating_point:
-        raise RuntimeError("std and var only support floating point and complex dtypes")
+        what = name if name.endswith("_mean") else "std and var"
+        raise RuntimeError(f"{what} only support floating point and complex dtypes")
     free = count(x.shape, axis) - correction
     if free <= 0 and x.size:
         warn(

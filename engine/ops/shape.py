@@ -369,6 +369,8 @@ def adjoint(input):
 
 def matrix_transpose(input, name):
     n = input.array.ndim
+    if n == 0:
+        return input
     if n < 2:
         raise RuntimeError(f"{name} is only supported on matrices or batches of matrices. Got {n}-D tensor.")
     return swap(input, n - 2, n - 1)
@@ -865,6 +867,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
 def counted(repeats):
     """Each place so many times as ``repeats`` has there."""
     x = repeats.array
+    if x.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if x.dtype.kind != "i":
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{word(x.dtype)}'")
     if x.size and samples(x).min() < 0:

@@ -144,7 +144,9 @@ def extreme_along(name, x, axis, keepdims=True):
 @lru_cache(maxsize=16)
 def row_starts(xp, shape, n, keepdims):
     """Where in the flattened array the rows of n elements begin."""
-    return xp.arange(0, prod(shape) * n, n).reshape((*shape, 1) if keepdims else shape)
+    return (xp.arange(0, prod(shape) * n, n) if n else xp.zeros(prod(shape), int)).reshape(
+        (*shape, 1) if keepdims else shape
+    )
 
 
 def spread(a, shape, axis=None, keepdims=True):

@@ -346,6 +346,9 @@ class Adam(Algorithm):
                  maximize=False, capturable=False, differentiable=False, fused=None,
                  decoupled_weight_decay=False):  # fmt: skip
         check(lr=lr, eps=eps)
+        for name, option in (("lr", lr), ("betas[0]", betas[0]), ("betas[1]", betas[1])):
+            if foreach and isinstance(option, Tensor):
+                raise ValueError(f"{name} as a Tensor is not supported for capturable=False and foreach=True")
         for i, beta in enumerate(betas):
             if not 0 <= beta < 1:
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")

@@ -339,8 +339,9 @@ Where = node_class("WhereBackward0",
 def kept(g, mask):
     """``g`` where ``mask`` holds, else 0, where there was an infinity or nan too: its bits, multiplied by 1 or 0."""
     if type(g) is np.ndarray and type(mask) is np.ndarray:
-        dtype = g.dtype
-        return (g.view(words[dtype.itemsize]) * mask).view(dtype)
+        bits = mask.astype(words[g.itemsize])
+        bits *= g.view(bits.dtype)
+        return bits.view(g.dtype)
     if type(mask) is np.bool_ and type(g) in scalar_types:
         return g if mask else g.dtype.type(0)
     write = writers.get(type(g))

@@ -1126,13 +1126,20 @@ def standardized(x, axis, eps):
     return away, rate, middle, variance
 
 
+def scaled(rate, weight):
+    """rate * weight; of a column and a row by BLAS, in half the time."""
+    if type(rate) is np.ndarray and rate.ndim == 2 and rate.shape[1] == 1:
+        return product(rate, weight[None])
+    return rate * weight
+
+
 def averaging(axis, x, y):
     """``mean(a, b=None)``: the mean of a, or of a * b, over axes, which stay; for arrays like x and y.
 
     The last of several axes is that of the array.
     """
     shape = x.shape
-    if axis == (-1,) and is_quick_to_sum(x) and is_quick_to_sum(y):
+    if axis == (-1,) and type(x) is type(y) and is_quick_to_sum(x):
         shares = column(np, shape[1], x.dtype, 1.0 / shape[1])
         return lambda a, b=None: (a if b is None else a * b).dot(shares)
     if len(axis) == 1:
@@ -1161,7 +1168,7 @@ def normal_rule(g, x, y, shapes, axis, eps, known):
         if y is None or whole is not split:
             u = shaped(g if y is None else g * y, split) * rate
         else:
-            u = g * (rate * y)
+            u = g * scaled(rate, y)
         mean = averaging(axis, u, h)
         if isinstance(u, Tensor):
             return shaped(u - mean(u) - h * mean(u, h), shape)

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 from nbformat import NotebookNode
 
+from engine.viz import NO_PICTURE
+
 WIDGET = "application/vnd.jupyter.widget-view+json"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -68,6 +70,8 @@ def _settle_one(output: NotebookNode, addresses: Addresses) -> NotebookNode:
         # shows the next best thing in the bundle: the static picture.
         if output.data.pop(WIDGET, None) is not None and set(output.data) <= {"text/plain"}:
             raise ValueError("it shows a widget with no static picture beside it for a reader without a kernel")
+        if NO_PICTURE in output.data.get("text/html", ""):
+            raise ValueError("it draws a graph, and there is no Graphviz here to draw it")
         for mime in _TEXT:
             if mime in output.data:
                 output.data[mime] = _settle_text(output.data[mime], addresses)

@@ -438,9 +438,8 @@ class Drawing:
         return self.text
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        if self.svg is None:
-            return in_browser(self.dot) | {"text/plain": f"{self.text}\n({INSTALL})"}
-        return {"text/plain": self.text, "text/html": image(self.svg, self.summary, self.text)}
+        static = {"text/plain": self.text, "text/html": image(self.svg, self.summary, self.text)}
+        return static if self.svg else in_browser(self.dot) | static
 
 
 class Graph(Drawing):
@@ -451,11 +450,23 @@ class Graph(Drawing):
         self.plan = plan
 
 
+def data_address(svg):
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode('ascii')}"
+
+
+NO_PICTURE = data_address(
+    f'<svg xmlns="{SVG}" width="800" height="20"><text y="15" font-size="13" fill="#808080">{INSTALL}</text></svg>'
+)
+
+
 def image(svg, alt, text, heading="The graph in words"):
-    """HTML that shows an SVG everywhere, in notebooks that are not trusted and on the web too, with its text below."""
-    data = base64.b64encode(svg.encode()).decode("ascii")
+    """HTML that shows an SVG everywhere, in notebooks that are not trusted and on the web too, with its text below.
+
+    In place of an SVG that is None stands what to install.
+    """
+    source = NO_PICTURE if svg is None else data_address(svg)
     return (
-        f'<img alt="{escape(alt)}" src="data:image/svg+xml;base64,{data}">\n'
+        f'<img alt="{escape(alt)}" src="{source}">\n'
         f"<details><summary>{heading}</summary><pre>{escape(text)}</pre></details>"
     )
 

@@ -18,6 +18,7 @@ from course import build as course_build
 from course.build import BuildError, Job, differences, jobs, main, not_canonical, orphans, read_source
 from course.notebooks import ROOT, TARGETS
 from course.outputs import WIDGET
+from engine.viz import NO_PICTURE
 
 LESSON = """\
 # A stand-in
@@ -252,9 +253,14 @@ def test_the_kernel_is_the_running_interpreter_whatever_the_user_registered(tmp_
         ),
         ("a = 1", (":tags: [raises-exception]",), ["tagged raises-exception, but it raised nothing", "    a = 1"]),
         ("from ipywidgets import IntSlider\nIntSlider()", (), ["a widget with no static picture", "    IntSlider()"]),
+        (
+            f"""display({{"text/html": '<img alt="a" src="{NO_PICTURE}">', "text/plain": "a"}}, raw=True)""",
+            (),
+            ["there is no Graphviz here"],
+        ),
         ("import os\nos._exit(3)", (), ["the kernel died", "    os._exit(3)"]),
     ],
-    ids=["error", "missing error", "widget alone", "dead kernel"],
+    ids=["error", "missing error", "widget alone", "no Graphviz", "dead kernel"],
 )
 def test_a_cell_that_goes_wrong_is_shown_and_the_old_notebook_stays(tmp_path, capsys, source, options, shown):
     place(tmp_path, "# Title\n\n" + cell("b = 1") + "\n" + cell(source, *options))

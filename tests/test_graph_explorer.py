@@ -221,4 +221,5 @@ def test_without_graphviz_the_words_remain(made, monkeypatch):
     monkeypatch.setattr(viz, "render", lambda dot, kind: None)
     figure = GraphExplorer(made["loss"], made)
     assert figure.picture(1) is None
-    assert figure.static()["text/plain"].endswith(f"({viz.INSTALL})")
+    assert viz.NO_PICTURE in figure.static()["text/html"]
+    assert figure.looks[-1].text in figure.static()["text/plain"]

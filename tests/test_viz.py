@@ -1,5 +1,6 @@
 """The graph drawn: what the text and the DOT say of a graph, and what every picture must have."""
 
+import base64
 import functools
 import gc
 import re
@@ -10,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 import engine
+from course.outputs import PICTURE
 from engine import graph as recorded
 from engine import viz
 from engine.record import record_parts
@@ -391,11 +393,21 @@ def test_a_notebook_gets_a_picture_with_words_in_an_img(example):
     assert "AccumulateGrad: leaf w (3,)" in bundle["text/html"]
 
 
-def test_without_graphviz_there_is_the_text_and_a_line_that_says_what_to_install(example, monkeypatch, tmp_path):
+def without_pictures(bundle):
+    return {"text/plain": bundle["text/plain"], "text/html": PICTURE.sub("", bundle["text/html"])}
+
+
+def test_without_graphviz_the_words_are_the_same_and_the_picture_says_what_to_install(example, monkeypatch, tmp_path):
+    monkeypatch.setattr(viz, "render", lambda dot, kind: f'<svg xmlns="{viz.SVG}"/>'.encode())
+    drawn = draw(example)._repr_mimebundle_()
+    monkeypatch.undo()
     only("neither", monkeypatch)
     g = draw(example)
     assert g.svg is None and g.png is None
-    assert g._repr_mimebundle_()["text/plain"] == f"{g.text}\n({viz.INSTALL})"
+    bundle = g._repr_mimebundle_()
+    assert without_pictures(bundle) == without_pictures(drawn)
+    address = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', bundle["text/html"])[1]
+    assert ElementTree.fromstring(base64.b64decode(address))[0].text == viz.INSTALL
     with pytest.raises(RuntimeError, match=r"install Graphviz .* or save as \.dot or \.txt"):
         g.save(tmp_path / "a.svg")
     g.save(tmp_path / "a.txt")

@@ -152,12 +152,9 @@ class GraphExplorer:
     def static(self) -> dict[str, str]:
         """The picture and every node in words, as a notebook's output."""
         text = "\n".join([self.summary, *(look.text for look in self.looks)])
-        svg = self.picture()
         if not self.looks:
             return {"text/plain": text}
-        if svg is None:
-            return {"text/plain": f"{text}\n({viz.INSTALL})"}
-        return {"text/plain": text, "text/html": viz.image(svg, self.summary, text, "Each node in words")}
+        return {"text/plain": text, "text/html": viz.image(self.picture(), self.summary, text, "Each node in words")}
 
     def widget(self) -> Any:
         """The picture, the list of nodes and the closer look, as a widget.  ImportError without anywidget."""

@@ -143,13 +143,8 @@ class BackwardStepper:
     def static(self) -> dict[str, str]:
         """The picture with the gradients of all steps, and the steps as a text, as a notebook's output."""
         text = "\n".join([self._words, *(f"{s.number}. {s.sentence}" for s in self.steps)])
-        svg = self.picture()
-        if svg is None:
-            return {"text/plain": f"{text}\n({viz.INSTALL})"}
-        return {
-            "text/plain": text,
-            "text/html": viz.image(svg, f"The backward pass, step by step. {self._words}", text),
-        }
+        words = f"The backward pass, step by step. {self._words}"
+        return {"text/plain": text, "text/html": viz.image(self.picture(), words, text)}
 
     def widget(self) -> Any:
         """The slider, the picture and the words, as a widget.  ImportError where anywidget is not installed."""

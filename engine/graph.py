@@ -107,11 +107,11 @@ class Node:
         return RemovableHandle(self, "post_hooks", hook)
 
 
-# what PyTorch shows of the saved values, and how it calls x, y, out, ...; y by what the name of the node contains
+# what PyTorch shows of the saved values, and how it calls x, y, out, ...; y (and z) by what the node's name contains
 SAVED = {*INPUTS, "shape", "axis", "dim", "keepdims"}
 CALLED = {"x": "self", "out": "result", "shape": "self_sym_sizes", "axis": "dim", "keepdims": "keepdim"}
-SECOND = {"Pow": "exponent", "Mm": "mat2", "mm": "mat2", "Mv": "vec", "Dot": "tensor", "Loss": "target",
-          "Entropy": "target"}  # fmt: skip
+SECOND = {"Pow": "exponent", "Addmm": ("mat1", "mat2"), "ddbmm": ("batch1", "batch2"), "Addmv": ("mat", "vec"),
+          "Mm": "mat2", "mm": "mat2", "Mv": "vec", "Dot": "tensor", "Loss": "target", "Entropy": "target"}  # fmt: skip
 
 
 def saved_attributes(Class, names):
@@ -121,11 +121,15 @@ def saved_attributes(Class, names):
     """
     second = next((n for c, n in SECOND.items() if c in Class), "other")
     called = CALLED | {"y": second, "mask": "condition" if Class == "WhereBackward0" else "mask"}
+    if type(second) is tuple:
+        called["y"], called["z"] = second
     return {"_saved_" + called.get(n, n): saved_attribute(i, called.get(n)) for i, n in enumerate(names) if n in SAVED}
 
 
 def saved_attribute(i, called):
     def get(node):
+        from .versions import check_unmodified  # which stands on this module
+
         if node.saved is None:
             raise RuntimeError(FREED)
         s, k = node.saved[i], node.links[i] if node.links else None
@@ -133,6 +137,7 @@ def saved_attribute(i, called):
             return s
         if type(s) in scalar_types:
             return Tensor(np.asarray(s)) if called == "other" else s
+        check_unmodified(node, slice(i, i + 1))
         if k >= 0 and type(node.parents[k]) is AccumulateGrad:
             leaf = node.parents[k].variable
             return leaf if leaf is not None and leaf.array is s else node.linked()[i]
@@ -220,6 +225,7 @@ def node_class(name, *rules):
 
 
 FOLDED = "folded"  # the ``together`` of a node that stands for several
+unfolding = threading.RLock()  # two threads that look at a node must see the same ones
 
 
 def folded_class(Class, unfold, *rules):
@@ -235,15 +241,21 @@ def folded_class(Class, unfold, *rules):
         self.order = next(clock)
 
     def unfolded(self):
-        self.__class__ = Class
-        self.parents, self.saved = unfold(self.ends, self.kept, *self.facts)
-        for p in self.parents:
-            if p is not None and p.order < self.order:  # made now, but to be visited after this one
-                p.order = self.order + 0.5
-        self.ends = self.kept = None
+        with unfolding:
+            if self.ends is None:  # another thread was quicker
+                return self
+            parents, saved = unfold(self.ends, self.kept, *self.facts)
+            for p in parents:
+                if p is not None and p.order < self.order:  # made now, but as if it had been made before this one
+                    p.order, p.call = self.order + 0.5, None
+            vars(self).update(parents=parents, saved=saved)
+            self.__class__ = Class  # only now: whoever sees the class sees those too
+            self.ends = None  # before ``kept``: see in_one_step()
+            self.kept = None
         return self
 
-    facts = {"__init__": init, "plain": Class, "unfold": staticmethod(unfold), "one_step": rules, "links": (CONSTANT,)}
+    Class.one_step = rules  # a thread may ask for them when another one has just unfolded the node
+    facts = {"__init__": init, "plain": Class, "unfold": staticmethod(unfold), "links": (CONSTANT,)}
     facts |= {"together": FOLDED, "shown": unfolded, "parents": property(lambda self: unfolded(self).parents)}
     facts["saved"] = property(lambda self: unfolded(self).saved, lambda self, none: setattr(self, "kept", none))
     return type(Class.__name__, (Class,), {"__module__": "builtins", **facts})

@@ -8,8 +8,9 @@ def tensor_hook(hook):
     """The hook of a tensor, which sees Tensors, as the sweep calls it."""
 
     def call(g):
-        new = hook(as_tensor(g))
-        return g if new is None else checked(hook, new, g)
+        shown = as_tensor(g)
+        new = hook(shown)
+        return cotangent(shown) if new is None else checked(hook, new, g)  # a single number that it wrote is a new one
 
     return call
 
@@ -19,9 +20,8 @@ def run_pre_hooks(node, g):
     for hook in node.pre_hooks:
         grads = seen(g, node.outputs)
         new = hook(grads)
-        if new is not None:
-            new = checked_all(hook, new, grads)
-            g = Parts({i: t for i, t in enumerate(new) if t is not None}) if type(g) is Parts else new[0]
+        new = [*map(cotangent, grads)] if new is None else checked_all(hook, new, grads)
+        g = Parts({i: t for i, t in enumerate(new) if t is not None}) if type(g) is Parts else new[0]
     return g
 
 
@@ -71,9 +71,9 @@ def together(node, g, saved, parents):
     if graph.anomaly == "check":
         check_nan(node, into)
     for hook in node.post_hooks:
-        new = hook(tuple(map(as_tensor, into)), seen(g, node.outputs))
-        if new is not None:
-            into = checked_all(hook, new, into)
+        grads = tuple(map(as_tensor, into))
+        new = hook(grads, seen(g, node.outputs))
+        into = [*map(cotangent, grads)] if new is None else checked_all(hook, new, into)
     if node.private and not node.post_hooks:
         return [lambda g, *saved, x=x: x for x in into]
     # what a user's function returned may be in the user's hands: a leaf must not take it for its .grad

@@ -320,6 +320,7 @@ def zeroed(g, path):
 Zeroed = node_class("CopySlices", lambda g, path: zeroed(g, path))
 CopySlices = node_class("CopySlices", lambda g, path: zeroed(g, path), lambda g, path: follow(g, path))
 CopySlices.name = lambda self: "torch::autograd::CopySlices"  # as PyTorch calls the nodes that no table made
+CopySlices.links = (None,)  # no array is kept, and yet a second backward pass is refused
 CopySlices.next_functions = property(lambda self: (edge(self.parents[0]), *edge(self.parents[1])[0].next_functions[1:]))
 
 

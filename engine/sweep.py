@@ -32,6 +32,9 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
     pending: dict = {}  # the cotangents of the nodes in the heap
     newest = arrived = None  # a node that is not in there, and its cotangent: in a chain, none ever is
     leaves, found = {}, {}
+    way = None if wanted is None else leading_to(wanted, cotangents)
+    if way is not None and len(cotangents) > 1:
+        cotangents = {node: g for node, g in cotangents.items() if node in way}
     for node, g in cotangents.items():
         if type(node) is AccumulateGrad:
             leaves[node] = g
@@ -40,7 +43,6 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
         else:
             pending[node] = g
             heappush(heap, (node.order, node))
-    way = None if wanted is None else leading_to(wanted, cotangents)
     waiting = edges_into_hooked(cotangents) if hooked_leaves and way is None else {}
     before, mode.enabled = mode.enabled, create_graph
     node = None
@@ -59,17 +61,19 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
             joint = node.together
             if joint is not FOLDED:
                 parents, rules, saved = node.parents, node.rules, node.saved
-            elif in_one_step(node, create_graph):
-                parents, rules, saved, joint = node.ends, node.one_step, node.kept, False
+            elif step := in_one_step(node, create_graph):
+                (parents, saved), rules, joint = step, node.one_step, False
             else:
                 parents, rules, saved, joint = node.parents, node.rules, node.saved, node.together
             if way is not None:
                 parents = within(way, parents)
+                ends_here = not any(parents)
+                if ends_here:
+                    for hook in node.hooks:
+                        g = hook(g)
                 if node in wanted:
                     found[node] = g
-                if not any(parents):
-                    for hook in node.hooks:
-                        found[node] = hook(found[node])
+                if ends_here:
                     continue
             if node.hooks:
                 for hook in node.hooks:
@@ -115,9 +119,9 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
             accumulate_all(leaves)
         else:
             for node, g in leaves.items():
+                for hook in node.hooks:
+                    g = hook(g)
                 if node in wanted:
-                    for hook in node.hooks:
-                        g = hook(g)
                     found[node] = g
     except BaseException:
         if graph.anomaly and node is not None:
@@ -130,8 +134,11 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
 
 
 def in_one_step(node, create_graph):
-    """Whether nobody wants to see the nodes for which a folded one stands."""
-    return not (create_graph or graph.anomaly or node.hooks or versions.last_write < node.order)
+    """(inputs, what is kept) of a folded node; None if somebody wants to see the nodes for which it stands."""
+    if create_graph or graph.anomaly or node.hooks or versions.last_write < node.order:
+        return None
+    kept, ends = node.kept, node.ends  # in this order: a thread that unfolds the node takes the ends away first
+    return ends and (ends, kept)
 
 
 def tell_where(node):
@@ -181,9 +188,9 @@ def within(way, parents):
 
 def leading_to(wanted, roots):
     """The nodes from which one of the wanted nodes can be reached, those included."""
-    way = set()
+    way, ends = set(), wanted | {node.parents[0] for node in wanted if type(node) is graph.Output}
     for node in sorted(reachable(roots), key=by_age, reverse=True):  # parents first
-        if node in wanted or any(p in way for p in node.parents):
+        if node in ends or any(p in way for p in node.parents):
             way.add(node)
     return way
 
@@ -247,7 +254,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     keep = create_graph if retain_graph is None else retain_graph
     found = sweep(cotangents, keep, create_graph, {i.node for i in inputs})
-    results = [in_dtype(as_tensor(found.get(i.node)), i) for i in inputs]
+    results = [as_result(as_tensor(found.get(i.node)), i) for i in inputs]
     for number, (i, result) in enumerate(zip(inputs, results)):
         if result is None and not allow_unused:
             raise RuntimeError(
@@ -259,9 +266,14 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     return tuple(results)
 
 
-def in_dtype(g, tensor):
-    """A gradient in the dtype of its tensor: NumPy computes bfloat16 with numbers in float32."""
-    return g if g is None or g.array.dtype == tensor.array.dtype else g.to(tensor.dtype)
+def as_result(g, tensor):
+    """A gradient in the dtype of its tensor (bfloat16 times a number is float32 to NumPy), and no transposed matrix."""
+    if g is None:
+        return None
+    x = g.array
+    if not x.flags.c_contiguous and 0 not in x.strides and tensor.array.flags.c_contiguous:
+        g = graph.Tensor(x.copy(), g.node)
+    return g if x.dtype == tensor.array.dtype else g.to(tensor.dtype)
 
 
 def carries_tangents(outputs):
@@ -296,7 +308,7 @@ def roots(tensors, gradients, create_graph):
                 f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
                 f"{t.shape}."
             )
-        if t.node is None:
+        if t.node is None or type(t.node) is AccumulateGrad and t.node.variable is None:  # a view made under no_grad
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
         if g.array.dtype != x.dtype:
             g = g.to(t.dtype)
@@ -309,7 +321,7 @@ def roots(tensors, gradients, create_graph):
 
 def add_to_grad(tensor, g):
     """``tensor.grad += g``, for an array or, in a recorded backward pass, a Tensor; None: a leaf that is gone."""
-    if tensor is None:
+    if tensor is None or tensor.node is None:  # or requires no grad any more
         return
     grad = tensor._grad
     if isinstance(g, graph.Tensor):

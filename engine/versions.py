@@ -83,9 +83,9 @@ def write(tensor, value, add=False):
     wrote(tensor)
 
 
-def check_unmodified(node):
-    """Raise PyTorch's error if an array that the node saved was written to after it was saved."""
-    for s, k in list(zip(node.saved, node.links))[::-1]:  # PyTorch looks at other before self
+def check_unmodified(node, which=slice(None)):
+    """Raise PyTorch's error if an array that the node saved (one of those in a slice) was written to since then."""
+    for s, k in list(zip(node.saved[which], node.links[which]))[::-1]:  # PyTorch looks at other before self
         if k is not None and s is not None and type(s) not in scalar_types:
             check_saved(s, node.order, node if k == OUT else None, node.parents[k] if k >= 0 else None)
 

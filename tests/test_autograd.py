@@ -176,6 +176,15 @@ def test_what_grad_may_not_be(t, value, kind, message):
     assert x.grad is None
 
 
+def test_backward_from_a_view_that_was_made_under_no_grad(t):
+    x = leaf(t, 1.0, 2.0)
+    with t.no_grad():
+        y = x[:1]
+    assert y.requires_grad
+    with raises("element 0 of tensors does not require grad and does not have a grad_fn"):
+        y.backward()
+
+
 # ---- retain_grad
 
 
@@ -340,6 +349,16 @@ def test_operations_that_save_a_tensor_cannot(t, operation):
     y.backward()
     with raises(FREED):
         y.backward()
+
+
+def test_a_write_into_a_part_cannot(t):
+    x = leaf(t, 1.0, 2.0)
+    y = x + 0.0
+    y[0] = 5.0
+    y.sum().backward()
+    with raises(FREED):
+        y.sum().backward()
+    assert x.grad.tolist() == [0.0, 1.0]
 
 
 def test_a_part_that_was_freed_by_another_result(t):
@@ -554,6 +573,37 @@ def test_a_result_on_the_way_is_returned_as_it_was_before_its_hooks(t):
     y.register_hook(lambda g: g * 3)
     gy, gx = t.autograd.grad(y * 5, [y, x])
     assert (gy.tolist(), gx.tolist()) == ([5.0], [60.0])
+
+
+def test_a_result_beside_those_asked_for_is_not_on_the_way(t):
+    """Its hooks are not called, ``retain_grad`` among them, unless the pass begins there."""
+    x, calls = leaf(t, 2.0), []
+    y, z = x * 2, x * 3
+    for name, v in (("x", x), ("y", y), ("z", z)):
+        v.register_hook(lambda g, name=name: calls.append(name))
+    y.retain_grad()
+    with raises("The differentiated Tensor at index 0 appears to not have been used in the graph"):
+        t.autograd.grad(y, z)
+    assert calls == ["y"] and y.grad.tolist() == [1.0]
+    y = x * 2
+    assert t.autograd.grad([y, z], [z], allow_unused=True)[0].tolist() == [1.0]
+    assert calls == ["y", "z"]
+
+
+def test_what_leads_to_another_output_of_the_same_node_is_on_the_way(t):
+    x, calls = leaf(t, 1.0, 2.0), []
+    a, b = (x * 2).unbind(0)
+    c = b * 5
+    c.register_hook(lambda g: calls.append("c"))
+    assert t.autograd.grad(a * c, a)[0].item() == 20.0
+    assert calls == ["c"]
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_the_gradient_of_a_weight_can_be_viewed(t, create_graph):
+    x, w = t.ones(2, 3), t.ones(4, 3, requires_grad=True)
+    y = (t.nn.functional.linear(x, w) ** 2).sum()
+    assert t.autograd.grad(y, w, create_graph=create_graph)[0].view(-1).tolist() == [12.0] * 12
 
 
 # ---- grad modes
@@ -937,6 +987,7 @@ def test_a_leaf_that_no_longer_requires_grad_keeps_its_graph(t):
     x.requires_grad_(False)
     assert (x * 2).grad_fn is None
     y.backward()
+    assert x.grad is None
 
 
 # ---- hooks
@@ -982,6 +1033,21 @@ def test_what_a_hook_returns_does_not_become_the_memory_of_grad(t):
     for _ in range(3):
         (x * 2).backward()
     assert mine.tolist() == [1.0] and [g.tolist() for g in seen] == [[2.0]] * 3 and x.grad.tolist() == [3.0]
+
+
+@pytest.mark.parametrize("where", ["tensor", "prehook", "hook"])
+def test_a_hook_may_write_a_gradient_of_a_single_number(t, where):
+    """Which is no array here, but a number that takes the place of the other."""
+    x = t.tensor(2.0, requires_grad=True)
+    y = x * 3
+    if where == "tensor":
+        y.register_hook(lambda g: g.mul_(2) and None)
+    elif where == "prehook":
+        y.grad_fn.register_prehook(lambda grads: grads[0].mul_(2) and None)
+    else:
+        y.grad_fn.register_hook(lambda inputs, outputs: inputs[0].mul_(2) and None)
+    y.backward()
+    assert x.grad.item() == 6.0
 
 
 def test_leaf_hooks_run_as_soon_as_the_gradient_is_complete(t):
@@ -1261,6 +1327,13 @@ def test_output_numbers(t):
         ("x.softmax(0)", {"result": "y", "dim": 0}),
         ("x @ w", {"self": "x", "tensor": "w"}),
         ("torch.ones(3, 2) @ x", {"vec": None}),
+        ("torch.addmm(w[:1], x[None], w[:, None])", {"mat1": [[1.0, 2.0]], "mat2": [[3.0], [4.0]]}),
+        ("torch.nn.functional.linear(x[None], w[None], c[0])", {"mat1": [[1.0, 2.0]], "mat2": [[3.0], [4.0]]}),
+        ("torch.addmv(w[0], x[None], w)", {"mat": [[1.0, 2.0]], "vec": "w"}),
+        (
+            "torch.addbmm(w[:1], x[None, None], w[None, :, None])",
+            {"batch1": [[[1.0, 2.0]]], "batch2": [[[3.0], [4.0]]]},
+        ),
         ("x.sum()", {"self_sym_sizes": (2,)}),
         ("x.sum(0, True)", {"self_sym_sizes": (2,), "dim": (0,), "keepdim": True}),
         ("x.reshape(2, 1)", {"self_sym_sizes": (2,)}),
@@ -1274,6 +1347,8 @@ def test_saved_tensors_are_shown_under_their_names(t, operation, saved):
         value = getattr(y.grad_fn, "_saved_" + name)
         if expected == "y":
             assert value.grad_fn is y.grad_fn and value.tolist() == y.tolist()
+        elif isinstance(expected, list):
+            assert value.tolist() == expected
         elif isinstance(expected, str):
             assert value.tolist() == {"x": x, "w": w, "c": c}[expected].tolist()
             assert value is x or expected != "x"
@@ -1290,6 +1365,16 @@ def test_saved_tensors_are_gone_after_backward(t):
     y.backward()
     with raises(FREED):
         getattr(y.grad_fn, "_saved_" + "self")
+
+
+@pytest.mark.parametrize("operation, name", [("x * w", "self"), ("x @ w", "tensor"), ("x.exp()", "result")])
+def test_saved_tensors_that_were_overwritten_are_not_shown(t, operation, name):
+    x, w = leaf(t, 1.0, 2.0) * 1, leaf(t, 3.0, 4.0) * 1
+    y = eval(operation, {"x": x, "w": w})
+    for v in (x, w, y):
+        v.detach().zero_()
+    with raises("one of the variables needed for gradient computation has been modified by an inplace operation"):
+        getattr(y.grad_fn, "_saved_" + name)
 
 
 def names_from(node):
@@ -1381,6 +1466,18 @@ def test_an_operation_that_was_recorded_before(t):
     ):
         with raises("Function 'SqrtBackward0' returned nan values in its 0th output."):
             y.backward()
+
+
+def test_no_line_is_named_for_what_was_recorded_before(t):
+    x, w = t.ones(2), t.ones(2, 2, requires_grad=True)
+    y = x @ w
+    w.register_hook(lambda g: None)
+    with t.autograd.set_detect_anomaly(True):
+        first = y.grad_fn.next_functions[0][0]
+        first.register_prehook(lambda grads: 1 / 0)
+        with pytest.warns(UserWarning, match="Error detected in MmBackward0. No forward pass information"):
+            with pytest.raises(ZeroDivisionError):
+                y.sum().backward()
 
 
 def test_nan_may_be_let_pass(t):

@@ -358,6 +358,37 @@ def test_ten_threads_go_through_one_graph():
     assert engine.allclose(x.grad, once * 200)
 
 
+def names_from(node):
+    return [node.name(), *(n for p, _ in node.next_functions if p is not None for n in names_from(p))]
+
+
+def test_threads_go_through_what_others_look_at():
+    """Vectors times matrices and linear layers become the nodes that PyTorch shows while others go through them."""
+    x, w = engine.ones(1, 3, dtype=engine.float64), engine.ones(3, 3, dtype=engine.float64, requires_grad=True)
+    seen = []
+
+    def work(k):
+        start.wait()
+        if k % 2:
+            seen.append(names_from(y.grad_fn))
+        for _ in range(3):
+            y.backward(retain_graph=True)
+
+    for _ in range(50):
+        y = x[0] @ w
+        b = y.detach()
+        y = y[None]
+        for _ in range(5):
+            y = engine.nn.functional.linear(y, w, b)
+        y, start = y.sum(), threading.Barrier(4)
+        w.grad = None
+        in_threads(4, work)
+        twelve, w.grad = w.grad, None
+        y.backward()
+        assert engine.allclose(twelve, 12 * w.grad)
+    assert len(seen) == 100 and all(names == seen[0] for names in seen)
+
+
 def test_ten_threads_with_graphs_of_their_own():
     results = {}
 

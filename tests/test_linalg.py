@@ -56,6 +56,7 @@ a.detach() @ b
 a @ b.detach()
 a @ n.detach()
 a @ u.detach()
+a.transpose(0, 1) @ u.detach()
 m @ b.detach()
 m.detach() @ b
 u.detach() @ b

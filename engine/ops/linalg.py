@@ -249,7 +249,8 @@ def batched(input, other):
     left = reshape(expand_to(input, (*shape, n, m)), (b, n, m))
     right = expand_to(other, (*shape, k, p) if y.ndim > 1 else (*shape, k))
     right = reshape(right, (b, k, p)) if y.ndim > 1 else unsqueeze_at(reshape(right, (b, k)), 2)
-    return unsafe_view(bmm(left, right), (*shape, *((n,) if x.ndim > 1 else ()), *((p,) if y.ndim > 1 else ())))
+    out = bmm(left, right) if y.ndim > 1 else squeeze_one(bmm(left, right), 2)
+    return unsafe_view(out, (*shape, *((n,) if x.ndim > 1 else ()), *((p,) if y.ndim > 1 else ())))
 
 
 def broadcast_shape(a, b):

@@ -1,5 +1,7 @@
 """compile: random numbers, writes, whole training steps, symbolic sizes, autocast and side effects as in eager."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -725,6 +727,23 @@ def test_a_program_that_compares_sizes_is_captured_size_by_size():
         same(compiled(numbers(n)), f(numbers(n)))
     assert len(compiled.entries) == 4 and "may choose by a size" in compiled.specialized
     assert "may choose by a size" in repr(explain(compiled)(numbers(9)))
+
+
+@pytest.mark.parametrize(
+    ("f", "word"),
+    [
+        (lambda x: x * 2 if x.shape[0] > 5 else x * 3, ">"),
+        (lambda x: x * 2 if 5 in x.shape else x * 3, "in"),
+        (lambda x: x * min(5, len(x)), "min"),
+        (lambda x: x * (x.shape[0] // 2), "//"),
+        (lambda x: x * math.floor(x.shape[0] / 2), "floor"),
+    ],
+)
+def test_the_word_by_which_a_program_may_choose_is_the_same_in_every_python(f, word):
+    compiled = captured(f)
+    for n in (3, 4):
+        compiled(numbers(n))
+    assert compiled.specialized.splitlines()[0] == f"<lambda> may choose by a size: {word}"
 
 
 def test_what_looks_like_a_choice_and_is_none():

@@ -67,7 +67,8 @@ def decided(codes):
                 or (name in ("LOAD_ATTR", "LOAD_METHOD") and value in ("floor", "ceil", "index"))
             )
             if decides:
-                return f"{code.co_name} may choose by a size: {instruction.argrepr or value}"
+                word = "in" if name == "CONTAINS_OP" else value if isinstance(value, str) else instruction.argrepr
+                return f"{code.co_name} may choose by a size: {word}"  # argrepr differs from Python to Python
             last = instruction
     return None
 

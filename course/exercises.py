@@ -47,7 +47,7 @@ class Exercise(NamedTuple):
     trial: Trial = given
     hidden: Trial | None = None  # steps that are run in grading alone, and never shown
     tolerance: float = 1e-4  # relative, for floating-point results
-    seconds: float = 10.0  # for the whole trial
+    seconds: float = 10.0  # of computing, for the whole trial
 
     @property
     def lesson(self) -> str:

@@ -223,7 +223,7 @@ def _raised(error: Exception) -> Raised:
 
 
 def _held(arguments: list[Any]) -> dict[str, Plain]:
-    """What the arguments hold now, the `.grad` of the tensors among them, and whether notes are taken."""
+    """What the arguments hold now, the tensors' `.grad` and `.requires_grad` too, and whether notes are taken."""
     held = {"engine.is_grad_enabled()": plain(engine.is_grad_enabled())}
     for number, argument in enumerate(arguments):
         name = f"{{{number}}}"
@@ -233,6 +233,7 @@ def _held(arguments: list[Any]) -> dict[str, Plain]:
         for where, tensor in [(name, argument), *((f"{name}[{place}]", part) for place, part in places)]:
             if isinstance(tensor, engine.Tensor):
                 held[f"{where}.grad"] = plain(tensor.grad) if tensor.is_leaf else _NO_LEAF
+                held[f"{where}.requires_grad"] = plain(tensor.requires_grad)
     return held
 
 

@@ -9,12 +9,14 @@ import contextlib
 import io
 import json
 import linecache
+import math
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
@@ -28,6 +30,9 @@ PRINTED_LINES = 10
 # What an attempt may use, in bytes: an endless list is to end before this computer does.
 MOST_MEMORY = 2 * 2**30
 MOST_IN_A_FILE = 2**28
+# Seconds are counted in which the attempt computes: beside other programs, a right answer takes much longer by the
+# clock. The clock stops it all the same, after so many times as long. Windows has no such limit, and the clock alone.
+PATIENCE = 1 if sys.platform == "win32" else 4
 _NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
 
 
@@ -89,7 +94,7 @@ prepare = _spare.prepare
 
 
 def ask(exercise: Exercise, attempt: Any, hidden: bool = False, seconds: float | None = None) -> Answer:
-    """Have an attempt judged in a process of its own, for at most `seconds` (the exercise's, if not said).
+    """Have an attempt judged in a process of its own, which may compute for `seconds` (the exercise's, if not said).
 
     Raises NotChecked where the check itself does not work.
     """
@@ -101,7 +106,7 @@ def ask(exercise: Exercise, attempt: Any, hidden: bool = False, seconds: float |
     request = (exercise.key, hidden, seconds, [str(path) for path in sys.path], str(Path.cwd()), packed)
     process, timed_out, reply = _spare.take(), False, b""
     try:
-        reply, _ = process.communicate(pickle.dumps(request), timeout=seconds + 1)
+        reply, _ = process.communicate(pickle.dumps(request), timeout=PATIENCE * seconds + 1)
     except subprocess.TimeoutExpired:
         timed_out = True
     except OSError:  # it died while it was being asked
@@ -114,8 +119,9 @@ def ask(exercise: Exercise, attempt: Any, hidden: bool = False, seconds: float |
         if answer["state"] == _BROKEN:
             raise NotChecked(answer["message"])
         return answer
-    if timed_out or process.returncode == _TIMED_OUT:
-        message = f"It was stopped after {seconds:g} seconds. Is there a loop that never ends?"
+    if timed_out or process.returncode in _OUT_OF_TIME:
+        spent = seconds * (PATIENCE if timed_out or process.returncode == _TIMED_OUT else 1)
+        message = f"It was stopped after {spent:g} seconds. Is there a loop that never ends?"
     else:
         message = "It brought Python itself to a stop: by os._exit, or for lack of memory?"
     return Answer(state=NOT_YET, message=message)
@@ -176,15 +182,21 @@ def line_of(at: tuple[str, int] | None) -> str:
 # In the process itself
 
 _TIMED_OUT = 75
+_OUT_OF_TIME = [_TIMED_OUT] if sys.platform == "win32" else [_TIMED_OUT, -signal.SIGXCPU]
 _BROKEN = "broken"
 
 
-def _limit() -> None:
-    """Keep an attempt from filling the memory or the disk, where the system can."""
+def _limit(seconds: float) -> None:
+    """Keep an attempt from computing for ever and from filling the memory or the disk, where the system can."""
     if sys.platform != "win32":
         import resource
 
-        for what, most in ((resource.RLIMIT_DATA, MOST_MEMORY), (resource.RLIMIT_FSIZE, MOST_IN_A_FILE)):
+        for what, most in (
+            (resource.RLIMIT_CPU, math.ceil(time.process_time() + seconds)),
+            (resource.RLIMIT_CORE, 0),  # the file that a process leaves which is stopped so
+            (resource.RLIMIT_DATA, MOST_MEMORY),
+            (resource.RLIMIT_FSIZE, MOST_IN_A_FILE),
+        ):
             allowed = [limit for limit in resource.getrlimit(what) if limit != resource.RLIM_INFINITY]
             with contextlib.suppress(OSError, ValueError):
                 resource.setrlimit(what, (min([most, *allowed]), resource.getrlimit(what)[1]))
@@ -203,10 +215,10 @@ def _serve() -> None:
         return
     key, hidden, seconds, path, folder, packed = pickle.loads(data)
     # The last guard of a machine whose notebook was killed meanwhile: nobody else would stop an endless loop.
-    guard = threading.Timer(seconds, os._exit, [_TIMED_OUT])
+    guard = threading.Timer(PATIENCE * seconds, os._exit, [_TIMED_OUT])
     guard.daemon = True
     guard.start()
-    _limit()
+    _limit(seconds)
     sys.path[:] = path
     with contextlib.suppress(OSError):
         os.chdir(folder)

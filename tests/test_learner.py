@@ -67,7 +67,7 @@ def becomes_a_result(x, y):
     ("attempt", "says"),
     [
         (takes_no_notes_any_more, "The result is right. But it changes engine.is_grad_enabled(), which it should not."),
-        (becomes_a_result, "The result is right. But it changes x.grad, which it should not."),
+        (becomes_a_result, "The result is right. But it changes x.grad and x.requires_grad, which it should not."),
         (lambda x, y: None, "It gives None. Is a `return` missing?"),
         (lambda x, y: x.sum, "It gives a function, and not its result. Are the parentheses missing?"),
         (lambda x, y: 4.0, "It gives a plain number, where a tensor is asked for."),
@@ -83,7 +83,8 @@ def becomes_a_result(x, y):
         (lambda x, y: x.nothing, "It stopped with an error."),
         (lambda x: x, "It stopped with an error."),
         (in_place, "The result is right. But it changes x, which it should not."),
-        (leaves_a_gradient, "The result is right. But it changes x.grad, which it should not."),
+        (leaves_a_gradient, "The result is right. But it changes x.grad and x.requires_grad, which it should not."),
+        (lambda x, y: x.requires_grad_().detach() + y, "The result is right. But it changes x.requires_grad, which"),
         (lambda x, y: x * y, "You multiply."),
         (lambda x, y: x, "You leave out y."),
         (17, "A function is asked for, and this is an int."),
@@ -310,6 +311,12 @@ def test_a_loop_that_never_ends_is_stopped(body):
     assert answer["state"] == learner.NOT_YET and "loop that never ends" in answer["message"]
     assert time.monotonic() - before < 60  # against a hang, not a measurement
     assert asked(in_a_notebook(RULE + "return arriving / y, -arriving * x / y**2"))["state"] == learner.CORRECT
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there the clock is what counts")
+def test_seconds_in_which_nothing_is_computed_do_not_count_at_once():
+    right = "import time; time.sleep(1.2); return arriving / y, -arriving * x / y**2"  # for each of two inputs
+    assert asked(in_a_notebook(RULE + right), seconds=2)["state"] == learner.CORRECT
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,13 @@ def cleared_afterwards(f, x):
     return slope
 
 
+def takes_notes_now(f, x):
+    before, x.grad = x.grad, None
+    slope = after_clearing(f, x)
+    x.grad = before
+    return slope
+
+
 def nudged(f, x):
     return ((f(x + 0.001) - f(x)) / 0.001).item()
 
@@ -289,6 +296,10 @@ EXERCISES = (
         hidden=slope_more,
         tolerance=1e-6,
         wrong=(
+            (
+                takes_notes_now,
+                "The slope is right, and x.grad is as it was. But x takes notes now, and did not before.",
+            ),
             (on_the_tensor_itself, "You used x itself: the slope is added to what was in x.grad, and stays there."),
             (after_clearing, "You cleared x.grad. What was in it belongs to somebody else, and is lost."),
             (cleared_afterwards, "The number is right. But x.grad held something from before, and now it is None."),

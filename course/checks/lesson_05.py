@@ -283,6 +283,10 @@ EXERCISES = (
         hidden=scores_more,
         wrong=(
             (lambda z, y: engine.sigmoid(z) - y, "The loss is a mean: divide by the number of questions."),
+            (
+                lambda z, y: engine.sigmoid(z) - y / len(z),
+                "Only y is divided: a division goes before a difference. Put the difference into parentheses.",
+            ),
             (lambda z, y: (engine.sigmoid(z) - y) / 3, "There are not always three questions: `len(z)` tells."),
             (
                 lambda z, y: (y - engine.sigmoid(z)) / len(z),

@@ -29,6 +29,8 @@ def mean_trial(mean_gradient: Callable) -> Iterator[tuple]:
     yield "losses = [3 * w, w * w] at w = 2, w.grad is None", mean_gradient, two_losses(w), w
     w = knob(2.0, before=1.0)
     yield "the same, with 1. in w.grad before", mean_gradient, two_losses(w), w
+    w = knob([2.0, 1.0])
+    yield "losses = [w.sum(), w[0] * w[1]] at w = [2., 1.], w.grad is None", mean_gradient, [w.sum(), w[0] * w[1]], w
     w = knob(0.5)
     shown = "common = (w * w).exp(), losses = [2 * common, common * common, common + w], w = 0.5, w.grad is None"
     yield shown, mean_gradient, with_a_common_beginning(w), w
@@ -39,9 +41,12 @@ def mean_more(mean_gradient: Callable) -> Iterator[tuple]:
     yield "", mean_gradient, [w.sum(), (w * w).sum(), w.exp().sum(), w[0] * w[1]], w
 
 
+def one_each(losses: list[engine.Tensor], w: engine.Tensor) -> list[engine.Tensor]:
+    return [engine.autograd.grad(loss, w, retain_graph=True)[0] for loss in losses]
+
+
 def one_by_one(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
-    found = [engine.autograd.grad(loss, w, retain_graph=True)[0] for loss in losses]
-    return engine.stack(found).mean(0)
+    return engine.stack(one_each(losses, w)).mean(0)
 
 
 def without_retaining(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
@@ -279,6 +284,10 @@ EXERCISES = (
         hidden=mean_more,
         wrong=(
             (summed, "That is the sum of the gradients, and not their mean."),
+            (
+                lambda losses, w: engine.stack(one_each(losses, w)).mean(),
+                "The mean goes over the elements of w, too. Each of them has a mean of its own: dim=0.",
+            ),
             (
                 lambda losses, w: engine.autograd.grad(sum(losses) / len(losses), w),
                 "autograd.grad gives a tuple, here with one entry. Take it out.",

@@ -360,8 +360,8 @@ EXERCISES = (
             (zeros_left, "Zeros in .grad are a gradient, too. To hold none: `p.grad = None`."),
             (
                 method_written_over,
-                "`p.requires_grad_ = False` calls nothing: it writes over the name of a method. Call it, "
-                "`p.requires_grad_(False)`.",
+                "The old gradients are gone, but nothing is frozen: `p.requires_grad_(False)` does it. (And "
+                "`p.requires_grad_ = False` calls nothing: it writes over the name of a method.)",
             ),
             (not_thawed, "A parameter behind the first n that was frozen before is still frozen."),
             (the_frozen, "You return the frozen ones. Those that learn are asked for."),

@@ -96,6 +96,10 @@ def held_up(x: engine.Tensor) -> engine.Tensor:
     return x * engine.clamp(x, min=1e-6).log()
 
 
+def plain_zeros(x: engine.Tensor) -> engine.Tensor:
+    return engine.stack([number * number.log() if number > 0 else engine.tensor(0.0) for number in x])
+
+
 def cut_off(x: engine.Tensor) -> engine.Tensor:
     return place_by_place(x.detach())
 
@@ -307,6 +311,10 @@ EXERCISES = (
             (
                 held_up,
                 "The values are right, and nothing is nan. But at 0 the slope should be 0; yours is log of a bound.",
+            ),
+            (
+                plain_zeros,
+                "Where every number is 0, nothing in your result comes from x, and `backward()` has no way to go.",
             ),
             (cut_off, "The values are right, but no gradient gets back to x."),
         ),

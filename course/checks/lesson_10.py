@@ -73,11 +73,32 @@ def length(walk, root):
         sys.setrecursionlimit(before)
 
 
+class Counted(tuple):
+    """Parents that are not gone through for ever."""
+
+    left = 0
+
+    def __iter__(self):
+        Counted.left -= 1
+        if Counted.left < 0:
+            raise RuntimeError("You have gone through some Var's parents 1000 times, and there are only 41 Vars.")
+        return super().__iter__()
+
+
+def many_ways(walk, times):
+    """How long the list is, for few Vars and very many ways."""
+    x, Counted.left = Var(1.0), 1000
+    for _ in range(times):
+        x = Var(x.value, Counted((x, x)))
+    return len(list(walk(x)))
+
+
 def walk_trial(walk):
     a, b = Var(2.0), Var(3.0)
     yield "a * b + a: the numbers in your order", order, walk, add(mul(a, b), a)
     yield "a larger one, with ways that part and meet: the numbers in your order", order, walk, diamond()
     yield "a chain of 20,000 additions: how many Vars in your list", length, walk, chain(20_000)
+    yield "x = x + x, done 40 times: how many Vars in your list", many_ways, walk, 40
 
 
 def walk_more(walk):
@@ -119,6 +140,15 @@ def again_and_again(root):
         v = waiting.pop(0)
         found.append(v)
         waiting += v.parents
+    return sorted(found, key=lambda v: -v.number)
+
+
+def way_after_way(root):
+    found, waiting = {root}, [root]
+    while waiting:
+        for parent in waiting.pop().parents:
+            found.add(parent)
+            waiting.append(parent)
     return sorted(found, key=lambda v: -v.number)
 
 
@@ -384,6 +414,10 @@ EXERCISES = (
             (
                 calling_itself,
                 "The order is right, but the function calls itself, and a long chain is too deep.",
+            ),
+            (
+                way_after_way,
+                "Each Var is in the list once, but you go on from it each time you meet it. Ask first if it is new.",
             ),
             (without_the_root, "The root itself is missing."),
         ),

@@ -65,9 +65,9 @@ def begins(Affine):
 
 def affine_trial(Affine):
     yield "Affine(3, 2): the names and shapes of its parameters", found_in, Affine, 3, 2
-    weight, bias = engine.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 0.0]]), engine.tensor([10.0, 20.0])
+    weight, bias = engine.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 0.0]]), engine.tensor([10.0, -20.0])
     yield (
-        "weight [[1, 2, 3], [0, -1, 0]], bias [10, 20], x = [[1, 1, 1], [0, 0, 1]]",
+        "weight [[1, 2, 3], [0, -1, 0]], bias [10, -20], x = [[1, 1, 1], [0, 0, 1]]",
         computed,
         Affine,
         weight,
@@ -167,6 +167,12 @@ def entropy_trial(loss):
         engine.tensor([[1000.0, 0.0], [0.0, 1000.0]]),
         (engine.tensor([1, 1])),
     )
+    yield (
+        "scores = [[1000, 0], [-1000, -1001]], answers = [0, 1]",
+        loss,
+        engine.tensor([[1000.0, 0.0], [-1000.0, -1001.0]]),
+        engine.tensor([0, 1]),
+    )
     yield "scores = [[2, 1, -1]]: ready-made parts that the result is made of", ready_made, loss
 
 
@@ -190,8 +196,8 @@ def minus_log(chance):
     return lambda scores, answers: -engine.log(chance(scores))[engine.arange(len(answers)), answers].mean()
 
 
-def log_chances(scores, dim=1):
-    scores = scores - scores.amax(dim=dim, keepdim=True)
+def log_chances(scores, dim=1, shift=True):
+    scores = scores - scores.amax(dim=dim, keepdim=True) if shift else scores
     return scores - engine.log(engine.exp(scores).sum(dim=dim, keepdim=True))
 
 
@@ -327,6 +333,10 @@ EXERCISES = (
                 layer(lambda i, o: nn.Parameter(engine.rand(o, i) * 0.1)),
                 "`rand` gives numbers from 0 to 1, none of them negative. Asked for is `randn`.",
             ),
+            (
+                layer(tenth, forward=lambda s, x: engine.relu(x @ s.weight.T + s.bias)),
+                "There is a bend in it. `nn.Linear` has none.",
+            ),
             (layer(tenth, forward=lambda s, x: x @ s.weight.T), "The bias is there, but `forward` does not add it."),
             (layer(lambda i, o: nn.Parameter(engine.randn(o, i))), "The weights begin ten times too large."),
             (
@@ -378,6 +388,10 @@ EXERCISES = (
             (
                 minus_log(lambda s: engine.exp(s) / engine.exp(s).sum(dim=1, keepdim=True)),
                 "Right for small scores. exp(1000) is infinite: subtract the largest score of each row first.",
+            ),
+            (
+                lambda scores, answers: chosen(log_chances(scores - scores.max(), shift=False), answers).mean(),
+                "You subtract the largest score of the whole table: a row far below it is lost. Each row has its own.",
             ),
             (
                 lambda scores, answers: chosen(log_chances(scores), answers).sum(),

@@ -104,23 +104,25 @@ def mean_of_examples(model, loss_fn, optimizer, batches):
 
 
 class Dropping(nn.Module):
-    """A line whose dropout drops everything, so that it cannot be missed."""
+    """A line whose dropout drops everything, so that it cannot be missed; it remembers whether it took notes."""
 
     def __init__(self):
         super().__init__()
-        self.line, self.drop = line(), nn.Dropout(1.0)
+        self.line, self.drop, self.noted = line(), nn.Dropout(1.0), False
 
     def forward(self, x):
-        return self.drop(self.line(x))
+        scores = self.drop(self.line(x))
+        self.noted |= scores.requires_grad
+        return scores
 
 
 def tested(mean_loss, training):
-    model, watch = Dropping().train(training), Watch()
-    value = mean_loss(model, watch, batches(4, 6))
+    model = Dropping().train(training)
+    value = mean_loss(model, nn.MSELoss(), batches(4, 6))
     return {
         "mean loss": value,
         "training afterwards": model.training,
-        "took notes": bool(watch.graphs),
+        "took notes": model.noted,
         "can still learn": all(p.requires_grad for p in model.parameters()),
     }
 
@@ -133,6 +135,14 @@ def test_trial(mean_loss):
 def frozen(model, loss_fn, batches):
     model.requires_grad_(False)
     return mean_loss_with()(model, loss_fn, batches)
+
+
+def noted_in_the_model(model, loss_fn, batches):
+    def without_notes(scores, y):
+        with engine.no_grad():
+            return loss_fn(scores, y)
+
+    return mean_loss_with(notes=True)(model, without_notes, batches)
 
 
 def mean_loss_with(prepare=True, restore=True, notes=False):
@@ -380,7 +390,10 @@ EXERCISES = (
                 "Neither is repaired: notes are taken, and training is left off.",
             ),
             (mean_loss_with(restore=False), "No notes any more. But a model that was in training is not, afterwards."),
-            (mean_loss_with(notes=True), "The model is as it was. But the test takes notes: `with engine.no_grad()`."),
+            (
+                noted_in_the_model,
+                "The model is as it was. But the test takes notes: `with engine.no_grad()` around model and loss.",
+            ),
             (mean_loss_with(restore="train"), "Now every model is in training afterwards, even one that was not."),
             (
                 mean_loss_with(restore="train", notes=True),

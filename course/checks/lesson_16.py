@@ -304,9 +304,11 @@ def the_next(step, n):
 # 16.5
 
 
-def gradients(backward, examples, size, nbytes=1024 * MIB, depth=2):
+def gradients(backward, examples, size, nbytes=1024 * MIB, depth=2, before=None):
     with room(nbytes):
         model = network(depth=depth)
+        for p in model.parameters():
+            p.grad = before and engine.full_like(p, before)
         backward(model, *batch(examples, answers=64), size)
         found = [p.grad for p in model.parameters()]
         return [g if g is None else g.cpu() for g in (found[0], found[-1])]
@@ -316,6 +318,8 @@ def parts_trial(backward):
     what = "the gradients of the first weight and of the last bias"
     yield f"8 examples, size = 4: {what}", gradients, backward, 8, 4
     yield f"10 examples, size = 4: {what}", gradients, backward, 10, 4
+    shown = f"8 examples, size = 4, with 1 in every place of .grad before: {what}"
+    yield shown, gradients, backward, 8, 4, 1024 * MIB, 2, 1.0
     yield f"4096 examples in 8 MiB, size = 256: {what}", gradients, backward, 4096, 256, 8 * MIB, 12
 
 
@@ -339,6 +343,11 @@ def backward_in_parts(model, x, answers, size):
     for at in range(0, len(x), size):
         loss = nn.functional.cross_entropy(model(x[at : at + size]), answers[at : at + size], reduction="sum")
         (loss / len(x)).backward()
+
+
+def cleared_at_first(model, x, answers, size):
+    model.zero_grad()
+    backward_in_parts(model, x, answers, size)
 
 
 def together(model, x, answers, size):
@@ -486,6 +495,7 @@ EXERCISES = (
                 "Only the last part's gradient is left: do not clear between the parts.",
             ),
             (together, "All graphs are alive until the one `backward()` at the end. Call it for each part."),
+            (cleared_at_first, "What was in .grad before is gone. Asked for is to *add* to it."),
             (first_part, "Only the first part was used."),
         ),
         hints=(

@@ -26,7 +26,7 @@ from ..backend import (
 from ..blocks import THREADED, in_blocks, is_large
 from ..callers import warn
 from ..graph import folded_class, mode, node_class
-from ..inplace import check_writable, overwrite
+from ..inplace import check_writable, overwrite, size_error
 from ..printing import Size
 from ..record import camel, enter, folded, joint_class, module, raw, record
 from ..tensor import Tensor, checked_dim
@@ -71,8 +71,13 @@ def linear(input, weight, bias=None):
         if not mode.enabled:
             return Tensor(out)
         return folded(Linear, out, (bias.node, input.node, weight.node), (b.shape, x, y, 1, 1), w.shape)
-    if not x.flags.c_contiguous:
-        return e.add(matmul(input, transposed(weight)), bias)
+    shape = raw(bias).shape
+    if len(shape) != 1 and len(shape) - shape.count(1) != 1 or not x.flags.c_contiguous:
+        rows = matmul(input, transposed(weight))
+        out = e.add(rows, bias)
+        if raw(out).shape != raw(rows).shape:
+            raise size_error(raw(rows), raw(out).shape)
+        return out
     out = addmm_columns(bias, reshape(input, (-1, x.shape[-1])), transposed(weight))
     return view_to(out, (*x.shape[:-1], raw(out).shape[-1]))
 

@@ -9,6 +9,7 @@ import inspect
 import os
 import sys
 from collections import deque
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -493,10 +494,24 @@ def render(dot, kind):
         import pygraphviz
 
         drawing = pygraphviz.AGraph(string=dot)
-        drawing.layout("dot")
-        return drawing.draw(format=kind)
+        with stderr_unheard():
+            drawing.layout("dot")
+            return drawing.draw(format=kind)
     except Exception:
         return None
+
+
+@contextmanager
+def stderr_unheard():
+    """Drop what libraries in C write to stderr: pygraphviz's fontconfig warns of settings made for a newer one."""
+    stderr = os.dup(2)
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(stderr, 2)
+        os.close(stderr)
 
 
 def labelled(svg, title, description):

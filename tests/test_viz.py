@@ -3,8 +3,10 @@
 import base64
 import functools
 import gc
+import os
 import re
 import sys
+import types
 import weakref
 from xml.etree import ElementTree
 
@@ -422,6 +424,24 @@ def test_a_graphviz_that_fails_is_passed_over(example, monkeypatch):
     monkeypatch.setattr(graphviz, "pipe", broken)
     monkeypatch.setitem(sys.modules, "pygraphviz", None)
     assert draw(example).svg is None
+
+
+def test_what_pygraphviz_s_libraries_warn_of_is_not_shown(example, monkeypatch, capfd):
+    class AGraph:
+        def __init__(self, string):
+            pass
+
+        def layout(self, program):
+            os.write(2, b"Fontconfig warning: unknown element")
+
+        def draw(self, format):
+            return b"<svg/>"
+
+    monkeypatch.setitem(sys.modules, "graphviz", None)
+    monkeypatch.setitem(sys.modules, "pygraphviz", types.SimpleNamespace(AGraph=AGraph))
+    assert viz.render(draw(example).dot, "svg") == b"<svg/>"
+    os.write(2, b"heard")
+    assert capfd.readouterr().err == "heard"
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png", "dot", "gv", "txt", "SVG"])

@@ -6,7 +6,7 @@ from math import gcd, prod
 import numpy as np
 
 from .. import dtypes
-from ..backend import any_size, blank, device_names, device_of, moved, one_step, picked, repeat_to, summed, writers
+from ..backend import any_size, blank, device_names, device_of, moved, picked, repeat_to, summed, writers
 from ..graph import node_class
 from ..record import module, raw, record, view
 from ..tensor import Tensor
@@ -100,15 +100,16 @@ def total(a, axis=None, keepdims=False):
 Total = node_class("SumBackward1", lambda g, shape, axis, keepdims: spread(g, shape, axis, keepdims))
 
 
-@one_step
 def sums_along(a, axis, divisor=1):
     """The sum along one axis, which stays, over a number; of short rows by BLAS, in a third of the time."""
+    if is_quick_to_sum(a) and axis in (1, -1):
+        return a.dot(column(np, a.shape[1], a.dtype, 1.0 / divisor))
+    if type(a) in writers:
+        return writers[type(a)]("sums_along", sums_along, a, axis, divisor)
     if isinstance(a, Tensor) or axis not in (-1, a.ndim - 1) or not 0 < a.shape[-1] <= 1024 or a.itemsize == 2:
         sums = total(a, axis, True)
         return sums if divisor == 1 else sums / divisor
     n = a.shape[-1]
-    if is_quick_to_sum(a):
-        return a.dot(column(np, n, a.dtype, 1.0 / divisor))
     shares, m = column(module(a), n, a.dtype, 1.0 / divisor), rows_at_once(a.size // n, n)
     if a.ndim == 2 and m == len(a):
         return a @ shares
@@ -120,9 +121,10 @@ def is_quick_to_sum(a):
     return type(a) is np.ndarray and a.ndim == 2 and 0 < a.size <= AT_ONCE and a.itemsize > 2 and a.shape[1] <= 1024
 
 
-@one_step
 def products_along(a, b, axis, divisor=1):
     """``sums_along(a * b, axis, divisor)``, in one pass unless the arrays are small, or their rows short or long."""
+    if type(a) in writers:
+        return writers[type(a)]("products_along", products_along, a, b, axis, divisor)
     n = a.shape[-1] if type(a) is np.ndarray and a.size > AT_ONCE and axis in (-1, a.ndim - 1) else 0
     if not 32 <= n <= 1024 or a.itemsize == 2:
         return sums_along(a * b, axis, divisor)

@@ -37,7 +37,7 @@ class GraphBreak(RuntimeError):
 
 def origin():
     """file:line: text of the innermost line that is not the engine's."""
-    frame = sys._getframe(1)
+    frame = sys._getframe(2)  # the caller is the engine's, and who called that
     while frame is not None and frame.f_code.co_filename.startswith(HERE):
         if frame.f_code is sweep.__code__:  # of the backward pass: the line that recorded the node
             node = frame.f_locals.get("node")
@@ -306,11 +306,11 @@ class Tape:
         self.known.setdefault(id(base), traced)
         return traced
 
-    def emit(self, kind, name, function, args, options=(), writes=None):
+    def emit(self, kind, name, function, args, options=None, writes=None):
         """Do something, and write it down."""
         if self.closed:
             raise GraphBreak("an array of a capture that has ended is used: a tensor was kept from the captured call")
-        options = dict(options) if options else {}
+        options = options or {}
         values, named = mapped(self.value, args), {k: mapped(self.value, v) for k, v in options.items()}
         if writes is not None:
             if not isinstance(writes, Traced) or writes.owner in self.frozen:
@@ -322,7 +322,8 @@ class Tape:
         out = function(*values, **named)
         step = self.step(kind, name, function, *written, None if writes is None else Ref(writes.number), origin())
         operands = [*all_traced((args, [*options.values()]))] if backend.device_names else ()
-        step.where = next((a.where for a in operands if a.where), "")
+        if operands:
+            step.where = next((a.where for a in operands if a.where), "")
         if writes is not None:
             step.owner = writes.owner
             return writes

@@ -275,13 +275,16 @@ class Memory:
     def __init__(self, writer, steps, results):
         self.writer, self.source, self.steps = writer, writer.steps, steps
         self.last, self.on, self.made = {}, {}, set()
+        worth = {n for n, s in self.source.items() if s.shape is not None and math.prod(s.shape) >= SMALL}
         for i, step in enumerate(steps):
-            made = {n: self.source[n] for n in (step.number, *getattr(step, "results", ())) if n in self.source}
-            self.made.update(s.number for s in made.values() if s.owner == s.number and s.kind not in APART)
+            made = [n for n in (step.number, *getattr(step, "results", ())) if n in self.source]
+            self.made.update(n for n in made if self.source[n].owner == n and self.source[n].kind not in APART)
             for n in (*made, *uses(step)):
                 owner = self.source[n].owner
-                self.last[owner] = i
-                self.on.setdefault(owner, set()).add(n)
+                if owner in worth:  # what is small stays where it is
+                    self.last[owner] = i
+                    self.on.setdefault(owner, set()).add(n)
+        self.made &= worth
         self.leaving = {self.source[n].owner for n in refs(results)}
         self.leaving.update(self.source[n].owner for step in steps if step.kind == "call" for n in uses(step))
         self.gone = {}
@@ -343,8 +346,10 @@ class Memory:
 
     def forget(self, i):
         """The names that are deleted after step i: of large arrays that no later step needs."""
+        if i not in self.gone:
+            return []
         names, gone = self.writer.names, set()
-        for owner in self.gone.get(i, ()):
+        for owner in self.gone[i]:
             if owner in self.held:
                 self.free.append(self.held.pop(owner))
             elif owner not in self.taken and is_large(self.source[owner]) and self.source[owner].kind not in APART:

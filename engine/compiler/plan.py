@@ -31,7 +31,7 @@ def refs(a):
 def uses(step):
     """The steps whose results a step needs."""
     if step.uses is None:
-        step.uses = refs((step.args, [*step.options.values()], [step.writes]))
+        step.uses = refs((*step.args, *step.options.values(), step.writes))
     return step.uses
 
 
@@ -132,8 +132,7 @@ def without_repeats(steps, written, _wanted):
         step.owner = owner.get(step.owner, step.owner)
         if is_pure(step, written, owners) and step.name not in FRESH:
             what = step.function if step.kind == "function" else None
-            options = tuple((k, key_of(v)) for k, v in step.options.items())
-            key = step.kind, step.name, what, key_of(step.args), options
+            key = step.kind, step.name, what, key_of(step.args), key_of([*step.options.items()])
             if key in first:
                 names[step.number] = Ref(first[key].number)
                 owner[step.number] = first[key].owner
@@ -162,12 +161,11 @@ def folded(steps, written, _wanted):
     owners = {s.number: s.owner for s in steps}
     for step in steps:
         rename(step, values)
-        args = step.args
         if step.name in ("ones_like", "zeros_like", "full_like") and step.shape == ():
             xp = homes[step.where or "cpu"].xp
-            args = xp.zeros((), step.dtype), *args[1:]
-        if is_pure(step, written, owners) and not refs((args, *step.options.values())):
-            value = step.function(*args, **step.options)
+            step.change(args=(xp.zeros((), step.dtype), *step.args[1:]))
+        if not uses(step) and is_pure(step, written, owners):
+            value = step.function(*step.args, **step.options)
             values[step.number] = value[()] if step.shape == () else value  # a number, which nobody writes into
         else:
             kept.append(step)
@@ -250,9 +248,8 @@ def without_detours(steps, written, wanted):
 
     So is a copy of what nothing else uses from there on.
     """
-    names, source, last = {}, {s.number: s for s in steps}, {}
-    for i, step in enumerate(steps):
-        last.update(dict.fromkeys((source[n].owner for n in uses(step)), i))
+    names, source = {}, {s.number: s for s in steps}
+    last = {source[n].owner: i for i, step in enumerate(steps) for n in uses(step)}
     held = (n for s in steps if s.kind == "call" for n in uses(s))  # by others, from there on
     last.update(dict.fromkeys((source[n].owner for n in (*wanted, *held)), len(steps)))
     for i, step in enumerate(steps):
@@ -286,6 +283,8 @@ def shown(shape):
 
 def without_signs(steps, written, wanted):
     """``y - a*b`` stands for ``-a*b + y``, which is the same to the last bit."""
+    if not any(ufunc_of(s) is np.negative for s in steps):
+        return steps, {}
     source, users = {s.number: s for s in steps}, Counter(n for s in steps for n in uses(s))
     users.update(wanted)
 

@@ -1,5 +1,7 @@
 """Lesson 09, Jacobians: the exercises' trials, oracles, usual mistakes and hints."""
 
+from unittest import mock
+
 import engine
 from course.exercises import Exercise
 
@@ -40,10 +42,24 @@ def table(f, x):
     return nudged(f, x).to(x.dtype)
 
 
+class Refused:
+    """In the place of `engine.func`."""
+
+    def __getattr__(self, name):
+        raise NotImplementedError(f"engine.func.{name} is not to be used here")
+
+
+def without_func(jacobian, f, x):
+    with mock.patch.object(engine, "func", Refused()):
+        return jacobian(f, x)
+
+
 def table_trial(jacobian):
-    yield "f(x) = [x0 * x1, x0 + x1], x = [2., 3.]", jacobian, pair, engine.tensor([2.0, 3.0])
-    yield "f(x) = [sum of x, sum of x * x], x = [1., 2., 3.]", jacobian, wide, engine.tensor([1.0, 2.0, 3.0])
-    yield "f(x) = [x0, x0 * x1, x1 ** 3, x0 + x1], x = [2., -1.]", jacobian, tall, engine.tensor([2.0, -1.0])
+    yield "f(x) = [x0 * x1, x0 + x1], x = [2., 3.]", without_func, jacobian, pair, engine.tensor([2.0, 3.0])
+    x = engine.tensor([1.0, 2.0, 3.0])
+    yield "f(x) = [sum of x, sum of x * x], x = [1., 2., 3.]", without_func, jacobian, wide, x
+    x = engine.tensor([2.0, -1.0])
+    yield "f(x) = [x0, x0 * x1, x1 ** 3, x0 + x1], x = [2., -1.]", without_func, jacobian, tall, x
 
 
 def table_more(jacobian):
@@ -234,6 +250,10 @@ EXERCISES = (
             ),
             (by_backward(lambda rows: sum(rows)), "You added the rows up. Keep them apart, one below the other."),
             (by_backward(lambda rows: rows), "The right rows, in a list. Make one tensor of them: `engine.stack`."),
+            (
+                lambda f, x: engine.func.jacrev(f)(x),
+                "`engine.func` makes it all at once. Make it yourself, row by row.",
+            ),
             (on_x_itself, "The table is right. But x takes notes now, and has a `.grad`: work on `x.detach()`."),
         ),
         hints=(

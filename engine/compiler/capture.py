@@ -107,20 +107,17 @@ def mapped(function, a):
         return function(a)
     if kind is slice:
         return slice(*mapped(function, (a.start, a.stop, a.step)))
-    return kind([mapped(function, part) if type(part) in NESTED else function(part) for part in a])
+    return kind(map(function if NESTED.isdisjoint(map(type, a)) else partial(mapped, function), a))
 
 
 def leaves(a):
     """An argument, or the parts that it has in the end."""
     if type(a) not in NESTED:
         return [a]
-    found = []
-    for part in a if type(a) is not slice else (a.start, a.stop, a.step):
-        if type(part) in NESTED:
-            found += leaves(part)
-        else:
-            found.append(part)
-    return found
+    parts = (a.start, a.stop, a.step) if type(a) is slice else a
+    if NESTED.isdisjoint(map(type, parts)):
+        return parts
+    return [part for some in map(leaves, parts) for part in some]
 
 
 class Ref:

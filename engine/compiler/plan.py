@@ -148,7 +148,7 @@ def without_broadcasts(steps, _written, _wanted):
     for step in steps:
         if step.kind == "function" and step.name == "broadcast_to":
             repeated[step.number] = step.args[0]
-        elif is_elementwise(step) and any(type(a) is Ref and a.number in repeated for a in step.args):
+        elif not repeated.keys().isdisjoint(uses(step)) and is_elementwise(step):
             others = [source[a.number] for a in step.args if type(a) is Ref and a.number not in repeated]
             if any(o.shape == step.shape and o.dtype == step.dtype for o in others):
                 rename(step, repeated)

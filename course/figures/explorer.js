@@ -7,7 +7,7 @@ const PAGE = `
   .undertorch-explorer input { accent-color: #e8590c; margin: 2px 0; min-width: 0; }
   .undertorch-explorer :focus-visible { outline: 2px solid #e8590c; outline-offset: 2px; }
   .undertorch-explorer img { display: block; max-width: 100%; }
-  .undertorch-explorer .words { margin: 6px 0; }
+  .undertorch-explorer .words { margin: 6px 0; min-height: 2lh; } /* what comes below stays where it is */
 </style>
 <div class="sliders"></div>
 <img alt="">

@@ -50,8 +50,7 @@ def timeline(batch: int, optimizer: str, keep: str) -> tuple[Moment, ...]:
     spare(engine.ones(batch, WIDTH, device="sim")).sum().backward()
     getattr(optim, optimizer)(spare.parameters(), lr=0.01).step()  # now all that the engine keeps for later is there
     del spare
-    gc.collect()  # garbage that went away between two moments would be counted as theirs
-    gc.disable()
+    gc.disable()  # garbage that went away between two moments would be counted as theirs
     try:
         before = sim.memory_allocated()  # type: ignore[attr-defined]
         for layer in layers:

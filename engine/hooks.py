@@ -64,7 +64,7 @@ def seen(g, n):
 
 
 def together(node, g, saved, parents):
-    """The rules of a node whose rules have run already: each gives its result, or what the hooks made of it."""
+    """The cotangents of the inputs of a node whose rules run together, or what the hooks made of them."""
     if node.pre_hooks:
         g = run_pre_hooks(node, g)
     into = node.cotangents(g, saved, parents)
@@ -75,10 +75,9 @@ def together(node, g, saved, parents):
         new = hook(grads, seen(g, node.outputs))
         into = [*map(cotangent, grads)] if new is None else checked_all(hook, new, into)
     if node.private and not node.post_hooks:
-        return [lambda g, *saved, x=x: x for x in into]
+        return into
     # what a user's function returned may be in the user's hands: a leaf must not take it for its .grad
-    into = [x if x is None or type(p) is not AccumulateGrad else copy(x) for x, p in zip(into, parents)]
-    return [lambda g, *saved, x=x: x for x in into]
+    return [x if x is None or type(p) is not AccumulateGrad else copy(x) for x, p in zip(into, parents)]
 
 
 def check_nan(node, into):

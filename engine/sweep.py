@@ -85,13 +85,13 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
             if create_graph:
                 saved = node.linked()
             if joint:
-                rules = together(node, g, saved, parents)
+                rules = together(node, g, saved, parents)  # what they gave
             n = len(saved)  # a call with *saved takes half as long again as one that names its arguments
             a, b = saved if n == 2 else (saved[0], None) if n == 1 else (None, None)
             for parent, rule in zip(parents, rules):
                 if parent is None:
                     continue
-                gi = rule(g, a, b) if n == 2 else rule(g, a) if n == 1 else rule(g, *saved)
+                gi = rule if joint else rule(g, a, b) if n == 2 else rule(g, a) if n == 1 else rule(g, *saved)
                 if gi is None:
                     continue
                 if type(parent) is AccumulateGrad:

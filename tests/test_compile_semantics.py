@@ -746,6 +746,19 @@ def test_the_word_by_which_a_program_may_choose_is_the_same_in_every_python(f, w
     assert compiled.specialized.splitlines()[0] == f"<lambda> may choose by a size: {word}"
 
 
+def test_annotations_of_an_inner_function_choose_nothing():
+    def f(x):
+        def twice(a: float) -> float:
+            return a * 2
+
+        return twice(x) * x.shape[0]
+
+    compiled = captured(f)
+    for n in (3, 4, 5):
+        same(compiled(numbers(n)), f(numbers(n)))
+    assert len(compiled.entries) == 2 and not compiled.specialized
+
+
 def test_what_looks_like_a_choice_and_is_none():
     def f(x, kind="flat"):
         y = x.view(x.shape[0], -1) if kind == "flat" else x

@@ -16,7 +16,12 @@ OPERATIONS = {"//", "%", ">>", "&", "//=", "%=", ">>=", "&="}
 
 def codes_in(code):
     """The code of a function and of those defined inside of it."""
-    return [code, *(c for part in code.co_consts if type(part) is types.CodeType for c in codes_in(part))]
+    return [code, *(c for part in parts_of(code) for c in codes_in(part))]
+
+
+def parts_of(code):
+    """The code of the functions that one defines itself; that of annotations (3.14) is for those who ask for them."""
+    return [part for part in code.co_consts if type(part) is types.CodeType and part.co_name != "__annotate__"]
 
 
 def names_in(code):
@@ -46,8 +51,8 @@ def check_effects(code):
         if done:
             line = instruction.positions and instruction.positions.lineno
             raise GraphBreak(done, shown_line(code.co_filename, line or code.co_firstlineno))
-    for part in code.co_consts:
-        if type(part) is types.CodeType and part.co_name != "<genexpr>":
+    for part in parts_of(code):
+        if part.co_name != "<genexpr>":
             check_effects(part)
 
 

@@ -19,6 +19,7 @@ from engine import viz
 from engine.record import record_parts
 
 SVG = "{http://www.w3.org/2000/svg}"
+needs_graphviz = pytest.mark.skipif(viz.render("digraph {}", "svg") is None, reason="there is no Graphviz here")
 
 
 @pytest.fixture
@@ -210,6 +211,7 @@ def test_gradients_are_those_in_grad_and_those_retained(example):
     assert re.search(r"makes z \(2, 3\); grad \[\[", text)
 
 
+@needs_graphviz
 def test_drawing_changes_nothing(example):
     example["w"].register_hook(lambda g: pytest.fail("a hook ran"))
     before = [(n.hooks, n.post_hooks, n.saved, n.order) for n in viz.walk([example["loss"].grad_fn])]
@@ -387,6 +389,7 @@ def test_kinds_of_nodes_differ_in_more_than_colour():
     assert len(set(outlines)) == len(outlines) == 5
 
 
+@needs_graphviz
 def test_a_notebook_gets_a_picture_with_words_in_an_img(example):
     g = draw(example)
     bundle = g._repr_mimebundle_()
@@ -444,6 +447,7 @@ def test_what_pygraphviz_s_libraries_warn_of_is_not_shown(example, monkeypatch, 
     assert capfd.readouterr().err == "heard"
 
 
+@needs_graphviz
 @pytest.mark.parametrize("suffix", ["svg", "png", "dot", "gv", "txt", "SVG"])
 def test_a_graph_is_saved_as_its_suffix_says(example, suffix, tmp_path):
     g = draw(example)
@@ -459,6 +463,7 @@ def test_an_unknown_suffix_is_refused(example, tmp_path):
         draw(example).save(tmp_path / "a.jpeg")
 
 
+@needs_graphviz
 def test_a_save_that_fails_leaves_nothing_behind(example, tmp_path):
     (tmp_path / "a.svg").mkdir()
     with pytest.raises(OSError):

@@ -122,15 +122,11 @@ def continues(nodes, start):
         if node.reaches <= start:  # nothing older
             found = found or any(p in node.tangents for p in running.passes) or None
             continue
-        ends = True
-        for p in node.parents:
-            if p is not None:
-                ends = False
-                if p not in seen:
-                    seen.add(p)
-                    todo.append(p)
-        if ends:
+        parents = [p for p in node.parents if p is not None]
+        if not parents or node.reaches == node.order:  # a leaf; that of a transform may have a tangent
             return "recorded"
+        todo += [p for p in parents if p not in seen]
+        seen.update(parents)
     return found and "tangents"
 
 

@@ -75,9 +75,8 @@ class Recording:
                 return func(*args, **kwargs)
         finally:
             mode.enabled, mode.asked = before
-            for node in self.own:
-                if not node.parents:
-                    node.reaches = -inf  # from now on nobody but us differentiates by it
+            for node in self.own:  # from now on nobody but us differentiates by it
+                node.reaches = max((p.reaches for p in node.parents), default=-inf)
 
     def goes_on(self, nodes):
         """Whether somebody outside differentiates what is computed from these nodes."""
@@ -96,6 +95,12 @@ class Recording:
     def outside(self, a):
         """A result of ``func`` as it is handed out."""
         return leaving(a, self.start)
+
+
+def goes_on_later(values):
+    """Whether somebody differentiates, at this moment, what is computed from some of these."""
+    nodes = [v.node for v in values if isinstance(v, Tensor) and v.node is not None]
+    return mode.enabled and continues(nodes, -inf) is not None
 
 
 def leaving(a, start):
@@ -249,7 +254,6 @@ def vjp(func, *primals, has_aux=False):
     leaves, structure = tree.flatten(primals)
     r = Recording(leaves)
     outs, out_structure, aux = outputs_of(r, func, tree.unflatten(structure, r.leaves), has_aux)
-    nodes = [o.node for o in outs if o.node is not None]
     result = tree.unflatten(out_structure, [r.outside(o) for o in outs])
     aux = tree.map_tree(r.outside, aux)
     r.start = -inf  # vjp_fn may be called inside of transforms that began later
@@ -264,8 +268,7 @@ def vjp(func, *primals, has_aux=False):
                 f"cotangents: {have.short()}, primal output: {out_structure.short()}"
             )
         if create_graph is None:
-            given_nodes = [g.node for g in given if isinstance(g, Tensor) and g.node is not None]
-            create_graph = mode.enabled and continues(nodes + given_nodes, -inf) is not None
+            create_graph = goes_on_later(outs + given)
         pairs = [(o, g) for o, g in zip(outs, given) if o.node is not None]
         grads = r.back(roots(*zip(*pairs), create_graph) if pairs else {}, create_graph, retain_graph)
         return tree.unflatten(structure, grads)
@@ -457,6 +460,7 @@ def linearize(func, *primals):
     dummies = Recording([Tensor(zeros_like(o.array)) for o in outs])
     pulled = dummies.run(vjp_fn, tree.unflatten(out_structure, dummies.leaves), create_graph=True)
     pulled = tree.flatten(pulled)[0]
+    dummies.start = -inf  # as in vjp
 
     def jvp_fn(*tangents):
         given, have = tree.flatten(tangents)
@@ -474,6 +478,8 @@ def linearize(func, *primals):
                         "corresponding primal."
                     )
         pairs = [(p, t) for p, t in zip(pulled, given) if p.node is not None]
-        return tree.unflatten(out_structure, dummies.back(roots(*zip(*pairs), False) if pairs else {}, False))
+        create_graph = goes_on_later(pulled + given)
+        found = dummies.back(roots(*zip(*pairs), create_graph) if pairs else {}, create_graph)
+        return tree.unflatten(out_structure, found)
 
     return output, jvp_fn

@@ -78,7 +78,8 @@ def summed(x, level):
 
 Bind = node_class("VmapBackward0", lambda g, dim, level: unbind(g, dim, level))
 Unbind = node_class("UnvmapBackward0", lambda g, dim, level, batch: unbind_rule(g, dim, level, batch))
-Summed = node_class("SumOfSamplesBackward0", lambda g, level, batch: g)
+Summed = node_class("SumOfSamplesBackward0",
+                    lambda g, level, batch: bind(unbind(g, 0, level), 0, level) if batch else g)  # fmt: skip
 Bind.linear = staticmethod(lambda _, t, dim, level: bind(t, dim, level))
 Unbind.linear = staticmethod(lambda _, t, dim, level, batch: unbind(t, dim, level))
 Summed.linear = staticmethod(
@@ -98,11 +99,24 @@ class SumOfSamples(Node):
 
     def __init__(self, outside, level):
         self.parents, self.saved = (outside,), (level,)
-        self.tangents, self.reaches = outside.tangents, outside.reaches
+        self.reaches = outside.reaches
+        if outside.tangents:
+            self.tangents = tangents_inside(outside, level)
         self.order = (outside.order + -(-outside.order // 1) - 1) / 2  # before that node, after all that came later
 
     def __lt__(self, other):  # two of them may be of one age
         return False
+
+
+def tangents_inside(node, level):
+    """The tangents of a node; those from outside of a vmap are reached from inside through ``SumOfSamples``."""
+    found = {
+        which: t if t.node is None or t.node.order < level.start else Tensor(t.array, SumOfSamples(t.node, level))
+        for which, t in node.tangents.items()
+    }
+    for which in found:
+        which.recorded.append(found)
+    return found
 
 
 def leave(tensors, level):
@@ -112,6 +126,11 @@ def leave(tensors, level):
     seen = set(todo)
     while todo:
         node = todo.pop()
+        if node.tangents:
+            node.tangents = tangents_inside(node, level)
+            new = {t.node for t in node.tangents.values() if t.node is not None} - seen
+            seen |= new
+            todo += [n for n in new if type(n) is not SumOfSamples]
         if type(node) is Bind and node.saved is not None and node.saved[1] is level:
             continue
         for p in node.parents:

@@ -178,6 +178,13 @@ f.jvp(lambda x: f.vmap(row)(x), (M,), (V,))
 f.jacrev(lambda x: f.vmap(row)(x))(M)
 f.jacfwd(lambda x: f.vmap(row)(x))(M)
 f.jacfwd(lambda x: f.vmap(f.grad(lambda r: (r ** 3).sum()))(x))(M)
+f.jvp(f.grad(f.grad(lambda a: a ** 3)), (v[0],), (u[0],))
+f.jacfwd(f.jacrev(f.grad(poly)))(v)
+f.jacrev(f.jacfwd(f.jacrev(poly)))(v)
+f.jacrev(f.hessian(lambda w: (f.jacrev(lambda r: (w * r).tanh())(u) ** 2).sum()))(v)
+f.grad(lambda w: f.jvp(lambda z: f.vmap(f.grad(lambda r: (w * r).tanh().sum()))(z), (M,), (V,))[1].sum())(v)
+t.autograd.grad(f.jvp(f.jacrev(f.jacrev(lambda r: (vg * r).tanh())), (u,), (v,))[1].sum(), vg)
+t.autograd.grad(f.jvp(lambda z: f.grad(lambda y: f.jacfwd(row)(y).sum())(z * vg), (u,), (vg,))[1].sum(), vg)
 t.autograd.grad(f.vmap(lambda x: layer(Wg, x))(M).sum(), Wg)
 t.autograd.grad(f.grad(number)(Mg).sum(), Mg)
 t.autograd.grad(f.jacfwd(vector)(Mg).sum(), Mg)
@@ -380,6 +387,13 @@ def test_transforms_on_the_simulated_device():
     assert ours.device.type == "sim"
     np.testing.assert_allclose(ours.cpu(), func.vmap(func.grad(f), (None, 0))(w.cpu(), x.cpu()))
     assert func.hessian(lambda a: f(w, a))(x[0]).device.type == "sim"
+
+
+def test_linearized_functions_have_tangents():
+    x, t = engine.tensor(v), engine.tensor(u)
+    value, tangent = func.jvp(lambda x: func.linearize(lambda a: a**3, x)[1](t), (x,), (t,))
+    np.testing.assert_allclose(value, 3 * v**2 * u)
+    np.testing.assert_allclose(tangent, 6 * v * u * u)
 
 
 def test_transforms_leave_no_cycles():

@@ -353,6 +353,8 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
         check_depend(found, "jacobian", strict)
         return found
 
+    if outer_jacobian_strategy == "forward-mode":  # the result is in a graph, as PyTorch's
+        inputs = tuple(x if x.requires_grad else x.detach().requires_grad_() for x in inputs)
     found = jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
     return found if several else found[0][0]
 

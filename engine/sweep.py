@@ -188,9 +188,9 @@ def within(way, parents):
 
 def leading_to(wanted, roots):
     """The nodes from which one of the wanted nodes can be reached, those included."""
-    way, ends = set(), wanted | {node.parents[0] for node in wanted if type(node) is graph.Output}
+    way, several = set(), {node.parents[0] for node in wanted if type(node) is graph.Output}
     for node in sorted(reachable(roots), key=by_age, reverse=True):  # parents first
-        if node in ends or any(p in way for p in node.parents):
+        if node in wanted or any(p in way or p in several for p in node.parents):
             way.add(node)
     return way
 

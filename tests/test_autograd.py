@@ -595,8 +595,10 @@ def test_what_leads_to_another_output_of_the_same_node_is_on_the_way(t):
     a, b = (x * 2).unbind(0)
     c = b * 5
     c.register_hook(lambda g: calls.append("c"))
-    assert t.autograd.grad(a * c, a)[0].item() == 20.0
+    assert t.autograd.grad(a * c, a, retain_graph=True)[0].item() == 20.0
     assert calls == ["c"]
+    a.register_hook(lambda g: g * 3)
+    assert t.autograd.grad(a * c, a)[0].item() == 60.0
 
 
 @pytest.mark.parametrize("create_graph", [False, True])

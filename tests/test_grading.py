@@ -19,7 +19,7 @@ from course.notebooks import ROOT, kernel_environment
 SETTINGS = ROOT / "course/jupyter/nbgrader_config.py"
 NAME = "05_graph"
 SOLVED = {key: exercises.cell(key, "solutions") for key in exercises.of_lesson("05")}
-LOOP_SECONDS = 20  # for a cell; more than a check gives a function
+LOOP_SECONDS = 45  # for a cell; more than a check gives a function, by the clock
 
 
 class Graded(NamedTuple):

@@ -32,7 +32,7 @@ c = get_config()  # noqa: F821 - given by nbgrader
 c.CourseDirectory.course_id = "undertorch"
 # What the learner fills in: as in the course's own exercises.
 c.ClearSolutions.code_stub = {"python": "..."}
-# Seconds for a cell. A check stops an endless loop by itself after ten; this is for loops outside any function.
+# Seconds for a cell. A check stops an endless loop by itself, after forty at most; this is for loops outside functions.
 c.Execute.timeout = 60
 c.Autograde.autograde_preprocessors = [
     FreshChecks if step is Execute else step for step in Autograde.autograde_preprocessors.default_args[0]

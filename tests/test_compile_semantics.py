@@ -1,5 +1,6 @@
 """compile: random numbers, writes, whole training steps, symbolic sizes, autocast and side effects as in eager."""
 
+import copy
 import math
 
 import numpy as np
@@ -1390,3 +1391,28 @@ def test_models_are_trained_as_in_eager(name, accumulate):
     for p, q in zip(model.parameters(), twin.parameters(), strict=True):
         np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), 1e-3, 1e-4)
     assert len(compiled.entries) == (4 if accumulate else 2) and compiled.specialized == ""
+
+
+def test_a_module_compiles_itself_in_place():
+    m, x = engine.nn.Linear(3, 2), engine.ones(4, 3)
+    expected = m(x)
+    assert m.compile() is None
+    m(x).sum().backward()
+    assert m(x).equal(expected) and "forward" not in m.state_dict() and m.forward.code
+    with engine.no_grad():
+        m.bias += 1
+    assert m(x).allclose(expected + 1)
+    m.register_forward_hook(lambda module, args, out: out * 2)
+    assert m(x).allclose((expected + 1) * 2)
+
+
+def test_a_copy_of_a_compiled_module_has_its_own_parameters():
+    m, x = engine.nn.Sequential(engine.nn.Linear(3, 2), engine.nn.Dropout(0.5)), engine.ones(4, 3)
+    m[0].compile(fullgraph=True)
+    m.compile()
+    m.compile(fullgraph=True)
+    m.eval()
+    expected, other = m(x), copy.deepcopy(m)
+    with engine.no_grad():
+        other[0].bias += 1
+    assert m(x).equal(expected) and other(x).allclose(expected + 1)

@@ -80,6 +80,20 @@ class Module:
             return hooks.call(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
+    def compile(self, **how):
+        """From now on, a call runs the code that ``engine.compile`` writes at the first one; its keyword arguments."""
+        from ..compiler import compile
+
+        forward = self.__dict__.get("forward", self.forward)
+        self.__dict__["forward"] = compile(getattr(forward, "function", forward), **how)
+
+    def __getstate__(self):
+        """What a copy is made of: it is not compiled, for what was written is of the parameters of this one."""
+        state = self.__dict__.copy()
+        if getattr(getattr(state.get("forward"), "function", None), "__self__", None) is self:
+            del state["forward"]
+        return state
+
     # ---- attributes
 
     def __getattr__(self, name):

@@ -69,8 +69,8 @@ def __dir__():
     return [*globals(), *later]
 
 
-def result_type(tensor1, tensor2):
+def result_type(tensor, other):
     """The dtype of an arithmetic operation on two tensors or numbers."""
     from .dtypes import operand, result_type
 
-    return result_type(operand(tensor1), operand(tensor2))
+    return result_type(operand(tensor), operand(other))

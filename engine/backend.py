@@ -18,7 +18,7 @@ import numpy as np
 
 # array type -> the module with its functions.  NumPy returns scalars for 0-d results; Python's floats are constants
 # in rules.
-modules: dict = {np.ndarray: np, ml_dtypes.bfloat16: np, float: math, int: math}
+modules: dict = {np.ndarray: np, ml_dtypes.bfloat16: np, float: math, int: math, bool: math}
 modules.update(
     dict.fromkeys((np.float64, np.float32, np.float16, np.int64, np.int32, np.int16, np.int8, np.uint8, np.bool_), np)
 )

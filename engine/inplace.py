@@ -34,6 +34,7 @@ def in_place(operation):
         return overwrite(self, out)
 
     op_.__name__ = op_.__qualname__ = operation.__name__ + "_"
+    op_.__wrapped__ = operation  # whose arguments it has
     return op_
 
 
@@ -358,7 +359,7 @@ def fits(value, dtype):
     if type(number) not in scalar_types:
         raise TypeError(f"expected a number, but got {type(value).__name__}")
     if type(number) is int and not -(2**63) <= number < 2**64:
-        raise ValueError("Overflow when unpacking long long")
+        raise OverflowError("int too big to convert" if number > 0 else "can't convert negative int to unsigned")
     if kind.category == dtypes.INTEGER and math.isfinite(number):
         number = int(number)
     low, high = dtypes.limits(kind)
@@ -368,6 +369,14 @@ def fits(value, dtype):
             word = INTEGER_WORDS.get(kind.name, DTYPE_WORDS[kind.name])
             raise RuntimeError(f"value cannot be converted to type {word} without overflow")
     return dtype.type(number) if number >= 0 or kind.is_signed else np.asarray(number).astype(dtype)[()]
+
+
+def number_in(value, dtype):
+    """The same for one that mostly fits."""
+    try:
+        return dtype.type(value)
+    except OverflowError:
+        return fits(value, dtype)
 
 
 INTEGER_WORDS = {"int64": "int64_t", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t"}
@@ -392,14 +401,14 @@ FillNumber = node_class("FillBackward2", lambda g: zeros_for(g))
 FillTensor = node_class("FillBackward3", lambda g, _shape, _dtype: zeros_for(g), back_to)
 
 
-def copy_(self, src, non_blocking=False):
-    """Write ``src``, broadcast and cast, into this tensor."""
-    if not isinstance(src, Tensor):
-        if type(src) not in scalar_types:
-            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
-        src = Tensor(np.asarray(src))
-    src = transfer(src, self.device)
-    y = src.shared()
+def copy_(self, other, non_blocking=False):
+    """Write ``other``, broadcast and cast, into this tensor."""
+    if not isinstance(other, Tensor):
+        if type(other) not in scalar_types:
+            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
+        other = Tensor(np.asarray(other))
+    other = transfer(other, self.device)
+    y = other.shared()
     same = same_place(self.shared(), y)  # then there is nothing to do, also where writing is not allowed
 
     def change(x):
@@ -409,7 +418,7 @@ def copy_(self, src, non_blocking=False):
                 raise size_error(x, common)
             x[...] = y
 
-    return modify(self, change, CopyBackwards, (self, src), (y.shape, y.dtype), apart=not same and None)
+    return modify(self, change, CopyBackwards, (self, other), (y.shape, y.dtype), apart=not same and None)
 
 
 def fill_(self, value):
@@ -423,7 +432,7 @@ def fill_(self, value):
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {v.ndim} dimensions.")
 
     def change(x):
-        x[...] = v
+        x[...] = v.astype(x.dtype)
 
     return modify(self, change, FillTensor, (self, value), (v.shape, v.dtype), apart=())
 

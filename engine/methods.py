@@ -3,7 +3,7 @@
 import functools
 
 from . import inplace
-from .arguments import method
+from .arguments import CHECKED, method
 from .inplace import in_place
 from .ops import activations, attention, conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape
 from .record import public_of
@@ -26,12 +26,19 @@ hypot inner isclose lerp logaddexp logical_and logical_or logical_xor masked_fil
 minimum mv outer prelu reshape_as take_along_dim type_as view_as
 """.split()  # what is called more often does without the explanation of wrong arguments, which takes a tenth of it
 
+
+def explains(name, function):
+    """Whether a method is looked at once it has failed: it takes tensors, or what has several names."""
+    code = getattr(function, "__code__", None)
+    return name in TAKE_TENSORS or code and name not in CHECKED and {"dim", "low"} & {*code.co_varnames[1:3]}
+
+
 for family in families:
     for name, function in offers(family, family.METHODS):
-        setattr(Tensor, name, method(name, function) if name in TAKE_TENSORS else function)
+        setattr(Tensor, name, method(name, function) if explains(name, function) else function)
     for name, function in offers(family, family.IN_PLACE):
         op_ = in_place(function)
-        setattr(Tensor, name + "_", method(name, op_, name + "_") if name in TAKE_TENSORS else op_)
+        setattr(Tensor, name + "_", method(name, op_, name + "_") if explains(name, function) else op_)
 for name in ("copy_", "fill_", "zero_"):
     setattr(Tensor, name, vars(inplace)[name])
 
@@ -56,7 +63,7 @@ OPERATORS = {
     "__matmul__": linalg.matmul_operator, "__rmatmul__": reflected(linalg.matmul_operator),
     "__neg__": e.neg, "__pos__": e.positive, "__abs__": e.abs,
     "__eq__": e.eq, "__ne__": e.ne, "__lt__": e.lt, "__le__": e.le, "__gt__": e.gt, "__ge__": e.ge,
-    "__and__": e.bitwise_and, "__or__": e.bitwise_or, "__xor__": e.bitwise_xor, "__invert__": e.bitwise_not,
+    "__and__": e.bitwise_and, "__or__": e.bitwise_or, "__xor__": e.bitwise_xor, "__invert__": e.inverted,
     "__rand__": e.bitwise_and, "__ror__": e.bitwise_or, "__rxor__": e.bitwise_xor,
     "__lshift__": e.bitwise_left_shift, "__rshift__": e.bitwise_right_shift,
     "__getitem__": index.getitem, "__setitem__": index.setitem,

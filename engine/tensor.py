@@ -1,6 +1,7 @@
 """Tensor: an array and the node that made it.  Operations are bound to it as methods in ``methods.py``."""
 
 from math import inf
+from operator import index
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -192,9 +193,7 @@ class Tensor:
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             if value.array.dtype != self.array.dtype:
-                word = DTYPE_WORDS[value.dtype.name]
-                word += " int" if word in ("long", "short") else ""
-                own = self.typename(self.array).rpartition(".")[2].removesuffix("Tensor")
+                own, word = self.typename(self.array).rpartition(".")[2].removesuffix("Tensor"), c_name(value.dtype)
                 raise RuntimeError(
                     f"attempting to assign a gradient with dtype '{word}' to a tensor with grad_dtype '{own}'. The "
                     "gradient must match the tensor's grad_dtype (defaults to the tensor's dtype)."
@@ -352,6 +351,12 @@ DTYPE_WORDS = {
 }  # fmt: skip
 
 
+def c_name(dtype):
+    """A dtype as C++ calls it."""
+    word = DTYPE_WORDS[dtype.name]
+    return word + " int" if word in ("long", "short") else word
+
+
 def shown_kind(kind):
     """A type as PyTorch's errors call it."""
     return kind.__name__ if kind.__module__ in ("builtins", __name__) else f"{kind.__module__}.{kind.__name__}"
@@ -359,10 +364,19 @@ def shown_kind(kind):
 
 def checked_dim(dim, ndim):
     """A dimension counted from the front.  IndexError in PyTorch's words when there is no such dimension."""
+    if type(dim) is not int:
+        dim = whole(dim)
     n = ndim or 1
     if not -n <= dim < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
     return dim % n
+
+
+def whole(dim):
+    """A dimension as an int.  TypeError for what PyTorch does not take as one, bools among it."""
+    if type(dim) is bool or not hasattr(dim, "__index__") or isinstance(dim, Tensor) and dim.array.ndim:
+        raise TypeError(f"argument 'dim' must be int, not {shown_kind(type(dim))}")
+    return index(dim)
 
 
 class StaleView(Tensor):

@@ -33,6 +33,14 @@ ROWS = [
         0,
     ),
     ("Numbers above 65504 beside float16", "(t.tensor([0.5], dtype=t.float16) * 70000).item()", float("inf")),
+    ("Numbers above 65504 beside float16", "t.ones(1, dtype=t.float16).clamp(max=70000).item()", 1.0),
+    (
+        "Comparisons with numbers that an integer dtype does not hold",
+        "(t.tensor([50], dtype=t.uint8) > 300).item()",
+        False,
+    ),
+    ("NumPy's names for tensors", "t.exp(x=t.ones(1))", TypeError),
+    ("A bool among several dims", "t.ones(2, 2).sum((0, True))", TypeError),
     (
         "Keys that are not finite behind a mask of bools",
         "k = t.ones(1, 1, 3, 4); k[0, 0, 0, 0] = np.nan; m = t.tensor([False, True, True]).expand(3, 3); "

@@ -10,7 +10,7 @@ from .. import dtypes
 from ..backend import batches, blank, copied, one_step
 from ..blocks import BLOCK, in_blocks
 from ..record import enter, joint_class, module, raw, record
-from ..tensor import DTYPE_WORDS, Tensor
+from ..tensor import Tensor, c_name
 from . import elementwise as e
 from .elementwise import choose
 from .linalg import matmul, product
@@ -64,7 +64,7 @@ def check(q, k, v, mask):
 
 
 def name_of(x):
-    return DTYPE_WORDS[dtypes.of[x.dtype].name].replace("long", "long int")
+    return c_name(dtypes.of[x.dtype])
 
 
 def lower(q, k, mask):

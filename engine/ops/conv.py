@@ -14,7 +14,7 @@ from .. import dtypes
 from ..backend import any_size, batches, blank, element_strides, strided
 from ..graph import node_class
 from ..record import enter, module, raw, record
-from ..tensor import DTYPE_WORDS, Tensor
+from ..tensor import Tensor, c_name
 from .linalg import product
 from .pad import constant_pad
 from .reduce import word
@@ -376,7 +376,8 @@ def check_dtypes(x, w, b):
     if x.dtype is w.dtype and (b is None or b.dtype is x.dtype) and x.dtype != bool:
         return
     if b is not None and b.dtype != x.dtype:
-        raise RuntimeError(f"Input type ({c_name(x)}) and bias type ({c_name(b)}) should be the same")
+        words = [c_name(dtypes.of[v.dtype]) for v in (x, b)]
+        raise RuntimeError(f"Input type ({words[0]}) and bias type ({words[1]}) should be the same")
     if x.dtype != w.dtype:
         raise RuntimeError(
             f"Input type ({Tensor.typename(x)}) and weight type ({Tensor.typename(w)}) should be the same or input "
@@ -384,10 +385,6 @@ def check_dtypes(x, w, b):
         )
     if x.dtype == bool:
         raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
-
-
-def c_name(x):
-    return DTYPE_WORDS[dtypes.of[x.dtype].name].replace("long", "long int")
 
 
 def check_bias(given, bias, channels):

@@ -373,7 +373,7 @@ def shape_of(size, name, position=1):
 
 def number(value, name, argument, position):
     """A Python number that is the argument of a function.  TypeError in PyTorch's words if it is none."""
-    if isinstance(value, Tensor) and not value.array.ndim:
+    if isinstance(value, Tensor) and not value.array.ndim and not value.requires_grad:
         return item(value)
     if not isinstance(value, (numbers.Real, np.generic)):
         kind = shown_kind(type(value))
@@ -502,6 +502,8 @@ def arange(start=None, end=None, step=None, *, dtype=None, device=None, requires
     if dtype is None:
         dtype = dtypes.get_default_dtype() if any(isinstance(v, float) for v in (start, end, step)) else dtypes.int64
     dtype = dtypes.given(dtype, "arange")
+    if dtype is dtypes.bool_:
+        raise NotImplementedError("\"arange_cpu\" not implemented for 'Bool'")
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
@@ -511,6 +513,8 @@ def arange(start=None, end=None, step=None, *, dtype=None, device=None, requires
     n = math.ceil((end - start) / step)
     if not dtype.is_floating_point:  # PyTorch computes in that dtype; for others than int64 it counts before
         start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise ValueError("step must be nonzero")
         n = math.ceil((end - start) / step) if dtype is dtypes.int64 else n
     if all(isinstance(v, int) for v in (start, step)):
         x = (start + np.arange(n) * step).astype(dtype.np)
@@ -567,7 +571,9 @@ def ends(name, start, end, steps, dtype):
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
-    return (start, end) if dtype.is_floating_point else (int(start), int(end))
+    if dtype is dtypes.bool_:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
+    return (start, end) if dtype.is_floating_point else tuple(int(fits(v, dtype.np)) for v in (start, end))
 
 
 def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False, out=None):
@@ -748,6 +754,7 @@ def random_(self, low=None, high=None, *, generator=None):
     Backward = Random[2 if low is None else 1 if high is None else 0]
     if high is None and low is not None:
         low, high = 0, low
+    low = 0 if high is not None and low is None else low
     check_differs(self.array)
     x = self.array
     return overwrite(self, record(Backward, drawn_like(x, x.dtype, "random", generator, low, high), (self,)))

@@ -13,10 +13,10 @@ import numpy as np
 from .. import backend, dtypes
 from ..backend import Function, either, modules, number_types, one_device, scalar_types, special, words, writers
 from ..graph import mode, node_class
-from ..inplace import in_place, zeros_for
+from ..inplace import fits, in_place, zeros_for
 from ..outputs import into
 from ..record import camel, enter, module, public_of, raw, record, rename
-from ..tensor import Tensor, shown_kind
+from ..tensor import Tensor, c_name, shown_kind
 from .structure import cast, common_shape, sum_to, transfer
 
 builtin_abs = abs  # this module's abs is the operation
@@ -24,11 +24,12 @@ builtin_abs = abs  # this module's abs is the operation
 # ---- how a row becomes an operation
 
 
-def unary(name, forward, rule=None, *, integers="float", backward=None):
+def unary(name, forward, rule=None, *, integers="float", backward=None, refuses=None):
     """An elementwise function of one input.
 
     ``forward``: the name of a function in every array module, or a function of an array.  ``rule``: None if it is not
-    differentiable.  ``integers``: what integers become first, "float" (the default dtype) or "keep".
+    differentiable.  ``integers``: what integers become first, "float" (the default dtype) or "keep".  ``refuses``:
+    PyTorch's kernel that has no bools.
     """
     Backward = rule and node_class(backward or camel(name) + "Backward0", rule)
     if rule:
@@ -44,6 +45,8 @@ def unary(name, forward, rule=None, *, integers="float", backward=None):
             if out is not None:
                 return into(out, op, input)
             x = input.array
+            if refuses is not None and x.dtype.kind == "b":
+                refuse(refuses, "b", x)
             compute = functions[type(x)]
             out = compute(x)
             if to_float and out.dtype is not x.dtype:
@@ -138,10 +141,11 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
         return op
 
     def plainly(input, other):
-        """Numbers and arrays on either side, as rules and operators have them."""
+        """Numbers and arrays on either side, as rules and operators have them; NumPy's numbers are as Python's."""
         if isinstance(input, Tensor):
-            return mixed(input.array, input.node, other, None, Second)
+            return mixed(input.array, input.node, other.item() if type(other) in number_types else other, None, Second)
         if isinstance(other, Tensor):
+            input = input.item() if type(input) in number_types else input
             return mixed(input, None, other.array, other.node, First)
         return forward(input, other)
 
@@ -207,15 +211,17 @@ def refused(name, *given):
     )
 
 
-def bits(name, forward):
-    """A bitwise operation of integers or bools."""
+def bits(name, forward, kernel=None):
+    """A bitwise operation of integers or bools; ``kernel``: PyTorch's, where it takes integers alone."""
 
     def checked(x, y):
+        if kernel:
+            refuse(kernel, "b", x, y)
         if is_integral(x) and is_integral(y):
             return forward(x, y)
         x = x if type(x) not in scalar_types and dtypes.of[x.dtype].is_floating_point else y
         kind = "Float" if type(x) in scalar_types else type_words(x)
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{kind}'")
+        raise NotImplementedError(f"\"{kernel or name + '_cpu'}\" not implemented for '{kind}'")
 
     return binary(name, checked, lambda g, _x, _y: None, lambda g, _x, _y: None)
 
@@ -364,10 +370,10 @@ rename(pow, other="exponent")
 floor_divide = binary("floor_divide", lambda x, y: floor_quotient(x, y),
                       lambda g, _x, _y: no_derivative("floor_divide"), lambda g, _x, _y: no_derivative("floor_divide"),
                       backward=("NotImplemented",) * 3)
-remainder = binary("remainder", lambda x, y: nonzero(x, y) % y, lambda g, _x, _y: g,
+remainder = binary("remainder", lambda x, y: divisible(x, y, "remainder_cpu") % y, lambda g, _x, _y: g,
                    lambda g, x, y: -g * div_floor(x, y),
                    backward=("RemainderBackward1", "RemainderBackward0", "RemainderBackward1"))
-fmod = binary("fmod", lambda x, y: module(x).fmod(nonzero(x, y), y), lambda g, _x, _y: g,
+fmod = binary("fmod", lambda x, y: module(x).fmod(divisible(x, y, "fmod_cpu"), y), lambda g, _x, _y: g,
               lambda g, x, y: -g * div_trunc(x, y), backward=("FmodBackward1", "FmodBackward0", "FmodBackward1"))
 atan2 = binary("atan2", "arctan2", lambda g, x, y: g * (y * inverse_square(x, y)),
                lambda g, x, y: -g * (x * inverse_square(x, y)),
@@ -378,13 +384,19 @@ fmax = binary("fmax", "fmax", lambda g, x, y: choose(raw(ge(x, y)) | raw(isnan(y
               lambda g, x, y: choose(raw(ge(x, y)) | raw(isnan(y)), 0.0, g))
 fmin = binary("fmin", "fmin", lambda g, x, y: choose(raw(le(x, y)) | raw(isnan(y)), g, 0.0),
               lambda g, x, y: choose(raw(le(x, y)) | raw(isnan(y)), 0.0, g))
-hypot = binary("hypot", "hypot", lambda g, x, y: g * x / hypot(x, y), lambda g, x, y: g * y / hypot(x, y))
-logaddexp = binary("logaddexp", "logaddexp", lambda g, x, y: g / (exp(y - x) + 1.0),
+hypot = binary("hypot", lambda x, y: of_floats("hypot", x, y),
+               lambda g, x, y: g * x / hypot(x, y), lambda g, x, y: g * y / hypot(x, y))
+logaddexp = binary("logaddexp", lambda x, y: of_floats("logaddexp", x, y), lambda g, x, y: g / (exp(y - x) + 1.0),
                    lambda g, x, y: g / (exp(x - y) + 1.0))
 xlogy = binary("xlogy", lambda x, y: x_log_y(x, y),
                lambda g, x, y: choose(raw(eq(x, 0)) & raw(le(y, 0)), 0.0, g * log_of(y)), lambda g, x, y: g * x / y,
                divides=True, backward=("XlogyBackward0", "XlogyBackward2", "XlogyBackward1"))
 # fmt: on
+
+
+def of_floats(name, x, y):
+    refuse(name + "_cpu", "iub", x, y)
+    return getattr(module(x), name)(x, y)
 
 
 def x_log_y(x, y):
@@ -409,6 +421,19 @@ def difference(x, y):
         raise
 
 
+def refuse(kernel, kinds, *operands):
+    """NotImplementedError if operands are all of these kinds of dtype, for which PyTorch has no such kernel."""
+    for x in operands:
+        if type(x) in scalar_types:
+            if type(x) is not bool:
+                return
+        elif x.dtype.kind not in kinds:
+            return
+        else:
+            words = type_words(x)
+    raise NotImplementedError(f"\"{kernel}\" not implemented for '{words}'")
+
+
 def is_integral(x):
     return type(x) is not float if type(x) in scalar_types else x.dtype.kind in "iub"
 
@@ -428,8 +453,9 @@ def no_bools(x, y):
     )
 
 
-def nonzero(x, y):
-    """x, unless it would be an integer divided by 0."""
+def divisible(x, y, kernel):
+    """x, unless it would be an integer divided by 0, or a bool by a bool."""
+    refuse(kernel, "b", x, y)
     if type(x) not in scalar_types and x.dtype.kind in "iu" and type(y) is not float and not all_true(y):
         raise RuntimeError("ZeroDivisionError")
     return x
@@ -451,8 +477,15 @@ def negated(x):
 
 def power(x, y):
     """x ** y; a negative power of an integer is 0, but for those of 1 and -1, and not allowed as a number."""
+    if type(y) not in scalar_types:
+        refuse("pow", "b", x, y)
     try:
         return x**y
+    except OverflowError:  # what the integers of x do not hold
+        if type(y) not in scalar_types:
+            raise
+        if y >= 0:
+            return x ** fits(y, x.dtype)
     except ValueError as error:
         if "power" not in str(error):
             raise
@@ -463,7 +496,7 @@ def power(x, y):
 
 
 def floor_quotient(x, y):
-    return nonzero(x, y) // y
+    return divisible(x, y, "div_floor_cpu") // y
 
 
 def no_derivative(name):
@@ -531,7 +564,7 @@ Polygamma = node_class("PolygammaBackward0", lambda g, x, n: g * polygamma(n + 1
 log_gamma = special("gammaln")
 neg = unary("neg", lambda x: negated(x), lambda g, _: -g, integers="keep")
 sgn = unary("sgn", "sign", lambda g, _: g * 0.0, integers="keep")  # of nan it is nan, and ten times as fast as sign
-abs = unary("abs", "absolute", lambda g, x: g * sgn(x), integers="keep")
+abs = unary("abs", "absolute", lambda g, x: g * sgn(x), integers="keep", refuses="abs_cpu")
 sign = unary(
     "sign",
     lambda x: module(x).subtract(x > 0, x < 0, dtype=x.dtype) if x.dtype != bool else x,
@@ -574,9 +607,9 @@ erfc = unary("erfc", special("erfc"), lambda g, x: g * (-2.0 / math.sqrt(math.pi
 lgamma = unary("lgamma", lambda x: log_gamma(module(x).where(x == -math.inf, math.inf, x)), lambda g, x: g * digamma(x))
 digamma = unary("digamma", special("psi"), lambda g, x: g * polygamma(1, x))
 erfinv = unary("erfinv", special("erfinv"), lambda g, out: g * (exp(out * out) * (math.sqrt(math.pi) / 2.0)))
-ceil = unary("ceil", "ceil", lambda g, _: g * 0.0, integers="keep")
-floor = unary("floor", "floor", lambda g, _: g * 0.0, integers="keep")
-trunc = unary("trunc", "trunc", lambda g, _: g * 0.0, integers="keep")
+ceil = unary("ceil", "ceil", lambda g, _: g * 0.0, integers="keep", refuses="ceil_vml_cpu")
+floor = unary("floor", "floor", lambda g, _: g * 0.0, integers="keep", refuses="floor_vml_cpu")
+trunc = unary("trunc", "trunc", lambda g, _: g * 0.0, integers="keep", refuses="trunc_vml_cpu")
 
 # ---- tests
 
@@ -599,15 +632,22 @@ logical_xor = comparison("logical_xor", Function("logical_xor").call)
 bitwise_and = bits("bitwise_and", operator.and_)
 bitwise_or = bits("bitwise_or", operator.or_)
 bitwise_xor = bits("bitwise_xor", operator.xor)
-bitwise_left_shift = bits("bitwise_left_shift", operator.lshift)
-bitwise_right_shift = bits("bitwise_right_shift", operator.rshift)
+bitwise_left_shift = bits("bitwise_left_shift", operator.lshift, "lshift_cpu")
+bitwise_right_shift = bits("bitwise_right_shift", operator.rshift, "rshift_cpu")
 bitwise_not = unary("bitwise_not", lambda x: invert(x), integers="keep")
 
 
 def invert(x):
     if dtypes.of[x.dtype].is_floating_point:
-        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{type_words(x)}'")
     return ~x
+
+
+def inverted(self):
+    """``~self``."""
+    if self.is_floating_point():
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return bitwise_not(self)
 
 
 def positive(input):
@@ -662,13 +702,17 @@ def with_factor(name, base, sign):
                           lambda g, _, shape, alpha: sum_to(g * (sign * alpha), shape))  # fmt: skip
 
     def op(input, other, *, alpha=1):
-        if alpha == 1:
+        if alpha == 1 and type(alpha) is not bool:
             return public_of(base)(input, other)
         if type(input) in scalar_types:
             input = Tensor(to_array(input, dtypes.scalar_dtype(input).np))
         x, y = raw(input), raw(other)
-        if type(alpha) is float and dtypes.result_type(operand(x), operand(y)).category < dtypes.FLOATING:
+        common = dtypes.result_type(operand(x), operand(y))
+        if type(alpha) is bool and common is not dtypes.bool_:
+            raise RuntimeError("Boolean alpha only supported for Boolean results.")
+        if type(alpha) is float and common.category < dtypes.FLOATING:
             raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+        alpha = alpha if common.is_floating_point else fits(alpha, common.np).item()
         out = raw(public_of(base)(Tensor(x), Tensor(y) * alpha if isinstance(other, Tensor) else y * alpha))
         shape = () if type(y) in scalar_types else y.shape
         return record(Backward, out, (input, other), (x.shape, shape, alpha))
@@ -743,32 +787,48 @@ def clamp(input, min=None, max=None, *, kind=None):
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     low, high = raw(min), raw(max)
     x = raw(input)
+    tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
+    if not tensors or low is not None is not high:
+        side = (
+            ""
+            if tensors
+            else "_scalar"
+            if low is not None is not high
+            else "_max_scalar"
+            if low is None
+            else "_min_scalar"
+        )
+        refuse(f"clamp{side}_cpu", "b", x, *(v for v in (low, high) if v is not None))
     common = dtypes.result_type(*(operand(v) for v in (x, low, high) if v is not None)).np
     low, high, wide = (
         v if v is None else to_array(v, common) if type(v) not in scalar_types else v for v in (low, high, x)
     )
     wide = wide.astype(common, copy=False)
-    out, inside = wide, True
+    inside = True
     try:
-        if low is not None:
-            out = module(x).maximum(out, low)
-        if high is not None:
-            out = module(x).minimum(out, high)
+        out = limited(wide, low, high)
+    except OverflowError:  # what integers do not hold
+        out = limited(wide, *(fits(v, common) if type(v) in scalar_types else v for v in (low, high)))
     except ValueError:
         raise broadcast_error(x, low if high is None else high) from None
     out = out.astype(common, copy=False)  # bfloat16 and a number make float32 in NumPy
-    limits = isinstance(min, Tensor) or isinstance(max, Tensor)
-    Backward = kind or (ClampTensor if limits else Clamp)
+    Backward = kind or (ClampTensor if tensors else Clamp)
     if low is not None:
         inside = wide >= low
     if high is not None:
         inside = inside & (wide <= high)
-    if not limits:
+    if not tensors:
         return record(Backward, out, (input,), (inside, x.dtype))
     shape = lambda v: () if v is None or type(v) in scalar_types else v.shape  # noqa: E731
     below = False if low is None else (wide < low) if high is None else (wide < low) & (low < high)
     above = False if high is None else (wide > high) if low is None else (wide > high) | (low > high)
     return record(Backward, out, (input, min, max), (inside, below, above, x.shape, shape(low), shape(high)))
+
+
+def limited(x, low, high):
+    if low is not None:
+        x = module(x).maximum(x, low)
+    return x if high is None else module(x).minimum(x, high)
 
 
 inside_only = (lambda g, mask, dtype: cast(choose(mask, g, 0.0), dtype),)
@@ -796,12 +856,10 @@ def clamp_max(input, max):
 def lerp(input, end, weight):
     """input + weight * (end - input)."""
     x, y, w = raw(input), raw(end), raw(weight)
-    if not dtypes.of[x.dtype].is_floating_point:
-        raise NotImplementedError(f"\"lerp_kernel_scalar\" not implemented for '{type_words(x)}'")
     if x.dtype != y.dtype:
-        raise RuntimeError(
-            f"expected dtype {TORCH_WORDS[x.dtype.name]} for `end` but got dtype {TORCH_WORDS[y.dtype.name]}"
-        )
+        names = [c_name(dtypes.of[v.dtype]) for v in (x, y)]
+        raise RuntimeError(f"expected dtype {names[0]} for `end` but got dtype {names[1]}")
+    refuse("lerp_kernel_scalar", "iub", x)
     try:
         out = choose_lerp(x, y, w).astype(x.dtype, copy=False)
     except ValueError:
@@ -812,9 +870,6 @@ def lerp(input, end, weight):
     if type(w) in scalar_types:
         return record(LerpNumber, out, (input, end), (x.shape, y.shape, w))
     return record(LerpTensor, out, (input, end, weight), (input.array, end.array, w, x.shape, y.shape, w.shape))
-
-
-TORCH_WORDS = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16"}
 
 
 def choose_lerp(x, y, w):
@@ -835,6 +890,7 @@ LerpTensor = node_class("LerpBackward1",
 def round(input, *, decimals=0):
     """To the nearest integer, halves to the even one; ``decimals`` digits after the point are kept."""
     x = raw(input)
+    refuse("round_vml_cpu", "b", x)
     if dtypes.of[x.dtype].is_floating_point:
         out = module(x).rint(x) if decimals == 0 else rounded(x, decimals)
     elif decimals:
@@ -856,8 +912,7 @@ RoundDecimals = node_class("RoundBackward1", lambda g: g * 0.0)
 def frac(input):
     """The part after the decimal point, with the sign of the number."""
     x = raw(input)
-    if x.dtype == bool:
-        raise NotImplementedError("\"frac_cpu\" not implemented for 'Bool'")
+    refuse("frac_cpu", "iub", x)
     return record(Frac, x - trunc(x), (input,))
 
 
@@ -889,6 +944,9 @@ def in_common(*tensors):
 def addcmul(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 * tensor2."""
     x, y, z = in_common(input, tensor1, tensor2)
+    refuse("addcmul_cpu_out", "b", x)
+    if x.dtype not in dtypes.differentiable:
+        value = fits(value, x.dtype).item()
     out = raw(Tensor(x) + Tensor(y) * Tensor(z) * value)
     return record(Addcmul, out, (input, tensor1, tensor2), (y, z, value, x.shape, y.shape, z.shape))
 

@@ -13,7 +13,7 @@ from .. import dtypes, return_types
 from ..backend import batches, copied, device_names, either, moved, picked, samples, scalar_types, violated
 from ..callers import warn
 from ..graph import node_class
-from ..inplace import copy_, fill_, fits, modify, zeros_for
+from ..inplace import copy_, fill_, fits, modify, number_in, zeros_for
 from ..outputs import into
 from ..record import module, raw, record
 from ..tensor import Tensor, checked_dim
@@ -118,6 +118,8 @@ def plain(k):
     """One index that is no slice, None or ..., as an int, a bool, or an array of integers or bools."""
     if isinstance(k, Tensor):
         k = k.array
+    elif isinstance(k, np.integer):
+        return int(k)
     elif isinstance(k, (list, tuple, range)):
         k = from_sequence(k)
     if not hasattr(k, "dtype"):
@@ -241,7 +243,7 @@ def setitem(self, key, value):
 def assign(target, value):
     """``target[...] = value`` as PyTorch does it: expanded, then copied; a number fills."""
     if not isinstance(value, Tensor):
-        (fill_ if target.array.ndim else copy_)(target, Tensor(fits(value, target.array.dtype)))
+        (fill_ if target.array.ndim else copy_)(target, Tensor(entry(value, target.array.dtype)))
     elif value.array.shape == target.array.shape:
         copy_(target, value)
     elif not value.array.ndim:
@@ -249,6 +251,14 @@ def assign(target, value):
     else:
         value = without_leading_ones(value, always=True)
         copy_(target, value if value.array.shape == target.array.shape else expand(value, target.array.shape))
+
+
+def entry(value, dtype):
+    """A number that is assigned, in a dtype; what no dtype of integers holds is another error here."""
+    try:
+        return fits(value, dtype)
+    except OverflowError:
+        raise ValueError("Overflow when unpacking long long") from None
 
 
 def without_leading_ones(value, always=False):
@@ -263,7 +273,7 @@ def put(self, looked_up, value, accumulate=False):
     dims, indices = tuple(looked_up), tuple(looked_up.values())
     x = self.shared()
     if not isinstance(value, Tensor):
-        value = Tensor(fits(value, x.dtype))
+        value = Tensor(entry(value, x.dtype))
     value = number_for(x, value)
     v = value.array
     fills = len(indices) == 1 and indices[0].dtype.kind == "b" and v.size == 1  # PyTorch takes that for masked_fill_
@@ -361,7 +371,7 @@ def put_arguments(name, input, indices, values):
 def index_array(name, index, kinds="i", message="{name}(): Expected dtype int32/int64 for index"):
     """The array of an index tensor, checked."""
     if not isinstance(index, Tensor) and not hasattr(index, "dtype"):
-        raise TypeError(f"{name}(): argument 'index' (position 2) must be Tensor, not {type(index).__name__}")
+        raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
     i = raw(index)
     if (i.dtype.kind not in kinds or (i.dtype.kind == "i" and i.itemsize < 4)) and i.size:
         raise RuntimeError(message.format(name=name))
@@ -379,7 +389,7 @@ def in_range(i, n, error):
 def vector_index(name, input, dim, index, error, message="{name}(): Expected dtype int32 or int64 for index"):
     """(dim counted from the front, index array) of an operation that takes whole places of a dim."""
     x = raw(input)
-    i, d = index_array(name, index, message=message), checked_dim(integer(dim), x.ndim)
+    i, d = index_array(name, index, message=message), checked_dim(dim, x.ndim)
     if i.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector")
     return d, in_range(i.reshape(-1), x.shape[d] if x.ndim else 1, error)
@@ -491,6 +501,8 @@ def number_or_scalar(name, value, dtype):
         raise RuntimeError(
             f"{name}_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s)."
         )
+    if dtype.kind in "iu" and type(value.array) not in batches:
+        fits(value.array.item(), dtype)
     return value, True
 
 
@@ -545,7 +557,7 @@ def elementwise_index(name, input, dim, index, source=None):
     x = raw(input)
     i = index_array(name, index)
     own, have = "input" if name == "gather" else "self", max(x.ndim, 1)
-    d = checked_dim(integer(dim), x.ndim)
+    d = checked_dim(dim, x.ndim)
     if i.size and max(i.ndim, 1) != have:
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {own} tensor")
     xs, at = x.shape or (1,), i.shape or (1,)
@@ -653,7 +665,7 @@ ScatterReduce = node_class("NotImplemented", lambda g: underived("scatter"), lam
 def scatter_add(input, dim, index, src):
     """A copy to which ``src`` was added at ``index`` along a dim."""
     if not isinstance(src, Tensor) and not hasattr(src, "dtype"):
-        raise TypeError(f"scatter_add(): argument 'src' (position 3) must be Tensor, not {type(src).__name__}")
+        raise TypeError(f"scatter_add(): argument 'src' must be Tensor, not {type(src).__name__}")
     d, i = elementwise_index("scatter_add", input, dim, index, src)
     x, s = raw(input), raw(src)
     out = x + scatter_zeros(corner(s, i.shape), d, x.shape, i)
@@ -800,6 +812,7 @@ def where(condition, input=None, other=None, *, out=None):
         return into(out, where, condition, input, other)
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
+    input, other = (a.item() if isinstance(a, np.generic) else a for a in (input, other))
     if not isinstance(condition, Tensor) or not all(
         isinstance(a, Tensor) or type(a) in scalar_types for a in (input, other)
     ):
@@ -817,7 +830,7 @@ def where(condition, input=None, other=None, *, out=None):
                       "version of PyTorch. Use a boolean condition instead.")  # fmt: skip
         m = m != 0
     dtype = dtypes.result_type(operand(x), operand(y)).np
-    a, b = (dtype.type(v) if type(v) in scalar_types else v.astype(dtype, copy=False) for v in (x, y))
+    a, b = (number_in(v, dtype) if type(v) in scalar_types else v.astype(dtype, copy=False) for v in (x, y))
     common_shape(common_shape(m.shape, a.shape), b.shape)
     kinds = [None if type(v) in scalar_types else (v.shape, v.dtype) for v in (x, y)]
     out = record(Where, either.call(m, a, b), (input, other), (*kinds, m))

@@ -4,7 +4,6 @@
 """
 
 from math import inf, prod
-from operator import index
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from .. import dtypes, return_types
 from ..backend import cpu, moved, one_device, samples, tensor_cores
 from ..graph import folded_class, mode, node_class
 from ..record import camel, enter, folded, module, raw, record, record_parts, rename
-from ..tensor import DTYPE_WORDS, Tensor, checked_dim
+from ..tensor import Tensor, c_name, checked_dim
 from . import reduce
 from .creation import no_out
 from .elementwise import choose, mul, refused
@@ -84,7 +83,7 @@ def check_mm(x, y):
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({size(x)} and {size(y)})")
     check_not_bool(x, "addmm_impl_cpu_")
     if x.dtype != y.dtype:
-        a, b = (DTYPE_WORDS[dtypes.of[v.dtype].name].replace("long", "long int") for v in (x, y))
+        a, b = (c_name(dtypes.of[v.dtype]) for v in (x, y))
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a} != {b}")
 
 
@@ -429,8 +428,8 @@ def tensordot(a, b, dims=2, out=None):
     if len(first) != len(second):
         raise RuntimeError("both dimension lists should have same length")
     as_given = first, second
-    first = [checked_dim(index(d), raw(a).ndim) for d in first]
-    second = [checked_dim(index(d), raw(b).ndim) for d in second]
+    first = [checked_dim(d, raw(a).ndim) for d in first]
+    second = [checked_dim(d, raw(b).ndim) for d in second]
     for i, j, *said in zip(first, second, *as_given, strict=True):
         n, m = raw(a).shape[i], raw(b).shape[j]
         if m == 1 != n:

@@ -6,7 +6,6 @@ puts them back, so that the result broadcasts against the input.
 
 import builtins
 import math
-from operator import index
 
 from .. import dtypes, return_types
 from ..backend import blank, samples, summed
@@ -14,7 +13,7 @@ from ..callers import warn
 from ..graph import mode, node_class
 from ..outputs import into
 from ..record import enter, module, raw, record, record_parts
-from ..tensor import Tensor, checked_dim
+from ..tensor import Tensor, checked_dim, shown_kind
 from .creation import no_out
 from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, floating, maximum, minimum, refused, sgn
@@ -30,15 +29,16 @@ def axes(dim, ndim):
     if type(dim) is int and -ndim <= dim < ndim:
         return (dim % ndim,)
     several = isinstance(dim, (tuple, list))
-    found = tuple(checked_dim(index(d), ndim) for d in (dim if several else (dim,)))
+    found = tuple(checked_dim(d, ndim) for d in (dim if several else (dim,)))
     for d in found:
         if found.count(d) > 1:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
     return found if found and ndim else None
 
 
-def parse(name, input, dim, keepdim, names):
-    """The array, axes and keepdim of a reduction; ``names``: further keywords, of which NumPy's two are accepted.
+def parse(name, input, dim, keepdim, names, several=True):
+    """The array, dim, axes and keepdim of a reduction; ``names``: further keywords, of which NumPy's two are accepted.
+    ``several``: whether it may be over several dimensions.
 
     TypeError for what is no Tensor and for unknown keywords; IndexError for a dimension that is not there.
     """
@@ -51,15 +51,22 @@ def parse(name, input, dim, keepdim, names):
         for unknown in names:
             raise TypeError(f"{name}() got an unexpected keyword argument '{unknown}'")
     if not isinstance(keepdim, bool):
-        raise TypeError(f"{name}(): argument 'keepdim' (position 2) must be bool, not {type(keepdim).__name__}")
-    return x, axes(dim, x.ndim), keepdim
+        place = " (position 2)" if name in ("sum", "mean") else ""  # nobody adds it to what these two say
+        raise TypeError(f"{name}(): argument 'keepdim'{place} must be bool, not {type(keepdim).__name__}")
+    if dim is not None and not several:
+        one_axis(name, x, dim)
+    try:
+        return x, dim, axes(dim, x.ndim), keepdim
+    except TypeError:
+        raise TypeError(f"{name}(): argument 'dim' must be tuple of ints, not {shown_kind(type(dim))}") from None
 
 
 def one_axis(name, x, dim):
     """The axis of an operation along one dimension."""
-    if isinstance(dim, (tuple, list)):
-        raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
-    return checked_dim(index(dim), x.ndim)
+    try:
+        return checked_dim(dim, x.ndim)
+    except TypeError:
+        raise TypeError(f"{name}(): argument 'dim' must be int, not {shown_kind(type(dim))}") from None
 
 
 def count(shape, axis):
@@ -117,7 +124,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, **names):
             return Tensor(out, SumAll((p,), (x.shape,)) if p is not None and mode.enabled else None)
     if names.get("out") is not None:
         return into(names.pop("out"), sum, input, dim, keepdim, dtype=dtype, **names)
-    x, axis, keepdims = parse("sum", input, dim, keepdim, names)
+    x, dim, axis, keepdims = parse("sum", input, dim, keepdim, names)
     x = converted(input, dtype)
     out = add_up(x, axis, keepdims).astype(x.dtype, copy=False)
     if dim is None and axis is None and not keepdims:
@@ -147,7 +154,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
             return Tensor(average(x), MeanAll((p,), (x.shape, x.size)) if p is not None and mode.enabled else None)
     if names.get("out") is not None:
         return into(names.pop("out"), mean, input, dim, keepdim, dtype=dtype, **names)
-    x, axis, keepdims = parse("mean", input, dim, keepdim, names)
+    x, dim, axis, keepdims = parse("mean", input, dim, keepdim, names)
     dtype = dtype if dtype is None else dtypes.given(dtype, "mean")
     if not (dtype or dtypes.of[x.dtype]).is_floating_point:
         raise RuntimeError(
@@ -180,12 +187,12 @@ def moments(name, input, dim, unbiased, keepdim, correction, names):
         dim, unbiased = None, dim
     if correction is None:
         correction = 1 if unbiased is None else int(unbiased)
-    x, axis, keepdims = parse(name, input, dim, keepdim, names)
+    x, dim, axis, keepdims = parse(name, input, dim, keepdim, names)
     if not dtypes.of[x.dtype].is_floating_point:
         what = name if name.endswith("_mean") else "std and var"
         raise RuntimeError(f"{what} only support floating point and complex dtypes")
     free = count(x.shape, axis) - correction
-    if free <= 0 and x.size:
+    if free <= 0:
         warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
             "(input numel divided by output numel).",
@@ -264,9 +271,7 @@ StdMean = node_class("StdMeanBackward0", parts_rule(std_again_rule))
 
 def prod(input, dim=None, keepdim=False, *, dtype=None, **names):
     """The product over ``dim`` (one dimension, or all).  Integers and bools are multiplied as int64."""
-    x, axis, keepdims = parse("prod", input, dim, keepdim, names)
-    if dim is not None:
-        one_axis("prod", x, dim)
+    x, dim, axis, keepdims = parse("prod", input, dim, keepdim, names, several=False)
     x = converted(input, dtype)
     out = x.prod(axis, accumulate_wider.get(x.dtype, x.dtype), keepdims=keepdims).astype(x.dtype)
     Backward = ProdAll if dim is None else Prod
@@ -350,13 +355,11 @@ def extremes(name, pairwise):
             if not isinstance(input, Tensor):
                 raise refused(name, *pair)
             return pairwise(*pair, **names)
-        dim = names.pop("axis", dim)
-        x, axis, keepdims = parse(name, input, dim, keepdim, names)
+        x, dim, axis, keepdims = parse(name, input, dim, keepdim, names, several=False)
         check_not_empty(name, x, dim, axis)
         if dim is None:
             out = getattr(x, name)()
             return record(All, out, (input,), (x, out))
-        one_axis(name, x, dim)
         if x.ndim:
             out, indices = extreme_along(name, x, axis[0], keepdims)
         else:
@@ -399,7 +402,7 @@ def extreme(name, plain):
     Backward = node_class(name.capitalize() + "Backward0", evenly_along)
 
     def op(input, dim=(), keepdim=False, **names):
-        x, axis, keepdims = parse(name, input, dim, keepdim, names)
+        x, dim, axis, keepdims = parse(name, input, dim, keepdim, names)
         check_not_empty(name, x, dim, axis)
         out = getattr(x, plain)(axis, keepdims=keepdims)
         return record(Backward, out, (input,), (x, out, axis, keepdims))
@@ -415,9 +418,7 @@ def arg_extreme(name, plain):
     """``argmax`` or ``argmin``: the index of the extreme, in the flattened input by default."""
 
     def op(input, dim=None, keepdim=False, **names):
-        x, axis, keepdims = parse(name, input, dim, keepdim, names)
-        if dim is not None:
-            one_axis(name, x, dim)
+        x, dim, axis, keepdims = parse(name, input, dim, keepdim, names, several=False)
         if x.dtype == bool:
             raise RuntimeError(f"{name}(): does not support bool input")
         check_not_empty(name, x, dim, axis, IndexError)
@@ -432,7 +433,7 @@ argmin = arg_extreme("argmin", "min")
 
 def aminmax(input, *, dim=None, keepdim=False, **names):
     """(min, max) in one call."""
-    x, axis, keepdims = parse("aminmax", input, dim, keepdim, names)
+    x, dim, axis, keepdims = parse("aminmax", input, dim, keepdim, names, several=False)
     if not x.size and axis is None:
         raise RuntimeError(
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
@@ -453,14 +454,13 @@ AMinMax = node_class("AminmaxBackward0", aminmax_rule)
 
 def median(input, dim=None, keepdim=False, **names):
     """The middle element (the lower one of two); along a dimension also its index.  nan if there is one."""
-    x, axis, keepdims = parse("median", input, dim, keepdim, names)
+    x, dim, axis, keepdims = parse("median", input, dim, keepdim, names, several=False)
     if x.dtype == bool:
         raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
     if dim is None:
         flat = x.reshape((-1,))
         out = flat[middle_index(flat, 0)[0]] if x.size else module(x).full((), math.nan, x.dtype)
         return record(MedianAll, out, (input,), (x, out))
-    one_axis("median", x, dim)
     check_not_empty("median", x, dim, axis)
     at = middle_index(x, axis[0]) if x.ndim else module(x).zeros((), dtypes.int64.np)
     out = module(x).take_along_axis(x, at, axis[0]) if x.ndim else x
@@ -486,7 +486,7 @@ Median = node_class("MedianBackward1", place_along)
 
 def logsumexp(input, dim, keepdim=False, **names):
     """log(sum(exp(x))) over ``dim``, without overflow."""
-    x, axis, keepdims = parse("logsumexp", input, dim, keepdim, names)
+    x, dim, axis, keepdims = parse("logsumexp", input, dim, keepdim, names)
     input = cast(input, floating(x.dtype))
     x = raw(input)
     out = log_of_sum(cast(x, accumulate_wider.get(x.dtype, x.dtype)), axis)
@@ -521,7 +521,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, **names):
 def p_norm(name, input, p, dim, keepdim, dtype, names):
     if isinstance(p, str):
         raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(p).__name__}")
-    x, axis, keepdims = parse(name, input, dim, keepdim, names)
+    x, dim, axis, keepdims = parse(name, input, dim, keepdim, names)
     if not dtypes.of[x.dtype].is_floating_point:
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {word(x)}")
     x = converted(input, dtype)
@@ -672,7 +672,7 @@ def quantifier(name):
     """``all`` or ``any``; the result is bool, of uint8 it is uint8."""
 
     def op(input, dim=None, keepdim=False, **names):
-        x, axis, keepdims = parse(name, input, dim, keepdim, names)
+        x, dim, axis, keepdims = parse(name, input, dim, keepdim, names)
         if isinstance(dim, (tuple, list)) and not dim:
             out = x != 0
         else:

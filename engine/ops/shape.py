@@ -142,7 +142,8 @@ def listed(first, rest=()):
     try:
         return tuple(map(integer, first))
     except TypeError:
-        place, wrong = next((i, n) for i, n in enumerate(first) if isinstance(n, Tensor) or not hasattr(n, "__index__"))
+        found = ((i, n) for i, n in enumerate(first) if isinstance(n, Tensor) or not hasattr(n, "__index__"))
+        place, wrong = next(found, (0, first[0]))
         raise TypeError(
             f"sizes and dims must be tuple of ints, but found element of type {type(wrong).__name__} at pos {place}"
         ) from None
@@ -267,22 +268,27 @@ def squeeze(input, dim=None):
         return squeeze_all(input)
     if isinstance(dim, (tuple, list)):
         return squeeze_some(input, checked_dims(dim, input.ndim))
-    return squeeze_one(input, checked_dim(integer(dim), input.ndim))
+    return squeeze_one(input, checked_dim(dim, input.ndim))
 
 
 def unsqueeze(input, dim):
     """With a new dim of size 1 at ``dim``."""
-    return unsqueeze_at(input, checked_dim(integer(dim), input.ndim + 1))
+    return unsqueeze_at(input, checked_dim(dim, input.ndim + 1))
 
 
 def transpose(input, dim0, dim1):
     """Two dims exchanged."""
     n = input.ndim
-    i, j = checked_dim(integer(dim0), n), checked_dim(integer(dim1), n)
+    i, j = checked_dim(dim0, n), checked_dim(dim1, n)
     return swap(input, i, j)
 
 
-swapaxes = swapdims = transpose
+swapdims = transpose
+
+
+def swapaxes(input, axis0, axis1):
+    """``transpose`` by its other name."""
+    return transpose(input, axis0, axis1)
 
 
 def permute(input, dims, *more):

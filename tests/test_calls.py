@@ -1,0 +1,251 @@
+"""Calls as they are written by who knows Python and NumPy: PyTorch's result, or its exception and first sentence."""
+
+import math
+
+import numpy as np
+import pytest
+from against_torch import cases, compare_errors
+
+import engine
+
+# numbers that a dtype does not hold
+NUMBERS = cases("""
+torch.where(i8 > 1, i8, 127)
+torch.where(u8 > 1, -1, u8)
+torch.where(f16 > 1, f16, 70000)
+u8.clamp(min=-1)
+u8.clamp(-1, 2)
+i8.pow(100)
+torch.pow(300, i8)
+i8.add(i8, alpha=100)
+b3.add(b3, alpha=2)
+b3.add(i8, alpha=2)
+torch.addcmul(i8, i8, i8, value=2.5)
+i8.fill_(torch.tensor(300))
+i8.masked_fill(b3, torch.tensor(3.7))
+torch.nn.functional.pad(b3, (1, 1), value=2)
+i8 + 300
+i8 * 2 ** 40
+u8 - 5
+i64 / True
+i64 // True
+i64 % True
+True / f32
+True ** i64
+torch.float_power(f32, True)
+torch.clamp(b3, min=b3)
+# numbers of NumPy's
+i64 * np.float64(2.5)
+np.float32(2) + i64
+i8 + np.int64(2)
+f16 * np.float64(2.5)
+torch.where(f32 > 1, f32, np.float64(0))
+f32[np.uint8(1)]
+x[np.int64(1), np.uint8(0)]
+""")
+TOO_LARGE = cases("""
+i8.clamp(max=300)
+i8.clamp_(-129)
+torch.clamp_min(u8, 300)
+i16[0].clamp(max=40000)
+torch.where(i8 > 1, 300, i8)
+i8.where(b3, -129)
+i8 ** 300
+i64 ** 2 ** 63
+u8 ** -1
+i8.add(i8, alpha=300)
+i8.sub_(i8, alpha=-200)
+i8.add(i8, alpha=True)
+torch.addcmul(i8, i8, i8, value=300)
+torch.addcdiv(i8, i8, i8)
+torch.addcdiv(f32, i8, i8)
+i8.masked_fill(b3, torch.tensor(300))
+i8.index_fill(0, torch.tensor([0]), torch.tensor(300))
+torch.nn.functional.pad(i8, (1, 1), value=300)
+torch.linspace(0, 300, 3, dtype=torch.int8)
+torch.logspace(0, 300, 3, dtype=torch.int8)
+torch.full((2,), 2 ** 70)
+torch.full((2,), -2 ** 70)
+torch.full((2,), torch.tensor([3]))
+torch.full((2,), torch.tensor(3.0, requires_grad=True))
+i64.fill_(2 ** 70)
+i64.__setitem__(0, 2 ** 70)
+torch.arange(0, 1, 0.1, dtype=torch.int64)
+""")
+# dtypes that an operation has no kernel for
+REFUSED = cases("""
+torch.abs(b3)
+b3.abs_()
+torch.ceil(b3)
+torch.floor(b3)
+torch.trunc(b3)
+torch.round(b3)
+torch.frac(i64)
+torch.frac(b3)
+b3 // b3
+b3 // True
+b3 % b3
+torch.fmod(b3, b3)
+b3 ** b3
+b3 << b3
+torch.bitwise_right_shift(b3, b3)
+f32 << 1
+torch.bitwise_not(f16)
+~f32
+torch.hypot(i8, i8)
+torch.hypot(b3, i64)
+torch.logaddexp(i64, i64)
+torch.addcmul(b3, b3, b3)
+torch.clamp(b3, True)
+torch.clamp(b3, max=True)
+b3.clamp(True, False)
+torch.clamp(b3, b3, b3)
+torch.arange(3, dtype=torch.bool)
+torch.linspace(0, 1, 3, dtype=torch.bool)
+torch.lerp(f32, i64, 0.5)
+torch.lerp(i64, f32, 0.5)
+torch.lerp(i16, i64, 0.5)
+torch.lerp(i64, i64, 0.5)
+""")
+# other names of arguments
+NAMES = cases("""
+x.mean(axis=0)
+x.median(axis=0)
+x.prod(axis=1, keepdims=True)
+torch.max(x, axis=1, keepdims=True)
+torch.argmax(x, axis=1)
+torch.aminmax(x, axis=0)
+x.cumsum(axis=0)
+torch.cumprod(x, axis=1)
+x.sort(axis=0)
+x.argsort(axis=0)
+x.topk(1, axis=0)
+x.softmax(axis=0)
+torch.log_softmax(x, axis=0)
+x.logsumexp(axis=0)
+x.count_nonzero(axis=0)
+x.unsqueeze(axis=0)
+x.squeeze(axis=0)
+x.gather(axis=0, index=torch.tensor([[0]]))
+x.scatter(axis=0, index=torch.tensor([[0]]), value=9.0)
+x.index_select(axis=0, index=torch.tensor([0]))
+x.select(axis=0, index=0)
+x.narrow(axis=0, start=0, length=1)
+x.chunk(2, axis=0)
+x.unbind(axis=0)
+x.repeat_interleave(2, axis=0)
+torch.cat([x, x], axis=1)
+torch.stack([x, x], axis=1)
+torch.add(x1=x, x2=x)
+torch.matmul(x1=x, x2=x.T)
+x.cumsum_(axis=1)
+x.index_fill_(axis=0, index=torch.tensor([0]), value=3)
+x.swapaxes(axis0=0, axis1=1)
+torch.swapaxes(x, axis0=0, axis1=1)
+torch.swapdims(x, dim0=0, dim1=1)
+torch.tensor_split(f32, sections=2)
+f32.tensor_split(indices=[1, 2])
+f32.split(split_size=2)
+torch.det(input=x[:, :2])
+torch.inverse(input=x[:, 1:])
+torch.result_type(tensor=f32, other=i64)
+torch.ones(3).copy_(other=f32)
+""")
+# what is no dimension, and other arguments of wrong types
+DIMS = cases("""
+x.max(True)
+x.amax(True)
+torch.amax(x, True)
+x.argmax(True)
+torch.argmax(x, (0, 1))
+torch.argmax(x, dim=(0, 1))
+torch.argmax(x, 0, 1)
+torch.median(x, torch.tensor([0]))
+x.cumsum(True)
+x.cumsum('a')
+torch.cumsum(x, 1.0)
+x.cumsum()
+x.softmax(True)
+x.softmax()
+torch.softmax(x, 1.0)
+torch.softmax(x, None)
+x.sort(True)
+torch.sort(x, 1.0)
+x.topk(1, True)
+x.unsqueeze(True)
+torch.unsqueeze(x, 1.0)
+x.gather(True, torch.tensor([[0]]))
+x.index_select(True, torch.tensor([0]))
+x.unbind(True)
+x.chunk(2, True)
+x.prod((0, 1))
+x.logsumexp('a')
+torch.logsumexp(x, 0, 1)
+x.gather(0, [0])
+torch.gather(x, 0, [0])
+x.index_add(0, [0], x)
+torch.index_select(x, 0, [0])
+torch.scatter_add(x, 0, torch.tensor([[0]]), 9.0)
+x.index_copy_(0, [0], x)
+""")
+
+
+def data(t):
+    kinds = {"i8": t.int8, "i16": t.int16, "i64": t.int64, "u8": t.uint8, "f16": t.float16, "f32": t.float32}
+    return {
+        "torch": t,
+        "np": np,
+        "b3": t.tensor([True, False, True]),
+        "x": t.tensor([[1.0, 2.0, 3.0], [6.0, 5.0, 4.0]]),
+    } | {name: t.tensor([1, 2, 3], dtype=kind) for name, kind in kinds.items()}
+
+
+@pytest.mark.parametrize("call", NUMBERS + NAMES)
+def test_result_as_pytorch(call):
+    torch = pytest.importorskip("torch")
+    assert repr(eval(call, data(engine))) == repr(eval(call, data(torch)))
+
+
+@pytest.mark.parametrize("call", TOO_LARGE + REFUSED + DIMS)
+def test_error_as_pytorch(call):
+    pytest.importorskip("torch")
+    compare_errors("eval(call, data(torch))", {"call": call, "data": data})
+
+
+@pytest.mark.parametrize("dim", [True, 1.0, "a"])
+def test_a_sum_is_along_whole_numbers(dim):
+    x = engine.ones(2, 3)
+    for reduction in (x.sum, x.mean, x.var, x.norm, x.transpose, x.flatten, x.size, engine.nn.functional.softmax):
+        arguments = {"var": ([0, dim],), "norm": (2, dim), "transpose": (dim, 0), "softmax": (x, dim)}
+        with pytest.raises(TypeError):
+            reduction(*arguments.get(reduction.__name__, (dim,)))
+
+
+@pytest.mark.parametrize("name", ["mean", "prod", "amax", "median", "logsumexp", "std"])
+def test_the_gradient_along_numpys_axis_is_that_along_dim(name):
+    gradients = []
+    for argument in ({"axis": 0}, {"dim": 0}):
+        w = engine.tensor([[1.0, 2.0, 3.0], [6.0, 5.0, 4.0]], requires_grad=True)
+        out = getattr(w, name)(**argument)
+        (out.values if name == "median" else out).sum().backward()
+        gradients.append(w.grad.tolist())
+    assert gradients[0] == gradients[1]
+
+
+def test_comparisons_take_numbers_that_no_element_reaches():
+    x = engine.tensor([1, 2, 3], dtype=engine.uint8)
+    assert (x > 300).tolist() == [False] * 3 and (x < 2**70).tolist() == [True] * 3 and not (x == -1).any()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_nothing_has_no_degrees_of_freedom():
+    with pytest.warns(UserWarning, match="degrees of freedom is <= 0"):
+        assert math.isnan(engine.empty(0).std())
+
+
+def test_random_takes_pytorchs_names_for_its_limits():
+    draws = []
+    for limits in ((2, 5), {"from": 2, "to": 5}):
+        engine.manual_seed(0)
+        draws.append(engine.ones(8).random_(*limits) if limits == (2, 5) else engine.ones(8).random_(**limits))
+    assert draws[0].equal(draws[1]) and engine.ones(8).random_(to=1).sum() == 0

@@ -212,6 +212,14 @@ def test_arrays_of_the_device_refuse_numpy():
         np.ones(3) + x
 
 
+@pytest.mark.parametrize("join", [engine.cat, engine.stack])
+def test_tensors_of_two_devices_are_not_joined(join):
+    here, there = engine.ones(3), engine.ones(3, device="sim")
+    for tensors in ([here, there], [there, here]):
+        with pytest.raises(RuntimeError, match="^Expected all tensors to be on the same device, but found at least"):
+            join(tensors)
+
+
 def test_the_random_stream_is_philox():
     # known answers of Philox4x32-10 from Random123: counter and key zero; counter 0x...fe of key 0xff... by its C code
     assert [hex(w) for w in draws.philox(0, 0, 1)] == ["0x6627e8d5", "0xe169c58d", "0xbc57ac4c", "0x9b00dbd8"]

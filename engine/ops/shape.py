@@ -9,7 +9,19 @@ from math import prod
 from operator import index as integer
 
 from .. import dtypes
-from ..backend import address, batches, blank, element_strides, expanded, samples, storage, strided, writable
+from ..backend import (
+    address,
+    batches,
+    blank,
+    device_names,
+    element_strides,
+    expanded,
+    one_device,
+    samples,
+    storage,
+    strided,
+    writable,
+)
 from ..callers import warn
 from ..graph import Output, mode, node_class
 from ..inplace import check_writable
@@ -708,6 +720,8 @@ def join_new(tensors, dim):
 def same_dtype(tensors):
     """The arrays of tensors, in the dtype that holds them all, and their shapes."""
     arrays = [raw(t) for t in tensors]
+    for x in arrays[1:] if device_names else ():
+        one_device(arrays[0], x)
     first = arrays[0].dtype
     if any(x.dtype is not first for x in arrays):
         kinds = ((dtypes.of[x.dtype], dtypes.DIMS if x.ndim else dtypes.ZERO_DIM) for x in arrays)

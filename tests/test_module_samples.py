@@ -16,7 +16,7 @@ pytest.importorskip("expecttest", reason="PyTorch's sample generators need it")
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
-# What takes modules of PyTorch as arguments; what differs is in docs/differences.md ("Which of two errors").
+# What takes modules of PyTorch as arguments
 FOREIGN = {"TransformerEncoder", "TransformerDecoder", "Transformer"}
 
 

@@ -70,13 +70,20 @@ class Padding(Module):
         self.padding = tuple(padding) if isinstance(padding, (tuple, list)) else (padding,) * (2 * self.dims)
 
     def forward(self, input):
-        if self.mode == "circular" and input.dim() - self.dims not in (1, 2):
-            expected = f"{self.dims + 1}D or {self.dims + 2}D"
-            raise ValueError(f"expected {expected} input (got {input.dim()}D input)")
         return F.pad(input, self.padding, self.mode, self.value)
 
     def extra_repr(self):
         return f"{self.padding}"
+
+
+class CircularPadding(Padding):
+    mode = "circular"
+
+    def forward(self, input):
+        if input.dim() - self.dims not in (1, 2):
+            expected = f"{self.dims + 1}D or {self.dims + 2}D"
+            raise ValueError(f"expected {expected} input (got {input.dim()}D input)")
+        return super().forward(input)
 
 
 class ConstantPadding(Padding):
@@ -107,7 +114,7 @@ ConstantPad1d, ConstantPad2d, ConstantPad3d = padding("ConstantPad", ConstantPad
 ZeroPad1d, ZeroPad2d, ZeroPad3d = padding("ZeroPad", ZeroPadding)
 ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = padding("ReflectionPad", Padding, mode="reflect")
 ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = padding("ReplicationPad", Padding, mode="replicate")
-CircularPad1d, CircularPad2d, CircularPad3d = padding("CircularPad", Padding, mode="circular")
+CircularPad1d, CircularPad2d, CircularPad3d = padding("CircularPad", CircularPadding)
 
 # ---- weights and biases
 

@@ -1,5 +1,6 @@
 """The door of the course. It parses on any Python, so that one that is too old hears what is missing."""
 
+import os
 import shutil
 import sys
 
@@ -21,4 +22,10 @@ if sys.version_info < (3, 11):
 from course.cli import main
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        code = main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, as `head`, has seen enough; what is still to be written has nowhere to go
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 128 + 13  # as shells report SIGPIPE
+    sys.exit(code)

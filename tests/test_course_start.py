@@ -91,6 +91,20 @@ def test_ctrl_c_ends_a_command_without_a_traceback(monkeypatch, capsys):
     assert capsys.readouterr().err == "\nStopped.\n"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGPIPE, and another error")
+@pytest.mark.parametrize("buffered", ["", "1"])
+def test_a_reader_who_has_seen_enough_is_no_error(buffered):
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        variables = os.environ | {"PYTHONUNBUFFERED": buffered}
+        done = subprocess.run([sys.executable, "-m", "course"], cwd=ROOT, env=variables, stdout=writing,
+                              stderr=subprocess.PIPE, timeout=120)  # fmt: skip
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
+
+
 # What an environment has
 
 

@@ -41,6 +41,7 @@ class Node:
     rules: tuple = ()  # rules[i](g, *saved) -> cotangent of input i
     links: tuple = ()  # links[k]: saved[k] is this input, OUT or CONSTANT; None: a plain value.  () if none is an array
     names: tuple = ()  # names[k]: how the rules call saved[k]
+    called: dict = {}  # how PyTorch calls it, where that is another name
     hooks: tuple = ()  # the tensor's: called with its cotangent, each returns that or another one
     pre_hooks: tuple = ()  # the node's: called after those with the cotangents of all outputs
     post_hooks: tuple = ()  # called with the cotangents of the inputs and of the outputs
@@ -107,22 +108,30 @@ class Node:
         return RemovableHandle(self, "post_hooks", hook)
 
 
-# what PyTorch shows of the saved values, and how it calls x, y, out, ...; y (and z) by what the node's name contains
+# what PyTorch shows of the saved values, and how it calls x, y, out, ...: in general, and where a name contains ...
 SAVED = {*INPUTS, "shape", "axis", "dim", "keepdims"}
-CALLED = {"x": "self", "out": "result", "shape": "self_sym_sizes", "axis": "dim", "keepdims": "keepdim"}
-SECOND = {"Pow": "exponent", "Addmm": ("mat1", "mat2"), "ddbmm": ("batch1", "batch2"), "Addmv": ("mat", "vec"),
-          "Mm": "mat2", "mm": "mat2", "Mv": "vec", "Dot": "tensor", "Loss": "target", "Entropy": "target"}  # fmt: skip
+CALLED = {"x": "self", "y": "other", "out": "result", "shape": "self_sym_sizes", "axis": "dim", "keepdims": "keepdim"}
+CALLED_THERE = {
+    "Pow": "y=exponent", "Addmm": "y=mat1 z=mat2", "ddbmm": "y=batch1 z=batch2", "Addmv": "y=mat z=vec", "Mm": "y=mat2",
+    "mm": "y=mat2", "Mv": "y=vec", "Dot": "y=tensor", "Loss": "y=target index=target", "Entropy": "y=target",
+    "Convolution": "x=input y=weight", "Native": "x=input y=weight", "Prelu": "y=weight", "Where": "mask=condition",
+    "Addc": "y=tensor1 z=tensor2", "LerpBackward1": "y=end z=weight", "MaxPool": "index=result1",
+    "Sort": "index=indices", "Topk": "index=indices", "Kthvalue": "index=indices",
+    "LinalgInv": "out=inverse", "LinalgDet": "x=A",
+}  # fmt: skip
 
 
-def saved_attributes(Class, names):
+def called_as(Class):
+    """How PyTorch calls what the rules of a class of nodes keep, where that is not as the rules call it."""
+    own = next((names for part, names in CALLED_THERE.items() if part in Class), "")
+    return CALLED | dict(pair.split("=") for pair in own.split())
+
+
+def saved_attributes(called, names):
     """What the rules of a class of nodes keep, as attributes under PyTorch's names: {"_saved_self": property, ...}.
 
     (A ``__getattr__`` would make Python look for every other attribute of a node the slow way.)
     """
-    second = next((n for c, n in SECOND.items() if c in Class), "other")
-    called = CALLED | {"y": second, "mask": "condition" if Class == "WhereBackward0" else "mask"}
-    if type(second) is tuple:
-        called["y"], called["z"] = second
     return {"_saved_" + called.get(n, n): saved_attribute(i, called.get(n)) for i, n in enumerate(names) if n in SAVED}
 
 
@@ -220,8 +229,9 @@ def node_class(name, *rules):
         needs = (*needs, *((True,) * len(rules),) * MOST)
     needed_by = [(k, [i for i, need in enumerate(column) if need]) for k, column in enumerate(needs)
                  if links and links[k] is not None and not all(column)]  # fmt: skip
-    facts = {"rules": rules, "links": links, "names": names, "needs": needs, "needed_by": needed_by}
-    return type(name, (Node,), {"__module__": "builtins", **facts, **saved_attributes(name, names)})
+    called = called_as(name)
+    facts = {"rules": rules, "links": links, "names": names, "needs": needs, "needed_by": needed_by, "called": called}
+    return type(name, (Node,), {"__module__": "builtins", **facts, **saved_attributes(called, names)})
 
 
 FOLDED = "folded"  # the ``together`` of a node that stands for several

@@ -25,7 +25,6 @@ from .ops import elementwise
 from .tensor import Tensor
 
 SHOWN = 6  # elements of a value that is written out; more are summarised
-SAVED_NAMES = {"x": "self", "y": "other", "out": "result"}  # as in PyTorch's _saved_self
 INSTALL = "no picture: install Graphviz (apt, dnf, brew, choco or conda install graphviz; or pip install pygraphviz)"
 ELEMENTWISE = {"x", "y", "out", "_", "_x", "_y"}  # what a rule names if its inputs and its output have one shape
 SVG = "http://www.w3.org/2000/svg"
@@ -205,7 +204,7 @@ def kept(node):
             for i, s in enumerate(shown._saved) if s is not None
         ]  # fmt: skip
     return None if node.saved is None else [
-        (SAVED_NAMES.get(name, name), node if k == OUT else node.parents[k] if k >= 0 else None, s, k >= 0)
+        (node.called.get(name, name), node if k == OUT else node.parents[k] if k >= 0 else None, s, k >= 0)
         for k, name, s in zip(node.links, node.names, node.saved, strict=False) if k is not None and s is not None
     ]  # fmt: skip
 

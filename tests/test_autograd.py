@@ -1340,6 +1340,13 @@ def test_output_numbers(t):
         ("x.sum(0, True)", {"self_sym_sizes": (2,), "dim": (0,), "keepdim": True}),
         ("x.reshape(2, 1)", {"self_sym_sizes": (2,)}),
         ("torch.nn.functional.mse_loss(x, w)", {"self": "x", "target": "w"}),
+        ("torch.nn.functional.conv1d(x[None, None], w[None, None])", {"weight": [[[3.0, 4.0]]]}),
+        ("torch.nn.functional.layer_norm(x, (2,), w)", {"weight": "w"}),
+        ("torch.nn.functional.max_pool2d(x[None, None], (1, 2))", {"result1": [[[1]]]}),
+        ("x.sort().values", {"indices": [0, 1]}),
+        ("torch.addcmul(c, x, w)", {"tensor1": "x", "tensor2": "w"}),
+        ("x.lerp(w, c)", {"end": None, "weight": "c"}),
+        ("torch.linalg.inv(x[None, :1])", {"inverse": [[1.0]]}),
     ],
 )
 def test_saved_tensors_are_shown_under_their_names(t, operation, saved):

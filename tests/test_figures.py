@@ -261,7 +261,7 @@ def test_no_formula_is_shown_where_one_name_has_another_rule():
     weighted = F.binary_cross_entropy_with_logits(w, w.detach(), pos_weight=engine.ones(2))
     for node in ((w.square()).grad_fn, weighted.grad_fn):
         assert rules.RULES[node.name()][1:] and rules.formula(node, 0) == ""
-    assert rules.formula((w**2).grad_fn, 0) == "grad * other * self**(other - 1)"
+    assert rules.formula((w**2).grad_fn, 0) == "grad * exponent * self**(exponent - 1)"
 
 
 def test_small_values_are_filled_in_and_large_ones_keep_their_names():

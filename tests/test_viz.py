@@ -180,6 +180,14 @@ def test_numbers_that_a_node_keeps_are_shown_as_numbers():
     assert "keeps other = 2.5" in viz.graph(w * 2.5).text
 
 
+def test_what_is_kept_has_the_name_that_pytorch_gives_it():
+    x, w = (engine.ones(2, 2, requires_grad=True) for _ in range(2))
+    for loss in (engine.nn.functional.mse_loss(x, w), x @ w, x**w, engine.where(x > 0, x, w)):
+        for name in re.findall(r"keeps (\w+)", viz.graph(loss).text):
+            assert hasattr(loss.grad_fn, "_saved_" + name)
+    assert "keeps target = w (2, 2)" in viz.graph(engine.nn.functional.mse_loss(x, w)).text
+
+
 def test_after_backward_the_kept_tensors_are_said_to_be_freed(example):
     example["loss"].backward(engine.ones(2, 3))
     g = draw(example)

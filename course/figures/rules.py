@@ -6,11 +6,14 @@ from typing import Any
 from engine.backend import scalar_types
 from engine.graph import Node
 from engine.tensor import Tensor
-from engine.viz import SAVED_NAMES, brief, parameters, shape_text
+from engine.viz import brief, parameters, shape_text
 
-# node name: (words, a formula for each input).  A formula is Python: `grad` is what arrives, `self` and `other` are the
-# inputs, `result` is the output, and other names are the node's own.  A formula is shown only where it uses what the
-# node's rule uses, no more and no less: one name may stand for several rules (`x.square()` and `x ** 3`).
+ARRAYS = ("x", "y", "z", "out")  # how rules call inputs and the result
+
+# node name: (words, a formula for each input).  A formula is Python: `grad` is what arrives, the inputs and the result
+# are called as in PyTorch's `_saved_self`, `_saved_mat2`, and other names are the node's own.  A formula is shown only
+# where it uses what the node's rule uses, no more and no less: one name may stand for several rules (`x.square()` and
+# `x ** 3`).
 RULES: dict[str, tuple[str, ...]] = {
     "AddBackward0": ("A sum passes its gradient on to both sides, unchanged.", "grad", "grad"),
     "SubBackward0": ("A difference passes its gradient on, with the sign turned on the right.", "grad", "-grad"),
@@ -30,11 +33,11 @@ RULES: dict[str, tuple[str, ...]] = {
     "DivBackward1": ("The gradient divided by the number.", "grad / number"),
     "PowBackward0": (
         "The power rule: exponent times base to one power less.",
-        "grad * other * self**(other - 1)",
+        "grad * exponent * self**(exponent - 1)",
     ),
     "PowBackward1": (
         "The power rule for the base; the logarithm of the base for the exponent.",
-        "grad * other * self**(other - 1)",
+        "grad * exponent * self**(exponent - 1)",
     ),
     "ReciprocalBackward0": ("The slope of 1/x is -1/x**2.", "-grad * result**2"),
     "SqrtBackward0": ("The slope of a root is 1 / (2 * root).", "grad / (2 * result)"),
@@ -58,16 +61,16 @@ RULES: dict[str, tuple[str, ...]] = {
     "MeanBackward1": ("Each element gets its share of the gradient of its mean.",),
     "MmBackward0": (
         "A matrix product: the gradient times the other matrix, transposed.",
-        "grad @ other.T",
+        "grad @ mat2.T",
         "self.T @ grad",
     ),
     "MvBackward0": (
         "A matrix times a vector: an outer product for the matrix, the transposed matrix for the vector.",
-        "grad.outer(other)",
+        "grad.outer(vec)",
         "self.T @ grad",
     ),
-    "DotBackward0": ("Each vector gets the gradient times the other vector.", "grad * other", "grad * self"),
-    "BmmBackward0": ("Matrix products, one of each pair.", "grad @ other.mT", "self.mT @ grad"),
+    "DotBackward0": ("Each vector gets the gradient times the other vector.", "grad * tensor", "grad * self"),
+    "BmmBackward0": ("Matrix products, one of each pair.", "grad @ mat2.mT", "self.mT @ grad"),
     "TBackward0": ("The gradient is transposed back.", "grad.T"),
     "TransposeBackward0": ("The gradient is transposed back.", "grad.transpose(i, j)"),
     "PermuteBackward0": ("The dimensions of the gradient are put back in their order.",),
@@ -103,12 +106,12 @@ RULES: dict[str, tuple[str, ...]] = {
     "NllLossBackward0": ("Minus the weight at each target; zero elsewhere.",),
     "MseLossBackward0": (
         "Twice the difference, times the scale (1/n for a mean).",
-        "grad * scale * (self - other)",
-        "grad * scale * (other - self)",
+        "grad * scale * (self - target)",
+        "grad * scale * (target - self)",
     ),
     "BinaryCrossEntropyWithLogitsBackward0": (
         "How far the predicted probability is above the target, times the scale (1/n for a mean).",
-        "grad * scale * (self.sigmoid() - other)",
+        "grad * scale * (self.sigmoid() - target)",
         "-grad * scale * self",
     ),
     "CopySlices": ("What was overwritten gets zero; the new part gets its share.",),
@@ -128,19 +131,24 @@ def formula(node: Node, i: int) -> str:
     formulas = RULES.get(node.name(), ("",))[1:]
     if node.shown() is not node or i >= len(formulas):
         return ""
-    uses = {SAVED_NAMES.get(name, name) for name in parameters(type(node).rules[i]) if not name.startswith("_")}
-    names = {*SAVED_NAMES.values(), *node.names}
+    uses = {called(node, name) for name in parameters(type(node).rules[i]) if not name.startswith("_")}
+    names = {called(node, name) for name in (*ARRAYS, *node.names)}
     exact = uses - {"shape"} == names.intersection(re.findall(r"\w+", formulas[i])) - {
         "shape"
     }  # all views get the shape
     return formulas[i] if exact else ""
 
 
+def called(node: Node, name: str) -> str:
+    """A parameter of a rule as PyTorch's attributes call it, if it stands for an input or the result."""
+    return str(node.called.get(name, name)) if name in ARRAYS else name
+
+
 def values(node: Node, i: int) -> dict[str, Any]:
     """What the names in the formula of input i stand for, from what the node saved; arrays as Tensors."""
     saved = zip(parameters(type(node).rules[i]), node.saved, strict=False)  # the rest is in the rule's *args
     return {
-        SAVED_NAMES.get(name, name): s if type(s) in scalar_types or type(s) is tuple else Tensor(s)
+        called(node, name): s if type(s) in scalar_types or type(s) is tuple else Tensor(s)
         for name, s in saved
         if not name.startswith("_") and s is not None
     }

@@ -205,7 +205,8 @@ def clipped(train, scale, factors):
 def clipped_trial(train):
     what = "what it gives, the weights and the scale afterwards"
     yield f"one batch, true gradient longer than 1, first scale 1024: {what}", clipped, train, 1024.0, [1.0]
-    yield f"three batches, first scale 1024, growth interval 2: {what}", clipped, train, 1024.0, [1.0, 0.5, 2.0]
+    # With a small scale: beside gradients times a large one, what a round before has left would be rounded away.
+    yield f"three batches, first scale 2, growth interval 2: {what}", clipped, train, 2.0, [1.0, 0.5, 2.0]
     yield f"two batches, first scale 2^17, which overflows: {what}", clipped, train, 2.0**17, [1.0, 1.0]
 
 
@@ -213,13 +214,14 @@ def clipped_more(train):
     yield "", clipped, train, 256.0, [1.0, -1.0, 0.5, 4.0]
 
 
-def clipping(unscale="before", update="each", clip=1.0):
+def clipping(unscale="before", update="each", clip=1.0, clear=True):
     """`train_clipped`, with the scaler's lines in other places."""
 
     def train_clipped(model, batches, optimizer, scaler):
         lengths = []
         for x, y in batches:
-            optimizer.zero_grad()
+            if clear:
+                optimizer.zero_grad()
             with engine.autocast("cpu", dtype=engine.float16):
                 loss = F.mse_loss(model(x), y)
             scaler.scale(loss).backward()
@@ -407,6 +409,7 @@ EXERCISES = (
                 "The lengths are right now. But what is clipped still has the scale in it.",
             ),
             (clipping(clip=1e9), "Nothing is clipped any more."),
+            (clipping(clear=False), "The gradients of the round before must be cleared."),
             (no_scaler_step, "`optimizer.step()` does not look for overflows: leave the step to the scaler."),
         ),
         hints=(

@@ -294,7 +294,7 @@ EXERCISES = (
             ),
             (
                 one_more_copy,
-                "Each step compiles the function once more. Use the one that you are given.",
+                "`compiled` was never called, so it has no capture. Call it in each step, and compile nothing anew.",
             ),
         ),
         hints=(

@@ -1,7 +1,10 @@
 """compile: random numbers, writes, whole training steps, symbolic sizes, autocast and side effects as in eager."""
 
 import copy
+import enum
+import functools
 import math
+import types
 
 import numpy as np
 import pytest
@@ -822,7 +825,6 @@ def effects():
     import time
     import warnings
     from collections import Counter, deque
-    from functools import lru_cache
 
     queue, counter, numbered, listed = deque([1]), Counter(), itertools.count(), []
     rng, stream, table, state = np.random.default_rng(0), random.Random(0), np.zeros(3), {"n": 0}
@@ -836,7 +838,7 @@ def effects():
 
     total = Total()
 
-    @lru_cache
+    @functools.lru_cache
     def cached(n):
         return n * random.random()
 
@@ -883,6 +885,170 @@ def test_what_a_captured_call_would_not_repeat_is_a_break(name):
     if name.startswith("a") and "cached" not in name:  # those that count
         for _ in range(4):
             assert engine.equal(compiled(numbers(3)), twin(numbers(3)))
+
+
+def changes():
+    """{name: (a function, what happens between two calls of it)}, made anew each time."""
+
+    class Values:
+        number, listed, act, nothing = 2.0, [2.0], staticmethod(engine.relu), None
+
+        def method(self, x):
+            return x * self.number
+
+        def maker(self):
+            self.made = Made(1.0)
+            return self
+
+    class Other(Values):
+        def method(self, x):
+            return x * 7
+
+    class Slots:
+        __slots__ = ("a", "b", "c")
+
+        def __init__(self):
+            self.a, self.b = 2.0, [3.0]
+
+    class Private(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self._act, self._scales, self._none, self._tensor = engine.relu, [2.0], None, engine.tensor(3.0)
+
+        def forward(self, x):
+            y = self._act(x) * self._scales[0] * self._tensor
+            return y if self._none is None else y * self._none
+
+    class Made:
+        def __init__(self, x):
+            self.x = x * factor[0]
+
+    class Descriptor:
+        value = 2.0
+
+        def __get__(self, instance, owner):
+            return self.value
+
+    class Described:
+        attribute = Descriptor()
+
+    class Listed(list):
+        pass
+
+    class Called:
+        def __init__(self, function):
+            functools.update_wrapper(self, function)
+            self.scale, self.entries = 2.0, 3
+
+        def __call__(self, x):
+            return self.__wrapped__(x) * self.scale
+
+    class Color(enum.Enum):
+        RED = [2.0]
+
+    def helper(x, k=2.0, *, m=3.0):
+        return x * k + m
+
+    def other(x, k=2.0, *, m=3.0):
+        return x - k - m
+
+    @functools.wraps(engine.relu)
+    def wrapped(x):
+        return engine.relu(x) * factor[0]
+
+    def missing(x):
+        try:
+            return x * later
+        except NameError:
+            return x * 9
+
+    def set_later():
+        nonlocal later
+        later = 3.0
+
+    def in_order(x):
+        for v in table.values():
+            x = x * 2 + v
+        return x
+
+    def module(name, text):
+        made = types.ModuleType(name)
+        exec(text, vars(made))
+        return made
+
+    values, slots, private, described, listed = Values(), Slots(), Private(), Described(), Listed([2.0])
+    called, factor, table, bag = Called(lambda x: x + 1), [2.0], {"a": 1.0, "b": 2.0}, {2.0}
+    space = {"engine": engine}
+    exec("def added(x):\n  try: return x * K\n  except NameError: return x * 9", space)
+    config = module("config", "K = 2.0\nL = [2.0]\nclass C:\n  k = 2.0\ndef helper(x):\n  return x * K * L[0]")
+    config.sub = module("config.sub", "S = 2.0")
+    later = 0.0
+    del later
+    return {
+        "the sign of a zero": (lambda x: x / factor[0], lambda: factor.__setitem__(0, 0.0),
+                               lambda: factor.__setitem__(0, -0.0)),
+        "a nan": (lambda x: x * factor[0], lambda: factor.__setitem__(0, math.nan)),
+        "the order of a dict": (in_order, lambda: table.update(a=table.pop("a"))),
+        "a private list": (private, lambda: private._scales.__setitem__(0, 5.0)),
+        "a private function": (private, lambda: setattr(private, "_act", engine.tanh)),
+        "a private None": (private, lambda: setattr(private, "_none", 5.0)),
+        "a private tensor": (private, lambda: setattr(private, "_tensor", engine.tensor(5.0))),
+        "a list of a class": (lambda x: x * Values.listed[0], lambda: Values.listed.__setitem__(0, 5.0)),
+        "a list of an object's class": (lambda x: x * values.listed[0], lambda: setattr(Values, "listed", [5.0])),
+        "a function of a class": (lambda x: Values.act(x), lambda: setattr(Values, "act", staticmethod(engine.tanh))),
+        "a method": (lambda x: values.method(x), lambda: setattr(Values, "method", lambda self, x: x * 5)),
+        "None in a class": (lambda x: x * (values.nothing or 1), lambda: setattr(Values, "nothing", 5.0)),
+        "a new attribute of a class": (lambda x: x * getattr(values, "new", 1), lambda: setattr(Values, "new", 5.0)),
+        "an overriding class": (lambda x: values.method(x), lambda: setattr(values, "__class__", Other)),
+        "a class of a module": (lambda x: private(x), lambda: setattr(
+            private, "__class__", type("Changed", (Private,), {"forward": lambda self, x: x * 7}))),
+        "a method of a module": (private, lambda: setattr(Private, "forward", lambda self, x: x * 7)),
+        "what a new object reads": (lambda x: Made(x).x, lambda: factor.__setitem__(0, 5.0)),
+        "a descriptor": (lambda x: x * described.attribute, lambda: setattr(Descriptor, "value", 5.0)),
+        "slots": (lambda x: x * slots.a, lambda: setattr(slots, "a", 5.0)),
+        "a list in slots": (lambda x: x * slots.b[0], lambda: slots.b.__setitem__(0, 5.0)),
+        "an empty slot": (lambda x: x * getattr(slots, "c", 1.0), lambda: setattr(slots, "c", 5.0)),
+        "a class made of list": (lambda x: x * listed[0], lambda: listed.__setitem__(0, 5.0)),
+        "an attribute of a class made of list": (
+            lambda x: x * getattr(listed, "k", 1.0), lambda: setattr(listed, "k", 5.0)),
+        "an object around a function": (lambda x: called(x), lambda: setattr(called, "scale", 5.0)),
+        "an object with names of the compiler's": (called, lambda: setattr(called, "scale", 5.0)),
+        "code": (lambda x: helper(x), lambda: setattr(helper, "__code__", other.__code__)),
+        "own code": (helper, lambda: setattr(helper, "__code__", other.__code__)),
+        "defaults": (lambda x: helper(x), lambda: setattr(helper, "__defaults__", (5.0,))),
+        "own defaults": (helper, lambda: setattr(helper, "__defaults__", (5.0,))),
+        "defaults of keywords": (lambda x: helper(x), lambda: helper.__kwdefaults__.update(m=5.0)),
+        "an attribute of a function": (lambda x: x * getattr(helper, "k", 1.0), lambda: setattr(helper, "k", 5.0)),
+        "a function with an engine's name": (lambda x: wrapped(x), lambda: factor.__setitem__(0, 5.0)),
+        "a variable that is not there yet": (missing, set_later),
+        "a global that is not there yet": (space["added"], lambda: space.update(K=5.0)),
+        "a value of a module": (lambda x: config.helper(x), lambda: setattr(config, "K", 5.0)),
+        "a list of a module": (lambda x: config.helper(x), lambda: config.L.__setitem__(0, 5.0)),
+        "a function of a module": (lambda x: config.helper(x), lambda: setattr(config, "helper", lambda x: x * 5)),
+        "a class in a module": (lambda x: x * config.C.k, lambda: setattr(config.C, "k", 5.0)),
+        "a module in a module": (lambda x: x * config.sub.S, lambda: setattr(config.sub, "S", 5.0)),
+        "a set": (lambda x: x * sum(bag), lambda: bag.add(5.0)),
+        "a member of an enumeration": (lambda x: x * Color.RED.value[0], lambda: Color.RED.value.__setitem__(0, 5.0)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", changes())
+def test_what_a_capture_has_read_is_a_guard(name):
+    x = numbers(3)
+    f, *between = changes()[name]
+    twin, *others = changes()[name]
+    compiled = captured(twin)
+    np.testing.assert_array_equal(compiled(x).numpy(), f(x).numpy())
+    for change, again in zip(between, others, strict=True):
+        change()
+        again()
+        np.testing.assert_array_equal(compiled(x).numpy(), f(x).numpy())
+
+
+@pytest.mark.parametrize("held", [bytearray(b"\2"), {2: 1}.keys(), types.MappingProxyType({0: 2})])
+def test_what_no_guard_can_watch_is_a_break(held):
+    with pytest.raises(GraphBreak, match="it uses held, of the type"):
+        captured(lambda x: x * len(held))(numbers(3))
 
 
 def test_the_condition_that_does_not_hold_is_named():

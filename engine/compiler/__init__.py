@@ -46,7 +46,11 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
     if disable or backend == "eager":
         return model
     how = fullgraph, (options or {}).get("fuse", True), dynamic
-    return OptimizedModule(model, *how) if isinstance(model, Module) else update_wrapper(Compiled(model, *how), model)
+    if isinstance(model, Module):
+        return OptimizedModule(model, *how)
+    compiled = update_wrapper(Compiled(model, *how), model, updated=())
+    vars(compiled).update({**getattr(model, "__dict__", {}), **vars(compiled)})  # attributes of a function are its too
+    return compiled
 
 
 class OptimizedModule(Module):

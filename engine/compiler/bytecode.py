@@ -2,6 +2,7 @@
 
 import dis
 import types
+from functools import lru_cache
 
 from ..nn.module import Module
 from .capture import GraphBreak, shown_line
@@ -29,6 +30,14 @@ def names_in(code):
     return list(dict.fromkeys(name for part in codes_in(code) for name in part.co_names))
 
 
+@lru_cache(maxsize=1024)
+def globals_in(code):
+    """The names that a function, and those defined inside of it, look up among globals and builtins."""
+    looked_up = ("LOAD_GLOBAL", "LOAD_NAME")
+    found = (i.argval for c in codes_in(code) for i in dis.get_instructions(c) if i.opname in looked_up)
+    return tuple(dict.fromkeys(found))
+
+
 def line_of(code, name):
     """file:line: text where a function first looks a name up."""
     for part in codes_in(code):
@@ -38,11 +47,17 @@ def line_of(code, name):
     return " "
 
 
-def check_effects(code):
-    """GraphBreak where a function prints, or stores what outlives the call: a captured call would not do it again."""
+def check_effects(code, new=()):
+    """GraphBreak where a function prints, or stores what outlives the call: a captured call would not do it again.
+
+    ``new``: the name of what a call makes, whose attributes it may set.
+    """
+    last = ()
     for instruction in dis.get_instructions(code):
         name, done = instruction.argval, ""
-        if instruction.opname in STORES and (instruction.opname, name) != ("STORE_ATTR", "grad"):
+        own = instruction.opname == "STORE_ATTR" and (name == "grad" or last[-1:] == new != ())
+        last = name if type(name) is tuple else (name,)
+        if instruction.opname in STORES and not own:
             done = f"it stores, imports or yields: {name}"
         elif instruction.opname == "STORE_DEREF" and name in code.co_freevars:
             done = f"it changes the variable {name} of an outer function"

@@ -8,10 +8,11 @@ one Python expression, which is compiled.
 import re
 import sys
 import types
-from collections import Counter, OrderedDict, defaultdict, deque
+from collections import deque
 from contextlib import contextmanager
 from copy import copy
-from functools import partial
+from enum import Enum
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
@@ -22,18 +23,21 @@ from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from ..tensor import Tensor
 from . import effects
-from .bytecode import argument_names, check_effects, codes_in, line_of, names_in
+from .bytecode import argument_names, check_effects, codes_in, globals_in, line_of, names_in
 from .capture import GraphBreak
 
 VALUES = (int, float, str, bytes, complex)
 AMP = f"{__package__.rpartition('.')[0]}.amp.autocast_mode"  # a program without autocast does not load it
 MOST = 5000  # conditions; a function that reads more is not captured
+PARTS = vars(Module()).keys() - {"training"}  # what a module has besides its own attributes
 HOOKS, BACKWARD = ("_forward_hooks", "_forward_pre_hooks"), ("_backward_hooks", "_backward_pre_hooks")
 # of the standard library, what gives the same for the same arguments; of the rest nobody knows
 PURE = {*"""abc bisect builtins cmath collections contextlib copy dataclasses decimal enum fractions functools heapq
 inspect itertools math numbers operator re statistics string types typing""".split()}  # fmt: skip
-CONTAINERS = list, deque, dict, OrderedDict, defaultdict, Counter
-PLAIN = "builtins", "collections", "numpy", "typing", "abc"  # modules of classes in whose functions there are no values
+CONTAINERS = tuple, list, deque, dict, set, frozenset
+CACHED = type(lru_cache(int))
+WRAPPERS = {staticmethod: ["__func__"], classmethod: ["__func__"], property: ["fget"], cached_property: ["func"]}
+MAKERS = "__init__", "__new__", "__post_init__", "__setattr__"  # called where an object is made
 
 
 class Guards:
@@ -51,6 +55,7 @@ class Guards:
         self.tensors, self.places, self.names = [], [], []
         self.seen, self.index = set(), {}
         self.classes, self.called = [], {"forward"}  # of users: classes, and the names that functions look up
+        self.makes: set = set()  # the classes of which they may make objects
         self.known_sizes: dict = {}  # number of a size that may vary -> where it is found
         self.leaves: set = set()  # the numbers of those to which backward adds a gradient
         self.snapshots = []  # what lists, dicts and sets hold, to undo what a capture puts into them
@@ -126,7 +131,9 @@ class Guards:
 
     def environment(self):
         """How the thread records, and what is created by default."""
-        self.space.update(mode=mode, backend=backend, dtypes=dtypes, hooks=hooks, np=np, effects=effects, casts=casts)
+        self.space.update(
+            mode=mode, backend=backend, dtypes=dtypes, hooks=hooks, order=order, effects=effects, casts=casts
+        )
         self.add(f"mode.enabled is {mode.enabled}")
         self.add(f"casts() == {casts()}")
         self.add(f"dtypes.get_default_dtype() is {self.constant(dtypes.get_default_dtype())}")
@@ -154,28 +161,50 @@ class Guards:
         if value is None or kind is bool:
             self.add(f"{path} is {value}")
         elif kind in VALUES:
-            self.add(f"type({path}) is {kind.__name__} and {path} == {self.constant(value)}")
+            told = kind is complex or value != value or value == 0 and kind is float  # nan, and zeros have signs
+            same = f"repr({path}) == {self.constant(repr(value))}" if told else f"{path} == {self.constant(value)}"
+            self.add(f"type({path}) is {kind.__name__} and {same}")
         elif isinstance(value, Tensor):
             self.found(path, value, name, argument)
         elif isinstance(value, (np.ndarray, np.generic)):
             if value.size > 1000:
                 raise GraphBreak("a large NumPy array is read: make it a tensor", " ")
+            if value.dtype.hasobject:
+                raise GraphBreak("a NumPy array of Python's objects is read", " ")
             same = f"type({path}) is {self.constant(kind)} and {path}.dtype == {self.constant(value.dtype)}"
-            self.add(f"{same} and np.array_equal({path}, {self.constant(value.copy())})")
+            same += f" and {path}.shape == {value.shape}" if value.ndim != 1 else ""
+            self.add(f"{same} and {path}.tobytes() == {self.constant(value.tobytes())}")
             self.snapshots += [(value, value.copy())] if isinstance(value, np.ndarray) else []
-        elif kind in (slice, range, backend.device, set, frozenset):  # which are equal by what they are made of
-            self.add(f"type({path}) is {self.constant(kind)} and {path} == {self.constant(copy(value))}")
-            self.snapshots += [(value, copy(value))] if kind is set else []
-        elif isinstance(value, tuple) or kind in CONTAINERS:
-            self.add(f"type({path}) is {self.constant(kind)} and len({path}) == {len(value)}")
-            self.snapshots += [] if isinstance(value, tuple) else [(value, copy(value))]
-            for k, part in value.items() if isinstance(value, dict) else enumerate(value):
-                self.read(f"{path}[{k!r}]" if type(k) in VALUES else f"{path}[{self.constant(k)}]", part, f"{name}_{k}")
+        elif kind in (slice, range, backend.device):  # which are equal by what they are made of
+            self.add(f"type({path}) is {self.constant(kind)} and {path} == {self.constant(value)}")
+        elif isinstance(value, CONTAINERS):
+            self.add(f"type({path}) is {self.constant(kind)}")
+            self.parts(path, value, name)
+            if not known(kind.__module__):
+                if hasattr(value, "__dict__"):
+                    self.same(path, value)
+                self.object(path, value, name)
         else:
             self.same(path, value)
-            if id(value) not in self.seen:
+            if kind is types.ModuleType:
+                self.looked_up(value, names)
+            elif id(value) not in self.seen:
                 self.seen.add(id(value))
-                self.inside(value, name, names)
+                self.inside(value, name)
+
+    def parts(self, path, value, name):
+        """The conditions on what a container holds, in its order."""
+        self.snapshots += [] if isinstance(value, (tuple, frozenset)) else [(value, copy(value))]
+        if isinstance(value, (tuple, list, deque)):
+            self.add(f"len({path}) == {len(value)}")
+        else:
+            self.add(f"order({path}) == {self.constant(order(value))}")
+        if isinstance(value, (set, frozenset)):
+            for part in value:
+                self.read(self.constant(part), part, name)
+            return
+        for k, part in value.items() if isinstance(value, dict) else enumerate(value):
+            self.read(f"{path}[{k!r}]" if type(k) in (int, str) else f"{path}[{self.constant(k)}]", part, f"{name}_{k}")
 
     def found(self, path, tensor, name, argument):
         first = self.index.get(id(tensor))
@@ -255,9 +284,9 @@ class Guards:
 
     # ---- what an object leads to
 
-    def inside(self, value, name, names):
+    def inside(self, value, name):
         kind = type(value)
-        check_known(value, name, names)
+        check_known(value, name)
         if isinstance(value, Module):
             self.module(value, name)
         elif isinstance(value, Optimizer):
@@ -270,29 +299,52 @@ class Guards:
         elif kind is types.MethodType:
             self.read(None, value.__self__, name)
             self.read(None, value.__func__, name)
+        elif kind in WRAPPERS:
+            for part in WRAPPERS[kind]:
+                self.read(None, getattr(value, part), name)
         elif kind is partial:
             self.read(None, value.func, name)
             for part in (*value.args, *value.keywords.values()):
                 self.read(self.constant(part), part, name)
         elif kind is types.BuiltinMethodType and not isinstance(value.__self__, types.ModuleType):
             self.read(self.constant(value.__self__), value.__self__, name)
-        elif hasattr(value, "__wrapped__"):  # lru_cache
-            self.read(None, value.__wrapped__, name)
-        elif kind is types.ModuleType:
-            own = vars(value)
-            for n in names if not ours(value.__name__) else ():
-                if n in own and isinstance(own[n], (*VALUES, Tensor, type(None))):
-                    self.read(f"{self.constant(own)}[{n!r}]", own[n], n)
+        elif isinstance(value, Enum):
+            self.read(self.constant(value.value), value.value, name)
         elif isinstance(value, type):
-            self.type(value)
-        elif not ours(kind.__module__) and hasattr(value, "__dict__"):
-            own = vars(value)
-            self.snapshots.append((own, copy(own)))
-            d = self.constant(own)
-            self.add(f"len({d}) == {len(own)}")
-            for k, part in own.items():
-                self.attribute(d, k, part, f"{name}_{k}")
+            self.type(value, made=True)
             self.type(kind)
+        elif not known(kind.__module__) or hasattr(value, "__dict__") and not ours(kind.__module__):
+            self.object(self.constant(value), value, name)
+
+    def looked_up(self, module, names):
+        """What a function finds under its names in a module, and in what that holds."""
+        check_known(module, module.__name__, names)
+        for n in names:
+            if (id(module), n) not in self.seen and n in vars(module):
+                self.seen.add((id(module), n))
+                self.read(f"{self.constant(vars(module))}[{n!r}]", vars(module)[n], n, names=names)
+
+    def object(self, path, value, name):
+        """The class of an object and its attributes, those in slots too."""
+        kind = type(value)
+        self.add(f"type({path}) is {self.constant(kind)}")
+        self.type(kind)
+        if hasattr(value, "__dict__"):
+            self.attributes(vars(value), vars(value), name)
+        slots = (n for b in kind.__mro__ if not known(b.__module__) for n, part in vars(b).items() if is_slot(part))
+        for n in slots:
+            if hasattr(value, n):
+                self.read(f"{path}.{n}", getattr(value, n), f"{name}_{n}")
+            else:
+                self.add(f"not hasattr({path}, {n!r})")
+
+    def attributes(self, own, watched, name):
+        """The conditions on the attributes ``watched``, among an object's ``own``."""
+        self.snapshots.append((own, copy(own)))
+        d = self.constant(own)
+        self.add(f"len({d}) == {len(own)}")
+        for k, part in watched.items():
+            self.attribute(d, k, part, f"{name}_{k}" if name else k)
 
     def attribute(self, d, k, part, name):
         """The conditions on an attribute; one whose use would be a break is one only where it may be used."""
@@ -301,28 +353,33 @@ class Guards:
         except Unknown as why:
             self.suspects.append((k, why))
 
-    def type(self, kind):
-        """The functions and values of a class that a user wrote."""
+    def type(self, kind, made=False):
+        """The values of a class that a user wrote; ``made``: of which the function may make objects."""
         for base in kind.__mro__:
-            if base in self.classes or ours(base.__module__) or base.__module__ in PLAIN:
+            if known(base.__module__):
                 continue
-            self.classes.append(base)
-            for n, part in list(vars(base).items()):
-                if type(part) in (bool, *VALUES) and not n.startswith("__"):
-                    self.read(f"{self.constant(base)}.{n}", part, n)
+            if made:
+                self.makes.add(base)
+            if base not in self.classes:
+                self.classes.append(base)
+                own = self.constant(vars(base))
+                self.add(f"len({own}) == {len(vars(base))}")
+                for n, part in vars(base).items():
+                    if type(part) in (bool, *VALUES) and not n.startswith("__"):
+                        self.read(f"{own}[{n!r}]", part, n)
 
     def methods(self):
-        """What is called of the classes: operators, and methods whose names stand in what is read already."""
+        """What is used of the classes: operators, and what stands under a name that is read already."""
         done, before = set(), -1
         while len(done) != before:
             before = len(done)
             for base in list(self.classes):
                 for n, part in list(vars(base).items()):
-                    part = part.fget if isinstance(part, property) else getattr(part, "__func__", part)
-                    operator = n.startswith("__") and n not in ("__init__", "__new__", "__repr__", "__setattr__")
-                    if type(part) is types.FunctionType and (operator or n in self.called) and part not in done:
-                        done.add(part)
-                        self.read(None, part, n)
+                    operator = n.startswith("__") and n != "__repr__" and type(part) in (types.FunctionType, *WRAPPERS)
+                    used = base in self.makes if n in MAKERS else operator or n in self.called
+                    if used and (base, n) not in done:
+                        done.add((base, n))
+                        self.read(f"{self.constant(vars(base))}[{n!r}]", part, n)
 
     def module(self, module, name):
         """A Module: whether it trains, what it holds, its hooks, and its other attributes."""
@@ -343,33 +400,42 @@ class Guards:
             self.add(f"{d}[{place!r}] is {p} and len({p}) == {len(own[place])}")
             for k, part in own[place].items():
                 self.read(f"{p}[{k!r}]", part, k if name in ("function", "") else f"{name}_{k}")
-        for k, part in own.items():
-            if not k.startswith("_") or type(part) in (bool, *VALUES):
-                self.attribute(d, k, part, k)
-        self.add(f"len({d}) == {len(own)}")
+        self.attributes(own, {k: part for k, part in own.items() if k not in PARTS}, "")
+        if not ours(type(module).__module__):
+            self.add(f"type({self.constant(module)}) is {self.constant(type(module))}")
         self.type(type(module))
 
     def function(self, function):
-        """A function that a user wrote: its defaults, closure and globals."""
-        if ours(function.__module__ or ""):
+        """A function that a user wrote: its code, defaults, attributes, closure and globals."""
+        if ours(function.__globals__.get("__name__")):
             return
-        code = function.__code__
-        check_effects(code)
-        self.codes += codes_in(code)
-        names = names_in(code)
-        self.called.update(names)
+        code, path, own = function.__code__, self.constant(function), function.__globals__
+        names, looked_up = names_in(code), globals_in(code)
+        if known(own.get("__name__")):  # a decorator of the standard library, around a user's function
+            looked_up = ()
+        else:
+            check_effects(code, code.co_varnames[:1] if function.__name__ in MAKERS else ())
+            self.add(f"{path}.__code__ is {self.constant(code)}")
+            self.codes += codes_in(code)
+            self.called.update(names)
         for n, cell in zip(code.co_freevars, function.__closure__ or ()):
-            try:
-                value = cell.cell_contents
-            except ValueError:
-                continue
-            self.used(code, n, f"{self.constant(cell)}.cell_contents", value, names)
-        for k, part in (*enumerate(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()):
+            if cell == types.CellType():
+                self.add(f"{self.constant(cell)} == {self.constant(types.CellType())}")
+            elif n == "__class__":  # of super()
+                self.type(cell.cell_contents)
+            else:
+                self.used(code, n, f"{self.constant(cell)}.cell_contents", cell.cell_contents, names)
+        self.add(f"{path}.__defaults__ is {self.constant(function.__defaults__)}")
+        for k, part in enumerate(function.__defaults__ or ()):
             self.read(self.constant(part), part, str(k))
-        for n in names:
-            if n in function.__globals__:
-                path = f"{self.constant(function.__globals__)}[{n!r}]"
-                self.used(code, n, path, function.__globals__[n], names)
+        if function.__kwdefaults__:
+            self.read(f"{path}.__kwdefaults__", function.__kwdefaults__, "default")
+        self.attributes(vars(function), vars(function), function.__name__)
+        for n in looked_up:
+            if n in own:
+                self.used(code, n, f"{self.constant(own)}[{n!r}]", own[n], names)
+        if missing := frozenset(looked_up).difference(own):  # builtins, or what is not there yet
+            self.add(f"{self.constant(own.keys())}.isdisjoint({self.constant(missing)})")
 
     def used(self, code, name, path, value, names):
         """The conditions on a variable of a function; a break tells the line that uses it."""
@@ -384,21 +450,38 @@ def parts_of(container):
     return [*map(id, container)], [*map(id, container.values())] if isinstance(container, dict) else ()
 
 
+def order(container):
+    """The keys of a dict or set one after the other; what is compared by identity as its identity."""
+    return [k if type(k) in (str, int) else id(k) for k in container]
+
+
+def is_slot(part):
+    """Whether a part of a class is the place of an attribute."""
+    return type(part) is types.MemberDescriptorType
+
+
 def ours(module_name):
     """Whether a module is one that users do not write: the engine's, or of a library it stands on."""
-    libraries = __name__.partition(".")[0], "numpy", "builtins", "functools", "math"
+    libraries = __name__.partition(".")[0], "numpy", "builtins", "math"
     return (module_name or "").partition(".")[0] in libraries
+
+
+def known(module_name):
+    """Whether what the classes of a module do is known: they are ours or the standard library's."""
+    return ours(module_name) or (module_name or "").partition(".")[0] in PURE
 
 
 class Unknown(GraphBreak):
     """Something is used of which no guard can tell whether it gives the same again."""
 
 
-def check_known(value, name, names):
+def check_known(value, name, names=()):
     """``Unknown`` for clocks, random numbers, files, iterators, and whatever else of other modules may change."""
     kind = type(value)
     if hasattr(kind, "__next__"):
         raise Unknown(f"it uses an iterator, {name}, which each call moves on", " ")
+    if kind is CACHED:
+        raise Unknown(f"it uses {name}, which remembers what it gave before", " ")
     if kind is types.ModuleType:
         module = value.__name__
         if value is np and "random" in names and any(n in names for n in vars(np.random) if n != "random"):
@@ -411,9 +494,10 @@ def check_known(value, name, names):
         owner = None if isinstance(owner, types.ModuleType) else owner
         module = type(owner).__module__ if owner is not None else value.__module__ if named else kind.__module__
     top = (module or "").partition(".")[0].lstrip("_")
-    if (module or "").startswith("numpy.random") or (top in sys.stdlib_module_names and top not in PURE):
-        why = "of which guards cannot tell whether it gives the same"
-        raise Unknown(f"it uses {name}, of the module {module}, {why}", " ")
+    held = kind.__module__ == "builtins" and hasattr(kind, "__len__")  # a bytearray, the items of a dict
+    if held or (module or "").startswith("numpy.random") or (top in sys.stdlib_module_names and top not in PURE):
+        what = f"{name}, of the type {kind.__name__}" if held else f"{name}, of the module {module}"
+        raise Unknown(f"it uses {what}, of which guards cannot tell whether it gives the same", " ")
 
 
 def casts():

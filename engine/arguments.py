@@ -70,10 +70,12 @@ def method(name, function, title=None):
         except (AttributeError, TypeError) as error:
             if (renamed := as_named_here(function, kwargs)) is not None:
                 return call(self, *args, **renamed)
-            words = str(explained(name, function, (self, *args), kwargs, error) or error)
+            better = explained(name, function, (self, *args), kwargs, error)
+            words = str(error if better is None else better)
             if not words.startswith(name + "() ") and "(): argument " not in words:
                 raise
-            words = re.sub(r"position (\d+)", lambda n: f"position {int(n[1]) - 1}", words)  # self is not counted
+            if better is not None:
+                words = re.sub(r"position (\d+)", lambda n: f"position {int(n[1]) - 1}", words)  # self is not counted
             words = words.replace("got (Tensor, ", "got (", 1)
             raise TypeError(words.replace(name + "()", title + "()", 1)) from None
 
@@ -149,11 +151,11 @@ def explained(name, function, args, kwargs, error):
 
 def placed(words, by_position):
     """The error of a function that names an argument, with its position where it was given without its name."""
-    argument = re.search(r"argument '(\w+)' must be", words)
-    if argument is None or argument[1] not in by_position:
+    argument = re.search(r"argument '(\w+)'( \(position \d+\))? must be", words)
+    if argument is None or argument[1] not in by_position or argument[2] and by_position[0] not in TENSORS:
         return None
-    place = f"'{argument[1]}' (position {by_position.index(argument[1]) + 1})"
-    return TypeError(words.replace(f"'{argument[1]}'", place, 1))
+    place = f"argument '{argument[1]}' (position {by_position.index(argument[1]) + 1}) must be"
+    return TypeError(words.replace(argument[0], place, 1))
 
 
 def is_needed(parameter):

@@ -360,10 +360,9 @@ def fits(value, dtype):
         raise TypeError(f"expected a number, but got {type(value).__name__}")
     if type(number) is int and not -(2**63) <= number < 2**64:
         raise OverflowError("int too big to convert" if number > 0 else "can't convert negative int to unsigned")
-    if kind.category == dtypes.INTEGER and math.isfinite(number):
-        number = int(number)
     low, high = dtypes.limits(kind)
-    low = low if kind.is_signed else -high  # wraps around
+    if type(number) is int and not kind.is_signed:
+        low = -high  # wraps around
     if kind is not dtypes.bool_ and not low <= number <= high:
         if not kind.is_floating_point or math.isfinite(number):
             word = INTEGER_WORDS.get(kind.name, DTYPE_WORDS[kind.name])

@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import operator
 from itertools import chain
 
 import numpy as np
@@ -322,30 +323,45 @@ def sizes(args, name):
     """
     if not args:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
-    shape = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
-    for i, n in enumerate(shape):
-        if type(n) is not int:
-            if not is_integer(n, bools=i > 0):
-                raise TypeError(name + no_size(args, shape is args, i, shown_kind(type(n))))
-            shape = (*shape[:i], int(n), *shape[i + 1 :])
+    shape = listed(args[0], args[1:], name, "size")
     if shape and min(shape) < 0:
         if name == "zeros":
             raise RuntimeError("zeros: Dimension size must be non-negative.")
         n = next(n for n in shape if n < 0)
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
-    return tuple(shape)
+    return shape
 
 
-def no_size(args, one_by_one, i, kind):
-    """PyTorch's words for a size that is no integer, the i-th, after the name of the function."""
+def listed(first, rest, name, argument, position=1):
+    """Sizes or dims, given one by one or as a sequence, as a tuple of ints.
+
+    TypeError in PyTorch's words for what is no integer; ``argument``, ``position``: what the method ``name`` calls it.
+    """
+    shape = first if not rest and isinstance(first, (tuple, list)) else (first, *rest)
+    for n in shape:
+        if type(n) is not int:
+            break
+    else:
+        return tuple(shape)
+    for i, n in enumerate(shape):
+        if not is_integer(n, bools=i > 0):
+            words = no_size(shape is not first, len(shape), i, shown_kind(type(n)), position)
+            raise TypeError(name + words.format(f"'{argument}'"))
+    return tuple(map(operator.index, shape))
+
+
+def no_size(one_by_one, n, i, kind, position):
+    """PyTorch's words for the i-th of n sizes, which is no integer, after the name of the function."""
     if i:
         reason = f'"type must be tuple of ints,but got {kind}"'
-        return f"(): argument 'size' failed to unpack the object at pos {i + 1} with error {reason}"
+        return f"(): argument {{}} failed to unpack the object at pos {i + 1} with error {reason}"
     if not one_by_one:
-        return f"(): argument 'size' (position 1) must be tuple of ints, but found element of type {kind} at pos 0"
-    if len(args) == 1:
-        return f"(): argument 'size' (position 1) must be tuple of ints, not {kind}"
-    return f"() takes 1 positional argument but {len(args)} were given"
+        return (
+            f"(): argument {{}} (position {position}) must be tuple of ints, but found element of type {kind} at pos 0"
+        )
+    if n == 1:
+        return f"(): argument {{}} (position {position}) must be tuple of ints, not {kind}"
+    return f"() takes 1 positional argument but {n} were given"
 
 
 def is_integer(n, bools=False):
@@ -357,10 +373,12 @@ def is_integer(n, bools=False):
 
 def integer(n, name, argument, position):
     """An int that is the argument of a function.  TypeError in PyTorch's words if it is none."""
+    if type(n) is int:
+        return n
     if not is_integer(n):
         kind = shown_kind(type(n))
         raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be int, not {kind}")
-    return int(n)
+    return operator.index(n)
 
 
 def shape_of(size, name, position=1):

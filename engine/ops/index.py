@@ -5,7 +5,6 @@ index tensors, lists and masks.
 """
 
 from math import prod
-from operator import index as integer
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from ..inplace import copy_, fill_, fits, modify, number_in, zeros_for
 from ..outputs import into
 from ..record import module, raw, record
 from ..tensor import Tensor, checked_dim
+from .creation import integer
 from .elementwise import choose, operand
 from .elementwise import no_derivative as underived
 from .shape import alias, expand, expand_to, resized, select_at, slice_at, unsqueeze_at, view_of
@@ -901,7 +901,7 @@ def msort(input):
 
 def topk(input, k, dim=-1, largest=True, sorted=True):
     """(values, indices) of the k largest, or smallest, elements along a dim, in order."""
-    x, k = raw(input), integer(k)
+    x, k = raw(input), integer(k, "topk", "k", 1)
     d = checked_dim(dim, x.ndim)
     if not 0 <= k <= (x.shape[d] if x.ndim else 1):
         raise RuntimeError("selected index k out of range")
@@ -914,7 +914,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
 
 def kthvalue(input, k, dim=-1, keepdim=False):
     """(values, indices) of the k-th smallest element along a dim."""
-    x, d = raw(input), checked_dim(dim, input.ndim)
+    x, d, k = raw(input), checked_dim(dim, input.ndim), integer(k, "kthvalue", "k", 1)
     if not 1 <= k <= (x.shape[d] if x.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
     i = order(x, d, False)

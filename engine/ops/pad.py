@@ -4,7 +4,7 @@ from operator import index as integer
 
 from ..backend import blank
 from ..graph import node_class
-from ..inplace import number_in
+from ..inplace import fits
 from ..record import enter, module, raw, record
 from ..record import view as define
 from .structure import place
@@ -15,7 +15,7 @@ def constant_padded(x, pads, value):
     before, after = ((0,) * (x.ndim - len(p)) + p[::-1] for p in (pads[::2], pads[1::2]))
     out = blank(tuple(n + a + b for n, a, b in zip(x.shape, before, after)), x)
     if value:
-        out.fill(number_in(value, out.dtype))
+        out.fill(fits(float(value), out.dtype))
     inside = tuple(slice(max(p, 0), m - max(q, 0)) for p, q, m in zip(before, after, out.shape))
     out[inside] = x[tuple(slice(max(-p, 0), n - max(-q, 0)) for p, q, n in zip(before, after, x.shape))]
     return out

@@ -6,7 +6,6 @@ PyTorch's arguments.  Which result shares memory is what PyTorch does: see ``rec
 
 from itertools import accumulate
 from math import prod
-from operator import index as integer
 
 from .. import dtypes
 from ..backend import (
@@ -32,6 +31,7 @@ from ..record import view as define
 from ..tensor import Tensor, checked_dim, track_view, unreachable
 from ..versions import wrote
 from . import structure
+from .creation import integer, listed, unfit
 from .structure import (
     cast,
     clone,
@@ -147,20 +147,6 @@ embed_diagonal = define("diag_embed", on_diagonal, lambda g, _, shape, *where: d
 # ---- arguments
 
 
-def listed(first, rest=()):
-    """Sizes or dims, given one by one or as a sequence, as a tuple of ints."""
-    if rest or not isinstance(first, (tuple, list)):
-        first = (first, *rest)
-    try:
-        return tuple(map(integer, first))
-    except TypeError:
-        found = ((i, n) for i, n in enumerate(first) if isinstance(n, Tensor) or not hasattr(n, "__index__"))
-        place, wrong = next(found, (0, first[0]))
-        raise TypeError(
-            f"sizes and dims must be tuple of ints, but found element of type {type(wrong).__name__} at pos {place}"
-        ) from None
-
-
 def checked_dims(dims, ndim):
     """Dims counted from the front.  RuntimeError if one comes twice."""
     found = tuple(checked_dim(d, ndim) for d in dims)
@@ -195,17 +181,20 @@ def some_tensors(name, tensors):
 
 def reshape(input, shape, *more):
     """The same elements in another shape (one size may be -1): a view where strides allow it, else a copy."""
-    return reshape_to(input, listed(shape, more))
+    return reshape_to(input, listed(shape, more, "reshape", "shape"))
 
 
-def view(input, size, *more):
+def view(input, size=None, *more, dtype=None):
     """The same memory in another shape, or (given a dtype) read as another type.
 
     RuntimeError where only a copy would do.
     """
-    if hasattr(size, "np"):
-        return view_as_dtype(input, size)
-    return view_of(input, listed(size, more))
+    if size is None or isinstance(size, (dtypes.dtype, type)):
+        kind = dtype if size is None else size
+        if kind is None:
+            raise unfit("view", *more)
+        return view_as_dtype(input, dtypes.given(kind, "view"))
+    return view_of(input, listed(size, more, "view", "size"))
 
 
 def view_of(input, shape):
@@ -220,18 +209,25 @@ def view_of(input, shape):
 
 
 def view_as_dtype(input, dtype):
+    """The same memory read as another type.  RuntimeError where elements of that size do not lie in it in order."""
     x = input.shared()
     a, b = x.itemsize, dtype.itemsize
-    if a != b and not x.ndim:
-        raise RuntimeError(
-            f"self.dim() cannot be 0 to view {word(x.dtype)} as {word(dtype.np)} (different element sizes)"
-        )
-    if a < b and x.shape[-1] * a % b:
-        raise RuntimeError(
-            f"self.size(-1) must be divisible by {b // a} to view {word(x.dtype)} as {word(dtype.np)} (different "
-            f"element sizes), but got {x.shape[-1]}"
-        )
+    if a != b:
+        check_elements(x, dtype, max(b // a, 1))
     return Tensor(x.view(dtype.np))
+
+
+def check_elements(x, dtype, times):
+    """RuntimeError in PyTorch's words unless ``times`` elements after another are one of another dtype."""
+    words = f"to view {word(x.dtype)} as {word(dtype.np)} (different element sizes)"
+    if not x.ndim:
+        raise RuntimeError(f"self.dim() cannot be 0 {words}")
+    *strides, last = element_strides(x)
+    divided = [("size(-1)", x.shape[-1]), ("storage_offset()", offset_in_storage(x))]
+    for fact, n in divided + [("stride(-1)", last)] + [(f"stride({i})", n) for i, n in enumerate(strides)]:
+        if n != 1 if fact == "stride(-1)" else n % times:
+            need = "1" if fact == "stride(-1)" else f"divisible by {times}"
+            raise RuntimeError(f"self.{fact} must be {need} {words}, but got {n}")
 
 
 def reshape_as(input, other):
@@ -263,7 +259,7 @@ def ravel(input):
 
 def unflatten(input, dim, sizes):
     """One dim split into several, of which one may be -1."""
-    shape, sizes = input.array.shape, listed(sizes)
+    shape, sizes = input.array.shape, listed(sizes, (), "unflatten", "sizes", 2)
     d = checked_dim(dim, len(shape))
     known = prod(n for n in sizes if n != -1)
     if shape[d] != known and (-1 not in sizes or not known or shape[d] % known):
@@ -305,7 +301,7 @@ def swapaxes(input, axis0, axis1):
 
 def permute(input, dims, *more):
     """All dims in a new order."""
-    dims, n = listed(dims, more), input.ndim
+    dims, n = listed(dims, more, "permute", "dims"), input.ndim
     if len(dims) != n:
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
@@ -319,7 +315,8 @@ def permute(input, dims, *more):
 
 def movedim(input, source, destination):
     """Dims ``source`` (an int or several) moved to the places ``destination``; the others keep their order."""
-    source, destination, n = listed(source), listed(destination), input.ndim
+    source, destination = listed(source, (), "movedim", "source"), listed(destination, (), "movedim", "destination", 2)
+    n = input.ndim
     if len(source) != len(destination):
         raise RuntimeError(
             f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same "
@@ -394,9 +391,9 @@ def matrix_transpose(input, name):
     return swap(input, n - 2, n - 1)
 
 
-def expand(input, size, *more):
+def expand(input, size, *more, name="expand"):
     """Repeated without a copy along new leading dims and dims of size 1; -1 keeps a size."""
-    size, x = listed(size, more), raw(input)
+    size, x = listed(size, more, name, "size"), raw(input)
     lead = len(size) - x.ndim
     if lead < 0:
         raise RuntimeError(
@@ -426,14 +423,14 @@ def expand_as(input, other):
 
 
 def broadcast_to(input, size):
-    return expand(input, size)
+    return expand(input, size, name="broadcast_to")
 
 
 def broadcast_shapes(*shapes):
     """The shape that all of ``shapes`` broadcast to."""
     result: list = []
     for i, shape in enumerate(shapes):
-        shape = listed(shape)
+        shape = listed(shape, (), "broadcast_shapes", "shapes")
         result = [1] * (len(shape) - len(result)) + result
         for d in range(-1, -len(shape) - 1, -1):
             if shape[d] != 1 and result[d] not in (1, shape[d]):
@@ -472,7 +469,10 @@ def select(input, dim, index):
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d = checked_dim(dim, len(shape))
     i = checked_index(
-        integer(index), shape, d, "select(): index {i} out of range for tensor of size {shape} at dimension {dim}"
+        integer(index, "select", "index", 2),
+        shape,
+        d,
+        "select(): index {i} out of range for tensor of size {shape} at dimension {dim}",
     )
     return select_at(input, d, i)
 
@@ -482,11 +482,11 @@ def narrow(input, dim, start, length):
     x = raw(input)
     if not x.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    if length < 0:
+    if integer(length, "narrow", "length", 3) < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if isinstance(start, Tensor) and (start.ndim or start.array.dtype.kind not in "iu"):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    d, start = checked_dim(dim, x.ndim), integer(start)
+    d, start = checked_dim(dim, x.ndim), integer(start, "narrow", "start", 2)
     n = x.shape[d]
     if not -n <= start <= n:
         raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
@@ -552,8 +552,8 @@ def split(tensor, split_size_or_sections, dim=0):
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = checked_dim(dim, len(shape))
     n = shape[d]
+    sizes = listed(size, (), "split_with_sizes", "split_sizes", 2)
     if isinstance(size, (tuple, list)):
-        sizes = listed(size)
         if any(s < 0 for s in sizes):
             raise RuntimeError(
                 "split_with_sizes expects split_sizes have only non-negative entries, but got "
@@ -565,7 +565,7 @@ def split(tensor, split_size_or_sections, dim=0):
                 f"{dim}), but got split_sizes={list(sizes)}"
             )
         return pieces(tensor, d, sizes, SplitWithSizes)
-    size = integer(size)
+    (size,) = sizes
     if size < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
     if size == 0 and n:
@@ -584,7 +584,7 @@ def chunk(input, chunks, dim=0):
     shape = input.array.shape
     if not shape:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    if chunks <= 0:
+    if integer(chunks, "chunk", "chunks", 1) <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     n = shape[checked_dim(dim, len(shape))]
     return split(input, -(-n // chunks) if n else [0] * chunks, dim)
@@ -609,12 +609,12 @@ def tensor_split(input, indices_or_sections, dim=0):
     if isinstance(cuts, Tensor) and cuts.ndim == 1:
         cuts = cuts.tolist()
     if not isinstance(cuts, (tuple, list)):
-        sections = integer(cuts)
+        sections = integer(cuts, "tensor_split", "sections", 1)
         if sections <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
         size, larger = divmod(n, sections)
         cuts = list(accumulate(size + (i < larger) for i in range(sections)))[:-1]
-    ends = [*(slice(None, c).indices(n)[1] for c in listed(cuts)), n]
+    ends = [*(slice(None, c).indices(n)[1] for c in listed(cuts, (), "tensor_split", "indices")), n]
     return tuple(slice_at(input, d, slice(a, max(a, b), 1)) for a, b in zip([0, *ends], ends))
 
 
@@ -624,12 +624,12 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     d1, d2 = checked_dim(dim1, n), checked_dim(dim2, n)
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return diagonal_at(input, integer(offset), d1, d2)
+    return diagonal_at(input, integer(offset, "diagonal", "offset", 1), d1, d2)
 
 
 def diag(input, diagonal=0):
     """The diagonal of a matrix, or the matrix with a vector on its diagonal, as a copy."""
-    n, offset = input.ndim, integer(diagonal)
+    n, offset = input.ndim, integer(diagonal, "diag", "diagonal", 1)
     if n == 1:
         return diag_embed(input, offset)
     if n != 2:
@@ -645,7 +645,11 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     rest, side = iter(shape[:-1]), shape[-1] + abs(offset)
     return embed_diagonal(
-        input, tuple(side if d in (d1, d2) else next(rest) for d in range(n)), integer(offset), d1, d2
+        input,
+        tuple(side if d in (d1, d2) else next(rest) for d in range(n)),
+        integer(offset, "diag_embed", "offset", 1),
+        d1,
+        d2,
     )
 
 
@@ -653,6 +657,7 @@ def unfold(input, dimension, size, step):
     """All windows of ``size`` along a dim, ``step`` apart: a view, with the places in a window as the last dim."""
     shape = input.array.shape or (1,)
     d = checked_dim(dimension, len(shape))
+    size, step = integer(size, "unfold", "size", 2), integer(step, "unfold", "step", 3)
     if size > shape[d]:
         raise RuntimeError(f"maximum size for tensor at dimension {d} is {shape[d]} but size is {size}")
     if step <= 0:
@@ -665,7 +670,8 @@ def as_strided(input, size, stride, storage_offset=None):
 
     NotImplementedError for another tensor, and where a gradient would leave the elements of the input.
     """
-    x, size, stride = input.shared(), listed(size), listed(stride)
+    size, stride = listed(size, (), "as_strided", "size"), listed(stride, (), "as_strided", "stride", 2)
+    x = input.shared()
     if not x.flags.c_contiguous:
         raise NotImplementedError(
             "as_strided of a tensor that is not contiguous is not there: call .contiguous() first"
@@ -845,7 +851,7 @@ def detach(input):
 
 def repeat(input, repeats, *more):
     """Copied so many times along each dim; more numbers than dims make new leading ones."""
-    repeats, shape = listed(repeats, more), raw(input).shape
+    repeats, shape = listed(repeats, more, "repeat", "repeats"), raw(input).shape
     if len(repeats) < len(shape):
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     if repeats and min(repeats) < 0:
@@ -856,7 +862,7 @@ def repeat(input, repeats, *more):
 
 def tile(input, dims, *more):
     """As ``repeat``; fewer numbers than dims stand for the last dims."""
-    dims = listed(dims, more)
+    dims = listed(dims, more, "tile", "dims")
     return repeat(input, (1,) * (input.ndim - len(dims)) + dims)
 
 
@@ -871,7 +877,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     shape = input.array.shape
     d = checked_dim(dim, len(shape))
     if not isinstance(repeats, Tensor):
-        times = integer(repeats)
+        times = integer(repeats, "repeat_interleave", "repeats", 1)
         if times < 0:
             raise RuntimeError("Repeats must be non-negative")
         wide = expand_to(unsqueeze_at(input, d + 1), (*shape[: d + 1], times, *shape[d + 1 :]))
@@ -898,7 +904,7 @@ def counted(repeats):
 
 def flip(input, dims, *more):
     """The order of places reversed in the given dims."""
-    return reversed_in(input, checked_dims(listed(dims, more), input.ndim))
+    return reversed_in(input, checked_dims(listed(dims, more, "flip", "dims"), input.ndim))
 
 
 def fliplr(input):
@@ -915,7 +921,7 @@ def flipud(input):
 
 def roll(input, shifts, dims=()):
     """Moved along dims, what falls off coming back at the other end; with no dims, along the flattened tensor."""
-    shifts, dims = listed(shifts), listed(dims)
+    shifts, dims = listed(shifts, (), "roll", "shifts"), listed(dims, (), "roll", "dims", 2)
     if not shifts:
         raise RuntimeError("`shifts` required")
     if dims and not input.ndim:
@@ -933,10 +939,10 @@ def rot90(input, k=1, dims=(0, 1)):
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if input.ndim < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
-    d0, d1 = (checked_dim(d, input.ndim) for d in dims)
+    d0, d1 = (checked_dim(d, input.ndim) for d in listed(dims, (), "rot90", "dims", 2))
     if d0 == d1:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    return rotate(input, integer(k), (d0, d1))
+    return rotate(input, integer(k, "rot90", "k", 1), (d0, d1))
 
 
 def triangle(name, op):
@@ -945,7 +951,7 @@ def triangle(name, op):
     def function(input, diagonal=0):
         if input.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-        return op(input, integer(diagonal))
+        return op(input, integer(diagonal, name, "diagonal", 1))
 
     function.__name__ = function.__qualname__ = name
     return function

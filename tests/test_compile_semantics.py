@@ -1051,6 +1051,82 @@ def test_what_no_guard_can_watch_is_a_break(held):
         captured(lambda x: x * len(held))(numbers(3))
 
 
+def marked(n):
+    x = numbers(3)
+    x.mark = n
+    return x
+
+
+W = engine.tensor([1.0, 2.0, 3.0])
+TELLS = {
+    "its number": (lambda x: x * x.mark, lambda n: marked(n + 1)),
+    "whether it has one": (lambda x: x * getattr(x, "mark", 5), lambda n: [numbers, marked][n](3)),
+    "which it is": (lambda x: x * 2 if x is W else x * 3, lambda n: [numbers(3), W][n]),
+    "whether it is a leaf": (lambda x: x * 2 if x.is_leaf else x * 3, lambda n: numbers(3, grad=True) + [0, 1][n]),
+    "whether it has a grad_fn": (lambda x: x * 2 if x.grad_fn else x * 3, lambda n: numbers(3, grad=True) + n),
+    "how often it was written": (lambda x: x * x._version, lambda n: numbers(3).add_(n) if n else numbers(3)),
+    "whether it is a view": (lambda x: x * 2 if x._is_view() else x * 3, lambda n: [numbers(3), numbers(3, 3)[0]][n]),
+    "where it begins": (lambda x: x + x.storage_offset(), lambda n: numbers(6)[n : n + 3]),
+    "what stands for it in a dict": (lambda x, table={W: 2}: x * table.get(x, 3), lambda n: [numbers(3), W][n]),
+}
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("name", TELLS)
+def test_what_a_program_asks_of_a_tensor_is_that_of_the_call(name, backwards):
+    f, made = TELLS[name]
+    compiled = engine.compile(f)
+    for n in (1, 0) if backwards else (0, 1):
+        x = made(n)
+        assert engine.equal(compiled(x), f(x))
+
+
+def test_a_dict_whose_keys_are_tensors_is_a_break():
+    f = lambda x, table: {x: x * table[x]}  # noqa: E731
+    x, y = numbers(3), numbers(3)
+    compiled, table = engine.compile(f), {x: 2, y: 3}
+    for tensor, number in table.items():
+        assert engine.equal(compiled(tensor, table)[tensor], tensor * number)
+    with pytest.raises(GraphBreak, match="keys are tensors"):
+        captured(lambda x: {x: x * 2})(x)
+
+
+class Held:
+    def __init__(self, x):
+        self.x = x
+
+
+NEW = {
+    "object": lambda x: Held(x),
+    "function": lambda x: lambda: x * 2,
+    "partial": lambda x: functools.partial(engine.add, x),
+    "generator": lambda x: (t * 2 for t in [x]),
+    "map": lambda x: map(engine.exp, [x]),
+    "set": lambda x: (x * 2, {1}),
+    "ndarray": lambda x: (x * 2, np.zeros(3)),
+    "module": lambda x: (x * 2, nn.ReLU()),
+}
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_an_object_that_each_call_makes_is_a_break(name):
+    with pytest.raises(GraphBreak, match="it returns an object that it makes"):
+        captured(NEW[name])(numbers(3))
+
+
+def test_a_list_that_was_there_before_is_returned_itself():
+    kept, given = [numbers(3)], [numbers(3)]
+    compiled = engine.compile(lambda xs: (xs, kept))
+    for _ in range(2):
+        a, b = compiled(given)
+        assert a is given and b is kept
+
+
+def test_an_object_that_was_there_before_is_returned_itself():
+    held = Held(1)
+    assert captured(lambda x: (x * 2, held, Held, engine.relu))(numbers(3))[1:] == (held, Held, engine.relu)
+
+
 def test_the_condition_that_does_not_hold_is_named():
     class Net(nn.Module):
         def __init__(self):

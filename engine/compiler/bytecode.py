@@ -27,7 +27,13 @@ def parts_of(code):
 
 def names_in(code):
     """The names that a function, and those defined inside of it, look up."""
-    return list(dict.fromkeys(name for part in codes_in(code) for name in part.co_names))
+    return list(dict.fromkeys([n for part in codes_in(code) for n in part.co_names] + words_in(code)))
+
+
+def words_in(code):
+    """The names that a function may give to getattr() and hasattr()."""
+    asking = [part for part in codes_in(code) if not {"getattr", "hasattr"}.isdisjoint(part.co_names)]
+    return [word for part in asking for word in part.co_consts if isinstance(word, str) and word.isidentifier()]
 
 
 @lru_cache(maxsize=1024)

@@ -5,13 +5,14 @@ from functools import cached_property
 
 import numpy as np
 
-from .. import graph, tree
+from .. import dtypes, graph, tree
 from ..autograd.modes import enable_grad, no_grad
-from ..backend import device_names, modules
+from ..backend import device, device_names, modules, number_types
 from ..callers import warn
 from ..graph import Node, Output
 from ..inplace import refresh
 from ..ops.structure import Clone
+from ..printing import Size
 from ..sweep import grad, reachable, sweep
 from ..tensor import Tensor
 from ..versions import version, wrote
@@ -20,9 +21,12 @@ from .capture import GraphBreak, NumberWritten, Reading, Ref, Tape, Traced
 from .effects import Undo, overlap
 from .fuse import planned
 from .generate import generate
-from .guards import Guards, forget_casts, own_casts
+from .guards import VALUES, Guards, forget_casts, own_casts
 from .plan import refs
 from .sizes import Generalized, Sizes
+
+# types of what a call may return again and again: nothing can change it
+FIXED = {type(None), type(...), bool, *VALUES, slice, range, Size, dtypes.dtype, device, *number_types, type}
 
 
 class Entry:
@@ -38,7 +42,9 @@ class Entry:
         self.deviations = 0  # calls that ran eagerly after all
         while True:
             try:
+                given = set(containers((args, kwargs)))
                 self.guards = Guards(compiled.function, leaves, self.sizes)
+                self.guards.seen |= given
                 self.capture(args, kwargs)
                 if not self.guards.matches(leaves):
                     why = "it changes what it reads: a variable, an attribute or a container outside"
@@ -111,7 +117,11 @@ class Entry:
                 tape.undo()
 
     def written_down(self, tape, args, kwargs):
-        leaves, self.out_structure = tree.flatten(self.compiled.function(*args, **kwargs))
+        returned = self.compiled.function(*args, **kwargs)
+        if not self.guards.seen.isdisjoint(containers(returned)):
+            raise GraphBreak("it returns a list or dict that was there before", " ")
+        leaves, self.out_structure = tree.flatten(returned)
+        del returned
         tape.flush()
         forget_casts()
         stand_ins = [s for _, s in tape.inputs.values()]
@@ -183,6 +193,8 @@ class Entry:
         for leaf in leaves:
             if isinstance(leaf, Traced):
                 raise GraphBreak("it returns the array of a tensor", " ")
+            if not (isinstance(leaf, Tensor) or type(leaf) in FIXED or id(leaf) in self.guards.seen):
+                raise GraphBreak(f"it returns an object that it makes, of the type {type(leaf).__name__}", " ")
             outs.append(found(leaf) if isinstance(leaf, Tensor) else ("value", leaf))
         kept = [*leaves, *(t._base for t in tensors), *(s.__dict__.get("_grad") for s in stand_ins)]
         return outs, list(made.values()), kept
@@ -351,6 +363,17 @@ class Entry:
                 g.go_back(mark)
         grads = [None if b is None else next(found) for b in barriers]
         return grads if recorded else [g if g is None else g.array for g in grads]
+
+
+def containers(part):
+    """The identities of the lists and dicts in an argument or result."""
+    if isinstance(part, dict) and any(isinstance(key, Tensor) for key in part):
+        raise GraphBreak("it takes or returns a dict whose keys are tensors", " ")
+    if isinstance(part, (list, dict)):
+        yield id(part)
+    if isinstance(part, (tuple, list, dict)):
+        for below in part.values() if isinstance(part, dict) else part:
+            yield from containers(below)
 
 
 def held(x):

@@ -23,7 +23,7 @@ from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from ..tensor import Tensor
 from . import effects
-from .bytecode import argument_names, check_effects, codes_in, globals_in, line_of, names_in
+from .bytecode import argument_names, check_effects, codes_in, globals_in, line_of, names_in, words_in
 from .capture import GraphBreak
 
 VALUES = (int, float, str, bytes, complex)
@@ -37,6 +37,9 @@ inspect itertools math numbers operator re statistics string types typing""".spl
 CONTAINERS = tuple, list, deque, dict, set, frozenset
 CACHED = type(lru_cache(int))
 WRAPPERS = {staticmethod: ["__func__"], classmethod: ["__func__"], property: ["fget"], cached_property: ["func"]}
+OWN = {*"array node path made inference born views sharing tape place _grad _base".split()}  # the engine's, of a Tensor
+ASKED = {"_version", "_base", "_is_view", "storage_offset", "output_nr"}
+LEAF = {"is_leaf", "grad_fn", "retains_grad"}
 MAKERS = "__init__", "__new__", "__post_init__", "__setattr__"  # called where an object is made
 
 
@@ -54,7 +57,10 @@ class Guards:
         self.conditions, self.space = [], {}
         self.tensors, self.places, self.names = [], [], []
         self.seen, self.index = set(), {}
+        self.fixed: set = set()  # the arguments that are one tensor in every call
+        self.done: set = set()  # (class, name) of what is read of classes
         self.classes, self.called = [], {"forward"}  # of users: classes, and the names that functions look up
+        self.words: set = set()  # for which they may ask by getattr() and hasattr()
         self.makes: set = set()  # the classes of which they may make objects
         self.known_sizes: dict = {}  # number of a size that may vary -> where it is found
         self.leaves: set = set()  # the numbers of those to which backward adds a gradient
@@ -68,6 +74,13 @@ class Guards:
         for key, why in self.suspects:
             if key in self.called:
                 raise why
+        for code in self.codes:
+            for n in ASKED.intersection(code.co_names):
+                why = f"it asks for {n} of a tensor, which is another for others that are like it"
+                raise GraphBreak(why, line_of(code, n))
+        for number, tensor in enumerate(self.tensors):
+            self.marks(number, tensor)
+        self.methods()
         for number, tensor in enumerate(self.tensors):
             self.tensor(number, tensor)
         self.count = len(leaves)
@@ -78,6 +91,10 @@ class Guards:
             arrays = [f"{self.space_path(n)}.array, " for n in range(len(self.tensors))]
             others = "".join(a for n, a in enumerate(arrays) if n not in written)
             self.add(f"effects.separate(({''.join(arrays[n] for n in written)}), ({others}))")
+        fixed = frozenset(id(where) for kind, where in self.places if kind == "fixed")
+        for kind, where in self.places if fixed else ():
+            if kind == "argument" and where not in self.fixed:  # an argument is none of the other tensors
+                self.add(f"id(a{where}) not in {self.constant(fixed)}")
         if leaves := sorted(self.leaves):
             self.add(f"effects.without_hooks(({''.join(f'{self.space_path(n)}, ' for n in leaves)}))")
         self.text = " and\n    ".join(self.conditions)
@@ -175,6 +192,7 @@ class Guards:
             same += f" and {path}.shape == {value.shape}" if value.ndim != 1 else ""
             self.add(f"{same} and {path}.tobytes() == {self.constant(value.tobytes())}")
             self.snapshots += [(value, value.copy())] if isinstance(value, np.ndarray) else []
+            self.seen.add(id(value))
         elif kind in (slice, range, backend.device):  # which are equal by what they are made of
             self.add(f"type({path}) is {self.constant(kind)} and {path} == {self.constant(value)}")
         elif isinstance(value, CONTAINERS):
@@ -194,14 +212,16 @@ class Guards:
 
     def parts(self, path, value, name):
         """The conditions on what a container holds, in its order."""
+        self.seen.add(id(value))
         self.snapshots += [] if isinstance(value, (tuple, frozenset)) else [(value, copy(value))]
         if isinstance(value, (tuple, list, deque)):
             self.add(f"len({path}) == {len(value)}")
         else:
             self.add(f"order({path}) == {self.constant(order(value))}")
+            for key in value:
+                if type(key) not in (bool, *VALUES):
+                    self.read(self.constant(key), key, name)
         if isinstance(value, (set, frozenset)):
-            for part in value:
-                self.read(self.constant(part), part, name)
             return
         for k, part in value.items() if isinstance(value, dict) else enumerate(value):
             self.read(f"{path}[{k!r}]" if type(k) in (int, str) else f"{path}[{self.constant(k)}]", part, f"{name}_{k}")
@@ -221,6 +241,7 @@ class Guards:
                 self.add(f"{path} is not {self.space_path(other)}")
         elif argument is None and self.places[first][0] == "argument":  # an argument that is in a closure too
             self.add(f"a{self.places[first][1]} is {self.constant(tensor)}")
+            self.fixed.add(self.places[first][1])
 
     def enter(self, tensor, place, name):
         """Let a Tensor be an input."""
@@ -282,6 +303,21 @@ class Guards:
             self.add(f"x{number}.shape == {x.shape} and x{number}.strides == {x.strides}")
         self.add(f"{path}.node is {'not ' if own['node'] is not None else ''}None")
 
+        if own["node"] is not None and LEAF.intersection(self.called):  # stand-ins are leaves
+            if type(own["node"]) is not AccumulateGrad:
+                raise GraphBreak(f"it asks whether {name} is a leaf, which it is not", " ")
+            self.space["AccumulateGrad"] = AccumulateGrad
+            self.add(f"type({path}.node) is AccumulateGrad")
+
+    def marks(self, number, tensor):
+        """The conditions on the attributes that a program gave a Tensor."""
+        path, own = self.space_path(number), tensor.__dict__
+        for n in sorted(self.called.intersection(own).difference(OWN)):
+            self.read(f"{path}.{n}", own[n], n)
+        for n in sorted(self.words):
+            if not hasattr(tensor, n):
+                self.add(f"not hasattr({path}, {n!r})")
+
     # ---- what an object leads to
 
     def inside(self, value, name):
@@ -323,6 +359,9 @@ class Guards:
             if (id(module), n) not in self.seen and n in vars(module):
                 self.seen.add((id(module), n))
                 self.read(f"{self.constant(vars(module))}[{n!r}]", vars(module)[n], n, names=names)
+        if not known(module.__name__):
+            missing = frozenset(names).difference(vars(module))
+            self.add(f"{self.constant(vars(module).keys())}.isdisjoint({self.constant(missing)})")
 
     def object(self, path, value, name):
         """The class of an object and its attributes, those in slots too."""
@@ -370,15 +409,15 @@ class Guards:
 
     def methods(self):
         """What is used of the classes: operators, and what stands under a name that is read already."""
-        done, before = set(), -1
-        while len(done) != before:
-            before = len(done)
+        before = -1
+        while len(self.done) != before:
+            before = len(self.done)
             for base in list(self.classes):
                 for n, part in list(vars(base).items()):
                     operator = n.startswith("__") and n != "__repr__" and type(part) in (types.FunctionType, *WRAPPERS)
                     used = base in self.makes if n in MAKERS else operator or n in self.called
-                    if used and (base, n) not in done:
-                        done.add((base, n))
+                    if used and (base, n) not in self.done:
+                        self.done.add((base, n))
                         self.read(f"{self.constant(vars(base))}[{n!r}]", part, n)
 
     def module(self, module, name):
@@ -418,6 +457,7 @@ class Guards:
             self.add(f"{path}.__code__ is {self.constant(code)}")
             self.codes += codes_in(code)
             self.called.update(names)
+            self.words.update(words_in(code))
         for n, cell in zip(code.co_freevars, function.__closure__ or ()):
             if cell == types.CellType():
                 self.add(f"{self.constant(cell)} == {self.constant(types.CellType())}")

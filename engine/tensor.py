@@ -374,7 +374,8 @@ def checked_dim(dim, ndim):
 
 def whole(dim):
     """A dimension as an int.  TypeError for what PyTorch does not take as one, bools among it."""
-    if type(dim) is bool or not hasattr(dim, "__index__") or isinstance(dim, Tensor) and dim.array.ndim:
+    tensor = isinstance(dim, Tensor) and (dim.array.ndim or dim.array.dtype.kind not in "iu")
+    if tensor or type(dim) is bool or not hasattr(dim, "__index__"):
         raise TypeError(f"argument 'dim' must be int, not {shown_kind(type(dim))}")
     return index(dim)
 

@@ -229,6 +229,54 @@ x.kthvalue(True)
 """)
 
 
+# tensors where numbers are expected: without dimensions and without gradient they are taken for their number
+ONE = cases("""
+torch.nn.functional.softplus(x, beta=one)
+torch.nn.functional.elu(x - 2, one / 2)
+torch.nn.functional.leaky_relu(x - 2, negative_slope=one / 2)
+torch.nn.functional.threshold(x, one * 2, one)
+torch.nn.functional.hardshrink(x, one)
+torch.nn.functional.softshrink(x, one)
+torch.nn.functional.hardtanh(x, -one, one)
+torch.nn.functional.smooth_l1_loss(x, x + 1, beta=one)
+torch.nn.functional.huber_loss(x, x + 1, delta=one)
+torch.nn.functional.cross_entropy(x, torch.tensor([0, 1]), label_smoothing=one / 2)
+torch.nn.functional.group_norm(x, 3, eps=one)
+torch.nn.functional.pad(x, (1, 1), value=one)
+torch.add(x, x, alpha=one * 2)
+torch.rsub(x, x, alpha=one * 2)
+torch.clamp(x, one * 2, 5)
+torch.clamp(x, max=one * 2)
+torch.addcmul(x, x, x, value=one)
+torch.addmm(x[:, :2], x[:, :2], x[:, :2], beta=one)
+torch.nan_to_num(x, one)
+torch.isclose(x, x + 1, rtol=one)
+torch.std(x, correction=one)
+torch.norm(x, one)
+torch.logspace(0, 1, 3, one)
+torch.normal(one, 0.0, (2,))
+""")
+LEAVES = cases("""
+torch.nn.functional.elu(x, leaf)
+torch.nn.functional.threshold(x, leaf, 0.5)
+torch.nn.functional.hardshrink(x, leaf)
+torch.nn.functional.huber_loss(x, x, delta=leaf)
+torch.nn.functional.scaled_dot_product_attention(x, x, x, scale=leaf)
+torch.add(x, x, alpha=leaf)
+x.sub(x, alpha=torch.ones(1))
+torch.add(x, x, alpha=torch.tensor(True))
+torch.addcdiv(x, x, x, value=leaf)
+torch.addmv(x[0], x[:, :1].expand(3, 3), x[0], beta=leaf)
+torch.norm(x, leaf)
+torch.linalg.vector_norm(x, leaf)
+torch.arange(0, leaf)
+torch.full((2,), leaf)
+torch.bincount(i64, minlength=leaf)
+torch.nn.functional.embedding(i64, torch.ones(5, 2), leaf)
+torch.cumsum(x, torch.tensor(True))
+""")
+
+
 def data(t):
     kinds = {"i8": t.int8, "i16": t.int16, "i64": t.int64, "u8": t.uint8, "f16": t.float16, "f32": t.float32}
     return {
@@ -236,16 +284,18 @@ def data(t):
         "np": np,
         "b3": t.tensor([True, False, True]),
         "x": t.tensor([[1.0, 2.0, 3.0], [6.0, 5.0, 4.0]]),
+        "one": t.tensor(1.0),
+        "leaf": t.tensor(1.0, requires_grad=True),
     } | {name: t.tensor([1, 2, 3], dtype=kind) for name, kind in kinds.items()}
 
 
-@pytest.mark.parametrize("call", NUMBERS + NAMES)
+@pytest.mark.parametrize("call", NUMBERS + NAMES + ONE)
 def test_result_as_pytorch(call):
     torch = pytest.importorskip("torch")
     assert repr(eval(call, data(engine))) == repr(eval(call, data(torch)))
 
 
-@pytest.mark.parametrize("call", TOO_LARGE + REFUSED + DIMS)
+@pytest.mark.parametrize("call", TOO_LARGE + REFUSED + DIMS + LEAVES)
 def test_error_as_pytorch(call):
     pytest.importorskip("torch")
     compare_errors("eval(call, data(torch))", {"call": call, "data": data})

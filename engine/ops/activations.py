@@ -7,6 +7,7 @@ from ..callers import warn
 from ..graph import node_class
 from ..record import enter, module, raw, record, registry
 from ..tensor import Tensor, checked_dim
+from .creation import number
 from .elementwise import abs, add, choose, gt, le, lt, mul, rsqrt, sigmoid, tanh
 from .elementwise import pow as power
 from .nn import above, activation, below, check_floating, elu_of, feature_noise, into, log_sigmoid, logsigmoid_of, noise
@@ -62,18 +63,19 @@ def hardsigmoid(input, inplace=False):
 
 def celu(input, alpha=1.0, inplace=False):
     """x above 0, ``alpha`` * (exp(x / alpha) - 1) below."""
-    if not alpha:
+    if not isinstance(alpha, Tensor) and not alpha:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return celu_of(input, alpha, inplace=inplace)
+    return celu_of(input, number(alpha, "celu", "alpha", 2), inplace=inplace)
 
 
 def hardshrink(input, lambd=0.5):
     """x, but 0 between -lambd and lambd."""
-    return hardshrink_of(input, lambd)
+    return hardshrink_of(input, number(lambd, "hardshrink", "lambd"))
 
 
 def softshrink(input, lambd=0.5):
     """x moved towards 0 by ``lambd``, 0 between."""
+    lambd = number(lambd, "softshrink", "lambd")
     if lambd < 0:
         most = dtypes.finfo(dtypes.of[raw(input).dtype]).max
         raise RuntimeError(
@@ -84,7 +86,8 @@ def softshrink(input, lambd=0.5):
 
 def threshold(input, threshold, value, inplace=False):
     """x above the threshold, ``value`` elsewhere."""
-    return threshold_of(input, threshold, value, inplace=inplace)
+    numbers = number(threshold, "threshold", "threshold", 2), number(value, "threshold", "value", 3)
+    return threshold_of(input, *numbers, inplace=inplace)
 
 
 def glu(input, dim=-1):

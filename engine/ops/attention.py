@@ -12,6 +12,7 @@ from ..blocks import BLOCK, in_blocks
 from ..record import enter, joint_class, module, raw, record
 from ..tensor import Tensor, c_name
 from . import elementwise as e
+from .creation import number
 from .elementwise import choose
 from .linalg import matmul, product
 from .nn import dropout, exponentials, safe_softmax, times
@@ -32,7 +33,11 @@ def scaled_dot_product_attention(
         raise NotImplementedError("enable_gqa is not there: repeat key and value for each query with repeat_interleave")
     if dropout_p < 0.0 or dropout_p > 1.0:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")
-    scale = 1.0 / math.sqrt(q.shape[-1] or 1) if scale is None else scale
+    scale = (
+        1.0 / math.sqrt(q.shape[-1] or 1)
+        if scale is None
+        else number(scale, "scaled_dot_product_attention", "scale", None, "float")
+    )
     if dropout_p == 0 and in_one(q, k, v, attn_mask):
         return attention(query, key, value, lower(q, k, mask) if is_causal else mask, scale)
     if is_causal and mask is not None:

@@ -371,13 +371,12 @@ def is_integer(n, bools=False):
     return isinstance(n, (int, np.integer)) and (bools or type(n) is not bool)
 
 
-def integer(n, name, argument, position):
+def integer(n, name, argument, position=None):
     """An int that is the argument of a function.  TypeError in PyTorch's words if it is none."""
     if type(n) is int:
         return n
     if not is_integer(n):
-        kind = shown_kind(type(n))
-        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be int, not {kind}")
+        raise misfit(n, name, argument, position, "int")
     return operator.index(n)
 
 
@@ -389,14 +388,22 @@ def shape_of(size, name, position=1):
     return sizes((size,), name)
 
 
-def number(value, name, argument, position):
-    """A Python number that is the argument of a function.  TypeError in PyTorch's words if it is none."""
+def number(value, name, argument, position=None, kind="Number"):
+    """A Python number that is the argument of a function; a tensor without dimensions and without gradient gives its.
+
+    TypeError in PyTorch's words for anything else.
+    """
     if isinstance(value, Tensor) and not value.array.ndim and not value.requires_grad:
         return item(value)
     if not isinstance(value, (numbers.Real, np.generic)):
-        kind = shown_kind(type(value))
-        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Number, not {kind}")
+        raise misfit(value, name, argument, position, kind)
     return value
+
+
+def misfit(value, name, argument, position, kind):
+    """The error for an argument of a function that is of another kind; ``position``: None if it is given by name."""
+    place = "" if position is None else f" (position {position})"
+    return TypeError(f"{name}(): argument '{argument}'{place} must be {kind}, not {shown_kind(type(value))}")
 
 
 def unfit(name, *args):
@@ -542,8 +549,10 @@ def arange(start=None, end=None, step=None, *, dtype=None, device=None, requires
 
 
 def is_scalar(value):
-    """Whether it is a real number, or a tensor without dimensions."""
-    return isinstance(value, (numbers.Real, np.generic)) or (isinstance(value, Tensor) and not value.array.ndim)
+    """Whether it is a real number, or a tensor without dimensions that requires no grad."""
+    if isinstance(value, Tensor):
+        return not value.array.ndim and not value.requires_grad
+    return isinstance(value, (numbers.Real, np.generic))
 
 
 def floats_from(start, step, n, dtype):
@@ -584,7 +593,7 @@ def ends(name, start, end, steps, dtype):
             f"{name} only supports 0-dimensional start and end tensors, but got start with {dims[0]} dimension(s) and "
             f"end with {dims[1]} dimension(s)."
         )
-    if not is_integer(steps) or not is_scalar(start) or not is_scalar(end):
+    if not is_integer(steps) or not all(isinstance(v, Tensor) or is_scalar(v) for v in (start, end)):
         raise unfit(name, start, end, steps)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
@@ -599,6 +608,7 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_
     no_out(out)
     dtype = dtypes.given(dtype, "logspace")
     start, end = ends("logspace", start, end, steps, dtype)
+    base = number(base, "logspace", "base", 4, "float")
     powers = linspace(start, end, steps, dtype=dtypes.float64, device="cpu").array
     return leaf(moved((base**powers).astype(dtype.np), device), requires_grad, "logspace")
 
@@ -694,6 +704,10 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=N
            layout=None, pin_memory=False):  # fmt: skip
     """Normal samples: numbers and a size, or tensors (either or both) of means and deviations."""
     no_out(out)
+    if size is not None:
+        if not is_scalar(mean) or not is_scalar(std):
+            raise unfit("normal", mean, std, size)
+        mean, std = (number(v, "normal", "mean") for v in (mean, std))
     around = next((v.array for v in (mean, std) if isinstance(v, Tensor)), None)
     if around is not None:
         inputs = [v for v in (mean, std) if isinstance(v, Tensor)]
@@ -708,7 +722,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=N
 def bernoulli(input, p=None, *, generator=None, out=None):
     """Zeros and ones: one with the probability that ``input`` gives, element by element."""
     no_out(out)
-    x = input.shared()
+    x, p = input.shared(), p if p is None else number(p, "bernoulli", "p", 2, "float")
     return record(Bernoulli, drawn(device_of(x), "bernoulli", generator, x.shape, x.dtype, x if p is None else p),
                   (input,))  # fmt: skip
 
@@ -739,7 +753,8 @@ def filler(name, draw, **defaults):
         check_differs(self.array)
         values = {**defaults, **dict(zip(names, args)), **options}
         x = self.array
-        numbers = [raw(v) for v in values.values()]
+        numbers = [v if isinstance(v, float) or v is None or draw == "bernoulli" and isinstance(v, Tensor) else
+                   number(v, name, k, i, "float") for i, (k, v) in enumerate(values.items(), 1)]  # fmt: skip
         if draw == "normal":
             numbers.append(not x.flags.c_contiguous)  # PyTorch draws those one by one
         return overwrite(self, record(Backward, drawn_like(x, x.dtype, draw, generator, *numbers), (self,)))

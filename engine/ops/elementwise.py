@@ -17,6 +17,7 @@ from ..inplace import fits, in_place, zeros_for
 from ..outputs import into
 from ..record import camel, enter, module, public_of, raw, record, rename
 from ..tensor import Tensor, c_name, shown_kind
+from .creation import integer, number
 from .structure import cast, common_shape, sum_to, transfer
 
 builtin_abs = abs  # this module's abs is the operation
@@ -670,6 +671,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     x, y = input.array, other.array
     if x.dtype != y.dtype:
         raise RuntimeError(f"{type_words(x)} did not match {type_words(y)}")
+    rtol, atol = number(rtol, "isclose", "rtol", None, "float"), number(atol, "isclose", "atol", None, "float")
     if rtol < 0 or atol < 0:
         name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
         raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
@@ -702,12 +704,12 @@ def with_factor(name, base, sign):
                           lambda g, _, shape, alpha: sum_to(g * (sign * alpha), shape))  # fmt: skip
 
     def op(input, other, *, alpha=1):
-        if alpha == 1 and type(alpha) is not bool:
+        if type(alpha) is int and alpha == 1:
             return public_of(base)(input, other)
         if type(input) in scalar_types:
             input = Tensor(to_array(input, dtypes.scalar_dtype(input).np))
         x, y = raw(input), raw(other)
-        common = dtypes.result_type(operand(x), operand(y))
+        common, alpha = dtypes.result_type(operand(x), operand(y)), number(alpha, name, "alpha")
         if type(alpha) is bool and common is not dtypes.bool_:
             raise RuntimeError("Boolean alpha only supported for Boolean results.")
         if type(alpha) is float and common.category < dtypes.FLOATING:
@@ -728,7 +730,7 @@ def rsub_scaled(input, other, *, alpha=1):
     """other - alpha * input."""
     if not isinstance(input, Tensor):
         raise refused("rsub", input, other)
-    return public_of(rsub)(input, other) if alpha == 1 else sub_scaled(other, input, alpha=alpha)
+    return public_of(rsub)(input, other) if type(alpha) is int and alpha == 1 else sub_scaled(other, input, alpha=alpha)
 
 
 def float_power(input, exponent):
@@ -785,6 +787,8 @@ def clamp(input, min=None, max=None, *, kind=None):
     """The elements limited to [min, max]; either may be None, a number or a tensor.  On them too the gradient is 1."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if isinstance(min, Tensor) is not isinstance(max, Tensor) and min is not None is not max:
+        min, max = (number(v, "clamp", name) for v, name in ((min, "min"), (max, "max")))
     low, high = raw(min), raw(max)
     x = raw(input)
     tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
@@ -891,6 +895,7 @@ def round(input, *, decimals=0):
     """To the nearest integer, halves to the even one; ``decimals`` digits after the point are kept."""
     x = raw(input)
     refuse("round_vml_cpu", "b", x)
+    decimals = integer(decimals, "round", "decimals", 2)
     if dtypes.of[x.dtype].is_floating_point:
         out = module(x).rint(x) if decimals == 0 else rounded(x, decimals)
     elif decimals:
@@ -925,6 +930,11 @@ def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
     if not dtypes.of[x.dtype].is_floating_point:
         return input.clone()
     info = dtypes.finfo(dtypes.of[x.dtype])
+    nan, posinf, neginf = (
+        v if v is None else number(v, "nan_to_num", name, None, "float")
+        for name, v in (("nan", nan), ("posinf", posinf), ("neginf", neginf))
+    )
+    nan = 0.0 if nan is None else nan
     posinf, neginf = (info.max if posinf is None else posinf), (info.min if neginf is None else neginf)
     where = module(x).where
     out = where(x != x, nan, where(x == math.inf, posinf, where(x == -math.inf, neginf, x))).astype(x.dtype)
@@ -945,6 +955,7 @@ def addcmul(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 * tensor2."""
     x, y, z = in_common(input, tensor1, tensor2)
     refuse("addcmul_cpu_out", "b", x)
+    value = number(value, "addcmul", "value")
     if x.dtype not in dtypes.differentiable:
         value = fits(value, x.dtype).item()
     out = raw(Tensor(x) + Tensor(y) * Tensor(z) * value)
@@ -959,7 +970,7 @@ Addcmul = node_class("AddcmulBackward0",
 
 def addcdiv(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 / tensor2.  RuntimeError for integers, of which the quotient would be none."""
-    x, y, z = in_common(input, tensor1, tensor2)
+    (x, y, z), value = in_common(input, tensor1, tensor2), number(value, "addcdiv", "value")
     if raw(tensor1).dtype.kind in "iub" and raw(tensor2).dtype.kind in "iub":
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "

@@ -13,7 +13,7 @@ from ..graph import folded_class, mode, node_class
 from ..record import camel, enter, folded, module, raw, record, record_parts, rename
 from ..tensor import Tensor, c_name, checked_dim
 from . import reduce
-from .creation import no_out
+from .creation import no_out, number
 from .elementwise import choose, mul, refused
 from .reduce import vector_norm, word
 from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at, view_to
@@ -318,6 +318,8 @@ def plus_product(name, check, multiply, Product, backward=None, factors=("mat1",
     def op(input, a, b, *, beta=1, alpha=1, out=None):
         if out is not None:
             no_out(out)
+        if type(beta) is not int or type(alpha) is not int:
+            beta, alpha = number(beta, name, "beta"), number(alpha, name, "alpha")
         w, x, y = raw(input), raw(a), raw(b)
         check(w, x, y)
         result = summed(w, x, y, multiply, beta, alpha)
@@ -851,6 +853,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
     ndim = raw(A).ndim
     if ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    ord = ord if isinstance(ord, str) else number(ord, "linalg_matrix_norm", "ord", 2)
     if ord == "fro":
         return vector_norm(A, 2, tuple(dim), keepdim, dtype=dtype)
     if ord in (2, -2, "nuc"):

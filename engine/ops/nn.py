@@ -33,6 +33,7 @@ from ..tensor import Tensor, checked_dim
 from ..versions import write
 from . import creation, reduce
 from . import elementwise as e
+from .creation import number
 from .elementwise import choose, exp, gt, log, mul, sigmoid, tanh
 from .linalg import addmm_columns, broadcast_shape, check_addmm, matmul, mm, product, summed, weighted_sum
 from .reduce import record_converted, word
@@ -166,6 +167,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         )
     n = w.shape[0]
     if padding_idx is not None:
+        padding_idx = creation.integer(padding_idx, "embedding", "padding_idx", 3)
         assert -n <= padding_idx < n, "Padding_idx must be within num_embeddings"
         padding_idx %= n
     if device_names:
@@ -209,7 +211,7 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """The cosine of the angle between vectors along ``dim``; norms are at least ``eps``."""
-    dtype = dtypes.promote_types(x1.dtype, x2.dtype)
+    dtype, eps = dtypes.promote_types(x1.dtype, x2.dtype), number(eps, "cosine_similarity", "eps", None, "float")
     if not dtype.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {word(raw(x1))}")
     if x1.shape != x2.shape:
@@ -314,6 +316,7 @@ def relu(input, inplace=False):
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """x between ``min_val`` and ``max_val``, these beyond."""
+    min_val, max_val = number(min_val, "hardtanh", "min_val", 2), number(max_val, "hardtanh", "max_val", 3)
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     x = raw(input)
@@ -339,12 +342,12 @@ def relu6(input, inplace=False):
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """x above 0, ``negative_slope`` * x below."""
-    return leaky_relu_of(input, negative_slope, inplace=inplace)
+    return leaky_relu_of(input, number(negative_slope, "leaky_relu", "negative_slope", 2), inplace=inplace)
 
 
 def elu(input, alpha=1.0, inplace=False):
     """x above 0, ``alpha`` * (exp(x) - 1) below."""
-    return elu_of(input, alpha, 1.0, 1.0, inplace=inplace)
+    return elu_of(input, number(alpha, "elu", "alpha", 2), 1.0, 1.0, inplace=inplace)
 
 
 def selu(input, inplace=False):
@@ -446,7 +449,7 @@ Gelu = node_class("GeluBackward0", gelu_rule)
 
 def softplus(input, beta=1, threshold=20):
     """log(1 + exp(beta * x)) / beta; x itself where beta * x is above ``threshold``."""
-    return softplus_of(input, beta, threshold)
+    return softplus_of(input, number(beta, "softplus", "beta"), number(threshold, "softplus", "threshold"))
 
 
 def logsigmoid(input):
@@ -716,6 +719,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """d**2 / (2 * beta) where d = |input - target| is below ``beta``, else d - beta / 2."""
     reduction = legacy(size_average, reduce, reduction)
+    beta = number(beta, "smooth_l1_loss", "beta", 4, "float")
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
@@ -730,6 +734,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
 
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """d**2 / 2 where d = |input - target| is below ``delta``, else delta * (d - delta / 2)."""
+    delta = number(delta, "huber_loss", "delta", 4, "float")
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is not None:
@@ -1010,6 +1015,7 @@ def cross_entropy(
         reduction = legacy(size_average, reduce, reduction)
     check_reduction(reduction)
     x, t = raw(input), raw(target)
+    label_smoothing = number(label_smoothing, "cross_entropy_loss", "label_smoothing", 6, "float")
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     axis = 0 if x.ndim <= 1 else 1
@@ -1235,7 +1241,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     x = raw(input)
     if x.ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {x.ndim}")
-    n, channels = x.shape[:2]
+    (n, channels), eps = x.shape[:2], number(eps, "group_norm", "eps", 5, "float")
     if channels % num_groups:
         raise RuntimeError(
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
@@ -1259,6 +1265,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     """
     x = raw(input)
     check_floating(x, "batch_norm")
+    momentum = number(momentum, "batch_norm", "momentum", 7, "float")
+    eps = number(eps, "batch_norm", "eps", 8, "float")
     channels = x.shape[1] if x.ndim > 1 else 0
     if training and eps <= 0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")

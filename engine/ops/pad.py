@@ -7,6 +7,7 @@ from ..graph import node_class
 from ..inplace import fits
 from ..record import enter, module, raw, record
 from ..record import view as define
+from .creation import number
 from .structure import place
 
 
@@ -82,7 +83,7 @@ def pad(input, pad, mode="constant", value=None):
         raise RuntimeError("Padding length must be divisible by 2")
     check_pad_length(pads, x)
     if mode == "constant":
-        return constant_pad_nd(input, pads, 0 if value is None else value)
+        return constant_pad_nd(input, pads, 0 if value is None else number(value, "pad", "value", 4, "float"))
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     n = len(pads) // 2

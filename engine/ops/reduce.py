@@ -14,7 +14,7 @@ from ..graph import mode, node_class
 from ..outputs import into
 from ..record import enter, module, raw, record, record_parts
 from ..tensor import Tensor, checked_dim, shown_kind
-from .creation import no_out
+from .creation import integer, no_out, number
 from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, floating, maximum, minimum, refused, sgn
 from .structure import accumulate_wider, add_up, cast, extreme_along, reshape, spread, total
@@ -187,6 +187,7 @@ def moments(name, input, dim, unbiased, keepdim, correction, names):
         dim, unbiased = None, dim
     if correction is None:
         correction = 1 if unbiased is None else int(unbiased)
+    correction = number(correction, name, "correction")
     x, dim, axis, keepdims = parse(name, input, dim, keepdim, names)
     if not dtypes.of[x.dtype].is_floating_point:
         what = name if name.endswith("_mean") else "std and var"
@@ -519,8 +520,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, **names):
 
 
 def p_norm(name, input, p, dim, keepdim, dtype, names):
-    if isinstance(p, str):
-        raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(p).__name__}")
+    p = number(p, "linalg_vector_norm", "ord", 2)
     x, dim, axis, keepdims = parse(name, input, dim, keepdim, names)
     if not dtypes.of[x.dtype].is_floating_point:
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {word(x)}")
@@ -656,6 +656,7 @@ def bincount(input, weights=None, minlength=0):
     x, w = raw(input), raw(weights)
     if dtypes.of[x.dtype].category != dtypes.INTEGER:
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{word(x)}'")
+    minlength = integer(minlength, "bincount", "minlength")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     if x.ndim != 1 or x.size and x.min() < 0:

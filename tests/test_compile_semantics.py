@@ -1603,7 +1603,8 @@ def test_models_are_trained_as_in_eager(name, accumulate):
         engine.manual_seed(0)
         model = make()
         first, *others = model.parameters()
-        opt = engine.optim.AdamW([{"params": [first], "lr": 1e-3}, {"params": others}], lr=1e-2)
+        # the bias of the keys changes no attention: its gradient is rounding alone, which a smaller eps would magnify
+        opt = engine.optim.AdamW([{"params": [first], "lr": 1e-3}, {"params": others}], lr=1e-2, eps=1e-4)
 
         @wrap
         def gradients(x, y):

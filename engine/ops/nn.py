@@ -4,6 +4,7 @@
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from ..callers import warn
 from ..graph import folded_class, mode, node_class
 from ..inplace import check_writable, overwrite, size_error
 from ..printing import Size
-from ..record import camel, enter, folded, joint_class, module, raw, record
+from ..record import camel, enter, folded, module, raw, record
 from ..tensor import Tensor, checked_dim
 from ..versions import write
 from . import creation, reduce
@@ -50,6 +51,7 @@ from .structure import (
     products_along,
     reshape,
     row_starts,
+    rows_added,
     sum_to,
     sums_along,
     total,
@@ -1103,14 +1105,18 @@ def normalized(Backward, input, weight, bias, shapes, axis, eps):
     check_parameters(x, w, b)
     _, thin, whole, split = shapes
     wide = x if x.itemsize > 2 else cast(x, accumulate_wider[x.dtype])
-    h, rate, middle, variance = standardized(shaped(wide, split), axis, eps)
-    out = shaped(h, whole)
-    out = out.copy() if w is None else out * shaped(w, thin)
+    known = away, rate, _, groups, middle, variance = standardized(shaped(wide, split), axis, eps)
+    if whole is split:
+        out = away * groups.scaled(rate, w if w is None else shaped(w, thin))
+    else:
+        out = shaped(away * rate, whole)
+        out = out if w is None else out * shaped(w, thin)
     if b is not None:
         out += shaped(b, thin)
-    known = (h, rate) if wide is x else None  # rounded they would not have mean 0 and variance 1
-    saved = x, w, shapes, axis, eps, known
-    return record(Backward, cast(shaped(out, x.shape), x.dtype), (input, weight, bias), saved), middle, variance
+    out = shaped(out, x.shape)
+    if wide is not x:  # rounded it would not have mean 0 and variance 1
+        known, out = None, cast(out, x.dtype)
+    return record(Backward, out, (input, weight, bias), (x, w, shapes, axis, eps, known)), middle, variance
 
 
 def check_parameters(x, *parameters):
@@ -1125,82 +1131,130 @@ def check_parameters(x, *parameters):
 
 
 def standardized(x, axis, eps):
-    """(x with mean 0 and variance 1 over axes, 1 / its standard deviation, mean, variance): of an array or a Tensor."""
-    mean = averaging(axis, x, x)
-    middle = mean(x)
-    away = x - middle
-    variance = mean(away, away)
-    rate = e.rsqrt(variance + eps)
-    if isinstance(x, Tensor):
-        return away * rate, rate, middle, variance
-    away *= rate
-    return away, rate, middle, variance
+    """(x - mean, 1 / standard deviation, 1 / variance, the groups, mean, variance) over axes, of an array or a Tensor.
 
-
-def scaled(rate, weight):
-    """rate * weight; of a column and a row by BLAS, in half the time."""
-    if type(rate) is np.ndarray and rate.ndim == 2 and rate.shape[1] == 1:
-        return product(rate, weight[None])
-    return rate * weight
-
-
-def averaging(axis, x, y):
-    """``mean(a, b=None)``: the mean of a, or of a * b, over axes, which stay; for arrays like x and y.
-
-    The last of several axes is that of the array.
+    ``eps`` is added to the variance.
     """
-    shape = x.shape
-    if axis == (-1,) and type(x) is type(y) and is_quick_to_sum(x):
-        shares = column(np, shape[1], x.dtype, 1.0 / shape[1])
-        return lambda a, b=None: (a if b is None else a * b).dot(shares)
-    if len(axis) == 1:
-        axis, n = axis[0], shape[axis[0]]
-        return lambda a, b=None: sums_along(a, axis, n) if b is None else products_along(a, b, axis, n)
-    *others, last = axis
-    others, n = tuple(others), reduce.count(shape, axis)
-    along = lambda a, b: sums_along(a, last) if b is None else products_along(a, b, last)  # noqa: E731
-    return lambda a, b=None: total(along(a, b), others, True) / n
+    groups = groups_of(x, axis)
+    middle = groups.mean(x)
+    away = x - middle
+    variance = groups.mean(away, away)
+    precision = 1.0 / (variance + eps)
+    return away, e.sqrt(precision), precision, groups, middle, variance
 
 
-def normal_rule(g, x, y, shapes, axis, eps, known):
-    """A pass that is recorded computes what is known anew from x; one in half precision too, and in float32."""
+class Groups:
+    """The elements of an array of some shape that share all indices but those of some axes; the last may be one.
+
+    ``rate``: a number for each group, in axes of size 1.
+    """
+
+    def __init__(self, shape, axis):
+        *others, self.last = axis
+        self.others, self.size = tuple(others), reduce.count(shape, axis)
+
+    def mean(self, a, b=None):
+        """That of a, or of a * b, in each group."""
+        n = 1 if self.others else self.size
+        sums = sums_along(a, self.last, n) if b is None else products_along(a, b, self.last, n)
+        return total(sums, self.others, True) / self.size if self.others else sums
+
+    def scaled(self, rate, weight):
+        return rate if weight is None else rate * weight
+
+    def weighed(self, a, rate, whole, thin):
+        """a * rate in the shape ``whole``, added up along the axes in which the shape ``thin`` is broadcast to it."""
+        if len(thin) == 1:
+            return sum_to(a, thin) * shaped(rate, thin) if rate.shape == (1, *thin) else sum_to(a * rate, thin)
+        n, channels, _ = whole
+        a = sums_along(shaped(a, whole), -1)
+        a = shaped(a, (n, rate.shape[1], channels // rate.shape[1])) * rate
+        return sum_to(shaped(a, (n, channels, 1)), thin)
+
+
+class Rows(Groups):
+    """The rows of an array that is a matrix: what BLAS does in half the time."""
+
+    def scaled(self, rate, weight):
+        return rate if weight is None else product(rate, weight[None])
+
+    def weighed(self, a, rate, whole, thin):
+        return rows_added(rate[:, 0], a)
+
+
+class SmallRows(Rows):
+    """Those of a small matrix of NumPy."""
+
+    def __init__(self, shape, dtype):
+        super().__init__(shape, (-1,))
+        self.shares = column(np, shape[1], dtype, 1.0 / shape[1])
+
+    def mean(self, a, b=None):
+        return (a if b is None else a * b).dot(self.shares)
+
+    def scaled(self, rate, weight):
+        return rate.dot(weight[None]) if type(weight) is np.ndarray else super().scaled(rate, weight)
+
+
+small_rows = lru_cache(maxsize=64)(SmallRows)
+
+
+def groups_of(x, axis):
+    """The groups over axes of an array or a Tensor."""
+    if axis != (-1,) or isinstance(x, Tensor) or type(x) in batches:
+        return Groups(x.shape, axis)
+    return small_rows(x.shape, x.dtype) if is_quick_to_sum(x) else Rows(x.shape, axis)
+
+
+def known_of(x, shapes, axis, eps):
+    """What ``standardized`` finds, computed anew from x: for a pass that is recorded, or in half precision."""
     dtype = raw(x).dtype
-    if dtype in accumulate_wider:
-        wide, factor = accumulate_wider[dtype], dtype if y is None else raw(y).dtype
-        parts = normal_rule(*(cast(a, wide) for a in (g, x, y)), shapes, axis, eps, None)
-        return [lambda f=f, to=to: cast(f(), to) for f, to in zip(parts, (dtype, factor, factor))]
-    own, thin, whole, split = shapes
-    shape, g, y = raw(x).shape, shaped(g, whole), y if y is None else shaped(y, thin)
-    anew = known is None or isinstance(x, Tensor)
-    h, rate = standardized(shaped(x, split), axis, eps)[:2] if anew else known
+    return standardized(shaped(cast(x, accumulate_wider.get(dtype, dtype)), shapes[-1]), axis, eps)
 
-    def into_input():
-        """The part of g (times the weight) that changes neither mean nor variance, over the standard deviation."""
-        if y is None or whole is not split:
-            u = shaped(g if y is None else g * y, split) * rate
-        else:
-            u = g * scaled(rate, y)
-        mean = averaging(axis, u, h)
-        if isinstance(u, Tensor):
-            return shaped(u - mean(u) - h * mean(u, h), shape)
-        along = h * mean(u, h)
-        along += mean(u)
+
+def into_input(g, x, y, shapes, axis, eps, known):
+    """The part of g (times the weight) that changes neither mean nor variance, over the standard deviation."""
+    _, thin, whole, split = shapes
+    fits = known is not None and not isinstance(x, Tensor)
+    away, rate, precision, groups, _, _ = known if fits else known_of(x, shapes, axis, eps)
+    g, y = shaped(g, whole), y if y is None else shaped(y, thin)
+    u = g * groups.scaled(rate, y) if whole is split else shaped(g if y is None else g * y, split) * rate
+    if type(u) is not type(away):
+        groups = groups_of(u, axis)
+    along = away * (groups.mean(u, away) * precision)
+    if isinstance(u, Tensor):
+        u = u - groups.mean(u) - along
+    else:
+        along += groups.mean(u)
         u -= along
-        return shaped(u, shape)
+    u = shaped(u, x.shape)
+    return u if fits else cast(u, raw(x).dtype)
 
-    return (
-        into_input,
-        lambda: shaped(sum_to(g * shaped(h, whole), thin), own),
-        lambda: shaped(sum_to(g, thin), own),
-    )
+
+def into_weight(g, x, y, shapes, axis, eps, known):
+    own, thin, whole, split = shapes
+    fits = known is not None and not isinstance(x, Tensor)
+    away, rate, _, groups, _, _ = known if fits else known_of(x, shapes, axis, eps)
+    a = shaped(g, split) * away
+    if type(a) is not type(away):
+        groups = groups_of(a, axis)
+    into = shaped(groups.weighed(a, rate, whole, thin), own)
+    return into if fits else cast(into, raw(y).dtype)
+
+
+def into_bias(g, _x, y, shapes, _axis, _eps, _known):
+    own, thin, whole, _ = shapes
+    into = shaped(sum_to(shaped(g, whole), thin), own)
+    return into if y is None else cast(into, raw(y).dtype)
 
 
 def shaped(a, shape):
+    """a in a shape."""
     return a if a.shape == shape else reshape(a, shape)
 
 
 LayerNorm, BatchNorm, GroupNorm = (
-    joint_class(f"Native{kind}NormBackward0", 3, normal_rule) for kind in ("Layer", "Batch", "Group")
+    node_class(f"Native{kind}NormBackward0", into_input, into_weight, into_bias) for kind in ("Layer", "Batch", "Group")
 )
 FixedNorm = node_class("NativeBatchNormBackward0",
                        lambda g, _x, y, shape, _at, rate:
@@ -1213,19 +1267,20 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     """Each slice of the last dimensions, of shape ``normalized_shape``, normalized; weight and bias have that shape."""
     if isinstance(normalized_shape, int):
         raise TypeError("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
-    shape, x = tuple(normalized_shape), raw(input)
-    check_floating(x, "LayerNormKernelImpl")
+    shape, x, w, b = tuple(normalized_shape), raw(input), raw(weight), raw(bias)
+    if x.dtype not in dtypes.differentiable:
+        check_floating(x, "LayerNormKernelImpl")
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
             "normalized_shape = []"
         )
-    for name, v in (("weight", weight), ("bias", bias)):
-        if v is not None and raw(v).shape != shape:
-            raise RuntimeError(
-                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
-                f"{list(raw(v).shape)} and normalized_shape = {list(shape)}"
-            )
+    if w is not None and w.shape != shape or b is not None and b.shape != shape:
+        name, v = ("bias", b) if w is None or w.shape == shape else ("weight", w)
+        raise RuntimeError(
+            f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+            f"{list(v.shape)} and normalized_shape = {list(shape)}"
+        )
     if x.shape[-len(shape) :] != shape:
         raise RuntimeError(
             f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but "
@@ -1254,7 +1309,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
                 f"shape {list(p.shape)} and input of shape {list(x.shape)}"
             )
     split = (n, num_groups, math.prod(x.shape[1:]) // num_groups)
-    shapes = ((channels,), (channels, 1), (n, channels, math.prod(x.shape[2:])), split)
+    shapes = (channels,), (channels, 1), (n, channels, math.prod(x.shape[2:])), split
     return normalized(GroupNorm, input, weight, bias, shapes, (2,), eps)[0]
 
 

@@ -152,6 +152,28 @@ def curve_trial(curve):
     yield "f(x) = x0**2 + 10 * x1**2 + 3 * x0 * x1, x = [1., 1.], u = [1., -1.]", curve, bowl, x, u
     x, u = engine.tensor([2.0, 0.5, -1.0]), engine.tensor([0.0, 1.0, 2.0])
     yield "f(x) = sum of x**3, + x0 * x1, x = [2., 0.5, -1.], u = [0., 1., 2.]", curve, bent, x, u
+    yield "the same, where the table of all second derivatives is refused", without_table, curve, bent, x, u
+
+
+def without_table(curve, f, x, u):
+    made = {name: watched(getattr(engine.func, name)) for name in ("hessian", "jacrev", "jacfwd")}
+    with mock.patch.multiple(engine.func, **made):
+        return curve(f, x, u)
+
+
+def watched(transform):
+    """`jacrev` or its like: it gives a gradient or a column, but no table."""
+
+    def of(*args, **options):
+        def call(*inputs):
+            found = transform(*args, **options)(*inputs)
+            if found.ndim > 1:
+                raise NotImplementedError("the Hessian is not to be built here")
+            return found
+
+        return call
+
+    return of
 
 
 def curve_more(curve):
@@ -304,6 +326,10 @@ EXERCISES = (
             ),
             (lambda f, x, u: u @ engine.func.hessian(f)(x) @ u, "That is u H u, one number. Asked for is H u."),
             (lambda f, x, u: engine.func.grad(f)(x), "That is the gradient itself. How does it change along u?"),
+            (
+                lambda f, x, u: engine.func.hessian(f)(x) @ u,
+                "The right numbers, but of the whole Hessian. Along one direction a single forward pass is enough.",
+            ),
         ),
         hints=(
             "The Hessian is the Jacobian of what?",

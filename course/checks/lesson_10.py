@@ -340,6 +340,20 @@ def softplus_trial(function):
     yield "the same, with what arrives [1, 10, 100]", slope_at, function, x, weights
     x = engine.tensor([-1000.0, 1000.0])
     yield "x.grad at x = [-1000, 1000]", slope_at, function, x, engine.ones(2)
+    yield "x is overwritten before backward()", overwritten, function, engine.tensor([-1.0, 0.5])
+
+
+def overwritten(function, x):
+    """What becomes of the slopes if the input does not wait for them."""
+    leaf = x.detach().requires_grad_()
+    taken = leaf * 1
+    out = function.apply(taken)
+    taken.mul_(2)
+    try:
+        out.sum().backward()
+    except RuntimeError:
+        return "noticed, or of no harm"
+    return "noticed, or of no harm" if engine.allclose(leaf.grad, engine.sigmoid(x)) else f"wrong slopes: {leaf.grad}"
 
 
 def softplus_more(function):
@@ -368,6 +382,17 @@ def function(value, rule):
             return rule(*ctx.saved_tensors, g)
 
     return Attempt
+
+
+class OnContext(engine.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return safe(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return chance(ctx.x, g)
 
 
 def safe(x):
@@ -526,6 +551,10 @@ EXERCISES = (
             (
                 function(lambda x: engine.clamp(x, min=0) + engine.log1p(engine.exp(engine.abs(x))), chance),
                 "In exp(-|x|) the minus is missing.",
+            ),
+            (
+                OnContext,
+                "What is kept on `ctx` itself may be overwritten, and nobody notices. Use `ctx.save_for_backward`.",
             ),
         ),
         hints=(

@@ -121,6 +121,13 @@ def deep_trial(Deep):
     x = engine.tensor([[1.0, -3.0], [2.0, 0.0]])
     for number in (0.5, -0.5):
         yield f"Deep(2, 3) with all its numbers set to {number}: what it computes", output_of, Deep, 2, 3, number, x
+    yield "Deep(2, 3): how many of its parameters get a gradient", concerned, Deep, 2, 3, x
+
+
+def concerned(Deep, width, depth, x):
+    model = Deep(width, depth)
+    model(x).sum().backward()
+    return sum(p.grad is not None for p in model.parameters())
 
 
 def deep_more(Deep):
@@ -228,6 +235,8 @@ def load_trial(load):
     extra = a_state(old=engine.full((2,), 0.25))
     yield "layers 4-3-10, and a tensor called old, into layers 4-3-3", loaded, load, three_letters(), extra
     yield "layers 4-3-10 into layers 4-3-3", loaded, load, three_letters(), a_state()
+    lying = a_state(**{"0.weight": engine.full((4, 3), 0.25)})
+    yield "the same, but 0.weight is (4, 3) in the state and (3, 4) in the model", loaded, load, three_letters(), lying
 
 
 def load_more(load):
@@ -246,6 +255,13 @@ def load_what_fits(model, state):
         for name, tensor in model.state_dict().items():
             if name in fits:
                 tensor.copy_(fits[name])
+    return [name for name in state if name not in fits]
+
+
+def by_size(model, state):
+    own = model.state_dict()
+    fits = {n: t.reshape(own[n].shape) for n, t in state.items() if n in own and own[n].numel() == t.numel()}
+    model.load_state_dict(fits, strict=False)
     return [name for name in state if name not in fits]
 
 
@@ -370,6 +386,10 @@ EXERCISES = (
                 deep(lambda w, d: nn.ModuleList(linears(w, d)), end=engine.relu),
                 "There is a bend after the last layer now. Its result may be negative, as it was before.",
             ),
+            (
+                deep(lambda w, d: nn.ModuleList(linears(w, d)), bend=lambda x: engine.relu(x).detach()),
+                "The parameters are found, but no gradient reaches those before the last layer: no notes lead there.",
+            ),
             (deep(lambda w, d: nn.ModuleList(linears(w, d + 1))), "One layer too many: the last one is there already."),
         ),
         hints=(
@@ -457,6 +477,7 @@ EXERCISES = (
                 by_name,
                 "The last layer has the right name and another shape, and that is not forgiven: compare shapes, too.",
             ),
+            (by_size, "As many numbers in another shape do not fit: compare the shapes."),
             (what_was_loaded, "The right tensors are loaded. Give back the names of those that were *not*."),
             (
                 what_is_missing,

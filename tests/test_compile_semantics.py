@@ -1127,6 +1127,83 @@ def test_an_object_that_was_there_before_is_returned_itself():
     assert captured(lambda x: (x * 2, held, Held, engine.relu))(numbers(3))[1:] == (held, Held, engine.relu)
 
 
+def with_falling_lr(step_of, steps=4):
+    """What a step gives and leaves in the parameters, while the learning rate falls outside."""
+    model, found = small(), []
+    opt = engine.optim.SGD(model.parameters(), 0.1, momentum=0.5)
+    schedule = engine.optim.lr_scheduler.StepLR(opt, 2, 0.5)
+    step = step_of(model, opt, schedule)
+    for n in range(steps):
+        out = step(numbers(5, 4, seed=n))
+        schedule.step()
+        found += [out, *(p.detach().clone() for p in model.parameters())]
+    return found
+
+
+def by_hand(model, opt, schedule):
+    def step(x):
+        opt.zero_grad()
+        model(x).square().mean().backward()
+        with engine.no_grad():
+            for group in opt.param_groups:
+                for p in group["params"]:
+                    p.sub_(p.grad, alpha=group["lr"])
+        return x * schedule.last_epoch
+
+    return step
+
+
+def with_lr(ask, inside=False):
+    def made(model, opt, schedule):
+        def step(x):
+            opt.zero_grad()
+            model(x).square().mean().backward()
+            opt.step()
+            if inside:
+                schedule.step()
+            return x * ask(opt, schedule)
+
+        return step
+
+    return made
+
+
+OPTIONS = {
+    "by hand": by_hand,
+    "get_last_lr": with_lr(lambda opt, schedule: schedule.get_last_lr()[0]),
+    "after a step": with_lr(lambda opt, schedule: opt.param_groups[0]["lr"], inside=True),
+    "state": with_lr(lambda opt, schedule: len(opt.state)),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step")
+def test_options_that_a_program_reads_are_those_of_the_call(name):
+    made = OPTIONS[name]
+    expected, found = with_falling_lr(made), with_falling_lr(lambda *parts: engine.compile(made(*parts)))
+    for a, b in zip(found, expected, strict=True):
+        same(a, b)
+
+
+SET = {
+    "threads": lambda x: x * engine.get_num_threads(),
+    "threads, set": lambda x: (engine.set_num_threads(1), x)[1],
+    "seed": lambda x: x * engine.initial_seed(),
+    "seed of a generator": lambda x: x * OWN.initial_seed(),
+    "streams": lambda x: x + engine.random.fork_rng().__enter__(),
+    "printing": lambda x: (engine.set_printoptions(), x)[1],
+    "precision": lambda x: x if engine.get_float32_matmul_precision() == "high" else x * 2,
+    "determinism": lambda x: (engine.use_deterministic_algorithms(True), x)[1],
+    "files": lambda x: x * engine.load("none"),
+}
+
+
+@pytest.mark.parametrize("name", SET)
+def test_settings_that_no_guard_watches_are_a_break(name):
+    with pytest.raises(GraphBreak, match="a setting|initial_seed of an object"):
+        captured(SET[name])(numbers(3))
+
+
 def test_the_condition_that_does_not_hold_is_named():
     class Net(nn.Module):
         def __init__(self):

@@ -276,6 +276,8 @@ class Tape:
         """A step of an optimizer or scheduler, which later calls take as it is."""
         if any(isinstance(a, Tensor) or callable(a) for a in (*args, *kwargs.values())):
             raise GraphBreak(f"{type(owner).__name__}.step() is called with a closure or a tensor")
+        if self.guards.reads_options and not hasattr(owner, "param_groups"):
+            raise GraphBreak(f"options are read where {type(owner).__name__}.step() changes them")
         self.flush()
         for group in getattr(owner, "param_groups", ()):
             for p in group["params"]:

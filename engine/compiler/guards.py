@@ -16,10 +16,11 @@ from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
-from .. import backend, dtypes
+from .. import backend, dtypes, random
 from ..graph import AccumulateGrad, mode
 from ..nn import hooks
 from ..nn.module import Module
+from ..optim.lr_scheduler import LRScheduler
 from ..optim.optimizer import Optimizer
 from ..tensor import Tensor
 from . import effects
@@ -28,6 +29,12 @@ from .capture import GraphBreak
 
 VALUES = (int, float, str, bytes, complex)
 AMP = f"{__package__.rpartition('.')[0]}.amp.autocast_mode"  # a program without autocast does not load it
+ENGINE = __name__.partition(".")[0]
+# functions of the engine that tell or change what no guard watches, and those of files
+SETTINGS = {*"""get_num_threads set_num_threads set_printoptions initial_seed fork_rng get_rng_state set_rng_state
+use_deterministic_algorithms are_deterministic_algorithms_enabled is_deterministic_algorithms_warn_only_enabled
+set_float32_matmul_precision get_float32_matmul_precision set_detect_anomaly load save""".split()}  # fmt: skip
+UNWATCHED = {"state", "state_dict", "get_last_lr", "get_lr", "initial_seed"}  # of optimizers, schedulers, generators
 MOST = 5000  # conditions; a function that reads more is not captured
 PARTS = vars(Module()).keys() - {"training"}  # what a module has besides its own attributes
 HOOKS, BACKWARD = ("_forward_hooks", "_forward_pre_hooks"), ("_backward_hooks", "_backward_pre_hooks")
@@ -60,6 +67,8 @@ class Guards:
         self.fixed: set = set()  # the arguments that are one tensor in every call
         self.done: set = set()  # (class, name) of what is read of classes
         self.classes, self.called = [], {"forward"}  # of users: classes, and the names that functions look up
+        self.watched: list = []  # optimizers, schedulers and generators
+        self.reads_options = False  # of these
         self.words: set = set()  # for which they may ask by getattr() and hasattr()
         self.makes: set = set()  # the classes of which they may make objects
         self.known_sizes: dict = {}  # number of a size that may vary -> where it is found
@@ -71,6 +80,7 @@ class Guards:
             self.read(f"a{i}", leaf, names[i] if i < len(names) else f"x{i}", argument=i)
         self.read(None, function, "function")
         self.methods()
+        self.options()
         for key, why in self.suspects:
             if key in self.called:
                 raise why
@@ -330,6 +340,11 @@ class Guards:
             self.add(f"len({path}) == {len(value.param_groups)}")
             for i, group in enumerate(value.param_groups):
                 self.read(f"{path}[{i}]['params']", group["params"], f"{name}_{i}")
+            self.watched.append(value)
+        elif isinstance(value, (LRScheduler, random.Generator)):
+            self.watched.append(value)
+        elif kind.__module__.startswith(f"{ENGINE}.compiler") and hasattr(value, "function"):
+            self.read(None, value.function, name)
         elif kind is types.FunctionType:
             self.function(value)
         elif kind is types.MethodType:
@@ -352,10 +367,22 @@ class Guards:
         elif not known(kind.__module__) or hasattr(value, "__dict__") and not ours(kind.__module__):
             self.object(self.constant(value), value, name)
 
+    def options(self):
+        """What is read of optimizers, schedulers and generators, and what nobody can watch."""
+        for value in self.watched:
+            for n in sorted(self.called.intersection(dir(value))):
+                if n in UNWATCHED:
+                    raise GraphBreak(f"it asks for {n} of an object of the type {type(value).__name__}", " ")
+                if n in vars(value):
+                    self.reads_options = True
+                    self.attribute(self.constant(vars(value)), n, vars(value)[n], n)
+
     def looked_up(self, module, names):
         """What a function finds under its names in a module, and in what that holds."""
         check_known(module, module.__name__, names)
         for n in names:
+            if ours(module.__name__) and n in SETTINGS and hasattr(module, n):
+                raise Unknown(f"it asks for or changes a setting: {n}()", " ")
             if (id(module), n) not in self.seen and n in vars(module):
                 self.seen.add((id(module), n))
                 self.read(f"{self.constant(vars(module))}[{n!r}]", vars(module)[n], n, names=names)
@@ -447,6 +474,8 @@ class Guards:
     def function(self, function):
         """A function that a user wrote: its code, defaults, attributes, closure and globals."""
         if ours(function.__globals__.get("__name__")):
+            if function.__name__ in SETTINGS:
+                raise Unknown(f"it asks for or changes a setting: {function.__name__}()", " ")
             return
         code, path, own = function.__code__, self.constant(function), function.__globals__
         names, looked_up = names_in(code), globals_in(code)
@@ -502,7 +531,7 @@ def is_slot(part):
 
 def ours(module_name):
     """Whether a module is one that users do not write: the engine's, or of a library it stands on."""
-    libraries = __name__.partition(".")[0], "numpy", "builtins", "math"
+    libraries = ENGINE, "numpy", "builtins", "math"
     return (module_name or "").partition(".")[0] in libraries
 
 

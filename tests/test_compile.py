@@ -549,6 +549,24 @@ def test_a_compiled_module_is_a_module():
     assert "def backward" in compiled.code and "# 20x16 float32" in compiled.code
 
 
+def test_what_is_set_on_a_compiled_module_is_set_on_the_module():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Dropout(1.0))
+    model.scale = 2.0
+    compiled = engine.compile(model)
+    compiled.scale, compiled.more = 3.0, 1
+    assert model.scale == 3.0 and "more" in dir(compiled)
+    del compiled.more
+    assert not hasattr(model, "more") and len(compiled) == 2
+    setattr(compiled, "0", nn.Identity())
+    assert type(model[0]) is nn.Identity and list(compiled.children()) == [model]
+    model.eval()
+    assert not compiled.training
+    compiled.train()
+    assert model.training and compiled(engine.ones(2)).tolist() == [0, 0]
+    compiled.training = False
+    assert not model.training
+
+
 def test_a_method_can_be_decorated():
     class Scale:
         def __init__(self, k):

@@ -1204,6 +1204,52 @@ def test_settings_that_no_guard_watches_are_a_break(name):
         captured(SET[name])(numbers(3))
 
 
+@pytest.mark.parametrize("said", [lambda: None, lambda: print("backward")])
+def test_backward_of_a_function_of_the_users_own_is_read(said, capsys):
+    factor = [2.0]
+
+    class Scaled(engine.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            said()
+            return g * factor[0]
+
+    compiled = engine.compile(lambda x: Scaled.apply(x) * 3)
+    for value in (2.0, 5.0):
+        factor[0], x = value, numbers(3, grad=True)
+        compiled(x).sum().backward()
+        assert x.grad.tolist() == [3 * value] * 3
+    assert capsys.readouterr().out in ("", "backward\nbackward\n")
+
+
+def test_a_result_keeps_its_gradient():
+    def f(x):
+        y = x * 2
+        y.retain_grad()
+        return y, y.sum()
+
+    compiled = engine.compile(f)
+    for _ in range(2):
+        y, total = compiled(numbers(3, grad=True))
+        total.backward()
+        assert y.grad.tolist() == [1, 1, 1]
+
+
+def test_a_write_into_an_inference_tensor_is_refused():
+    compiled = captured(lambda x: x.add_(1))
+    compiled(numbers(3))
+    with engine.inference_mode():
+        x = numbers(3)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        engine.compile(lambda x: x.add_(1))(x)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        compiled(x)
+
+
 def test_the_condition_that_does_not_hold_is_named():
     class Net(nn.Module):
         def __init__(self):

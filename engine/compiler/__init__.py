@@ -54,13 +54,13 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
 
 
 class OptimizedModule(Module):
-    """A Module whose call runs compiled; everything else is the original's."""
+    """A Module whose call runs compiled; everything else is the original's, what is set and deleted as well."""
 
     def __init__(self, module, *how):
         super().__init__()
-        self._orig_mod = module
-        object.__setattr__(self, "compiled", Compiled(module, *how))
-        object.__setattr__(self, "training", module.training)
+        del self.__dict__["training"]
+        self._modules["_orig_mod"] = module
+        self.__dict__["compiled"] = Compiled(module, *how)
 
     def forward(self, *args, **kwargs):
         return self.compiled(*args, **kwargs)
@@ -72,6 +72,33 @@ class OptimizedModule(Module):
             return super().__getattr__(name)
         except AttributeError:
             return getattr(self._orig_mod, name)
+
+    def _owner(self, name):
+        """Which of the two an attribute is set on: the original, but for what every Module has and this class."""
+        return super() if name in self.__dict__ or hasattr(type(self), name) else self._orig_mod
+
+    def __setattr__(self, name, value):
+        self._owner(name).__setattr__(name, value)
+
+    def __delattr__(self, name):
+        self._owner(name).__delattr__(name)
+
+    def __dir__(self):
+        return {*dir(self._orig_mod), *super().__dir__()}
+
+    def __len__(self):
+        return len(self._orig_mod)
+
+    def __bool__(self):
+        return True
+
+    @property
+    def training(self):
+        return self._orig_mod.training
+
+    @training.setter
+    def training(self, value):
+        self._orig_mod.training = value
 
     def __reduce__(self):  # a copy has no captures: they are of the parameters of this one
         c = self.compiled

@@ -210,6 +210,8 @@ class Entry:
             raise GraphBreak("it returns a new Parameter", " ")
         if any(t.node is not None and type(t.node) is graph.AccumulateGrad for t in made):
             raise GraphBreak("it returns a new leaf that requires grad", " ")
+        if any(type(hook) is graph.RetainGrad for t in made if t.node is not None for hook in t.node.hooks):
+            raise GraphBreak("it calls retain_grad() of a result", " ")
         known = {id(t) for t in (*made, *kept)}
         if any(t is not None and id(t) not in known for t in (r() for r in tape.made)):
             raise GraphBreak("it keeps a tensor that it made, outside of what it returns", " ")

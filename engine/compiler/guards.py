@@ -17,6 +17,7 @@ from functools import cached_property, lru_cache, partial
 import numpy as np
 
 from .. import backend, dtypes, random
+from ..autograd.function import Function
 from ..graph import AccumulateGrad, mode
 from ..nn import hooks
 from ..nn.module import Module
@@ -101,6 +102,8 @@ class Guards:
             arrays = [f"{self.space_path(n)}.array, " for n in range(len(self.tensors))]
             others = "".join(a for n, a in enumerate(arrays) if n not in written)
             self.add(f"effects.separate(({''.join(arrays[n] for n in written)}), ({others}))")
+            for n in written:
+                self.add(f"not {self.space_path(n)}.inference")
         fixed = frozenset(id(where) for kind, where in self.places if kind == "fixed")
         for kind, where in self.places if fixed else ():
             if kind == "argument" and where not in self.fixed:  # an argument is none of the other tensors
@@ -428,6 +431,8 @@ class Guards:
                 self.makes.add(base)
             if base not in self.classes:
                 self.classes.append(base)
+                if issubclass(base, Function):  # what backward() calls of it, whose name stands nowhere
+                    self.called.update(("backward", "setup_context", "jvp", "vmap"))
                 own = self.constant(vars(base))
                 self.add(f"len({own}) == {len(vars(base))}")
                 for n, part in vars(base).items():

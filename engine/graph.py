@@ -70,7 +70,7 @@ class Node:
     def name(self):
         """PyTorch's name of the operation."""
         name = type(self).__name__
-        return name if name[-1].isdigit() else "torch::autograd::" + name
+        return name if name.removesuffix("_copy")[-1].isdigit() else "torch::autograd::" + name
 
     def linked(self):
         """The saved values as Tensors joined to the graph, for ``create_graph=True``."""

@@ -195,7 +195,8 @@ CAPTURED = (
 def check_apart(tensor, others):
     """Raise PyTorch's errors if elements share their memory, or if a part of what is written is also read."""
     x = tensor.array
-    if (0 in x.strides or views_may_overlap(tensor.path)) and overlaps_itself(x):
+    path = tensor.path  # none of what detach() made of a view
+    if (0 in x.strides or (views_may_overlap(path) if path else not x.flags.c_contiguous)) and overlaps_itself(x):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."

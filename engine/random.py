@@ -573,7 +573,7 @@ def multinomial(generator, weights, num_samples, replacement=False):
     _check((rates.sum(-1) > 0).all(), f"{invalid} (sum of probabilities <= 0)")
     if race:
         rates /= fill(np.empty_like(weights), exponential, generator)
-        return np.argsort(-_cast(rates, weights.dtype), axis=-1, kind="stable")[..., :num_samples]
+        return np.argsort(-_cast(rates, weights.dtype), axis=-1, kind="stable")[..., :num_samples].copy()
     sums = np.cumsum(rates, axis=-1, dtype=kind.work)
     sums /= sums[..., -1:].copy()
     sums[..., -1] = 1

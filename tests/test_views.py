@@ -6,6 +6,7 @@ against PyTorch, where it is installed: the same values, graphs, versions, gradi
 
 import contextlib
 import gc
+import importlib
 import importlib.util
 import io
 import math
@@ -21,6 +22,61 @@ import engine
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 HAVE_TORCH = importlib.util.find_spec("torch") is not None
+
+# ---- which results have memory of their own, and how their elements lie there
+
+
+@pytest.mark.parametrize("operation", cases("""
+x.cumsum(0)
+x.cumprod(0)
+x.max(0).values
+x.min(0).values
+x.median(0).values
+x.to(x.dtype, False, True)
+torch.nn.functional.embedding(torch.tensor([2])[0], y)
+"""))  # fmt: skip
+def test_a_result_of_one_number_has_memory_of_its_own(operation):
+    y = engine.arange(6.0).reshape(3, 2)
+    before = y.tolist()
+    result = eval(operation, {"torch": engine, "x": y[1, 1], "y": y})
+    result.zero_()
+    assert y.tolist() == before
+
+
+@pytest.mark.parametrize("operation", cases("""
+x.sum(2)
+x.mean(2)
+x.prod(2)
+x.var(2)
+x.std(2, keepdim=True)
+x.max(2).values
+x.max(2).indices
+x.amax(2)
+x.argmax(2)
+x.median(2).values
+x.logsumexp(2)
+x.norm(dim=2)
+x.cumsum(1)
+x.cumprod(1)
+x.tril()
+x.repeat(1, 1, 1)
+y.expand(2, 4, 3, 2).double()
+torch.rot90(x, 4)
+torch.nn.functional.one_hot(x.long())
+torch.nn.functional.pad(y, (1, 1), "reflect")
+torch.nn.functional.adaptive_avg_pool2d(y, (2, 1))
+torch.nn.functional.adaptive_max_pool2d(y, (2, 1))
+torch.multinomial(y[0], 2)
+y.nonzero(as_tuple=True)[0]
+"""))  # fmt: skip
+def test_results_that_pytorch_puts_in_order_can_be_viewed(operation):
+    for library in ["engine"] + ["torch"] * HAVE_TORCH:
+        t = importlib.import_module(library)
+        y = t.arange(24.0).reshape(4, 3, 2)
+        result = eval(operation, {"torch": t, "x": y.permute(2, 1, 0), "y": y})
+        assert result.is_contiguous()
+        result.view(-1)
+
 
 # ---- programs, one a line; y is what they leave behind
 
@@ -334,6 +390,9 @@ def test_windows_that_overlap_are_not_written():
     windows = engine.arange(4.0).unfold(0, 2, 1)
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
         windows.mul_(2)
+    for same in (windows.detach(), windows.data):
+        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+            same.mul_(2)
     disjoint = engine.arange(4.0).unfold(0, 2, 2)
     disjoint.mul_(2)
     assert disjoint.tolist() == [[0.0, 2.0], [4.0, 6.0]]

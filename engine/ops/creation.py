@@ -32,7 +32,7 @@ from ..inplace import check_writable, fits, overwrite, zeros_for
 from ..printing import Size
 from ..record import camel, enter, raw, record
 from ..tensor import Tensor, shown_kind
-from .structure import Clone, cast, clone, sum_to, transfer
+from .structure import Clone, ToCopy, cast, clone_array, sum_to, transfer
 
 # ---- from Python data
 
@@ -857,18 +857,18 @@ def set_rng_state(new_state):
 
 def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
     """This tensor in another dtype or on another device: ``to(dtype)``, ``to(device)``, ``to(other)``."""
+    switches = [a for a in args if isinstance(a, bool)]  # positional, as in PyTorch: first one, then the other
+    non_blocking, copy = (*switches, *(non_blocking, copy)[len(switches) :])[:2]
     for a in args:
         if isinstance(a, (dtypes.dtype, type)):
             dtype = a
         elif isinstance(a, Tensor):
             dtype, device = a.dtype, a.device
-        elif isinstance(a, bool):
-            non_blocking = a  # positional, as in PyTorch
-        elif a is not None:
+        elif a is not None and not isinstance(a, bool):
             device = a
     kind = None if dtype is None else dtypes.given(dtype).np
     result = cast(self, kind or self.array.dtype) if device is None else transfer(self, device, kind, non_blocking)
-    return clone(self) if copy and result is self else result
+    return record(ToCopy, clone_array(self.array), (self,), (self.array.dtype,)) if copy and result is self else result
 
 
 def type_as(self, other):

@@ -20,7 +20,7 @@ from .creation import integer
 from .elementwise import choose, operand
 from .elementwise import no_derivative as underived
 from .shape import alias, expand, expand_to, resized, select_at, slice_at, unsqueeze_at, view_of
-from .structure import cast, common_shape, number_for, pick, place, placed, reshape, sum_to
+from .structure import cast, common_shape, in_order, number_for, pick, place, placed, reshape, sum_to
 
 full = slice(None)
 
@@ -856,7 +856,7 @@ def nonzero(input, *, as_tuple=False):
     """The places of the elements that are not zero: a row each, or with ``as_tuple`` one index tensor for each dim."""
     x = input.array
     if as_tuple:
-        return tuple(Tensor(i) for i in x.reshape(x.shape or (1,)).nonzero())
+        return tuple(Tensor(in_order(i)) for i in x.reshape(x.shape or (1,)).nonzero())
     return Tensor(module(x).argwhere(x))
 
 

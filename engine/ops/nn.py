@@ -152,7 +152,7 @@ def one_hot(tensor, num_classes=-1):
     elif x.size and violated(x, lambda x: (x >= num_classes).any()):
         raise RuntimeError("Class values must be smaller than num_classes.")
     out = module(x).expand_dims(x, -1) == module(x).arange(num_classes)
-    return reduce.as_input(out.astype(dtypes.int64.np), tensor)
+    return reduce.as_input(in_order(out.astype(dtypes.int64.np)), tensor)
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
@@ -179,9 +179,12 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     return rows_at(weight, i, n, padding_idx)
 
 
+ROWS = np.ndarray, np.integer  # a single number among them: by an index it would get a view of the weights
+
+
 def rows_at(weight, i, n, padding_idx):
     w, at = raw(weight), raw(i)
-    rows = w.take(at, 0) if type(w) is type(at) is np.ndarray else picked(w, (at,))
+    rows = w.take(at, 0) if type(w) is np.ndarray and isinstance(at, ROWS) else picked(w, (at,))
     return record(Embedding, rows, (weight,), (i, n, padding_idx))
 
 

@@ -8,7 +8,7 @@ from ..inplace import fits
 from ..record import enter, module, raw, record
 from ..record import view as define
 from .creation import number
-from .structure import place
+from .structure import in_order, place
 
 
 def constant_padded(x, pads, value):
@@ -100,7 +100,7 @@ def pad(input, pad, mode="constant", value=None):
         for before, after, size in zip(pads[-2::-2], pads[::-2], x.shape[-n:])
     )
     key = (..., *(k.reshape(-1, *(1,) * (n - 1 - i)) for i, k in enumerate(key)))
-    return record(PADS[mode, n], x[key], (input,), (x.shape, key))
+    return record(PADS[mode, n], in_order(x[key]), (input,), (x.shape, key))
 
 
 SUPPORTED = """Supported combinations for non-constant padding:

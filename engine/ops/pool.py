@@ -18,7 +18,7 @@ from . import reduce
 from .conv import Window, add_windows, check_floating, numbers, reach, small_windows, windows
 from .nn import scatter
 from .shape import squeeze_one, unsqueeze_at
-from .structure import accumulate_wider, add_up, place, reshape, row_starts
+from .structure import accumulate_wider, add_up, in_order, place, reshape, row_starts
 
 # ---- the window
 
@@ -315,7 +315,7 @@ def adaptive_avg_pool2d(input, output_size):
     check_floating(x, "adaptive_avg_pool2d")
     key, weights = adaptive_key(module(x), x.shape[-2:], counts)
     weights = weights.astype(x.dtype)
-    return record(AdaptiveAvgPool, add_up(x[key] * weights, (-4, -3)), (input,), (x.shape, key, weights))
+    return record(AdaptiveAvgPool, in_order(add_up(x[key] * weights, (-4, -3))), (input,), (x.shape, key, weights))
 
 
 def adaptive_rule(g, shape, key, weights):
@@ -333,7 +333,7 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
     check_floating(x, "adaptive_max_pool2d")
     key, _ = adaptive_key(module(x), x.shape[-2:], counts)
     taps = x[key].transpose(-4, -3, *range(x.ndim - 2), -2, -1)
-    taps = taps.reshape(prod(taps.shape[:2]), prod(x.shape[:-2]), prod(counts))
+    taps = in_order(taps.reshape(prod(taps.shape[:2]), prod(x.shape[:-2]), prod(counts)))
     ranks = adaptive_ranks(module(x), x.shape[-2:], counts)
     return maxima(AdaptiveMaxPool, input, taps, ranks, counts, False, return_indices)
 

@@ -106,6 +106,11 @@ def cast_back(rule, a):
     return lambda g, *saved: cast(rule(g, *saved), dtype)
 
 
+def settled(out):
+    """A result in memory of its own, its elements in order however those of the input lie, as PyTorch's are."""
+    return out if out.ndim < 2 or out.flags.c_contiguous else out.copy()
+
+
 def word(x):
     """A dtype as PyTorch's messages call it: Float, Double, Long."""
     return Tensor.typename(x).rpartition(".")[2][:-6]
@@ -126,7 +131,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, **names):
         return into(names.pop("out"), sum, input, dim, keepdim, dtype=dtype, **names)
     x, dim, axis, keepdims = parse("sum", input, dim, keepdim, names)
     x = converted(input, dtype)
-    out = add_up(x, axis, keepdims).astype(x.dtype, copy=False)
+    out = settled(add_up(x, axis, keepdims).astype(x.dtype, copy=False))
     if dim is None and axis is None and not keepdims:
         return record_converted(SumAll, out, (input,), (x.shape,))
     return record_converted(Sum, out, (input,), (x.shape, axis, keepdims))
@@ -162,7 +167,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
             f"point or complex dtype. Got: {word(x.astype(dtype.np) if dtype else x)}"
         )
     x = converted(input, dtype)
-    out = average(x, axis, keepdims)
+    out = settled(average(x, axis, keepdims))
     if dim is None and not keepdims:
         return record_converted(MeanAll, out, (input,), (x.shape, x.size))
     return record_converted(Mean, out, (input,), (x.shape, axis, keepdims))
@@ -201,8 +206,8 @@ def moments(name, input, dim, unbiased, keepdim, correction, names):
     wide = x.astype(dtypes.float64.np)
     middle = average(wide, axis, True)
     away = wide - middle
-    out = (away * away).sum(axis, keepdims=keepdims) / builtins.max(free, 0)
-    return x, out, middle.reshape(out.shape), axis, keepdims, free
+    out = settled((away * away).sum(axis, keepdims=keepdims) / builtins.max(free, 0))
+    return x, out, settled(middle.reshape(out.shape)), axis, keepdims, free
 
 
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, **names):
@@ -274,7 +279,7 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, **names):
     """The product over ``dim`` (one dimension, or all).  Integers and bools are multiplied as int64."""
     x, dim, axis, keepdims = parse("prod", input, dim, keepdim, names, several=False)
     x = converted(input, dtype)
-    out = x.prod(axis, accumulate_wider.get(x.dtype, x.dtype), keepdims=keepdims).astype(x.dtype)
+    out = settled(x.prod(axis, accumulate_wider.get(x.dtype, x.dtype), keepdims=keepdims).astype(x.dtype))
     Backward = ProdAll if dim is None else Prod
     return record_converted(Backward, out, (input,), (x, out, axis, keepdims))
 
@@ -362,9 +367,9 @@ def extremes(name, pairwise):
             out = getattr(x, name)()
             return record(All, out, (input,), (x, out))
         if x.ndim:
-            out, indices = extreme_along(name, x, axis[0], keepdims)
+            out, indices = map(settled, extreme_along(name, x, axis[0], keepdims))
         else:
-            out, indices = x, arg(name, x, axis, keepdims)
+            out, indices = x.copy(), arg(name, x, axis, keepdims)
         return Result(record(Along, out, (input,), (indices, x.shape, axis, keepdims)), as_input(indices, input))
 
     return enter(name, "reduction", op)
@@ -374,7 +379,7 @@ def arg(name, x, axis, keepdims):
     """The indices of the extremes, the first one where several are equal."""
     if not x.ndim:
         return module(x).zeros((), dtypes.int64.np)
-    return getattr(module(x), "arg" + name)(x, axis and axis[0], keepdims=keepdims)
+    return settled(getattr(module(x), "arg" + name)(x, axis and axis[0], keepdims=keepdims))
 
 
 def as_input(out, input):
@@ -405,7 +410,7 @@ def extreme(name, plain):
     def op(input, dim=(), keepdim=False, **names):
         x, dim, axis, keepdims = parse(name, input, dim, keepdim, names)
         check_not_empty(name, x, dim, axis)
-        out = getattr(x, plain)(axis, keepdims=keepdims)
+        out = settled(getattr(x, plain)(axis, keepdims=keepdims))
         return record(Backward, out, (input,), (x, out, axis, keepdims))
 
     return enter(name, "reduction", op)
@@ -440,7 +445,7 @@ def aminmax(input, *, dim=None, keepdim=False, **names):
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
         )
     check_not_empty("aminmax", x, dim, axis, shown="aminmax")
-    outs = x.min(axis, keepdims=keepdims), x.max(axis, keepdims=keepdims)
+    outs = settled(x.min(axis, keepdims=keepdims)), settled(x.max(axis, keepdims=keepdims))
     return return_types.aminmax(*record_parts(AMinMax, outs, (input,), (x, axis, keepdims)))
 
 
@@ -464,9 +469,10 @@ def median(input, dim=None, keepdim=False, **names):
         return record(MedianAll, out, (input,), (x, out))
     check_not_empty("median", x, dim, axis)
     at = middle_index(x, axis[0]) if x.ndim else module(x).zeros((), dtypes.int64.np)
-    out = module(x).take_along_axis(x, at, axis[0]) if x.ndim else x
+    out = module(x).take_along_axis(x, at, axis[0]) if x.ndim else x.copy()
     if not keepdims and x.ndim:
         at, out = at.squeeze(axis), out.squeeze(axis)
+    at, out = settled(at), settled(out)
     return return_types.median(record(Median, out, (input,), (at, x.shape, axis, keepdims)), as_input(at, input))
 
 
@@ -492,7 +498,7 @@ def logsumexp(input, dim, keepdim=False, **names):
     x = raw(input)
     out = log_of_sum(cast(x, accumulate_wider.get(x.dtype, x.dtype)), axis)
     out = out.astype(x.dtype)
-    out = out if keepdims else out.squeeze(axis)
+    out = settled(out if keepdims else out.squeeze(axis))
     return record(LogSumExp, out, (input,), (x, out, axis, keepdims))
 
 
@@ -537,7 +543,7 @@ def p_norm(name, input, p, dim, keepdim, dtype, names):
                     f"linalg.vector_norm cannot compute the {float(p):g} norm on the dimension {i}because this "
                     "dimension is empty and the operation does not have an identity"
                 )
-    out = p_norm_of(cast(x, accumulate_wider.get(x.dtype, x.dtype)), p, axis, keepdims).astype(x.dtype)
+    out = settled(p_norm_of(cast(x, accumulate_wider.get(x.dtype, x.dtype)), p, axis, keepdims).astype(x.dtype))
     return record_converted(VectorNorm, out, (input,), (x, out, p, axis, keepdims))
 
 
@@ -606,9 +612,9 @@ def running_sum(a, axis, backwards):
 def running(x, axis, backwards):
     """The running sums of an array, added up in float64 as PyTorch does."""
     if not x.ndim:
-        return x
+        return x.copy()
     flip = module(x).flip if backwards else lambda x, _: x
-    return flip(flip(x, axis).cumsum(axis, wide(x)).astype(x.dtype), axis)
+    return settled(flip(flip(x, axis).cumsum(axis, wide(x)).astype(x.dtype), axis))
 
 
 def wide(x):
@@ -623,7 +629,7 @@ def cumprod(input, dim, *, dtype=None):
     """The products of the first 1, 2, ... elements along ``dim``.  Integers and bools are multiplied as int64."""
     axis = one_axis("cumprod", raw(input), dim)
     x = converted(input, dtype)
-    out = x.cumprod(axis, wide(x)).astype(x.dtype) if x.ndim else x
+    out = settled(x.cumprod(axis, wide(x)).astype(x.dtype)) if x.ndim else x.copy()
     return record_converted(CumProd, out, (input,), (x, out, axis))
 
 

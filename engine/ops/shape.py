@@ -116,6 +116,12 @@ def reverse(x, dims):
     return clone_array(x[tuple(slice(None, None, -1) if d in dims else slice(None) for d in range(x.ndim))])
 
 
+def rotated(x, k, dims):
+    """A copy turned k times; after an odd number PyTorch's lies in memory as the transposed one."""
+    turned = module(x).rot90(x, k, dims)
+    return clone_array(turned) if k % 2 else turned.copy()
+
+
 def on_diagonal(x, shape, *where):
     """Zeros, with x on the diagonals."""
     out = blank(shape, x)
@@ -132,12 +138,10 @@ def sum_of_copies(g, shape, repeats):
 reversed_in = define("flip", reverse, lambda g, _, dims: reversed_in(g, dims))
 rolled_by = define("roll", lambda x, shifts, dims: module(x).roll(in_order(x), *((shifts, dims) if dims else shifts)),
                  lambda g, _, shifts, dims: rolled_by(g, tuple(-s for s in shifts), dims))  # fmt: skip
-repeat_by = define("repeat", lambda x, repeats: module(x).tile(x, repeats), sum_of_copies)
-lower = define("tril", lambda x, k: module(x).tril(x, k), lambda g, _, k: lower(g, k))
-upper = define("triu", lambda x, k: module(x).triu(x, k), lambda g, _, k: upper(g, k))
-rotate = define(
-    "rot90", lambda x, k, dims: clone_array(module(x).rot90(x, k, dims)), lambda g, _, k, dims: rotate(g, -k, dims)
-)
+repeat_by = define("repeat", lambda x, repeats: in_order(module(x).tile(x, repeats)), sum_of_copies)
+lower = define("tril", lambda x, k: in_order(module(x).tril(x, k)), lambda g, _, k: lower(g, k))
+upper = define("triu", lambda x, k: in_order(module(x).triu(x, k)), lambda g, _, k: upper(g, k))
+rotate = define("rot90", rotated, lambda g, _, k, dims: rotate(g, -k, dims))
 diagonal_copy = define("diagonal_copy", lambda x, *where: x.diagonal(*where).copy(),
                      lambda g, shape, *where: place_diagonal(g, shape, *where), "DiagonalBackward0_copy")  # fmt: skip
 place_diagonal = define("diagonal_backward", on_diagonal, lambda g, _, shape, *where: diagonal_at(g, *where),
@@ -422,8 +426,8 @@ def expand_as(input, other):
     return expand(input, other.array.shape)
 
 
-def broadcast_to(input, size):
-    return expand(input, size, name="broadcast_to")
+def broadcast_to(input, size, *more):
+    return expand(input, size, *more, name="broadcast_to")
 
 
 def broadcast_shapes(*shapes):

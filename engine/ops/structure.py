@@ -20,7 +20,8 @@ def cast(a, to):
     x = raw(a)
     if x is None or type(x) in (bool, int, float) or x.dtype == to:
         return a
-    return record(ToCopy, x.astype(to), (differentiable(a, to),), (x.dtype,))
+    new = x.astype(to)
+    return record(ToCopy, new if 0 not in x.strides else in_order(new), (differentiable(a, to),), (x.dtype,))
 
 
 def differentiable(a, dtype):

@@ -33,6 +33,11 @@ i64 % True
 True / f32
 True ** i64
 torch.float_power(f32, True)
+b3 ** True
+torch.pow(b3, False)
+torch.remainder(torch.tensor([-4.0, 4.0, -0.0, 3.0]), 2)
+torch.tensor([4.0, -4.0, float("inf")]) % torch.tensor([-2.0, 2.0, 2.0])
+f16 % -1
 torch.clamp(b3, min=b3)
 # numbers of NumPy's
 i64 * np.float64(2.5)

@@ -71,7 +71,12 @@ ROWS = [
     ("Saving modules and objects", "t.save(t.nn.ReLU(), __import__('io').BytesIO())", TypeError),
     ("Names that are not there", "t.quantile(t.ones(2), 0.5)", AttributeError),
     ("Sizes and keywords that PyTorch is strict about", "t.reshape(t.ones(2, 1), 2).tolist()", [1.0, 1.0]),
-    ("An unknown print profile", "t.set_printoptions(profile='none of them')", ValueError),
+    ("Values that mean nothing", "t.set_printoptions(profile='none of them')", ValueError),
+    (
+        "Values that mean nothing",
+        "F.cross_entropy(t.eye(2), t.tensor([0, 1]), label_smoothing=-0.5)",
+        RuntimeError,
+    ),
     ("Attributes set by a program", "x = t.ones(2); x.mine = 1; hasattr(copy.copy(x), 'mine')", False),
     ("Memory identity of `x.numpy()`", "x = t.ones(2); x.numpy() is x.numpy()", True),
     ("`randperm` from 214,748,364 elements on", "t.randperm(214_748_365)", NotImplementedError),

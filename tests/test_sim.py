@@ -220,6 +220,16 @@ def test_tensors_of_two_devices_are_not_joined(join):
             join(tensors)
 
 
+@pytest.mark.parametrize("masked", [
+    lambda x, m: x.masked_fill(m, 0), lambda x, m: x.masked_fill_(m, 0), lambda x, m: x.masked_fill(m, engine.tensor(2.0)),
+    lambda x, m: x.masked_select(m), lambda x, m: x.masked_scatter(m, x), lambda x, m: engine.where(m, x, x),
+])  # fmt: skip
+def test_a_mask_is_on_the_device_of_what_it_masks(masked):
+    for where, other in (("cpu", "sim"), ("sim", "cpu")):
+        with pytest.raises(RuntimeError, match="to be on the same device"):
+            masked(engine.ones(3, device=where), engine.ones(3, dtype=bool, device=other))
+
+
 def test_the_random_stream_is_philox():
     # known answers of Philox4x32-10 from Random123: counter and key zero; counter 0x...fe of key 0xff... by its C code
     assert [hex(w) for w in draws.philox(0, 0, 1)] == ["0x6627e8d5", "0xe169c58d", "0xbc57ac4c", "0x9b00dbd8"]

@@ -371,7 +371,7 @@ rename(pow, other="exponent")
 floor_divide = binary("floor_divide", lambda x, y: floor_quotient(x, y),
                       lambda g, _x, _y: no_derivative("floor_divide"), lambda g, _x, _y: no_derivative("floor_divide"),
                       backward=("NotImplemented",) * 3)
-remainder = binary("remainder", lambda x, y: divisible(x, y, "remainder_cpu") % y, lambda g, _x, _y: g,
+remainder = binary("remainder", lambda x, y: modulo(x, y), lambda g, _x, _y: g,
                    lambda g, x, y: -g * div_floor(x, y),
                    backward=("RemainderBackward1", "RemainderBackward0", "RemainderBackward1"))
 fmod = binary("fmod", lambda x, y: module(x).fmod(divisible(x, y, "fmod_cpu"), y), lambda g, _x, _y: g,
@@ -462,6 +462,12 @@ def divisible(x, y, kernel):
     return x
 
 
+def modulo(x, y):
+    """x % y; a zero has the sign of x, not that of y as in NumPy."""
+    out = divisible(x, y, "remainder_cpu") % y
+    return out if out.dtype.kind in "iu" else either.call(out == 0, x * 0.0, out).astype(out.dtype, copy=False)
+
+
 def all_true(y):
     return bool(y) if type(y) in scalar_types else not backend.violated(y, lambda y: (y == 0).any())
 
@@ -478,6 +484,8 @@ def negated(x):
 
 def power(x, y):
     """x ** y; a negative power of an integer is 0, but for those of 1 and -1, and not allowed as a number."""
+    if type(y) is bool and x.dtype == bool:
+        return x | (not y)
     if type(y) not in scalar_types:
         refuse("pow", "b", x, y)
     try:

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from .. import dtypes, return_types
-from ..backend import batches, copied, device_names, either, moved, picked, samples, scalar_types, violated
+from ..backend import batches, copied, device_names, device_of, either, moved, picked, samples, scalar_types, violated
 from ..callers import warn
 from ..graph import node_class
 from ..inplace import copy_, fill_, fits, modify, number_in, zeros_for
@@ -712,10 +712,15 @@ Take = node_class("TakeBackward0", lambda g, shape, index: reshape(
 # ---- masks
 
 
-def mask_array(mask, message):
+def mask_array(mask, message, x):
+    """The array of a mask for the array x.  RuntimeError if it is none of bools, or on another device."""
     if not isinstance(mask, Tensor) or mask.array.dtype != np.bool_:
         kind = type(mask).__name__ if not isinstance(mask, Tensor) else ""
         raise RuntimeError(message(kind or mask))
+    if device_names and mask.device != device_of(x):
+        raise RuntimeError(
+            f"expected self and mask to be on the same device, but got mask on {mask.device} and self on {device_of(x)}"
+        )
     return mask.array
 
 
@@ -729,7 +734,7 @@ def masked_fill(input, mask, value):
     """A copy with a number where a mask holds; input and mask broadcast."""
     x = raw(input)
     m = mask_array(
-        mask, lambda k: "masked_fill_ only supports boolean masks, but got mask with dtype " + dtype_word(k.array)
+        mask, lambda k: "masked_fill_ only supports boolean masks, but got mask with dtype " + dtype_word(k.array), x
     )
     v, is_tensor = number_or_scalar("masked_fill", number_for(x, value), x.dtype)
     common = common_shape(m.shape, x.shape)
@@ -761,7 +766,7 @@ MaskedFillTensor = node_class("MaskedFillBackward1",
 def masked_select(input, mask):
     """The elements where a mask holds, as a vector; input and mask broadcast."""
     x = raw(input)
-    m = mask_array(mask, lambda _: "masked_select: expected BoolTensor for mask")
+    m = mask_array(mask, lambda _: "masked_select: expected BoolTensor for mask", x)
     if type(m) in batches:
         raise RuntimeError(
             "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for "
@@ -782,7 +787,7 @@ def masked_scatter(input, mask, source):
     """A copy with the elements of ``source``, one after the other, where a mask holds."""
     x, s = raw(input), raw(source)
     m = mask_array(
-        mask, lambda k: "masked_scatter_ only supports boolean masks, but got mask with dtype " + word(k.array)
+        mask, lambda k: "masked_scatter_ only supports boolean masks, but got mask with dtype " + word(k.array), x
     )
     if s.dtype != x.dtype:
         raise RuntimeError(
@@ -829,6 +834,12 @@ def where(condition, input=None, other=None, *, out=None):
                       "future "
                       "version of PyTorch. Use a boolean condition instead.")  # fmt: skip
         m = m != 0
+    places = [device_of(v) for v in (m, x, y) if type(v) not in scalar_types] if device_names else ()
+    if len({*places}) > 1:
+        raise RuntimeError(
+            "Expected condition, x and y to be on the same device, but condition is on {} and x and y are on {} "
+            "respectively".format(places[0], " and ".join(map(str, places[1:])))
+        )
     dtype = dtypes.result_type(operand(x), operand(y)).np
     a, b = (number_in(v, dtype) if type(v) in scalar_types else v.astype(dtype, copy=False) for v in (x, y))
     common_shape(common_shape(m.shape, a.shape), b.shape)

@@ -156,6 +156,12 @@ def answer_02_6_b(p, n):
     return p.reshape(a // n, n, b // n, n).transpose(1, 2)
 
 
+@answers("02.6")
+def answer_02_6_c(p, n):
+    a, b = p.shape
+    return p.as_strided((a // n, b // n, n, n), (b * n, n, b, 1))
+
+
 @answers("03.2")
 def answer_03_2_a(p, by):
     return engine.where(p > 255 - by, 255, p + by).to(engine.uint8)
@@ -221,6 +227,17 @@ def answer_04_2_b(g, x):
 @answers("04.2")
 def answer_04_2_c(g, x):
     return engine.func.grad(g)(x.detach()).item()
+
+
+@answers("04.2")
+def answer_04_2_d(g, x):
+    held, asked = x.grad, x.requires_grad
+    x.grad = None
+    g(x.requires_grad_()).backward()
+    slope = x.grad.item()
+    x.requires_grad_(asked)
+    x.grad = held
+    return slope
 
 
 @answers("04.3")
@@ -420,10 +437,26 @@ def answer_08_2_b(numbers, keep, take):
     return engine.cat(out)
 
 
+@answers("08.2")
+def answer_08_2_c(numbers, keep, take):
+    found, state = engine.zeros(len(numbers)), 0.0
+    for place, number in enumerate(numbers):
+        state = keep * state + take * number
+        found[place] = state
+    return found
+
+
 @answers("08.3")
 def answer_08_3_a(x):
     mask = x == 0
     return x.masked_fill(mask, 1.0) * x.masked_fill(mask, 1.0).log()
+
+
+@answers("08.3")
+def answer_08_3_b(x):
+    found = engine.zeros_like(x)
+    found[x > 0] = x[x > 0] * x[x > 0].log()
+    return found
 
 
 @answers("08.4")

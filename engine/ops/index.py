@@ -9,7 +9,19 @@ from math import prod
 import numpy as np
 
 from .. import dtypes, return_types
-from ..backend import batches, copied, device_names, device_of, either, moved, picked, samples, scalar_types, violated
+from ..backend import (
+    batches,
+    copied,
+    device_names,
+    device_of,
+    either,
+    moved,
+    one_device,
+    picked,
+    samples,
+    scalar_types,
+    violated,
+)
 from ..callers import warn
 from ..graph import node_class
 from ..inplace import copy_, fill_, fits, modify, number_in, zeros_for
@@ -834,12 +846,8 @@ def where(condition, input=None, other=None, *, out=None):
                       "future "
                       "version of PyTorch. Use a boolean condition instead.")  # fmt: skip
         m = m != 0
-    places = [device_of(v) for v in (m, x, y) if type(v) not in scalar_types] if device_names else ()
-    if len({*places}) > 1:
-        raise RuntimeError(
-            "Expected condition, x and y to be on the same device, but condition is on {} and x and y are on {} "
-            "respectively".format(places[0], " and ".join(map(str, places[1:])))
-        )
+    for v in (x, y) if device_names else ():
+        one_device(m, v)
     dtype = dtypes.result_type(operand(x), operand(y)).np
     a, b = (number_in(v, dtype) if type(v) in scalar_types else v.astype(dtype, copy=False) for v in (x, y))
     common_shape(common_shape(m.shape, a.shape), b.shape)

@@ -141,14 +141,20 @@ def plain(k):
             "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
             f"{type(k).__name__})"
         )
-    if k.dtype == np.uint8:
-        warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
-        k = k != 0
+    k = as_mask(k)
     if k.ndim == 0 and k.dtype.kind in "iub" and type(k) not in batches:
         return k.item()
     if k.dtype.kind != "b" and k.dtype not in (np.int64, np.int32):
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     return k
+
+
+def as_mask(k):
+    """An index array; one of uint8 is a mask."""
+    if k.dtype != np.uint8:
+        return k
+    warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
+    return k != 0
 
 
 def from_sequence(k):
@@ -366,7 +372,7 @@ def put_arguments(name, input, indices, values):
     x, looked_up, dim = raw(input), {}, 0
     for i in indices:
         if i is not None:
-            looked_up[dim] = index_array(name, i, "iub")
+            looked_up[dim] = as_mask(index_array(name, i, "iub"))
             dim += looked_up[dim].ndim if looked_up[dim].dtype.kind == "b" else 1
         else:
             dim += 1

@@ -708,7 +708,7 @@ def test_two_sizes_that_vary():
         return (x[:, None] * y[None]).softmax(1).reshape(-1).mean() * x.shape[0] + y.shape[0]
 
     compiled = captured(f)
-    for n, m in ((4, 6), (5, 9), (7, 3), (12, 2), (3, 40)):
+    for n, m in ((4, 6), (5, 9), (7, 3), (12, 4), (3, 40)):
         same(compiled(numbers(n), numbers(m)), f(numbers(n), numbers(m)))
     assert len(compiled.entries) == 2
     same(compiled(numbers(6), numbers(6)), f(numbers(6), numbers(6)))  # they are told apart
@@ -741,6 +741,12 @@ def test_a_program_that_compares_sizes_is_captured_size_by_size():
         (lambda x: x * min(5, len(x)), "min"),
         (lambda x: x * (x.shape[0] // 2), "//"),
         (lambda x: x * math.floor(x.shape[0] / 2), "floor"),
+        (lambda x: x * math.gcd(x.shape[0], 4), "gcd"),
+        (lambda x: x * abs(x.shape[0] - 5), "abs"),
+        (lambda x: x * {3: 7.0}.get(x.shape[0], 1.0), "get"),
+        (lambda x: x * len(f"{x.shape[0]}"), "f-string"),
+        (lambda x: x * (x.shape[0] ^ 1), "^"),
+        (lambda x: x * (x.shape[0] - 3 or 7), "if"),
     ],
 )
 def test_the_word_by_which_a_program_may_choose_is_the_same_in_every_python(f, word):
@@ -772,6 +778,46 @@ def test_what_looks_like_a_choice_and_is_none():
     for n in (3, 4, 9):
         same(compiled(numbers(n, 2, 2)), f(numbers(n, 2, 2)))
     assert len(compiled.entries) == 2 and compiled.specialized == ""
+
+
+def tried(x):
+    try:
+        return x * {6: 7.0}[x.shape[0]]
+    except KeyError:
+        return x
+
+
+def counted(x):
+    left = x.shape[0] - 6
+    return x * 2 if left else x * 3
+
+
+def cut(x):
+    y = x * 1
+    y[:5] = 0
+    return y.mean(0)
+
+
+CHOICES = {
+    "a mean of the first": lambda x: x[:5].mean(0),
+    "a mean of the last": lambda x: x[-5:].mean(0),
+    "a sum of the middle": lambda x: x[2:20].sum(),
+    "a slice that is written": cut,
+    "a range": lambda x: x * len(range(6, x.shape[0])),
+    "a part of a list": lambda x: x * sum([1, 2, 3, 4, 5, 6, 7][: x.shape[0]]),
+    "an exception": tried,
+    "a number that is tested": counted,
+}
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("name", CHOICES)
+def test_what_holds_from_some_size_on_holds_for_no_other(name, dynamic):
+    f = CHOICES[name]
+    compiled = captured(f, dynamic=dynamic)
+    for n in (9, 12, 6, 3, 30, 2, 300):
+        for a, b in zip(with_gradient(compiled, n, (2,)), with_gradient(f, n, (2,)), strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-6, 1e-6)
 
 
 def test_a_loop_over_a_size_is_captured_size_by_size():

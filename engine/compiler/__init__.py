@@ -25,7 +25,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
     """A function or Module that does the same, from code written at its first call; without ``model``, a decorator.
 
     ``fullgraph``: what cannot be captured raises ``GraphBreak`` instead of running eagerly.  ``options``:
-    ``{"fuse": False}`` writes one line an operation.  ``dynamic``: True captures once for all sizes of the first
+    ``{"fuse": False}`` writes one line an operation.  ``dynamic``: True captures for many sizes of the first
     dimension of the arguments, None as soon as a dimension has a second size, False never.  ``mode`` is taken and
     changes nothing.  ``backend``: "inductor"; "eager" does not compile.
     """

@@ -11,8 +11,11 @@ from .capture import GraphBreak, shown_line
 EFFECTS = {*"print input open exec eval globals locals vars setattr delattr id breakpoint __import__".split()}
 STORES = {"STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL", "IMPORT_NAME", "YIELD_VALUE"}
 READS = {"shape", "size", "numel", "nelement", "len"}  # how a program learns of sizes
-DECIDES = {"min", "max", "int", "round", "divmod", "bool", "sorted", "index", "floor", "ceil"}  # and loses them again
-OPERATIONS = {"//", "%", ">>", "&", "//=", "%=", ">>=", "&="}
+# and loses them again
+DECIDES = {*"min max int round divmod bool sorted index floor ceil abs str repr format hash any all".split()}
+ASKS = {*"floor ceil index get count gcd isqrt comb remainder fmod issuperset issubset bit_length".split()}  # of others
+OPERATIONS = {"//", "%", ">>", "&", "^", "|", "//=", "%=", ">>=", "&=", "^=", "|="}
+TRUTH = "TO_BOOL", "UNARY_NOT", "POP_JUMP_", "JUMP_IF_"  # of what was computed: "if n - 3:"
 
 
 def codes_in(code):
@@ -77,12 +80,16 @@ def check_effects(code, new=()):
             check_effects(part)
 
 
+WORDS = {"CONTAINS_OP": "in", "CHECK_EXC_MATCH": "except", "FORMAT_VALUE": "f-string", "FORMAT_SIMPLE": "f-string",
+         "FORMAT_WITH_SPEC": "f-string"}  # fmt: skip
+
+
 def decided(codes):
     """Why sizes must not vary: the program may choose by them in a way that no tape shows; or None."""
     if not any(READS.intersection(c.co_names) for c in codes):
         return None
     for code in codes:
-        last = None
+        last, computed = None, set()
         for instruction in dis.get_instructions(code):
             name, value = instruction.opname, instruction.argval
             word = last is not None and last.opname == "LOAD_CONST" and isinstance(last.argval, str)
@@ -90,11 +97,16 @@ def decided(codes):
                 (name in ("COMPARE_OP", "CONTAINS_OP") and not word)  # what is compared with a word is no size
                 or (name == "BINARY_OP" and instruction.argrepr in OPERATIONS)
                 or (name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") and value in DECIDES)
-                or (name in ("LOAD_ATTR", "LOAD_METHOD") and value in ("floor", "ceil", "index"))
+                or (name in ("LOAD_ATTR", "LOAD_METHOD") and value in ASKS)
+                or name in ("CHECK_EXC_MATCH", "FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC")
+                or (name.startswith(TRUTH) and (last.opname == "BINARY_OP" or last.argval in computed))
             )
             if decides:
-                word = "in" if name == "CONTAINS_OP" else value if isinstance(value, str) else instruction.argrepr
+                shown = value if isinstance(value, str) else instruction.argrepr
+                word = "if" if name.startswith(TRUTH) else WORDS.get(name, shown)
                 return f"{code.co_name} may choose by a size: {word}"  # argrepr differs from Python to Python
+            if name.startswith("STORE_FAST") and last.opname == "BINARY_OP":
+                computed.add(value[0] if type(value) is tuple else value)
             last = instruction
     return None
 

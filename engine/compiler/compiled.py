@@ -10,7 +10,7 @@ from ..graph import mode
 from ..tensor import Tensor
 from .capture import GraphBreak
 from .entry import Entry
-from .sizes import varying
+from .sizes import SMALL, varying
 
 LIMIT = 8  # captures of one function, as in PyTorch; what needs more runs eagerly
 every: WeakSet = WeakSet()  # all compiled functions that are alive
@@ -81,10 +81,11 @@ class Compiled:
         before = [e.shapes_seen for e in self.entries if e.structure == structure]
         if self.dynamic is not False and not self.specialized and (self.dynamic or before):
             dims = varying(leaves, before, Tensor, self.dynamic)
-            if dims:
-                entry = Entry(self, leaves, structure, args, kwargs, dims)
+            for small in SMALL if dims else ():
+                entry = Entry(self, leaves, structure, args, kwargs, dims, small)
                 if entry.broken is None:
                     return entry
+            if dims:
                 self.specialized = str(entry.broken).rstrip()
         return Entry(self, leaves, structure, args, kwargs)
 

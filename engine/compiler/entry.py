@@ -32,10 +32,10 @@ FIXED = {type(None), type(...), bool, *VALUES, slice, range, Size, dtypes.dtype,
 class Entry:
     """One capture: the guards under which it holds, and what runs then."""
 
-    def __init__(self, compiled, leaves, structure, args, kwargs, dims=()):
+    def __init__(self, compiled, leaves, structure, args, kwargs, dims=(), small=0):
         self.compiled, self.structure = compiled, structure
         self.shapes_seen = {i: t.array.shape for i, t in enumerate(leaves) if isinstance(t, Tensor)}
-        self.sizes = Sizes(dims, {i: leaves[i].array for i, _ in dims}) if dims else None
+        self.sizes = Sizes(dims, {i: leaves[i].array for i, _ in dims}, small) if dims else None
         self.guards = self.broken = self.plan = self.recipe = None
         self.code = ""
         self.warned = False

@@ -310,7 +310,9 @@ class Guards:
                 elif axes[axis] in self.known_sizes:
                     self.add(f"{size} == {self.known_sizes[axes[axis]]}")
                 else:
-                    self.add("".join(f"{size} != {other} and " for other in self.known_sizes.values()) + f"{size} > 1")
+                    known, between = self.known_sizes.values(), sorted(self.sizes.values[axes[axis]])
+                    others = "".join(f" and {size} != {other}" for other in known)
+                    self.add(f"{between[0]} <= {size} <= {between[-1]}{others}")
                     self.known_sizes[axes[axis]] = size
         elif x.ndim:
             self.add(f"x{number}.shape == {x.shape} and x{number}.strides == {x.strides}")

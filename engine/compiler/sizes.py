@@ -1,10 +1,12 @@
 """Sizes: one capture for all sizes of some dimensions, generalized from three.
 
-A function is captured for the sizes of the call and for two others.  Where the three tapes have the same steps, each
-number that differs must be an expression of the sizes: ``k * n + c``, ``k / n``, ``n / (n - 1)``, with n a size or a
-product of some.  What is no such expression, or a function that compares sizes itself, is captured size by size.
+A function is captured for the sizes of the call, for a small one and for a large one, and the capture holds for what
+lies between: what a program does from some size on shows in one of them.  Where the three tapes have the same steps,
+each number that differs must be an expression of the sizes: ``k * n + c``, ``k / n``, ``n / (n - 1)``, with n a size or
+a product of some.  What is no such expression, or a function that compares sizes itself, is captured size by size.
 """
 
+import math
 import operator
 from itertools import combinations
 
@@ -13,7 +15,9 @@ import numpy as np
 from ..backend import cpu, device_names, device_of, modules, moved
 from .capture import GraphBreak, Ref, Step
 
-OFFSETS = ((1, 3), (2, 5), (3, 4))  # of the other two captures, for each size; no size is a linear function of another
+MOST = 3  # sizes that vary
+SMALL = (0, 0.5, 1)  # how small the small one is, as a part of the call's: the next where a function needs more
+ROOM = 2**18  # elements up to which the large one is 16 times the call's, not twice
 
 
 class Dim(int):
@@ -31,13 +35,22 @@ class Dim(int):
 class Sizes:
     """Which dimensions of which arguments may have any size: {(argument, axis): number of the size}."""
 
-    def __init__(self, dims, arrays):
-        """``arrays``: {argument: its array}."""
+    def __init__(self, dims, arrays, small):
+        """``arrays``: {argument: its array}; ``small``: one of SMALL."""
         self.dims = dims
         self.values = [[] for _ in range(len(set(dims.values())))]
         for (argument, axis), i in dims.items():
             n = arrays[argument].shape[axis]
-            self.values[i] = [n, *(n + d for d in OFFSETS[i])]
+            low = max(2, int(small * n) + (small == 1)) + i
+            self.values[i] = [n, low + (low == n), (16 if 16 * arrays[argument].size <= ROOM else 2) * n + 1 + i]
+        while any(collinear(*pair) for pair in combinations([n for _, n in self.products()], 2)):
+            self.values[-1][2] += 1
+
+    def products(self):
+        """[(numbers of sizes, their product in each example)]; none is a linear function of another."""
+        every = range(len(self.values))
+        chosen = [c for n in every for c in combinations(every, n + 1)]
+        return [(c, [math.prod(self.values[i][e] for i in c) for e in range(3)]) for c in chosen]
 
     def resized(self, argument, x, example):
         """The array of an argument in the sizes of an example; its rows come again."""
@@ -66,7 +79,12 @@ def varying(leaves, before, tensor_type, always):
             if n >= 2 and ((always and axis == 0) or any(n != o for o in others)):
                 found[i, axis] = (n, others)
     kinds = list(dict.fromkeys(found.values()))
-    return {} if len(kinds) > len(OFFSETS) else {where: kinds.index(kind) for where, kind in found.items()}
+    return {} if len(kinds) > MOST else {where: kinds.index(kind) for where, kind in found.items()}
+
+
+def collinear(a, b):
+    """Whether three numbers are a linear function of three others."""
+    return (a[1] - a[0]) * (b[2] - b[0]) == (a[2] - a[0]) * (b[1] - b[0])
 
 
 def size_on_device(x, axis):
@@ -96,10 +114,7 @@ class Generalized:
             argument, axis = next(where for where, n in sizes.dims.items() if n == i)
             function = size_on_device if recipes[0][0][inputs[argument]].where else np.size
             self.new("function", "size", function, (Ref(inputs[argument]), axis), Dim(values[0], "nmk"[i]))
-        self.products = []  # (numbers of sizes, their product in each example)
-        for n in range(1, len(sizes.values) + 1):
-            for chosen in combinations(range(len(sizes.values)), n):
-                self.products.append((chosen, [int(np.prod([sizes.values[i][e] for i in chosen])) for e in range(3)]))
+        self.products = sizes.products()
         tapes = [r[0] for r in recipes]
         if len({len(t) for t in tapes}) > 1 or any(r[2:4] != recipes[0][2:4] for r in recipes):
             raise GraphBreak("a size decides which steps there are", " ")

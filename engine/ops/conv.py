@@ -125,14 +125,10 @@ def small_layout(xp, x_shape, window, swap, shape):
         step *= n
     dims = (before[1], *taps, before[0], *places) if swap else (*taps, *before, *places)
     elements = prod(shape)
-    if not 0 < elements <= SMALL:
+    if not 0 < elements <= SMALL or any_size():
         return ()
     layout = tuple(zip(*dims))
-    return (
-        layout
-        if elements > TINY or any_size()
-        else (xp.asarray(strided(np.arange(size), *layout).reshape(shape)), None)
-    )
+    return layout if elements > TINY else (xp.asarray(strided(np.arange(size), *layout).reshape(shape)), None)
 
 
 def add_windows(x, window, at):
@@ -205,7 +201,8 @@ def output_array(x, w, bias, window, seen=None):
 
 def input_array(y, w, bias, window):
     turned = window.turned
-    if turned is not None and y.shape[0] * y.shape[1] * turned.taps * turned.places <= SMALL:
+    small = turned is not None and y.shape[0] * y.shape[1] * turned.taps * turned.places <= SMALL
+    if small and not any_size():
         out = product(turned_matrices(w, window), columns(y, turned))
         return batch_first(out.reshape(w.shape[1] * window.groups, y.shape[0], *window.sizes), bias)
     parts = product(matrices(w, window).swapaxes(-1, -2), rows(y, window))

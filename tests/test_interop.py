@@ -80,6 +80,16 @@ def test_memory_is_shared_with_pytorch_both_ways():
     assert mine[1, 2] == 3.0 and back.stride() == (1, 3)
 
 
+@pytest.mark.parametrize("name", ["engine", "torch"])
+def test_arrays_of_derived_types_share_their_memory(name, tmp_path):
+    t = pytest.importorskip(name)
+    mapped = np.memmap(tmp_path / "data", np.float64, "w+", shape=(3,))
+    for array in (mapped, np.ma.zeros(3), np.rec.array(np.zeros(3))):
+        x = t.from_numpy(array)
+        x[1:].add_(2)
+        assert x.dtype is t.float64 and array.tolist() == x.tolist() == [0.0, 2.0, 2.0]
+
+
 def test_a_copy_of_an_array_is_made_only_where_one_is_asked_for():
     x = engine.zeros(3)
     assert np.asarray(x, copy=False) is x.numpy()

@@ -270,7 +270,7 @@ def from_numpy(ndarray):
             "data or make it writable before converting it to a tensor. This type of warning will be suppressed for "
             "the rest of this program.",
         )
-    return Tensor(ndarray)
+    return Tensor(np.asarray(ndarray))  # of a file that is mapped into memory, or a matrix, the plain array
 
 
 def from_dlpack(ext_tensor):

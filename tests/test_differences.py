@@ -21,7 +21,6 @@ ROWS = [
     ("Sparse and quantized tensors", "t.eye(2).to_sparse()", AttributeError),
     ("Devices", "t.zeros(2, device='meta')", RuntimeError),
     ("More than 64 dimensions", "t.ones((1,) * 65)", ValueError),
-    ("The legacy constructors", "t.FloatTensor([1.0])", AttributeError),
     ("The legacy constructors", "t.Tensor(t.ones(2))", NotImplementedError),
     ("The legacy constructors", "str(t.Tensor(np.ones(2)).dtype)", "torch.float64"),
     ("Writes through overlapping windows", "x = t.arange(5.0); x.unfold(0, 3, 1).mul_(2)", RuntimeError),

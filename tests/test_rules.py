@@ -75,6 +75,7 @@ SAMPLES = {
     # reductions
     **dict.fromkeys(["sum", "mean", "prod"], REDUCED),
     **dict.fromkeys(["vector_norm", "norm"], ["f(x)", "f(x, 1)", "f(x, 2, 0)", "f(x, 3, 1, True)"]),
+    "dist": ["f(x, y)", "f(x, v, 1)", "f(v, x, 3)"],
     "amax": [*REDUCED, "f(x, (0, 1))"],
     "amin": [*REDUCED, "f(x, (0, 1))"],
     "max": ["f(x)", "f(x, 0)[0]", "f(x, 1, True).values", "f(x, y)"],
@@ -104,6 +105,7 @@ SAMPLES = {
     "solve": ["f(A, B)", "f(A, v)"],
     "det": ["f(A)"],
     "slogdet": ["f(A)[1]"],
+    "logdet": ["f(A @ A.mT)"],
     "trace": ["f(A)"],
     "matrix_norm": ["f(x)", "f(x, 1)", "f(x, 2)", "f(A, -2)", "f(x, 'nuc')"],
     "svdvals": ["f(x)", "f(A)"],
@@ -130,6 +132,7 @@ SAMPLES = {
     "cross_entropy": ["f(x, target)", "f(x, target, label_smoothing=0.1)", "f(x, p)"],
     "layer_norm": ["f(x, (3,))", "f(x, (3,), v, w)"],
     "group_norm": ["f(A.reshape(1, 3, 3).repeat(2, 2, 1), 2)"],
+    "instance_norm": ["f(A[None])", "f(A.reshape(1, 3, 3), None, None, v, w)"],
     "batch_norm": ["f(x, None, None, v, w, training=True)", "f(x, p[0], p[1] + 1, v, w)"],
     "scaled_dot_product_attention": ["f(A, A * 2, A)", "f(x, A, B, is_causal=True)", "f(x, A, A, x, scale=2.0)"],
     # windows

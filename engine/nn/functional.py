@@ -46,6 +46,7 @@ from ..ops.nn import (
     group_norm,
     hardtanh,
     huber_loss,
+    instance_norm,
     kl_div,
     l1_loss,
     layer_norm,
@@ -155,6 +156,7 @@ __all__ = [
     "hardswish",
     "hardtanh",
     "huber_loss",
+    "instance_norm",
     "kl_div",
     "l1_loss",
     "layer_norm",
@@ -192,7 +194,7 @@ __all__ = [
 
 # what PyTorch's own are written in Python: a wrong argument fails where it is first used
 IN_PYTHON = """adaptive_avg_pool2d adaptive_max_pool2d binary_cross_entropy binary_cross_entropy_with_logits
-dropout1d dropout2d dropout3d glu group_norm huber_loss l1_loss log_softmax mse_loss normalize
+dropout1d dropout2d dropout3d glu group_norm huber_loss instance_norm l1_loss log_softmax mse_loss normalize
 smooth_l1_loss softmax softmin softsign tanhshrink""".split()
 for name in __all__:
     if name not in IN_PYTHON:

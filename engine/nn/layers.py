@@ -3,6 +3,7 @@
 import math
 
 from ..autograd.modes import no_grad
+from ..callers import warn
 from ..dtypes import int64
 from ..ops.creation import empty, ones, tensor, zeros
 from . import functional as F
@@ -546,3 +547,45 @@ class BatchNorm3d(BatchNorm):
     """Batch normalization of (batch, channels, depth, height, width)."""
 
     ndims = (5,)
+
+
+class InstanceNorm(BatchNorm):
+    """Normalizes each channel of each sample by itself, or by running statistics when it is evaluated and has some."""
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None,
+                 dtype=None, *, bias=True):  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
+    def forward(self, input):
+        if input.ndim not in self.ndims:
+            raise ValueError(f"expected {' or '.join(f'{n}D' for n in self.ndims)} input (got {input.ndim}D input)")
+        dim = input.ndim - max(self.ndims) + 1
+        if (n := input.shape[dim]) != self.num_features:
+            words = f"expected input's size at dim={dim} to match num_features ({self.num_features}), but got: {n}."
+            if self.affine:
+                raise ValueError(words)
+            warn(f"input's size at dim={dim} does not match num_features. You can silence this warning by not passing "
+                 "in num_features, which is not used because affine=False")  # fmt: skip
+        out = F.instance_norm(
+            input if dim else input.unsqueeze(0), self.running_mean, self.running_var, self.weight, self.bias,
+            self.training or not self.track_running_stats, 0.0 if self.momentum is None else self.momentum, self.eps,
+        )  # fmt: skip
+        return out if dim else out.squeeze(0)
+
+
+class InstanceNorm1d(InstanceNorm):
+    """Instance normalization of (batch, channels, length) or (channels, length)."""
+
+    ndims = (2, 3)
+
+
+class InstanceNorm2d(InstanceNorm):
+    """Instance normalization of (batch, channels, height, width) or without the batch."""
+
+    ndims = (3, 4)
+
+
+class InstanceNorm3d(InstanceNorm):
+    """Instance normalization of (batch, channels, depth, height, width) or without the batch."""
+
+    ndims = (4, 5)

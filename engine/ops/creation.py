@@ -41,7 +41,11 @@ def leaf(array, requires_grad=False, name="tensor"):
     """A new tensor for an array, made by the function ``name``."""
     if not array.ndim and type(array) is np.ndarray:  # without dimensions: NumPy's scalar, which computes faster
         array = array[()]
-    t = Tensor(array if running.tape is None else running.tape.fresh(array))
+    return required(Tensor(array if running.tape is None else running.tape.fresh(array)), requires_grad, name)
+
+
+def required(t, requires_grad, name):
+    """A new tensor, made to require grad if the function ``name`` was told so."""
     if requires_grad is False or requires_grad is None:
         return t
     if requires_grad is not True:
@@ -211,12 +215,12 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     return x.pin_memory() if pin_memory else x
 
 
-def legacy_constructor(args, device):
+def legacy_constructor(args, device, dtype=None):
     """The array that ``Tensor(*args)`` holds: of these sizes, uninitialised, or of data in the default dtype.
 
     TypeError in PyTorch's words for anything else.
     """
-    data = args[0]
+    data, dtype = args[0] if args else [], dtype or dtypes.get_default_dtype()
     if isinstance(data, Size) or type(data) is int:
         for position, n in enumerate(args if type(data) is int else (), 1):
             if not isinstance(n, (int, np.integer)):
@@ -224,7 +228,7 @@ def legacy_constructor(args, device):
                     f"new(): argument 'size' failed to unpack the object at pos {position} with error \"type must be "
                     f'tuple of ints,but got {shown_kind(type(n))}"'
                 )
-        return empty(*args, device=device).array
+        return empty(*args, dtype=dtype, device=device).array
     if len(args) > 1:
         got = ", ".join(shown_kind(type(a)) for a in args)
         raise TypeError(f"new() received an invalid combination of arguments - got ({got}), but expected one of:\n")
@@ -234,7 +238,40 @@ def legacy_constructor(args, device):
         raise TypeError("new(): invalid data type 'str'")
     if isinstance(data, dict) or not hasattr(data, "__len__") or not hasattr(data, "__getitem__"):
         raise TypeError(f"new(): data must be a sequence (got {shown_kind(type(data))})")
-    return tensor(list(data), dtype=dtypes.get_default_dtype(), device=device).array
+    return tensor(data if isinstance(data, np.ndarray) else list(data), dtype=dtype, device=device).array
+
+
+class LegacyType(type):
+    """The types of tensors in host memory by their dtypes, as ``LongTensor``: constructors, and what they construct."""
+
+    dtype: dtypes.dtype
+
+    def __new__(cls, name, dtype):
+        new = super().__new__(cls, name, (), {"__doc__": f"``Tensor`` of {dtype}.", "__module__": "torch"})
+        new.dtype = dtype
+        return new
+
+    def __init__(cls, name, dtype):
+        super().__init__(name, (), {})
+
+    def __call__(cls, *args, device=None):
+        data = args[0] if args else None
+        if not isinstance(data, Tensor):
+            return Tensor(legacy_constructor(args, device, cls.dtype))
+        if data.dtype is not cls.dtype:
+            raise TypeError(f"expected a tensor of {cls.dtype}, but got one of {data.dtype}: write x.to({cls.dtype})")
+        return data.detach()
+
+    def __instancecheck__(cls, x):
+        return isinstance(x, Tensor) and Tensor.typename(x.array) == f"torch.{cls.__name__}"
+
+
+ByteTensor, CharTensor, ShortTensor, IntTensor, LongTensor, HalfTensor, FloatTensor, DoubleTensor, BoolTensor = (
+    LegacyType(Tensor.typename(np.empty(0, d.np)).removeprefix("torch."), d)
+    for d in (dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.float16, dtypes.float32,
+              dtypes.float64, dtypes.bool_)
+)  # fmt: skip
+BFloat16Tensor = LegacyType("BFloat16Tensor", dtypes.bfloat16)
 
 
 def as_tensor(data, dtype=None, device=None):
@@ -249,7 +286,28 @@ def as_tensor(data, dtype=None, device=None):
     return leaf(moved(np.array(x), device))
 
 
-asarray = as_tensor
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
+    """``as_tensor``, a copy if ``copy`` says so; ValueError if it may be none and there is no memory to share.
+
+    ``requires_grad``: None for that of a tensor.
+    """
+    if copy is False:
+        if isinstance(obj, np.generic):
+            raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
+        if not isinstance(obj, Tensor) and not hasattr(obj, "__array__"):
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        have = raw(obj).dtype
+        kind = have if dtype is None else dtypes.given(dtype, "asarray").np
+        if have != kind:
+            names = [
+                Tensor.typename(np.empty(0, d)).removeprefix("torch.").removesuffix("Tensor") for d in (have, kind)
+            ]
+            raise ValueError("can't alias tensor with dtype '{}' into dtype '{}'.".format(*names))
+    new = as_tensor(obj, dtype, device)
+    new = new.clone() if copy and raw(new) is raw(obj) else new
+    if new.requires_grad:
+        return new.detach() if requires_grad is False else new
+    return required(new, requires_grad, "asarray")
 
 
 def from_numpy(ndarray):
@@ -512,6 +570,24 @@ def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, out=None):
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     where, index = place(device)
     return leaf(where.make(index, "eye", n, m, dtype=dtypes.given(dtype, "eye").np), requires_grad, "eye")
+
+
+def triangle_indices(name, side):
+    """``tril_indices`` or ``triu_indices``: (rows, columns) of the elements of that triangle, row by row."""
+
+    def op(row, col, offset=0, *, dtype=None, device=None):
+        row, col, offset = (integer(n, name, k, i) for i, (n, k) in enumerate(
+            ((row, "row"), (col, "col"), (offset, "offset")), 1))  # fmt: skip
+        for n, word in ((row, "row"), (col, "col")):
+            if n < 0:
+                raise RuntimeError(f"{word} must be non-negative, got{n}")
+        places = np.nonzero(side(np.ones((row, col), bool), offset))
+        return leaf(moved(np.stack(places).astype(dtypes.given(dtype, name, dtypes.int64).np), device))
+
+    return enter(name, "creation", op)
+
+
+tril_indices, triu_indices = triangle_indices("tril_indices", np.tril), triangle_indices("triu_indices", np.triu)
 
 
 def arange(start=None, end=None, step=None, *, dtype=None, device=None, requires_grad=False, out=None):
@@ -880,6 +956,7 @@ def type_name(self, dtype=None, non_blocking=False):
     """The name of the tensor's type, as "torch.FloatTensor"; with a dtype, ``to(dtype)``."""
     if dtype is None:
         return Tensor.typename(self.array)
+    dtype = dtype.dtype if isinstance(dtype, LegacyType) else dtype
     if isinstance(dtype, str):
         names = {Tensor.typename(np.empty(0, d.np)): d for d in dtypes.dtypes}
         if dtype not in names:
@@ -1117,5 +1194,6 @@ arange as_tensor asarray bernoulli empty empty_like eye from_dlpack from_numpy f
 is_complex is_floating_point is_inference is_nonzero is_signed is_tensor linspace logspace manual_seed multinomial
 normal ones ones_like rand rand_like randint randint_like randn
 randn_like randperm scalar_tensor set_rng_state tensor zeros zeros_like Generator default_generator seed
-initial_seed
+initial_seed tril_indices triu_indices ByteTensor CharTensor ShortTensor IntTensor LongTensor HalfTensor FloatTensor
+DoubleTensor BoolTensor BFloat16Tensor
 """

@@ -1023,7 +1023,9 @@ positive pow reciprocal relu remainder round rsqrt sigmoid sign signbit sin sinh
 subtract:sub_scaled tan tanh true_divide:div trunc xlogy
 """
 IN_PLACE = """
-abs absolute:abs acos acosh add:add_scaled addcdiv addcmul asin asinh atan atan2 atanh bitwise_and bitwise_not
+abs absolute:abs acos acosh add:add_scaled addcdiv addcmul arccos:acos arcsin:asin arctan2:atan2 arctan:atan asin asinh
+atan atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_right_shift fix:trunc greater:gt greater_equal:ge
+less:lt less_equal:le not_equal:ne
 bitwise_or bitwise_xor ceil clamp clamp_max clamp_min clip:clamp cos cosh digamma div:divide divide eq erf erfc erfinv
 exp exp2 expm1 floor floor_divide fmod frac ge gt hypot le lerp lgamma log log10 log1p log2 logical_and
 logical_not logical_or logical_xor lt mul multiply:mul nan_to_num ne neg negative:neg pow reciprocal relu remainder

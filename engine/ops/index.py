@@ -11,6 +11,7 @@ import numpy as np
 from .. import dtypes, return_types
 from ..backend import (
     batches,
+    blank,
     copied,
     device_names,
     device_of,
@@ -28,10 +29,10 @@ from ..inplace import copy_, fill_, fits, modify, number_in, zeros_for
 from ..outputs import into
 from ..record import module, raw, record
 from ..tensor import Tensor, checked_dim
-from .creation import integer
-from .elementwise import choose, operand
+from .creation import integer, unfit, zeros_like
+from .elementwise import choose, ne, operand, sub
 from .elementwise import no_derivative as underived
-from .shape import alias, expand, expand_to, resized, select_at, slice_at, unsqueeze_at, view_of
+from .shape import alias, cat, expand, expand_to, meshgrid, resized, select_at, slice_at, stack, unsqueeze_at, view_of
 from .structure import cast, common_shape, in_order, number_for, pick, place, placed, reshape, sum_to
 
 full = slice(None)
@@ -949,6 +950,48 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     return return_types.kthvalue(values, Tensor(i.reshape(shape)))
 
 
+def diff(input, n=1, dim=-1, prepend=None, append=None):
+    """The differences of neighbours along ``dim``, ``n`` times; what is prepended and appended is joined before."""
+    if not input.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    for v in (prepend, append):
+        if v is not None and v.ndim != input.ndim:
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    n, d = integer(n, "diff", "n", 2), checked_dim(dim, input.ndim)
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    if n and not (prepend is append is None):
+        input = cat([v for v in (prepend, input, append) if v is not None], d)
+    for _ in range(min(n, input.array.shape[d])):
+        ends = [slice_at(input, d, slice(i, input.array.shape[d] - 1 + i, 1)) for i in (1, 0)]
+        input = (ne if input.dtype is dtypes.bool_ else sub)(*ends)
+    return input if n else copy_(zeros_like(input), input)
+
+
+def combinations(input, r=2, with_replacement=False):
+    """All combinations of ``r`` elements of a vector, in order, as rows."""
+    if input.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.array.shape)}")
+    r = integer(r, "combinations", "r", 2)
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return Tensor(blank((0,), input.array))
+    places = np.indices((input.array.size,) * r)
+    rising = places[:-1] <= places[1:] if with_replacement else places[:-1] < places[1:]
+    mask = Tensor(moved(rising.all(0), input.device))
+    return stack([masked_select(grid, mask) for grid in meshgrid(*(input,) * r, indexing="ij")], 1)
+
+
+def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    """Element by element, whether it is one of ``test_elements``; one of the two may be a number."""
+    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+        raise unfit("isin", elements, test_elements)
+    x, y = raw(elements), raw(test_elements)
+    xp = module(x if isinstance(elements, Tensor) else y)
+    return Tensor(xp.asarray(xp.isin(x, y, invert=invert)))
+
+
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The different elements (or the different places of a dim) in order; their places in the result; how often each
     comes."""
@@ -977,12 +1020,12 @@ Unique2 = node_class("Unique2Backward0", no_derivative("_unique2"))
 UniqueDim = node_class("UniqueDimBackward0", no_derivative("unique_dim"))
 
 METHODS = """
-argsort argwhere gather index_add index_copy index_fill index_put index_put_ index_select kthvalue masked_fill
+argsort argwhere diff gather index_add index_copy index_fill index_put index_put_ index_select kthvalue masked_fill
 masked_scatter masked_select msort nonzero scatter scatter_add sort take take_along_dim topk unique
 where:where_method
 """
 IN_PLACE = "index_add index_copy index_fill masked_fill masked_scatter scatter scatter_add"
 FUNCTIONS = """
-argsort argwhere gather index_add index_copy index_fill index_put index_select kthvalue masked_fill masked_scatter
-masked_select msort nonzero scatter scatter_add sort take take_along_dim topk unique where
+argsort argwhere combinations diff gather index_add index_copy index_fill index_put index_select isin kthvalue
+masked_fill masked_scatter masked_select msort nonzero scatter scatter_add sort take take_along_dim topk unique where
 """

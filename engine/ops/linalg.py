@@ -3,7 +3,7 @@
 ``mm``, ``bmm``, ``mv`` and ``dot`` carry the rules; ``matmul``, ``einsum`` and their like are composed of them.
 """
 
-from math import inf, prod
+from math import inf, nan, prod
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from ..record import camel, enter, folded, module, raw, record, record_parts, re
 from ..tensor import Tensor, c_name, checked_dim
 from . import reduce
 from .creation import no_out, number
-from .elementwise import choose, mul, refused
+from .elementwise import choose, eq, mul, refused
+from .index import where
 from .reduce import vector_norm, word
 from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at, view_to
 from .structure import UnsafeView, accumulate_wider, reshape, sum_to, transpose
@@ -822,6 +823,13 @@ def slogdet_rule(parts, x):
     return None if g is None else reshape(g, (*raw(g).shape, 1, 1)) * transpose(inv(x), -1, -2)
 
 
+def logdet(A):
+    """The logarithm of the determinant of each matrix; nan where that is negative."""
+    square("logdet", A)
+    sign, logarithm = slogdet(A)
+    return where(eq(sign, -1.0), nan, logarithm)
+
+
 def trace(input):
     """The sum of the diagonal of a matrix."""
     x = raw(input)
@@ -929,9 +937,10 @@ def svdvals(A):
 
 inverse = inv
 
-for name in "mm bmm mv dot outer matmul tensordot inner einsum inv solve det slogdet trace matrix_norm svdvals".split():
+NAMES = """mm bmm mv dot outer matmul tensordot inner einsum inv solve det slogdet logdet trace matrix_norm svdvals"""
+for name in NAMES.split():
     enter(name, "linalg", globals()[name])
 
-METHODS = """addbmm addmm addmv baddbmm bmm det dot ger inner inverse matmul mm mv outer slogdet trace"""
+METHODS = """addbmm addmm addmv baddbmm bmm det dot ger inner inverse logdet matmul mm mv outer slogdet trace"""
 IN_PLACE = "addbmm addmm addmv baddbmm"
 FUNCTIONS = METHODS + " einsum tensordot"

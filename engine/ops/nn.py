@@ -38,12 +38,13 @@ from .creation import number
 from .elementwise import choose, exp, gt, log, mul, sigmoid, tanh
 from .linalg import addmm_columns, broadcast_shape, check_addmm, matmul, mm, product, summed, weighted_sum
 from .reduce import record_converted, word
-from .shape import expand_to, turn, undone, view_to
+from .shape import expand_to, repeat, turn, undone, view_to
 from .structure import (
     accumulate_wider,
     cast,
     clone,
     column,
+    contiguous,
     extreme_along,
     in_order,
     is_quick_to_sum,
@@ -1316,6 +1317,23 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     return normalized(GroupNorm, input, weight, bias, shapes, (2,), eps)[0]
 
 
+def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True,
+                  momentum=0.1, eps=1e-5):  # fmt: skip
+    """Each channel (dimension 1) of each sample normalized by itself, or by the running statistics."""
+    if use_input_stats and math.prod(input.shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    (n, channels, *size), given = input.shape, (running_mean, running_var, weight, bias)
+    copies = [v if v is None else repeat(v, (n,)) for v in given]
+    together = view_to(contiguous(input), (1, n * channels, *size))
+    out = batch_norm(together, *copies, use_input_stats, momentum, eps)
+    for v, copy in zip(given[:2], copies) if use_input_stats else ():
+        if v is not None:
+            v.copy_(reduce.mean(view_to(copy, (n, channels)), 0))
+    return view_to(out, (n, channels, *size))
+
+
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
     """Each channel (dimension 1) normalized: over the batch in ``training``, else by the running statistics.
 
@@ -1379,7 +1397,7 @@ for Class in (Mse, SmoothL1, Huber, BCEWithLogits, WeightedBCEWithLogits, BCE):
 
 NAMES = """linear dropout one_hot embedding normalize cosine_similarity relu6 hardtanh softsign tanhshrink softmax
 log_softmax mse_loss l1_loss smooth_l1_loss huber_loss kl_div binary_cross_entropy_with_logits binary_cross_entropy
-nll_loss cross_entropy layer_norm group_norm batch_norm"""
+nll_loss cross_entropy layer_norm group_norm batch_norm instance_norm"""
 for name in NAMES.split():
     enter(name, "nn", globals()[name])
 

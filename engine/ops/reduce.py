@@ -14,10 +14,10 @@ from ..graph import mode, node_class
 from ..outputs import into
 from ..record import enter, module, raw, record, record_parts
 from ..tensor import Tensor, checked_dim, shown_kind
-from .creation import integer, no_out, number
+from .creation import integer, misfit, no_out, number
 from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, floating, maximum, minimum, refused, sgn
-from .structure import accumulate_wider, add_up, cast, extreme_along, reshape, spread, total
+from .structure import accumulate_wider, add_up, cast, extreme_along, reshape, spread, sum_to, total
 
 # ---- arguments
 
@@ -595,6 +595,25 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None, **names):
     return p_norm("norm", input, 2 if p in ("fro", None) else p, dim, keepdim, dtype, names)
 
 
+def dist(input, other, p=2):
+    """The p-norm of input - other, over all elements."""
+    if not isinstance(other, Tensor):
+        raise misfit(other, "dist", "other", 2, "Tensor")
+    x, y, p = raw(input), raw(other), number(p, "dist", "p")
+    if not dtypes.promoted[input.dtype, other.dtype].is_floating_point:
+        raise RuntimeError("norm(): input dtype should be either floating point or complex")
+    away = raw(absolute(Tensor(x) - Tensor(y)))
+    out = raw(p_norm("dist", away, p, None, False, None, {}))
+    return record(Dist, out, (input, other), (x, y, out, p))
+
+
+def distance_rule(g, x, y, out, p, shape):
+    return sum_to(norm_rule(g, x - y, out, p, None, False), shape)
+
+
+Dist = node_class("DistBackward0", lambda g, x, y, out, p: distance_rule(g, x, y, out, p, raw(x).shape),
+                  lambda g, x, y, out, p: -distance_rule(g, x, y, out, p, raw(y).shape))  # fmt: skip
+
 # ---- along a dimension
 
 
@@ -692,10 +711,10 @@ def quantifier(name):
 all = quantifier("all")
 any = quantifier("any")
 
-for function in (sum, mean, var, std, prod, median, logsumexp, vector_norm, norm, cumsum, cumprod, count_nonzero):
+for function in (sum, mean, var, std, prod, median, logsumexp, vector_norm, norm, dist, cumsum, cumprod, count_nonzero):
     enter(function.__name__, "reduction", function)
 
 METHODS = """all amax amin aminmax any argmax argmin bincount count_nonzero cumprod cumsum logsumexp max mean median min
-norm prod std sum var"""
+dist norm prod std sum var"""
 IN_PLACE = "cumprod cumsum"
 FUNCTIONS = METHODS + " std_mean var_mean"

@@ -991,6 +991,16 @@ def meshgrid(*tensors, indexing=None):
     return tuple(grids)
 
 
+def cartesian_prod(*tensors):
+    """All tuples of an element of each vector, in order, as rows; of one vector, itself."""
+    for t in tensors:
+        if t.ndim != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.array.shape)}")
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([reshape_to(t, (-1,)) for t in meshgrid(*tensors, indexing="ij")], 1)
+
+
 # ---- where the elements lie
 
 
@@ -1091,8 +1101,8 @@ unsafe_chunk unsqueeze unsqueeze_ untyped_storage view view_as
 """
 IN_PLACE = "tril triu"
 FUNCTIONS = """
-adjoint as_strided atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors broadcast_to cat chunk clone
-column_stack concat concatenate detach diag diag_embed diagonal dstack flatten flip fliplr flipud hstack meshgrid
-moveaxis movedim narrow numel permute ravel repeat_interleave reshape roll rot90 row_stack select split squeeze stack
-swapaxes swapdims t tensor_split tile transpose tril triu unbind unflatten unsafe_chunk unsqueeze vstack
+adjoint as_strided atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors broadcast_to cartesian_prod cat
+chunk clone column_stack concat concatenate detach diag diag_embed diagonal dstack flatten flip fliplr flipud hstack
+meshgrid moveaxis movedim narrow numel permute ravel repeat_interleave reshape roll rot90 row_stack select split
+squeeze stack swapaxes swapdims t tensor_split tile transpose tril triu unbind unflatten unsafe_chunk unsqueeze vstack
 """

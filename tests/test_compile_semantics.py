@@ -1296,6 +1296,27 @@ def test_a_write_into_an_inference_tensor_is_refused():
         compiled(x)
 
 
+def test_a_decorated_function_is_captured_with_what_it_reads():
+    factor = [2.0]
+
+    @engine.no_grad()
+    def f(x):
+        return x * factor[0]
+
+    compiled = captured(f)
+    for factor[0] in (2.0, 5.0):
+        same(compiled(numbers(3, grad=True)), f(numbers(3, grad=True)))
+
+
+def test_what_is_made_in_inference_mode_is_an_inference_tensor():
+    def f(x):
+        with engine.inference_mode():
+            return x * 2
+
+    compiled = engine.compile(f)
+    assert [compiled(numbers(3)).is_inference() for _ in range(2)] == [True, True]
+
+
 def test_the_condition_that_does_not_hold_is_named():
     class Net(nn.Module):
         def __init__(self):
@@ -1695,6 +1716,21 @@ def test_a_transform_inside():
     compiled = engine.compile(f)
     for seed in range(2):
         same(compiled(numbers(3), numbers(5, 3, seed=seed)), f(numbers(3), numbers(5, 3, seed=seed)))
+
+
+def test_a_compiled_function_is_checkpointed():
+    model = nn.Sequential(small(), nn.Dropout(0.5))
+    results = []
+    for f in (model, engine.compile(model)):
+        engine.manual_seed(0)
+        for n in range(2):
+            x = numbers(3, 4, seed=n, grad=True)
+            y = engine.utils.checkpoint.checkpoint(f, x, use_reentrant=False)
+            y.sum().backward()
+            results.append((y, x.grad))
+    for found, expected in zip(results[2:], results[:2], strict=True):
+        for a, b in zip(found, expected, strict=True):
+            same(a, b)
 
 
 def test_checkpointed_parts_draw_the_same_again():

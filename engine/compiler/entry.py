@@ -210,6 +210,8 @@ class Entry:
             raise GraphBreak("it returns a new Parameter", " ")
         if any(t.node is not None and type(t.node) is graph.AccumulateGrad for t in made):
             raise GraphBreak("it returns a new leaf that requires grad", " ")
+        if any(t.inference for t in made):
+            raise GraphBreak("it returns what it made in inference mode", " ")
         if any(type(hook) is graph.RetainGrad for t in made if t.node is not None for hook in t.node.hooks):
             raise GraphBreak("it calls retain_grad() of a result", " ")
         known = {id(t) for t in (*made, *kept)}

@@ -480,13 +480,13 @@ class Guards:
 
     def function(self, function):
         """A function that a user wrote: its code, defaults, attributes, closure and globals."""
-        if ours(function.__globals__.get("__name__")):
+        if ours(function.__globals__.get("__name__")) and ours(function.__module__):
             if function.__name__ in SETTINGS:
                 raise Unknown(f"it asks for or changes a setting: {function.__name__}()", " ")
             return
         code, path, own = function.__code__, self.constant(function), function.__globals__
         names, looked_up = names_in(code), globals_in(code)
-        if known(own.get("__name__")):  # a decorator of the standard library, around a user's function
+        if known(own.get("__name__")):  # a decorator of the standard library's or ours, around a user's function
             looked_up = ()
         else:
             check_effects(code, code.co_varnames[:1] if function.__name__ in MAKERS else ())

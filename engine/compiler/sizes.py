@@ -17,7 +17,7 @@ from .capture import GraphBreak, Ref, Step
 
 MOST = 3  # sizes that vary
 SMALL = (0, 0.5, 1)  # how small the small one is, as a part of the call's: the next where a function needs more
-ROOM = 2**18  # elements up to which the large one is 16 times the call's, not twice
+ROOM = 2**16  # elements up to which the large one is 16 times the call's, not twice
 
 
 class Dim(int):

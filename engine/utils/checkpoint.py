@@ -12,7 +12,7 @@ from weakref import ref
 from .. import amp, dtypes, graph, sweep
 from ..autograd.function import CustomNode, Function
 from ..autograd.modes import enable_grad
-from ..backend import device_of, homes, modules, scalar_types
+from ..backend import device_of, homes, modules, running, scalar_types
 from ..callers import warn
 from ..graph import Node, Output, mode, watch_nodes
 from ..printing import Size
@@ -139,10 +139,10 @@ def made_nodes(enough=math.inf):
     """The nodes that this thread makes in the block and that save arrays; the node after enough of them ends it."""
     nodes: list[Node] = []
     new: list[Node] = []
-    thread, this = threading.get_ident(), object()
+    thread, tape, this = threading.get_ident(), running.tape, object()
 
     def look(node, saved):
-        if threading.get_ident() == thread:
+        if threading.get_ident() == thread and running.tape is tape:  # not what a capture inside of the block makes
             if type(node) is not Output:  # those before it are complete
                 nodes.extend(filter(keeps_arrays, new))
                 new.clear()

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import symtable
 import sys
 from pathlib import Path
 
@@ -237,6 +238,20 @@ def test_a_lesson_links_to_the_next_and_only_to_lessons_that_exist(path):
     assert set(links(words)) <= set(names)
     following = names[names.index(path.name) + 1 :]
     assert links(words.partition("**Next:**")[2])[:1] == following[:1]
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=identify)
+def test_a_figure_computes_with_names_that_no_later_cell_changes(path):
+    """A slider calls the functions of its figure when all cells have run."""
+    sources = [cell.source for cell in notebook(path).cells if cell.cell_type == "code"]
+    python = [source for source in sources if not re.search(r"(?m)^[%!]", source)]
+    tables = [symtable.symtable(source, "cell", "exec") for source in python]
+    for number, source in enumerate(python):
+        if "from course.figures" in source:
+            functions = [t for t in tables[number].get_children() if t.get_name() == "lambda"]
+            used = {name for t in functions for name in t.get_globals()}
+            later = {s.get_name() for t in tables[number + 1 :] for s in t.get_symbols() if s.is_assigned()}
+            assert used & later == set()
 
 
 # --- nbval

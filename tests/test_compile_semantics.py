@@ -1024,7 +1024,8 @@ def changes():
 
     values, slots, private, described, listed = Values(), Slots(), Private(), Described(), Listed([2.0])
     called, factor, table, bag = Called(lambda x: x + 1), [2.0], {"a": 1.0, "b": 2.0}, {2.0}
-    space = {"engine": engine}
+    space, parts = {"engine": engine}, nn.ModuleDict({"a": nn.ReLU(), "b": nn.Tanh()})
+    parts.forward = lambda x: functools.reduce(lambda x, part: part(x - 1), parts.values(), x)
     exec("def added(x):\n  try: return x * K\n  except NameError: return x * 9", space)
     config = module("config", "K = 2.0\nL = [2.0]\nclass C:\n  k = 2.0\ndef helper(x):\n  return x * K * L[0]")
     config.sub = module("config.sub", "S = 2.0")
@@ -1072,6 +1073,7 @@ def changes():
         "a list of a module": (lambda x: config.helper(x), lambda: config.L.__setitem__(0, 5.0)),
         "a function of a module": (lambda x: config.helper(x), lambda: setattr(config, "helper", lambda x: x * 5)),
         "a class in a module": (lambda x: x * config.C.k, lambda: setattr(config.C, "k", 5.0)),
+        "the order of modules": (parts, lambda: parts.update({"a": parts.pop("a")})),
         "a module in a module": (lambda x: x * config.sub.S, lambda: setattr(config.sub, "S", 5.0)),
         "a set": (lambda x: x * sum(bag), lambda: bag.add(5.0)),
         "a member of an enumeration": (lambda x: x * Color.RED.value[0], lambda: Color.RED.value.__setitem__(0, 5.0)),
@@ -1315,6 +1317,44 @@ def test_what_is_made_in_inference_mode_is_an_inference_tensor():
 
     compiled = engine.compile(f)
     assert [compiled(numbers(3)).is_inference() for _ in range(2)] == [True, True]
+
+
+def appended(xs):
+    xs.append(xs[0] * 2)
+    return xs[-1]
+
+
+def put(xs):
+    xs[0]["y"] = 3
+    return xs[0]["x"] * 2
+
+
+@pytest.mark.parametrize("f", [appended, put, lambda xs: xs.pop() * 2])
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_a_list_that_is_given_is_changed_by_each_call(f, dynamic):
+    compiled = engine.compile(f, dynamic=dynamic)
+    for n in (3, 3, 4):
+        first = {"x": numbers(n)} if f is put else numbers(n)
+        given, twin = [first, numbers(n)], [first.copy() if f is put else first, numbers(n)]
+        same(compiled(given), f(twin))
+        assert len(given) == len(twin) and all(type(a) is type(b) for a, b in zip(given, twin, strict=True))
+        assert type(given[0]) is not dict or given[0].keys() == twin[0].keys()
+    with pytest.raises(GraphBreak, match="changes a list or dict that it is given"):
+        captured(f)([{"x": numbers(3)} if f is put else numbers(3)])
+
+
+def test_printing_of_a_tensor_says_what_it_is():
+    with pytest.raises(GraphBreak, match="printing"):
+        captured(lambda x: x * len(str(x)))(numbers(3))
+
+
+def test_a_tensor_on_the_memory_of_an_array_stays_there():
+    array = np.ones(2, np.float32)
+    compiled = engine.compile(lambda x: (x * 2, engine.from_numpy(array)))
+    for _ in range(2):
+        y = compiled(numbers(2))[1]
+        array += 1
+        assert y.tolist() == array.tolist()
 
 
 def test_the_condition_that_does_not_hold_is_named():

@@ -518,7 +518,7 @@ for name in "shape ndim dtype itemsize size nbytes strides flags device".split()
     setattr(Traced, name, property(operator.attrgetter(f"value.{name}")))
 
 REFUSED = {
-    "item tolist tobytes __float__ __int__ __index__":
+    "item tolist tobytes __float__ __int__ __index__ x":
         "a value is read into Python: .item(), float(), int() or printing",
     "get": "elements cross from a device to host memory: .to(), .cpu()",
     "__array__": "the memory of a value is read or written outside of the engine: .numpy(), np.asarray()",
@@ -535,7 +535,7 @@ def refusal(reason):
 
 for names, reason in REFUSED.items():
     for name in names.split():
-        setattr(Traced, name, refusal(reason))
+        setattr(Traced, name, refusal(reason) if name != "x" else property(refusal(reason)))
 
 
 def constant_masks(key):

@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import dtypes, graph, tree
 from ..autograd.modes import enable_grad, no_grad
-from ..backend import device, device_names, modules, number_types
+from ..backend import device, device_names, modules, number_types, storage
 from ..callers import warn
 from ..graph import Node, Output
 from ..inplace import refresh
@@ -21,7 +21,7 @@ from .capture import GraphBreak, NumberWritten, Reading, Ref, Tape, Traced
 from .effects import Undo, overlap
 from .fuse import planned
 from .generate import generate
-from .guards import VALUES, Guards, forget_casts, own_casts
+from .guards import VALUES, Guards, forget_casts, own_casts, parts_of
 from .plan import refs
 from .sizes import Generalized, Sizes
 
@@ -42,10 +42,12 @@ class Entry:
         self.deviations = 0  # calls that ran eagerly after all
         while True:
             try:
-                given = set(containers((args, kwargs)))
+                given = [*containers((args, kwargs))]
                 self.guards = Guards(compiled.function, leaves, self.sizes)
-                self.guards.seen |= given
+                held = self.guards.hold(given)
                 self.capture(args, kwargs)
+                if any(parts_of(value) != parts_of(before) for value, before in held):
+                    raise GraphBreak("it changes a list or dict that it is given", " ")
                 if not self.guards.matches(leaves):
                     why = "it changes what it reads: a variable, an attribute or a container outside"
                     raise GraphBreak(f"{why} ({self.guards.failing(leaves)})", " ")
@@ -118,7 +120,7 @@ class Entry:
 
     def written_down(self, tape, args, kwargs):
         returned = self.compiled.function(*args, **kwargs)
-        if not self.guards.seen.isdisjoint(containers(returned)):
+        if not self.guards.seen.isdisjoint(map(id, containers(returned))):
             raise GraphBreak("it returns a list or dict that was there before", " ")
         leaves, self.out_structure = tree.flatten(returned)
         del returned
@@ -136,6 +138,8 @@ class Entry:
         del leaves
         self.check_results(tape, made[: len(made) - len(self.rewritten)], kept)
         del kept
+        if any(id(storage(t.array)) in self.guards.seen for t in made):
+            raise GraphBreak("it returns a tensor on the memory of a NumPy array", " ")
         outputs = [Ref(t.array.number) if isinstance(t.array, Traced) else held(t.array) for t in made]
         self.differentiable = [i for i, t in enumerate(made) if t.node is not None and t.requires_grad]
         self.spent = [i for i in self.differentiable if is_spent(made[i].node)]
@@ -370,11 +374,11 @@ class Entry:
 
 
 def containers(part):
-    """The identities of the lists and dicts in an argument or result."""
+    """The lists and dicts in an argument or result."""
     if isinstance(part, dict) and any(isinstance(key, Tensor) for key in part):
         raise GraphBreak("it takes or returns a dict whose keys are tensors", " ")
     if isinstance(part, (list, dict)):
-        yield id(part)
+        yield part
     if isinstance(part, (tuple, list, dict)):
         for below in part.values() if isinstance(part, dict) else part:
             yield from containers(below)

@@ -145,6 +145,13 @@ class Guards:
                 return shown
         return ""
 
+    def hold(self, containers):
+        """Let lists and dicts that are given be as they were after the capture: [(each, what it held)]."""
+        held = [(value, copy(value)) for value in containers]
+        self.snapshots += held
+        self.seen.update(map(id, containers))
+        return held
+
     def forget(self):
         """Keep no arguments and no containers alive."""
         self.tensors, self.snapshots = [], []
@@ -470,7 +477,9 @@ class Guards:
                     self.read(f"{path}[{k}]", hook, h)
         for place in ("_parameters", "_buffers", "_modules"):
             p = self.constant(own[place])
-            self.add(f"{d}[{place!r}] is {p} and len({p}) == {len(own[place])}")
+            ordered = place == "_modules" and len(own[place]) > 1
+            parts = f"[*{p}] == {self.constant([*own[place]])}" if ordered else f"len({p}) == {len(own[place])}"
+            self.add(f"{d}[{place!r}] is {p} and {parts}")
             for k, part in own[place].items():
                 self.read(f"{p}[{k!r}]", part, k if name in ("function", "") else f"{name}_{k}")
         self.attributes(own, {k: part for k, part in own.items() if k not in PARTS}, "")

@@ -278,7 +278,7 @@ def knowledge(results, named, drawn, values, gradients):
                 learn(node if k == OUT else node.parents[k], array=s)
         for parent, rule in zip(node.parents, type(node).rules, strict=False):
             for name, s in zip(parameters(rule), node.saved or (), strict=False):
-                if name.startswith("shape") and type(s) is tuple:  # a rule that names a shape means that of its input
+                if name.partition("_")[0] == "shape" and type(s) is tuple:  # it means that of its input
                     learn(parent, s)
     for newest_first in (False, True, False):
         for node in sorted(drawn, key=lambda n: n.order, reverse=not newest_first):

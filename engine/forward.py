@@ -201,7 +201,7 @@ def push(node, part, ts, out, plain):
     """
     if node.together and hasattr(node, "push"):  # a custom function has its own
         return node.push(part, ts)
-    saved = node.saved if plain else node.linked()
+    saved = node.saved if plain else node.linked(node.saved)
     total = None
     for i, t in enumerate(ts):
         if t is None:
@@ -229,7 +229,7 @@ def transposed(node, i, part, t, out, plain):
     u.node = AccumulateGrad(u)
     recorded, mode.enabled = mode.enabled, True
     try:
-        saved = apart(node) if plain else node.linked()
+        saved = apart(node) if plain else node.linked(node.saved)
         into = node.rules[i](u if part is None else Parts({part: u}), *saved)
     finally:
         mode.enabled = recorded

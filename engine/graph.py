@@ -29,6 +29,8 @@ class Mode(threading.local):
     dual = False  # in a dual level (forward_ad): tangents are computed, and so nodes made, under no_grad too
     transforms = 0  # how many function transforms run, one inside the other (transforms.py)
     derivatives = 0  # and how many of them differentiate
+    packing: tuple = ()  # the hooks on saved tensors, the innermost last (packed.py)
+    no_packing = None  # where there may be none, the message of the error
 
 
 mode = Mode()
@@ -48,6 +50,7 @@ class Node:
     together: bool | str = False  # the cotangents of all inputs are computed at once: for hooks, by a custom function
     private = False  # with ``together``: the cotangents that it gives are new arrays, which nobody else holds
     outputs = 1  # how many there are; the cotangents of several travel as Parts
+    guarded = True  # arrays that it saved must not be written before they are used
     alone = False  # the other operand is a number, for which PyTorch has no edge
     diagonal = False  # elementwise: a rule is its own transpose (forward.py)
     elementwise = False  # what a rule gives at a place depends on what is there: on a GPU it is one kernel
@@ -72,13 +75,13 @@ class Node:
         name = type(self).__name__
         return name if name.removesuffix("_copy")[-1].isdigit() else "torch::autograd::" + name
 
-    def linked(self):
+    def linked(self, saved):
         """The saved values as Tensors joined to the graph, for ``create_graph=True``."""
         return [
             s if k is None or s is None or type(s) in scalar_types
             else Tensor(s, None if k == CONSTANT else self if k == OUT else self.parents[k])
-            for s, k in zip(self.saved, self.links)
-        ] if self.links else self.saved  # fmt: skip
+            for s, k in zip(saved, self.links)
+        ] if self.links else saved  # fmt: skip
 
     def cotangents(self, g, saved, parents):
         """The cotangents of all inputs, for a node whose rules run ``together``."""
@@ -139,20 +142,24 @@ def saved_attribute(i, called):
     def get(node):
         from .versions import check_unmodified  # which stands on this module
 
-        if node.saved is None:
+        saved = node.saved
+        if saved is None:
             raise RuntimeError(FREED)
-        s, k = node.saved[i], node.links[i] if node.links else None
+        s, k = saved[i], node.links[i] if node.links else None
         if k is None or s is None:
             return s
         if type(s) in scalar_types:
             return Tensor(np.asarray(s)) if called == "other" else s
         check_unmodified(node, slice(i, i + 1))
-        if k >= 0 and type(node.parents[k]) is AccumulateGrad:
-            leaf = node.parents[k].variable
-            return leaf if leaf is not None and leaf.array is s else node.linked()[i]
-        return node.linked()[i]
+        return saved_tensor(s, node if k == OUT else node.parents[k] if k >= 0 else None)
 
     return property(get)
+
+
+def saved_tensor(s, source):
+    """A saved array as the Tensor that it was: the leaf itself, if it still has that array."""
+    leaf = source.variable if type(source) is AccumulateGrad else None
+    return leaf if leaf is not None and leaf.array is s else Tensor(s, source)
 
 
 watchers: list = []  # who looks at every node that is made: anomaly detection, and the keepers of inference tensors

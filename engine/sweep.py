@@ -83,7 +83,7 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
             if versions.last_write < node.order:
                 check_unmodified(node)
             if create_graph:
-                saved = node.linked()
+                saved = node.linked(saved)
             if joint:
                 rules = together(node, g, saved, parents)  # what they gave
             n = len(saved)  # a call with *saved takes half as long again as one that names its arguments
@@ -384,12 +384,13 @@ def accumulate(node, g, hooks=None):
 
 def call(node, *grads):
     """Run this node alone: gradients of the outputs give those of the inputs, a tuple unless there is one input."""
-    if node.saved is None:
+    saved = node.saved
+    if saved is None:
         raise RuntimeError(FREED)
     if versions.last_write < node.order:
         check_unmodified(node)
     g = Parts(enumerate(map(cotangent, grads))) if node.outputs > 1 else cotangent(*grads)
-    into = node.cotangents(g, node.linked() if mode.enabled else node.saved, node.parents)
+    into = node.cotangents(g, node.linked(saved) if mode.enabled else saved, node.parents)
     return tuple(map(as_tensor, into)) if len(into) != 1 else as_tensor(into[0])
 
 

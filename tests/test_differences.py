@@ -62,7 +62,13 @@ ROWS = [
         "y.backward(); len(n)",
         2,
     ),
-    ("Hooks on saved tensors", "t.autograd.graph.saved_tensors_hooks", AttributeError),
+    (
+        "Hooks on saved tensors",
+        "n = []; x = t.ones(2, requires_grad=True) * 1; "
+        "h = t.autograd.graph.saved_tensors_hooks(lambda v: n.append(v.requires_grad) or v, lambda v: v); "
+        "h.__enter__(); x.exp_(); h.__exit__(); n",
+        [False, False],
+    ),
     ("`resize_`, `set_`", "t.ones(2).resize_(3)", AttributeError),
     ("Unary rows in place on views' shapes", "x = t.ones(2, 1); y = x[0]; x.squeeze_()", NotImplementedError),
     ("Array times tensor", "type(np.ones(2) * t.ones(2)).__name__", "Tensor"),

@@ -10,6 +10,7 @@ from ..graph import CONSTANT, FREED, AccumulateGrad, Node, Output, clock, cotang
 from ..inference import INFERENCE
 from ..inplace import check_writable, rewrite_graph, tell
 from ..ops.structure import cast, reshape, sum_to
+from ..packed import Packed
 from ..record import record
 from ..tensor import Tensor
 from ..versions import check_saved
@@ -64,6 +65,8 @@ class FunctionCtx:
         if saved is None:
             return None
         tensor, i = saved
+        if type(tensor) is Packed:
+            return Tensor(tensor.array, tensor.node if i is None else self._outputs[i]() or Output(self._node(), i))
         if i is None:
             check_saved(tensor.array, self._order)
             return tensor
@@ -397,6 +400,9 @@ def join(ctx, parents, args, results):
     ctx._saved = tuple([  # a result is kept as its array, for the Tensor would keep the node that keeps it
         None if t is None else (t.array, numbers[id(t)]) if id(t) in numbers else (t, None) for t in ctx.to_save
     ])  # fmt: skip
+    if mode.packing:
+        ctx._saved = tuple([s and (Packed(*(s[0], None) if s[1] is not None else (s[0].array, s[0].node)), s[1])
+                            for s in ctx._saved])  # fmt: skip
     ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
     for r, output in zip(results, outputs):
         if isinstance(r, Tensor) and r.node is output:

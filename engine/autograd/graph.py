@@ -1,10 +1,13 @@
-"""What ``torch.autograd.graph`` offers to look at the graph with."""
+"""What ``torch.autograd.graph`` offers to look at the graph with, and to change what it keeps."""
+
+from contextlib import contextmanager
 
 from .. import graph
-from ..graph import RemovableHandle
+from ..graph import RemovableHandle, mode
+from ..packed import saved_tensors_hooks
 from .function import FunctionCtx
 
-__all__ = ["Node", "RemovableHandle"]
+__all__ = ["Node", "RemovableHandle", "disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
 
 
 class NodeType(type):
@@ -14,3 +17,29 @@ class NodeType(type):
 
 class Node(metaclass=NodeType):
     """The type of every ``grad_fn``, for ``isinstance``."""
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """In the block, what nodes save is kept in host memory, and copied back to its device when backward needs it.
+
+    ``pin_memory``: in pinned memory, for what comes from a GPU.
+    """
+
+    def __init__(self, pin_memory=False, device_type="cuda"):
+        def pack(tensor):
+            host = tensor.cpu()
+            return tensor.device, host.pin_memory() if pin_memory and tensor.device.type == device_type else host
+
+        super().__init__(pack, lambda packed: packed[1].to(packed[0], non_blocking=pin_memory))
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message):
+    """In the block, hooks on saved tensors raise RuntimeError with this message."""
+    if mode.packing:
+        raise RuntimeError(error_message)
+    before, mode.no_packing = mode.no_packing, error_message
+    try:
+        yield
+    finally:
+        mode.no_packing = before

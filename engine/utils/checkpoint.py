@@ -150,6 +150,7 @@ def made_nodes(enough=math.inf):
                     raise Enough(this)
             new.append(node)
 
+    packing, mode.packing = mode.packing, ()  # what is not kept is not packed
     watch_nodes(look, True)
     try:
         yield nodes
@@ -159,6 +160,7 @@ def made_nodes(enough=math.inf):
         e.__traceback__ = None  # or its frames would hold it, and with it what they computed
     finally:
         watch_nodes(look, False)
+        mode.packing = packing
     nodes.extend(filter(keeps_arrays, new))
 
 

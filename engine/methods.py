@@ -66,6 +66,7 @@ OPERATORS = {
     "__and__": e.bitwise_and, "__or__": e.bitwise_or, "__xor__": e.bitwise_xor, "__invert__": e.inverted,
     "__rand__": e.bitwise_and, "__ror__": e.bitwise_or, "__rxor__": e.bitwise_xor,
     "__lshift__": e.bitwise_left_shift, "__rshift__": e.bitwise_right_shift,
+    "__rlshift__": reflected(e.bitwise_left_shift), "__rrshift__": reflected(e.bitwise_right_shift),
     "__getitem__": index.getitem, "__setitem__": index.setitem,
 }  # fmt: skip
 for name, operation in OPERATORS.items():

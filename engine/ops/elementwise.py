@@ -714,7 +714,7 @@ def with_factor(name, base, sign):
     def op(input, other, *, alpha=1):
         if type(alpha) is int and alpha == 1:
             return public_of(base)(input, other)
-        if type(input) in scalar_types:
+        if type(input) in scalar_types and not isinstance(other, Tensor):
             input = Tensor(to_array(input, dtypes.scalar_dtype(input).np))
         x, y = raw(input), raw(other)
         common, alpha = dtypes.result_type(operand(x), operand(y)), number(alpha, name, "alpha")
@@ -723,9 +723,12 @@ def with_factor(name, base, sign):
         if type(alpha) is float and common.category < dtypes.FLOATING:
             raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
         alpha = alpha if common.is_floating_point else fits(alpha, common.np).item()
-        out = raw(public_of(base)(Tensor(x), Tensor(y) * alpha if isinstance(other, Tensor) else y * alpha))
-        shape = () if type(y) in scalar_types else y.shape
-        return record(Backward, out, (input, other), (x.shape, shape, alpha))
+        if base is sub and (is_bool(x) or is_bool(y)):
+            raise no_bools(x, y)
+        shapes = [() if type(v) in scalar_types else v.shape for v in (x, y)]
+        a, b = (Tensor(to_array(v, common.np)) for v in (x, y))
+        out = raw(base(a, b * alpha))
+        return record(Backward, out, (input, other), (*shapes, alpha))
 
     return enter(name, "call", op, *Backward.rules)
 
@@ -770,7 +773,7 @@ def divide(input, other, *, rounding_mode=None):
 
 
 def truncated(x, y):
-    if is_integral(x):
+    if is_integral(divisible(x, y, "div_trunc_cpu")):
         return (x - module(x).fmod(x, y)) // y
     return trunc(x / y)
 
@@ -902,8 +905,8 @@ LerpTensor = node_class("LerpBackward1",
 def round(input, *, decimals=0):
     """To the nearest integer, halves to the even one; ``decimals`` digits after the point are kept."""
     x = raw(input)
-    refuse("round_vml_cpu", "b", x)
     decimals = integer(decimals, "round", "decimals", 2)
+    refuse("round_cpu" if decimals else "round_vml_cpu", "b", x)
     if dtypes.of[x.dtype].is_floating_point:
         out = module(x).rint(x) if decimals == 0 else rounded(x, decimals)
     elif decimals:

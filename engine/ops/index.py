@@ -699,12 +699,16 @@ def take_along_dim(input, indices, dim=None):
     """``gather`` with indices that broadcast against the input; with no dim, from the flattened input."""
     if dim is None:
         return gather(view_of(input, (-1,)), 0, reshape(indices, (-1,)))
+    if indices.dtype is not dtypes.int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {word(indices.array)}")
     d, shape, at = checked_dim(dim, input.ndim), input.array.shape, indices.array.shape
     if len(at) != len(shape):
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
             f"{len(shape)} dimensions for input, and {len(at)} dimensions for indices"
         )
+    if not shape:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     n, indices = shape[d], raw(indices)
     in_range(indices + n * (indices < 0), n, out_of_bounds(RuntimeError, n, d))
     indices = Tensor(indices + n * (indices < 0))
@@ -941,6 +945,10 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
 def kthvalue(input, k, dim=-1, keepdim=False):
     """(values, indices) of the k-th smallest element along a dim."""
     x, d, k = raw(input), checked_dim(dim, input.ndim), integer(k, "kthvalue", "k", 1)
+    if x.ndim and not x.shape[d]:
+        raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
+    if x.dtype == bool:
+        raise NotImplementedError("\"kthvalue_cpu\" not implemented for 'Bool'")
     if not 1 <= k <= (x.shape[d] if x.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
     i = order(x, d, False)
@@ -988,6 +996,8 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise unfit("isin", elements, test_elements)
     x, y = raw(elements), raw(test_elements)
+    if any(type(v) is bool or type(v) not in scalar_types and v.dtype == bool for v in (x, y)):
+        raise RuntimeError("Unsupported input type encountered for isin(): Bool")
     xp = module(x if isinstance(elements, Tensor) else y)
     return Tensor(xp.asarray(xp.isin(x, y, invert=invert)))
 

@@ -219,7 +219,10 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """The cosine of the angle between vectors along ``dim``; norms are at least ``eps``."""
     dtype, eps = dtypes.promote_types(x1.dtype, x2.dtype), number(eps, "cosine_similarity", "eps", None, "float")
     if not dtype.is_floating_point:
-        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {word(raw(x1))}")
+        raise RuntimeError(
+            f"expected common dtype to be floating point, yet common dtype is {word(np.empty(0, dtype.np))}"
+        )
+    x1, x2 = (x if x.is_floating_point() else cast(x, dtype.np) for x in (x1, x2))
     if x1.shape != x2.shape:
         shape = broadcast_shape(x1.shape, x2.shape)
         x1, x2 = expand_to(x1, shape), expand_to(x2, shape)
@@ -677,7 +680,7 @@ def alike(input, target):
             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
         )
         input, target = same_shape(input, target)
-    dtype = dtypes.result_type(e.operand(x), e.operand(y)).np
+    dtype = dtypes.promoted[dtypes.of[x.dtype], dtypes.of[y.dtype]].np  # of what has dimensions by now
     return input, target, raw(input).astype(dtype, copy=False), raw(target).astype(dtype, copy=False)
 
 
@@ -750,16 +753,16 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     check_floating(x, "huber_cpu")
     away = abs(x - y)
     near = module(away).minimum(away, delta)
-    out, scale = reduced((near * (away - near * 0.5)).astype(x.dtype, copy=False), reduction)
+    out, scale = reduced((near * (away - near * 0.5)).astype(raw(input).dtype, copy=False), reduction)
     return record_converted(Huber, out, (input, target), (x, y, scale, delta))
 
 
 SmoothL1 = node_class("SmoothL1LossBackward0",
-                      lambda g, x, y, scale, beta: e.clamp(x - y, -beta, beta) * (g * (scale / beta)),
-                      lambda g, x, y, scale, beta: e.clamp(y - x, -beta, beta) * (g * (scale / beta)))  # fmt: skip
+                      lambda g, x, y, scale, beta: hardtanh(x - y, -beta, beta) * (g * (scale / beta)),
+                      lambda g, x, y, scale, beta: hardtanh(y - x, -beta, beta) * (g * (scale / beta)))  # fmt: skip
 Huber = node_class("HuberLossBackward0",
-                   lambda g, x, y, scale, delta: e.clamp(x - y, -delta, delta) * (g * scale),
-                   lambda g, x, y, scale, delta: e.clamp(y - x, -delta, delta) * (g * scale))  # fmt: skip
+                   lambda g, x, y, scale, delta: hardtanh(x - y, -delta, delta) * (g * scale),
+                   lambda g, x, y, scale, delta: hardtanh(y - x, -delta, delta) * (g * scale))  # fmt: skip
 
 
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):

@@ -89,7 +89,7 @@ def decided(codes):
     if not any(READS.intersection(c.co_names) for c in codes):
         return None
     for code in codes:
-        last, computed = None, set()
+        last, names, computed = None, (), set()
         for instruction in dis.get_instructions(code):
             name, value = instruction.opname, instruction.argval
             word = last is not None and last.opname == "LOAD_CONST" and isinstance(last.argval, str)
@@ -99,7 +99,7 @@ def decided(codes):
                 or (name in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") and value in DECIDES)
                 or (name in ("LOAD_ATTR", "LOAD_METHOD") and value in ASKS)
                 or name in ("CHECK_EXC_MATCH", "FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC")
-                or (name.startswith(TRUTH) and (last.opname == "BINARY_OP" or last.argval in computed))
+                or (name.startswith(TRUTH) and (last.opname == "BINARY_OP" or not computed.isdisjoint(names[-1:])))
             )
             if decides:
                 shown = value if isinstance(value, str) else instruction.argrepr
@@ -107,7 +107,7 @@ def decided(codes):
                 return f"{code.co_name} may choose by a size: {word}"  # argrepr differs from Python to Python
             if name.startswith("STORE_FAST") and last.opname == "BINARY_OP":
                 computed.add(value[0] if type(value) is tuple else value)
-            last = instruction
+            last, names = instruction, value if type(value) is tuple else (value,)  # one instruction may do two things
     return None
 
 

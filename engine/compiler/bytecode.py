@@ -107,7 +107,8 @@ def decided(codes):
                 return f"{code.co_name} may choose by a size: {word}"  # argrepr differs from Python to Python
             if name.startswith("STORE_FAST") and last.opname == "BINARY_OP":
                 computed.add(value[0] if type(value) is tuple else value)
-            last, names = instruction, value if type(value) is tuple else (value,)  # one instruction may do two things
+            if name != "COPY":  # of what "or" and "and" test
+                last, names = instruction, value if type(value) is tuple else (value,)  # one may do two things
     return None
 
 

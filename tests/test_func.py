@@ -920,3 +920,21 @@ def test_vmap_is_the_loop(chain, xs):
     f = chained(chain)
     assert close(func.vmap(f)(engine.stack(xs)), engine.stack([f(x) for x in xs]))
     assert close(func.vmap(func.jacrev(f))(engine.stack(xs)), engine.stack([func.jacrev(f)(x) for x in xs]))
+
+
+@pytest.mark.parametrize("call, x", [
+    ("t.equal(x, x)", [[1.0, 2.0]]), ("t.allclose(x, x)", [[1.0, 2.0]]), ("t.narrow(t.ones(2), 0, x, 1)", [0, 1]),
+])  # fmt: skip
+def test_what_vmap_has_no_rule_for_names_itself(call, x):
+    torch = pytest.importorskip("torch")
+    said = []
+    for t in (engine, torch):
+        with pytest.raises(RuntimeError) as error:
+            t.func.vmap(lambda x, t=t: eval(call, {"t": t, "x": x}))(t.tensor(x))
+        said.append(str(error.value).splitlines()[0])
+    assert said[0] == said[1]
+
+
+def test_bincount_of_samples_is_not_there():
+    with pytest.raises(NotImplementedError, match="^vmap: bincount"):
+        engine.func.vmap(engine.bincount)(engine.ones(2, 3).long())

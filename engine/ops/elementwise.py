@@ -671,6 +671,8 @@ def equal(input, other):
     if not isinstance(other, Tensor):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {shown_kind(type(other))}")
     x, y = input.array, other.array
+    if type(x) in backend.batches or type(y) in backend.batches:
+        raise RuntimeError("Batching rule not implemented for aten::equal. We could not generate a fallback.")
     return x.shape == y.shape and bool((x == y).all())
 
 
@@ -700,7 +702,13 @@ def type_words(x):
 
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether all elements are close, as ``isclose`` says."""
-    return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
+    close = isclose(input, other, rtol, atol, equal_nan).array
+    if type(close) in backend.batches:
+        raise RuntimeError(
+            "vmap over torch.allclose isn't supported yet. Please file an issue at "
+            "https://github.com/pytorch/pytorch/issues if you need this feature."
+        )
+    return bool(close.all())
 
 
 # ---- operations with more arguments

@@ -8,7 +8,7 @@ import builtins
 import math
 
 from .. import dtypes, return_types
-from ..backend import blank, samples, summed
+from ..backend import batches, blank, samples, summed
 from ..callers import warn
 from ..graph import mode, node_class
 from ..outputs import into
@@ -681,6 +681,8 @@ def bincount(input, weights=None, minlength=0):
     x, w = raw(input), raw(weights)
     if dtypes.of[x.dtype].category != dtypes.INTEGER:
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{word(x)}'")
+    if type(x) in batches or type(w) in batches:
+        raise NotImplementedError("vmap: bincount is not there for batched arrays: add up one_hot(input) instead")
     minlength = integer(minlength, "bincount", "minlength")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")

@@ -490,6 +490,10 @@ def narrow(input, dim, start, length):
         raise RuntimeError("narrow(): length must be non-negative.")
     if isinstance(start, Tensor) and (start.ndim or start.array.dtype.kind not in "iu"):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
+    if type(raw(start)) in batches:
+        raise RuntimeError(
+            "Batching rule not implemented for aten::narrow.Tensor; the fallback path doesn't work on out= or view ops."
+        )
     d, start = checked_dim(dim, x.ndim), integer(start, "narrow", "start", 2)
     n = x.shape[d]
     if not -n <= start <= n:

@@ -1347,7 +1347,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     momentum = number(momentum, "batch_norm", "momentum", 7, "float")
     eps = number(eps, "batch_norm", "eps", 8, "float")
     channels = x.shape[1] if x.ndim > 1 else 0
-    if training:
+    if training and x.size:
         checked_dim(1, x.ndim)
     if training and eps <= 0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")

@@ -465,7 +465,9 @@ def divisible(x, y, kernel):
 def modulo(x, y):
     """x % y; a zero has the sign of x, not that of y as in NumPy."""
     out = divisible(x, y, "remainder_cpu") % y
-    return out if out.dtype.kind in "iu" else either.call(out == 0, x * 0.0, out).astype(out.dtype, copy=False)
+    if type(out) is int or out.dtype.kind in "iu":  # a number: of a dunder method that is called by name
+        return out
+    return either.call(out == 0, x * 0.0, out).astype(out.dtype, copy=False)
 
 
 def all_true(y):

@@ -11,7 +11,7 @@ from operator import index as integer
 import numpy as np
 
 from .. import dtypes
-from ..backend import any_size, batches, blank, element_strides, strided
+from ..backend import any_size, batches, blank, element_strides, strided, writers
 from ..graph import node_class
 from ..record import enter, module, raw, record
 from ..tensor import Tensor, c_name
@@ -186,7 +186,7 @@ def batch_first(out, bias):
     """A fresh array (C, N, *sizes), plus a number for each channel, as (N, C, *sizes)."""
     if bias is not None:
         bias = bias.reshape(-1, *(1,) * (out.ndim - 1))
-        if type(bias) in batches:  # there may be other sums for each sample
+        if type(bias) in batches and type(bias) not in writers:  # there may be other sums for each sample
             out = out + bias
         else:
             out += bias

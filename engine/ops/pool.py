@@ -11,6 +11,7 @@ from operator import index as integer
 import numpy as np
 
 from .. import dtypes
+from ..backend import one_step
 from ..graph import mode, node_class
 from ..record import enter, module, raw, record
 from ..tensor import Tensor
@@ -151,20 +152,27 @@ def maxima(Backward, input, taps, ranks, counts, disjoint, return_indices):
 
     Of equal ones the first counts, and of nan the last, as in PyTorch.
     """
-    x, best = raw(input), taps.max(0)
+    x = raw(input)
     shape = (*x.shape[:-2], *counts)
     if not return_indices and (not isinstance(input, Tensor) or input.node is None or not mode.enabled):
-        return record(Backward, best.reshape(shape), (input,))
-    size = x.shape[-2] * x.shape[-1]
-    index = size - ((taps == best) * ranks).max(0)  # the first one has the highest rank
-    if may_hold_nan(best):
-        index = module(x).where(best == best, index, ((taps != taps) * (size - ranks)).max(0))
+        return record(Backward, taps.max(0).reshape(shape), (input,))
+    best, index = largest(taps, ranks, x.shape[-2] * x.shape[-1])
     index = index.reshape(shape)
     out = record(Backward, best.reshape(shape), (input,), (x.shape, index, disjoint))
     if not return_indices:
         return out
     index = index.astype("int64")
     return out, Tensor(index) if isinstance(input, Tensor) else index
+
+
+@one_step
+def largest(taps, ranks, size):
+    """(the maximum of the taps, where in the plane of some size it is), of arrays."""
+    best = taps.max(0)
+    index = size - ((taps == best) * ranks).max(0)  # the first one has the highest rank
+    if may_hold_nan(best):
+        index = module(taps).where(best == best, index, ((taps != taps) * (size - ranks)).max(0))
+    return best, index
 
 
 def may_hold_nan(x):

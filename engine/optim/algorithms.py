@@ -7,6 +7,7 @@ the same formula is one kernel, which takes a list of parameters as they are: se
 import math
 from functools import partial
 from itertools import accumulate
+from operator import attrgetter, is_
 
 import numpy as np
 
@@ -25,6 +26,8 @@ SMALL, PACKED = 1 << 13, 1 << 16
 # A launch takes a GPU as long as some 100 000 elements.  What a kernel is given was limited to 4096 bytes before CUDA
 # 12.1: an array takes 32, and there are up to five arrays a parameter.
 LISTED, IN_LIST = 1 << 18, 16  # elements of a parameter that is listed with others, and how many are in a list
+
+array_of = attrgetter("array")
 
 
 def number(x):
@@ -107,7 +110,7 @@ class Packs:
         return (
             names == self.names
             and len(params) == len(self.params)
-            and all(p is q for p, q in zip(params, self.params))
+            and all(map(is_, params, self.params))
             and all(pack.still(optimizer.state) for pack in self.packs)
         )
 
@@ -190,8 +193,8 @@ class Pack:
     def still(self, states):
         """Whether parameters, states and counts are those that the pack was made of, or left behind."""
         return (
-            all(p.array is x for p, x in zip(self.params, self.arrays))
-            and all(states.get(p) is state for p, state in zip(self.params, self.own))
+            all(map(is_, map(array_of, self.params), self.arrays))
+            and all(map(is_, map(states.get, self.params), self.own))
             and all(state.get(name) is t and t.array is x for state, name, t, x in self.kept)
             and all(s.get("step") is t and t.array == self.count for s, t in zip(self.own, self.steps))
         )

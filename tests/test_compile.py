@@ -772,3 +772,20 @@ def test_an_array_is_compared_with_an_array_that_is_filled_with_the_number(shape
     assert engine.allclose(compiled(x), f(x), 0, 0, equal_nan=True)
     large = returned and shape == (2, 1 << 20)  # too large to be kept for it
     assert ("zeros" in compiled.code) == (not large) and ("filled" in compiled.code) == (not returned)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_capture_lets_its_arrays_go_without_the_garbage_collector(dynamic):
+    x, w = engine.randn(300, 300), engine.randn(300, 300, requires_grad=True)
+    compiled = engine.compile(lambda x: (x @ w * 2.0).relu(), dynamic=dynamic)
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        compiled(x)
+        held = tracemalloc.get_traced_memory()[0]
+        gc.collect()
+        assert held - tracemalloc.get_traced_memory()[0] < x.nbytes / 2
+    finally:
+        tracemalloc.stop()
+        gc.enable()

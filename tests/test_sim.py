@@ -222,7 +222,8 @@ def test_tensors_of_two_devices_are_not_joined(join):
 
 @pytest.mark.parametrize("masked", [
     lambda x, m: x.masked_fill(m, 0), lambda x, m: x.masked_fill_(m, 0), lambda x, m: x.masked_select(m),
-    lambda x, m: x.masked_fill(m, engine.tensor(2.0)), lambda x, m: x.masked_scatter(m, x), lambda x, m: engine.where(m, x, x),
+    lambda x, m: x.masked_fill(m, engine.tensor(2.0)), lambda x, m: x.masked_scatter(m, x),
+    lambda x, m: engine.where(m, x, x),
 ])  # fmt: skip
 def test_a_mask_is_on_the_device_of_what_it_masks(masked):
     for where, other in (("cpu", "sim"), ("sim", "cpu")):

@@ -220,6 +220,11 @@ class Tape:
             self.step("check", "violated", looks(home), (Ref(t.number), found), line=origin())
         return found
 
+    def forget(self):
+        """Let the arrays of the run go: they and the tape refer to each other."""
+        for held in (self.inputs, self.known, self.flushed, self.written, self.sources, self.made):
+            held.clear()
+
     def undo(self):
         """Give inputs back what they held: the call that follows does it again."""
         for memory, before in self.written.values():

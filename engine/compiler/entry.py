@@ -89,7 +89,11 @@ class Entry:
             known = None
             while known != len(self.guards.tensors):  # a tape may find inputs, which the next has from the beginning
                 known = len(self.guards.tensors)
-                others = [(self.tape(args, kwargs, example)[1], self.outs) for example in (1, 2)]
+                others = []
+                for example in (1, 2):
+                    tape, recipe = self.tape(args, kwargs, example)
+                    others.append((recipe, self.outs))
+                    tape.forget()
         tape, recipe = self.tape(args, kwargs, 0)
         if any(repr(outs) != repr(self.outs) for _, outs in others):
             raise GraphBreak("it returns a size, or a view that is made with one", " ")
@@ -103,6 +107,7 @@ class Entry:
         self.forward, self.backward, self.code = generate(self.plan, steps, self.names)
         if self.differentiable or self.spent:
             self.node_class = node_class(self, len(self.plan.saved), len(tape.inputs))
+        tape.forget()
 
     def tape(self, args, kwargs, example):
         """(the tape of a run of the function, (steps, outputs, middle, given, grads)); ``example``: in which sizes."""
@@ -112,11 +117,15 @@ class Entry:
             for tensor, (kind, where) in zip(list(guards.tensors), guards.places):
                 x = tensor.__dict__["array"]
                 tape.input(tensor, self.sizes.resized(where, x, example) if example and kind == "argument" else x)
+            recipe = None
             try:
-                return tape, self.written_down(tape, args, kwargs)
+                recipe = self.written_down(tape, args, kwargs)
+                return tape, recipe
             finally:
                 tape.closed = True
                 tape.undo()
+                if recipe is None:
+                    tape.forget()
 
     def written_down(self, tape, args, kwargs):
         returned = self.compiled.function(*args, **kwargs)
@@ -200,6 +209,7 @@ class Entry:
             if not (isinstance(leaf, Tensor) or type(leaf) in FIXED or id(leaf) in self.guards.seen):
                 raise GraphBreak(f"it returns an object that it makes, of the type {type(leaf).__name__}", " ")
             outs.append(found(leaf) if isinstance(leaf, Tensor) else ("value", leaf))
+        found = None  # it refers to itself
         kept = [*leaves, *(t._base for t in tensors), *(s.__dict__.get("_grad") for s in stand_ins)]
         return outs, list(made.values()), kept
 

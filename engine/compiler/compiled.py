@@ -77,7 +77,7 @@ class Compiled:
         self.entries, self.failures, self.specialized = [], 0, ""
 
     def captured(self, leaves, structure, args, kwargs):
-        """A new capture: for all sizes of what varies, if that can be, or else for those of this call."""
+        """A new capture: for many sizes of what varies, if that can be, or else for those of this call."""
         before = [e.shapes_seen for e in self.entries if e.structure == structure]
         if self.dynamic is not False and not self.specialized and (self.dynamic or before):
             dims = varying(leaves, before, Tensor, self.dynamic)

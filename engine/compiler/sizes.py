@@ -1,4 +1,4 @@
-"""Sizes: one capture for all sizes of some dimensions, generalized from three.
+"""Sizes: one capture for many sizes of some dimensions, generalized from three.
 
 A function is captured for the sizes of the call, for a small one and for a large one, and the capture holds for what
 lies between: what a program does from some size on shows in one of them.  Where the three tapes have the same steps,
@@ -33,7 +33,7 @@ class Dim(int):
 
 
 class Sizes:
-    """Which dimensions of which arguments may have any size: {(argument, axis): number of the size}."""
+    """Which dimensions of which arguments may have many sizes: {(argument, axis): number of the size}."""
 
     def __init__(self, dims, arrays, small):
         """``arrays``: {argument: its array}; ``small``: one of SMALL."""
@@ -105,7 +105,7 @@ def fractions(v, n):
 
 
 class Generalized:
-    """The steps of three tapes as those of one, for all sizes."""
+    """The steps of three tapes as those of one, for many sizes."""
 
     def __init__(self, recipes, sizes, inputs):
         """``recipes``: (steps, outputs, middle, given, grads) of each; ``inputs``: {argument: number of its step}."""
@@ -151,7 +151,7 @@ class Generalized:
         return Dim(values[0], f"{k if k != 1 else ''}{text}{f'{c:+d}' if c else ''}")
 
     def joined(self, values, line):
-        """An argument for all sizes; GraphBreak if it is no expression of them."""
+        """An argument for many sizes; GraphBreak if it is no expression of them."""
         a = values[0]
         kind = type(a)
         if any(type(v) is not kind for v in values):
@@ -176,7 +176,7 @@ class Generalized:
         return a
 
     def array(self, values, line):
-        """A constant array: the same for all sizes, one number everywhere, or 0, 1, 2, ..."""
+        """A constant array: the same for each size, one number everywhere, or 0, 1, 2, ..."""
         own, where, xp = values[0], device_of(values[0]), modules[type(values[0])]
         place = "" if type(own) is np.ndarray else where.type
         values = [np.asarray(moved(v, cpu)) for v in values]  # a capture looks at the constants on a device

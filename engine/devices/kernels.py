@@ -56,6 +56,7 @@ class Symbol:
     __hash__ = None  # type: ignore[assignment]
     __array_ufunc__ = None  # a NumPy number on the left leaves the work to this class
     ndim = 1  # for the promotion of types: it is an array's
+    strides = ()
 
     def __init__(self, kernel, name, dtype):
         self.kernel, self.name, self.dtype = kernel, name, dtype

@@ -219,9 +219,8 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """The cosine of the angle between vectors along ``dim``; norms are at least ``eps``."""
     dtype, eps = dtypes.promote_types(x1.dtype, x2.dtype), number(eps, "cosine_similarity", "eps", None, "float")
     if not dtype.is_floating_point:
-        raise RuntimeError(
-            f"expected common dtype to be floating point, yet common dtype is {word(np.empty(0, dtype.np))}"
-        )
+        common = word(raw(cast(x1, dtype.np)))
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common}")
     x1, x2 = (x if x.is_floating_point() else cast(x, dtype.np) for x in (x1, x2))
     if x1.shape != x2.shape:
         shape = broadcast_shape(x1.shape, x2.shape)

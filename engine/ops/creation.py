@@ -451,6 +451,8 @@ def number(value, name, argument, position=None, kind="Number"):
 
     TypeError in PyTorch's words for anything else.
     """
+    if type(value) in (float, int):  # to ask numbers.Real takes longer
+        return value
     if isinstance(value, Tensor) and not value.array.ndim and not value.requires_grad:
         return item(value)
     if not isinstance(value, (numbers.Real, np.generic)):

@@ -1274,8 +1274,10 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     if isinstance(normalized_shape, int):
         raise TypeError("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
     shape, x, w, b = tuple(normalized_shape), raw(input), raw(weight), raw(bias)
-    if x.dtype not in dtypes.differentiable:
+    if x.dtype not in dtypes.differentiable:  # calls that check nothing take a fortieth of the time of a small one
         check_floating(x, "LayerNormKernelImpl")
+    if type(eps) is not float:
+        eps = number(eps, "layer_norm", "eps", 5, "float")
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "

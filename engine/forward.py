@@ -199,7 +199,7 @@ def push(node, part, ts, out, plain):
 
     ``plain``: computed on arrays, as nobody differentiates it again.
     """
-    if node.together and hasattr(node, "push"):  # a custom function has its own
+    if hasattr(node, "push"):  # a custom function has its own
         return node.push(part, ts)
     saved = node.saved if plain else node.linked(node.saved)
     total = None

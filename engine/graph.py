@@ -5,6 +5,7 @@ backward pass (``sweep.py``) visits the newest node first and needs no recursion
 """
 
 import threading
+from functools import lru_cache
 from itertools import count
 from math import inf
 from weakref import ref
@@ -47,8 +48,6 @@ class Node:
     hooks: tuple = ()  # the tensor's: called with its cotangent, each returns that or another one
     pre_hooks: tuple = ()  # the node's: called after those with the cotangents of all outputs
     post_hooks: tuple = ()  # called with the cotangents of the inputs and of the outputs
-    together: bool | str = False  # the cotangents of all inputs are computed at once: for hooks, by a custom function
-    private = False  # with ``together``: the cotangents that it gives are new arrays, which nobody else holds
     outputs = 1  # how many there are; the cotangents of several travel as Parts
     guarded = True  # arrays that it saved must not be written before they are used
     alone = False  # the other operand is a number, for which PyTorch has no edge
@@ -83,9 +82,9 @@ class Node:
             for s, k in zip(saved, self.links)
         ] if self.links else saved  # fmt: skip
 
-    def cotangents(self, g, saved, parents):
-        """The cotangents of all inputs, for a node whose rules run ``together``."""
-        return [None if p is None else rule(g, *saved) for p, rule in zip(parents, self.rules)]
+    def vjp(self, g, saved, parents):
+        """The cotangents of the inputs from that of the output; None for a parent that is None."""
+        return [p and rule(g, *saved) for p, rule in zip(parents, self.rules)]
 
     def shown(self):
         """What stands for this node in ``grad_fn`` and ``next_functions``."""
@@ -102,12 +101,10 @@ class Node:
 
     def register_prehook(self, hook):
         """Call ``hook(grad_outputs)`` before this node runs; it may return other gradients, as a tuple."""
-        self.together = True
         return RemovableHandle(self, "pre_hooks", hook)
 
     def register_hook(self, hook):
         """Call ``hook(grad_inputs, grad_outputs)`` after this node; it may return other gradients of the inputs."""
-        self.together = True
         return RemovableHandle(self, "post_hooks", hook)
 
 
@@ -207,6 +204,7 @@ class Parts(dict):
 
 
 hooked_leaves: set = set()  # weak references to the AccumulateGrad nodes on which a hook was registered
+hooked: set = set()  # and to the others
 
 
 def edge(node):
@@ -214,6 +212,18 @@ def edge(node):
     if type(node) is Output:
         return node.parents[0].shown(), node.saved[0]
     return node and node.shown(), 0
+
+
+@lru_cache
+def written_out(inputs, saved):
+    """``Node.vjp`` for so many inputs and saved values: a loop, and a call with *saved, would take as long as the rules."""
+    some = lambda name, n: "".join(f"{name}{i}, " for i in range(n))  # noqa: E731
+    into = "".join(f"p{i} and rule{i}(g, {some('s', saved)}), " for i in range(inputs))
+    text = f"def vjp(self, g, saved, parents):\n    {some('p', inputs)}= parents\n    {some('rule', inputs)}= self.rules\n"
+    text += (f"    {some('s', saved)}= saved\n" if saved else "") + f"    return {into}\n"
+    space: dict = {}
+    exec(text, space)
+    return space["vjp"]
 
 
 def node_class(name, *rules):
@@ -234,48 +244,78 @@ def node_class(name, *rules):
     if code and code.co_flags & VARARGS and code.co_varnames[code.co_argcount] == "indices":
         links = (*(INPUTS.get(n) for n in names), *(CONSTANT,) * MOST)
         needs = (*needs, *((True,) * len(rules),) * MOST)
+    any_number = not rules or any(r.__code__.co_flags & VARARGS for r in rules)
     needed_by = [(k, [i for i, need in enumerate(column) if need]) for k, column in enumerate(needs)
                  if links and links[k] is not None and not all(column)]  # fmt: skip
     called = called_as(name)
     facts = {"rules": rules, "links": links, "names": names, "needs": needs, "needed_by": needed_by, "called": called}
+    if not any_number:
+        facts["vjp"] = written_out(len(rules), len(signatures[0]))
     return type(name, (Node,), {"__module__": "builtins", **facts, **saved_attributes(called, names)})
 
 
-FOLDED = "folded"  # the ``together`` of a node that stands for several
-unfolding = threading.RLock()  # two threads that look at a node must see the same ones
+unfolding = threading.Lock()  # two threads that look at a node must see the same ones
 
 
-def folded_class(Class, unfold, *rules):
-    """``Class``, for a node that is the last of several which one operation makes, and stands for all of them.
+def one_step_class(Class, unfold, *rules):
+    """``Class``, for a node that goes in one step where PyTorch shows several: it is the last of those.
 
-    The backward sweep goes by ``rules`` from there to the inputs of the operation in one step, with what is ``kept``.
-    To everybody else it has the ``parents`` and what is ``saved`` that PyTorch shows: when they are first asked for,
-    ``unfold(ends, kept, *facts)`` makes them.
+    It is a node like any other.  To who looks at it (``shown``) stands for it what ``unfold(parents, saved, *facts)``
+    gives, the (parents, saved) of a ``Class``; from then on it goes by those, so that their hooks run.
     """
 
-    def init(self, ends, kept, *facts):
-        self.ends, self.kept, self.facts = ends, kept, facts
+    def init(self, parents, saved, *facts):
+        self.parents, self.saved, self.facts = parents, saved, facts
         self.order = next(clock)
 
-    def unfolded(self):
+    def shown(self):
         with unfolding:
-            if self.ends is None:  # another thread was quicker
-                return self
-            parents, saved = unfold(self.ends, self.kept, *self.facts)
-            for p in parents:
-                if p is not None and p.order < self.order:  # made now, but as if it had been made before this one
-                    p.order, p.call = self.order + 0.5, None
-            vars(self).update(parents=parents, saved=saved)
-            self.__class__ = Class  # only now: whoever sees the class sees those too
-            self.ends = None  # before ``kept``: see in_one_step()
-            self.kept = None
-        return self
+            if self.seen is None:
+                parents, saved = unfold(self.parents, self.saved, *self.facts)
+                stand_in = Class.__new__(Class)
+                vars(stand_in).update(parents=parents, saved=saved, order=self.order, call=vars(self).get("call"))
+                for p in parents:
+                    if p is not None and p.order < self.order:  # made now, but as if it had been made before this one
+                        p.order, p.call = self.order + 0.5, None
+                self.seen = stand_in
+        return self.seen
 
-    Class.one_step = rules  # a thread may ask for them when another one has just unfolded the node
-    facts = {"__init__": init, "plain": Class, "unfold": staticmethod(unfold), "links": (CONSTANT,)}
-    facts |= {"together": FOLDED, "shown": unfolded, "parents": property(lambda self: unfolded(self).parents)}
-    facts["saved"] = property(lambda self: unfolded(self).saved, lambda self, none: setattr(self, "kept", none))
+    own = Plain.vjp if any(r.__code__.co_flags & VARARGS for r in rules) else written_out(len(rules), rules[0].__code__.co_argcount - 1)
+
+    def vjp(self, g, saved, parents):
+        if self.seen is None:
+            return own(self, g, saved, parents)
+        return through(self.seen, g, parents)  # somebody has looked, or the pass is recorded
+
+    def linked(self, saved):
+        return shown(self).linked(self.seen.saved)
+
+    facts = {"__init__": init, "unfold": staticmethod(unfold), "plain": Class, "rules": rules, "seen": None, "shown": shown, "vjp": vjp}
+    facts["linked"] = linked
     return type(Class.__name__, (Class,), {"__module__": "builtins", **facts})
+
+
+def through(seen, g, ends):
+    """The cotangents of the ends, by the nodes that stand between them and ``seen``."""
+    found = dict.fromkeys(ends)
+    todo = [(seen, g)]
+    while todo:
+        node, g = todo.pop()
+        for p, gi in zip(node.parents, visit_shown(node, g, node.parents)):
+            if gi is None:
+                continue
+            if p in found:
+                found[p] = gi if found[p] is None else found[p] + gi
+            else:
+                todo.append((p, gi))
+    into = []
+    for p in ends:
+        into.append(p and found.pop(p, None))
+    return into
+
+
+visit_shown = None  # set by sweep.py: a visit with hooks
+Plain = Node
 
 
 Copied = node_class("CopyBackwards", lambda g: None, lambda g: g)  # a recorded gradient becomes the .grad of a leaf
@@ -294,8 +334,8 @@ class RemovableHandle:
         hooks = getattr(node, where)
         end = len(hooks) - (bool(hooks) and type(hooks[-1]) is RetainGrad)
         setattr(node, where, (*hooks[:end], hook, *hooks[end:]))
-        if type(node) is AccumulateGrad:
-            hooked_leaves.add(ref(node, hooked_leaves.discard))
+        known = hooked_leaves if type(node) is AccumulateGrad else hooked
+        known.add(ref(node, known.discard))
 
     def remove(self):
         node = self.node()
@@ -303,6 +343,7 @@ class RemovableHandle:
             setattr(node, self.where, tuple(h for h in getattr(node, self.where) if h is not self.hook))
             if not (node.hooks or node.pre_hooks or node.post_hooks or getattr(node, "leaf_hooks", ())):
                 hooked_leaves.discard(ref(node))
+                hooked.discard(ref(node))
 
     def __enter__(self):
         return self

@@ -63,21 +63,65 @@ def seen(g, n):
     return tuple(as_tensor(g.get(i)) for i in range(n)) if type(g) is Parts else (as_tensor(g),)
 
 
-def together(node, g, saved, parents):
-    """The cotangents of the inputs of a node whose rules run together, or what the hooks made of them."""
-    if node.pre_hooks:
-        g = run_pre_hooks(node, g)
-    into = node.cotangents(g, saved, parents)
-    if graph.anomaly == "check":
-        check_nan(node, into)
+def attach(visit, roots, wanted):
+    """The visit of a sweep in a program that has hooks; None where there are none."""
+    if not graph.hooked and not graph.hooked_leaves:
+        return None
+    waiting = edges_into_hooked(roots) if graph.hooked_leaves and wanted is None else {}
+    held: dict = {}
+
+    def visit_with_hooks(node, g, parents):
+        for hook in node.hooks:
+            g = hook(g)
+        if node.pre_hooks or node.post_hooks:
+            into = with_node_hooks(visit, node, g, parents)
+        else:
+            into = visit(node, g, parents)
+        return withheld(parents, into, waiting, held) if waiting else into
+
+    return visit_with_hooks
+
+
+def with_node_hooks(visit, node, g, parents):
+    """What the hooks of a node make of its cotangents."""
+    g = run_pre_hooks(node, g)
+    into = visit(node, g, parents)
     for hook in node.post_hooks:
         grads = tuple(map(as_tensor, into))
         new = hook(grads, seen(g, node.outputs))
         into = [*map(cotangent, grads)] if new is None else checked_all(hook, new, into)
-    if node.private and not node.post_hooks:
-        return into
-    # what a user's function returned may be in the user's hands: a leaf must not take it for its .grad
-    return [x if x is None or type(p) is not AccumulateGrad else copy(x) for x, p in zip(into, parents)]
+    # what a hook returned may be in the program's hands: a leaf must not take it for its .grad
+    return [x if x is None or type(p) is not AccumulateGrad else copy(x) for p, x in zip(parents, into)]
+
+
+def withheld(parents, into, waiting, held):
+    """Accumulate at once, as PyTorch does, what is complete in leaves with hooks: a program sees when they run."""
+    from .sweep import accumulate
+
+    into, done = list(into), []
+    for i, p in enumerate(parents):
+        if p in waiting:
+            waiting[p] -= 1
+            if into[i] is not None:
+                held[p] = held[p] + into[i] if p in held else copy(into[i])
+                into[i] = None
+            if not waiting[p] and p in held:
+                done.append(p)
+    for p in done:
+        accumulate(p, held.pop(p))
+    return into
+
+
+def edges_into_hooked(roots):
+    """How many edges lead from the roots into each of the leaves that have hooks."""
+    from .sweep import reachable
+
+    count = dict.fromkeys([node for node in [r() for r in tuple(graph.hooked_leaves)] if node is not None], 0)
+    for node in reachable(roots):
+        for p in node.parents:
+            if p in count:
+                count[p] += 1
+    return {p: n for p, n in count.items() if n}
 
 
 def check_nan(node, into):

@@ -9,7 +9,9 @@ import numpy as np
 
 from . import dtypes, versions
 from .backend import address, element_strides, same_place, scalar_types, storage
-from .graph import OUT, AccumulateGrad, clock, edge, mode, node_class
+from weakref import ref
+
+from .graph import OUT, AccumulateGrad, clock, edge, hooked, mode, node_class
 from .ops.structure import cast, common_shape, contiguous, number_for, sum_to, transfer
 from .record import module, raw, record
 from .tensor import DTYPE_WORDS, StaleView, Tensor, watchers
@@ -154,6 +156,7 @@ def move_retain_grad(tensor, node):
         hook = tensor.node.hooks[-1]
         tensor.node.hooks = tensor.node.hooks[:-1]
         node.hooks = (*node.hooks, hook)
+        hooked.add(ref(node, hooked.discard))
 
 
 # ---- what must not be written

@@ -135,8 +135,7 @@ def joint_class(name, n, rule):
     """
     Class = node_class(name, *(rule,) * n)
     Class.rules = tuple(lambda g, *saved, i=i: rule(g, *saved)[i]() for i in range(n))
-    Class.cotangents = lambda self, g, saved, parents: [p and f() for p, f in zip(parents, rule(g, *saved))]
-    Class.together = Class.private = True
+    Class.vjp = lambda self, g, saved, parents: [p and f() for p, f in zip(parents, rule(g, *saved))]
     return Class
 
 

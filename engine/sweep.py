@@ -7,34 +7,57 @@ import threading
 from heapq import heappop, heappush, heapreplace
 from operator import attrgetter
 from sys import getrefcount
-from traceback import format_list
 
 import numpy as np
 
 from . import graph, versions
 from .backend import Function
-from .callers import warn
-from .graph import FOLDED, FREED, AccumulateGrad, Copied, Node, Parts, as_tensor, copy, cotangent, hooked_leaves, mode
-from .hooks import run_pre_hooks, together
+from .graph import FREED, AccumulateGrad, Copied, Node, Parts, as_tensor, copy, cotangent, hooked_leaves, mode
+from .hooks import attach, run_pre_hooks
 from .versions import check_unmodified, write
 
 ones_like, zeros_like = Function("ones_like").call, Function("zeros_like").call
 by_age = attrgetter("order")
 
 
+def chain_rule(node, g, parents):
+    """The cotangents of a node's inputs from that of its output: what a sweep does at each node."""
+    saved = node.saved
+    if saved is None:
+        raise RuntimeError(FREED)
+    if versions.last_write < node.order:
+        check_unmodified(node)
+    return node.vjp(g, saved, parents)
+
+
+def recorded(node, g, parents):
+    """The same on Tensors: ``create_graph=True``."""
+    saved = node.saved
+    if saved is None:
+        raise RuntimeError(FREED)
+    if versions.last_write < node.order:
+        check_unmodified(node)
+    return node.vjp(g, node.linked(saved), parents)
+
+
+attachments: list = [attach]  # what stands between the sweep and the nodes: each makes a visit of another one, or gives None
+
+
 def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
-    """Carry cotangents from the roots to the leaves, from the newest node to the oldest.
+    """Carry cotangents from the roots to the leaves, the newest node first.
 
     ``cotangents``: {node: cotangent}.  With ``wanted``, a set of nodes, nothing is added to leaves: only the nodes on
     the way to those are visited, and what arrives at them is returned, as {node: cotangent}.
     """
+    visit, found = recorded if create_graph else chain_rule, {}
+    for attach in attachments:
+        visit = attach(visit, cotangents, wanted) or visit
+    if wanted is not None:
+        cotangents, visit = toward(wanted, cotangents, found, visit)
     heap: list = []
     pending: dict = {}  # the cotangents of the nodes in the heap
     newest = arrived = None  # a node that is not in there, and its cotangent: in a chain, none ever is
-    leaves, found = {}, {}
-    way = None if wanted is None else leading_to(wanted, cotangents)
-    if way is not None and len(cotangents) > 1:
-        cotangents = {node: g for node, g in cotangents.items() if node in way}
+    leaves = {}
     for node, g in cotangents.items():
         if type(node) is AccumulateGrad:
             leaves[node] = g
@@ -43,9 +66,7 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
         else:
             pending[node] = g
             heappush(heap, (node.order, node))
-    waiting = edges_into_hooked(cotangents) if hooked_leaves and way is None else {}
     before, mode.enabled = mode.enabled, create_graph
-    node = None
     try:
         while heap or newest is not None:
             if newest is None:
@@ -58,40 +79,9 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
                 node = heapreplace(heap, (newest.order, newest))[1]
                 g = pending.pop(node)
             newest = arrived = None
-            joint = node.together
-            if joint is not FOLDED:
-                parents, rules, saved = node.parents, node.rules, node.saved
-            elif step := in_one_step(node, create_graph):
-                (parents, saved), rules, joint = step, node.one_step, False
-            else:
-                parents, rules, saved, joint = node.parents, node.rules, node.saved, node.together
-            if way is not None:
-                parents = within(way, parents)
-                ends_here = not any(parents)
-                if ends_here:
-                    for hook in node.hooks:
-                        g = hook(g)
-                if node in wanted:
-                    found[node] = g
-                if ends_here:
-                    continue
-            if node.hooks:
-                for hook in node.hooks:
-                    g = hook(g)
-            if saved is None:
-                raise RuntimeError(FREED)
-            if versions.last_write < node.order:
-                check_unmodified(node)
-            if create_graph:
-                saved = node.linked(saved)
-            if joint:
-                rules = together(node, g, saved, parents)  # what they gave
-            n = len(saved)  # a call with *saved takes half as long again as one that names its arguments
-            a, b = saved if n == 2 else (saved[0], None) if n == 1 else (None, None)
-            for parent, rule in zip(parents, rules):
-                if parent is None:
-                    continue
-                gi = rule if joint else rule(g, a, b) if n == 2 else rule(g, a) if n == 1 else rule(g, *saved)
+            parents = node.parents
+            into = visit(node, g, parents)
+            for parent, gi in zip(parents, into):
                 if gi is None:
                     continue
                 if type(parent) is AccumulateGrad:
@@ -112,10 +102,8 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
                     heappush(heap, (parent.order, parent))
             if node.links and not retain_graph:
                 node.saved = None  # release the arrays; the edges stay, as in PyTorch
-            if waiting:
-                accumulate_complete(leaves, waiting, parents)
-        node = g = arrived = None  # a leaf takes over the memory of its gradient if it is the last to hold it
-        if way is None:
+        node = g = gi = into = arrived = None  # a leaf takes over the memory of its gradient if it is the last to hold it
+        if wanted is None:
             accumulate_all(leaves)
         else:
             for node, g in leaves.items():
@@ -123,51 +111,25 @@ def sweep(cotangents, retain_graph=False, create_graph=False, wanted=None):
                     g = hook(g)
                 if node in wanted:
                     found[node] = g
-    except BaseException:
-        if graph.anomaly and node is not None:
-            mode.enabled = before
-            tell_where(node)
-        raise
     finally:
         mode.enabled = before
     return found
 
 
-def in_one_step(node, create_graph):
-    """(inputs, what is kept) of a folded node; None if somebody wants to see the nodes for which it stands."""
-    if create_graph or graph.anomaly or node.hooks or versions.last_write < node.order:
-        return None
-    kept, ends = node.kept, node.ends  # in this order: a thread that unfolds the node takes the ends away first
-    return ends and (ends, kept)
+def toward(wanted, roots, found, visit):
+    """The roots, and the visit of a sweep that goes only to the wanted nodes, and keeps what arrives there."""
+    way = leading_to(wanted, roots)
 
+    def visit_on_the_way(node, g, parents):
+        parents = [p if p in way else None for p in parents]
+        goes_on = any(parents)
+        for hook in () if goes_on else node.hooks:  # what its hooks make of it, if no way leads on
+            g = hook(g)
+        if node in wanted:
+            found[node] = g
+        return visit(node, g, parents) if goes_on else ()
 
-def tell_where(node):
-    """Warn of the line that recorded a node whose gradient failed."""
-    call = node.__dict__.get("call")
-    warn(
-        f"Error detected in {node.name()}. "
-        + ("No forward pass information available. Enable detect anomaly during forward pass for more information."
-           if call is None else "Traceback of forward call that caused the error:\n" + "".join(format_list(call))),
-    )  # fmt: skip
-
-
-def edges_into_hooked(roots):
-    """How many edges lead from the roots into each of the leaves that have hooks."""
-    count = dict.fromkeys([node for node in [r() for r in tuple(hooked_leaves)] if node is not None], 0)
-    for node in reachable(roots):
-        for p in node.parents:
-            if p in count:
-                count[p] += 1
-    return count
-
-
-def accumulate_complete(leaves, waiting, parents):
-    """Accumulate at once, as PyTorch does, what is complete in leaves with hooks: a program sees when they run."""
-    for p in parents:
-        if p in waiting:
-            waiting[p] -= 1
-            if not waiting[p] and p in leaves:
-                accumulate(p, leaves.pop(p))
+    return {node: g for node, g in roots.items() if node in way} if len(roots) > 1 else roots, visit_on_the_way
 
 
 def reachable(roots):
@@ -179,11 +141,6 @@ def reachable(roots):
                 seen.add(p)
                 todo.append(p)
     return seen
-
-
-def within(way, parents):
-    """The parents that are on the way; None for the others."""
-    return [p if p in way else None for p in parents]
 
 
 def leading_to(wanted, roots):
@@ -365,7 +322,7 @@ def accumulate(node, g, hooks=None):
     leaf = node.leaf()
     if leaf is None:
         return
-    if node.hooks or node.together:
+    if node.hooks or node.pre_hooks or node.post_hooks:
         for hook in node.hooks if hooks is None else hooks:
             g = hook(g)
         g = run_pre_hooks(node, g)
@@ -390,7 +347,7 @@ def call(node, *grads):
     if versions.last_write < node.order:
         check_unmodified(node)
     g = Parts(enumerate(map(cotangent, grads))) if node.outputs > 1 else cotangent(*grads)
-    into = node.cotangents(g, node.linked(saved) if mode.enabled else saved, node.parents)
+    into = node.vjp(g, node.linked(saved) if mode.enabled else saved, node.parents)
     return tuple(map(as_tensor, into)) if len(into) != 1 else as_tensor(into[0])
 
 
@@ -400,3 +357,13 @@ def call_leaf(node, grad):
 
 
 Node.__call__, AccumulateGrad.__call__ = call, call_leaf  # type: ignore[method-assign]
+
+
+def visit_shown(node, g, parents):
+    visit = recorded if mode.enabled else chain_rule
+    for attach in attachments:
+        visit = attach(visit, {}, ()) or visit
+    return visit(node, g, parents)
+
+
+graph.visit_shown = visit_shown

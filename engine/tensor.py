@@ -224,6 +224,7 @@ class Tensor:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if not self.is_leaf and not self.retains_grad:
             self.node.hooks = (*self.node.hooks, RetainGrad(self))
+            graph.hooked.add(ref(self.node, graph.hooked.discard))
 
     def register_hook(self, hook):
         """Call ``hook(grad)`` when the gradient of this tensor is known; it may return another.  Returns a handle."""

@@ -2,9 +2,9 @@
 
 import traceback
 
-from .. import graph
+from .. import graph, hooks, sweep
 from ..callers import HERE, warn
-from ..graph import Node, watch_nodes
+from ..graph import watch_nodes
 
 
 class set_detect_anomaly:
@@ -38,7 +38,44 @@ class detect_anomaly(set_detect_anomaly):
 def switch(anomaly):
     graph.anomaly = anomaly
     watch_nodes(remember_call, bool(anomaly))
-    Node.together = anomaly == "check"  # all cotangents of a node at once, so that they can be looked at
+    others = [a for a in sweep.attachments if a not in (checking, telling)]
+    sweep.attachments[:] = [checking, *others, telling] if anomaly else others  # the first is nearest to the node
+
+
+def checking(visit, roots, wanted):
+    """The visit that looks for nan."""
+
+    def visit_and_check(node, g, parents):
+        into = visit(node, g, parents)
+        hooks.check_nan(node, into)
+        return into
+
+    return visit_and_check if graph.anomaly == "check" else None
+
+
+def telling(visit, roots, wanted):
+    """The visit that tells where a node was recorded whose gradient fails."""
+
+    def visit_and_tell(node, g, parents):
+        try:
+            return visit(node, g, parents)
+        except BaseException as error:
+            if not hasattr(error, "told"):  # the node nearest to it has told
+                error.told = True
+                tell_where(node)
+            raise
+
+    return visit_and_tell
+
+
+def tell_where(node):
+    """Warn of the line that recorded a node whose gradient failed."""
+    call = node.__dict__.get("call")
+    warn(
+        f"Error detected in {node.name()}. "
+        + ("No forward pass information available. Enable detect anomaly during forward pass for more information."
+           if call is None else "Traceback of forward call that caused the error:\n" + "".join(traceback.format_list(call))),
+    )  # fmt: skip
 
 
 def remember_call(node, saved):

@@ -6,7 +6,7 @@ from weakref import ref
 
 from ..backend import batches, modules
 from ..callers import warn
-from ..graph import CONSTANT, FREED, AccumulateGrad, Node, Output, clock, cotangent, mode, node_class, watchers
+from ..graph import CONSTANT, FREED, AccumulateGrad, Node, Output, clock, copy, cotangent, mode, node_class, watchers
 from ..inference import INFERENCE
 from ..inplace import check_writable, rewrite_graph, tell
 from ..ops.structure import cast, reshape, sum_to
@@ -106,7 +106,6 @@ def only_tensors(message, args):
 class CustomNode(Node):
     """The node of one call of a Function: it runs the user's ``backward``, once for all inputs."""
 
-    together = True
     links = (CONSTANT,)  # something is kept: the sweep releases it
 
     def __init__(self, ctx):
@@ -144,7 +143,7 @@ class CustomNode(Node):
         tangent = found[key][0][part]
         return zeros_like_result(ctx._results[part]) if tangent is None else tangent
 
-    def cotangents(self, g, saved, parents):
+    def vjp(self, g, saved, parents):
         ctx, function = self.ctx, self.ctx._forward_cls
         grads = [None if r is None else given(g.get(i), r, ctx.materialize_grads) for i, r in enumerate(ctx._results)]
         into = function._backward()(ctx, *grads)
@@ -166,10 +165,12 @@ class CustomNode(Node):
                 )
             raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
         of_tensors = [(x, like) for x, like in zip(into, ctx._inputs) if like is not None]
-        return [
+        into = [
             None if x is None or p is None else cotangent(fitted(self, i, x, *like))
             for i, ((x, like), p) in enumerate(zip(of_tensors, parents))
         ]
+        # it may be in the user's hands: a leaf must not take it for its .grad
+        return [copy(x) if x is not None and type(p) is AccumulateGrad else x for x, p in zip(into, parents)]
 
 
 def as_results(values):

@@ -39,7 +39,7 @@ def origin():
     """file:line: text of the innermost line that is not the engine's."""
     frame = sys._getframe(2)  # the caller is the engine's, and who called that
     while frame is not None and frame.f_code.co_filename.startswith(HERE):
-        if frame.f_code is sweep.__code__:  # of the backward pass: the line that recorded the node
+        if frame.f_code in SWEEPS:  # of the backward pass: the line that recorded the node
             node = frame.f_locals.get("node")
             return vars(node).get("line", "") if node is not None else ""
         frame = frame.f_back
@@ -53,6 +53,11 @@ def shown_line(name, number):
     path = Path(name)
     file = "cell" if path.parent.name.startswith("ipykernel_") else path.name  # a cell's file is named by a number
     return f"{file}:{number}: {linecache.getline(name, number).strip()}".rstrip(": ")
+
+
+from ..sweep import chain_rule  # noqa: E402
+
+SWEEPS = sweep.__code__, chain_rule.__code__
 
 
 class NumberWritten(GraphBreak):

@@ -136,7 +136,7 @@ class Entry:
         tape.flush()
         forget_casts()
         stand_ins = [s for _, s in tape.inputs.values()]
-        if any(n and (n.hooks or n.together) for n in tape.sources):
+        if any(n and (n.hooks or n.pre_hooks or n.post_hooks) for n in tape.sources):
             raise GraphBreak("it registers a hook", " ")
         self.outs, made, kept = self.results(tape, leaves, stand_ins)
         self.rewritten = []  # (place of an input, place among what is made) of inputs that get a node by a write
@@ -442,9 +442,9 @@ def is_spent(node):
 def node_class(entry, saved, inputs):
     """The class of the nodes of a capture; all arrays that it saves are checked for in-place writes."""
 
-    def cotangents(self, g, saved, parents):
+    def vjp(self, g, saved, parents):
         return entry.cotangents(self, g, saved)
 
-    facts = {"links": (graph.CONSTANT,) * saved, "rules": (None,) * inputs, "cotangents": cotangents, "call": None}
-    facts |= {"__module__": "builtins", "together": True, "private": True}
+    facts = {"links": (graph.CONSTANT,) * saved, "rules": (None,) * inputs, "vjp": vjp, "call": None}
+    facts |= {"__module__": "builtins"}
     return type("CompiledFunctionBackward", (Node,), facts)

@@ -641,7 +641,7 @@ def scatter(input, dim, index, src=None, value=None, *, reduce=None):
     if not isinstance(source, Tensor) and not hasattr(source, "dtype"):
         d, i = elementwise_index("scatter", input, dim, index)
         out = scattered(x, d, i, fits(source, x.dtype), reduce)
-        return record(ScatterValue, out, (input,), (d, i)) if reduce is None else record(ScatterReduce, out, (input,))
+        return record(ScatterValue, out, (input,), (d, i)) if reduce is None else record(ScatterReduceNumber, out, (input,))
     d, i = elementwise_index("scatter", input, dim, index, source)
     s = raw(source)
     out = scattered(x, d, i, corner(s, i.shape), reduce)
@@ -679,6 +679,7 @@ Scatter = node_class("ScatterBackward0", lambda g, dim, _shape, index: not_scatt
                      lambda g, dim, shape, index: widened(gather(g, dim, index), shape))  # fmt: skip
 ScatterValue = node_class("ScatterBackward1", not_scattered)
 ScatterReduce = node_class("NotImplemented", lambda g: underived("scatter"), lambda g: underived("scatter"))
+ScatterReduceNumber = node_class("NotImplemented", lambda g: underived("scatter"))
 
 
 def scatter_add(input, dim, index, src):

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import dtypes, return_types
 from ..backend import cpu, moved, one_device, samples, tensor_cores
-from ..graph import folded_class, mode, node_class
+from ..graph import mode, node_class, one_step_class
 from ..record import camel, enter, folded, module, raw, record, record_parts, rename
 from ..tensor import Tensor, c_name, checked_dim
 from . import reduce
@@ -295,11 +295,13 @@ def as_row(a):
 Unsqueeze = node_class("UnsqueezeBackward0", lambda g, shape: reshape(g, shape))
 SqueezeInPlace = node_class("SqueezeBackward4", lambda g, shape: as_row(g))
 SqueezeInPlace.linear = staticmethod(lambda _, t, shape: reshape(t, shape[1:]))
-RowTimesMatrix = folded_class(
+RowTimesMatrix = one_step_class(
     SqueezeInPlace,
     lambda ends, kept, shape: ((Mm((None, *ends), kept and (*kept, None)),), ((1, *shape),)),
-    lambda g, row: mm(row.T, as_row(g)),
+    lambda g, row: mm(turn(row), as_row(g)),
 )
+RowTimesMatrix.links, RowTimesMatrix.needed_by = (-2,), ()
+RowTimesMatrix.linear = staticmethod(lambda _, t, row: reshape(mm(row, t), (-1,)))
 
 # ---- sums with products
 

@@ -26,7 +26,7 @@ from ..backend import (
 )
 from ..blocks import THREADED, in_blocks, is_large
 from ..callers import warn
-from ..graph import folded_class, mode, node_class
+from ..graph import mode, node_class, one_step_class
 from ..inplace import check_writable, overwrite, size_error
 from ..printing import Size
 from ..record import camel, enter, folded, module, raw, record
@@ -97,11 +97,14 @@ def node_of_transposed(node, shape):
 
 T = node_class("TBackward0", lambda g, _: turn(g))
 T.linear = staticmethod(lambda _, t, shape: turn(t))
-Linear = folded_class(
+Linear = one_step_class(
     addmm_columns.node,
     lambda ends, kept, shape: ((*ends[:2], node_of_transposed(ends[2], shape)), kept),
     *addmm_columns.node.rules[:2],
     lambda g, _, y, _z, _b, _a: mm(turn(g), y),
+)
+Linear.linear = staticmethod(
+    lambda i, t, shape, y, z, beta, alpha: mm(y, turn(t)) if i == 2 else addmm_columns.node.linear(i, t, shape, y, z, beta, alpha)
 )
 
 

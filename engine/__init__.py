@@ -4,8 +4,9 @@ import importlib
 import warnings
 from math import e, inf, nan, pi
 
-from . import autograd, linalg, methods
-from .arguments import public
+from . import autograd, linalg
+from .arrays.devices import OutOfMemoryError, device, get_default_device, set_default_device
+from .arrays.threads import get_num_threads, set_num_threads
 from .autograd import (
     enable_grad,
     inference_mode,
@@ -16,18 +17,19 @@ from .autograd import (
     no_grad,
     set_grad_enabled,
 )
-from .backend import OutOfMemoryError, device, get_default_device, set_default_device
-from .blocks import get_num_threads, set_num_threads
+from .surface import methods
+from .surface.arguments import public
 
 # fmt: off
-from .dtypes import (  # isort: skip
+from .arrays.dtypes import (  # isort: skip
     bfloat16, bool_ as bool, can_cast, double, dtype, finfo, float16, float32, float64, float_ as float,
     get_default_dtype, half, iinfo, int8, int16, int32, int64, int_ as int,
     long, promote_types, set_default_dtype, short, uint8,
 )
 # fmt: on
-from .printing import Size, set_printoptions
-from .tensor import Tensor
+from .arrays.size import Size
+from .core.tensor import Tensor
+from .surface.printing import set_printoptions
 
 # PyTorch gives inf and nan without a word; so does the engine, in every thread (NumPy's errstate is a thread's own)
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"engine\.")
@@ -41,7 +43,8 @@ later = {name: name for name in ("accelerator", "amp", "backends", "cuda", "nn",
     "load": "serialization",
     "save": "serialization",
     "func": "func",
-    "vmap": "mapping",
+    "random": "arrays.random",
+    "vmap": "transforms.vmap",
     "compile": "compiler",
     "compiler": "compiler",
 }
@@ -62,7 +65,7 @@ def __getattr__(name):
     if name not in later:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = importlib.import_module(f".{later[name]}", __name__)
-    return module if later[name] == name else vars(module)[name]
+    return module if later[name].endswith(name) and name != "vmap" else vars(module)[name]
 
 
 def __dir__():
@@ -71,6 +74,6 @@ def __dir__():
 
 def result_type(tensor, other):
     """The dtype of an arithmetic operation on two tensors or numbers."""
-    from .dtypes import operand, result_type
+    from .arrays.dtypes import operand, result_type
 
     return result_type(operand(tensor), operand(other))

@@ -1,7 +1,7 @@
 """The GPU, if there is one, under ``torch.accelerator``'s names: programs ask here where to compute."""
 
 from . import cuda
-from .backend import device
+from .arrays.devices import device
 
 
 def is_available():

@@ -5,8 +5,8 @@ It is kept and can be read, and changes nothing: on the host all results can be 
 
 from types import SimpleNamespace
 
-from .backend import has_cuda
-from .callers import warn
+from .arrays.devices import has_cuda
+from .arrays.warn import warn
 
 cudnn = SimpleNamespace(enabled=True, benchmark=False, deterministic=False, allow_tf32=True,
                         is_available=lambda: False, version=lambda: None)  # fmt: skip

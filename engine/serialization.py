@@ -21,10 +21,10 @@ from pathlib import Path
 
 import numpy as np
 
-from . import backend, dtypes
+from .arrays import devices, dispatch, dtypes, memory
+from .arrays.size import Size
+from .core.tensor import Tensor
 from .nn.parameter import Parameter
-from .printing import Size
-from .tensor import Tensor
 
 WORDS = {  # safetensors' names of the dtypes
     "F64": dtypes.float64, "F32": dtypes.float32, "F16": dtypes.float16, "BF16": dtypes.bfloat16, "I64": dtypes.int64,
@@ -51,7 +51,7 @@ WORDED = {
     "float": (float, str, float),
     "bytes": (bytes, lambda b: base64.b64encode(b).decode(), base64.b64decode),
     "dtype": (dtypes.dtype, lambda d: d.name, {d.name: d for d in dtypes.dtypes}.__getitem__),
-    "device": (backend.device, str, backend.device),
+    "device": (devices.device, str, devices.device),
 }
 NAMES = {kind: name for name, kind in [*ITEMS.items(), *MAPPINGS.items(), *((k, v[0]) for k, v in WORDED.items())]}
 
@@ -226,25 +226,25 @@ def laid_out(tensors, unique):
                 strides[name] = [s // x.itemsize for s in x.strides]
         else:
             name = unique(tensors[min(members)][1] + ".storage")
-            x = memory(low, high, [arrays[i].dtype for i in members])
+            x = bytes_between(low, high, [arrays[i].dtype for i in members])
         entries.append((name, x))
         for i in members:
             y = arrays[i]
             records[i]["in"] = name
-            if i != whole and not (whole is not None and backend.same_place(x, y)):
+            if i != whole and not (whole is not None and memory.same_place(x, y)):
                 records[i] |= {"dtype": WORD_OF[dtypes.of[y.dtype]], "shape": y.shape}
-                records[i] |= {"offset": backend.address(y) - low, "strides": [s // y.itemsize for s in y.strides]}
+                records[i] |= {"offset": memory.address(y) - low, "strides": [s // y.itemsize for s in y.strides]}
     return entries, records, strides
 
 
 def host_array(t, copies):
     """The array of a tensor in host memory; ``copies``: the memory that was copied from devices already."""
     x = t.detach().shared()
-    if type(x) in backend.device_names:
-        owner = backend.storage(x)
+    if type(x) in dispatch.device_names:
+        owner = memory.storage(x)
         if id(owner) not in copies:
-            copies[id(owner)] = backend.moved(backend.in_order(owner), "cpu"), owner
-        start, whole = backend.address(x) - backend.address(owner), copies[id(owner)][0]
+            copies[id(owner)] = devices.moved(memory.in_order(owner), "cpu"), owner
+        start, whole = memory.address(x) - memory.address(owner), copies[id(owner)][0]
         x = np.ndarray(x.shape, x.dtype, whole, start, x.strides) if x.size else np.empty(x.shape, x.dtype)
     return x if min(x.strides, default=0) >= 0 else x.copy()
 
@@ -265,7 +265,7 @@ def sharing(arrays):
     """Groups of arrays that overlap in memory: [first byte, last byte + 1, numbers of the arrays]."""
     spans, groups = [], []
     for i, x in enumerate(arrays):
-        low = backend.address(x)
+        low = memory.address(x)
         if x.size:
             spans.append((low, low + sum((n - 1) * s for n, s in zip(x.shape, x.strides)) + x.itemsize, i))
         else:
@@ -295,7 +295,7 @@ def is_packed(shape, strides, itemsize):
     return True
 
 
-def memory(low, high, kinds):
+def bytes_between(low, high, kinds):
     """The bytes of this process's memory between two addresses; as elements of one dtype where that is all there is."""
     x = np.ctypeslib.as_array((ctypes.c_uint8 * (high - low)).from_address(low)).copy()
     return x.view(kinds[0]) if len(set(kinds)) == 1 and x.size % kinds[0].itemsize == 0 else x
@@ -460,7 +460,7 @@ def part(x, record):
     kind, shape, offset, strides = WORDS[record["dtype"]].np, record["shape"], record["offset"], record["strides"]
     proper = is_sizes(shape) and is_sizes(strides) and len(shape) == len(strides) <= MOST_DIMS and is_sizes([offset])
     check(proper, "it has a view that is none")
-    owner = backend.in_order(backend.storage(x))
+    owner = memory.in_order(memory.storage(x))
     last = sum((n - 1) * s for n, s in zip(shape, strides)) + 1 if math.prod(shape) else 0
     check(offset + last * kind.itemsize <= owner.nbytes, "it has a view that goes beyond its memory")
     view = np.ndarray(shape, kind, owner, offset, [s * kind.itemsize for s in strides])
@@ -487,15 +487,15 @@ def placed(t, saved, where, copies):
     if str(where or saved) == "cpu":
         return t
     try:
-        device = backend.device(where or saved)
+        device = devices.device(where or saved)
         x = t.shared()
-        owner = backend.storage(x)
+        owner = memory.storage(x)
         if owner.dtype != x.dtype or not x.size:
             return t.to(device)
         if (id(owner), device) not in copies:
-            copies[id(owner), device] = backend.moved(backend.in_order(owner), device), owner
-        whole, start = copies[id(owner), device][0], backend.address(x) - backend.address(owner)
-        return Tensor(backend.strided(whole, x.shape, backend.element_strides(x), start // x.itemsize))
+            copies[id(owner), device] = devices.moved(memory.in_order(owner), device), owner
+        whole, start = copies[id(owner), device][0], memory.address(x) - memory.address(owner)
+        return Tensor(memory.strided(whole, x.shape, memory.element_strides(x), start // x.itemsize))
     except (AssertionError, NotImplementedError):
         if where is not None:
             raise

@@ -1,6 +1,6 @@
 """What ``torch.cuda`` has, for the simulated device, whose capacity can be set: see ``devices/namespace.py``."""
 
-from .devices.namespace import Namespace
+from .arrays.devices.namespace import Namespace
 
 api = Namespace("sim")
 globals().update(api.offers())

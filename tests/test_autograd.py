@@ -835,7 +835,7 @@ def test_normal_tensors_that_were_seen_in_inference_mode_stay_normal(t):
 
 def test_after_the_last_inference_tensor_nothing_is_looked_for():
     import engine
-    from engine.graph import watchers
+    from engine.core.graph import watchers
 
     gc.collect()
     with engine.inference_mode():

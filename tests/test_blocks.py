@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import engine
-from engine import blocks
-from engine.backend import either
-from engine.blocks import BLOCK, in_blocks, rows_of
+from engine.arrays import threads as blocks
+from engine.arrays.dispatch import either
+from engine.arrays.threads import BLOCK, in_blocks, rows_of
 from engine.ops import nn
 
 F = engine.nn.functional

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import engine
-from engine import graph, nn
+from engine import nn
 from engine.autograd import Function
+from engine.core import graph
 from engine.utils.checkpoint import (
     CheckpointError,
     checkpoint,

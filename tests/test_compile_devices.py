@@ -15,10 +15,10 @@ from test_devices import WAITS, OnDevice, transfers
 from test_rules import CASES, gradient, inputs, run
 
 import engine
-from engine import backend
+from engine.arrays import devices, dispatch
 from engine.compiler import GraphBreak, explain
+from engine.core.record import registry
 from engine.nn import functional as F
-from engine.record import registry
 
 DEVICES = [pytest.param("sim"), pytest.param("cuda", marks=pytest.mark.gpu)]
 pytestmark = pytest.mark.parametrize("device", DEVICES)
@@ -272,7 +272,7 @@ def test_a_formula_is_one_kernel(name, device, there):
     compiled(x, y)
 
     def elementwise(formula, *args):
-        out = backend.elementwise(formula, *args)
+        out = dispatch.elementwise(formula, *args)
         called.append((formula, tuple(a.dtype for a in args)))
         for a, b in zip(parts(kernels.elementwise(formula, *(a.get() for a in args))), parts(out), strict=True):
             assert a.dtype == b.dtype and a.shape == b.shape
@@ -280,7 +280,7 @@ def test_a_formula_is_one_kernel(name, device, there):
         return out
 
     def sum_of(formula, axis, keepdims, *args):
-        out = backend.elementwise(formula, *args).sum(axis, None, keepdims=keepdims)
+        out = dispatch.elementwise(formula, *args).sum(axis, None, keepdims=keepdims)
         called.append((formula, ("sum", *(a.dtype for a in args))))
         found = kernels.sum_of(formula, axis, keepdims, *(a.get() for a in args))
         assert found.dtype == out.dtype and found.shape == out.shape
@@ -296,7 +296,7 @@ def test_a_formula_is_one_kernel(name, device, there):
     assert compiled.entries[0].deviations == 0 and called and kernels.launched == len(called)
     assert "sum_of" in compiled.code or name != "a sum"
     for formula, dtypes in called if device == "cuda" else ():
-        assert backend.kernels[backend.home(device).array].fused[formula][dtypes] is not None
+        assert dispatch.kernels[devices.home(device).array].fused[formula][dtypes] is not None
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

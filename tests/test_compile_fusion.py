@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
-from engine import blocks
+from engine.arrays import threads as blocks
 from engine.nn import functional as F
 
 planning, fuse, generate = (importlib.import_module(f"engine.compiler.{name}") for name in ("plan", "fuse", "generate"))

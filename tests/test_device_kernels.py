@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from kernels_in_cpp import ElementwiseKernel, ReductionKernel
 
 import engine
-from engine import backend
-from engine.devices import draws
-from engine.devices.kernels import TYPES, Kernels
+from engine.arrays import devices, dispatch
+from engine.arrays.devices import draws
+from engine.arrays.devices.kernels import TYPES, Kernels
+from engine.core.record import registry
 from engine.ops import elementwise, nn
-from engine.record import registry
 
 gpu = pytest.mark.gpu
 HALVES = [np.float16, ml_dtypes.bfloat16]
@@ -307,7 +307,7 @@ def test_the_text_of_a_kernel_can_be_read():
 
 
 def test_every_type_of_a_tensor_has_a_name_in_kernels():
-    assert {t.np for t in engine.dtypes.of.values()} <= set(TYPES)
+    assert {t.np for t in engine.arrays.dtypes.of.values()} <= set(TYPES)
 
 
 # ---- the same on a device
@@ -334,7 +334,7 @@ def parameters(device, dtype):
 @pytest.mark.parametrize("name, options", OPTIONS)
 def test_parameters_of_all_kinds_are_moved_by_few_kernels(name, options, dtype, monkeypatch):
     found, launched = [], []
-    kernels = backend.kernels[backend.home("cuda").array]
+    kernels = dispatch.kernels[devices.home("cuda").array]
     update = kernels.update
     monkeypatch.setattr(
         kernels, "update", lambda f, rows, written: launched.append(len(rows)) or update(f, rows, written)

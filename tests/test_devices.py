@@ -12,8 +12,8 @@ import pytest
 import test_rules as table
 
 import engine
-from engine import backend, random
-from engine.record import registry
+from engine.arrays import devices, random
+from engine.core.record import registry
 
 DEVICES = [pytest.param("sim"), pytest.param("cuda", marks=pytest.mark.gpu)]
 pytestmark = pytest.mark.parametrize("device", DEVICES)
@@ -24,7 +24,7 @@ class OnDevice:
 
     def __init__(self, device):
         self.device, self.autograd, self.float64 = device, engine.autograd, engine.float64
-        self.xp = backend.home(device).xp
+        self.xp = devices.home(device).xp
 
     def tensor(self, data):
         return engine.tensor(data, device=self.device)
@@ -32,7 +32,7 @@ class OnDevice:
 
 def transfers(device):
     """How often elements have crossed to the host; counted on the simulated device alone."""
-    return backend.home("sim").statistics(0)["transfers"] if device == "sim" else 0
+    return devices.home("sim").statistics(0)["transfers"] if device == "sim" else 0
 
 
 def same(ours, theirs):
@@ -377,7 +377,7 @@ def test_fork_rng_restores_the_generators_of_devices(device):
 
 
 def test_arrays_of_the_device_become_tensors(device):
-    array = backend.home(device).xp.ones(3)
+    array = devices.home(device).xp.ones(3)
     shared, copied = engine.as_tensor(array), engine.tensor(array)
     array[0] = 5
     assert shared.tolist() == [5.0, 1.0, 1.0] and copied.tolist() == [1.0, 1.0, 1.0]

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from engine import dtypes as D
+from engine.arrays import dtypes as D
 
 NAMES = [d.name for d in D.dtypes]
 ALIASES = {

@@ -12,8 +12,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import engine
-from engine import func, tree
-from engine.graph import Node
+from engine import func
+from engine.arrays import tree
+from engine.core.graph import Node
 
 rng = np.random.default_rng(0)
 M, V, W = rng.normal(size=(3, 3)), rng.normal(size=(3, 3)), rng.normal(size=(3, 3))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine import versions
+from engine.core import versions
 
 LENGTH = 100_000
 

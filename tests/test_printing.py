@@ -7,8 +7,9 @@ import pickle
 import numpy as np
 import pytest
 
-from engine import dtypes, printing
-from engine.printing import Size
+from engine.arrays import dtypes
+from engine.arrays.size import Size
+from engine.surface import printing
 
 
 class Device:
@@ -141,7 +142,7 @@ def test_the_values_of_a_device_array_are_fetched_once_and_only_those_printed():
 
 
 def test_the_engines_own_tensor_prints():
-    from engine.tensor import Tensor
+    from engine.core.tensor import Tensor
 
     t = Tensor(np.arange(4, dtype=np.float32).reshape(2, 2)).requires_grad_()
     assert repr(t) == "tensor([[0., 1.],\n        [2., 3.]], requires_grad=True)"

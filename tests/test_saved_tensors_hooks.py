@@ -9,7 +9,7 @@ import pytest
 from test_autograd import FREED, leaf, raises
 
 import engine
-from engine import graph
+from engine.core import graph
 
 OPERATIONS = """x * y | x * 2 | x / y | x + y | x ** 2 | x @ w | x.sin().cos() | (x * y) * (x + y) | x.sum() * x.sum()
 F.linear(x, w.t(), b) | F.mse_loss(x, y) | t.where(x > 0, x, y) | x.maximum(y) | F.conv1d(x[None], c) | x[[0, 0]]

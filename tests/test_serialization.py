@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import engine
 from engine import serialization
-from engine.dtypes import dtypes
+from engine.arrays.dtypes import dtypes
 
 FLOATING = ["float64", "float32", "float16", "bfloat16"]
 ALL = [d.name for d in dtypes]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine.devices import draws
-from engine.devices.allocator import KIB, MIB, Allocator
+from engine.arrays.devices import draws
+from engine.arrays.devices.allocator import KIB, MIB, Allocator
 
 ROOT = Path(__file__).parents[1]
 NO_GPU = pytest.mark.skipif(engine.cuda.is_available(), reason="there is a GPU here")
@@ -349,7 +349,7 @@ def environment():
 
 def test_cupy_has_every_function_that_the_simulated_device_has_served():
     cupy = pytest.importorskip("cupy")
-    from engine.devices import sim
+    from engine.arrays.devices import sim
 
     lacking = [name for name in vars(sim.xp) if not name.startswith("_") and not hasattr(cupy, name)]
     assert set(lacking) <= {"as_strided", "apart", "philox", "special"}  # devices/cuda.py has these

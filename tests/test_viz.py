@@ -14,9 +14,9 @@ import pytest
 
 import engine
 from course.outputs import PICTURE
-from engine import graph as recorded
 from engine import viz
-from engine.record import record_parts
+from engine.core import graph as recorded
+from engine.core.record import record_outputs
 
 SVG = "{http://www.w3.org/2000/svg}"
 needs_graphviz = pytest.mark.skipif(viz.render("digraph {}", "svg") is None, reason="there is no Graphviz here")
@@ -86,7 +86,7 @@ def noting(visited, name, g):
 
 def test_the_arrows_are_those_of_next_functions_and_of_the_saved_constants(example):
     loss = example["loss"]
-    number = {node: i for i, node in enumerate(sorted(viz.walk([loss.grad_fn]), key=lambda n: n.order), 1)}
+    number = {node: i for i, node in enumerate(sorted(viz.walk([loss.grad_fn]), key=lambda n: n.time), 1)}
     expected = [(f"n{number[p]}", f"n{number[n]}") for n in number for p, _ in n.next_functions if p is not None]
     expected = {edge: expected.count(edge) for edge in expected}
     assert edges(draw(example, constants=False).dot) == expected | {("n1", "r0"): 1}
@@ -158,7 +158,7 @@ def test_every_shape_that_is_shown_is_that_of_the_gradient_which_comes_there(pro
     y = (engine.arange(6.0).reshape(2, 3) + 1).requires_grad_()
     result, seen = MANY[program](x, y), {}
     known = viz.survey([result], [], 100).items
-    nodes = sorted(viz.walk([result.grad_fn]), key=lambda n: n.order)
+    nodes = sorted(viz.walk([result.grad_fn]), key=lambda n: n.time)
     for number, node in enumerate(nodes, 1):
         node.hooks = (*node.hooks, lambda g, number=number: seen.setdefault(number, g))
     result.backward(engine.ones_like(result))
@@ -222,9 +222,9 @@ def test_gradients_are_those_in_grad_and_those_retained(example):
 @needs_graphviz
 def test_drawing_changes_nothing(example):
     example["w"].register_hook(lambda g: pytest.fail("a hook ran"))
-    before = [(n.hooks, n.post_hooks, n.saved, n.order) for n in viz.walk([example["loss"].grad_fn])]
+    before = [(n.hooks, n.post_hooks, n.saved, n.time) for n in viz.walk([example["loss"].grad_fn])]
     assert draw(example, values=True, gradients=True).svg is not None
-    assert [(n.hooks, n.post_hooks, n.saved, n.order) for n in viz.walk([example["loss"].grad_fn])] == before
+    assert [(n.hooks, n.post_hooks, n.saved, n.time) for n in viz.walk([example["loss"].grad_fn])] == before
     assert example["w"].grad is None
 
 
@@ -275,7 +275,7 @@ def test_a_result_that_nothing_was_recorded_of_says_so_and_why(mode):
 def test_an_operation_with_several_outputs_is_one_node_and_its_arrows_say_which():
     Halves = recorded.node_class("HalvesBackward0", lambda g, _: None)
     w = engine.ones(4, requires_grad=True)
-    first, second = record_parts(Halves, (w.array[:2], w.array[2:]), (w,), (None,))
+    first, second = record_outputs(Halves, (w.array[:2], w.array[2:]), (w,), (None,))
     g = viz.graph(second * first)
     assert "next 2 output 1, 2 output 0" in g.text
     assert g.dot.count("HalvesBackward0") == 1 and "output 1 second (2,)" in g.dot

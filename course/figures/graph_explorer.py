@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 from course.figures import rules
 from course.figures.stepper import SVG, Recording
 from engine import viz
-from engine.graph import AccumulateGrad, Node
-from engine.tensor import Tensor
+from engine.core.graph import AccumulateGrad, Node
+from engine.core.tensor import Tensor
 
 LAYERS = ("values", "shapes", "gradients")  # what can be shown beside the nodes, or not
 SHAPE = re.compile(r"(?P<name>.*?)\s*(?:scalar|\([\d, ]*\))(?: \w+)?")  # after the name of what flows along an edge
@@ -60,7 +60,7 @@ class GraphExplorer:
         for item in self.plan.items:
             item.out.grad = gradients.get(item.number, "")
         nodes = [] if result.node is None else [viz.real(result.node)]
-        ordered = sorted(viz.walk(nodes), key=lambda node: node.order)
+        ordered = sorted(viz.walk(nodes), key=lambda node: node.time)
         self.looks = list(self._looks(dict(enumerate(ordered, 1))))
         drawn = viz.Graph(self.plan, saved=False, direction=direction).svg if self.looks else None
         self._svg = None if drawn is None else layered(drawn)

@@ -3,9 +3,9 @@
 import re
 from typing import Any
 
-from engine.backend import scalar_types
-from engine.graph import Node
-from engine.tensor import Tensor
+from engine.arrays.dispatch import scalar_types
+from engine.core.graph import Node
+from engine.core.tensor import Tensor
 from engine.viz import brief, parameters, shape_text
 
 ARRAYS = ("x", "y", "z", "out")  # how rules call inputs and the result

@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 
 from course.figures import rules
 from engine import viz
-from engine.graph import AccumulateGrad, Node, Output, RetainGrad, as_tensor
-from engine.printing import printoptions
-from engine.sweep import roots, sweep
-from engine.tensor import Tensor
+from engine.core.backward import backward_pass, roots
+from engine.core.graph import AccumulateGrad, Node, Output, RetainGrad, as_tensor
+from engine.core.tensor import Tensor
+from engine.surface.printing import printoptions
 
 SVG = "{http://www.w3.org/2000/svg}"
 HERE = Path(__file__).parent
@@ -174,7 +174,7 @@ class Recording:
         self.retain_graph = retain_graph
         start = roots(loss, gradient, False)
         nodes = every_node(start)
-        shown = sorted((n for n in nodes if type(n) is not Output), key=lambda n: n.order)
+        shown = sorted((n for n in nodes if type(n) is not Output), key=lambda n: n.time)
         self.number = {node: i for i, node in enumerate(shown, 1)}
         self.variable = {viz.source(t.node)[0]: name for name, t in reversed(named) if t.node in nodes}
         self.pending: dict[Node, Any] = {}
@@ -210,14 +210,14 @@ class Recording:
                 if type(n) not in (AccumulateGrad, Output):
                     n.post_hooks = (*n.post_hooks, functools.partial(self.at_node, n))
                     n.together = True
-            leaves = sweep(start, retain_graph=True, wanted={n for n in nodes if type(n) is AccumulateGrad})
+            leaves = backward_pass(start, retain_graph=True, wanted={n for n in nodes if type(n) is AccumulateGrad})
         finally:
             for n, attributes in before.items():
                 for a in ours:
                     n.__dict__.pop(a, None)
                 n.__dict__.update(attributes)
         for n in sorted(
-            leaves, key=lambda n: n.order
+            leaves, key=lambda n: n.time
         ):  # which of them comes first is all the same: take the picture's order
             self.at_leaf(n, leaves[n])
 

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from types import FunctionType, ModuleType
 from weakref import ref
 
-from .. import backend, dtypes
+from ..arrays import devices, dispatch, dtypes
+from ..arrays.warn import warn
 from ..autograd.modes import enable_grad
-from ..callers import warn
-from ..graph import AccumulateGrad
-from ..ops.structure import cast
-from ..tensor import Tensor
+from ..core.graph import AccumulateGrad
+from ..core.linear import cast
+from ..core.tensor import Tensor
 
 # ---- which operations are cast to what; "linalg_inv" is linalg.inv
 
@@ -250,14 +250,14 @@ def install():
 def kind_of(device_type):
     """The kind of device that a string names.  RuntimeError for those for which there is no autocast."""
     if device_type not in TABLES:
-        backend.device(device_type)
+        devices.device(device_type)
         raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
     return device_type
 
 
 def is_autocast_available(device_type):
     """Whether there is autocast for a kind of device."""
-    return backend.device(device_type).type in TABLES
+    return devices.device(device_type).type in TABLES
 
 
 def is_autocast_enabled(device_type="cuda"):
@@ -316,7 +316,7 @@ SUPPORTED = (dtypes.bfloat16, dtypes.float16)
 
 def present(kind):
     """Whether there are arrays on a kind of device."""
-    return kind != "cuda" or backend.has_cuda()
+    return kind != "cuda" or devices.has_cuda()
 
 
 class autocast:
@@ -401,7 +401,7 @@ def casts_of(value, kind, dtype):
         return cast(value, dtype.np) if eligible(value, kind) else value
     if isinstance(value, Mapping):
         return {casts_of(k, kind, dtype): casts_of(v, kind, dtype) for k, v in value.items()}
-    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) and type(value) not in backend.modules:
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) and type(value) not in dispatch.modules:
         values = (casts_of(v, kind, dtype) for v in value)
         return type(value)(values) if isinstance(value, (list, tuple)) else values
     return value

@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from enum import Enum
 
-from .. import dtypes
+from ..arrays import dtypes
+from ..arrays.warn import warn
 from ..autograd.modes import no_grad
-from ..callers import warn
+from ..core.tensor import Tensor
 from ..ops.creation import full
-from ..tensor import Tensor
 from .autocast_mode import kind_of, present
 
 

@@ -2,8 +2,8 @@
 
 import importlib
 
-from .. import sweep
-from ..callers import warn
+from ..arrays.warn import warn
+from ..core import backward as backward_pass
 from . import anomaly, function, graph
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .function import Function
@@ -26,7 +26,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only "
                 "use `grad_tensors`."
             )
-    sweep.backward(
+    backward_pass.backward(
         tensors, grad_variables if grad_tensors is None else grad_tensors, retain_graph, create_graph, inputs
     )
 
@@ -43,7 +43,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
             "other parts of the graph, please use torch.autograd.backward.",
             FutureWarning,
         )
-    return sweep.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, is_grads_batched,
+    return backward_pass.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, is_grads_batched,
                       materialize_grads)  # fmt: skip
 
 

@@ -2,9 +2,11 @@
 
 import traceback
 
-from .. import graph, hooks, sweep
-from ..callers import HERE, warn
-from ..graph import watch_nodes
+from ..arrays.warn import HERE, warn
+from ..core import backward as backward_pass
+from ..core import graph
+from ..core.graph import watch_nodes
+from . import hooks
 
 
 class set_detect_anomaly:
@@ -38,8 +40,10 @@ class detect_anomaly(set_detect_anomaly):
 def switch(anomaly):
     graph.anomaly = anomaly
     watch_nodes(remember_call, bool(anomaly))
-    others = [a for a in sweep.attachments if a not in (checking, telling)]
-    sweep.attachments[:] = [checking, *others, telling] if anomaly else others  # the first is nearest to the node
+    others = [a for a in backward_pass.attachments if a not in (checking, telling)]
+    backward_pass.attachments[:] = (
+        [checking, *others, telling] if anomaly else others
+    )  # the first is nearest to the node
 
 
 def checking(visit, roots, wanted):

@@ -7,10 +7,10 @@ derivative of y along t.  How the tangents are computed stands in ``engine/forwa
 import threading
 from collections import namedtuple
 
-from ..dtypes import differentiable
-from ..forward import Pass, dual, without
-from ..graph import mode
-from ..ops.structure import cast
+from ..arrays.dtypes import differentiable
+from ..core.graph import mode
+from ..core.linear import cast
+from ..transforms.forward import Pass, dual, without
 from .modes import is_grad_enabled, set_recording
 
 UnpackedDualTensor = namedtuple("UnpackedDualTensor", "primal tangent")

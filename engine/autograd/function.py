@@ -4,16 +4,28 @@ import functools
 import inspect
 from weakref import ref
 
-from ..backend import batches, modules
-from ..callers import warn
-from ..graph import CONSTANT, FREED, AccumulateGrad, Node, Output, clock, copy, cotangent, mode, node_class, watchers
-from ..inference import INFERENCE
-from ..inplace import check_writable, rewrite_graph, tell
-from ..ops.structure import cast, reshape, sum_to
-from ..packed import Packed
-from ..record import record
-from ..tensor import Tensor
-from ..versions import check_saved
+from ..arrays.dispatch import batches, modules
+from ..arrays.warn import warn
+from ..core.graph import (
+    CONSTANT,
+    FREED,
+    AccumulateGrad,
+    Node,
+    Output,
+    clock,
+    copy,
+    cotangent,
+    mode,
+    node_class,
+    watchers,
+)
+from ..core.linear import cast, reshape, sum_to
+from ..core.record import record
+from ..core.tensor import Tensor
+from ..core.versions import check_saved
+from ..core.views import check_writable, rewrite_graph, tell
+from .inference import INFERENCE
+from .saved_tensors import Packed
 
 
 class FunctionCtx:
@@ -106,7 +118,7 @@ def only_tensors(message, args):
 class CustomNode(Node):
     """The node of one call of a Function: it runs the user's ``backward``, once for all inputs."""
 
-    links = (CONSTANT,)  # something is kept: the sweep releases it
+    saved_from = (CONSTANT,)  # something is kept: the sweep releases it
 
     def __init__(self, ctx):
         for look in watchers:
@@ -114,7 +126,7 @@ class CustomNode(Node):
         self.ctx = ctx
         self.parents = ctx._parents
         self.outputs = len(ctx._results)
-        self.order = next(clock)
+        self.time = next(clock)
 
     @property
     def saved(self):
@@ -127,7 +139,7 @@ class CustomNode(Node):
     def name(self):
         return self.ctx.name()
 
-    def shown(self):
+    def grad_fn_view(self):
         return self.ctx
 
     def push(self, part, ts):
@@ -294,7 +306,7 @@ class Function:
                     "https://pytorch.org/docs/main/notes/extending.func.html"
                 )
             if any(isinstance(a, Tensor) and type(a.array) in batches for a in args):
-                from ..mapping import by_own_rule
+                from ..transforms.vmap import by_own_rule
 
                 if cls.vmap is not Function.vmap or not cls.generate_vmap_rule:
                     return by_own_rule(cls, args, cls.vmap is not Function.vmap)
@@ -369,7 +381,7 @@ def join(ctx, parents, args, results):
     ctx._inputs = tuple(map(described, args))
     ctx._results = tuple(map(described, results))
     node = CustomNode(ctx)
-    ctx._made, ctx._order = ref(node), node.order
+    ctx._made, ctx._order = ref(node), node.time
     outputs = [Output(node, i) for i in range(len(results))]
     ctx._outputs = tuple(map(ref, outputs))
     for r, output in zip(results, outputs):
@@ -394,7 +406,7 @@ def join(ctx, parents, args, results):
         else:
             r.node = output
             if r._base is not None:  # writing to it in place would put another gradient in place of the user's
-                r.made = "custom"
+                r.creation_meta = "custom"
     numbers = {id(r): i for i, r in enumerate(results) if isinstance(r, Tensor) and r.node is outputs[i]}
     if any(t is not None and t.inference for t in ctx.to_save):
         raise RuntimeError(INFERENCE)

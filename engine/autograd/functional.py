@@ -4,12 +4,12 @@ Each function takes ``func`` and its inputs, a Tensor or a tuple of them.  ``cre
 differentiated.  ``strict``: RuntimeError where a result does not depend on an input, zeros otherwise.
 """
 
-from ..backend import Function
-from ..func import columns, unit_vectors
-from ..graph import mode
+from ..arrays.dispatch import Function
+from ..core.backward import grad
+from ..core.graph import mode
+from ..core.tensor import Tensor
 from ..ops.shape import reshape_to, select_at, squeeze_all, stack
-from ..sweep import grad
-from ..tensor import Tensor
+from ..transforms.func import columns, unit_vectors
 from . import forward_ad
 from .modes import enable_grad, set_grad_enabled
 
@@ -316,8 +316,8 @@ def jacobian_forward(func, inputs, create_graph, strict, vectorize):
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
             "`vectorize=True`."
         )
-    from ..batched import Batched
-    from ..mapping import batch, leave, unbind
+    from ..transforms.batched import Batched
+    from ..transforms.vmap import batch, leave, unbind
 
     sizes = [x.numel() for x in inputs]
     bases = [unit_vectors(x.array, sum(sizes)) for x in inputs]
@@ -361,6 +361,6 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
 
 def gradient_of(func, inputs):
     """The gradients, recorded, of a function that runs in a forward pass."""
-    from ..func import grad as gradient
+    from ..transforms.func import grad as gradient
 
     return gradient(func, tuple(range(len(inputs))))(*inputs)

@@ -5,11 +5,11 @@ A Jacobian is here a matrix with a row for each element of the input and a colum
 
 import numpy as np
 
-from ..backend import cpu, moved
-from ..callers import warn
-from ..dtypes import float64
-from ..sweep import grad
-from ..tensor import Tensor
+from ..arrays.devices import cpu, moved
+from ..arrays.dtypes import float64
+from ..arrays.warn import warn
+from ..core.backward import grad
+from ..core.tensor import Tensor
 
 
 class GradcheckError(RuntimeError):
@@ -242,8 +242,8 @@ class Check:
         return [self.along(o, i, t) for t in tangents]
 
     def forward_together(self, o, i, tangents):
-        from ..mapping import vmap
         from ..ops.shape import stack
+        from ..transforms.vmap import vmap
 
         return vmap(lambda t: self.along(o, i, t))(stack(tangents))
 

@@ -2,10 +2,10 @@
 
 from contextlib import contextmanager
 
-from .. import graph
-from ..graph import RemovableHandle, mode
-from ..packed import saved_tensors_hooks
+from ..core import graph
+from ..core.graph import RemovableHandle, mode
 from .function import FunctionCtx
+from .saved_tensors import saved_tensors_hooks
 
 __all__ = ["Node", "RemovableHandle", "disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
 

@@ -3,10 +3,10 @@
 import functools
 import inspect
 
-from ..callers import warn
-from ..graph import mode
-from ..inference import mark_inference
-from ..tensor import watch_tensors
+from ..arrays.warn import warn
+from ..core.graph import mode
+from ..core.tensor import watch_tensors
+from .inference import mark_inference
 
 
 class GradMode:

@@ -17,13 +17,13 @@ from weakref import ref
 
 import numpy as np
 
-from .. import backend, random
-from ..backend import modules, running, scalar_types
-from ..callers import HERE
-from ..graph import AccumulateGrad, watch_nodes
-from ..sweep import sweep
-from ..tensor import Tensor
-from ..versions import wrote
+from ..arrays import devices, dispatch, memory, random
+from ..arrays.dispatch import modules, running, scalar_types
+from ..arrays.warn import HERE
+from ..core.backward import backward_pass
+from ..core.graph import AccumulateGrad, watch_nodes
+from ..core.tensor import Tensor
+from ..core.versions import wrote
 from . import effects
 
 
@@ -55,9 +55,9 @@ def shown_line(name, number):
     return f"{file}:{number}: {linecache.getline(name, number).strip()}".rstrip(": ")
 
 
-from ..sweep import chain_rule  # noqa: E402
+from ..core.backward import chain_rule  # noqa: E402
 
-SWEEPS = sweep.__code__, chain_rule.__code__
+SWEEPS = backward_pass.__code__, chain_rule.__code__
 
 
 class NumberWritten(GraphBreak):
@@ -175,7 +175,7 @@ class Tape:
         traced = self.enter(f"x{len(self.inputs)}", x)
         if not isinstance(x, np.generic):  # of what shares its memory, it is the owner
             self.known.setdefault(id(x), traced)
-            self.known.setdefault(id(backend.storage(x)), traced)
+            self.known.setdefault(id(memory.storage(x)), traced)
         self.entered[traced.number] = len(self.inputs)
         stand_in = Tensor.__new__(Tensor)
         stand_in.__dict__.update(array=traced, node=None, tape=self, place=len(self.inputs))
@@ -203,17 +203,17 @@ class Tape:
             self.streams[id(used)] = used, twin_of(used)
         twin = self.streams[id(used)][1]
         draw = lambda _, *values: getattr(functions, name)(twin, *values)  # noqa: E731
-        where = functions.home.type if functions is not backend.host.random else ""
+        where = functions.home.type if functions is not devices.host.random else ""
         return self.emit("draw", f"{where and where + '_'}draw.{name}", draw, (generator, *arguments))
 
     def fresh(self, x):
         """An array that was made inside of the function: each call makes it anew where it is written or returned."""
-        if type(x) is not np.ndarray and type(x) not in backend.device_names or isinstance(x, Traced):
+        if type(x) is not np.ndarray and type(x) not in dispatch.device_names or isinstance(x, Traced):
             return x
         return self.emit("function", "copy", modules[type(x)].copy, (x, "K"))
 
     def violated(self, home, x, test):
-        """``backend.violated`` on a device, which each call looks at again."""
+        """``devices.violated`` on a device, which each call looks at again."""
         tested = []
 
         def looked_at(x):
@@ -232,8 +232,8 @@ class Tape:
 
     def undo(self):
         """Give inputs back what they held: the call that follows does it again."""
-        for memory, before in self.written.values():
-            memory[...] = before
+        for held, before in self.written.values():
+            held[...] = before
 
     def gradient(self, place):
         """The ``.grad`` of an input as the program reads it; what it was before the call is an input too."""
@@ -305,7 +305,7 @@ class Tape:
         if id(value) in self.known:  # a function gave back its argument
             step.owner = self.known[id(value)].owner
             return self.known[id(value)]
-        base = backend.storage(value)
+        base = memory.storage(value)
         owner = self.known.get(id(base))
         if owner is None and step.where:  # some of CuPy's views do not know whose memory they are on
             owner = next((a for a in operands if a.where and effects.overlap(a.value, value)), None)
@@ -325,12 +325,12 @@ class Tape:
             if not isinstance(writes, Traced) or writes.owner in self.frozen:
                 raise GraphBreak("what is no array of the capture is written in place")
             if writes.owner in self.entered and writes.owner not in self.written:
-                memory = backend.storage(self.at(self.entered[writes.owner])[1].__dict__["array"].value)
-                self.written[writes.owner] = memory, memory.copy("K")
+                held = memory.storage(self.at(self.entered[writes.owner])[1].__dict__["array"].value)
+                self.written[writes.owner] = held, held.copy("K")
         written = mapped(self.plain, args), {k: mapped(self.plain, v) for k, v in options.items()}
         out = function(*values, **named)
         step = self.step(kind, name, function, *written, None if writes is None else Ref(writes.number), origin())
-        operands = [*all_traced((args, [*options.values()]))] if backend.device_names else ()
+        operands = [*all_traced((args, [*options.values()]))] if dispatch.device_names else ()
         if operands:
             step.where = next((a.where for a in operands if a.where), "")
         if writes is not None:
@@ -339,7 +339,7 @@ class Tape:
         return self.outcome(out, step, operands)
 
     def outcome(self, out, step, operands=()):
-        if isinstance(out, (np.ndarray, np.generic)) or type(out) in backend.device_names:
+        if isinstance(out, (np.ndarray, np.generic)) or type(out) in dispatch.device_names:
             return self.wrap(out, step, operands)
         if isinstance(out, (tuple, list)):
             parts = []
@@ -365,7 +365,7 @@ class Tape:
         """A part of an argument, Ref for Traced; arrays are copied, so that later writes do not reach them."""
         if isinstance(a, Traced):
             return Ref(a.number)
-        if type(a) is np.ndarray or type(a) in backend.device_names:
+        if type(a) is np.ndarray or type(a) in dispatch.device_names:
             return a.copy("K")
         if isinstance(a, Tensor):
             raise GraphBreak("a Tensor inside of an index or a shape")
@@ -479,7 +479,7 @@ class Traced:
         self.checked = checked  # whether bool() of it may be asked: then later calls check that it is the same
 
     where = ""
-    data = property(lambda self: SimpleNamespace(ptr=backend.address(self.value)))
+    data = property(lambda self: SimpleNamespace(ptr=memory.address(self.value)))
     T = property(lambda self: self.transpose())
 
     def __len__(self):
@@ -616,7 +616,7 @@ for name in ("reshape transpose swapaxes squeeze view astype copy take ravel fla
 
 def diagonal(x, offset=0, axis1=0, axis2=1):
     """A diagonal that may be written, as the engine makes them."""
-    return backend.writable(x.diagonal(offset, axis1, axis2))
+    return memory.writable(x.diagonal(offset, axis1, axis2))
 
 
 # ---- the module that serves traced arrays
@@ -624,7 +624,7 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
 MUTATES = {"put_along_axis", "copyto", "place", "putmask", "fill_diagonal"}
 DYNAMIC = {"nonzero", "argwhere", "flatnonzero", "unique", "bincount", "extract", "compress", "array_equal", "allclose"}
 BUFFERS = {"zeros", "ones", "empty"}  # of what is made of no array, this may be written into
-VARIANTS = {"where": backend.selected}  # what the engine runs on NumPy's arrays in place of NumPy's own
+VARIANTS = {"where": dispatch.selected}  # what the engine runs on NumPy's arrays in place of NumPy's own
 
 
 def all_traced(a):
@@ -688,8 +688,8 @@ def ufunc_part(full, found, part):
 
 
 def strided_part(x, shape, strides, start=0):
-    """``backend.strided``."""
-    return call_function("strided", backend.strided, x, tuple(shape), tuple(strides), start)
+    """``memory.strided``."""
+    return call_function("strided", memory.strided, x, tuple(shape), tuple(strides), start)
 
 
 def samples(x):
@@ -733,8 +733,8 @@ def place_for(find):
 
 def serve(kind, find):
     """Let a type of Traced arrays be served."""
-    modules[kind] = backend.batches[kind] = place_for(find)
-    backend.writers[kind] = call_function
+    modules[kind] = dispatch.batches[kind] = place_for(find)
+    dispatch.writers[kind] = call_function
 
 
 traced_types: dict = {}  # type of device arrays -> the type of the Traced arrays that stand for them
@@ -743,21 +743,21 @@ traced_types: dict = {}  # type of device arrays -> the type of the Traced array
 def traced_for(x):
     """The type of the Traced array that stands for an array: one for each type of device."""
     kind = type(x)
-    if kind not in backend.device_names:
+    if kind not in dispatch.device_names:
         return Traced
     if kind not in traced_types:
-        where = backend.device_names[kind]
+        where = dispatch.device_names[kind]
         found = traced_types[kind] = type(f"Traced_{where}", (Traced,), {"__slots__": (), "where": where})
         serve(found, lambda: modules[kind])
-        backend.device_names[found] = where
-        if kind in backend.tensor_cores:
-            backend.tensor_cores.add(found)
+        dispatch.device_names[found] = where
+        if kind in dispatch.tensor_cores:
+            dispatch.tensor_cores.add(found)
     return traced_types[kind]
 
 
 def place_of(x):
     """The type of the device on which an array is; "" for the host."""
-    return backend.device_names.get(type(x), "")
+    return dispatch.device_names.get(type(x), "")
 
 
 serve(Traced, lambda: np)

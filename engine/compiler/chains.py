@@ -2,7 +2,7 @@
 
 A step belongs to a formula if it can be done with ``devices.kernels.Symbol``s, one element of each array, and gives the
 dtype that it gave at the capture.  The formula is a function of its own in the code, and is called by
-``backend.elementwise``: on a GPU it is written as a kernel at the first call, elsewhere it runs step by step.  A sum of
+``dispatch.elementwise``: on a GPU it is written as a kernel at the first call, elsewhere it runs step by step.  A sum of
 what a formula gives, if nothing else takes that, is a part of it.
 """
 
@@ -11,8 +11,8 @@ from functools import reduce
 
 import numpy as np
 
-from .. import backend
-from ..devices.kernels import Functions, Kernel, Symbol
+from ..arrays import dispatch
+from ..arrays.devices.kernels import Functions, Kernel, Symbol
 from .capture import Ref, Step, place_of
 from .plan import is_ours, shown, uses
 
@@ -190,10 +190,10 @@ def lines(chain, writer):
 
 def sum_of(formula, axis, keepdims, *args):
     """The sums along axes of what ``formula(*args)`` gives: on a GPU one kernel."""
-    found = backend.kernels.get(type(args[0]))
+    found = dispatch.kernels.get(type(args[0]))
     if found is None:
         return formula(*args).sum(axis, None, keepdims=keepdims)
     return found.sum_of(formula, axis, keepdims, *args)
 
 
-SPACE: dict = {"elementwise": backend.elementwise, "sum_of": sum_of, "module": lambda x: backend.modules[type(x)]}
+SPACE: dict = {"elementwise": dispatch.elementwise, "sum_of": sum_of, "module": lambda x: dispatch.modules[type(x)]}

@@ -4,10 +4,11 @@ import gc
 from contextlib import contextmanager
 from weakref import WeakSet
 
-from .. import graph, tree
-from ..backend import running
-from ..graph import mode
-from ..tensor import Tensor
+from ..arrays import tree
+from ..arrays.dispatch import running
+from ..core import graph
+from ..core.graph import mode
+from ..core.tensor import Tensor
 from .capture import GraphBreak
 from .entry import Entry
 from .sizes import SMALL, varying

@@ -4,9 +4,9 @@ from weakref import ref
 
 import numpy as np
 
-from .. import backend
-from ..graph import hooked_leaves
-from ..tensor import Tensor
+from ..arrays import dispatch, memory
+from ..core.graph import hooked_leaves
+from ..core.tensor import Tensor
 
 
 def set_grads(tensors, places, arrays):
@@ -24,8 +24,8 @@ def set_grads(tensors, places, arrays):
 
 def memory_of(x):
     """What owns the memory of an array, in the end."""
-    if type(x) in backend.device_names:
-        return id(backend.storage(x))
+    if type(x) in dispatch.device_names:
+        return id(memory.storage(x))
     while True:
         below = x.base if isinstance(x, np.ndarray) else x.obj if isinstance(x, memoryview) else None
         if below is None:
@@ -35,7 +35,7 @@ def memory_of(x):
 
 def overlap(x, y):
     """Whether two arrays may share memory: what they span on one kind of device has a part in common."""
-    if not {type(x), type(y)} & backend.device_names.keys():
+    if not {type(x), type(y)} & dispatch.device_names.keys():
         return np.may_share_memory(x, y)
     if type(x) is not type(y) or not x.size or not y.size:
         return False
@@ -46,7 +46,7 @@ def overlap(x, y):
 def span(x):
     """(where the first byte of an array lies, where its last one ends)."""
     steps = [(n - 1) * s for n, s in zip(x.shape, x.strides)]
-    start = backend.address(x)
+    start = memory.address(x)
     return start + sum(s for s in steps if s < 0), start + sum(s for s in steps if s > 0) + x.itemsize
 
 

@@ -5,17 +5,20 @@ from functools import cached_property
 
 import numpy as np
 
-from .. import dtypes, graph, tree
+from ..arrays import dtypes, tree
+from ..arrays.devices import device
+from ..arrays.dispatch import device_names, modules, number_types
+from ..arrays.memory import storage
+from ..arrays.size import Size
+from ..arrays.warn import warn
 from ..autograd.modes import enable_grad, no_grad
-from ..backend import device, device_names, modules, number_types, storage
-from ..callers import warn
-from ..graph import Node, Output
-from ..inplace import refresh
-from ..ops.structure import Clone
-from ..printing import Size
-from ..sweep import grad, reachable, sweep
-from ..tensor import Tensor
-from ..versions import version, wrote
+from ..core import graph
+from ..core.backward import backward_pass, grad, reachable
+from ..core.graph import Node, Output
+from ..core.linear import Clone
+from ..core.tensor import Tensor
+from ..core.versions import version, wrote
+from ..core.views import refresh
 from .bytecode import decided
 from .capture import GraphBreak, NumberWritten, Reading, Ref, Tape, Traced
 from .effects import Undo, overlap
@@ -193,10 +196,10 @@ class Entry:
             if id(t) in grads:
                 return "grad", grads[id(t)]
             if isinstance(t.array, Traced) and (t.array.owner in tape.entered or owners.count(t.array.owner) > 1):
-                source = (t.__dict__.get("sharing") or (lambda: None,))[0]()
-                if t._base is not None and not holds_tensors(t.path):
+                source = (t.__dict__.get("aliases") or (lambda: None,))[0]()
+                if t._base is not None and not holds_tensors(t.view_ops):
                     source, path = viewed(t, tape)
-                    return "view", found(source), (path, t.made)
+                    return "view", found(source), (path, t.creation_meta)
                 if source is not None and source is not t and source.array is t.array:
                     return "detached", found(source), None
             made[id(t)] = t
@@ -229,7 +232,7 @@ class Entry:
         if any(type(hook) is graph.RetainGrad for t in made if t.node is not None for hook in t.node.hooks):
             raise GraphBreak("it calls retain_grad() of a result", " ")
         known = {id(t) for t in (*made, *kept)}
-        if any(t is not None and id(t) not in known for t in (r() for r in tape.made)):
+        if any(t is not None and id(t) not in known for t in (r() for r in tape.creation_meta)):
             raise GraphBreak("it keeps a tensor that it made, outside of what it returns", " ")
 
     def note_effects(self, tape, recipe):
@@ -272,7 +275,7 @@ class Entry:
             node = made[i].node
             cotangents[node] = cotangents[node] + g if node in cotangents else g
         with own_casts(False):
-            found = sweep(cotangents, wanted={node for node in tape.sources if node is not None})
+            found = backward_pass(cotangents, wanted={node for node in tape.sources if node is not None})
         grads = []
         for s, node in zip(stand_ins, tape.sources):
             g = found.get(node) if node is not None else None
@@ -318,7 +321,7 @@ class Entry:
                     made[place].node = Output(node, i)
         for place in self.spent:
             made[place].node = self.node_class(tuple([t.node for t in tensors]), None)
-            made[place].node.links = (graph.CONSTANT,)
+            made[place].node.saved_from = (graph.CONSTANT,)
         for i, place in self.rewritten:
             refresh(tensors[i], made[place].node)
         if self.alone:
@@ -331,7 +334,7 @@ class Entry:
         for i, times in self.updated:
             for _ in range(times):
                 wrote(tensors[i])
-            if "views" in tensors[i].__dict__ or "sharing" in tensors[i].__dict__:
+            if "views" in tensors[i].__dict__ or "aliases" in tensors[i].__dict__:
                 refresh(tensors[i], None)
         for i, times in self.regraded:
             for _ in range(times):
@@ -415,7 +418,7 @@ def result(kind, place, rest, tensors, made):
         for view, arguments in path:
             base = view(base, *arguments)
     if how is not None:
-        base.made = how
+        base.creation_meta = how
     return base
 
 
@@ -423,10 +426,10 @@ def viewed(view, tape):
     """(an input that a view was made from, or else its base; how to get from there to the view)."""
     source, done = view._base, 0
     for tensor, _ in tape.inputs.values():
-        n = len(tensor.path)
-        if tensor._base is view._base and n > done and all(a is b for a, b in zip(tensor.path, view.path)):
+        n = len(tensor.view_ops)
+        if tensor._base is view._base and n > done and all(a is b for a, b in zip(tensor.view_ops, view.view_ops)):
             source, done = tensor, n
-    return source, view.path[done:]
+    return source, view.view_ops[done:]
 
 
 def holds_tensors(path):
@@ -436,7 +439,7 @@ def holds_tensors(path):
 
 def is_spent(node):
     """Whether a backward pass inside of the function has released what the graph of a result needs."""
-    return any(n.links and n.saved is None for n in reachable([node]))
+    return any(n.saved_from and n.saved is None for n in reachable([node]))
 
 
 def node_class(entry, saved, inputs):

@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from .. import blocks
+from ..arrays import threads as blocks
 from . import chains
 from .capture import Ref, Step
 from .plan import is_elementwise, noted, plan, refs, ufunc_of, uses

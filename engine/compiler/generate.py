@@ -10,7 +10,8 @@ from itertools import count
 
 import numpy as np
 
-from .. import backend, blocks
+from ..arrays import devices, dispatch, memory
+from ..arrays import threads as blocks
 from . import chains, fuse
 from .capture import Ref, diagonal
 from .plan import KEPT, is_ours, refs, ufunc_of, uses
@@ -20,11 +21,11 @@ INFIX = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "
          "le": "<=", "gt": ">", "ge": ">="}  # fmt: skip
 PREFIX = {"neg": "-{}", "pos": "+{}", "invert": "~{}", "abs": "abs({})"}
 OURS = {
-    "where": backend.selected,
-    "strided": backend.strided,
+    "where": dispatch.selected,
+    "strided": memory.strided,
     "diagonal": diagonal,
     "in_blocks": blocks.block_by_block,
-    "draw": backend.homes["cpu"].random,
+    "draw": devices.homes["cpu"].random,
 }  # functions of the engine's that take NumPy's arrays
 LARGE = 32768  # elements of an array whose memory is given back, or used again, as soon as it is not needed
 FILLED = 1 << 20  # elements of an array that is kept to be compared with
@@ -438,7 +439,7 @@ def generate(plan, steps, input_names):
     if "special." in code:
         space["special"] = importlib.import_module("scipy.special")
     for where in {s.where for s in steps} - {""}:
-        home = backend.homes[where]
+        home = devices.homes[where]
         space |= {MODULES[where]: home.xp, f"{where}_draw": home.random, **chains.SPACE}
     exec(compile(code, filename, "exec"), space)
     return space["forward"], space.get("backward"), code

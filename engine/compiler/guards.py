@@ -16,14 +16,14 @@ from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
-from .. import backend, dtypes, random
+from ..arrays import devices, dispatch, dtypes, random
 from ..autograd.function import Function
-from ..graph import AccumulateGrad, mode
+from ..core.graph import AccumulateGrad, mode
+from ..core.tensor import Tensor
 from ..nn import hooks
 from ..nn.module import Module
 from ..optim.lr_scheduler import LRScheduler
 from ..optim.optimizer import Optimizer
-from ..tensor import Tensor
 from . import effects
 from .bytecode import argument_names, check_effects, codes_in, globals_in, line_of, names_in, words_in
 from .capture import GraphBreak
@@ -128,7 +128,7 @@ class Guards:
             value = self.space[found[0]]
             if isinstance(value, (*VALUES, type(None))):
                 return repr(value)
-            named = isinstance(value, (np.dtype, backend.device, dtypes.dtype))
+            named = isinstance(value, (np.dtype, devices.device, dtypes.dtype))
             return getattr(value, "__name__", None) or (str(value) if named else type(value).__name__)
 
         return [re.sub(r"\bk\d+\b", text, condition) for condition in self.conditions]
@@ -169,14 +169,14 @@ class Guards:
     def environment(self):
         """How the thread records, and what is created by default."""
         self.space.update(
-            mode=mode, backend=backend, dtypes=dtypes, hooks=hooks, order=order, effects=effects, casts=casts
+            mode=mode, devices=devices, dtypes=dtypes, hooks=hooks, order=order, effects=effects, casts=casts
         )
         self.add(f"mode.enabled is {mode.enabled}")
         self.add(f"casts() == {casts()}")
         self.add(f"dtypes.get_default_dtype() is {self.constant(dtypes.get_default_dtype())}")
-        self.add(f"backend.default.device == {self.constant(backend.default.device)}")
-        if "cuda" in backend.homes:
-            self.add(f"backend.homes['cuda'].current() == {backend.homes['cuda'].current()}")
+        self.add(f"devices.default.device == {self.constant(devices.default.device)}")
+        if "cuda" in devices.homes:
+            self.add(f"devices.homes['cuda'].current() == {devices.homes['cuda'].current()}")
 
     def add(self, condition):
         self.conditions.append(condition)
@@ -213,7 +213,7 @@ class Guards:
             self.add(f"{same} and {path}.tobytes() == {self.constant(value.tobytes())}")
             self.snapshots += [(value, value.copy())] if isinstance(value, np.ndarray) else []
             self.seen.add(id(value))
-        elif kind in (slice, range, backend.device):  # which are equal by what they are made of
+        elif kind in (slice, range, devices.device):  # which are equal by what they are made of
             self.add(f"type({path}) is {self.constant(kind)} and {path} == {self.constant(value)}")
         elif isinstance(value, CONTAINERS):
             self.add(f"type({path}) is {self.constant(kind)}")
@@ -300,12 +300,12 @@ class Guards:
         name = self.names[number]
         own, path = tensor.__dict__, self.space_path(number)  # its own, also where a capture runs
         x = own["array"]
-        if not isinstance(x, (np.ndarray, np.generic)) and type(x) not in backend.device_names:
+        if not isinstance(x, (np.ndarray, np.generic)) and type(x) not in dispatch.device_names:
             raise GraphBreak(f"{name} is an array of the type {type(x).__name__}, which is not compiled for", " ")
         shape, kind = f"{path}.array", self.constant(type(x))
         self.add(f"type(x{number} := {shape}) is {kind} and x{number}.dtype == {self.constant(x.dtype)}")
-        if type(x) in backend.device_names:
-            self.add(f"backend.device_of(x{number}) == {self.constant(backend.device_of(x))}")
+        if type(x) in dispatch.device_names:
+            self.add(f"devices.device_of(x{number}) == {self.constant(devices.device_of(x))}")
         kind, where = self.places[number]
         axes = self.sizes.axes(where) if self.sizes is not None and kind == "argument" else ()
         if axes:

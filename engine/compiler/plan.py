@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from ..backend import homes
+from ..arrays.devices import homes
 from .capture import Ref, Step, leaves, mapped
 
 HERE = __name__.partition(".")[0]

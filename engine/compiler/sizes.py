@@ -12,7 +12,8 @@ from itertools import combinations
 
 import numpy as np
 
-from ..backend import cpu, device_names, device_of, modules, moved
+from ..arrays.devices import cpu, device_of, moved
+from ..arrays.dispatch import device_names, modules
 from .capture import GraphBreak, Ref, Step
 
 MOST = 3  # sizes that vary

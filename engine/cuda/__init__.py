@@ -1,6 +1,6 @@
 """What ``torch.cuda`` has, over CuPy's arrays and its pool of memory: see ``devices/namespace.py``."""
 
-from ..devices.namespace import Namespace
-from . import amp as amp
+from ..arrays.devices.namespace import Namespace
+from . import amp
 
 globals().update(Namespace("cuda").offers())

@@ -1,8 +1,8 @@
 """Mixed precision on a GPU, under its older names: they warn, and say what to write instead."""
 
 from .. import amp
-from ..callers import warn
-from ..dtypes import float16
+from ..arrays.dtypes import float16
+from ..arrays.warn import warn
 
 
 def warn_of(name):

@@ -1,8 +1,6 @@
 """Neural networks: modules, their parameters and how these begin; ``functional`` holds the functions."""
 
-from . import functional as functional
-from . import init as init
-from . import utils as utils
+from . import functional, init, utils
 from .attention import MultiheadAttention, TransformerEncoder, TransformerEncoderLayer
 from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 
@@ -28,4 +26,4 @@ from .table import (  # isort: skip
     Threshold, Unfold,
 )
 # fmt: on
-from . import modules as modules  # isort: skip
+from . import modules  # isort: skip

@@ -3,9 +3,9 @@
 import copy
 import math
 
-from .. import dtypes
-from ..callers import warn
-from ..graph import mode
+from ..arrays import dtypes
+from ..arrays.warn import warn
+from ..core.graph import mode
 from ..ops.creation import full, zeros, zeros_like
 from ..ops.linalg import baddbmm, bmm
 from ..ops.shape import cat

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from operator import index
 
-from ..tensor import Tensor
+from ..core.tensor import Tensor
 from .module import Module, indented, named
 from .parameter import Parameter
 

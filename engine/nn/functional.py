@@ -1,7 +1,6 @@
 """Layers without state, activations, losses and normalizations, under ``torch.nn.functional``'s names."""
 
-from ..arguments import public
-from ..callers import warn
+from ..arrays.warn import warn
 from ..ops import nn as ops
 from ..ops.activations import (
     alpha_dropout,
@@ -77,6 +76,7 @@ from ..ops.pool import (
     max_pool1d,
     max_pool2d,
 )
+from ..surface.arguments import public
 
 
 def bilinear(input1, input2, weight, bias=None):

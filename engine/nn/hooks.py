@@ -3,11 +3,11 @@
 from collections import OrderedDict
 from itertools import count
 
+from ..arrays.warn import warn
 from ..autograd.function import Function
-from ..callers import warn
-from ..graph import mode
+from ..core.graph import mode
+from ..core.tensor import Tensor
 from ..ops.creation import zeros_like
-from ..tensor import Tensor
 
 
 class RemovableHandle:

@@ -2,12 +2,12 @@
 
 import math
 
+from ..arrays.warn import warn
 from ..autograd.modes import no_grad
-from ..callers import warn
+from ..core.record import xp_of
 from ..ops.creation import empty_like, new_empty, randperm
 from ..ops.creation import eye as identity
 from ..ops.index import where
-from ..record import module
 
 SAME = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
 
@@ -167,8 +167,8 @@ def orthogonal_(tensor, gain=1, generator=None):
     rows = tensor.shape[0]
     columns = tensor.numel() // rows
     x = new_empty(tensor, rows, columns).normal_(0, 1, generator=generator).array
-    q, r = module(x).linalg.qr(x.T if rows < columns else x)
-    q = q * module(x).sign(r.diagonal())
+    q, r = xp_of(x).linalg.qr(x.T if rows < columns else x)
+    q = q * xp_of(x).sign(r.diagonal())
     flat = new_empty(tensor, rows, columns)
     flat.array[...] = q.T if rows < columns else q
     return tensor.copy_(flat.view(tensor.shape)).mul_(gain)

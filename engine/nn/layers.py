@@ -2,9 +2,9 @@
 
 import math
 
+from ..arrays.dtypes import int64
+from ..arrays.warn import warn
 from ..autograd.modes import no_grad
-from ..callers import warn
-from ..dtypes import int64
 from ..ops.creation import empty, ones, tensor, zeros
 from . import functional as F
 from . import init

@@ -3,9 +3,9 @@
 from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 
-from .. import backend, dtypes
+from ..arrays import devices, dtypes
 from ..autograd.modes import no_grad
-from ..tensor import Tensor
+from ..core.tensor import Tensor
 from . import hooks
 from .hooks import register
 from .parameter import Buffer, Parameter
@@ -366,7 +366,7 @@ class Module:
             elif isinstance(a, (dtypes.dtype, type)):
                 dtype = a
             elif a is not None and not isinstance(a, bool):
-                device = backend.device(a)
+                device = devices.device(a)
         dtype = dtype if dtype is None else dtypes.given(dtype)
         if dtype is not None and not dtype.is_floating_point:
             raise TypeError(

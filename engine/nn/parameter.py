@@ -1,8 +1,8 @@
 """Parameter and Buffer: tensors that a Module takes for its own when they are assigned to it."""
 
+from ..core.tensor import Tensor
 from ..ops.creation import empty
-from ..printing import parameter_repr
-from ..tensor import Tensor
+from ..surface.printing import parameter_repr
 
 
 class Parameter(Tensor):

@@ -2,11 +2,11 @@
 
 import math
 
-from ..callers import warn
+from ..arrays.warn import warn
+from ..core.tensor import Tensor
 from ..ops.creation import zeros
 from ..ops.elementwise import relu, sigmoid, tanh
 from ..ops.shape import cat, stack, unsafe_chunk
-from ..tensor import Tensor
 from . import functional as F
 from . import init
 from .layers import parameters, unusual

@@ -2,18 +2,18 @@
 
 import math
 
-from .. import dtypes
-from ..callers import warn
-from ..graph import node_class
-from ..record import enter, module, raw, record, registry
-from ..tensor import Tensor, checked_dim
+from ..arrays import dtypes
+from ..arrays.warn import warn
+from ..core.graph import node_class
+from ..core.linear import accumulate_wider, cast, sum_to
+from ..core.record import array_of, record, register, registry, xp_of
+from ..core.tensor import Tensor, checked_dim
 from .creation import number
 from .elementwise import abs, add, choose, gt, le, lt, mul, rsqrt, sigmoid, tanh
 from .elementwise import pow as power
 from .nn import above, activation, below, check_floating, elu_of, feature_noise, into, log_sigmoid, logsigmoid_of, noise
 from .reduce import mean, word
 from .shape import join, narrow, view_to
-from .structure import accumulate_wider, cast, sum_to
 
 # ---- activations of one tensor
 
@@ -34,7 +34,7 @@ hardswish_of = activation(
     "hardswish", "hardswish_cpu", lambda x: x * ramp(x) / 6,
     lambda g, x: choose(gt(x, -3), choose(lt(x, 3), g * (x / 3.0 + 0.5), g), 0.0))
 hardsigmoid_of = activation("hardsigmoid", "hardsigmoid_cpu", lambda x: ramp(x) / 6,
-                            lambda g, x: choose(raw(gt(x, -3)) & raw(lt(x, 3)), g / 6.0, 0.0))
+                            lambda g, x: choose(array_of(gt(x, -3)) & array_of(lt(x, 3)), g / 6.0, 0.0))
 hardshrink_of = activation("hardshrink", "hardshrink_cpu", lambda x, edge: choose(abs(x) <= edge, 0.0, x),
                            lambda g, x, edge: choose(le(abs(x), edge), 0.0, g))
 softshrink_of = activation("softshrink", "softshrink_cpu", lambda x, edge: above(x - edge) + below(x + edge),
@@ -77,9 +77,9 @@ def softshrink(input, lambd=0.5):
     """x moved towards 0 by ``lambd``, 0 between."""
     lambd = number(lambd, "softshrink", "lambd")
     if lambd < 0:
-        most = dtypes.finfo(dtypes.of[raw(input).dtype]).max
+        most = dtypes.finfo(dtypes.of[array_of(input).dtype]).max
         raise RuntimeError(
-            f"lambda must be in range [0, {most:g}] for input dtype {word(raw(input))}, but found {lambd:g}"
+            f"lambda must be in range [0, {most:g}] for input dtype {word(array_of(input))}, but found {lambd:g}"
         )
     return softshrink_of(input, lambd)
 
@@ -92,7 +92,7 @@ def threshold(input, threshold, value, inplace=False):
 
 def glu(input, dim=-1):
     """a * sigmoid(b), where a and b are the halves of the input along ``dim``."""
-    x = raw(input)
+    x = array_of(input)
     if x.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     dim = checked_dim(dim, x.ndim)
@@ -106,7 +106,7 @@ def glu(input, dim=-1):
 
 
 def halves(x, dim):
-    n = raw(x).shape[dim] // 2
+    n = array_of(x).shape[dim] // 2
     return narrow(x, dim, 0, n), narrow(x, dim, n, n)
 
 
@@ -121,7 +121,7 @@ Glu = node_class("GluBackward0", glu_rule)
 
 def prelu(input, weight):
     """x above 0, ``weight`` * x below; ``weight``: one number, or one for each channel (dimension 1)."""
-    x, w = raw(input), raw(weight)
+    x, w = array_of(input), array_of(weight)
     if x.dtype != w.dtype:
         raise RuntimeError(f"prelu: Type promoting not supported. Got {word(x)} and {word(w)}")
     if w.ndim > 1:
@@ -138,13 +138,13 @@ def prelu(input, weight):
     check_floating(x, "prelu_cpu")
     if w.ndim != x.ndim:
         weight = view_to(weight, (1, w.size, *(1,) * (x.ndim - 2)) if x.ndim > 1 else (1,) * x.ndim)
-        w = raw(weight)
+        w = array_of(weight)
     return record(Prelu, choose(x > 0, x, x * w), (input, weight), (x, w))
 
 
 Prelu = node_class("PreluKernelBackward0",
                    lambda g, x, y: choose(gt(x, 0), g, g * y),
-                   lambda g, x, y: sum_to(choose(gt(x, 0), 0.0, g * x), raw(y).shape))  # fmt: skip
+                   lambda g, x, y: sum_to(choose(gt(x, 0), 0.0, g * x), array_of(y).shape))  # fmt: skip
 
 # ---- dropout
 
@@ -152,9 +152,9 @@ Prelu = node_class("PreluKernelBackward0",
 def feature_dropout(input, p, train, inplace=False):
     """Dropout of whole channels: (N, C, ...)."""
     check_probability(p)
-    if not p or not train or not raw(input).size:
+    if not p or not train or not array_of(input).size:
         return input
-    return into(input, mul(input, Tensor(feature_noise(raw(input), p))), inplace)
+    return into(input, mul(input, Tensor(feature_noise(array_of(input), p))), inplace)
 
 
 def check_probability(p):
@@ -229,11 +229,11 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
 
 def kept_alike(input, p, training, inplace, draw):
     check_probability(p)
-    x = raw(input)
+    x = array_of(input)
     if not p or not training or not x.size:
         return input
     if p == 1:
-        return into(input, mul(input, Tensor(module(x).zeros((), x.dtype))), inplace)
+        return into(input, mul(input, Tensor(xp_of(x).zeros((), x.dtype))), inplace)
     kept = (draw(x, p) != 0).astype(x.dtype)
     scale = 1 / math.sqrt((SATURATED**2 * p + 1) * (1 - p))
     shift = (kept - 1) * x.dtype.type(SATURATED * scale) + x.dtype.type(SATURATED * scale * p)
@@ -245,14 +245,14 @@ def kept_alike(input, p, training, inplace, draw):
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """input / sqrt(mean(input**2) + eps) over the last dimensions, times ``weight`` (Zhang and Sennrich, 2019)."""
-    shape, x = tuple(normalized_shape), raw(input)
+    shape, x = tuple(normalized_shape), array_of(input)
     if not shape:
         raise RuntimeError(f"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
                            f"element, but got normalized_shape = {list(shape)}")  # fmt: skip
-    if weight is not None and tuple(raw(weight).shape) != shape:
+    if weight is not None and tuple(array_of(weight).shape) != shape:
         raise RuntimeError(
             "Expected weight to be of same shape as normalized_shape, but got weight of shape "
-            f"{list(raw(weight).shape)} and normalized_shape = {list(shape)}"
+            f"{list(array_of(weight).shape)} and normalized_shape = {list(shape)}"
         )
     if tuple(x.shape[-len(shape) :]) != shape:
         raise RuntimeError(
@@ -260,9 +260,9 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
             f"got input of size{list(x.shape)}"
         )
     wide = cast(input, accumulate_wider.get(x.dtype, x.dtype))
-    eps = dtypes.finfo(dtypes.of[raw(wide).dtype]).eps if eps is None else eps
+    eps = dtypes.finfo(dtypes.of[array_of(wide).dtype]).eps if eps is None else eps
     squares = mean(power(wide, 2), tuple(range(-len(shape), 0)), True)
-    above_zero = record(Plus, raw(squares) + raw(squares).dtype.type(eps), (squares,), (None,))
+    above_zero = record(Plus, array_of(squares) + array_of(squares).dtype.type(eps), (squares,), (None,))
     out = mul(wide, rsqrt(above_zero))
     return cast(out if weight is None else mul(out, weight), x.dtype)
 
@@ -270,7 +270,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 Plus = node_class("AddBackward1", lambda g, _: g)
 
 for name in "glu prelu feature_dropout alpha_dropout feature_alpha_dropout rms_norm".split():
-    enter(name, "nn", globals()[name])
+    register(name, "nn", globals()[name])
 
 METHODS = "hardshrink prelu"
 IN_PLACE = ""

@@ -6,17 +6,17 @@ there.
 
 import math
 
-from .. import dtypes
-from ..backend import batches, blank, copied, one_step
-from ..blocks import BLOCK, in_blocks
-from ..record import enter, joint_class, module, raw, record
-from ..tensor import Tensor, c_name
+from ..arrays import dtypes
+from ..arrays.dispatch import batches, blank, copied, one_step
+from ..arrays.threads import BLOCK, in_blocks
+from ..core.linear import accumulate_wider, cast, common_shape, sums_along, transpose
+from ..core.record import array_of, joint_class, record, register, xp_of
+from ..core.tensor import Tensor, c_name
 from . import elementwise as e
 from .creation import number
 from .elementwise import choose
 from .linalg import matmul, product
 from .nn import dropout, exponentials, safe_softmax, times
-from .structure import accumulate_wider, cast, common_shape, sums_along, transpose
 
 
 def scaled_dot_product_attention(
@@ -27,7 +27,7 @@ def scaled_dot_product_attention(
     ``attn_mask`` (..., L, S): True where a query may look, or numbers to add before the softmax; a query that may look
     nowhere gets zeros.  ``is_causal``: query i looks at the keys up to i.
     """
-    q, k, v, mask = raw(query), raw(key), raw(value), raw(attn_mask)
+    q, k, v, mask = array_of(query), array_of(key), array_of(value), array_of(attn_mask)
     check(q, k, v, mask)
     if enable_gqa and not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
         raise NotImplementedError("enable_gqa is not there: repeat key and value for each query with repeat_interleave")
@@ -74,7 +74,7 @@ def name_of(x):
 
 def lower(q, k, mask):
     """A mask by which a query looks at the keys up to its own place, of those at which it may look by another mask."""
-    keep = module(q).tri(q.shape[-2], k.shape[-2], dtype=bool)
+    keep = xp_of(q).tri(q.shape[-2], k.shape[-2], dtype=bool)
     return keep if mask is None else keep & mask if mask.dtype == bool else choose(keep, mask, -math.inf)
 
 
@@ -91,12 +91,12 @@ def in_one(q, k, v, mask):
 
 
 def attention(query, key, value, mask, scale):
-    q, k, v = (wide(raw(a)) for a in (query, key, value))
+    q, k, v = (wide(array_of(a)) for a in (query, key, value))
     if mask is not None:
         check_broadcasts(mask.shape, (*q.shape[:3], k.shape[2]))
     out, weights = attended(q, k, v, mask, scale)
-    out = cast(out, raw(query).dtype)
-    saved = raw(query), raw(key), raw(value), out, mask, scale, weights
+    out = cast(out, array_of(query).dtype)
+    saved = array_of(query), array_of(key), array_of(value), out, mask, scale, weights
     return record(Attention, out, (query, key, value), saved)
 
 
@@ -113,7 +113,7 @@ def attended(q, k, v, mask, scale):
     """(the result, in memory as the queries are; the weights of the values)"""
     q, k, v, mask = alike(q, k, v, mask)
     shape = *q.shape[:3], k.shape[2]
-    weights = blank(shape, q) if type(q) in batches else module(q).empty(shape, q.dtype)
+    weights = blank(shape, q) if type(q) in batches else xp_of(q).empty(shape, q.dtype)
     return in_matrices(attention_arrays, (q, k, v, weights), mask, scale), weights
 
 
@@ -121,7 +121,7 @@ def attended(q, k, v, mask, scale):
 def attended_slopes(q, k, v, g, out, weights, scale):
     """The cotangents of the queries, the keys and the values."""
     arrays = alike(q, k, v, g, out, weights)
-    of_k, of_v = (copied(a) if type(a) in batches else module(a).empty_like(a) for a in arrays[1:3])
+    of_k, of_v = (copied(a) if type(a) in batches else xp_of(a).empty_like(a) for a in arrays[1:3])
     of_q = in_matrices(attention_slopes, (*arrays, of_k, of_v), None, scale)
     return of_q, of_k, of_v
 
@@ -143,7 +143,7 @@ def fill(held, value):
 
 def wide(a):
     """a in the dtype that its products and sums are accumulated in."""
-    return cast(a, accumulate_wider.get(raw(a).dtype, raw(a).dtype))
+    return cast(a, accumulate_wider.get(array_of(a).dtype, array_of(a).dtype))
 
 
 def in_matrices(compute, arrays, mask, scale):
@@ -163,12 +163,12 @@ def attention_arrays(q, k, v, weights, mask, scale, into):
     weights = fill(weights, found)
     sums += sums == 0
     weights /= sums
-    return module(q).matmul(weights, v, out=module(q).empty_like(q) if into is None else into)
+    return xp_of(q).matmul(weights, v, out=xp_of(q).empty_like(q) if into is None else into)
 
 
 def attention_rule(g, x, y, z, out, mask, scale, weights):
     """A pass that is recorded computes the softmax anew, as PyTorch's composition does."""
-    dtype = raw(g).dtype
+    dtype = array_of(g).dtype
     g, x, y, z, out = map(wide, (g, x, y, z, out))
     if not isinstance(x, Tensor):
         slopes = attended_slopes(x, y, z, g, out, weights, scale)
@@ -184,13 +184,13 @@ def attention_rule(g, x, y, z, out, mask, scale, weights):
 
 def attention_slopes(q, k, v, g, out, weights, of_k, of_v, _mask, scale, into):
     """The cotangents of the queries; ``of_k`` and ``of_v`` become the others."""
-    matmul = module(q).matmul
+    matmul = xp_of(q).matmul
     slope = product(g, transpose(v, -1, -2))
     slope -= sums_along(g * out, -1)
     slope *= weights
     fill(of_k, matmul(transpose(slope, -1, -2), q * scale, out=of_k))
     fill(of_v, matmul(transpose(weights, -1, -2), g, out=of_v))
-    return matmul(slope, k * scale, out=module(q).empty_like(q) if into is None else into)
+    return matmul(slope, k * scale, out=xp_of(q).empty_like(q) if into is None else into)
 
 
 Attention = joint_class("ScaledDotProductFlashAttentionForCpuBackward0", 3, attention_rule)
@@ -200,7 +200,7 @@ Attention = joint_class("ScaledDotProductFlashAttentionForCpuBackward0", 3, atte
 
 def composed(query, key, value, mask, dropout_p, scale):
     """The queries and the keys are scaled by the root of the scale each, as in PyTorch."""
-    root, dtype = math.sqrt(abs(scale)), raw(query).dtype
+    root, dtype = math.sqrt(abs(scale)), array_of(query).dtype
     q, k, v = (wide(a) for a in (query, key, value))
     scores = matmul(times(q, math.copysign(root, scale)), times(transpose(k, -1, -2), root))
     return cast(matmul(dropout(safe_softmax(masked(scores, mask)), dropout_p), v), dtype)
@@ -209,12 +209,12 @@ def composed(query, key, value, mask, dropout_p, scale):
 def masked(scores, mask):
     if mask is None:
         return scores
-    if raw(mask).dtype == bool:
-        mask = Tensor(module(raw(mask)).where(raw(mask), 0, -math.inf).astype(raw(scores).dtype))
+    if array_of(mask).dtype == bool:
+        mask = Tensor(xp_of(array_of(mask)).where(array_of(mask), 0, -math.inf).astype(array_of(scores).dtype))
     return e.add(scores, mask)
 
 
-enter("scaled_dot_product_attention", "attention", scaled_dot_product_attention)
+register("scaled_dot_product_attention", "attention", scaled_dot_product_attention)
 
 METHODS = ""
 IN_PLACE = ""

@@ -10,16 +10,17 @@ from operator import index as integer
 
 import numpy as np
 
-from .. import dtypes
-from ..backend import any_size, batches, blank, element_strides, strided, writers
-from ..graph import node_class
-from ..record import enter, module, raw, record
-from ..tensor import Tensor, c_name
+from ..arrays import dtypes
+from ..arrays.dispatch import any_size, batches, blank, writers
+from ..arrays.memory import element_strides, strided
+from ..core.graph import node_class
+from ..core.linear import accumulate_wider, total
+from ..core.record import array_of, record, register, xp_of
+from ..core.tensor import Tensor, c_name
 from .linalg import product
 from .pad import constant_pad
 from .reduce import word
 from .shape import squeeze_one, unsqueeze_at
-from .structure import accumulate_wider, total
 
 
 class Window:
@@ -76,7 +77,7 @@ def windows(x, window, at, fill=0):
         shape = (*shape[:at], k, *shape[at:d], c, *shape[d + 1 :])
         copied = k > s
         if copied:
-            x = module(x).ascontiguousarray(strided(x, shape, step))
+            x = xp_of(x).ascontiguousarray(strided(x, shape, step))
             step = element_strides(x)
     return x if copied else strided(x, shape, step)
 
@@ -99,7 +100,7 @@ def small_windows(x, window, swap, shape, fill=0):
 
     The dimensions of the kernel come first, or if ``swap`` behind dimension 1, which changes places with 0.
     """
-    xp = module(x)
+    xp = xp_of(x)
     key = x.shape, swap, xp, any_size()
     layout = window.layouts.get(key)
     if layout is None:
@@ -191,7 +192,7 @@ def batch_first(out, bias):
         else:
             out += bias
     out = out.swapaxes(0, 1)
-    return out if out.flags.c_contiguous else module(out).ascontiguousarray(out)
+    return out if out.flags.c_contiguous else xp_of(out).ascontiguousarray(out)
 
 
 def output_array(x, w, bias, window, seen=None):
@@ -236,26 +237,26 @@ def conv_output(x, w, bias, window):
 
     The columns of x are kept for the cotangent of w if they are small: to copy them takes longer than the products.
     """
-    a, b = raw(x), raw(w)
+    a, b = array_of(x), array_of(w)
     seen = None if a.itemsize == 2 else small_columns(a, window)
-    out, needed = output_array(a, b, raw(bias), window, seen), isinstance(w, Tensor) and w.node is not None
+    out, needed = output_array(a, b, array_of(bias), window, seen), isinstance(w, Tensor) and w.node is not None
     return record(Conv, out, (x, w, bias), (a, b, window, seen if needed else None))
 
 
 def conv_input(y, w, bias, window):
     """What y (N, O, *counts) and w give in the shape of x: the transposed convolution."""
-    a, b = raw(y), raw(w)
-    return record(ConvTranspose, input_array(a, b, raw(bias), window), (y, w, bias), (a, b, window))
+    a, b = array_of(y), array_of(w)
+    return record(ConvTranspose, input_array(a, b, array_of(bias), window), (y, w, bias), (a, b, window))
 
 
 def conv_weight(y, x, window, seen=None):
     """What y and x give in the shape of w; ``seen``: the columns of x where they are known."""
-    a, b = raw(y), raw(x)
+    a, b = array_of(y), array_of(x)
     return record(ConvWeight, weight_array(a, b, window, seen), (y, x), (a, b, window))
 
 
 def of_channels(g, _x, _y, _window, _seen=None):
-    return total(g, (0, *range(2, raw(g).ndim)))
+    return total(g, (0, *range(2, array_of(g).ndim)))
 
 
 Conv = node_class("ConvolutionBackward0",
@@ -276,12 +277,12 @@ def convolution(n):
 
     def op(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
         input, alone = as_batch(name, input, n)
-        w = raw(weight).shape
+        w = array_of(weight).shape
         stride, dilation = numbers("stride", stride), numbers("dilation", dilation)
         if isinstance(padding, str):
             input, padding = by_word(input, w[2:], padding, stride, dilation)
-        check_dtypes(raw(input), raw(weight), raw(bias))
-        window = conv_window(n, raw(input).shape, w, stride, numbers("padding", padding), dilation, groups)
+        check_dtypes(array_of(input), array_of(weight), array_of(bias))
+        window = conv_window(n, array_of(input).shape, w, stride, numbers("padding", padding), dilation, groups)
         if bias is not None:
             check_bias(f"weight of size {list(w)}", bias, w[0])
         out = conv_output(input, weight, bias, window)
@@ -292,7 +293,7 @@ def convolution(n):
 
     ``padding``: zeros at each end, or "valid" for none, or "same" for as many as keep the size.
     """
-    return enter(name, "conv", op)
+    return register(name, "conv", op)
 
 
 def transposed_convolution(n):
@@ -302,10 +303,10 @@ def transposed_convolution(n):
         if isinstance(padding, str):
             raise TypeError(f"{name}(): argument 'padding' must be tuple of ints, not str")
         input, alone = as_batch(name, input, n)
-        w, given = raw(weight).shape, (("stride", stride), ("padding", padding), ("dilation", dilation))
+        w, given = array_of(weight).shape, (("stride", stride), ("padding", padding), ("dilation", dilation))
         given = [numbers(what, v) for what, v in (*given, ("output_padding", output_padding))]
-        check_dtypes(raw(input), raw(weight), raw(bias))
-        window = transposed_window(n, raw(input).shape, w, *given, groups)
+        check_dtypes(array_of(input), array_of(weight), array_of(bias))
+        window = transposed_window(n, array_of(input).shape, w, *given, groups)
         check_bias(f"transposed=1, weight of size {list(w)}", bias, w[1] * groups)
         out = conv_input(input, weight, bias, window)
         return squeeze_one(out, 0) if alone else out
@@ -315,7 +316,7 @@ def transposed_convolution(n):
 
     ``output_padding``: how much larger than the smallest size is which the convolution maps to that of the input.
     """
-    return enter(name, "conv", op)
+    return register(name, "conv", op)
 
 
 SIZES = {1: "L", 2: "H, W", 3: "D, H, W"}
@@ -323,11 +324,11 @@ SIZES = {1: "L", 2: "H, W", 3: "D, H, W"}
 
 def as_batch(name, input, n):
     """(the input with a batch dimension, whether it had none)"""
-    ndim = raw(input).ndim
+    ndim = array_of(input).ndim
     if ndim not in (n + 1, n + 2):
         raise RuntimeError(
             f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: "
-            f"{list(raw(input).shape)}"
+            f"{list(array_of(input).shape)}"
         )
     return (unsqueeze_at(input, 0), True) if ndim == n + 1 else (input, False)
 
@@ -385,10 +386,10 @@ def check_dtypes(x, w, b):
 
 
 def check_bias(given, bias, channels):
-    if bias is not None and raw(bias).shape != (channels,):
+    if bias is not None and array_of(bias).shape != (channels,):
         raise RuntimeError(
             f"Given {given}, expected bias to be 1-dimensional with {channels} elements, but got bias of size "
-            f"{list(raw(bias).shape)} instead"
+            f"{list(array_of(bias).shape)} instead"
         )
 
 
@@ -492,11 +493,11 @@ def col2im_array(x, window):
 
 
 def im2col(x, window):
-    return record(Im2Col, im2col_array(raw(x), window), (x,), (window,))
+    return record(Im2Col, im2col_array(array_of(x), window), (x,), (window,))
 
 
 def col2im(x, window):
-    return record(Col2Im, col2im_array(raw(x), window), (x,), (window,))
+    return record(Col2Im, col2im_array(array_of(x), window), (x,), (window,))
 
 
 Im2Col = node_class("Im2ColBackward0", lambda g, window: col2im(g, window))
@@ -526,7 +527,7 @@ def block_window(sizes, *given):
 
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """The windows of (N, C, H, W), or without N, as columns (im2col): (N, C * positions in the kernel, places)."""
-    x = raw(input)
+    x = array_of(input)
     if x.ndim not in (3, 4) or 0 in x.shape[-3:]:
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
@@ -546,7 +547,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """The transpose of ``unfold``: columns are added up in an array (N, C, *output_size)."""
-    x, sizes = raw(input), numbers("output_size", output_size)
+    x, sizes = array_of(input), numbers("output_size", output_size)
     sizes = (sizes, sizes) if isinstance(sizes, int) else sizes
     if x.ndim not in (2, 3) or 0 in x.shape[-2:]:
         raise RuntimeError(

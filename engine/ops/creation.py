@@ -7,32 +7,19 @@ from itertools import chain
 
 import numpy as np
 
-from .. import backend, dtypes, random
-from ..backend import (
-    address,
-    batches,
-    copied,
-    device_names,
-    device_of,
-    drawing,
-    home,
-    host,
-    in_order,
-    modules,
-    moved,
-    place,
-    running,
-    storage,
-)  # fmt: skip
-from ..backend import cpu as host_device
-from ..callers import warn
-from ..dtypes import of
-from ..graph import mode, node_class
-from ..inplace import check_writable, fits, overwrite, zeros_for
-from ..printing import Size
-from ..record import camel, enter, raw, record
-from ..tensor import Tensor, shown_kind
-from .structure import Clone, ToCopy, cast, clone_array, sum_to, transfer
+from ..arrays import devices, dispatch, dtypes, random
+from ..arrays.devices import cpu as host_device
+from ..arrays.devices import device_of, drawing, home, host, moved, place  # fmt: skip
+from ..arrays.dispatch import batches, copied, device_names, modules, running
+from ..arrays.dtypes import of
+from ..arrays.memory import address, in_order, storage
+from ..arrays.size import Size
+from ..arrays.warn import warn
+from ..core.graph import mode, node_class
+from ..core.linear import Clone, ToCopy, cast, clone_array, sum_to, transfer
+from ..core.record import array_of, camel, record, register
+from ..core.tensor import Tensor, shown_kind
+from ..core.views import check_writable, fits, overwrite, zeros_for
 
 # ---- from Python data
 
@@ -56,7 +43,7 @@ def required(t, requires_grad, name):
     return t.requires_grad_()
 
 
-def array_of(data, dtype=None, copy=True, name="tensor"):
+def array_from(data, dtype=None, copy=True, name="tensor"):
     """The array of nested lists, numbers, arrays or tensors, in PyTorch's dtype for them."""
     if dtype is not None:
         dtype = dtypes.given(dtype, name)
@@ -66,7 +53,7 @@ def array_of(data, dtype=None, copy=True, name="tensor"):
         x = data.array
     elif isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, str):
         x = np.asarray(data)
-    elif type(data) not in plain_types and backend.is_array_type(type(data)):
+    elif type(data) not in plain_types and dispatch.is_array_type(type(data)):
         x = data
     elif hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
         x = np.asarray(data)
@@ -208,7 +195,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
         )
-    x = array_of(data, dtype)
+    x = array_from(data, dtype)
     if type(x) in device_names and device is None:
         return leaf(x, requires_grad)
     x = leaf(moved(x if type(x) in device_names else np.array(x), device), requires_grad)
@@ -280,7 +267,7 @@ def as_tensor(data, dtype=None, device=None):
         return to(data, dtype, device=device)
     if type(data) is np.ndarray and (dtype is None or of.get(data.dtype) is dtype) and place(device)[0] is host:
         return from_numpy(data)
-    x = array_of(data, dtype, copy=False)
+    x = array_from(data, dtype, copy=False)
     if type(x) in device_names:
         return leaf(x if device is None else moved(x, device))
     return leaf(moved(np.array(x), device))
@@ -296,7 +283,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
             raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
         if not isinstance(obj, Tensor) and not hasattr(obj, "__array__"):
             raise ValueError("can't alias arbitrary sequence into a tensor.")
-        have = raw(obj).dtype
+        have = array_of(obj).dtype
         kind = have if dtype is None else dtypes.given(dtype, "asarray").np
         if have != kind:
             names = [
@@ -304,7 +291,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
             ]
             raise ValueError("can't alias tensor with dtype '{}' into dtype '{}'.".format(*names))
     new = as_tensor(obj, dtype, device)
-    new = new.clone() if copy and raw(new) is raw(obj) else new
+    new = new.clone() if copy and array_of(new) is array_of(obj) else new
     if new.requires_grad:
         return new.detach() if requires_grad is False else new
     return required(new, requires_grad, "asarray")
@@ -500,7 +487,7 @@ def factory(name):
 
     create.__doc__ = f"A tensor of a shape, as ``torch.{name}``."
     for function, title in ((create, name), (like, name + "_like"), (new, "new_" + name)):
-        enter(title, "creation", function)
+        register(title, "creation", function)
     return create, like, new
 
 
@@ -558,7 +545,7 @@ def filled_as(self, name, size, fill_value, dtype, device, requires_grad):
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
     """``tensor`` with the dtype and the device of this tensor."""
     device = device or device_of(self.array)
-    return tensor(raw(data), dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+    return tensor(array_of(data), dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
 def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, out=None):
@@ -586,7 +573,7 @@ def triangle_indices(name, side):
         places = np.nonzero(side(np.ones((row, col), bool), offset))
         return leaf(moved(np.stack(places).astype(dtypes.given(dtype, name, dtypes.int64).np), device))
 
-    return enter(name, "creation", op)
+    return register(name, "creation", op)
 
 
 tril_indices, triu_indices = triangle_indices("tril_indices", np.tril), triangle_indices("triu_indices", np.triu)
@@ -601,7 +588,7 @@ def arange(start=None, end=None, step=None, *, dtype=None, device=None, requires
     elif start is None or end is None or not all(is_scalar(v) for v in given):
         raise unfit("arange", *given)
     step = 1 if step is None else step
-    start, end, step = (raw(v).item() if isinstance(v, (Tensor, np.generic)) else v for v in (start, end, step))
+    start, end, step = (array_of(v).item() if isinstance(v, (Tensor, np.generic)) else v for v in (start, end, step))
     if dtype is None:
         dtype = dtypes.get_default_dtype() if any(isinstance(v, float) for v in (start, end, step)) else dtypes.int64
     dtype = dtypes.given(dtype, "arange")
@@ -710,7 +697,7 @@ def random_factory(name, draw):
             return leaf(drawn_like(x, kind, draw, generator), requires_grad, name + "_like")
         return leaf(drawn(device, draw, generator, x.shape, kind), requires_grad, name + "_like")
 
-    return enter(name, "creation", create), enter(name + "_like", "creation", like)
+    return register(name, "creation", create), register(name + "_like", "creation", like)
 
 
 def drawn(device, draw, generator, *arguments):
@@ -718,7 +705,7 @@ def drawn(device, draw, generator, *arguments):
     check_generator(generator)
     where, index = place(device)
     x = getattr(drawing(where.random), draw)(generator, *arguments)
-    return x if index is None else moved(x, backend.device(where.type, index))
+    return x if index is None else moved(x, devices.device(where.type, index))
 
 
 def check_generator(generator):
@@ -789,7 +776,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=N
     around = next((v.array for v in (mean, std) if isinstance(v, Tensor)), None)
     if around is not None:
         inputs = [v for v in (mean, std) if isinstance(v, Tensor)]
-        out = drawn(device_of(around), "normal_around", generator, raw(mean), raw(std))
+        out = drawn(device_of(around), "normal_around", generator, array_of(mean), array_of(std))
         return record(NORMALS[len(inputs), inputs[0] is mean], out, inputs, [v.array.shape for v in inputs])
     if not isinstance(size, (tuple, list)) or not is_scalar(mean) or not is_scalar(std):
         raise unfit("normal", mean, std, *(() if size is None else (size,)))
@@ -837,7 +824,7 @@ def filler(name, draw, **defaults):
             numbers.append(not x.flags.c_contiguous)  # PyTorch draws those one by one
         return overwrite(self, record(Backward, drawn_like(x, x.dtype, draw, generator, *numbers), (self,)))
 
-    return enter(name, "random", fill_)
+    return register(name, "random", fill_)
 
 
 def check_differs(x):
@@ -875,8 +862,8 @@ class Generator(random.Generator):
     """A random stream of its own: pass it as ``generator=``.  RuntimeError for "cuda" where there is no GPU."""
 
     def __new__(cls, device="cpu"):
-        device = backend.cpu if device is None else backend.device(device)
-        if device.type == "cuda" and not backend.has_cuda():
+        device = devices.cpu if device is None else devices.device(device)
+        if device.type == "cuda" and not devices.has_cuda():
             raise RuntimeError(
                 "Cannot get CUDA generator without ATen_cuda library. There is no GPU that CuPy can use: make the "
                 "generator on 'cpu' or 'sim'"
@@ -885,7 +872,7 @@ class Generator(random.Generator):
         return super().__new__(cls) if where is host else where.generator(index)
 
     def __init__(self, device="cpu"):
-        super().__init__(backend.cpu if device is None else backend.device(device))
+        super().__init__(devices.cpu if device is None else devices.device(device))
 
     def manual_seed(self, seed):
         not_captured()
@@ -899,7 +886,7 @@ class Generator(random.Generator):
     def set_state(self, new_state):
         """Go on from a state; returns the generator."""
         not_captured()
-        return super().set_state(raw(new_state))
+        return super().set_state(array_of(new_state))
 
 
 def not_captured():
@@ -915,7 +902,7 @@ seed, initial_seed = default_generator.seed, default_generator.initial_seed
 
 def manual_seed(seed):
     """Seed the default generators of all devices, and return the host's."""
-    for where in backend.homes.values():
+    for where in devices.homes.values():
         where.random.default_generator.manual_seed(int(seed))
     return default_generator
 
@@ -972,7 +959,7 @@ def caster(name, dtype):
         return cast(self, dtype.np)
 
     method.__doc__ = f"This tensor in {dtype}."
-    return enter(name, "cast", method)
+    return register(name, "cast", method)
 
 
 to_float, double, half, bfloat16 = (
@@ -990,7 +977,7 @@ def cpu(self, memory_format=None):
 
 def cuda(self, device=None, non_blocking=False, memory_format=None):
     """This tensor in the memory of a GPU."""
-    device = backend.device("cuda" if device is None else device)
+    device = devices.device("cuda" if device is None else device)
     if device.type != "cuda":
         raise RuntimeError("Invalid device, must be cuda device")
     return transfer(self, device, non_blocking=non_blocking)
@@ -1002,14 +989,14 @@ def pin_memory(self, device=None):
         return self
     if device_of(self.array) != host_device:
         raise RuntimeError(f"cannot pin '{Tensor.typename(self.array)}' only dense CPU tensors can be pinned")
-    if not backend.has_cuda():
+    if not devices.has_cuda():
         raise RuntimeError("Cannot access accelerator device when none is available.")
     return record(Clone, home("cuda").pinned(self.shared()), (self,))
 
 
 def is_pinned(self, device=None):
     """Whether this tensor's memory is pinned."""
-    return "cuda" in backend.homes and home("cuda").is_pinned(self.array)
+    return "cuda" in devices.homes and home("cuda").is_pinned(self.array)
 
 
 def get_device(self):
@@ -1136,7 +1123,7 @@ def __contains__(self, element):
         raise RuntimeError(
             f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {element.__class__}."
         )
-    return bool((self.array == raw(element)).any())
+    return bool((self.array == array_of(element)).any())
 
 
 def __reversed__(self):

@@ -10,15 +10,16 @@ import operator
 
 import numpy as np
 
-from .. import backend, dtypes
-from ..backend import Function, either, modules, number_types, one_device, scalar_types, special, words, writers
-from ..graph import mode, node_class
-from ..inplace import fits, in_place, zeros_for
-from ..outputs import into
-from ..record import camel, enter, module, public_of, raw, record, rename
-from ..tensor import Tensor, c_name, shown_kind
+from ..arrays import devices, dispatch, dtypes
+from ..arrays.devices import one_device
+from ..arrays.dispatch import Function, either, modules, number_types, scalar_types, special, words, writers
+from ..core.graph import mode, node_class
+from ..core.linear import cast, common_shape, sum_to, transfer
+from ..core.record import array_of, camel, public_of, record, register, rename, xp_of
+from ..core.tensor import Tensor, c_name, shown_kind
+from ..core.views import fits, in_place, zeros_for
+from ..surface.outputs import into
 from .creation import integer, number
-from .structure import cast, common_shape, sum_to, transfer
 
 builtin_abs = abs  # this module's abs is the operation
 
@@ -59,7 +60,7 @@ def unary(name, forward, rule=None, *, integers="float", backward=None, refuses=
 
         return op
 
-    return enter(name, "unary" if rule else "test", calls(functions), rule, public=calls(Refusing(name)))
+    return register(name, "unary" if rule else "test", calls(functions), rule, public=calls(Refusing(name)))
 
 
 def floats(compute, x, out):
@@ -89,7 +90,7 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
         Class.diagonal = True
     Backward, Second, First = (made[n] for n in names)
     for Class in (Second, First):
-        Class.alone = Class is not Backward
+        Class.scalar_operand = Class is not Backward
     (xx, yx), (xy, yy) = Backward.needs  # which rules need x, which need y
 
     forward = Function(forward).call if isinstance(forward, str) else forward
@@ -176,7 +177,7 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
         return Tensor(out, node)
 
     public = calls(publicly, () if name in TWO_TENSORS else scalar_types)
-    return enter(name, "binary", calls(plainly), rule_x, rule_y, public=public)
+    return register(name, "binary", calls(plainly), rule_x, rule_y, public=public)
 
 
 # ---- what public names accept
@@ -234,7 +235,7 @@ def comparison(name, forward):
         def op(input, other, *, out=None):
             if out is not None:
                 return into(out, op, input, other)
-            x, y = raw(input), raw(other)
+            x, y = array_of(input), array_of(other)
             if x is input or type(y) not in usual:
                 return unusual(input, other)
             try:
@@ -249,7 +250,7 @@ def comparison(name, forward):
         return op
 
     def plainly(input, other):
-        x, y = raw(input), raw(other)
+        x, y = array_of(input), array_of(other)
         if type(x) not in modules or type(y) not in modules:
             return NotImplemented
         return forward(x, y) if y is other else Tensor(forward(x, y))
@@ -260,7 +261,7 @@ def comparison(name, forward):
     public = calls(publicly, ArrayTypes() if name in TWO_TENSORS else modules)
     if name not in TWO_TENSORS:  # what they are written into loses its past; after logical_and_ PyTorch keeps it
         public.written = [node_class(f"{camel(name)}Backward{i}", lambda g: zeros_for(g)) for i in (0, 1)]
-    return enter(name, "comparison", calls(plainly), public=public)
+    return register(name, "comparison", calls(plainly), public=public)
 
 
 class ArrayTypes:
@@ -298,8 +299,8 @@ def floating(dtype):
 def undo_broadcast(rule, a, beside):
     """The rule of an input ``a`` which was broadcast, and perhaps came from the host to a device."""
     shape = a.shape
-    if type(beside) in backend.device_names and type(a) not in backend.device_names:
-        return lambda g, x, y: transfer(sum_to(rule(g, x, y), shape), backend.cpu)
+    if type(beside) in dispatch.device_names and type(a) not in dispatch.device_names:
+        return lambda g, x, y: transfer(sum_to(rule(g, x, y), shape), devices.cpu)
     return lambda g, x, y: sum_to(rule(g, x, y), shape)
 
 
@@ -326,10 +327,10 @@ def broadcast_error(x, y):
 
 def choose(condition, a, b):
     """``a`` where the array ``condition`` holds, else ``b``: arrays, Tensors or numbers, of one dtype and shape."""
-    condition = raw(condition)
-    x, y = raw(a), raw(b)
-    if backend.device_names and type(condition) in number_types:
-        condition = backend.beside(condition, x, y)
+    condition = array_of(condition)
+    x, y = array_of(a), array_of(b)
+    if dispatch.device_names and type(condition) in number_types:
+        condition = devices.beside(condition, x, y)
     if x is a and y is b:
         return either.call(condition, a, b)
     dtype = x.dtype if type(y) in scalar_types else y.dtype
@@ -374,30 +375,30 @@ floor_divide = binary("floor_divide", lambda x, y: floor_quotient(x, y),
 remainder = binary("remainder", lambda x, y: modulo(x, y), lambda g, _x, _y: g,
                    lambda g, x, y: -g * div_floor(x, y),
                    backward=("RemainderBackward1", "RemainderBackward0", "RemainderBackward1"))
-fmod = binary("fmod", lambda x, y: module(x).fmod(divisible(x, y, "fmod_cpu"), y), lambda g, _x, _y: g,
+fmod = binary("fmod", lambda x, y: xp_of(x).fmod(divisible(x, y, "fmod_cpu"), y), lambda g, _x, _y: g,
               lambda g, x, y: -g * div_trunc(x, y), backward=("FmodBackward1", "FmodBackward0", "FmodBackward1"))
 atan2 = binary("atan2", "arctan2", lambda g, x, y: g * (y * inverse_square(x, y)),
                lambda g, x, y: -g * (x * inverse_square(x, y)),
                divides=True)
 maximum = binary("maximum", "maximum", lambda g, x, y: larger(g, x, y), lambda g, x, y: larger(g, y, x))
 minimum = binary("minimum", "minimum", lambda g, x, y: larger(g, y, x), lambda g, x, y: larger(g, x, y))
-fmax = binary("fmax", "fmax", lambda g, x, y: choose(raw(ge(x, y)) | raw(isnan(y)), g, 0.0),
-              lambda g, x, y: choose(raw(ge(x, y)) | raw(isnan(y)), 0.0, g))
-fmin = binary("fmin", "fmin", lambda g, x, y: choose(raw(le(x, y)) | raw(isnan(y)), g, 0.0),
-              lambda g, x, y: choose(raw(le(x, y)) | raw(isnan(y)), 0.0, g))
+fmax = binary("fmax", "fmax", lambda g, x, y: choose(array_of(ge(x, y)) | array_of(isnan(y)), g, 0.0),
+              lambda g, x, y: choose(array_of(ge(x, y)) | array_of(isnan(y)), 0.0, g))
+fmin = binary("fmin", "fmin", lambda g, x, y: choose(array_of(le(x, y)) | array_of(isnan(y)), g, 0.0),
+              lambda g, x, y: choose(array_of(le(x, y)) | array_of(isnan(y)), 0.0, g))
 hypot = binary("hypot", lambda x, y: of_floats("hypot", x, y),
                lambda g, x, y: g * x / hypot(x, y), lambda g, x, y: g * y / hypot(x, y))
 logaddexp = binary("logaddexp", lambda x, y: of_floats("logaddexp", x, y), lambda g, x, y: g / (exp(y - x) + 1.0),
                    lambda g, x, y: g / (exp(x - y) + 1.0))
 xlogy = binary("xlogy", lambda x, y: x_log_y(x, y),
-               lambda g, x, y: choose(raw(eq(x, 0)) & raw(le(y, 0)), 0.0, g * log_of(y)), lambda g, x, y: g * x / y,
+               lambda g, x, y: choose(array_of(eq(x, 0)) & array_of(le(y, 0)), 0.0, g * log_of(y)), lambda g, x, y: g * x / y,
                divides=True, backward=("XlogyBackward0", "XlogyBackward2", "XlogyBackward1"))
 # fmt: on
 
 
 def of_floats(name, x, y):
     refuse(name + "_cpu", "iub", x, y)
-    return getattr(module(x), name)(x, y)
+    return getattr(xp_of(x), name)(x, y)
 
 
 def x_log_y(x, y):
@@ -471,7 +472,7 @@ def modulo(x, y):
 
 
 def all_true(y):
-    return bool(y) if type(y) in scalar_types else not backend.violated(y, lambda y: (y == 0).any())
+    return bool(y) if type(y) in scalar_types else not devices.violated(y, lambda y: (y == 0).any())
 
 
 def negated(x):
@@ -502,7 +503,7 @@ def power(x, y):
             raise
     if type(y) in scalar_types:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    where = module(y).where
+    where = xp_of(y).where
     return where(y >= 0, x ** where(y < 0, 0, y), where(x == 1, 1, where(x == -1, 1 - 2 * (y & 1), 0))).astype(y.dtype)
 
 
@@ -516,7 +517,7 @@ def no_derivative(name):
 
 def positive_part(x):
     """max(x, 0).  NumPy's vector instructions compare an array with an array, not with a number."""
-    xp = module(x)
+    xp = xp_of(x)
     if x.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
     if xp is not np:
@@ -528,9 +529,9 @@ def positive_part(x):
 def logistic(x):
     """1 / (1 + exp(-x)); where exp overflows, that is 0."""
     try:
-        e = module(x).exp(-x)
+        e = xp_of(x).exp(-x)
     except TypeError:  # NumPy does not negate bools
-        e = module(x).exp(x * -1.0)
+        e = xp_of(x).exp(x * -1.0)
     e += 1.0  # a fresh array: no need for another
     return 1.0 / e  # NumPy takes twice as long for reciprocal(e)
 
@@ -548,7 +549,7 @@ def pow_y(g, x, y):
         return (
             choose(ge(y, 0), 0.0, g * 0.0 + math.inf) if x == 0 else g * (x**y * (math.log(x) if x > 0 else math.nan))
         )
-    return choose(raw(eq(x, 0)) & raw(ge(y, 0)), 0.0, g * (x**y * log(x)))
+    return choose(array_of(eq(x, 0)) & array_of(ge(y, 0)), 0.0, g * (x**y * log(x)))
 
 
 def larger(g, x, y):
@@ -564,7 +565,7 @@ def inverse_square(x, y):
 
 def polygamma(n, input):
     """The n-th derivative of digamma, n > 0."""
-    x = raw(input)
+    x = array_of(input)
     return record(Polygamma, special("polygamma", n)(x), (input,), (x, n))
 
 
@@ -578,7 +579,7 @@ sgn = unary("sgn", "sign", lambda g, _: g * 0.0, integers="keep")  # of nan it i
 abs = unary("abs", "absolute", lambda g, x: g * sgn(x), integers="keep", refuses="abs_cpu")
 sign = unary(
     "sign",
-    lambda x: module(x).subtract(x > 0, x < 0, dtype=x.dtype) if x.dtype != bool else x,
+    lambda x: xp_of(x).subtract(x > 0, x < 0, dtype=x.dtype) if x.dtype != bool else x,
     lambda g, _: g * 0.0,
     integers="keep",
 )
@@ -615,7 +616,7 @@ sigmoid = unary("sigmoid", lambda x: logistic(x), lambda g, out: g * ((1.0 - out
 relu = unary("relu", lambda x: positive_part(x), lambda g, out: kept(g, out != 0), integers="keep")
 erf = unary("erf", special("erf"), lambda g, x: g * (2.0 / math.sqrt(math.pi) * exp(-x * x)))
 erfc = unary("erfc", special("erfc"), lambda g, x: g * (-2.0 / math.sqrt(math.pi) * exp(-x * x)))
-lgamma = unary("lgamma", lambda x: log_gamma(module(x).where(x == -math.inf, math.inf, x)), lambda g, x: g * digamma(x))
+lgamma = unary("lgamma", lambda x: log_gamma(xp_of(x).where(x == -math.inf, math.inf, x)), lambda g, x: g * digamma(x))
 digamma = unary("digamma", special("psi"), lambda g, x: g * polygamma(1, x))
 erfinv = unary("erfinv", special("erfinv"), lambda g, out: g * (exp(out * out) * (math.sqrt(math.pi) / 2.0)))
 ceil = unary("ceil", "ceil", lambda g, _: g * 0.0, integers="keep", refuses="ceil_vml_cpu")
@@ -663,7 +664,7 @@ def inverted(self):
 
 def positive(input):
     """The tensor itself.  RuntimeError for bools."""
-    if raw(input).dtype == bool:
+    if array_of(input).dtype == bool:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
 
@@ -673,7 +674,7 @@ def equal(input, other):
     if not isinstance(other, Tensor):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {shown_kind(type(other))}")
     x, y = input.array, other.array
-    if type(x) in backend.batches or type(y) in backend.batches:
+    if type(x) in dispatch.batches or type(y) in dispatch.batches:
         raise RuntimeError("Batching rule not implemented for aten::equal. We could not generate a fallback.")
     return x.shape == y.shape and bool((x == y).all())
 
@@ -693,8 +694,8 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
         close = close | ((x != x) & (y != y))
     if rtol or atol:
         wide = x.astype(np.float64), y.astype(np.float64)
-        finite = module(x).isfinite(wide[0] - wide[1])
-        close = close | (finite & (module(x).absolute(wide[0] - wide[1]) <= atol + module(x).absolute(rtol * wide[1])))
+        finite = xp_of(x).isfinite(wide[0] - wide[1])
+        close = close | (finite & (xp_of(x).absolute(wide[0] - wide[1]) <= atol + xp_of(x).absolute(rtol * wide[1])))
     return Tensor(close)
 
 
@@ -705,7 +706,7 @@ def type_words(x):
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether all elements are close, as ``isclose`` says."""
     close = isclose(input, other, rtol, atol, equal_nan).array
-    if type(close) in backend.batches:
+    if type(close) in dispatch.batches:
         raise RuntimeError(
             "vmap over torch.allclose isn't supported yet. Please file an issue at "
             "https://github.com/pytorch/pytorch/issues if you need this feature."
@@ -726,7 +727,7 @@ def with_factor(name, base, sign):
             return public_of(base)(input, other)
         if type(input) in scalar_types and not isinstance(other, Tensor):
             input = Tensor(to_array(input, dtypes.scalar_dtype(input).np))
-        x, y = raw(input), raw(other)
+        x, y = array_of(input), array_of(other)
         common, alpha = dtypes.result_type(operand(x), operand(y)), number(alpha, name, "alpha")
         if type(alpha) is bool and common is not dtypes.bool_:
             raise RuntimeError("Boolean alpha only supported for Boolean results.")
@@ -737,10 +738,10 @@ def with_factor(name, base, sign):
             raise no_bools(x, y)
         shapes = [() if type(v) in scalar_types else v.shape for v in (x, y)]
         a, b = (Tensor(to_array(v, common.np)) for v in (x, y))
-        out = raw(base(a, b * alpha))
+        out = array_of(base(a, b * alpha))
         return record(Backward, out, (input, other), (*shapes, alpha))
 
-    return enter(name, "call", op, *Backward.rules)
+    return register(name, "call", op, *Backward.rules)
 
 
 add_scaled = with_factor("add", add, 1)
@@ -784,7 +785,7 @@ def divide(input, other, *, rounding_mode=None):
 
 def truncated(x, y):
     if is_integral(divisible(x, y, "div_trunc_cpu")):
-        return (x - module(x).fmod(x, y)) // y
+        return (x - xp_of(x).fmod(x, y)) // y
     return trunc(x / y)
 
 
@@ -810,8 +811,8 @@ def clamp(input, min=None, max=None, *, kind=None):
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if isinstance(min, Tensor) is not isinstance(max, Tensor) and min is not None is not max:
         min, max = (number(v, "clamp", name) for v, name in ((min, "min"), (max, "max")))
-    low, high = raw(min), raw(max)
-    x = raw(input)
+    low, high = array_of(min), array_of(max)
+    x = array_of(input)
     tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
     if not tensors or low is not None is not high:
         side = (
@@ -852,8 +853,8 @@ def clamp(input, min=None, max=None, *, kind=None):
 
 def limited(x, low, high):
     if low is not None:
-        x = module(x).maximum(x, low)
-    return x if high is None else module(x).minimum(x, high)
+        x = xp_of(x).maximum(x, low)
+    return x if high is None else xp_of(x).minimum(x, high)
 
 
 inside_only = (lambda g, mask, dtype: cast(choose(mask, g, 0.0), dtype),)
@@ -880,7 +881,7 @@ def clamp_max(input, max):
 
 def lerp(input, end, weight):
     """input + weight * (end - input)."""
-    x, y, w = raw(input), raw(end), raw(weight)
+    x, y, w = array_of(input), array_of(end), array_of(weight)
     if x.dtype != y.dtype:
         names = [c_name(dtypes.of[v.dtype]) for v in (x, y)]
         raise RuntimeError(f"expected dtype {names[0]} for `end` but got dtype {names[1]}")
@@ -901,7 +902,7 @@ def choose_lerp(x, y, w):
     """From the nearer end, as PyTorch computes it, so that the ends are met exactly."""
     if type(w) in scalar_types:
         return x + w * (y - x) if builtin_abs(w) < 0.5 else y - (y - x) * (1 - w)
-    return module(x).where(module(x).absolute(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w))
+    return xp_of(x).where(xp_of(x).absolute(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w))
 
 
 LerpNumber = node_class("LerpBackward0", lambda g, shape, _, weight: sum_to(g * (1 - weight), shape),
@@ -914,11 +915,11 @@ LerpTensor = node_class("LerpBackward1",
 
 def round(input, *, decimals=0):
     """To the nearest integer, halves to the even one; ``decimals`` digits after the point are kept."""
-    x = raw(input)
+    x = array_of(input)
     decimals = integer(decimals, "round", "decimals", 2)
     refuse("round_cpu" if decimals else "round_vml_cpu", "b", x)
     if dtypes.of[x.dtype].is_floating_point:
-        out = module(x).rint(x) if decimals == 0 else rounded(x, decimals)
+        out = xp_of(x).rint(x) if decimals == 0 else rounded(x, decimals)
     elif decimals:
         raise NotImplementedError(f"\"round_cpu\" not implemented for '{type_words(x)}'")
     else:
@@ -928,7 +929,7 @@ def round(input, *, decimals=0):
 
 def rounded(x, decimals):
     ten = x.dtype.type(10.0 ** builtin_abs(decimals))
-    return module(x).rint(x * ten) / ten if decimals > 0 else module(x).rint(x / ten) * ten
+    return xp_of(x).rint(x * ten) / ten if decimals > 0 else xp_of(x).rint(x / ten) * ten
 
 
 Round = node_class("RoundBackward0", lambda g: g * 0.0)
@@ -937,7 +938,7 @@ RoundDecimals = node_class("RoundBackward1", lambda g: g * 0.0)
 
 def frac(input):
     """The part after the decimal point, with the sign of the number."""
-    x = raw(input)
+    x = array_of(input)
     refuse("frac_cpu", "iub", x)
     return record(Frac, x - trunc(x), (input,))
 
@@ -947,7 +948,7 @@ Frac = node_class("FracBackward0", lambda g: g)
 
 def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
     """Replace nan (by 0), inf and -inf (by the largest and the lowest number of the dtype)."""
-    x = raw(input)
+    x = array_of(input)
     if not dtypes.of[x.dtype].is_floating_point:
         return input.clone()
     info = dtypes.finfo(dtypes.of[x.dtype])
@@ -957,9 +958,9 @@ def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
     )
     nan = 0.0 if nan is None else nan
     posinf, neginf = (info.max if posinf is None else posinf), (info.min if neginf is None else neginf)
-    where = module(x).where
+    where = xp_of(x).where
     out = where(x != x, nan, where(x == math.inf, posinf, where(x == -math.inf, neginf, x))).astype(x.dtype)
-    return record(NanToNum, out, (input,), (module(x).isfinite(x),))
+    return record(NanToNum, out, (input,), (xp_of(x).isfinite(x),))
 
 
 NanToNum = node_class("NanToNumBackward0", lambda g, mask: choose(mask, g, 0.0))
@@ -967,7 +968,7 @@ NanToNum = node_class("NanToNumBackward0", lambda g, mask: choose(mask, g, 0.0))
 
 def in_common(*tensors):
     """The arrays of tensors in the dtype that they are promoted to."""
-    arrays = [raw(t) for t in tensors]
+    arrays = [array_of(t) for t in tensors]
     common = dtypes.result_type(*map(operand, arrays)).np
     return [x.astype(common, copy=False) for x in arrays]
 
@@ -979,7 +980,7 @@ def addcmul(input, tensor1, tensor2, *, value=1):
     value = number(value, "addcmul", "value")
     if x.dtype not in dtypes.differentiable:
         value = fits(value, x.dtype).item()
-    out = raw(Tensor(x) + Tensor(y) * Tensor(z) * value)
+    out = array_of(Tensor(x) + Tensor(y) * Tensor(z) * value)
     return record(Addcmul, out, (input, tensor1, tensor2), (y, z, value, x.shape, y.shape, z.shape))
 
 
@@ -992,12 +993,12 @@ Addcmul = node_class("AddcmulBackward0",
 def addcdiv(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 / tensor2.  RuntimeError for integers, of which the quotient would be none."""
     (x, y, z), value = in_common(input, tensor1, tensor2), number(value, "addcdiv", "value")
-    if raw(tensor1).dtype.kind in "iub" and raw(tensor2).dtype.kind in "iub":
+    if array_of(tensor1).dtype.kind in "iub" and array_of(tensor2).dtype.kind in "iub":
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
             "true division of tensor1 and tensor2. Write (input + value * tensor1 / tensor2)."
         )
-    out = raw(Tensor(x) + Tensor(y) * value / Tensor(z))
+    out = array_of(Tensor(x) + Tensor(y) * value / Tensor(z))
     return record(Addcdiv, out, (input, tensor1, tensor2), (y, z, value, x.shape, y.shape, z.shape))
 
 
@@ -1022,7 +1023,7 @@ for function in (
     divide,
     float_power,
 ):
-    enter(function.__name__, "call", function)
+    register(function.__name__, "call", function)
 
 METHODS = """
 abs absolute:abs acos acosh add:add_scaled addcdiv addcmul allclose arccos:acos arcsin:asin arctan:atan arctan2:atan2

@@ -8,32 +8,21 @@ from math import prod
 
 import numpy as np
 
-from .. import dtypes, return_types
-from ..backend import (
-    batches,
-    blank,
-    copied,
-    device_names,
-    device_of,
-    either,
-    moved,
-    one_device,
-    picked,
-    samples,
-    scalar_types,
-    violated,
-)
-from ..callers import warn
-from ..graph import node_class
-from ..inplace import copy_, fill_, fits, modify, number_in, zeros_for
-from ..outputs import into
-from ..record import module, raw, record
-from ..tensor import Tensor, checked_dim
+from ..arrays import dtypes
+from ..arrays.devices import device_of, moved, one_device, violated
+from ..arrays.dispatch import batches, blank, copied, device_names, either, picked, samples, scalar_types
+from ..arrays.warn import warn
+from ..core.graph import node_class
+from ..core.linear import cast, common_shape, in_order, number_for, pick, place, placed, reshape, sum_to
+from ..core.record import array_of, record, xp_of
+from ..core.tensor import Tensor, checked_dim
+from ..core.views import copy_, fill_, fits, modify, number_in, zeros_for
+from ..surface import return_types
+from ..surface.outputs import into
 from .creation import integer, unfit, zeros_like
 from .elementwise import choose, ne, operand, sub
 from .elementwise import no_derivative as underived
 from .shape import alias, cat, expand, expand_to, meshgrid, resized, select_at, slice_at, stack, unsqueeze_at, view_of
-from .structure import cast, common_shape, in_order, number_for, pick, place, placed, reshape, sum_to
 
 full = slice(None)
 
@@ -95,7 +84,7 @@ def views(input, key):
             dim += 1
         elif item is True or item is False:
             result = unsqueeze_at(result, dim)
-            looked_up[dim] = module(input.array).zeros(int(item), np.int64)
+            looked_up[dim] = xp_of(input.array).zeros(int(item), np.int64)
             dim += 1
         else:
             looked_up[dim] = item if type(item) is type(input.array) or type(item) in batches else beside(input, item)
@@ -162,7 +151,7 @@ def from_sequence(k):
     """The index array of a list."""
     if not len(k):
         return np.zeros(0, np.int64)
-    nested = [raw(plain(i)) if isinstance(i, (list, tuple, Tensor)) else i for i in k]
+    nested = [array_of(plain(i)) if isinstance(i, (list, tuple, Tensor)) else i for i in k]
     for i in nested:
         if isinstance(i, str):
             raise TypeError(f"new(): invalid data type '{type(i).__name__}'")
@@ -183,7 +172,7 @@ def sliced(input, dim, s, skip):
 def key_of(dims, indices):
     """The NumPy key with arrays at certain dims."""
     key, have = (), 0
-    for d, i in zip(dims, map(raw, indices)):
+    for d, i in zip(dims, map(array_of, indices)):
         key += (full,) * (d - have) + (i,)
         have = d + (i.ndim if i.dtype.kind == "b" else 1)
     return key
@@ -306,7 +295,7 @@ def put_array(x, dims, indices, v, accumulate):
     key = key_of(dims, indices)
     try:
         if accumulate:
-            module(x).add.at(x, key, v)
+            xp_of(x).add.at(x, key, v)
         else:
             x[key] = v
     except (IndexError, ValueError):
@@ -330,14 +319,14 @@ def cleared(x, key):
     """An array with zeros at ``key``."""
     if len(key) == 1 and key[0].dtype == bool and key[0].shape == x.shape:
         return either.call(key[0], x.dtype.type(0), x)
-    out = copied(x, *key) if x.ndim else module(x).array(x)  # of a scalar, a 0-d array
+    out = copied(x, *key) if x.ndim else xp_of(x).array(x)  # of a scalar, a 0-d array
     out[key] = 0
     return out
 
 
 def clear(g, key):
     """g with zeros at ``key``: its own transpose."""
-    return record(Clear, cleared(raw(g), key), (g,), (key,))
+    return record(Clear, cleared(array_of(g), key), (g,), (key,))
 
 
 Clear = node_class("IndexPutBackward0", lambda g, key: clear(g, key))
@@ -352,7 +341,7 @@ def index_put(input, indices, values, accumulate=False):
     """A copy with ``values`` written (or, with ``accumulate``, added) at a tuple of index tensors."""
     looked_up, values = put_arguments("index_put", input, indices, values)
     dims, at, v = tuple(looked_up), tuple(looked_up.values()), values.array
-    out = copied(raw(input), v, *at)
+    out = copied(array_of(input), v, *at)
     put_array(out, dims, at, v, accumulate)
     return record(IndexPut, out, (input, values), (dims, accumulate, v.shape, v.dtype, *at))
 
@@ -370,7 +359,7 @@ def put_arguments(name, input, indices, values):
         )
     if not isinstance(values, Tensor):
         raise TypeError(f"{name}(): argument 'values' (position 2) must be Tensor, not {type(values).__name__}")
-    x, looked_up, dim = raw(input), {}, 0
+    x, looked_up, dim = array_of(input), {}, 0
     for i in indices:
         if i is not None:
             looked_up[dim] = as_mask(index_array(name, i, "iub"))
@@ -391,7 +380,7 @@ def index_array(name, index, kinds="i", message="{name}(): Expected dtype int32/
     """The array of an index tensor, checked."""
     if not isinstance(index, Tensor) and not hasattr(index, "dtype"):
         raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
-    i = raw(index)
+    i = array_of(index)
     if (i.dtype.kind not in kinds or (i.dtype.kind == "i" and i.itemsize < 4)) and i.size:
         raise RuntimeError(message.format(name=name))
     return i
@@ -407,7 +396,7 @@ def in_range(i, n, error):
 
 def vector_index(name, input, dim, index, error, message="{name}(): Expected dtype int32 or int64 for index"):
     """(dim counted from the front, index array) of an operation that takes whole places of a dim."""
-    x = raw(input)
+    x = array_of(input)
     i, d = index_array(name, index, message=message), checked_dim(dim, x.ndim)
     if i.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector")
@@ -416,7 +405,7 @@ def vector_index(name, input, dim, index, error, message="{name}(): Expected dty
 
 def index_select(input, dim, index):
     """The places of a dim that an index vector names."""
-    x = raw(input)
+    x = array_of(input)
     d, i = vector_index("index_select", input, dim, index, lambda _: IndexError("index out of range in self"))
     if not x.ndim:
         if i.size != 1:
@@ -431,7 +420,9 @@ def add_places(g, dim, shape, index):
     return place(g, shape, (full,) * dim + (index,)) if shape else g
 
 
-IndexSelect = node_class("IndexSelectBackward0", lambda g, dim, shape, index: add_places(g, dim, shape, raw(index)))
+IndexSelect = node_class(
+    "IndexSelectBackward0", lambda g, dim, shape, index: add_places(g, dim, shape, array_of(index))
+)
 
 
 def out_of_bounds(kind, n, dim, prefix=""):
@@ -440,7 +431,7 @@ def out_of_bounds(kind, n, dim, prefix=""):
 
 def places_written(name, kind, input, dim, index, source):
     """The arguments of ``index_add`` and ``index_copy``, checked."""
-    x, s = raw(input), raw(source)
+    x, s = array_of(input), array_of(source)
     n = x.shape[dim] if x.ndim else 1
     prefix = "index_copy_(): " if name == "index_copy" else ""
     d, i = vector_index(
@@ -508,7 +499,7 @@ def index_copy(input, dim, index, source):
 
 
 IndexCopy = node_class("IndexCopyBackward0",
-                       lambda g, dim, index: clear(g, (full,) * dim + (raw(index),)) if raw(g).ndim else zeros_for(g),
+                       lambda g, dim, index: clear(g, (full,) * dim + (array_of(index),)) if array_of(g).ndim else zeros_for(g),
                        lambda g, dim, index: index_select(g, dim, index))  # fmt: skip
 
 
@@ -527,13 +518,13 @@ def number_or_scalar(name, value, dtype):
 
 def index_fill(input, dim, index, value):
     """A copy with a number at the places of a dim that an index vector names; here they may count from the back."""
-    x = raw(input)
+    x = array_of(input)
     v, is_tensor = number_or_scalar("index_fill", value, x.dtype)
     i, d = index_array("index_fill_", index), checked_dim(dim, x.ndim)
     n = x.shape[d] if x.ndim else 1
     in_range((i := i.reshape(-1)) + n * (i < 0), n, lambda k: out_of_bounds(IndexError, n, d)(k - n * (k < 0)))
-    out = copied(x.reshape(x.shape or (1,)), i, raw(v))
-    out[(full,) * d + (i,)] = raw(v)
+    out = copied(x.reshape(x.shape or (1,)), i, array_of(v))
+    out[(full,) * d + (i,)] = array_of(v)
     out = out.reshape(x.shape)
     if is_tensor:
         return record(IndexFillTensor, out, (input, v), (d, v.array.dtype, i))
@@ -541,7 +532,7 @@ def index_fill(input, dim, index, value):
 
 
 def unfilled(g, dim, index):
-    return clear(g, (full,) * dim + (raw(index),)) if raw(g).ndim else zeros_for(g)
+    return clear(g, (full,) * dim + (array_of(index),)) if array_of(g).ndim else zeros_for(g)
 
 
 IndexFill = node_class("IndexFillBackward0", unfilled)
@@ -552,7 +543,7 @@ IndexFillTensor = node_class("IndexFillBackward1", lambda g, dim, _dtype, index:
 
 def once(index):
     """An index array without repetitions."""
-    return module(raw(index)).unique(raw(index))
+    return xp_of(array_of(index)).unique(array_of(index))
 
 
 def total_of(g):
@@ -566,14 +557,14 @@ def grid(index, dim):
     """The key that reads or writes at ``index`` along a dim, and at each element's own place in the others."""
     n = index.ndim
     return tuple(
-        index if d == dim else module(index).arange(size).reshape((1,) * d + (size,) + (1,) * (n - d - 1))
+        index if d == dim else xp_of(index).arange(size).reshape((1,) * d + (size,) + (1,) * (n - d - 1))
         for d, size in enumerate(index.shape)
     )
 
 
 def elementwise_index(name, input, dim, index, source=None):
     """(dim, index array) of gather and scatter, checked; ``source``: what is scattered."""
-    x = raw(input)
+    x = array_of(input)
     i = index_array(name, index)
     own, have = "input" if name == "gather" else "self", max(x.ndim, 1)
     d = checked_dim(dim, x.ndim)
@@ -588,7 +579,7 @@ def elementwise_index(name, input, dim, index, source=None):
             f"{list(x.shape)} apart from dimension {d}"
         )
     if name != "gather" and i.size:
-        s = None if source is None else raw(source)
+        s = None if source is None else array_of(source)
         if s is not None and max(s.ndim, 1) != have:
             raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
         if beyond or (s is not None and any(a > b for a, b in zip(at, s.shape or (1,)))):
@@ -604,7 +595,7 @@ def elementwise_index(name, input, dim, index, source=None):
 def gather(input, dim, index, *, sparse_grad=False):
     """The element at ``index`` along a dim, for each place of the index tensor."""
     d, i = elementwise_index("gather", input, dim, index)
-    x = raw(input)
+    x = array_of(input)
     out = read(x, d, i)
     return record(Gather, out, (input,), (d, x.shape, i))
 
@@ -612,13 +603,13 @@ def gather(input, dim, index, *, sparse_grad=False):
 def read(x, dim, i):
     """``gather`` of arrays; a 0-d array counts as one of a single place."""
     if not i.size:
-        return module(x).zeros(i.shape, x.dtype)
+        return xp_of(x).zeros(i.shape, x.dtype)
     return picked(x.reshape(x.shape or (1,)), grid(i.reshape(i.shape or (1,)), dim)).reshape(i.shape)
 
 
 def scatter_zeros(g, dim, shape, index):
     """Zeros of a shape, with g added at ``index`` along a dim: the transpose of ``gather``."""
-    i = raw(index)
+    i = array_of(index)
     if not i.size:
         return zeros_for(g, shape)
     return reshape(place(reshape(g, i.shape or (1,)), shape or (1,), grid(i.reshape(i.shape or (1,)), dim)), shape)
@@ -636,14 +627,18 @@ def scatter(input, dim, index, src=None, value=None, *, reduce=None):
     """A copy with ``src``, or a number, written at ``index`` along a dim; for a repeated index the last one stays."""
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
-    x = raw(input)
+    x = array_of(input)
     source = value if src is None else src
     if not isinstance(source, Tensor) and not hasattr(source, "dtype"):
         d, i = elementwise_index("scatter", input, dim, index)
         out = scattered(x, d, i, fits(source, x.dtype), reduce)
-        return record(ScatterValue, out, (input,), (d, i)) if reduce is None else record(ScatterReduceNumber, out, (input,))
+        return (
+            record(ScatterValue, out, (input,), (d, i))
+            if reduce is None
+            else record(ScatterReduceNumber, out, (input,))
+        )
     d, i = elementwise_index("scatter", input, dim, index, source)
-    s = raw(source)
+    s = array_of(source)
     out = scattered(x, d, i, corner(s, i.shape), reduce)
     if reduce is not None:
         return record(ScatterReduce, out, (input, source))
@@ -657,22 +652,22 @@ def scattered(x, dim, i, v, reduce=None):
         if reduce is None:
             out[key] = v
         else:
-            getattr(module(x), reduce).at(out, key, v)
+            getattr(xp_of(x), reduce).at(out, key, v)
     return out.reshape(x.shape)
 
 
 def not_scattered(g, dim, index):
     """g with zeros at ``index`` along a dim."""
-    i = raw(index)
+    i = array_of(index)
     if not i.size:
         return g
-    shape = raw(g).shape
+    shape = array_of(g).shape
     return reshape(clear(reshape(g, shape or (1,)), grid(i.reshape(i.shape or (1,)), dim)), shape)
 
 
 def widened(g, shape):
     """Zeros of a shape with g in its first corner."""
-    return g if raw(g).shape == shape else place(g, shape, tuple(slice(n) for n in raw(g).shape))
+    return g if array_of(g).shape == shape else place(g, shape, tuple(slice(n) for n in array_of(g).shape))
 
 
 Scatter = node_class("ScatterBackward0", lambda g, dim, _shape, index: not_scattered(g, dim, index),
@@ -687,7 +682,7 @@ def scatter_add(input, dim, index, src):
     if not isinstance(src, Tensor) and not hasattr(src, "dtype"):
         raise TypeError(f"scatter_add(): argument 'src' must be Tensor, not {type(src).__name__}")
     d, i = elementwise_index("scatter_add", input, dim, index, src)
-    x, s = raw(input), raw(src)
+    x, s = array_of(input), array_of(src)
     out = x + scatter_zeros(corner(s, i.shape), d, x.shape, i)
     return record(ScatterAdd, out, (input, src), (d, s.shape, i))
 
@@ -710,7 +705,7 @@ def take_along_dim(input, indices, dim=None):
         )
     if not shape:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    n, indices = shape[d], raw(indices)
+    n, indices = shape[d], array_of(indices)
     in_range(indices + n * (indices < 0), n, out_of_bounds(RuntimeError, n, d))
     indices = Tensor(indices + n * (indices < 0))
     common = common_shape(resized(shape, d, 1), resized(at, d, 1))
@@ -721,7 +716,7 @@ def take(input, index):
     """The elements at these places of the flattened input."""
     if not isinstance(index, Tensor):
         raise TypeError(f"take(): argument 'index' (position 1) must be Tensor, not {type(index).__name__}")
-    x, i = raw(input), raw(index)
+    x, i = array_of(input), array_of(index)
     if i.dtype != np.int64:
         raise RuntimeError(f"take(): Expected a long tensor for index, but got {word(i)}")
     n = x.size
@@ -731,7 +726,7 @@ def take(input, index):
 
 
 Take = node_class("TakeBackward0", lambda g, shape, index: reshape(
-    place(reshape(g, (-1,)), (prod(shape),), (raw(index).reshape(-1),)), shape))  # fmt: skip
+    place(reshape(g, (-1,)), (prod(shape),), (array_of(index).reshape(-1),)), shape))  # fmt: skip
 
 # ---- masks
 
@@ -749,35 +744,35 @@ def mask_array(mask, message, x):
 
 
 def dtype_word(x):
-    from ..tensor import DTYPE_WORDS
+    from ..core.tensor import DTYPE_WORDS
 
     return DTYPE_WORDS[dtypes.of[x.dtype].name]
 
 
 def masked_fill(input, mask, value):
     """A copy with a number where a mask holds; input and mask broadcast."""
-    x = raw(input)
+    x = array_of(input)
     m = mask_array(
         mask, lambda k: "masked_fill_ only supports boolean masks, but got mask with dtype " + dtype_word(k.array), x
     )
     v, is_tensor = number_or_scalar("masked_fill", number_for(x, value), x.dtype)
     common = common_shape(m.shape, x.shape)
     if is_tensor:
-        out = either.call(m, raw(v).astype(x.dtype), x)
+        out = either.call(m, array_of(v).astype(x.dtype), x)
         return record(MaskedFillTensor, out, (input, v), (x.shape, v.array.dtype, common, m))
     return record(MaskedFill, either.call(m, v, x), (input,), (x.shape, m))
 
 
 def unmasked(g, mask):
     """g with zeros where a mask holds."""
-    m = raw(mask)
-    return clear(g, (m,)) if m.shape == raw(g).shape else clear(g, (module(m).broadcast_to(m, raw(g).shape),))
+    m = array_of(mask)
+    return clear(g, (m,)) if m.shape == array_of(g).shape else clear(g, (xp_of(m).broadcast_to(m, array_of(g).shape),))
 
 
 def masked_total(g, mask, shape):
     """The sum of g where a mask holds."""
-    m = raw(mask)
-    return sum_to(choose(module(m).broadcast_to(m, raw(g).shape), g, 0.0), ())
+    m = array_of(mask)
+    return sum_to(choose(xp_of(m).broadcast_to(m, array_of(g).shape), g, 0.0), ())
 
 
 MaskedFill = node_class("MaskedFillBackward0", lambda g, shape, mask: sum_to(unmasked(g, mask), shape))
@@ -789,7 +784,7 @@ MaskedFillTensor = node_class("MaskedFillBackward1",
 
 def masked_select(input, mask):
     """The elements where a mask holds, as a vector; input and mask broadcast."""
-    x = raw(input)
+    x = array_of(input)
     m = mask_array(mask, lambda _: "masked_select: expected BoolTensor for mask", x)
     if type(m) in batches:
         raise RuntimeError(
@@ -798,18 +793,18 @@ def masked_select(input, mask):
             "https://github.com/pytorch/pytorch/issues if you need this feature."
         )
     common = common_shape(m.shape, x.shape)
-    wide = module(x).broadcast_to(m, common)
-    out = module(x).broadcast_to(x, common)[wide]
+    wide = xp_of(x).broadcast_to(m, common)
+    out = xp_of(x).broadcast_to(x, common)[wide]
     return record(MaskedSelect, out, (input,), (x.shape, common, m))
 
 
 MaskedSelect = node_class("MaskedSelectBackward0", lambda g, shape, common, mask: sum_to(
-    place(g, common, (module(raw(mask)).broadcast_to(raw(mask), common),)), shape))  # fmt: skip
+    place(g, common, (xp_of(array_of(mask)).broadcast_to(array_of(mask), common),)), shape))  # fmt: skip
 
 
 def masked_scatter(input, mask, source):
     """A copy with the elements of ``source``, one after the other, where a mask holds."""
-    x, s = raw(input), raw(source)
+    x, s = array_of(input), array_of(source)
     m = mask_array(
         mask, lambda k: "masked_scatter_ only supports boolean masks, but got mask with dtype " + word(k.array), x
     )
@@ -818,10 +813,10 @@ def masked_scatter(input, mask, source):
             f"masked_scatter_: expected self and source to have same dtypes but got {word(x)} and {word(s)}"
         )
     common = common_shape(m.shape, x.shape)
-    wide = module(x).broadcast_to(m, common)
+    wide = xp_of(x).broadcast_to(m, common)
     if type(m) in batches:
         raise NotImplementedError("vmap: masked_scatter takes one mask for all samples: use where() for one of each")
-    out = copied(module(x).broadcast_to(x, common), s)
+    out = copied(xp_of(x).broadcast_to(x, common), s)
     n = int(wide.sum())
     if s.size < n:
         raise RuntimeError("Number of elements of source < number of ones in mask")
@@ -831,7 +826,7 @@ def masked_scatter(input, mask, source):
 
 MaskedScatter = node_class("MaskedScatterBackward0",
                            lambda g, shape, _source, mask: sum_to(unmasked(g, mask), shape),
-                           lambda g, _shape, source, mask: reshape(widened(pick(g, (raw(mask),)), (prod(source),)),
+                           lambda g, _shape, source, mask: reshape(widened(pick(g, (array_of(mask),)), (prod(source),)),
                                                                    source))  # fmt: skip
 
 
@@ -848,7 +843,7 @@ def where(condition, input=None, other=None, *, out=None):
         given = ", ".join(type(a).__name__ for a in (condition, input, other) if a is not None)
         raise TypeError(f"where() received an invalid combination of arguments - got ({given}), but expected one of:")
     input, other = number_for(condition.array, input), number_for(condition.array, other)
-    m, x, y = condition.array, raw(input), raw(other)
+    m, x, y = condition.array, array_of(input), array_of(other)
     if m.dtype != np.bool_:
         if m.dtype != np.uint8:
             raise RuntimeError(
@@ -874,7 +869,7 @@ def where_part(g, kind):
 
 
 Where = node_class("WhereBackward0",
-                   lambda g, kind, _other, mask: where_part(unmasked(g, ~raw(mask)), kind),
+                   lambda g, kind, _other, mask: where_part(unmasked(g, ~array_of(mask)), kind),
                    lambda g, _kind, other, mask: where_part(unmasked(g, mask), other))  # fmt: skip
 
 
@@ -888,7 +883,7 @@ def nonzero(input, *, as_tuple=False):
     x = input.array
     if as_tuple:
         return tuple(Tensor(in_order(i)) for i in x.reshape(x.shape or (1,)).nonzero())
-    return Tensor(module(x).argwhere(x))
+    return Tensor(xp_of(x).argwhere(x))
 
 
 argwhere = nonzero
@@ -898,7 +893,7 @@ argwhere = nonzero
 
 def sort(input, dim=-1, descending=False, stable=False):
     """(values, indices) in order along a dim; equal elements stay as they were, nan counts as the largest."""
-    x = raw(input)
+    x = array_of(input)
     d = checked_dim(dim, x.ndim)
     i = order(x, d, descending)
     Class = SortStable if stable else Sort
@@ -907,7 +902,7 @@ def sort(input, dim=-1, descending=False, stable=False):
 
 
 Sort, SortStable, TopK, Kth = (
-    node_class(name, lambda g, dim, shape, index: scatter_zeros(reshape(g, raw(index).shape), dim, shape, index))
+    node_class(name, lambda g, dim, shape, index: scatter_zeros(reshape(g, array_of(index).shape), dim, shape, index))
     for name in ("SortBackward0", "SortBackward1", "TopkBackward0", "KthvalueBackward0")
 )
 
@@ -915,7 +910,7 @@ Sort, SortStable, TopK, Kth = (
 def order(x, dim, descending):
     """The stable order of an array along a dim."""
     if not x.ndim:
-        return module(x).zeros((), np.int64)
+        return xp_of(x).zeros((), np.int64)
     backwards = (full,) * dim + (slice(None, None, -1),)
     i = (x[backwards] if descending else x).argsort(dim, kind="stable")
     return x.shape[dim] - 1 - i[backwards] if descending else i
@@ -932,7 +927,7 @@ def msort(input):
 
 def topk(input, k, dim=-1, largest=True, sorted=True):
     """(values, indices) of the k largest, or smallest, elements along a dim, in order."""
-    x, k = raw(input), integer(k, "topk", "k", 1)
+    x, k = array_of(input), integer(k, "topk", "k", 1)
     d = checked_dim(dim, x.ndim)
     if not 0 <= k <= (x.shape[d] if x.ndim else 1):
         raise RuntimeError("selected index k out of range")
@@ -945,7 +940,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
 
 def kthvalue(input, k, dim=-1, keepdim=False):
     """(values, indices) of the k-th smallest element along a dim."""
-    x, d, k = raw(input), checked_dim(dim, input.ndim), integer(k, "kthvalue", "k", 1)
+    x, d, k = array_of(input), checked_dim(dim, input.ndim), integer(k, "kthvalue", "k", 1)
     if x.ndim and not x.shape[d]:
         raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
     if x.dtype == bool:
@@ -996,10 +991,10 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Element by element, whether it is one of ``test_elements``; one of the two may be a number."""
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise unfit("isin", elements, test_elements)
-    x, y = raw(elements), raw(test_elements)
+    x, y = array_of(elements), array_of(test_elements)
     if any(type(v) is bool or type(v) not in scalar_types and v.dtype == bool for v in (x, y)):
         raise RuntimeError("Unsupported input type encountered for isin(): Bool")
-    xp = module(x if isinstance(elements, Tensor) else y)
+    xp = xp_of(x if isinstance(elements, Tensor) else y)
     return Tensor(xp.asarray(xp.isin(x, y, invert=invert)))
 
 
@@ -1009,7 +1004,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     x = input.array
     if dim is not None:
         dim = checked_dim(dim, x.ndim)
-    out, *more = module(x).unique(x, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
+    out, *more = xp_of(x).unique(x, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     inverse, counts = more
     values = record(Unique2 if dim is None else UniqueDim, out, (input,))
     found = [values]

@@ -7,18 +7,20 @@ from math import inf, nan, prod
 
 import numpy as np
 
-from .. import dtypes, return_types
-from ..backend import cpu, moved, one_device, samples, tensor_cores
-from ..graph import mode, node_class, one_step_class
-from ..record import camel, enter, folded, module, raw, record, record_parts, rename
-from ..tensor import Tensor, c_name, checked_dim
+from ..arrays import dtypes
+from ..arrays.devices import cpu, moved, one_device
+from ..arrays.dispatch import samples, tensor_cores
+from ..core.graph import mode, node_class, one_step_class
+from ..core.linear import UnsafeView, accumulate_wider, reshape, sum_to, transpose
+from ..core.record import array_of, camel, record, record_one_step, record_outputs, register, rename, xp_of
+from ..core.tensor import Tensor, c_name, checked_dim
+from ..surface import return_types
 from . import reduce
 from .creation import no_out, number
 from .elementwise import choose, eq, mul, refused
 from .index import where
 from .reduce import vector_norm, word
 from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at, view_to
-from .structure import UnsafeView, accumulate_wider, reshape, sum_to, transpose
 
 bools = dtypes.bool_.np
 
@@ -54,7 +56,7 @@ def mm(input, mat2, *, out=None):
     """The product of two matrices.  RuntimeError if they are no matrices, do not fit, or differ in dtype."""
     if not isinstance(input, Tensor) and not isinstance(mat2, Tensor):
         return product(input, mat2)
-    x, y = raw(input), raw(mat2)
+    x, y = array_of(input), array_of(mat2)
     if out is not None:
         no_out(out)
     check_mm(x, y)
@@ -91,7 +93,7 @@ def check_mm(x, y):
 def bmm(input, mat2, *, out=None):
     """The products of two batches of matrices, (b, n, m) and (b, m, p)."""
     no_out(out)
-    x, y = raw(input), raw(mat2)
+    x, y = array_of(input), array_of(mat2)
     for a, name in ((x, "batch1"), (y, "batch2")):
         if a.ndim != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
@@ -122,7 +124,7 @@ Bmm.linear = product_with(bmm)
 
 def mv(input, vec):
     """The product of a matrix and a vector."""
-    x, y = raw(input), raw(vec)
+    x, y = array_of(input), array_of(vec)
     if x.ndim != 2 or y.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {x.ndim}, {y.ndim}")
     if x.shape[1] != y.shape[0]:
@@ -141,7 +143,7 @@ Mv.linear = product_with(mv)
 
 def dot(input, tensor):
     """The sum of the products of the elements of two vectors."""
-    x, y = raw(input), raw(tensor)
+    x, y = array_of(input), array_of(tensor)
     if x.ndim != 1 or y.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
     if x.dtype != y.dtype:
@@ -164,8 +166,8 @@ Dot.linear = product_with(dot)
 def outer(input, vec2):
     """All products of an element of one vector and an element of the other."""
     for a, name in ((input, "self"), (vec2, "vec2")):
-        if raw(a).ndim != 1:
-            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {raw(a).ndim}-D")
+        if array_of(a).ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {array_of(a).ndim}-D")
     return mul(reshape(input, (-1, 1)), vec2)
 
 
@@ -267,7 +269,7 @@ def broadcast_shape(a, b):
 
 def unsafe_view(a, shape):
     """The memory of a fresh result under another shape, which is no view of anything."""
-    x = raw(a)
+    x = array_of(a)
     return record(UnsafeView, x.reshape(shape), (a,), (x.shape, shape))
 
 
@@ -279,7 +281,7 @@ def vm(vec, mat):
     out = product(row, y)[0]
     p, q = vec.node, mat.node
     if p is None:
-        return folded(RowTimesMatrix, out, (q,), (row,), out.shape)
+        return record_one_step(RowTimesMatrix, out, (q,), (row,), out.shape)
     if not mode.enabled:
         return Tensor(out)
     # a Tensor, which forward mode sees; nobody can write into this view, so its base need not know of it
@@ -300,7 +302,7 @@ RowTimesMatrix = one_step_class(
     lambda ends, kept, shape: ((Mm((None, *ends), kept and (*kept, None)),), ((1, *shape),)),
     lambda g, row: mm(turn(row), as_row(g)),
 )
-RowTimesMatrix.links, RowTimesMatrix.needed_by = (-2,), ()
+RowTimesMatrix.saved_from, RowTimesMatrix.needed_by = (-2,), ()
 RowTimesMatrix.linear = staticmethod(lambda _, t, row: reshape(mm(row, t), (-1,)))
 
 # ---- sums with products
@@ -323,13 +325,13 @@ def plus_product(name, check, multiply, Product, backward=None, factors=("mat1",
             no_out(out)
         if type(beta) is not int or type(alpha) is not int:
             beta, alpha = number(beta, name, "beta"), number(alpha, name, "alpha")
-        w, x, y = raw(input), raw(a), raw(b)
+        w, x, y = array_of(input), array_of(a), array_of(b)
         check(w, x, y)
         result = summed(w, x, y, multiply, beta, alpha)
         return record(Backward, result, (input, a, b), (w.shape, x, y, beta, alpha))
 
     op.node = Backward
-    return rename(enter(name, "linalg", op), a=factors[0], b=factors[1])
+    return rename(register(name, "linalg", op), a=factors[0], b=factors[1])
 
 
 def summed(w, x, y, multiply=product, beta=1, alpha=1):
@@ -412,8 +414,8 @@ def sum_of_products(x, y):
 
 SumOfProducts = node_class(
     "SumBackward1",
-    lambda g, _x, y: Bmm.rules[0](expand_to(g, (raw(y).shape[0], *raw(g).shape)), None, y),
-    lambda g, x, _y: Bmm.rules[1](expand_to(g, (raw(x).shape[0], *raw(g).shape)), x, None),
+    lambda g, _x, y: Bmm.rules[0](expand_to(g, (array_of(y).shape[0], *array_of(g).shape)), None, y),
+    lambda g, x, _y: Bmm.rules[1](expand_to(g, (array_of(x).shape[0], *array_of(g).shape)), x, None),
 )
 addbmm = plus_product("addbmm", check_addbmm, sum_of_products, SumOfProducts, factors=("batch1", "batch2"))
 
@@ -426,32 +428,32 @@ def tensordot(a, b, dims=2, out=None):
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        if dims > min(raw(a).ndim, raw(b).ndim):
+        if dims > min(array_of(a).ndim, array_of(b).ndim):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         dims = list(range(-dims, 0)), list(range(dims))
     first, second = ([dims[i]] if isinstance(dims[i], int) else list(dims[i]) for i in (0, 1))
     if len(first) != len(second):
         raise RuntimeError("both dimension lists should have same length")
     as_given = first, second
-    first = [checked_dim(d, raw(a).ndim) for d in first]
-    second = [checked_dim(d, raw(b).ndim) for d in second]
+    first = [checked_dim(d, array_of(a).ndim) for d in first]
+    second = [checked_dim(d, array_of(b).ndim) for d in second]
     for i, j, *said in zip(first, second, *as_given, strict=True):
-        n, m = raw(a).shape[i], raw(b).shape[j]
+        n, m = array_of(a).shape[i], array_of(b).shape[j]
         if m == 1 != n:
-            a = reduce.sum(a, i, True, dtype=dtypes.of[raw(a).dtype])
+            a = reduce.sum(a, i, True, dtype=dtypes.of[array_of(a).dtype])
         elif n == 1 != m:
-            b = reduce.sum(b, j, True, dtype=dtypes.of[raw(b).dtype])
+            b = reduce.sum(b, j, True, dtype=dtypes.of[array_of(b).dtype])
         elif n != m:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {n} in dim {said[0]} and second has size {m} "
                 f"in dim {said[1]}"
             )
-    x, y = raw(a), raw(b)
+    x, y = array_of(a), array_of(b)
     rows = [d for d in range(x.ndim) if d not in first]
     columns = [d for d in range(y.ndim) if d not in second]
     left, right = permute_to(a, (*rows, *first)), permute_to(b, (*second, *columns))
     if not rows and not columns:
-        left, right = (v if raw(v).ndim == 1 else reshape(v, (-1,)) for v in (left, right))
+        left, right = (v if array_of(v).ndim == 1 else reshape(v, (-1,)) for v in (left, right))
         return reshape(dot(left, right), ())
     n, k, m = (prod(z.shape[d] for d in dims) for z, dims in ((x, rows), (x, first), (y, columns)))
     out = mm(reshape(left, (n, k)), reshape(right, (k, m)))
@@ -461,7 +463,7 @@ def tensordot(a, b, dims=2, out=None):
 def inner(input, other, *, out=None):
     """The sums of products over the last dimensions of both; with a scalar, the product."""
     no_out(out)
-    x, y = raw(input), raw(other)
+    x, y = array_of(input), array_of(other)
     if x.ndim == 0 or y.ndim == 0:
         return mul(input, other)
     if x.shape[-1] != y.shape[-1]:
@@ -489,7 +491,7 @@ def einsum(equation, *operands):
         raise RuntimeError("einsum(): must provide at least one operand")
     inputs, arrow, result = equation.partition("->")
     labels = [labels_of(part, i, operands) for i, part in enumerate(split_inputs(inputs, operands))]
-    ranks = [raw(o).ndim - len(part) + 1 for o, part in zip(operands, labels, strict=True) if "..." in part]
+    ranks = [array_of(o).ndim - len(part) + 1 for o, part in zip(operands, labels, strict=True) if "..." in part]
     spread_over = max(ranks, default=0)
     if arrow:
         out = labels_of_output(result, labels)
@@ -548,7 +550,7 @@ def letters(text, where):
 
 
 def labels_of(text, i, operands):
-    found, ndim = letters(text, f"operand {i}"), raw(operands[i]).ndim
+    found, ndim = letters(text, f"operand {i}"), array_of(operands[i]).ndim
     if "..." in found:
         if len(found) - 1 > ndim:
             raise RuntimeError(
@@ -578,19 +580,19 @@ def align(operand, labels, order, spread_over, i):
     where, dim = {}, 0
     for c in labels:
         if c == "...":
-            for _ in range(spread_over - (raw(operand).ndim - dim - (len(labels) - labels.index(c) - 1))):
+            for _ in range(spread_over - (array_of(operand).ndim - dim - (len(labels) - labels.index(c) - 1))):
                 operand = unsqueeze_at(operand, dim)
             where[c] = list(range(dim, dim + spread_over))
             dim += spread_over
         elif c in where:
-            shape, first = raw(operand).shape, where[c][0]
+            shape, first = array_of(operand).shape, where[c][0]
             if shape[dim] != shape[first]:
                 raise RuntimeError(
                     f"einsum(): subscript {c} is repeated for operand {i} but the sizes don't match, {shape[dim]} != "
                     f"{shape[first]}"
                 )
             operand = diagonal_at(operand, 0, first, dim)
-            last = raw(operand).ndim - 1
+            last = array_of(operand).ndim - 1
             operand = permute_to(operand, (*range(first), last, *range(first, last)))
         else:
             where[c] = [dim]
@@ -598,8 +600,8 @@ def align(operand, labels, order, spread_over, i):
     dims = []
     for c in order:
         for _ in range(0 if c in where else spread_over if c == "..." else 1):
-            where.setdefault(c, []).append(raw(operand).ndim)
-            operand = unsqueeze_at(operand, raw(operand).ndim)
+            where.setdefault(c, []).append(array_of(operand).ndim)
+            operand = unsqueeze_at(operand, array_of(operand).ndim)
         dims += where.get(c, [])
     return permute_to(operand, tuple(dims))
 
@@ -610,7 +612,7 @@ def check_sizes(aligned, operands, labels, order, spread_over):
     for d, c in enumerate(names):
         size = 1
         for i, a in enumerate(aligned):
-            n = raw(a).shape[d]
+            n = array_of(a).shape[d]
             if n != 1 and size not in (1, n):
                 what = "dimension covered by ellipsis" if c == "..." else f"subscript {c}"
                 raise RuntimeError(
@@ -623,17 +625,17 @@ def check_sizes(aligned, operands, labels, order, spread_over):
 def contract(operands, kept):
     """Multiply operands of equal rank from left to right, and sum over the dimensions from ``kept`` on."""
     out, *rest = operands
-    ndim = raw(out).ndim
+    ndim = array_of(out).ndim
     summed = tuple(range(kept, ndim))
     if not rest:
         return reduce.sum(out, summed) if summed else out
     left = {
-        d: sum(raw(o).shape[d] != 1 for o in operands) for d in summed
+        d: sum(array_of(o).shape[d] != 1 for o in operands) for d in summed
     }  # how many operands still have the dimension
     for other in rest:
         both, mine, others = [], [], []
         for d in summed:
-            a, b = raw(out).shape[d] != 1, raw(other).shape[d] != 1
+            a, b = array_of(out).shape[d] != 1, array_of(other).shape[d] != 1
             if a and b:
                 left[d] -= 1
                 if left[d] == 1:
@@ -645,14 +647,14 @@ def contract(operands, kept):
         out = reduce.sum(out, tuple(mine), True) if mine else out
         other = reduce.sum(other, tuple(others), True) if others else other
         out = pair(out, other, both)
-    return view_to(out, raw(out).shape[:kept]) if summed else out
+    return view_to(out, array_of(out).shape[:kept]) if summed else out
 
 
 def pair(a, b, summed):
     """The product of two operands, summed over some dimensions, which stay with size 1: one batched matrix product."""
     if not summed:
         return mul(a, b)
-    x, y = raw(a).shape, raw(b).shape
+    x, y = array_of(a).shape, array_of(b).shape
     free = [d for d in range(len(x)) if d not in summed]
     batch = [d for d in free if x[d] != 1 and y[d] != 1]
     rows = [d for d in free if x[d] != 1 and y[d] == 1]
@@ -677,7 +679,7 @@ LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"  # as traceback
 
 def square(name, input):
     """The array of a batch of square matrices; RuntimeError in PyTorch's words for anything else."""
-    x = raw(input)
+    x = array_of(input)
     if x.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     if x.shape[-1] != x.shape[-2]:
@@ -693,13 +695,13 @@ def square(name, input):
 
 def times(a, b):
     """The product of two batches of matrices, in rules."""
-    x, y = raw(a), raw(b)
+    x, y = array_of(a), array_of(b)
     return mm(a, b) if x.ndim == y.ndim == 2 else record(Times, product(x, y), (a, b), (x, y))
 
 
 Times = node_class("MatmulBackward0",
-                   lambda g, x, y: sum_to(times(g, transpose(y, -1, -2)), raw(x).shape),
-                   lambda g, x, y: sum_to(times(transpose(x, -1, -2), g), raw(y).shape))  # fmt: skip
+                   lambda g, x, y: sum_to(times(g, transpose(y, -1, -2)), array_of(x).shape),
+                   lambda g, x, y: sum_to(times(transpose(x, -1, -2), g), array_of(y).shape))  # fmt: skip
 
 
 def first_zero_pivot(x):
@@ -720,7 +722,7 @@ def inv(A):
     """The inverse of each matrix.  LinAlgError if one is singular."""
     x = square("linalg.inv", A)
     try:
-        out = module(x).linalg.inv(x)
+        out = xp_of(x).linalg.inv(x)
     except np.linalg.LinAlgError:
         batch, pivot = first_zero_pivot(x)
         raise LinAlgError(
@@ -737,7 +739,7 @@ Inv = node_class(
 
 def solve(A, B, *, left=True):
     """X with A @ X = B, or X @ A = B without ``left``.  B: matrices, or vectors.  LinAlgError if A is singular."""
-    x, y = square("linalg.solve", A), raw(B)
+    x, y = square("linalg.solve", A), array_of(B)
     if x.dtype != y.dtype:
         raise RuntimeError(
             f"linalg.solve: Expected A and B to have the same dtype, but found A of type {word(x)} and B of type "
@@ -750,7 +752,7 @@ def solve(A, B, *, left=True):
             f"linalg.solve: Incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B "
             f"({x.shape[-2]}x{x.shape[-1]} and {columns[-2]}x{columns[-1]})"
         )
-    solved = module(x).linalg.solve
+    solved = xp_of(x).linalg.solve
     try:
         if left:
             out = solved(x, y.reshape(columns))
@@ -767,7 +769,7 @@ def solve(A, B, *, left=True):
 def solve_rule_matrix(g, x, out, _shape, vectors, left):
     right = solve_transposed(g, x, vectors, left)
     out = transpose(as_columns(out, vectors), -1, -2)
-    return sum_to(-(times(right, out) if left else times(out, right)), raw(x).shape)
+    return sum_to(-(times(right, out) if left else times(out, right)), array_of(x).shape)
 
 
 def solve_rule_right(g, x, _out, shape, vectors, left):
@@ -781,7 +783,7 @@ def solve_transposed(g, x, vectors, left):
 
 
 def as_columns(a, vectors):
-    return reshape(a, (*raw(a).shape, 1)) if vectors else a
+    return reshape(a, (*array_of(a).shape, 1)) if vectors else a
 
 
 Solve = node_class("LinalgSolveExBackward0", solve_rule_matrix, solve_rule_right)
@@ -790,20 +792,20 @@ Solve = node_class("LinalgSolveExBackward0", solve_rule_matrix, solve_rule_right
 def det(A):
     """The determinant of each matrix."""
     x = square("linalg.det", A)
-    out = module(x).linalg.det(x)
+    out = xp_of(x).linalg.det(x)
     return record(Det, out, (A,), (x, out))
 
 
 def det_rule(g, x, out):
     """g * det * inverse transposed; if one is singular, the cofactors: determinants with a unit vector as a row."""
-    g = reshape(g, (*raw(g).shape, 1, 1))
-    if (samples(raw(out)) != 0).all():
-        return g * (reshape(out, (*raw(out).shape, 1, 1)) * transpose(inv(x), -1, -2))
-    n = raw(x).shape[-1]
-    xp = module(raw(x))
+    g = reshape(g, (*array_of(g).shape, 1, 1))
+    if (samples(array_of(out)) != 0).all():
+        return g * (reshape(out, (*array_of(out).shape, 1, 1)) * transpose(inv(x), -1, -2))
+    n = array_of(x).shape[-1]
+    xp = xp_of(array_of(x))
     row = xp.eye(n, dtype=bool).reshape((n, 1, n, 1))
-    unit = xp.eye(n, dtype=raw(x).dtype).reshape((1, n, 1, n))
-    replaced = choose(row, unit, reshape(x, (*raw(x).shape[:-2], 1, 1, n, n)))
+    unit = xp.eye(n, dtype=array_of(x).dtype).reshape((1, n, 1, n))
+    replaced = choose(row, unit, reshape(x, (*array_of(x).shape[:-2], 1, 1, n, n)))
     return g * det(replaced)
 
 
@@ -813,8 +815,8 @@ Det = node_class("LinalgDetBackward0", det_rule)
 def slogdet(A):
     """(sign, log of the absolute value) of the determinant of each matrix."""
     x = square("linalg.slogdet", A)
-    outs = tuple(module(x).linalg.slogdet(x))
-    return return_types.slogdet(*record_parts(SlogDet, outs, (A,), (x,)))
+    outs = tuple(xp_of(x).linalg.slogdet(x))
+    return return_types.slogdet(*record_outputs(SlogDet, outs, (A,), (x,)))
 
 
 SlogDet = node_class("LinalgSlogdetBackward0", lambda parts, x: slogdet_rule(parts, x))
@@ -822,7 +824,7 @@ SlogDet = node_class("LinalgSlogdetBackward0", lambda parts, x: slogdet_rule(par
 
 def slogdet_rule(parts, x):
     g = parts.get(1)
-    return None if g is None else reshape(g, (*raw(g).shape, 1, 1)) * transpose(inv(x), -1, -2)
+    return None if g is None else reshape(g, (*array_of(g).shape, 1, 1)) * transpose(inv(x), -1, -2)
 
 
 def logdet(A):
@@ -834,13 +836,13 @@ def logdet(A):
 
 def trace(input):
     """The sum of the diagonal of a matrix."""
-    x = raw(input)
+    x = array_of(input)
     if x.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}")
     return record(Trace, reduce.sum(x.diagonal()), (input,), (x.shape,))
 
 
-Trace = node_class("TraceBackward0", lambda g, shape: g * module(raw(g)).eye(*shape, dtype=raw(g).dtype))
+Trace = node_class("TraceBackward0", lambda g, shape: g * xp_of(array_of(g)).eye(*shape, dtype=array_of(g).dtype))
 
 # ---- norms
 
@@ -848,7 +850,7 @@ Trace = node_class("TraceBackward0", lambda g, shape: g * module(raw(g)).eye(*sh
 def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
     """``vector_norm`` over one dimension or, without ``ord``, over all; ``matrix_norm`` over two."""
     no_out(out)
-    ndim = raw(A).ndim
+    ndim = array_of(A).ndim
     if ord is not None and dim is None and ndim not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
     pair = isinstance(dim, (tuple, list)) and len(dim) == 2 or dim is None and ndim == 2
@@ -860,7 +862,7 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
     """The norm of each matrix: "fro", and 1, -1, inf, -inf, the extremes of the sums of columns and of rows."""
     no_out(out)
-    ndim = raw(A).ndim
+    ndim = array_of(A).ndim
     if ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
     ord = ord if isinstance(ord, str) else number(ord, "linalg_matrix_norm", "ord", 2)
@@ -879,11 +881,11 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
 
 def singular_norm(A, ord, dim, keepdim, dtype):
     """The largest or the smallest singular value of each matrix, or the sum of all."""
-    row, column = (checked_dim(d, raw(A).ndim) for d in dim)
+    row, column = (checked_dim(d, array_of(A).ndim) for d in dim)
     if row == column:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     A = A if dtype is None else A.to(dtype)
-    rest = [d for d in range(raw(A).ndim) if d not in (row, column)]
+    rest = [d for d in range(array_of(A).ndim) if d not in (row, column)]
     values = svdvals(permute_to(A, (*rest, row, column)))
     out = reduce.sum(values, -1) if ord == "nuc" else (reduce.amax if ord == 2 else reduce.amin)(values, -1)
     for d in sorted((row, column)) if keepdim else ():
@@ -893,12 +895,12 @@ def singular_norm(A, ord, dim, keepdim, dtype):
 
 def svd(A):
     """(U, S, Vh) with A = U @ diag(S) @ Vh, the singular values S in descending order; Vh and U not filled up."""
-    x = raw(A)
+    x = array_of(A)
     if x.ndim < 2:
         raise RuntimeError("linalg.svd: The input tensor A must have at least 2 dimensions.")
     if x.dtype in accumulate_wider:
         raise RuntimeError(f"linalg.svd: Low precision dtypes not supported. Got {word(x)}")
-    return record_parts(Svd, tuple(module(x).linalg.svd(x, full_matrices=False)), (A,), (x,))
+    return record_outputs(Svd, tuple(xp_of(x).linalg.svd(x, full_matrices=False)), (A,), (x,))
 
 
 def svd_rule(parts, x):
@@ -910,12 +912,14 @@ def svd_rule(parts, x):
     inner = 0.0
     if 1 in parts:
         g = parts[1]
-        inner = reshape(g, (*raw(g).shape, 1)) * module(raw(g)).eye(raw(g).shape[-1], dtype=raw(g).dtype)
+        inner = reshape(g, (*array_of(g).shape, 1)) * xp_of(array_of(g)).eye(
+            array_of(g).shape[-1], dtype=array_of(g).dtype
+        )
     if 0 not in parts and 2 not in parts:
         return times(times(u, inner), vh)
-    v, ut, n = transpose(vh, -1, -2), transpose(u, -1, -2), raw(s).shape[-1]
-    row, column = reshape(s, (*raw(s).shape[:-1], 1, n)), reshape(s, (*raw(s).shape, 1))
-    gap = row * row - column * column + module(raw(s)).eye(n, dtype=raw(s).dtype)
+    v, ut, n = transpose(vh, -1, -2), transpose(u, -1, -2), array_of(s).shape[-1]
+    row, column = reshape(s, (*array_of(s).shape[:-1], 1, n)), reshape(s, (*array_of(s).shape, 1))
+    gap = row * row - column * column + xp_of(array_of(s)).eye(n, dtype=array_of(s).dtype)
     outer_parts = 0.0
     if 0 in parts:
         turned = times(ut, parts[0])
@@ -941,7 +945,7 @@ inverse = inv
 
 NAMES = """mm bmm mv dot outer matmul tensordot inner einsum inv solve det slogdet logdet trace matrix_norm svdvals"""
 for name in NAMES.split():
-    enter(name, "linalg", globals()[name])
+    register(name, "linalg", globals()[name])
 
 METHODS = """addbmm addmm addmv baddbmm bmm det dot ger inner inverse logdet matmul mm mv outer slogdet trace"""
 IN_PLACE = "addbmm addmm addmv baddbmm"

@@ -8,38 +8,25 @@ from functools import lru_cache
 
 import numpy as np
 
-from .. import dtypes
-from ..backend import (
+from ..arrays import dtypes
+from ..arrays.devices import draws, one_device, violated
+from ..arrays.dispatch import (
     any_size,
     batches,
     blank,
     device_names,
-    draws,
     elementwise,
     kernels,
-    one_device,
     one_step,
     picked,
     samples,
-    violated,
     writers,
 )
-from ..blocks import THREADED, in_blocks, is_large
-from ..callers import warn
-from ..graph import mode, node_class, one_step_class
-from ..inplace import check_writable, overwrite, size_error
-from ..printing import Size
-from ..record import camel, enter, folded, module, raw, record
-from ..tensor import Tensor, checked_dim
-from ..versions import write
-from . import creation, reduce
-from . import elementwise as e
-from .creation import number
-from .elementwise import choose, exp, gt, log, mul, sigmoid, tanh
-from .linalg import addmm_columns, broadcast_shape, check_addmm, matmul, mm, product, summed, weighted_sum
-from .reduce import record_converted, word
-from .shape import expand_to, repeat, turn, undone, view_to
-from .structure import (
+from ..arrays.size import Size
+from ..arrays.threads import THREADED, in_blocks, is_large
+from ..arrays.warn import warn
+from ..core.graph import mode, node_class, one_step_class
+from ..core.linear import (
     accumulate_wider,
     cast,
     clone,
@@ -57,33 +44,44 @@ from .structure import (
     sums_along,
     total,
 )
+from ..core.record import array_of, camel, record, record_one_step, register, xp_of
+from ..core.tensor import Tensor, checked_dim
+from ..core.versions import write
+from ..core.views import check_writable, overwrite, size_error
+from . import creation, reduce
+from . import elementwise as e
+from .creation import number
+from .elementwise import choose, exp, gt, log, mul, sigmoid, tanh
+from .linalg import addmm_columns, broadcast_shape, check_addmm, matmul, mm, product, summed, weighted_sum
+from .reduce import record_converted, word
+from .shape import expand_to, repeat, turn, undone, view_to
 
 # ---- layers
 
 
 def linear(input, weight, bias=None):
     """input @ weight.T + bias; ``input`` (..., in), ``weight`` (out, in), ``bias`` (out)."""
-    x, w = raw(input), raw(weight)
+    x, w = array_of(input), array_of(weight)
     if x.ndim == 0:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are 0D and {w.ndim}D")
     if bias is None:
         return matmul(input, transposed(weight))
     if x.ndim == 2:
-        b, y = raw(bias), w.T
+        b, y = array_of(bias), w.T
         check_addmm(b, x, y)
         out = weighted_sum(b, product(x, y)) if x.itemsize > 2 else summed(b, x, y)
         if not mode.enabled:
             return Tensor(out)
-        return folded(Linear, out, (bias.node, input.node, weight.node), (b.shape, x, y, 1, 1), w.shape)
-    shape = raw(bias).shape
+        return record_one_step(Linear, out, (bias.node, input.node, weight.node), (b.shape, x, y, 1, 1), w.shape)
+    shape = array_of(bias).shape
     if len(shape) != 1 and len(shape) - shape.count(1) != 1 or not x.flags.c_contiguous:
         rows = matmul(input, transposed(weight))
         out = e.add(rows, bias)
-        if raw(out).shape != raw(rows).shape:
-            raise size_error(raw(rows), raw(out).shape)
+        if array_of(out).shape != array_of(rows).shape:
+            raise size_error(array_of(rows), array_of(out).shape)
         return out
     out = addmm_columns(bias, reshape(input, (-1, x.shape[-1])), transposed(weight))
-    return view_to(out, (*x.shape[:-1], raw(out).shape[-1]))
+    return view_to(out, (*x.shape[:-1], array_of(out).shape[-1]))
 
 
 def transposed(weight):
@@ -104,7 +102,9 @@ Linear = one_step_class(
     lambda g, _, y, _z, _b, _a: mm(turn(g), y),
 )
 Linear.linear = staticmethod(
-    lambda i, t, shape, y, z, beta, alpha: mm(y, turn(t)) if i == 2 else addmm_columns.node.linear(i, t, shape, y, z, beta, alpha)
+    lambda i, t, shape, y, z, beta, alpha: (
+        mm(y, turn(t)) if i == 2 else addmm_columns.node.linear(i, t, shape, y, z, beta, alpha)
+    )
 )
 
 
@@ -112,7 +112,7 @@ def dropout(input, p=0.5, training=True, inplace=False):
     """Zero each element with probability ``p`` and scale the others by 1 / (1 - p), in training."""
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    x = raw(input)
+    x = array_of(input)
     if p == 0 or not training or not x.size:
         return input
     if not dtypes.of[x.dtype].is_floating_point:
@@ -143,7 +143,7 @@ def into(input, out, inplace):
 
 def one_hot(tensor, num_classes=-1):
     """Rows of zeros with a 1 where the index points; int64, with a new last dimension."""
-    x, num_classes = raw(tensor), creation.integer(num_classes, "one_hot", "num_classes", 2)
+    x, num_classes = array_of(tensor), creation.integer(num_classes, "one_hot", "num_classes", 2)
     if x.dtype != dtypes.int64.np:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if not x.size:
@@ -155,7 +155,7 @@ def one_hot(tensor, num_classes=-1):
         num_classes = int(x.max()) + 1
     elif x.size and violated(x, lambda x: (x >= num_classes).any()):
         raise RuntimeError("Class values must be smaller than num_classes.")
-    out = module(x).expand_dims(x, -1) == module(x).arange(num_classes)
+    out = xp_of(x).expand_dims(x, -1) == xp_of(x).arange(num_classes)
     return reduce.as_input(in_order(out.astype(dtypes.int64.np)), tensor)
 
 
@@ -163,7 +163,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     """The rows of ``weight`` that ``input`` points to; the row ``padding_idx`` gets no gradient."""
     if max_norm is not None or scale_grad_by_freq or sparse:
         raise NotImplementedError("embedding has no max_norm, scale_grad_by_freq nor sparse gradients: leave them out")
-    i, w = raw(input), raw(weight)
+    i, w = array_of(input), array_of(weight)
     if w.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     if i.dtype not in (dtypes.int64.np, dtypes.int32.np):
@@ -187,7 +187,7 @@ ROWS = np.ndarray, np.integer  # a single number among them: by an index it woul
 
 
 def rows_at(weight, i, n, padding_idx):
-    w, at = raw(weight), raw(i)
+    w, at = array_of(weight), array_of(i)
     rows = w.take(at, 0) if type(w) is np.ndarray and isinstance(at, ROWS) else picked(w, (at,))
     return record(Embedding, rows, (weight,), (i, n, padding_idx))
 
@@ -200,11 +200,11 @@ def within_rows(i, n):
 
 
 def embedding_rule(g, indices, n, padding_idx):
-    indices = raw(indices).reshape(-1)
-    g = reshape(g, (len(indices), raw(g).shape[-1]))
+    indices = array_of(indices).reshape(-1)
+    g = reshape(g, (len(indices), array_of(g).shape[-1]))
     if padding_idx is not None:
-        g = g * (indices != padding_idx).astype(raw(g).dtype).reshape(-1, 1)
-    return place(g, (n, raw(g).shape[-1]), (indices,))
+        g = g * (indices != padding_idx).astype(array_of(g).dtype).reshape(-1, 1)
+    return place(g, (n, array_of(g).shape[-1]), (indices,))
 
 
 Embedding = node_class("EmbeddingBackward0", embedding_rule)
@@ -215,14 +215,14 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """input / max(norm, eps), with the p-norm over ``dim``."""
     creation.no_out(out)
     size = reduce.norm(input, p, dim, keepdim=True)
-    return e.div(input, expand_to(e.clamp_min(size, eps), raw(input).shape))
+    return e.div(input, expand_to(e.clamp_min(size, eps), array_of(input).shape))
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """The cosine of the angle between vectors along ``dim``; norms are at least ``eps``."""
     dtype, eps = dtypes.promote_types(x1.dtype, x2.dtype), number(eps, "cosine_similarity", "eps", None, "float")
     if not dtype.is_floating_point:
-        common = word(raw(cast(x1, dtype.np)))
+        common = word(array_of(cast(x1, dtype.np)))
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common}")
     x1, x2 = (x if x.is_floating_point() else cast(x, dtype.np) for x in (x1, x2))
     if x1.shape != x2.shape:
@@ -238,11 +238,11 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
 
 def same_shape(a, b):
     """Both operands expanded to their common shape."""
-    x, y = raw(a).shape, raw(b).shape
+    x, y = array_of(a).shape, array_of(b).shape
     if x == y:
         return a, b
     shape = broadcast_shape(x, y)
-    return tuple(v if raw(v).shape == shape else expand_to(v, shape) for v in (a, b))
+    return tuple(v if array_of(v).shape == shape else expand_to(v, shape) for v in (a, b))
 
 
 # ---- activations
@@ -264,12 +264,12 @@ def activation(name, kernel, forward, rule, in_place="Backward0"):
         return forward(x, *numbers) if wide is None else forward(x.astype(wide), *numbers).astype(x.dtype)
 
     def op(input, *numbers, inplace=False):
-        x = raw(input)
+        x = array_of(input)
         check_floating(x, kernel)
         out = blockwise(compute, (x,), numbers)
         return into(input, record(nodes[inplace], out, (input,), (x, *numbers)), inplace)
 
-    return enter(name, "activation", op, rule)
+    return register(name, "activation", op, rule)
 
 
 def blockwise(compute, arrays, numbers=()):
@@ -286,16 +286,16 @@ def check_floating(x, kernel):
 
 def log_sigmoid(x):
     """log(sigmoid(x)) of an array, without overflow."""
-    xp = module(x)
+    xp = xp_of(x)
     return below(x) - xp.log1p(xp.exp(-abs(x)))
 
 
 def above(x):
-    return module(x).maximum(x, 0)
+    return xp_of(x).maximum(x, 0)
 
 
 def below(x):
-    return module(x).minimum(x, 0)
+    return xp_of(x).minimum(x, 0)
 
 
 # the numbers of elu: scale * alpha * (exp(x * rate) - 1) below 0, scale * x above
@@ -330,18 +330,20 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     min_val, max_val = number(min_val, "hardtanh", "min_val", 2), number(max_val, "hardtanh", "max_val", 3)
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    x = raw(input)
+    x = array_of(input)
     if x.dtype.kind == "b":
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if x.dtype.kind == "u" and min_val < 0:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     low, high = (x.dtype.type(v) for v in (min_val, max_val))
-    out = module(x).minimum(module(x).maximum(x, low), high)
+    out = xp_of(x).minimum(xp_of(x).maximum(x, low), high)
     return into(input, record(hardtanh_nodes[inplace], out, (input,), (x, min_val, max_val)), inplace)
 
 
 hardtanh_nodes = [
-    node_class(f"HardtanhBackward{i}", lambda g, x, low, high: choose(raw(gt(x, low)) & raw(e.lt(x, high)), g, 0.0))
+    node_class(
+        f"HardtanhBackward{i}", lambda g, x, low, high: choose(array_of(gt(x, low)) & array_of(e.lt(x, high)), g, 0.0)
+    )
     for i in (0, 1)
 ]
 
@@ -375,7 +377,7 @@ def gelu(input, *, approximate="none"):
     """x * cdf(x) of the normal distribution; ``approximate="tanh"``: by a hyperbolic tangent."""
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
-    x = raw(input)
+    x = array_of(input)
     check_floating(x, "GeluKernelImpl")
     recorded = mode.enabled and isinstance(input, Tensor) and input.node is not None
     if is_large(x):
@@ -391,7 +393,7 @@ def gelu_arrays(x, approximate, slope, into=None):
     exponent = x * -0.5
     exponent *= x
     cdf = normal_cdf(x, exponent, approximate)
-    out = cast(module(x).multiply(x, cdf, out=into if x.dtype == dtype else None), dtype)
+    out = cast(xp_of(x).multiply(x, cdf, out=into if x.dtype == dtype else None), dtype)
     return (out, cast(gelu_slope(x, exponent, approximate, cdf), dtype)) if slope else (out,)
 
 
@@ -427,7 +429,7 @@ def normal_cdf(x, exponent, approximate):
         out *= exponent
     out += first
     out *= x
-    out = module(out).tanh(out, out=out if out.ndim else None)
+    out = xp_of(out).tanh(out, out=out if out.ndim else None)
     out += 1.0
     out *= 0.5
     return out
@@ -499,7 +501,7 @@ def normalized_exp(name, compute, Backward, input, dim, dtype, parts=None):
     """
     if dtype is not None:
         input = cast(input, dtypes.given(dtype, name).np)
-    x = in_order(raw(input))
+    x = in_order(array_of(input))
     axis = checked_dim(dim, x.ndim) if x.ndim else checked_dim(dim, 0) or None
     if x.dtype.kind != "f":  # or another floating type than NumPy's
         check_floating(x, f"{name}_lastdim_kernel_impl" if axis in (x.ndim - 1, None) else f"{name}_kernel_impl")
@@ -535,7 +537,7 @@ def exponentials(x, axis, keep=None, into=None):
 
     0 where not to ``keep``.  The sums tell: to look at them takes less time than to find the largest of many rows.
     """
-    xp = module(x)
+    xp = xp_of(x)
     if type(x) is np.ndarray and x.size:
         out = xp.exp(x, out=into)
         if keep is not None:
@@ -567,7 +569,7 @@ def log_softmax_parts(x, axis):
 def log_softmax_arrays(x, axis, into):
     if not x.size:
         return x.copy(), x, x
-    xp = module(x)
+    xp = xp_of(x)
     if type(x) is np.ndarray and x.dtype == np.float32:
         exps = xp.exp(x)
         sums = sums_along(exps, axis)
@@ -584,9 +586,9 @@ def in_wider(slope):
     """The same slope, computed in float32 for half precision: its sums would overflow."""
 
     def compute(g, out, axis, into):
-        if raw(out).itemsize > 2:
+        if array_of(out).itemsize > 2:
             return slope(g, out, axis, into)
-        dtype = raw(out).dtype
+        dtype = array_of(out).dtype
         wide = accumulate_wider[dtype]
         return cast(slope(cast(g, wide), cast(out, wide), axis, None), dtype)
 
@@ -608,7 +610,7 @@ def softmax_slope(g, out, axis, into):
 
 def difference(x, y, into):
     """x - y, for arrays perhaps in the memory of a third one."""
-    return x - y if into is None else module(x).subtract(x, y, out=into)
+    return x - y if into is None else xp_of(x).subtract(x, y, out=into)
 
 
 def log_softmax_rule(g, out, axis, *known):
@@ -675,7 +677,7 @@ def by_reduction(loss, reduction):
 
 def alike(input, target):
     """(input, target, their arrays in one dtype): in one shape, with a warning where they had to be broadcast."""
-    x, y = raw(input), raw(target)
+    x, y = array_of(input), array_of(target)
     if x.shape != y.shape:
         warn(
             f"Using a target size ({Size(y.shape)}) that is different to the input size ({Size(x.shape)}). This will "
@@ -683,13 +685,13 @@ def alike(input, target):
         )
         input, target = same_shape(input, target)
     dtype = dtypes.promoted[dtypes.of[x.dtype], dtypes.of[y.dtype]].np  # of what has dimensions by now
-    return input, target, raw(input).astype(dtype, copy=False), raw(target).astype(dtype, copy=False)
+    return input, target, array_of(input).astype(dtype, copy=False), array_of(target).astype(dtype, copy=False)
 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The mean of (input - target)**2, or the sum, or each."""
     reduction = legacy(size_average, reduce, reduction)
-    x, y = raw(input), raw(target)
+    x, y = array_of(input), array_of(target)
     if x.shape != y.shape or x.dtype is not y.dtype:
         input, target, x, y = alike(input, target)
     if weight is not None:
@@ -711,7 +713,7 @@ Mse = node_class(
 
 def weighted(loss, weight, reduction):
     """A loss times the weights of the elements; the mean divides by the sum of the weights."""
-    if raw(weight).shape != raw(loss).shape:
+    if array_of(weight).shape != array_of(loss).shape:
         raise ValueError("Weights and input must have the same size.")
     loss = mul(loss, weight)
     if reduction == "mean":
@@ -738,7 +740,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     input, target, x, y = alike(input, target)
     check_floating(x, "smooth_l1_cpu")
     away = abs(x - y)
-    near = module(away).minimum(away, beta)
+    near = xp_of(away).minimum(away, beta)
     out, scale = reduced((near * (away - near * 0.5) / beta).astype(x.dtype, copy=False), reduction)
     return record_converted(SmoothL1, out, (input, target), (x, y, scale, beta))
 
@@ -754,8 +756,8 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     input, target, x, y = alike(input, target)
     check_floating(x, "huber_cpu")
     away = abs(x - y)
-    near = module(away).minimum(away, delta)
-    out, scale = reduced((near * (away - near * 0.5)).astype(raw(input).dtype, copy=False), reduction)
+    near = xp_of(away).minimum(away, delta)
+    out, scale = reduced((near * (away - near * 0.5)).astype(array_of(input).dtype, copy=False), reduction)
     return record_converted(Huber, out, (input, target), (x, y, scale, delta))
 
 
@@ -776,7 +778,10 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
             "same as 'batchmean' in the next major release.",
         )
     reduction = legacy(size_average, reduce, reduction)
-    if not dtypes.of[raw(input).dtype].is_floating_point or not dtypes.of[raw(target).dtype].is_floating_point:
+    if (
+        not dtypes.of[array_of(input).dtype].is_floating_point
+        or not dtypes.of[array_of(target).dtype].is_floating_point
+    ):
         raise RuntimeError("kl_div: Integral inputs not supported.")
     if log_target:
         loss = mul(exp(target), e.sub(target, input))
@@ -784,7 +789,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
         loss = e.sub(e.xlogy(target, target), mul(target, input))
     if reduction == "batchmean":
         loss = reduce_sum(loss)
-        return e.div(loss, raw(input).shape[0]) if raw(input).ndim else loss
+        return e.div(loss, array_of(input).shape[0]) if array_of(input).ndim else loss
     return by_reduction(loss, reduction)
 
 
@@ -800,7 +805,7 @@ def binary_cross_entropy_with_logits(
     """
     if size_average is not None or reduce is not None:
         reduction = legacy(size_average, reduce, reduction)
-    x, y = raw(input), raw(target)
+    x, y = array_of(input), array_of(target)
     if x.shape != y.shape:
         raise ValueError(f"Target size ({Size(y.shape)}) must be the same as input size ({Size(x.shape)})")
     if x.dtype is not y.dtype or x.dtype not in dtypes.differentiable:
@@ -821,7 +826,7 @@ def binary_cross_entropy_with_logits(
 
 
 def logits_loss(x, y):
-    xp = module(x)
+    xp = xp_of(x)
     return xp.maximum(x, 0) - x * y + xp.log1p(xp.exp(-abs(x)))  # not of x: no overflow
 
 
@@ -840,7 +845,7 @@ def check_fixed(name, **weights):
 
 def aligned(weight, x):
     """The array of a weight that broadcasts to the shape of x."""
-    w = raw(weight)
+    w = array_of(weight)
     shape = broadcast_shape(w.shape, x.shape)
     if shape != x.shape:
         raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(shape)}")
@@ -859,7 +864,7 @@ WeightedBCEWithLogits = node_class(
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean of -(t * log(p) + (1 - t) * log(1 - p)), or the sum, or each; the logarithms are at least -100."""
     reduction = legacy(size_average, reduce, reduction)
-    x, y = raw(input), raw(target)
+    x, y = array_of(input), array_of(target)
     if x.shape != y.shape:
         raise ValueError(
             f"Using a target size ({Size(y.shape)}) that is different to the input size ({Size(x.shape)}) is "
@@ -896,7 +901,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     """
     reduction = legacy(size_average, reduce, reduction)
     check_reduction(reduction)
-    x, t = raw(input), raw(target)
+    x, t = array_of(input), array_of(target)
     return class_loss(input, x, t, weight, ignore_index, reduction)
 
 
@@ -906,7 +911,7 @@ def class_loss(input, x, t, weight, ignore_index, reduction):
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if weight is not None:
         check_fixed("nll_loss_forward" if x.ndim <= 2 else "nll_loss2d_forward", weight=weight)
-    check_classes(x, t, raw(weight))
+    check_classes(x, t, array_of(weight))
     if x.ndim == 3 or x.ndim > 4:
         flat = reshape(input, (*x.shape[:2], 1, -1))
         out = picked_loss(flat, t.reshape(x.shape[0], 1, -1), weight, ignore_index, reduction)
@@ -945,8 +950,8 @@ def check_classes(x, t, w):
 
 def picked_loss(input, t, weight, ignore_index, reduction):
     """``nll_loss`` of (C), (N, C) or (N, C, H, W): minus the picked elements, weighted."""
-    x, w = raw(input), raw(weight)
-    xp, classes = module(x), x.shape[x.ndim > 1]
+    x, w = array_of(input), array_of(weight)
+    xp, classes = xp_of(x), x.shape[x.ndim > 1]
     if device_names:
         one_device(x, t)  # CuPy would take indices from the host
     if w is None and not 0 <= ignore_index < classes and t.size and are_classes(t, classes):
@@ -984,7 +989,7 @@ def class_places(t, n):
         return t
     if type(t) is np.ndarray and t.ndim == 1:
         return row_starts(np, t.shape, n, False) + t
-    xp, size = module(t), math.prod(t.shape[1:])
+    xp, size = xp_of(t), math.prod(t.shape[1:])
     rows = xp.arange(t.shape[0]).reshape(-1, *(1,) * (t.ndim - 1))
     return rows * (n * size) + t.astype(rows.dtype) * size + xp.arange(size).reshape(t.shape[1:])
 
@@ -996,14 +1001,14 @@ def at(x, where):
 
 def scatter(a, shape, where):
     """Zeros, with a where it says in the flattened array; no place comes twice."""
-    v = raw(a)
+    v = array_of(a)
     out = blank(shape, v, where)
     out.reshape(-1)[where] = v
     return out if v is a else record(Scatter, out, (a,), (v.shape, where))
 
 
 def gather(a, where):
-    x = raw(a)
+    x = array_of(a)
     return record(Gather, at(x, where), (a,), (x.shape, where))
 
 
@@ -1025,7 +1030,7 @@ def cross_entropy(
     if size_average is not None or reduce is not None:
         reduction = legacy(size_average, reduce, reduction)
     check_reduction(reduction)
-    x, t = raw(input), raw(target)
+    x, t = array_of(input), array_of(target)
     label_smoothing = number(label_smoothing, "cross_entropy_loss", "label_smoothing", 6, "float")
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
@@ -1040,7 +1045,7 @@ def cross_entropy(
     smooth = logs if weight is None else mul(logs, along(weight, x, axis))
     smooth = zero_where(e.neg(reduce_sum(smooth, axis)), ignored)
     if reduction == "mean":
-        counted = ~ignored if weight is None else raw(weight)[t[~ignored]]
+        counted = ~ignored if weight is None else array_of(weight)[t[~ignored]]
         smooth = e.div(reduce_sum(smooth), Tensor(counted.sum().astype(x.dtype)))
     elif reduction == "sum":
         smooth = reduce_sum(smooth)
@@ -1049,7 +1054,7 @@ def cross_entropy(
 
 def probabilities_loss(input, target, weight, ignore_index, reduction, label_smoothing, axis):
     """``cross_entropy`` with class probabilities."""
-    x, t, w = raw(input), raw(target), raw(weight)
+    x, t, w = array_of(input), array_of(target), array_of(weight)
     if not dtypes.of[t.dtype].is_floating_point:
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {word(t)}")
     if ignore_index >= 0:
@@ -1076,22 +1081,22 @@ def along(weight, x, axis):
 
 def zero_where(a, mask):
     """a with zeros where the mask holds."""
-    x = raw(a)
-    return record(MaskedFill, module(x).where(mask, 0, x).astype(x.dtype), (a,), (mask,))
+    x = array_of(a)
+    return record(MaskedFill, xp_of(x).where(mask, 0, x).astype(x.dtype), (a,), (mask,))
 
 
 def times(a, number):
-    x = raw(a)
+    x = array_of(a)
     return record(MulNumber, (x * number).astype(x.dtype, copy=False), (a,), (number,))
 
 
 def plus(a, number):
-    x = raw(a)
+    x = array_of(a)
     return record(AddNumber, (x + number).astype(x.dtype, copy=False), (a,), ())
 
 
 def divided(a, number):
-    x = raw(a)
+    x = array_of(a)
     return record(DivNumber, (x / number).astype(x.dtype, copy=False), (a,), (number,))
 
 
@@ -1110,7 +1115,7 @@ def normalized(Backward, input, weight, bias, shapes, axis, eps):
     ``shapes``: of the weight; of the weight and of the input where they are multiplied; of the input where it is
     normalized.
     """
-    x, w, b = raw(input), raw(weight), raw(bias)
+    x, w, b = array_of(input), array_of(weight), array_of(bias)
     check_parameters(x, w, b)
     _, thin, whole, split = shapes
     wide = x if x.itemsize > 2 else cast(x, accumulate_wider[x.dtype])
@@ -1217,7 +1222,7 @@ def groups_of(x, axis):
 
 def known_of(x, shapes, axis, eps):
     """What ``standardized`` finds, computed anew from x: for a pass that is recorded, or in half precision."""
-    dtype = raw(x).dtype
+    dtype = array_of(x).dtype
     return standardized(shaped(cast(x, accumulate_wider.get(dtype, dtype)), shapes[-1]), axis, eps)
 
 
@@ -1237,7 +1242,7 @@ def into_input(g, x, y, shapes, axis, eps, known):
         along += groups.mean(u)
         u -= along
     u = shaped(u, x.shape)
-    return u if fits else cast(u, raw(x).dtype)
+    return u if fits else cast(u, array_of(x).dtype)
 
 
 def into_weight(g, x, y, shapes, axis, eps, known):
@@ -1248,13 +1253,13 @@ def into_weight(g, x, y, shapes, axis, eps, known):
     if type(a) is not type(away):
         groups = groups_of(a, axis)
     into = shaped(groups.weighed(a, rate, whole, thin), own)
-    return into if fits else cast(into, raw(y).dtype)
+    return into if fits else cast(into, array_of(y).dtype)
 
 
 def into_bias(g, _x, y, shapes, _axis, _eps, _known):
     own, thin, whole, _ = shapes
     into = shaped(sum_to(shaped(g, whole), thin), own)
-    return into if y is None else cast(into, raw(y).dtype)
+    return into if y is None else cast(into, array_of(y).dtype)
 
 
 def shaped(a, shape):
@@ -1267,7 +1272,7 @@ LayerNorm, BatchNorm, GroupNorm = (
 )
 FixedNorm = node_class("NativeBatchNormBackward0",
                        lambda g, _x, y, shape, _at, rate:
-                           cast((g if y is None else g * reshape(y, shape)) * rate, raw(g).dtype),
+                           cast((g if y is None else g * reshape(y, shape)) * rate, array_of(g).dtype),
                        lambda g, x, _y, shape, at, rate: reshape(sum_to(g * ((x - at) * rate), shape), (-1,)),
                        lambda g, _x, _y, shape, _at, _rate: reshape(sum_to(g, shape), (-1,)))  # fmt: skip
 
@@ -1276,7 +1281,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     """Each slice of the last dimensions, of shape ``normalized_shape``, normalized; weight and bias have that shape."""
     if isinstance(normalized_shape, int):
         raise TypeError("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
-    shape, x, w, b = tuple(normalized_shape), raw(input), raw(weight), raw(bias)
+    shape, x, w, b = tuple(normalized_shape), array_of(input), array_of(weight), array_of(bias)
     if x.dtype not in dtypes.differentiable:  # calls that check nothing take a fortieth of the time of a small one
         check_floating(x, "LayerNormKernelImpl")
     if type(eps) is not float:
@@ -1304,7 +1309,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     """The channels (dimension 1) of each sample normalized in ``num_groups`` groups; weight and bias: one a channel."""
-    x = raw(input)
+    x = array_of(input)
     if x.ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {x.ndim}")
     (n, channels), eps = x.shape[:2], number(eps, "group_norm", "eps", 5, "float")
@@ -1313,7 +1318,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(x.shape)} and num_groups={num_groups}"
         )
-    for name, p in (("weight", raw(weight)), ("bias", raw(bias))):
+    for name, p in (("weight", array_of(weight)), ("bias", array_of(bias))):
         if p is not None and p.shape != (channels,):
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
@@ -1346,7 +1351,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
     Training moves the running statistics by ``momentum`` towards those of the batch, in place.
     """
-    x = raw(input)
+    x = array_of(input)
     check_floating(x, "batch_norm")
     momentum = number(momentum, "batch_norm", "momentum", 7, "float")
     eps = number(eps, "batch_norm", "eps", 8, "float")
@@ -1361,19 +1366,19 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     for name, v in arguments.items():
         if v is None and not training and name.startswith("running"):
             raise RuntimeError(f"{name} must be defined in evaluation mode")
-        if v is not None and raw(v).size != channels:
-            raise RuntimeError(f"{name} should contain {channels} elements not {raw(v).size}")
-    check_parameters(x, *map(raw, arguments.values()))
+        if v is not None and array_of(v).size != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {array_of(v).size}")
+    check_parameters(x, *map(array_of, arguments.values()))
     shape = (channels, *(1,) * (x.ndim - 2))
     if not training:
         wide = accumulate_wider.get(x.dtype, x.dtype)
-        middle = raw(running_mean).reshape(shape).astype(wide)  # a copy: training may go on before
-        rate = e.rsqrt(raw(running_var).reshape(shape).astype(wide) + eps)
+        middle = array_of(running_mean).reshape(shape).astype(wide)  # a copy: training may go on before
+        rate = e.rsqrt(array_of(running_var).reshape(shape).astype(wide) + eps)
         out = (x - middle) * rate
-        w, b = (v if v is None else raw(v).reshape(shape) for v in (weight, bias))
+        w, b = (v if v is None else array_of(v).reshape(shape) for v in (weight, bias))
         out = out if w is None else out * w
         out = cast(out if b is None else out + b, x.dtype)
-        return record(FixedNorm, out, (input, weight, bias), (x, raw(weight), shape, middle, rate))
+        return record(FixedNorm, out, (input, weight, bias), (x, array_of(weight), shape, middle, rate))
     split, thin, axis = x.shape, (channels,), (0,)
     if x.ndim > 2:
         split, thin, axis = (*x.shape[:2], math.prod(x.shape[2:])), (channels, 1), (0, 2)
@@ -1408,7 +1413,7 @@ NAMES = """linear dropout one_hot embedding normalize cosine_similarity relu6 ha
 log_softmax mse_loss l1_loss smooth_l1_loss huber_loss kl_div binary_cross_entropy_with_logits binary_cross_entropy
 nll_loss cross_entropy layer_norm group_norm batch_norm instance_norm"""
 for name in NAMES.split():
-    enter(name, "nn", globals()[name])
+    register(name, "nn", globals()[name])
 
 METHODS = "log_softmax softmax"
 IN_PLACE = ""

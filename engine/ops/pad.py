@@ -2,13 +2,13 @@
 
 from operator import index as integer
 
-from ..backend import blank
-from ..graph import node_class
-from ..inplace import fits
-from ..record import enter, module, raw, record
-from ..record import view as define
+from ..arrays.dispatch import blank
+from ..core.graph import node_class
+from ..core.linear import in_order, place
+from ..core.record import array_of, record, register, xp_of
+from ..core.record import view as define
+from ..core.views import fits
 from .creation import number
-from .structure import in_order, place
 
 
 def constant_padded(x, pads, value):
@@ -32,7 +32,7 @@ constant_pad = define(
 
 def constant_pad_nd(input, pad, value=0):
     """The input with ``pad`` (before the last dimension, after it, before the last but one, ...) of ``value``."""
-    pads, x = tuple(map(integer, pad)), raw(input)
+    pads, x = tuple(map(integer, pad)), array_of(input)
     if len(pads) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pads)}")
     check_pad_length(pads, x)
@@ -78,7 +78,7 @@ def pad(input, pad, mode="constant", value=None):
                 "pad(): argument 'pad' (position 2) must be tuple of ints, but found element of type "
                 f"{type(p).__name__} at pos {i}"
             )
-    pads, x = tuple(map(integer, pad)), raw(input)
+    pads, x = tuple(map(integer, pad)), array_of(input)
     if len(pads) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     check_pad_length(pads, x)
@@ -94,7 +94,7 @@ def pad(input, pad, mode="constant", value=None):
             f"Padding size {len(pads)} is not supported for {x.ndim}D input tensor.\n" + SUPPORTED
         )
     check_pads(x, pads, mode)
-    xp = module(x)
+    xp = xp_of(x)
     key = tuple(
         MODES[mode](xp, xp.arange(-before, size + after), size, max(-before, 0), size + min(after, 0))
         for before, after, size in zip(pads[-2::-2], pads[::-2], x.shape[-n:])
@@ -133,7 +133,7 @@ def check_pads(x, pads, mode):
             )
 
 
-enter("pad", "shape", pad)
+register("pad", "shape", pad)
 
 METHODS = ""
 IN_PLACE = ""

@@ -10,16 +10,16 @@ from operator import index as integer
 
 import numpy as np
 
-from .. import dtypes
-from ..backend import one_step
-from ..graph import mode, node_class
-from ..record import enter, module, raw, record
-from ..tensor import Tensor
+from ..arrays import dtypes
+from ..arrays.dispatch import one_step
+from ..core.graph import mode, node_class
+from ..core.linear import accumulate_wider, add_up, in_order, place, reshape, row_starts
+from ..core.record import array_of, record, register, xp_of
+from ..core.tensor import Tensor
 from . import reduce
 from .conv import Window, add_windows, check_floating, numbers, reach, small_windows, windows
 from .nn import scatter
 from .shape import squeeze_one, unsqueeze_at
-from .structure import accumulate_wider, add_up, in_order, place, reshape, row_starts
 
 # ---- the window
 
@@ -107,12 +107,12 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
     ``return_indices``: also where it is, as an index into the flattened H * W.
     """
-    x, given = raw(input), arguments("max_pool2d", kernel_size, stride, padding, dilation)
+    x, given = array_of(input), arguments("max_pool2d", kernel_size, stride, padding, dilation)
     window = pool_window("max_pool2d", x.shape, *given, bool(ceil_mode))
     if x.dtype == bool:
         raise NotImplementedError("\"max_pool2d\" not implemented for 'Bool'")
     taps = taps_of(x, window, 0 if window.padded == window.sizes else lowest(x.dtype))
-    return maxima(MaxPool, input, taps, ranks(module(x), window), window.counts, window.disjoint, return_indices)
+    return maxima(MaxPool, input, taps, ranks(xp_of(x), window), window.counts, window.disjoint, return_indices)
 
 
 def lowest(dtype):
@@ -152,7 +152,7 @@ def maxima(Backward, input, taps, ranks, counts, disjoint, return_indices):
 
     Of equal ones the first counts, and of nan the last, as in PyTorch.
     """
-    x = raw(input)
+    x = array_of(input)
     shape = (*x.shape[:-2], *counts)
     if not return_indices and (not isinstance(input, Tensor) or input.node is None or not mode.enabled):
         return record(Backward, taps.max(0).reshape(shape), (input,))
@@ -171,7 +171,7 @@ def largest(taps, ranks, size):
     best = taps.max(0)
     index = size - ((taps == best) * ranks).max(0)  # the first one has the highest rank
     if may_hold_nan(best):
-        index = module(taps).where(best == best, index, ((taps != taps) * (size - ranks)).max(0))
+        index = xp_of(taps).where(best == best, index, ((taps != taps) * (size - ranks)).max(0))
     return best, index
 
 
@@ -187,9 +187,9 @@ def may_hold_nan(x):
 
 def max_rule(g, shape, index, disjoint):
     """g at the positions of the maxima, of which none comes twice if the windows are disjoint."""
-    index = raw(index)
+    index = array_of(index)
     if prod(shape[:-2]) != 1:
-        index = index + row_starts(module(index), shape[:-2], shape[-2] * shape[-1], True)[..., None]
+        index = index + row_starts(xp_of(index), shape[:-2], shape[-2] * shape[-1], True)[..., None]
     return scatter(g, shape, index) if disjoint else reshape(place(g, (prod(shape),), (index,)), shape)
 
 
@@ -201,22 +201,22 @@ AdaptiveMaxPool = node_class("AdaptiveMaxPool2DBackward0", max_rule)
 
 def window_sums(x, weights, window):
     sums = taps_of(x, window).sum(0, accumulate_wider.get(x.dtype, x.dtype)).reshape(*x.shape[:-2], *window.counts)
-    return (sums * raw(weights)).astype(x.dtype, copy=False)
+    return (sums * array_of(weights)).astype(x.dtype, copy=False)
 
 
 def window_spread(g, weights, window):
     """The transpose: each element is the sum of the weighted g of the windows in which it is."""
-    parts = g.astype(accumulate_wider.get(g.dtype, g.dtype), copy=False) * raw(weights)
-    parts = module(g).broadcast_to(parts, (*window.kernel, *g.shape))
+    parts = g.astype(accumulate_wider.get(g.dtype, g.dtype), copy=False) * array_of(weights)
+    parts = xp_of(g).broadcast_to(parts, (*window.kernel, *g.shape))
     return add_windows(parts, window, 0).astype(g.dtype)
 
 
 def average(input, weights, window):
-    return record(AvgPool, window_sums(raw(input), weights, window), (input,), (raw(weights), window))
+    return record(AvgPool, window_sums(array_of(input), weights, window), (input,), (array_of(weights), window))
 
 
 def spread_average(g, weights, window):
-    return record(SpreadAverage, window_spread(raw(g), weights, window), (g,), (raw(weights), window))
+    return record(SpreadAverage, window_spread(array_of(g), weights, window), (g,), (array_of(weights), window))
 
 
 AvgPool = node_class("AvgPool2DBackward0", lambda g, weights, window: spread_average(g, weights, window))
@@ -230,14 +230,14 @@ def avg_pool2d(
 
     The sum is divided by the number of elements, those of the padding included or not, or by ``divisor_override``.
     """
-    x, given = raw(input), arguments("avg_pool2d", kernel_size, stride, padding)
+    x, given = array_of(input), arguments("avg_pool2d", kernel_size, stride, padding)
     window = pool_window("avg_pool2d", x.shape, *given, 1, bool(ceil_mode))
     check_floating(x, "avg_pool2d")
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     if divisor_override is not None:
         return average(input, 1.0 / divisor_override, window)
-    return average(input, shares(module(x), window, bool(count_include_pad), x.dtype), window)
+    return average(input, shares(xp_of(x), window, bool(count_include_pad), x.dtype), window)
 
 
 @lru_cache(maxsize=64)
@@ -316,18 +316,18 @@ def adaptive_lines(sizes, counts):
 
 def adaptive_avg_pool2d(input, output_size):
     """The means of (N, C, H, W), or without N, in ``output_size`` windows, which cover it evenly."""
-    x = raw(input)
+    x = array_of(input)
     counts = adaptive_counts("adaptive_avg_pool2d", x.shape, output_size)
     if counts == (1, 1):
         return reduce.mean(input, (-1, -2), True)
     check_floating(x, "adaptive_avg_pool2d")
-    key, weights = adaptive_key(module(x), x.shape[-2:], counts)
+    key, weights = adaptive_key(xp_of(x), x.shape[-2:], counts)
     weights = weights.astype(x.dtype)
     return record(AdaptiveAvgPool, in_order(add_up(x[key] * weights, (-4, -3))), (input,), (x.shape, key, weights))
 
 
 def adaptive_rule(g, shape, key, weights):
-    counts = raw(g).shape[-2:]
+    counts = array_of(g).shape[-2:]
     return place(reshape(g, (*shape[:-2], 1, 1, *counts)) * weights, shape, key)
 
 
@@ -336,13 +336,13 @@ AdaptiveAvgPool = node_class("AdaptiveAvgPool2DBackward0", adaptive_rule)
 
 def adaptive_max_pool2d(input, output_size, return_indices=False):
     """The maxima of (N, C, H, W), or without N, in ``output_size`` windows, which cover it evenly."""
-    x = raw(input)
+    x = array_of(input)
     counts = adaptive_counts("adaptive_max_pool2d", x.shape, output_size)
     check_floating(x, "adaptive_max_pool2d")
-    key, _ = adaptive_key(module(x), x.shape[-2:], counts)
+    key, _ = adaptive_key(xp_of(x), x.shape[-2:], counts)
     taps = x[key].transpose(-4, -3, *range(x.ndim - 2), -2, -1)
     taps = in_order(taps.reshape(prod(taps.shape[:2]), prod(x.shape[:-2]), prod(counts)))
-    ranks = adaptive_ranks(module(x), x.shape[-2:], counts)
+    ranks = adaptive_ranks(xp_of(x), x.shape[-2:], counts)
     return maxima(AdaptiveMaxPool, input, taps, ranks, counts, False, return_indices)
 
 
@@ -351,12 +351,12 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
 
 def as_plane(input):
     """(..., L) -> (..., 1, L)"""
-    return unsqueeze_at(input, raw(input).ndim - 1)
+    return unsqueeze_at(input, array_of(input).ndim - 1)
 
 
 def as_line(out):
     """(..., 1, L) -> (..., L), of each result."""
-    return tuple(map(as_line, out)) if isinstance(out, tuple) else squeeze_one(out, raw(out).ndim - 2)
+    return tuple(map(as_line, out)) if isinstance(out, tuple) else squeeze_one(out, array_of(out).ndim - 2)
 
 
 def single(name, what, value, message="{}() argument '{}' should contain one int (got {})"):
@@ -368,7 +368,7 @@ def single(name, what, value, message="{}() argument '{}' should contain one int
 
 
 def check_lines(name, input):
-    ndim = raw(input).ndim
+    ndim = array_of(input).ndim
     if ndim not in (2, 3):
         raise RuntimeError(
             f"Expected 2 to 3 dimensions, but got {ndim}-dimensional tensor for argument #1 'self' (while checking "
@@ -378,7 +378,7 @@ def check_lines(name, input):
 
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The maximum under a kernel that moves over (N, C, L), or without N; see ``max_pool2d``."""
-    x = raw(input)
+    x = array_of(input)
     if x.ndim not in (2, 3) or 0 in x.shape[-2:]:
         raise RuntimeError(
             "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
@@ -437,7 +437,7 @@ def adaptive_max_pool1d(input, output_size, return_indices=False):
 NAMES = """max_pool1d max_pool2d avg_pool1d avg_pool2d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_max_pool1d
 adaptive_max_pool2d"""
 for name in NAMES.split():
-    enter(name, "pool", globals()[name])
+    register(name, "pool", globals()[name])
 
 METHODS = ""
 IN_PLACE = ""

@@ -7,17 +7,18 @@ puts them back, so that the result broadcasts against the input.
 import builtins
 import math
 
-from .. import dtypes, return_types
-from ..backend import batches, blank, samples, summed
-from ..callers import warn
-from ..graph import mode, node_class
-from ..outputs import into
-from ..record import enter, module, raw, record, record_parts
-from ..tensor import Tensor, checked_dim, shown_kind
+from ..arrays import dtypes
+from ..arrays.dispatch import batches, blank, samples, summed
+from ..arrays.warn import warn
+from ..core.graph import mode, node_class
+from ..core.linear import accumulate_wider, add_up, cast, extreme_along, reshape, spread, sum_to, total
+from ..core.record import array_of, record, record_outputs, register, xp_of
+from ..core.tensor import Tensor, checked_dim, shown_kind
+from ..surface import return_types
+from ..surface.outputs import into
 from .creation import integer, misfit, no_out, number
 from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, floating, maximum, minimum, refused, sgn
-from .structure import accumulate_wider, add_up, cast, extreme_along, reshape, spread, sum_to, total
 
 # ---- arguments
 
@@ -42,7 +43,7 @@ def parse(name, input, dim, keepdim, names, several=True):
 
     TypeError for what is no Tensor and for unknown keywords; IndexError for a dimension that is not there.
     """
-    x = raw(input)
+    x = array_of(input)
     if not hasattr(x, "dtype"):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if names:
@@ -83,7 +84,7 @@ def kept(a, shape, axis, keepdims):
 
 def converted(input, dtype):
     """The array of the input in ``dtype``; by default integers and bools in int64, which the result then has."""
-    x = raw(input)
+    x = array_of(input)
     if dtype is None:
         return x if dtypes.of[x.dtype].is_floating_point else x.astype(dtypes.int64.np, copy=False)
     dtype = dtypes.given(dtype)
@@ -102,7 +103,7 @@ def record_converted(Backward, out, inputs, saved):
 
 
 def cast_back(rule, a):
-    dtype = raw(a).dtype
+    dtype = array_of(a).dtype
     return lambda g, *saved: cast(rule(g, *saved), dtype)
 
 
@@ -175,8 +176,8 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
 
 def share(g, n):
     """g / n; for half precision divided in float32: float16 holds no n above 65504."""
-    dtype = raw(g).dtype
-    wide = raw(g).itemsize == 2 and accumulate_wider.get(dtype)
+    dtype = array_of(g).dtype
+    wide = array_of(g).itemsize == 2 and accumulate_wider.get(dtype)
     return cast(cast(g, wide) / n, dtype) if wide else g / n
 
 
@@ -219,27 +220,27 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, **nam
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, **names):
     """The square root of ``var``."""
     x, out, _, axis, keepdims, free = moments("std", input, dim, unbiased, keepdim, correction, names)
-    out = module(out).sqrt(out).astype(x.dtype)
+    out = xp_of(out).sqrt(out).astype(x.dtype)
     return record(Std, out, (input,), (x, out, axis, keepdims, free))
 
 
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, **names):
     """(variance, mean) over ``dim``."""
     x, out, middle, axis, keepdims, free = moments("var_mean", input, dim, unbiased, keepdim, correction, names)
-    return record_parts(VarMean, (out.astype(x.dtype), middle.astype(x.dtype)), (input,), (x, axis, keepdims, free))
+    return record_outputs(VarMean, (out.astype(x.dtype), middle.astype(x.dtype)), (input,), (x, axis, keepdims, free))
 
 
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, **names):
     """(standard deviation, mean) over ``dim``."""
     x, out, middle, axis, keepdims, free = moments("std_mean", input, dim, unbiased, keepdim, correction, names)
-    out = module(out).sqrt(out).astype(x.dtype)
-    return record_parts(StdMean, (out, middle.astype(x.dtype)), (input,), (x, axis, keepdims, free))
+    out = xp_of(out).sqrt(out).astype(x.dtype)
+    return record_outputs(StdMean, (out, middle.astype(x.dtype)), (input,), (x, axis, keepdims, free))
 
 
 def var_rule(g, x, axis, keepdims, free):
-    away, g = x - mean(x, axis, True), kept(g, raw(x).shape, axis, keepdims)
+    away, g = x - mean(x, axis, True), kept(g, array_of(x).shape, axis, keepdims)
     if free <= 0:
-        return g * choose(eq(away, 0), math.nan, raw(away) * 0.0 + math.inf)
+        return g * choose(eq(away, 0), math.nan, array_of(away) * 0.0 + math.inf)
     return away * (g * (2.0 / free))
 
 
@@ -249,7 +250,7 @@ def std_rule(g, x, out, axis, keepdims, free):
 
 def std_again_rule(g, x, axis, keepdims, free):
     """The rule of std as one of several outputs, where the output cannot be saved: computed again."""
-    out = std(x, axis, keepdim=keepdims, correction=count(raw(x).shape, axis) - free)
+    out = std(x, axis, keepdim=keepdims, correction=count(array_of(x).shape, axis) - free)
     return std_rule(g, x, out, axis, keepdims, free)
 
 
@@ -261,7 +262,7 @@ def parts_rule(first):
         if 0 in parts:
             into = first(parts[0], x, axis, keepdims, free)
         if 1 in parts:
-            into = into + spread(share(parts[1], count(raw(x).shape, axis)), raw(x).shape, axis, keepdims)
+            into = into + spread(share(parts[1], count(array_of(x).shape, axis)), array_of(x).shape, axis, keepdims)
         return into
 
     return rule
@@ -286,8 +287,8 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, **names):
 
 def prod_rule(g, x, out, axis, keepdims):
     """The product of all others: out / x, or written out where there is a zero."""
-    shape = raw(x).shape
-    if (samples(raw(x)) != 0).all():
+    shape = array_of(x).shape
+    if (samples(array_of(x)) != 0).all():
         return kept(g * out, shape, axis, keepdims) / x
     if axis is None:
         return reshape(g * prod(left_out(reshape(x, (-1,)), 0), 1), shape)
@@ -296,9 +297,9 @@ def prod_rule(g, x, out, axis, keepdims):
 
 def left_out(x, axis):
     """x with a new dimension before ``axis``, along which one element of that dimension after the other is a 1."""
-    shape = raw(x).shape
+    shape = array_of(x).shape
     n, after = shape[axis], (1,) * (len(shape) - axis - 1)
-    one = module(raw(x)).eye(n, dtype=bool).reshape((n, n) + after)
+    one = xp_of(array_of(x)).eye(n, dtype=bool).reshape((n, n) + after)
     return choose(one, 1.0, reshape(x, shape[:axis] + (1,) + shape[axis:]))
 
 
@@ -313,20 +314,20 @@ def place_along(g, indices, shape, axis, keepdims):
     """Zeros of a shape, with g where ``indices`` point along an axis."""
     if not shape:
         return g
-    g, indices = kept(g, shape, axis, keepdims), kept(raw(indices), shape, axis, keepdims)
-    return record(PlaceAlong, placed(raw(g), indices, shape, axis[0]), (g,), (indices, axis[0]))
+    g, indices = kept(g, shape, axis, keepdims), kept(array_of(indices), shape, axis, keepdims)
+    return record(PlaceAlong, placed(array_of(g), indices, shape, axis[0]), (g,), (indices, axis[0]))
 
 
 def placed(g, indices, shape, axis):
     out = blank(shape, g, indices)
-    module(out).put_along_axis(out, indices, g, axis)
+    xp_of(out).put_along_axis(out, indices, g, axis)
     return out
 
 
 def pick_along(a, indices, axis):
     """The elements where ``indices`` point along an axis, which stays."""
-    x, indices = raw(a), raw(indices)
-    return record(PickAlong, module(x).take_along_axis(x, indices, axis), (a,), (indices, x.shape, axis))
+    x, indices = array_of(a), array_of(indices)
+    return record(PickAlong, xp_of(x).take_along_axis(x, indices, axis), (a,), (indices, x.shape, axis))
 
 
 PlaceAlong = node_class("ValueSelectingReductionBackward0", lambda g, indices, axis: pick_along(g, indices, axis))
@@ -335,17 +336,17 @@ PickAlong = node_class("GatherBackward0", lambda g, indices, shape, axis: place_
 
 def evenly(g, mask, axis):
     """g in equal parts where the mask holds: PyTorch's choice of a subgradient where extremes are equal."""
-    return choose(mask, g, 0.0) / mask.sum(axis, keepdims=True).astype(raw(g).dtype)
+    return choose(mask, g, 0.0) / mask.sum(axis, keepdims=True).astype(array_of(g).dtype)
 
 
 def evenly_all(g, x, out):
     """The cotangent of what is extreme among all elements; nan is."""
-    return evenly(g, (raw(x) == raw(out)) | (raw(x) != raw(x)), None)
+    return evenly(g, (array_of(x) == array_of(out)) | (array_of(x) != array_of(x)), None)
 
 
 def evenly_along(g, x, out, axis, keepdims):
-    shape = raw(x).shape
-    return evenly(kept(g, shape, axis, keepdims), raw(x) == kept(raw(out), shape, axis, keepdims), axis)
+    shape = array_of(x).shape
+    return evenly(kept(g, shape, axis, keepdims), array_of(x) == kept(array_of(out), shape, axis, keepdims), axis)
 
 
 def extremes(name, pairwise):
@@ -372,14 +373,14 @@ def extremes(name, pairwise):
             out, indices = x.copy(), arg(name, x, axis, keepdims)
         return Result(record(Along, out, (input,), (indices, x.shape, axis, keepdims)), as_input(indices, input))
 
-    return enter(name, "reduction", op)
+    return register(name, "reduction", op)
 
 
 def arg(name, x, axis, keepdims):
     """The indices of the extremes, the first one where several are equal."""
     if not x.ndim:
-        return module(x).zeros((), dtypes.int64.np)
-    return settled(getattr(module(x), "arg" + name)(x, axis and axis[0], keepdims=keepdims))
+        return xp_of(x).zeros((), dtypes.int64.np)
+    return settled(getattr(xp_of(x), "arg" + name)(x, axis and axis[0], keepdims=keepdims))
 
 
 def as_input(out, input):
@@ -413,7 +414,7 @@ def extreme(name, plain):
         out = settled(getattr(x, plain)(axis, keepdims=keepdims))
         return record(Backward, out, (input,), (x, out, axis, keepdims))
 
-    return enter(name, "reduction", op)
+    return register(name, "reduction", op)
 
 
 amax = extreme("amax", "max")
@@ -430,7 +431,7 @@ def arg_extreme(name, plain):
         check_not_empty(name, x, dim, axis, IndexError)
         return as_input(arg(plain, x, axis, keepdims), input)
 
-    return enter(name, "reduction", op)
+    return register(name, "reduction", op)
 
 
 argmax = arg_extreme("argmax", "max")
@@ -446,11 +447,11 @@ def aminmax(input, *, dim=None, keepdim=False, **names):
         )
     check_not_empty("aminmax", x, dim, axis, shown="aminmax")
     outs = settled(x.min(axis, keepdims=keepdims)), settled(x.max(axis, keepdims=keepdims))
-    return return_types.aminmax(*record_parts(AMinMax, outs, (input,), (x, axis, keepdims)))
+    return return_types.aminmax(*record_outputs(AMinMax, outs, (input,), (x, axis, keepdims)))
 
 
 def aminmax_rule(parts, x, axis, keepdims):
-    found = {0: raw(x).min(axis, keepdims=keepdims), 1: raw(x).max(axis, keepdims=keepdims)}
+    found = {0: array_of(x).min(axis, keepdims=keepdims), 1: array_of(x).max(axis, keepdims=keepdims)}
     into = [evenly_along(g, x, found[i], axis, keepdims) for i, g in parts.items()]
     return into[0] if len(into) == 1 else into[0] + into[1]
 
@@ -465,11 +466,11 @@ def median(input, dim=None, keepdim=False, **names):
         raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
     if dim is None:
         flat = x.reshape((-1,))
-        out = flat[middle_index(flat, 0)[0]] if x.size else module(x).full((), math.nan, x.dtype)
+        out = flat[middle_index(flat, 0)[0]] if x.size else xp_of(x).full((), math.nan, x.dtype)
         return record(MedianAll, out, (input,), (x, out))
     check_not_empty("median", x, dim, axis)
-    at = middle_index(x, axis[0]) if x.ndim else module(x).zeros((), dtypes.int64.np)
-    out = module(x).take_along_axis(x, at, axis[0]) if x.ndim else x.copy()
+    at = middle_index(x, axis[0]) if x.ndim else xp_of(x).zeros((), dtypes.int64.np)
+    out = xp_of(x).take_along_axis(x, at, axis[0]) if x.ndim else x.copy()
     if not keepdims and x.ndim:
         at, out = at.squeeze(axis), out.squeeze(axis)
     at, out = settled(at), settled(out)
@@ -478,7 +479,7 @@ def median(input, dim=None, keepdim=False, **names):
 
 def middle_index(x, axis):
     """Where the median stands along an axis, which stays: at the first nan, else in the (lower) middle when sorted."""
-    xp = module(x)
+    xp = xp_of(x)
     order = xp.argsort(x, axis=axis, kind="stable")
     middle = order.take([(x.shape[axis] - 1) // 2], axis)
     nan = x != x
@@ -495,7 +496,7 @@ def logsumexp(input, dim, keepdim=False, **names):
     """log(sum(exp(x))) over ``dim``, without overflow."""
     x, dim, axis, keepdims = parse("logsumexp", input, dim, keepdim, names)
     input = cast(input, floating(x.dtype))
-    x = raw(input)
+    x = array_of(input)
     out = log_of_sum(cast(x, accumulate_wider.get(x.dtype, x.dtype)), axis)
     out = out.astype(x.dtype)
     out = settled(out if keepdims else out.squeeze(axis))
@@ -504,7 +505,7 @@ def logsumexp(input, dim, keepdim=False, **names):
 
 def log_of_sum(x, axis):
     """log(sum(exp(x))) of an array, with the axes kept."""
-    xp = module(x)
+    xp = xp_of(x)
     if not x.size:
         return xp.log(x.sum(axis, keepdims=True))
     top = x.max(axis, keepdims=True)
@@ -513,7 +514,7 @@ def log_of_sum(x, axis):
 
 
 def logsumexp_rule(g, x, out, axis, keepdims):
-    shape = raw(x).shape
+    shape = array_of(x).shape
     return kept(g, shape, axis, keepdims) * exp(x - kept(out, shape, axis, keepdims))
 
 
@@ -564,11 +565,11 @@ def p_norm_of(x, p, axis, keepdims):
 
 def norm_rule(g, x, out, p, axis, keepdims):
     """g * sgn(x) * (|x| / out)**(p - 1), and 0 where that is not defined."""
-    shape = raw(x).shape
+    shape = array_of(x).shape
     if p == 0:
         return x * 0.0
     if p in (math.inf, -math.inf):
-        return sgn(x) * evenly_along(g, absolute(raw(x)), out, axis, keepdims)
+        return sgn(x) * evenly_along(g, absolute(array_of(x)), out, axis, keepdims)
     g, out = kept(g, shape, axis, keepdims), kept(out, shape, axis, keepdims)
     if p == 1:
         return sgn(x) * g
@@ -599,11 +600,11 @@ def dist(input, other, p=2):
     """The p-norm of input - other, over all elements."""
     if not isinstance(other, Tensor):
         raise misfit(other, "dist", "other", 2, "Tensor")
-    x, y, p = raw(input), raw(other), number(p, "dist", "p")
+    x, y, p = array_of(input), array_of(other), number(p, "dist", "p")
     if not dtypes.promoted[input.dtype, other.dtype].is_floating_point:
         raise RuntimeError("norm(): input dtype should be either floating point or complex")
-    away = raw(absolute(Tensor(x) - Tensor(y)))
-    out = raw(p_norm("dist", away, p, None, False, None, {}))
+    away = array_of(absolute(Tensor(x) - Tensor(y)))
+    out = array_of(p_norm("dist", away, p, None, False, None, {}))
     return record(Dist, out, (input, other), (x, y, out, p))
 
 
@@ -611,28 +612,28 @@ def distance_rule(g, x, y, out, p, shape):
     return sum_to(norm_rule(g, x - y, out, p, None, False), shape)
 
 
-Dist = node_class("DistBackward0", lambda g, x, y, out, p: distance_rule(g, x, y, out, p, raw(x).shape),
-                  lambda g, x, y, out, p: -distance_rule(g, x, y, out, p, raw(y).shape))  # fmt: skip
+Dist = node_class("DistBackward0", lambda g, x, y, out, p: distance_rule(g, x, y, out, p, array_of(x).shape),
+                  lambda g, x, y, out, p: -distance_rule(g, x, y, out, p, array_of(y).shape))  # fmt: skip
 
 # ---- along a dimension
 
 
 def cumsum(input, dim, *, dtype=None):
     """The sums of the first 1, 2, ... elements along ``dim``.  Integers and bools are added up as int64."""
-    axis, x = one_axis("cumsum", raw(input), dim), converted(input, dtype)
+    axis, x = one_axis("cumsum", array_of(input), dim), converted(input, dtype)
     return record_converted(CumSum, running(x, axis, False), (input,), (axis, False))
 
 
 def running_sum(a, axis, backwards):
     """``cumsum``, from the end if ``backwards``, as rules need it."""
-    return record(CumSum, running(raw(a), axis, backwards), (a,), (axis, backwards))
+    return record(CumSum, running(array_of(a), axis, backwards), (a,), (axis, backwards))
 
 
 def running(x, axis, backwards):
     """The running sums of an array, added up in float64 as PyTorch does."""
     if not x.ndim:
         return x.copy()
-    flip = module(x).flip if backwards else lambda x, _: x
+    flip = xp_of(x).flip if backwards else lambda x, _: x
     return settled(flip(flip(x, axis).cumsum(axis, wide(x)).astype(x.dtype), axis))
 
 
@@ -646,7 +647,7 @@ CumSum = node_class("CumsumBackward0", lambda g, axis, backwards: running_sum(g,
 
 def cumprod(input, dim, *, dtype=None):
     """The products of the first 1, 2, ... elements along ``dim``.  Integers and bools are multiplied as int64."""
-    axis = one_axis("cumprod", raw(input), dim)
+    axis = one_axis("cumprod", array_of(input), dim)
     x = converted(input, dtype)
     out = settled(x.cumprod(axis, wide(x)).astype(x.dtype)) if x.ndim else x.copy()
     return record_converted(CumProd, out, (input,), (x, out, axis))
@@ -654,13 +655,13 @@ def cumprod(input, dim, *, dtype=None):
 
 def cumprod_rule(g, x, out, axis):
     """Each element is a factor of all products from its own on: these without it, weighted by g and added up."""
-    if not raw(x).ndim:
+    if not array_of(x).ndim:
         return g
-    if (samples(raw(x)) != 0).all():
+    if (samples(array_of(x)) != 0).all():
         return running_sum(g * out, axis, True) / x
-    shape = raw(x).shape
+    shape = array_of(x).shape
     n, after = shape[axis], (1,) * (len(shape) - axis - 1)
-    later = module(raw(x)).tri(n, dtype=raw(x).dtype).T.reshape((n, n) + after)
+    later = xp_of(array_of(x)).tri(n, dtype=array_of(x).dtype).T.reshape((n, n) + after)
     g = reshape(g, shape[:axis] + (1,) + shape[axis:])
     return total(g * later * cumprod(left_out(x, axis), axis + 1), axis + 1)
 
@@ -672,13 +673,13 @@ CumProd = node_class("CumprodBackward0", cumprod_rule)
 
 def count_nonzero(input, dim=None):
     """How many elements are not zero, over ``dim``; int64."""
-    x = raw(input)
+    x = array_of(input)
     return as_input((x != 0).sum(axes(dim, x.ndim)), input)
 
 
 def bincount(input, weights=None, minlength=0):
     """How often each of 0, 1, ... occurs in a 1-d tensor of integers, or the sum of the ``weights`` of those."""
-    x, w = raw(input), raw(weights)
+    x, w = array_of(input), array_of(weights)
     if dtypes.of[x.dtype].category != dtypes.INTEGER:
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{word(x)}'")
     if type(x) in batches or type(w) in batches:
@@ -692,7 +693,7 @@ def bincount(input, weights=None, minlength=0):
         raise RuntimeError("weights should be 1-d and have the same length as input")
     if isinstance(weights, Tensor) and weights.requires_grad and mode.enabled:
         raise NotImplementedError("bincount has no gradient: detach() the weights")
-    out = module(x).bincount(x, w, minlength)
+    out = xp_of(x).bincount(x, w, minlength)
     return as_input(out if w is None else out.astype(w.dtype if w.dtype == dtypes.float32.np else out.dtype), input)
 
 
@@ -707,14 +708,14 @@ def quantifier(name):
             out = getattr(x != 0, name)(axis, keepdims=keepdims)
         return as_input(out.astype(x.dtype) if x.dtype == dtypes.uint8.np else out, input)
 
-    return enter(name, "reduction", op)
+    return register(name, "reduction", op)
 
 
 all = quantifier("all")
 any = quantifier("any")
 
 for function in (sum, mean, var, std, prod, median, logsumexp, vector_norm, norm, dist, cumsum, cumprod, count_nonzero):
-    enter(function.__name__, "reduction", function)
+    register(function.__name__, "reduction", function)
 
 METHODS = """all amax amin aminmax any argmax argmin bincount count_nonzero cumprod cumsum logsumexp max mean median min
 dist norm prod std sum var"""

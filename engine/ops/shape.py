@@ -7,32 +7,15 @@ PyTorch's arguments.  Which result shares memory is what PyTorch does: see ``rec
 from itertools import accumulate
 from math import prod
 
-from .. import dtypes
-from ..backend import (
-    address,
-    batches,
-    blank,
-    device_names,
-    element_strides,
-    expanded,
-    one_device,
-    samples,
-    storage,
-    strided,
-    writable,
-)
-from ..callers import warn
-from ..graph import Output, mode, node_class
-from ..inplace import check_writable
-from ..outputs import into
-from ..printing import Size
-from ..record import module, raw, record, record_parts
-from ..record import view as define
-from ..tensor import Tensor, checked_dim, track_view, unreachable
-from ..versions import wrote
-from . import structure
-from .creation import integer, listed, unfit
-from .structure import (
+from ..arrays import dtypes
+from ..arrays.devices import one_device
+from ..arrays.dispatch import batches, blank, device_names, samples
+from ..arrays.memory import address, element_strides, expanded, storage, strided, writable
+from ..arrays.size import Size
+from ..arrays.warn import warn
+from ..core import linear as structure
+from ..core.graph import Output, mode, node_class
+from ..core.linear import (
     cast,
     clone,
     clone_array,
@@ -44,6 +27,13 @@ from .structure import (
     sum_to,
     total,
 )
+from ..core.record import array_of, record, record_outputs, xp_of
+from ..core.record import view as define
+from ..core.tensor import Tensor, checked_dim, track_view, unreachable
+from ..core.versions import wrote
+from ..core.views import check_writable
+from ..surface.outputs import into
+from .creation import integer, listed, unfit
 
 # ---- what views do to an array
 
@@ -82,7 +72,7 @@ def picked_twice(view_of):
 
     def rule(g, shape, *args):
         n = prod(shape)
-        positions = view_of(module(raw(g)).arange(n).reshape(shape), *args)
+        positions = view_of(xp_of(array_of(g)).arange(n).reshape(shape), *args)
         return reshape(place(reshape(g, (-1,)), (n,), (positions.reshape(-1),)), shape)
 
     return rule
@@ -118,7 +108,7 @@ def reverse(x, dims):
 
 def rotated(x, k, dims):
     """A copy turned k times; after an odd number PyTorch's lies in memory as the transposed one."""
-    turned = module(x).rot90(x, k, dims)
+    turned = xp_of(x).rot90(x, k, dims)
     return clone_array(turned) if k % 2 else turned.copy()
 
 
@@ -136,11 +126,11 @@ def sum_of_copies(g, shape, repeats):
 
 
 reversed_in = define("flip", reverse, lambda g, _, dims: reversed_in(g, dims))
-rolled_by = define("roll", lambda x, shifts, dims: module(x).roll(in_order(x), *((shifts, dims) if dims else shifts)),
+rolled_by = define("roll", lambda x, shifts, dims: xp_of(x).roll(in_order(x), *((shifts, dims) if dims else shifts)),
                  lambda g, _, shifts, dims: rolled_by(g, tuple(-s for s in shifts), dims))  # fmt: skip
-repeat_by = define("repeat", lambda x, repeats: in_order(module(x).tile(x, repeats)), sum_of_copies)
-lower = define("tril", lambda x, k: in_order(module(x).tril(x, k)), lambda g, _, k: lower(g, k))
-upper = define("triu", lambda x, k: in_order(module(x).triu(x, k)), lambda g, _, k: upper(g, k))
+repeat_by = define("repeat", lambda x, repeats: in_order(xp_of(x).tile(x, repeats)), sum_of_copies)
+lower = define("tril", lambda x, k: in_order(xp_of(x).tril(x, k)), lambda g, _, k: lower(g, k))
+upper = define("triu", lambda x, k: in_order(xp_of(x).triu(x, k)), lambda g, _, k: upper(g, k))
 rotate = define("rot90", rotated, lambda g, _, k, dims: rotate(g, -k, dims))
 diagonal_copy = define("diagonal_copy", lambda x, *where: x.diagonal(*where).copy(),
                      lambda g, shape, *where: place_diagonal(g, shape, *where), "DiagonalBackward0_copy")  # fmt: skip
@@ -204,7 +194,7 @@ def view(input, size=None, *more, dtype=None):
 def view_of(input, shape):
     """A view in another shape.  RuntimeError in PyTorch's words where strides do not allow it."""
     out = view_to(input, shape)
-    if storage(raw(out)) is not storage(raw(input)):
+    if storage(array_of(out)) is not storage(array_of(input)):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             "contiguous subspaces). Use .reshape(...) instead."
@@ -397,7 +387,7 @@ def matrix_transpose(input, name):
 
 def expand(input, size, *more, name="expand"):
     """Repeated without a copy along new leading dims and dims of size 1; -1 keeps a size."""
-    size, x = listed(size, more, name, "size"), raw(input)
+    size, x = listed(size, more, name, "size"), array_of(input)
     lead = len(size) - x.ndim
     if lead < 0:
         raise RuntimeError(
@@ -468,7 +458,7 @@ def checked_index(i, shape, dim, message):
 
 def select(input, dim, index):
     """The part at one place of a dim, without that dim: a view, also where it is one element."""
-    shape = raw(input).shape
+    shape = array_of(input).shape
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d = checked_dim(dim, len(shape))
@@ -483,14 +473,14 @@ def select(input, dim, index):
 
 def narrow(input, dim, start, length):
     """``length`` places of a dim, from ``start`` on."""
-    x = raw(input)
+    x = array_of(input)
     if not x.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if integer(length, "narrow", "length", 3) < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if isinstance(start, Tensor) and (start.ndim or start.array.dtype.kind not in "iu"):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    if type(raw(start)) in batches:
+    if type(array_of(start)) in batches:
         raise RuntimeError(
             "Batching rule not implemented for aten::narrow.Tensor; the fallback path doesn't work on out= or view ops."
         )
@@ -515,15 +505,15 @@ def several_views(input, parts, Backward, *saved):
         view = Tensor(op(x, *args), Output(node, i) if node else input.node and unreachable())
         track_view(view, input, op, args)
         if mode.enabled:
-            view.made = "several"
+            view.creation_meta = "several"
         results.append(view)
     return tuple(results)
 
 
 def with_zeros(parts, shapes):
     """The cotangents of all outputs, from those that have one."""
-    known = raw(next(iter(parts.values())))
-    return [parts[i] if i in parts else module(known).zeros(s, known.dtype) for i, s in enumerate(shapes)]
+    known = array_of(next(iter(parts.values())))
+    return [parts[i] if i in parts else xp_of(known).zeros(s, known.dtype) for i, s in enumerate(shapes)]
 
 
 def resized(shape, dim, n):
@@ -604,7 +594,7 @@ def unsafe_chunk(input, chunks, dim=0):
     n, size = x.shape[d], -(-x.shape[d] // chunks)
     sizes = tuple(min(size, n - i) for i in range(0, n, size))
     parts = [x[at(d, slice(i * size, (i + 1) * size))] for i in range(len(sizes))]
-    return record_parts(UnsafeSplit, parts, (input,), (x.shape, d, sizes))
+    return record_outputs(UnsafeSplit, parts, (input,), (x.shape, d, sizes))
 
 
 def tensor_split(input, indices_or_sections, dim=0):
@@ -647,7 +637,7 @@ def diag(input, diagonal=0):
 
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """Zeros with the last dim of the input on the diagonals of two new dims."""
-    shape, n = raw(input).shape, input.ndim + 1
+    shape, n = array_of(input).shape, input.ndim + 1
     d1, d2 = checked_dim(dim1, n), checked_dim(dim2, n)
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -719,21 +709,21 @@ def join(tensors, dim):
     def rules():
         sizes = [s[dim] if s != (0,) else 0 for s in shapes]
         places = [slice(end - n, end, 1) for n, end in zip(sizes, accumulate(sizes))]
-        return [part_rule(slice_at, dim, p, raw(t)) for p, t in zip(places, tensors)]
+        return [part_rule(slice_at, dim, p, array_of(t)) for p, t in zip(places, tensors)]
 
-    return record(Cat, in_order(module(arrays[0]).concatenate(some, dim)), tensors, (), rules)
+    return record(Cat, in_order(xp_of(arrays[0]).concatenate(some, dim)), tensors, (), rules)
 
 
 def join_new(tensors, dim):
     """The tensors one after the other along a new dim."""
     arrays, _ = same_dtype(tensors)
-    rules = lambda: [part_rule(select_at, dim, i, raw(t)) for i, t in enumerate(tensors)]  # noqa: E731
-    return record(Stack, in_order(module(arrays[0]).stack(arrays, dim)), tensors, (), rules)
+    rules = lambda: [part_rule(select_at, dim, i, array_of(t)) for i, t in enumerate(tensors)]  # noqa: E731
+    return record(Stack, in_order(xp_of(arrays[0]).stack(arrays, dim)), tensors, (), rules)
 
 
 def same_dtype(tensors):
     """The arrays of tensors, in the dtype that holds them all, and their shapes."""
-    arrays = [raw(t) for t in tensors]
+    arrays = [array_of(t) for t in tensors]
     for x in arrays[1:] if device_names else ():
         one_device(arrays[0], x)
     first = arrays[0].dtype
@@ -757,7 +747,7 @@ def cat(tensors, dim=0, *, axis=None, out=None):
     tensors = tensors_in("cat", tensors)
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    shapes = [raw(t).shape for t in tensors]
+    shapes = [array_of(t).shape for t in tensors]
     first = next((s for s in shapes if s != (0,)), shapes[0])
     d = checked_dim(dim if axis is None else axis, len(first))
     if () in shapes or any(s != first for s in shapes):
@@ -793,13 +783,13 @@ concatenate = concat
 def stack(tensors, dim=0):
     """Tensors of one shape one after the other along a new dim."""
     tensors = some_tensors("stack", tensors)
-    first = raw(tensors[0]).shape
+    first = array_of(tensors[0]).shape
     d = checked_dim(dim, len(first) + 1)
     for i, t in enumerate(tensors):
-        if raw(t).shape != first:
+        if array_of(t).shape != first:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
-                f"{list(raw(t).shape)} at entry {i}"
+                f"{list(array_of(t).shape)} at entry {i}"
             )
     return join_new(tensors, d)
 
@@ -859,7 +849,7 @@ def detach(input):
 
 def repeat(input, repeats, *more):
     """Copied so many times along each dim; more numbers than dims make new leading ones."""
-    repeats, shape = listed(repeats, more, "repeat", "repeats"), raw(input).shape
+    repeats, shape = listed(repeats, more, "repeat", "repeats"), array_of(input).shape
     if len(repeats) < len(shape):
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     if repeats and min(repeats) < 0:
@@ -907,7 +897,7 @@ def counted(repeats):
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{word(x.dtype)}'")
     if x.size and samples(x).min() < 0:
         raise RuntimeError("repeats can not be negative")
-    return module(x).repeat(module(x).arange(x.size), x)
+    return xp_of(x).repeat(xp_of(x).arange(x.size), x)
 
 
 def flip(input, dims, *more):

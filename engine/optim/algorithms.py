@@ -11,14 +11,16 @@ from operator import attrgetter, is_
 
 import numpy as np
 
-from .. import blocks, dtypes
+from ..arrays import dtypes
+from ..arrays import threads as blocks
+from ..arrays.devices import device_of
+from ..arrays.dispatch import kernels
 from ..autograd.modes import enable_grad
-from ..backend import device_of, kernels
-from ..inplace import refresh
+from ..core.record import xp_of
+from ..core.tensor import Tensor
+from ..core.versions import wrote
+from ..core.views import refresh
 from ..ops.elementwise import maximum, sqrt
-from ..record import module
-from ..tensor import Tensor
-from ..versions import wrote
 from .optimizer import Optimizer
 
 # elements of a parameter that is packed with others, and of all in a pack: by measurement
@@ -27,7 +29,7 @@ SMALL, PACKED = 1 << 13, 1 << 16
 # 12.1: an array takes 32, and there are up to five arrays a parameter.
 LISTED, IN_LIST = 1 << 18, 16  # elements of a parameter that is listed with others, and how many are in a list
 
-array_of = attrgetter("array")
+held_array = attrgetter("array")
 
 
 def number(x):
@@ -155,7 +157,7 @@ class Pack:
         self.steps = [step_tensor(state) for state in self.own] if optimizer.counts_steps else []
         self.count = self.steps[0].item() if self.steps else 0.0 if fresh else 1.0
         self.kept = []  # (state, name, tensor, its array)
-        self.lay_out(names, optimizer.begin(), module(self.arrays[0]))
+        self.lay_out(names, optimizer.begin(), xp_of(self.arrays[0]))
 
     @staticmethod
     def takes(x):
@@ -193,7 +195,7 @@ class Pack:
     def still(self, states):
         """Whether parameters, states and counts are those that the pack was made of, or left behind."""
         return (
-            all(map(is_, map(array_of, self.params), self.arrays))
+            all(map(is_, map(held_array, self.params), self.arrays))
             and all(map(is_, map(states.get, self.params), self.own))
             and all(state.get(name) is t and t.array is x for state, name, t, x in self.kept)
             and all(s.get("step") is t and t.array == self.count for s, t in zip(self.own, self.steps))

@@ -4,8 +4,8 @@ from functools import partial
 from typing import NamedTuple
 
 from ..autograd.modes import enable_grad, no_grad
+from ..core.tensor import Tensor
 from ..ops.shape import cat
-from ..tensor import Tensor
 from .optimizer import Optimizer
 
 

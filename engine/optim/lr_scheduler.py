@@ -7,9 +7,9 @@ from collections import Counter
 from contextlib import contextmanager
 from math import inf, pi
 
-from ..backend import running
-from ..callers import warn
-from ..tensor import Tensor
+from ..arrays.dispatch import running
+from ..arrays.warn import warn
+from ..core.tensor import Tensor
 from .optimizer import Optimizer
 
 EPOCH = (

@@ -5,11 +5,11 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from copy import deepcopy
 
-from ..backend import running
-from ..callers import warn
+from ..arrays.dispatch import running
+from ..arrays.warn import warn
+from ..core.tensor import Tensor
 from ..nn.hooks import register
 from ..nn.module import clear_gradients, named
-from ..tensor import Tensor
 
 required = object()  # the default of an option that has none
 

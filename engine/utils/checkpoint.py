@@ -9,15 +9,19 @@ import threading
 from contextlib import contextmanager, nullcontext
 from weakref import ref
 
-from .. import amp, dtypes, graph, sweep
+from .. import amp
+from ..arrays import dtypes
+from ..arrays.devices import device_of, homes
+from ..arrays.dispatch import modules, running, scalar_types
+from ..arrays.size import Size
+from ..arrays.warn import warn
 from ..autograd.function import CustomNode, Function
 from ..autograd.modes import enable_grad
-from ..backend import device_of, homes, modules, running, scalar_types
-from ..callers import warn
-from ..graph import Node, Output, mode, watch_nodes
-from ..printing import Size
-from ..tensor import Tensor
-from ..versions import check_saved, writes_to
+from ..core import backward as backward_pass
+from ..core import graph
+from ..core.graph import Node, Output, mode, watch_nodes
+from ..core.tensor import Tensor
+from ..core.versions import check_saved, writes_to
 
 EXPLICIT = (
     "the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling checkpoint without "
@@ -237,7 +241,7 @@ class Recomputed:
         self.size, self.metadata = len(saved), metadata(saved)
         try:  # of what was overwritten later in the region, the recomputation would have the later values
             for x in map(array, filter(is_array, () if isinstance(saved, Recomputed) else saved)):
-                check_saved(x, node.order)
+                check_saved(x, node.time)
         except RuntimeError as e:
             self.error = e
 
@@ -260,7 +264,7 @@ class Recomputed:
 
 def saved_by(node):
     """What a node has saved: arrays and plain values; a custom function's pairs; or a Recomputed of an inner region."""
-    return (node.ctx._saved if isinstance(node, CustomNode) else node.saved if node.links else ()) or ()
+    return (node.ctx._saved if isinstance(node, CustomNode) else node.saved if node.saved_from else ()) or ()
 
 
 def keeps_arrays(node):
@@ -329,13 +333,13 @@ class CheckpointFunction(Function):
         pairs = [(t, g) for t, g in zip(outputs, grads) if isinstance(t, Tensor) and t.requires_grad]
         if not pairs:
             raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
-        sweep.backward(*zip(*pairs))
+        backward_pass.backward(*zip(*pairs))
         return (None, None, *(a.grad if isinstance(a, Tensor) else None for a in args))
 
 
 def in_part_of_a_backward_pass():
     """Whether the backward pass that this is called in is to reach some inputs alone, of which it keeps no record."""
     frame = sys._getframe()
-    while frame.f_code is not sweep.sweep.__code__:
+    while frame.f_code is not backward_pass.backward_pass.__code__:
         frame = frame.f_back
     return frame.f_locals["wanted"] is not None

@@ -2,7 +2,7 @@
 
 import sys
 
-from . import module as module
+from . import module
 
 
 def __getattr__(name):

@@ -2,14 +2,14 @@
 
 import types
 
+from ...arrays.warn import warn
 from ...autograd.modes import no_grad
-from ...callers import warn
+from ...core.tensor import Tensor
 from ...ops.creation import tensor
 from ...ops.elementwise import clamp
 from ...ops.reduce import vector_norm
 from ...ops.shape import cat, stack
-from ...tensor import Tensor
-from . import rnn as rnn
+from . import rnn
 
 
 def listed(tensors):

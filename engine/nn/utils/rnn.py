@@ -8,11 +8,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ...dtypes import int64
-from ...graph import node_class
+from ...arrays.dtypes import int64
+from ...core.graph import node_class
+from ...core.linear import place
+from ...core.record import record
 from ...ops.creation import as_tensor, full
-from ...ops.structure import place
-from ...record import record
 
 
 class PackedSequence(namedtuple("PackedSequence", "data batch_sizes sorted_indices unsorted_indices")):

@@ -5,10 +5,10 @@ from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 
 import numpy as np
 
-from ...dtypes import float64
+from ...arrays.dtypes import float64
+from ...core.tensor import Tensor
 from ...ops.creation import as_tensor, tensor
 from ...ops.shape import stack
-from ...tensor import Tensor
 
 UNFIT = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 

@@ -6,8 +6,8 @@ from itertools import cycle, repeat
 from typing import Generic, TypeVar
 from weakref import finalize
 
-from ...backend import has_cuda
-from ...callers import warn
+from ...arrays.devices import has_cuda
+from ...arrays.warn import warn
 from .collate import default_collate, default_convert, pinned
 from .dataset import IterableDataset
 from .fetch import End, Failure, fetcher

@@ -7,9 +7,9 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from ... import random
-from ...callers import warn
-from ...tensor import Tensor
+from ...arrays import random
+from ...arrays.warn import warn
+from ...core.tensor import Tensor
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -5,8 +5,8 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from ... import random
-from ...dtypes import float64
+from ...arrays import random
+from ...arrays.dtypes import float64
 from ...ops.creation import as_tensor
 
 T_co = TypeVar("T_co", covariant=True)

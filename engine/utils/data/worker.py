@@ -24,8 +24,8 @@ from weakref import WeakSet
 
 import numpy as np
 
-from ... import random
-from ...blocks import set_num_threads
+from ...arrays import random
+from ...arrays.threads import set_num_threads
 from . import fetch
 from .dataset import IterableDataset
 from .fetch import End, Failure, WorkerInfo, fetcher

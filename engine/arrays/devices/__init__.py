@@ -1,0 +1,262 @@
+"""Devices: what ``device("cuda")`` means, where arrays are made, and how they get from one device to another."""
+
+import importlib
+import importlib.util
+import re
+import threading
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..dispatch import device_names, modules, running, samples, strangers
+
+
+class OutOfMemoryError(RuntimeError):
+    """The memory of a device is used up."""
+
+    __module__ = "torch"  # as PyTorch shows it
+
+
+class MixedDevices(RuntimeError, TypeError):
+    """Arrays of two devices in one operation.  CuPy raises TypeError: an operation that catches that looks closer."""
+
+
+MixedDevices.__name__, MixedDevices.__module__ = "RuntimeError", "builtins"
+
+
+class device:
+    """Where a tensor lives: ``device("cpu")``, ``device("cuda:1")``, ``device("cuda", 1)``.
+
+    In a ``with`` statement: where tensors are created in the block.
+    """
+
+    __slots__ = ("index", "type")
+    known = ("cpu", "cuda", "sim")
+
+    def __init__(self, type, index=None):
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        elif isinstance(type, int):
+            if not has_cuda():
+                raise RuntimeError("Cannot access accelerator device when none is available.")
+            type, index = "cuda", type
+        elif not isinstance(type, str):
+            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
+        kind, colon, number = type.partition(":")
+        if not kind:
+            raise RuntimeError("Device string must not be empty")
+        if not re.fullmatch(r"[A-Za-z_]+", kind):
+            raise RuntimeError(f"Invalid device string: '{type}'")
+        if kind not in self.known:
+            raise RuntimeError(f"Expected one of {', '.join(self.known)} device type at start of device string: {kind}")
+        if colon:
+            if index is not None:
+                raise RuntimeError(
+                    f"type (string) must not include an index because index was passed explicitly: {type}"
+                )
+            if not number.isdecimal() or (number[0] == "0" and number != "0"):
+                raise RuntimeError(f"Invalid device string: '{type}'")
+            index = int(number)
+        elif index is not None and index < 0:
+            raise RuntimeError("Device index must not be negative")
+        self.type, self.index = kind, index
+
+    def __repr__(self):
+        return f"device(type={self.type!r}{'' if self.index is None else f', index={self.index}'})"
+
+    def __str__(self):
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other):
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self):
+        return hash((self.type, self.index))
+
+    def __reduce__(self):
+        return device, (self.type, self.index)
+
+    def __enter__(self):
+        default.before = (*default.before, default.device)
+        default.device = self
+        return self
+
+    def __exit__(self, *exc):
+        *before, default.device = default.before
+        default.before = tuple(before)
+
+
+class Default(threading.local):
+    """Where this thread creates tensors: a device, or None for the host."""
+
+    device = None
+    before: tuple = ()  # those that ``with device(...)`` has put aside
+
+
+default = Default()
+cpu = device("cpu")
+
+
+def set_default_device(device_):
+    """Let tensors be created on a device where none is given; None: in host memory."""
+    default.device = None if device_ is None else device(device_)
+
+
+def get_default_device():
+    """Where tensors are created if no device is given."""
+    where = default.device or cpu
+    return where if where.index is not None or where.type == "cpu" else device(where.type, home(where.type).current())
+
+
+class Home:
+    """What a type of device has: ``xp``, the module of its arrays, ``random``, and the way there and back.
+
+    This one is the host's; ``devices`` has the others.
+    """
+
+    type = "cpu"
+    xp: Any = np
+    array: Any = np.ndarray
+
+    @cached_property
+    def random(self) -> Any:
+        """The functions that draw random arrays: ``draw(generator, shape, dtype, ...)``."""
+        return importlib.import_module("engine.arrays.random")
+
+    def put(self, x, index=None, non_blocking=False):
+        """A copy on the device of an array in host memory; ``non_blocking``: pinned memory may be read later."""
+        return x
+
+    def get(self, x):
+        """A copy in host memory of an array on the device."""
+        return x
+
+    def check(self, index):
+        """RuntimeError if there is no device of that index; PyTorch takes any for the host."""
+
+    def make(self, index, name, *args, **options):
+        """An array made on the device by a function of its module."""
+        return getattr(self.xp, name)(*args, **options)
+
+
+homes = {"cpu": Home()}
+host = homes["cpu"]
+
+
+def home(kind):
+    """The Home of a type of device, which is set up when it is first used.
+
+    AssertionError in PyTorch's words for "cuda" where there is no GPU that CuPy can use.
+    """
+    if kind not in homes:
+        if kind == "cuda" and not has_cuda():
+            raise AssertionError("Torch not compiled with CUDA enabled")
+        homes[kind] = found = importlib.import_module(f"{__name__}.{kind}").Home()
+        device_names[found.array] = kind
+        modules[found.array] = found.xp
+    return homes[kind]
+
+
+def meet_cupy(kind):
+    """Set CuPy's arrays up when a program brings the first one."""
+    if kind.__module__.partition(".")[0] == "cupy" and kind.__name__ == "ndarray":
+        home("cuda")
+
+
+strangers.append(meet_cupy)
+
+
+def has_cuda():
+    """Whether there is CuPy, a driver and a GPU.  CuPy is imported only where it is installed."""
+    if "cuda" not in homes and importlib.util.find_spec("cupy") is None:
+        return False
+    try:
+        import cupy
+
+        return bool(cupy.cuda.is_available())
+    except Exception:  # an installation that does not fit the machine is none
+        return False
+
+
+def place(where):
+    """(Home, index or None) for a ``device=`` argument; None: the default device."""
+    if where is None:
+        where = default.device
+        if where is None:
+            return host, None
+    elif type(where) is not device:
+        where = device(where)
+    found = home(where.type)
+    if where.index:
+        found.check(where.index)
+    return found, where.index
+
+
+def device_of(x):
+    """The device of an array."""
+    kind = device_names.get(type(x))
+    return cpu if kind is None else device(kind, x.device.id)
+
+
+def draws(x):
+    """The functions that draw random arrays on the device of an array."""
+    return drawing(homes[device_names.get(type(x), "cpu")].random)
+
+
+def moved(x, where, non_blocking=False):
+    """A copy of an array on a device, or the array itself if it is there."""
+    found, index = place(where)
+    have = device_of(x)
+    if have.type == found.type and (found is host or index in (None, have.index)):
+        return x
+    x = x if have.type == "cpu" else homes[have.type].get(x)
+    if found is host:
+        return x if x.ndim else x[()]  # without dimensions: NumPy's scalar, which computes faster
+    return found.put(np.asarray(x), index, non_blocking)
+
+
+def mixed_devices(a, b):
+    """PyTorch's error for arrays of two devices in one operation."""
+    return MixedDevices(f"Expected all tensors to be on the same device, but found at least two devices, {a} and {b}!")
+
+
+def one_device(x, y):
+    """Two operands for one device: beside one there, a host array without dimensions is a number, as in PyTorch.
+
+    RuntimeError in PyTorch's words for any other two devices.
+    """
+    kinds = type(x), type(y)
+    if kinds[0] is not kinds[1] and not device_names.keys().isdisjoint(kinds):
+        x, y = (v[()] if type(v) is np.ndarray and not v.ndim else v for v in (x, y))
+        if np.ndarray in (type(x), type(y)) or len({device_names.get(kind) for kind in kinds} - {None}) == 2:
+            raise mixed_devices(device_of(x), device_of(y)) from None  # the attempt before says the same
+    return x, y
+
+
+def beside(number, *arrays):
+    """A NumPy number as an array on the device of one of these arrays; itself if they are in host memory."""
+    return next((moved(number, device_of(x)) for x in arrays if type(x) in device_names), number)
+
+
+def violated(x, test):
+    """Whether ``test(x)`` finds wrong values in an array.
+
+    On a GPU nobody looks unless CUDA_LAUNCH_BLOCKING=1 is in the environment: the host would have to wait.  (PyTorch's
+    kernels look there, and the program ends by a device-side assertion.)
+    """
+    kind = device_names.get(type(x))
+    if kind is None:
+        return bool(samples(test(x)).any())
+    return homes[kind].violated(x, test) if running.tape is None else running.tape.violated(homes[kind], x, test)
+
+
+def drawing(functions):
+    """The functions that draw random numbers, as a capture and the vmaps that run want them."""
+    if running.tape is not None:
+        functions = running.tape.drawing(functions)
+    if not running.levels:
+        return functions
+    from .batched import Draws
+
+    return Draws(functions)

@@ -1,0 +1,336 @@
+"""NVIDIA GPUs by CuPy: its arrays, its functions under their names, and what CUDA says of a device.
+
+CuPy's functions are NumPy's, with a few exceptions; these are at the top.  Imported when a GPU is first used.
+"""
+
+import functools
+import os
+
+import cupy
+import cupyx
+import cupyx.scipy.special
+import numpy as np
+
+from .. import devices, dispatch
+from . import OutOfMemoryError, draws
+from .allocator import readable
+from .kernels import Kernels, rules_as_kernels
+
+# ---- where CuPy differs from NumPy
+
+
+class Add:
+    """``cupy.add``, whose ``at`` (atomic additions) knows only some dtypes."""
+
+    __call__ = staticmethod(cupy.add)
+    wider = {np.dtype(c): np.dtype(w) for c, w in zip("?bBh", ("i4", "i4", "i4", "i4"))}
+
+    def at(self, x, index, values):
+        if x.dtype == np.int64:  # the bits of a sum are those of the sum without sign
+            cupy.add.at(x.view(np.uint64), index, cupy.asarray(values, np.int64).view(np.uint64))
+        elif x.dtype in self.wider or x.dtype.kind == "V":  # bfloat16
+            wide = x.astype(self.wider.get(x.dtype, np.float32))
+            cupy.add.at(wide, index, values.astype(wide.dtype))
+            x[...] = wide.astype(x.dtype)
+        else:
+            cupy.add.at(x, index, values)
+
+
+class Linalg:
+    """``cupy.linalg``, which raises LinAlgError for singular matrices, as NumPy and PyTorch do."""
+
+    def __getattr__(self, name):
+        function = getattr(cupy.linalg, name)
+
+        @functools.wraps(function)
+        def checked(*args, **options):
+            with cupyx.errstate(linalg="raise"):
+                return function(*args, **options)
+
+        self.__dict__[name] = checked
+        return checked
+
+
+class Special:
+    """``cupyx.scipy.special``, in float32 for the types of two bytes."""
+
+    def __getattr__(self, name):
+        function = getattr(cupyx.scipy.special, name)
+
+        def widened(*args):
+            *first, x = args
+            x = x.astype(np.float32) if x.itemsize == 2 else x
+            return function(*(cupy.asarray(v, x.dtype) for v in first), x)
+
+        self.__dict__[name] = widened
+        return widened
+
+
+def repeat(x, repeats, axis=None):
+    """``cupy.repeat`` knows no arrays of counts."""
+    if not isinstance(repeats, cupy.ndarray):
+        return cupy.repeat(x, repeats, axis)
+    ends = repeats.cumsum()
+    return x.take(cupy.searchsorted(ends, cupy.arange(int(ends[-1]) if ends.size else 0), side="right"), axis)
+
+
+def apart(x):
+    """An array on the same memory that does not know it."""
+    return cupy.ndarray(x.shape, x.dtype, x.data, x.strides)
+
+
+def host_arrays(args):
+    return any(isinstance(a, np.ndarray) or (isinstance(a, (list, tuple)) and host_arrays(a)) for a in args)
+
+
+def beside(name):
+    """A function of CuPy's which says in PyTorch's words that it was given a host array."""
+    function = getattr(cupy, name)
+
+    @functools.wraps(function)
+    def checked(*args, **options):
+        if host_arrays(args):
+            raise devices.mixed_devices(f"cuda:{cupy.cuda.Device().id}", "cpu")
+        return function(*args, **options)
+
+    return checked
+
+
+PHILOX = cupy.ElementwiseKernel(
+    "uint64 seed, uint64 offset",
+    "raw uint32 words",
+    """
+    unsigned long long at = offset + i;
+    unsigned int c0 = (unsigned int)at, c1 = (unsigned int)(at >> 32), c2 = 0, c3 = 0;
+    unsigned int k0 = (unsigned int)seed, k1 = (unsigned int)(seed >> 32);
+    for (int round = 0; round < 10; ++round) {
+        unsigned long long p = 0xD2511F53ull * c0, q = 0xCD9E8D57ull * c2;
+        c0 = (unsigned int)(q >> 32) ^ c1 ^ k0;
+        c2 = (unsigned int)(p >> 32) ^ c3 ^ k1;
+        c1 = (unsigned int)q;
+        c3 = (unsigned int)p;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    words[4 * i] = c0;
+    words[4 * i + 1] = c1;
+    words[4 * i + 2] = c2;
+    words[4 * i + 3] = c3;
+    """,
+    "engine_philox",
+)
+
+
+def philox(seed, offset, blocks):
+    """The words of some blocks of a stream: see ``draws.philox``."""
+    words = cupy.empty(4 * blocks, np.uint32)
+    if blocks:
+        PHILOX(np.uint64(seed), np.uint64(offset), words, size=blocks)
+    return words
+
+
+class Module:
+    """CuPy, with what is above in place of its own."""
+
+    add, linalg, special = Add(), Linalg(), Special()
+    repeat, apart, philox = staticmethod(repeat), staticmethod(apart), staticmethod(philox)
+    as_strided = staticmethod(cupy.lib.stride_tricks.as_strided)
+    where, concatenate = staticmethod(beside("where")), staticmethod(beside("concatenate"))
+    stack, matmul = staticmethod(beside("stack")), staticmethod(beside("matmul"))
+
+    def __getattr__(self, name):
+        found = self.__dict__[name] = getattr(cupy, name)
+        return found
+
+
+xp = Module()
+
+# ---- memory
+
+
+class Peaks:
+    """The largest numbers of bytes in use and reserved, by device, from the first question on."""
+
+    def __init__(self):
+        self.watching, self.largest = False, {}
+
+    def note(self, index):
+        pool = cupy.get_default_memory_pool()
+        now = pool.used_bytes(), pool.total_bytes()
+        self.largest[index] = tuple(map(max, now, self.largest.get(index, (0, 0))))
+
+    def forget(self, index):
+        self.watching = True
+        self.largest.pop(index, None)
+        self.note(index)
+
+
+peaks = Peaks()
+
+
+def allocate(size):
+    """Memory of CuPy's default pool; OutOfMemoryError in PyTorch's words."""
+    try:
+        memory = cupy.get_default_memory_pool().malloc(size)
+    except cupy.cuda.memory.OutOfMemoryError:
+        raise OutOfMemoryError(out_of_memory(size)) from None
+    if peaks.watching:
+        peaks.note(cupy.cuda.Device().id)
+    return memory
+
+
+def out_of_memory(size):
+    pool, index = cupy.get_default_memory_pool(), cupy.cuda.Device().id
+    free, total = cupy.cuda.runtime.memGetInfo()
+    used, reserved = pool.used_bytes(), pool.total_bytes()
+    return (
+        f"CUDA out of memory. Tried to allocate {readable(size)}. GPU {index} has a total capacity of "
+        f"{readable(total)} of which {readable(free)} is free. Of the allocated memory {readable(used)} is allocated "
+        f"by PyTorch, and {readable(reserved - used)} is reserved by PyTorch but unallocated."
+    )
+
+
+# ---- the device
+
+
+class Event:
+    """A moment in a stream."""
+
+    def __init__(self, enable_timing=True, blocking=False):
+        self.event = cupy.cuda.Event(block=blocking, disable_timing=not enable_timing)
+
+    def record(self, stream=None):
+        self.event.record(None if stream is None else stream.stream)
+
+    def synchronize(self):
+        self.event.synchronize()
+
+    def query(self):
+        return self.event.done
+
+    def elapsed(self, end):
+        return cupy.cuda.get_elapsed_time(self.event, end.event)
+
+
+class Stream:
+    """A queue of work; ``stream`` is CuPy's."""
+
+    def __init__(self, stream=None):
+        self.stream = cupy.cuda.Stream(non_blocking=True) if stream is None else stream
+
+    def __enter__(self):
+        self.stream.__enter__()
+
+    def __exit__(self, *exc):
+        self.stream.__exit__(*exc)
+
+    def synchronize(self):
+        self.stream.synchronize()
+
+    def query(self):
+        return self.stream.done
+
+    def wait(self, event):
+        self.stream.wait_event(event.event)
+
+
+class Home(devices.Home):
+    """The GPUs."""
+
+    type, xp, array, Event, Stream = "cuda", xp, cupy.ndarray, Event, Stream
+
+    def __init__(self):
+        self.random = draws.Draws(self, self.generator(self.current()))
+        if cupy.cuda.get_allocator() == cupy.get_default_memory_pool().malloc:  # else the program has chosen another
+            cupy.cuda.set_allocator(allocate)
+        dispatch.tensor_cores.add(cupy.ndarray)
+        dispatch.kernels[cupy.ndarray] = Kernels(cupy.ElementwiseKernel, xp, cupy.ndarray, cupy.ReductionKernel)
+        rules_as_kernels()
+
+    def check(self, index):
+        if index >= self.count():
+            raise RuntimeError("CUDA error: invalid device ordinal")
+
+    def generator(self, index):
+        return draws.Generator(devices.device("cuda", index or 0))
+
+    def on(self, index):
+        return cupy.cuda.Device(index)
+
+    def put(self, x, index=None, non_blocking=False):
+        with self.on(index):
+            out = cupy.empty(x.shape, x.dtype, "F" if x.flags.f_contiguous and not x.flags.c_contiguous else "C")
+            if x.size:
+                out.set(np.asarray(x))
+            if not non_blocking and self.is_pinned(x):  # memory that is not pinned has been read when set returns
+                cupy.cuda.get_current_stream().synchronize()
+            return out
+
+    def get(self, x):
+        return x.get(order="A")
+
+    def make(self, index, name, *args, **options):
+        with self.on(index):
+            return getattr(xp, name)(*args, **options)
+
+    def pinned(self, x):
+        out = cupyx.empty_pinned(x.shape, x.dtype)
+        out[...] = x
+        return out
+
+    def is_pinned(self, x):
+        while isinstance(x, np.ndarray):
+            x = x.base
+        return isinstance(x, cupy.cuda.PinnedMemoryPointer)
+
+    def violated(self, x, test):
+        return os.environ.get("CUDA_LAUNCH_BLOCKING") == "1" and bool(test(x))
+
+    def count(self):
+        return cupy.cuda.runtime.getDeviceCount()
+
+    def current(self):
+        return cupy.cuda.Device().id
+
+    def use(self, index):
+        cupy.cuda.Device(index).use()
+
+    def describe(self, index):
+        known = cupy.cuda.runtime.getDeviceProperties(index)
+        return {
+            "name": known["name"].decode(),
+            "major": known["major"],
+            "minor": known["minor"],
+            "total_memory": known["totalGlobalMem"],
+            "multi_processor_count": known["multiProcessorCount"],
+        }
+
+    def synchronize(self, index):
+        self.on(index).synchronize()
+
+    def current_stream(self):
+        return Stream(cupy.cuda.get_current_stream())
+
+    def default_stream(self):
+        return Stream(cupy.cuda.Stream.null)
+
+    def statistics(self, index):
+        with self.on(index):
+            pool = cupy.get_default_memory_pool()
+            if not peaks.watching:
+                peaks.forget(index)
+            peaks.note(index)
+            most = peaks.largest[index]
+            return {"allocated": pool.used_bytes(), "reserved": pool.total_bytes(), "max_allocated": most[0],
+                    "max_reserved": most[1]}  # fmt: skip
+
+    def reset_peaks(self, index):
+        with self.on(index):
+            peaks.forget(index)
+
+    def free_and_total(self, index):
+        with self.on(index):
+            return cupy.cuda.runtime.memGetInfo()
+
+    def empty_cache(self):
+        cupy.get_default_memory_pool().free_all_blocks()

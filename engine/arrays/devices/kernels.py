@@ -1,0 +1,376 @@
+"""Elementwise formulas as one kernel of a GPU, by running the formula once on symbols that write down what it does.
+
+The formula is the Python function that computes with NumPy's arrays too.  Here it gets a ``Symbol`` in place of each
+array, and what it does with them becomes the text of CuPy's ``ElementwiseKernel``.  Python's floats become parameters
+of the kernel: the text stays the same from step to step, and is compiled once.  Types of two bytes are computed in
+float32 and rounded when they are written, as in PyTorch's kernels.
+"""
+
+from functools import update_wrapper
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from ml_dtypes import bfloat16
+
+from ...core.graph import Node
+from .. import dispatch
+
+# dtype -> (its name among a kernel's parameters, the type of C++ to compute in); CuPy has no name for bfloat16, but
+# takes a letter for the type that an array has
+TYPES = {
+    np.dtype(t): (name or np.dtype(t).name, c)
+    for t, name, c in (
+        (np.float32, "", "float"), (np.float64, "", "double"), (np.float16, "", "float"), (bfloat16, "B", "float"),
+        (np.bool_, "bool", "bool"), (np.uint8, "", "unsigned char"), (np.int8, "", "signed char"),
+        (np.int16, "", "short"), (np.int32, "", "int"), (np.int64, "", "long long"), (np.uint32, "", "unsigned int"),
+    )
+}  # fmt: skip
+BOOL = np.dtype(bool)
+NUMBERS = bool, int, float
+KEPT = 4096  # dtypes and numbers with which a formula is called
+
+
+def c(dtype):
+    return TYPES[dtype][1]
+
+
+promotions: dict = {}  # dtypes and types of numbers -> the dtype that NumPy computes in
+
+
+def promoted(args):
+    """The dtype of what is computed from symbols and numbers: NumPy's, but bfloat16 stays that beside a number."""
+    key = tuple([a.dtype if type(a) not in NUMBERS else type(a) for a in args])
+    found = promotions.get(key)
+    if found is None:
+        found = np.result_type(*(k for k in key if type(k) is not type))
+        if found.kind in "biu":
+            found = np.result_type(*(k(1) if type(k) is type else k for k in key))
+        promotions[key] = found
+    return found
+
+
+class Symbol:
+    """One element of an array, in a kernel that is being written: the name of a variable there."""
+
+    __slots__ = ("dtype", "kernel", "name")
+    __hash__ = None  # type: ignore[assignment]
+    __array_ufunc__ = None  # a NumPy number on the left leaves the work to this class
+    ndim = 1  # for the promotion of types: it is an array's
+    strides = ()
+
+    def __init__(self, kernel, name, dtype):
+        self.kernel, self.name, self.dtype = kernel, name, dtype
+
+    def __bool__(self):
+        raise TypeError("a kernel is written before there are values")
+
+    def __setitem__(self, key, value):
+        if key is not Ellipsis:
+            raise TypeError("an element has no index")
+        self.kernel.assign(self, self.kernel.term(value, self.dtype))
+
+    def astype(self, dtype, copy=True):
+        dtype = np.dtype(dtype)
+        return self if dtype == self.dtype and not copy else self.kernel.variable(dtype, self.kernel.term(self, dtype))
+
+    def copy(self):
+        return self.astype(self.dtype)
+
+    def __pow__(self, y):
+        return self * self if type(y) in (int, float) and y == 2 else Functions.power(self, y)
+
+    def __rpow__(self, x):
+        return Functions.power(x, self)
+
+    def __neg__(self):
+        return compute("-{0}", (self,))
+
+    def __invert__(self):
+        return compute("!{0}" if self.dtype == BOOL else "~{0}", (self,))
+
+    def __abs__(self):
+        return Functions.absolute(self)
+
+    itemsize = property(lambda self: self.dtype.itemsize)
+
+
+class Kernel:
+    """The lines of a kernel, and the numbers that are its parameters."""
+
+    def __init__(self):
+        self.lines, self.numbers, self.types, self.count = [], [], [], 0
+
+    def variable(self, dtype, text):
+        """A new variable."""
+        self.count += 1
+        name = f"v{self.count}"
+        self.lines.append(f"{c(dtype)} {name} = {text};")
+        return Symbol(self, name, dtype)
+
+    def assign(self, symbol, text):
+        self.lines.append(f"{symbol.name} = {text};")
+        return symbol
+
+    def term(self, a, dtype):
+        """An operand of what is computed in a dtype."""
+        kind = c(dtype)
+        if type(a) is Symbol:
+            return a.name if c(a.dtype) == kind else f"({kind}){a.name}"
+        if type(a) in (bool, int):
+            return f"({kind})({int(a)})"
+        self.numbers.append(a)
+        self.types.append("float64" if kind == "double" else "float32")
+        return f"n{len(self.numbers) - 1}"
+
+    def parameters(self):
+        return [f"{t} n{i}" for i, t in enumerate(self.types)]
+
+
+def compute(text, args, out=None, dtype=None, test=False):
+    """Write a line: ``text`` with the operands in place of {0}, {1}, and their type of {t}."""
+    kernel = next(a.kernel for a in args if type(a) is Symbol)
+    wide = dtype = promoted(args) if dtype is None else np.dtype(dtype)
+    if test == "float" and dtype.kind in "biu":  # NumPy chooses a float by the size of the integers: none of ours asks
+        raise TypeError("a function of floats")
+    text = text.format(*(kernel.term(a, wide) for a in args), t=c(wide))
+    if out is not None:
+        return kernel.assign(out, text)
+    return kernel.variable(BOOL if test is True else dtype, text)
+
+
+def where(condition, a, b):
+    dtype = promoted((a, b))
+    k = condition.kernel
+    return k.variable(dtype, f"{condition.name} ? {k.term(a, dtype)} : {k.term(b, dtype)}")
+
+
+class Special:
+    """Those of scipy.special that CUDA has."""
+
+
+class Functions:
+    """NumPy's functions, for symbols."""
+
+    where, special = staticmethod(where), Special
+
+
+OPERATORS = {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "truediv": "{0} / {1}", "and": "{0} & {1}",
+             "or": "{0} | {1}", "xor": "{0} ^ {1}"}  # fmt: skip
+TESTS = {"lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} == {1}",
+         "ne": "{0} != {1}"}  # fmt: skip
+PLAIN = {"maximum": "{0} > {1} || {0} != {0} ? {0} : {1}", "minimum": "{0} < {1} || {0} != {0} ? {0} : {1}",
+         "sign": "{0} > 0 ? ({t})1 : {0} < 0 ? ({t})-1 : {0}", "add": "{0} + {1}", "subtract": "{0} - {1}",
+         "multiply": "{0} * {1}", "negative": "-{0}", "square": "{0} * {0}"}  # fmt: skip
+OF_FLOATS = {"absolute": "fabs({0})", "reciprocal": "({t})1 / {0}", "rint": "rint({0})", "power": "pow({0}, {1})",
+             "arctan2": "atan2({0}, {1})"} | {
+    name: f"{name}({{0}})" for name in "exp exp2 expm1 log log1p log2 log10 sin cos tan sinh cosh tanh sqrt ceil floor "
+                                       "trunc".split()} | {
+    f"arc{name}": f"a{name}({{0}})" for name in "sin cos tan sinh cosh tanh".split()} | {
+    name: f"{name}({{0}}, {{1}})" for name in "copysign hypot fmax fmin".split()}  # fmt: skip
+OF_SPECIAL = {"erf": "erf({0})", "erfc": "erfc({0})", "gammaln": "lgamma({0})"}
+
+
+def function(text, test):
+    return lambda *args, out=None, dtype=None: compute(text, args, out, dtype, test)
+
+
+for table, test, place in ((PLAIN, False, Functions), (OF_FLOATS, "float", Functions), (OF_SPECIAL, "float", Special)):
+    for name, text in table.items():
+        setattr(place, name, staticmethod(function(text, test)))
+for name, text in {"isnan": "{0} != {0}", "isfinite": "{0} - {0} == 0", "logical_not": "!{0}"}.items():
+    setattr(Functions, name, staticmethod(function(text, True)))
+
+
+def operator(text, test=False):
+    """x + y, y + x, x += y"""
+
+    def usual(self, other):
+        return compute(text, (self, other), test=test)
+
+    def reflected(self, other):
+        return compute(text, (other, self), test=test)
+
+    def in_place(self, other):
+        return compute(text, (self, other), self, self.dtype)
+
+    return usual, reflected, in_place
+
+
+for name, text in OPERATORS.items():
+    divides = "float" if name == "truediv" else False
+    for prefix, method in zip(("", "r", "i"), operator(text, divides), strict=True):
+        setattr(Symbol, f"__{prefix}{name}__", method)
+for name, text in TESTS.items():
+    setattr(Symbol, f"__{name}__", operator(text, True)[0])
+dispatch.modules[Symbol] = Functions
+
+
+def symbols(kernel, dtypes):
+    """A symbol for each array, of which an element is called x0, x1, ... in the kernel."""
+    return [kernel.variable(dtype, f"x{i}") for i, dtype in enumerate(dtypes)]
+
+
+class Kernels:
+    """What a type of device arrays is computed with: ``make(inputs, outputs, text, name, ...)`` compiles a kernel.
+
+    ``reduction``: CuPy's ``ReductionKernel``, or what stands for it.
+    """
+
+    def __init__(self, make, xp, array, reduction=None):
+        self.make, self.xp, self.array, self.reduction = make, xp, array, reduction
+        self.fused: WeakKeyDictionary = WeakKeyDictionary()  # formula -> what is written for it; a capture's may go
+        self.updates: dict = {}
+
+    def elementwise(self, formula, *args):
+        """``formula(*args)`` as one kernel, which may give a tuple of arrays; step by step if it cannot be written.
+
+        ``formula`` is a function that stays: what was written for it is kept.
+        """
+        found = self.written(formula, args, self.write)
+        if found is None:
+            return formula(*args)
+        kernel, numbers, dtypes, several = found
+        arrays = [a for a in args if type(a) is self.array]
+        shape = arrays[0].shape
+        if any(a.shape != shape for a in arrays):
+            shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        like = next((a for a in arrays if a.shape == shape), None)
+        outs = [self.xp.empty(shape, t) if like is None else self.xp.empty_like(like, t) for t in dtypes]
+        kernel(*arrays, *numbers, *outs)
+        return tuple(outs) if several else outs[0]
+
+    def sum_of(self, formula, axis, keepdims, *args):
+        """The sums along axes of what ``formula(*args)`` gives, as one kernel; in two steps if it gives no float."""
+        found = self.written(formula, args, self.write_sum) if self.reduction is not None else None
+        if found is None:
+            return self.elementwise(formula, *args).sum(axis, None, keepdims=keepdims)
+        kernel, numbers = found
+        return kernel(*(a for a in args if type(a) is self.array), *numbers, axis=axis, keepdims=keepdims)
+
+    def written(self, formula, args, write):
+        """What ``write(formula, kinds)`` has written for these arguments; None if no kernel can take them."""
+        try:  # -0.0 is equal to 0, but another number
+            kinds = tuple([a.dtype if type(a) is self.array else (a,) if a else (a, str(a)) for a in args])
+            known = self.fused.get(formula)
+            if known is None:
+                known = self.fused[formula] = {}
+            key = kinds if write == self.write else ("sum", *kinds)
+            found = known.get(key, self)
+        except (TypeError, ValueError):  # a list, or an array of another type
+            return None
+        if found is self:
+            if len(known) >= KEPT:
+                known.clear()  # a program gives ever other numbers; CuPy still knows the text
+            found = known[key] = write(formula, kinds)
+        return found
+
+    def write_sum(self, formula, kinds):
+        """(kernel, its numbers), or None: the formula is a function of the kernel's, what it gives is added up."""
+        kernel, is_array = Kernel(), [isinstance(k, np.dtype) for k in kinds]
+        dtypes = [k for k in kinds if isinstance(k, np.dtype)]
+        try:
+            given = iter(symbols(kernel, dtypes))
+            result = formula(*(next(given) if array else k[0] for array, k in zip(is_array, kinds)))
+            inputs = [f"{TYPES[t][0]} x{i}" for i, t in enumerate(dtypes)] + kernel.parameters()
+        except (TypeError, AttributeError, KeyError):  # it does what no line of a kernel says
+            return None
+        if type(result) is not Symbol or result.dtype not in (np.float32, np.float64):
+            return None
+        kind, numbers = c(result.dtype), [f"n{i}" for i in range(len(kernel.numbers))]
+        taken = [f"const X{i} &x{i}" for i in range(len(dtypes))]
+        taken += [f"{c(np.dtype(t))} {n}" for t, n in zip(kernel.types, numbers)]
+        text = "\n".join([*kernel.lines, f"return {result.name};"])
+        types = ", ".join(f"typename X{i}" for i in range(len(dtypes)))
+        function = f"template <{types}>\n__device__ {kind} mapped({', '.join(taken)}) {{\n{text}\n}}\n"
+        call = f"mapped({', '.join([f'x{i}' for i in range(len(dtypes))] + numbers)})"
+        made = self.reduction(", ".join(inputs), f"{result.dtype} y0", call, "a + b", "y0 = a", "0",
+                              title(formula) + "_sum", kind, preamble=function)  # fmt: skip
+        return made, kernel.numbers
+
+    def write(self, formula, kinds):
+        """(kernel, its numbers, the dtypes of its results, whether they are a tuple), or None."""
+        kernel, is_array = Kernel(), [isinstance(k, np.dtype) for k in kinds]
+        dtypes = [k for k in kinds if isinstance(k, np.dtype)]
+        try:
+            given = iter(symbols(kernel, dtypes))
+            results = formula(*(next(given) if array else k[0] for array, k in zip(is_array, kinds)))
+            several = type(results) is tuple
+            results = results if several else (results,)
+            text = [*kernel.lines, *(f"y{i} = {r.name};" for i, r in enumerate(results))]
+            outputs = [f"{TYPES[r.dtype][0]} y{i}" for i, r in enumerate(results)]
+            inputs = [f"{TYPES[t][0]} x{i}" for i, t in enumerate(dtypes)]
+        except (TypeError, AttributeError, KeyError):  # it does what no line of a kernel says
+            return None
+        if len(kernel.lines) < len(dtypes) + 2:
+            return None  # a single function does as well, and what only hands an array on copies nothing
+        inputs += kernel.parameters()
+        made = self.make(", ".join(inputs), ", ".join(outputs), "\n".join(text), title(formula))
+        return made, kernel.numbers, [r.dtype for r in results], several
+
+    def update(self, formula, rows, written=None):
+        """``formula(p, g, *states)``, which changes p and states in place, for each row of arrays: as one kernel.
+
+        The rows have the same dtypes.  ``written``: a dict of the formula's own, for several calls with the same
+        numbers; else they are new in each call.
+        """
+        n, width, dtypes = len(rows), len(rows[0]), tuple([a.dtype for a in rows[0]])
+        written = {} if written is None else written
+        if dtypes not in written:
+            kernel = Kernel()
+            given = symbols(kernel, dtypes)
+            formula(*given)
+            ends = [f"x{i} = {s.name};" for i, s in enumerate(given) if i != 1]
+            written[dtypes] = kernel, "\n".join([*kernel.lines, *ends])
+        kernel, text = written[dtypes]
+        key = text, n, *dtypes
+        made = self.updates.get(key)
+        if made is None:
+            made = self.updates[key] = self.listed(kernel, text, dtypes, n)
+        inputs = [row[1] for row in rows]
+        outputs = [row[i] for i in range(width) if i != 1 for row in rows]
+        sizes = [a.size for a in inputs]
+        made(*inputs, *sizes[: n - 1], *kernel.numbers, *outputs, size=sum(sizes))
+
+    def listed(self, kernel, text, dtypes, n):
+        """The kernel for n rows: element i of all belongs to the row in whose part of them it lies."""
+        names = [[f"x{i}_{row}" for i in range(len(dtypes))] for row in range(n)]
+        typed = lambda i, row: f"raw {TYPES[dtypes[i]][0]} {names[row][i]}"  # noqa: E731
+        inputs = [typed(1, row) for row in range(n)] + [f"int64 size_{row}" for row in range(n - 1)]
+        outputs = [typed(i, row) for i in range(len(dtypes)) if i != 1 for row in range(n)]
+        numbers = [f"n{i}" for i in range(len(kernel.numbers))]
+        parts = []
+        for row in range(n):
+            call = f"update({', '.join([f'{name}[j]' for name in names[row]] + numbers)});"
+            last = row == n - 1
+            parts.append(call if last else f"if (j < size_{row}) {call} else {{ j -= size_{row};")
+        operation = "\n".join(["long long j = i;", *parts, "}" * (n - 1)])
+        types = ", ".join(f"typename X{i}" for i in range(len(dtypes)))
+        taken = [f"{'const ' * (i == 1)}X{i} &x{i}" for i in range(len(dtypes))]
+        taken += [f"{c(np.dtype(t))} n{i}" for i, t in enumerate(kernel.types)]
+        function = f"template <{types}>\n__device__ void update({', '.join(taken)}) {{\n{text}\n}}\n"
+        return self.make(", ".join(inputs + kernel.parameters()), ", ".join(outputs), operation, "engine_update",
+                         preamble=function)  # fmt: skip
+
+
+class OneKernel:
+    """A rule as one kernel; to those who look at it, it is the rule."""
+
+    def __init__(self, rule):
+        update_wrapper(self, rule)
+        self.rule, self.__code__ = rule, rule.__code__
+
+    def __call__(self, g, *saved):
+        return dispatch.elementwise(self.rule, g, *saved)
+
+
+def rules_as_kernels():
+    """Let the rules of elementwise operations be kernels on a GPU; called when one is first used."""
+    for Class in Node.__subclasses__():
+        if (Class.diagonal or Class.elementwise) and not any(isinstance(r, OneKernel) for r in Class.rules):
+            Class.rules = tuple(map(OneKernel, Class.rules))
+
+
+def title(formula):
+    """The name of a kernel, which profilers show."""
+    name = getattr(formula, "__name__", "")
+    return "engine_" + (name if name.isidentifier() else "formula")

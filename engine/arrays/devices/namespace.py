@@ -1,0 +1,302 @@
+"""What ``torch.cuda`` offers, for any type of device: ``engine.cuda`` and ``engine.sim`` are this."""
+
+from types import SimpleNamespace
+
+from .. import devices, dispatch
+from .allocator import readable
+
+OutOfMemoryError = devices.OutOfMemoryError
+
+
+class Namespace:
+    """The functions of one type of device.  Those that need a device raise AssertionError where there is none."""
+
+    def __init__(self, kind):
+        self.kind = kind
+        kinds = {"namespace": self}
+        self.Stream, self.Event = type("Stream", (Stream,), kinds), type("Event", (Event,), kinds)
+        self.device, self.stream = type("device", (OnDevice,), kinds), type("StreamContext", (InStream,), kinds)
+
+    def offers(self):
+        """{name: what a program finds under it}"""
+        names = [n for n in dir(self) if not n.startswith("_") and n not in ("kind", "offers", "home", "index")]
+        return {n: getattr(self, n) for n in names} | {"OutOfMemoryError": OutOfMemoryError}
+
+    @property
+    def home(self):
+        if dispatch.running.tape is not None:
+            dispatch.running.tape.refuse(f"the {self.kind} device is asked or told something")
+        return devices.home(self.kind)
+
+    def index(self, device):
+        """The number of a device given as a number, a string, a device, or None: the current one."""
+        if device is None:
+            return self.home.current()
+        if isinstance(device, int):
+            number = device
+        else:
+            device = devices.device(device)
+            if device.type != self.kind:
+                raise ValueError(f"Expected a {self.kind} device, but got: {device}")
+            number = self.home.current() if device.index is None else device.index
+        self.home.check(number)
+        return number
+
+    # ---- devices
+
+    def is_available(self):
+        """Whether there is such a device."""
+        return self.kind != "cuda" or devices.has_cuda()
+
+    def is_initialized(self):
+        """Whether one is in use."""
+        return self.kind in devices.homes
+
+    def init(self):
+        """Set the device up, which else happens at its first use."""
+        _ = self.home
+
+    def device_count(self):
+        """How many there are."""
+        return self.home.count() if self.is_available() else 0
+
+    def current_device(self):
+        """The number of the one that ``device(type)`` without a number means."""
+        return self.home.current()
+
+    def set_device(self, device):
+        """Choose the current device."""
+        self.home.use(self.index(device))
+
+    def get_device_name(self, device=None):
+        """Its name."""
+        return self.get_device_properties(device).name
+
+    def get_device_capability(self, device=None):
+        """(major, minor): the generation of the GPU."""
+        known = self.get_device_properties(device)
+        return known.major, known.minor
+
+    def get_device_properties(self, device=None):
+        """What is known of it: ``name``, ``major``, ``minor``, ``total_memory``, ``multi_processor_count``."""
+        return Properties(**self.home.describe(self.index(device)))
+
+    def is_bf16_supported(self, including_emulation=True):
+        """Whether it computes in bfloat16."""
+        return self.is_available()
+
+    def synchronize(self, device=None):
+        """Wait until all work on it is done."""
+        self.home.synchronize(self.index(device))
+
+    def current_stream(self, device=None):
+        """The stream that operations go to."""
+        return self.Stream(of=self.home.current_stream())
+
+    def default_stream(self, device=None):
+        """The stream that they go to outside of ``with stream(...)``."""
+        return self.Stream(of=self.home.default_stream())
+
+    # ---- memory, in bytes
+
+    def counted(self, name, device):
+        return self.home.statistics(self.index(device)).get(name, 0) if self.is_initialized() else 0
+
+    def memory_allocated(self, device=None):
+        """What tensors take, each rounded up to a block."""
+        return self.counted("allocated", device)
+
+    def memory_reserved(self, device=None):
+        """What the allocator holds: blocks in use, and its cache of free ones."""
+        return self.counted("reserved", device)
+
+    def max_memory_allocated(self, device=None):
+        """The most since ``reset_peak_memory_stats`` (on a GPU: since a memory function was first called)."""
+        return self.counted("max_allocated", device)
+
+    def max_memory_reserved(self, device=None):
+        """The most since ``reset_peak_memory_stats`` (on a GPU: since a memory function was first called)."""
+        return self.counted("max_reserved", device)
+
+    def reset_peak_memory_stats(self, device=None):
+        """Let the peaks be what is in use now."""
+        self.home.reset_peaks(self.index(device))
+
+    def memory_stats(self, device=None):
+        """Counts under PyTorch's names."""
+        if not self.is_initialized():
+            return {}
+        s = self.home.statistics(self.index(device))
+        stats = {
+            f"{title}_bytes.all.{when}": s[prefix + name]
+            for title, name in (("allocated", "allocated"), ("reserved", "reserved"))
+            for when, prefix in (("current", ""), ("peak", "max_"))
+        }
+        counts = {"requested_bytes.all.current": "requested", "allocation.all.allocated": "allocations",
+                  "allocation.all.freed": "frees", "segment.all.allocated": "segments", "num_alloc_retries": "retries",
+                  "num_ooms": "ooms"}  # fmt: skip
+        return stats | {title: s[name] for title, name in counts.items() if name in s}
+
+    def memory_summary(self, device=None, abbreviated=False):
+        """A table of what is allocated and reserved."""
+        index, stats = self.index(device), self.memory_stats(device) or {}
+        rule, line = "|" + "=" * 75 + "|", "|" + "-" * 75 + "|"
+        rows = [
+            f"| {title:<22} | {readable(stats.get(f'{key}.all.current', 0)):>22} | "
+            f"{readable(stats.get(f'{key}.all.peak', 0)):>22}  |"
+            for title, key in (("Allocated memory", "allocated_bytes"), ("GPU reserved memory", "reserved_bytes"))
+        ]
+        title = f"PyTorch {self.kind.upper()} memory summary, device ID {index}"
+        ooms, retries = stats.get("num_ooms", 0), stats.get("num_alloc_retries", 0)
+        counts = f"{self.kind.upper()} OOMs: {ooms:<12} | cudaMalloc retries: {retries}"
+        head = f"| {'Metric':<22} | {'Cur Usage':>22} | {'Peak Usage':>22}  |"
+        return "\n".join([rule, f"|{title:^75}|", line, f"|{counts:^75}|", rule, head, line, *rows, rule]) + "\n"
+
+    def mem_get_info(self, device=None):
+        """(free, total): what the device has."""
+        return self.home.free_and_total(self.index(device))
+
+    def empty_cache(self):
+        """Give what is reserved but not in use back to the device."""
+        if self.is_initialized():
+            self.home.empty_cache()
+
+    # ---- random numbers
+
+    def manual_seed(self, seed):
+        """Seed the generator of the device; where there is no device, nothing happens."""
+        if self.is_available():
+            self.home.random.default_generator.manual_seed(int(seed))
+
+    manual_seed_all = manual_seed
+
+    def seed(self):
+        """Seed it with a number that the system chooses."""
+        if self.is_available():
+            self.home.random.default_generator.seed()
+
+    seed_all = seed
+
+    def initial_seed(self):
+        """Its seed."""
+        return self.home.random.default_generator.initial_seed()
+
+    def get_rng_state(self, device=None):
+        """The state of its generator, as a tensor of bytes in host memory."""
+        return self.home.random.default_generator.get_state()
+
+    def set_rng_state(self, new_state, device=None):
+        """Go on from a state."""
+        self.home.random.default_generator.set_state(new_state)
+
+
+class Properties(SimpleNamespace):
+    """What is known of a device."""
+
+    def __repr__(self):
+        return (
+            f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
+            f"total_memory={self.total_memory // 2**20}MB, multi_processor_count={self.multi_processor_count})"
+        )
+
+
+class OnDevice:
+    """In the block, another device of this type is the current one."""
+
+    namespace: Namespace
+
+    def __init__(self, device):
+        self.wanted = device
+
+    def __enter__(self):
+        self.before = self.namespace.current_device()
+        self.namespace.set_device(self.wanted)
+
+    def __exit__(self, *exc):
+        self.namespace.set_device(self.before)
+
+
+class Stream:
+    """A queue in which a device does its work in order."""
+
+    namespace: Namespace
+
+    def __init__(self, device=None, priority=0, *, of=None):
+        if not self.namespace.is_available():
+            raise RuntimeError("torch.cuda.Stream requires CUDA support")
+        self.own = self.namespace.home.Stream() if of is None else of
+        self.device = devices.device(self.namespace.kind, self.namespace.index(device))
+
+    def synchronize(self):
+        """Wait until its work is done."""
+        self.own.synchronize()
+
+    def query(self):
+        """Whether its work is done."""
+        return self.own.query()
+
+    def record_event(self, event=None):
+        """Record an event in it; returns the event."""
+        event = self.namespace.Event() if event is None else event
+        event.record(self)
+        return event
+
+    def wait_event(self, event):
+        """Let its later work wait for an event."""
+        self.own.wait(event.own)
+
+    def wait_stream(self, stream):
+        """Let its later work wait for what is in another stream now."""
+        self.wait_event(stream.record_event())
+
+
+class InStream:
+    """In the block, operations go to a stream; None: no change."""
+
+    namespace: Namespace
+
+    def __init__(self, stream):
+        self.wanted = stream
+
+    def __enter__(self):
+        if self.wanted is not None:
+            self.wanted.own.__enter__()
+
+    def __exit__(self, *exc):
+        if self.wanted is not None:
+            self.wanted.own.__exit__(*exc)
+
+
+class Event:
+    """A moment in the work of a device: ``start.elapsed_time(end)`` in milliseconds."""
+
+    namespace: Namespace
+
+    def __init__(self, enable_timing=False, blocking=False, interprocess=False):
+        self.timed, self.recorded = enable_timing, False
+        self.own = self.namespace.home.Event(enable_timing, blocking)
+
+    def record(self, stream=None):
+        """Mark this moment in a stream, by default the current one."""
+        self.recorded = True
+        self.own.record(None if stream is None else stream.own)
+
+    def synchronize(self):
+        """Wait until it has come."""
+        self.own.synchronize()
+
+    def query(self):
+        """Whether it has come."""
+        return self.own.query()
+
+    def wait(self, stream=None):
+        """Let the later work of a stream, by default the current one, wait for it."""
+        (self.namespace.current_stream() if stream is None else stream).wait_event(self)
+
+    def elapsed_time(self, end_event):
+        """The milliseconds from this event to another."""
+        if not self.timed or not end_event.timed:
+            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+        if not self.recorded or not end_event.recorded:
+            raise ValueError("Both events must be recorded before calculating elapsed time.")
+        return self.own.elapsed(end_event.own)

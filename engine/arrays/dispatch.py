@@ -1,0 +1,194 @@
+"""The array types that the engine runs on, and the module that serves each of them.
+
+An array's own type says who computes with it, so operations never ask where it lives.
+"""
+
+import importlib
+import math
+import threading
+from functools import partial, wraps
+
+import ml_dtypes
+import numpy as np
+
+# array type -> the module with its functions.  NumPy returns scalars for 0-d results; Python's floats are constants
+# in rules.
+modules: dict = {np.ndarray: np, ml_dtypes.bfloat16: np, float: math, int: math, bool: math}
+modules.update(
+    dict.fromkeys((np.float64, np.float32, np.float16, np.int64, np.int32, np.int16, np.int8, np.uint8, np.bool_), np)
+)
+modules.update({np.dtype(c).type: np for c in "?bBhHiIlLqQefd"})
+scalar_types = frozenset([bool, int, float])
+tensor_cores: set = set()  # array types whose products of half-precision matrices are accumulated in float32
+number_types = frozenset(t for t in modules if issubclass(t, np.generic))  # NumPy's scalars: one dtype each
+kernels: dict = {}  # array type -> devices.kernels.Kernels, where a formula is computed by one kernel
+device_names: dict = {}  # array type -> the type of its device, where that is not "cpu"; empty until one is used
+
+
+class Function(dict):
+    """One function under its name in every module, or one for all: ``exp = Function("exp"); exp[type(x)](x)``.
+
+    ``formula``: the one for all computes element by element, on a GPU in one kernel.
+    """
+
+    def __init__(self, name, formula=False):
+        self.name, self.formula = name, formula and callable(name)
+
+    def call(self, x, *args):
+        return self[type(x)](x, *args)
+
+    def __missing__(self, array_type):
+        module = module_of(array_type)
+        found = self.name if callable(self.name) else getattr(module, self.name)
+        if self.formula and array_type in kernels:
+            found = partial(kernels[array_type].elementwise, self.name)
+        self[array_type] = found
+        return found
+
+
+def elementwise(formula, *args):
+    """``formula(*args)``, where each element of the results needs only those of the arrays at its place.
+
+    On a GPU it is one kernel, kept for the formula: that must be a function which stays.
+    """
+    found = kernels.get(type(args[0]))
+    return formula(*args) if found is None else found.elementwise(formula, *args)
+
+
+def special(name, *first):
+    """A function of scipy.special (for device arrays, of that device's own), imported when it is first called."""
+
+    def call(x):
+        xp = modules[type(x)]
+        functions = importlib.import_module("scipy.special") if xp is np else xp.special
+        out = getattr(functions, name)(*first, x)
+        return out if x.dtype.kind in "iub" else out.astype(x.dtype)
+
+    return call
+
+
+def repeated(x, shape):
+    """A NumPy array, repeated to a shape.
+
+    A small one is copied, which takes a fifth of the time of making the view.
+    """
+    if math.prod(shape) > 4096:
+        return np.broadcast_to(x, shape)
+    out = np.empty(shape, x.dtype)
+    out[...] = x
+    return out
+
+
+repeat_to = Function("broadcast_to")  # the result is only read: it may be a view
+repeat_to.update({t: repeated for t, m in modules.items() if m is np})
+
+# the sum over axes; the method of NumPy's arrays takes longer, and warns of an overflow from a module of NumPy's own
+summed = Function(lambda x, axis, dtype, _, keepdims: x.sum(axis, dtype, keepdims=keepdims))
+summed[np.ndarray] = np.add.reduce
+
+
+def selected(condition, a, b):
+    """``np.where``; of large arrays by their bits: a tenth of the time where no processor foresees the condition."""
+    x = a if type(a) is np.ndarray else b
+    large = condition.size >= 8192 and condition.dtype == bool and type(x) is np.ndarray
+    word = words.get(x.dtype.itemsize) if large else None
+    if word is None or any(
+        type(v) not in scalar_types and (type(v) is not np.ndarray or v.dtype is not x.dtype) for v in (a, b)
+    ):
+        return np.where(condition, a, b)
+    mask = condition.view(np.int8).astype(word)
+    np.negative(mask, out=mask)  # all bits, where the condition holds
+    a, b = (np.asarray(v, x.dtype).view(word) for v in (a, b))
+    bits = a ^ b
+    out = np.empty(np.broadcast_shapes(bits.shape, mask.shape), x.dtype)
+    chosen = np.bitwise_and(bits, mask, out=out.view(word))
+    chosen ^= b
+    return out
+
+
+words = {t.itemsize: t for t in map(np.dtype, (np.int8, np.int16, np.int32, np.int64))}
+either = Function("where")
+either[np.ndarray] = selected
+
+
+def module_of(array_type):
+    """The module that serves an array type; TypeError for what is no array."""
+    if not is_array_type(array_type):
+        raise TypeError(f"expected a Tensor or an array, but got {array_type.__name__}")
+    return modules[array_type]
+
+
+def is_array_type(kind):
+    """Whether there is a module that serves the type; CuPy's becomes known when its first array is met."""
+    if kind not in modules:
+        for meet in strangers:
+            meet(kind)
+    return kind in modules
+
+
+strangers: list = []  # called with a type that no module serves yet: who knows it enters it
+
+
+# ---- batches: arrays of a type that vmap runs a function on
+
+batches: dict = {}  # array type -> its module, for types that stand for many samples at once; empty until there is one
+
+writers: dict = {}  # array type -> what writes a step down, for the arrays of a capture
+
+
+def one_step(function):
+    """A function of an array that a capture writes down as one step: it chooses its way by the array's values."""
+
+    @wraps(function)
+    def call(x, *args, **options):
+        write = writers.get(type(x))
+        return function(x, *args, **options) if write is None else write(call.__name__, call, x, *args, **options)
+
+    return call
+
+
+class Running(threading.local):
+    """The vmaps that run in this thread, the newest last, and the tape on which a capture writes down what is done."""
+
+    levels: tuple = ()
+    tape = None
+
+
+running = Running()
+
+
+def any_size():
+    """Whether a capture runs that is to hold for all sizes: then sizes must not choose how to compute."""
+    return running.tape is not None and running.tape.sizes is not None
+
+
+def samples(x):
+    """All elements of an array, those of every sample of a batch: for checks, and to choose how to compute."""
+    return modules[type(x)].samples(x) if type(x) in batches else x
+
+
+def blank(shape, x, *more):
+    """Zeros in the dtype of x to write into: as large a batch as x and whatever ``more`` has a part in it."""
+    if batches:
+        for a in (x, *more):
+            if type(a) in batches:
+                return modules[type(a)].blank(shape, (x, *more))
+    return modules[type(x)].zeros(shape, x.dtype)
+
+
+def copied(x, *more):
+    """A copy of an array to write into."""
+    if any(type(a) in batches for a in more):
+        out = blank(x.shape, x, *more)
+        out[...] = x
+        return out
+    return x.copy()
+
+
+def picked(x, key):
+    """``x[key]``, also where x is no batch and an index array is."""
+    if batches:
+        for k in key:
+            if type(k) in batches:
+                return modules[type(k)].getitem(x, key)
+    return x[key]

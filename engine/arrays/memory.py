@@ -1,0 +1,111 @@
+"""The memory of arrays: who owns it, what shares it, and in which order elements lie there."""
+
+import ctypes
+import os
+import platform
+
+import numpy as np
+
+from .dispatch import batches, device_names, module_of, modules
+
+
+def storage(x):
+    """The array that owns the memory of x; views share it."""
+    base = x.base
+    return base if type(base) is type(x) else x
+
+
+def address(x):
+    """Where the first element of an array lies."""
+    return x.ctypes.data if type(x) is np.ndarray else x.data.ptr
+
+
+def writable(x):
+    """A view that NumPy gives out read-only, made writable if its memory is."""
+    if type(x) is np.ndarray and not x.flags.writeable and isinstance(x.base, np.ndarray):
+        x.flags.writeable = x.base.flags.writeable
+    return x
+
+
+def element_strides(x):
+    """Strides in elements; of an empty array, for which NumPy has 0, those that it would have."""
+    size = x.itemsize
+    strides = [s // size for s in x.strides]
+    if not x.size:
+        after = 1
+        for d in reversed(range(x.ndim)):
+            strides[d] = strides[d] or after
+            after = strides[d] * max(x.shape[d], 1)
+    return tuple(strides)
+
+
+def expanded(x, shape):
+    """An array repeated without a copy along new leading dims and dims of size 1, with the strides that PyTorch gives
+    it."""
+    if type(x) is not np.ndarray and type(x) not in device_names:
+        return module_of(type(x)).broadcast_to(x, shape)
+    lead = len(shape) - x.ndim
+    strides = [0 if n != have else s for n, have, s in zip(shape[lead:], x.shape, x.strides)]
+    for n in reversed(shape[:lead]):
+        strides.insert(0, (shape[-len(strides)] * strides[0] if strides else x.itemsize) if n == 1 else 0)
+    if type(x) is np.ndarray and x.flags.c_contiguous:
+        return np.ndarray(shape, x.dtype, x, 0, strides)
+    return strided(x, shape, [s // x.itemsize for s in strides])
+
+
+def in_order(x):
+    """An array that owns its memory, with its dims in the order in which they lie there."""
+    return x.transpose(sorted(range(x.ndim), key=lambda d: -x.strides[d]))
+
+
+def strided(x, shape, strides, start=0):
+    """The memory of an array in another shape, with strides and a first element counted in elements from x's."""
+    if type(x) is np.ndarray and x.flags.c_contiguous and x.flags.owndata and x.size:  # the usual case, quickly
+        size = x.itemsize
+        return np.ndarray(shape, x.dtype, x, start * size, [s * size for s in strides])
+    xp = modules[type(x)]
+    if type(x) in batches:
+        return xp.strided(x, shape, strides, start)
+    owner = storage(x)
+    if not owner.size:  # no memory, and so no place in it
+        return xp.empty(shape, x.dtype)
+    offset = address(x) - address(owner) + start * x.itemsize
+    strides = tuple(s * x.itemsize for s in strides)
+    if xp is np:
+        return np.ndarray(shape, x.dtype, in_order(owner), offset, strides)
+    return xp.as_strided(in_order(owner).reshape(-1)[offset // x.itemsize :], shape, strides)
+
+
+def apart(x):
+    """An array on the same memory that does not know it: its owner is another, so writes are counted apart."""
+    if type(x) is not np.ndarray or not x.size:
+        return modules[type(x)].apart(x) if type(x) in device_names and x.size else x
+    owner = storage(x)
+    again = type(owner.base) is memoryview
+    twin = np.frombuffer(owner.base if again else memoryview(in_order(owner).reshape(-1).view(np.uint8)), np.uint8)
+    return np.ndarray(x.shape, x.dtype, twin, address(x) - address(owner), x.strides)
+
+
+def same_place(x, y):
+    """Whether two arrays are the same elements in memory."""
+    if x is y:
+        return True
+    if (x.base is None and y.base is None) or type(x) is not type(y) or x.dtype != y.dtype:
+        return False
+    return x.shape == y.shape and x.strides == y.strides and address(x) == address(y)
+
+
+def keep_freed_memory():
+    """Tell glibc to reuse the memory of large arrays instead of returning it to the system.
+
+    Every fresh page costs a fault: from 256x256 up, allocation otherwise takes longer than arithmetic.  Only on Linux
+    with glibc; ``ENGINE_MALLOPT=0`` in the environment leaves the allocator alone.
+    """
+    if platform.libc_ver()[0] == "glibc" and os.environ.get("ENGINE_MALLOPT", "1") != "0":
+        mallopt = ctypes.CDLL(None).mallopt
+        m_mmap_threshold, m_trim_threshold = -3, -1
+        mallopt(m_mmap_threshold, 1 << 30)
+        mallopt(m_trim_threshold, 1 << 30)
+
+
+keep_freed_memory()

@@ -1,0 +1,44 @@
+"""The shape of a tensor, as PyTorch shows it."""
+
+import operator
+from math import prod
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple of ints. TypeError for items that are no integers."""
+
+    __slots__ = ()
+
+    def __new__(cls, iterable=()):
+        items = []  # tuple.__new__(Size, shape) does without the checks where the shape is an array's own
+        for i, item in enumerate(iterable):
+            try:
+                items.append(operator.index(item))
+            except TypeError:
+                found = type(item).__name__
+                raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{found}')") from None
+        return super().__new__(cls, items)
+
+    def __repr__(self):
+        return f"torch.Size({list(self)})"
+
+    def __getitem__(self, index):
+        item = super().__getitem__(index)
+        return Size(item) if type(item) is tuple else item
+
+    def __add__(self, other):
+        if not isinstance(other, tuple):
+            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
+        return Size(super().__add__(other))
+
+    def __radd__(self, other):
+        return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, times):
+        return Size(tuple(self) * times)
+
+    __rmul__ = __mul__
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        return prod(self)

@@ -1,0 +1,98 @@
+"""Saved tensors in the form that a program's hooks give them, from which they come back when backward needs them.
+
+Outside of the hooks' blocks nobody looks: nodes keep plain tuples of arrays.
+"""
+
+from functools import cache
+from threading import Lock
+
+from ..arrays.dispatch import scalar_types
+from ..core.graph import mode, saved_tensor, watch_nodes
+from ..core.tensor import Tensor, shown_kind
+from ..core.versions import version
+
+lock, blocks = Lock(), 0  # how many blocks there are now, in all threads
+
+
+class saved_tensors_hooks:
+    """In the block, nodes keep ``pack_hook(tensor)`` of what they save; ``unpack_hook`` makes a Tensor of that again.
+
+    The innermost block counts.  ``pack_hook`` must not write into the tensor in place: RuntimeError.  TypeError, in the
+    backward pass, if what ``unpack_hook`` returns is no Tensor.
+    """
+
+    def __init__(self, pack_hook, unpack_hook):
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self):
+        if mode.no_packing is not None:
+            raise RuntimeError(mode.no_packing)
+        mode.packing = (*mode.packing, self)
+        count(1)
+
+    def __exit__(self, *exc):
+        mode.packing = mode.packing[:-1]
+        count(-1)
+
+
+def count(change):
+    global blocks
+    with lock:
+        blocks += change
+        watch_nodes(pack_saved, blocks > 0)
+
+
+class Packed:
+    """One tensor that was saved: ``array`` unpacks it, each time; ``node``: what made it, if it is an input."""
+
+    def __init__(self, array, node=None):
+        hooks, tensor = mode.packing[-1], saved_tensor(array, node)  # of an output, whose node holds this, without it
+        before, enabled, mode.enabled = version(tensor), mode.enabled, False
+        try:
+            self.value, self.unpack, self.node = hooks.pack_hook(tensor), hooks.unpack_hook, node
+        finally:
+            mode.enabled = enabled
+        if version(tensor) != before:
+            raise RuntimeError(WRITTEN)
+
+    @property
+    def array(self):
+        tensor = self.unpack(self.value)
+        if not isinstance(tensor, Tensor):
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                f"{shown_kind(type(tensor))}"
+            )
+        return tensor.array
+
+
+WRITTEN = (
+    "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
+    "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to "
+    "perform in-place operations on the input to a pack hook."
+)
+
+
+def pack_saved(node, saved):
+    """Let a new node that saves arrays keep them packed, if this thread is in a block."""
+    if mode.packing and saved and node.saved_from:
+        node.__class__ = packing_class(type(node))
+
+
+@cache
+def packing_class(Class):
+    """``Class``, for nodes that keep what they saved packed."""
+
+    def keep(node, saved):
+        if type(saved) is tuple:  # not None, nor what a checkpoint recomputes
+            sources = [node.parents[k] if k is not None and k >= 0 else None for k in node.saved_from]
+            plain = [k is None or s is None or type(s) in scalar_types for s, k in zip(saved, node.saved_from)]
+            saved = tuple([s if p else Packed(s, source) for s, p, source in zip(saved, plain, sources)])
+        node.packed = saved
+
+    def unpacked(node):
+        saved = node.packed
+        return tuple([s.array if type(s) is Packed else s for s in saved]) if type(saved) is tuple else saved
+
+    facts = {"__module__": "builtins", "saved": property(unpacked, keep), "guarded": False}
+    return type(Class.__name__, (Class,), facts)

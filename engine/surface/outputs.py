@@ -1,0 +1,76 @@
+"""``out=``: a result that is written into a tensor of the program's.
+
+A function computes what it computes without the argument; one place, here, puts it where the program wants it.
+"""
+
+from ..arrays.devices import mixed_devices
+from ..arrays.dispatch import blank
+from ..arrays.warn import warn
+from ..core.graph import mode
+from ..core.tensor import Tensor, shown_kind
+from ..core.versions import alive
+from ..core.views import check_cast, check_writable, overwrite
+from .return_types import filled
+
+# what has no such argument in PyTorch either
+WITHOUT = """adjoint allclose alpha_dropout argsort argwhere as_strided atleast_1d atleast_2d atleast_3d avg_pool1d
+adaptive_avg_pool1d adaptive_max_pool1d bincount broadcast_tensors broadcast_to celu chunk clone constant_pad_nd conv1d
+conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity count_nonzero det detach diag_embed
+diagonal dropout einsum empty_like equal feature_alpha_dropout feature_dropout flatten flip fliplr flipud full_like
+index_fill index_put isclose isfinite isinf isnan masked_fill masked_scatter max_pool1d max_pool2d meshgrid moveaxis
+movedim narrow numel ones_like permute positive prelu rand_like randint_like randn_like ravel relu repeat_interleave
+reshape rms_norm roll rot90 rsub scalar_tensor select selu split squeeze std_mean swapaxes swapdims t tensor
+tensor_split tile trace transpose unbind unflatten unique unsafe_chunk unsqueeze var_mean zeros_like""".split()
+
+
+def into(out, function, *args, **kwargs):
+    """``out``, a tensor or a tuple of them, with the result of ``function(*args, **kwargs)`` written into it.
+
+    A tensor of another shape gets the memory of the result, with PyTorch's warning if it had elements.  RuntimeError
+    if something requires grad, and for a dtype that cannot hold the result.
+    """
+    name = function.__name__
+    if name in WITHOUT:
+        raise TypeError(f"{name}() got an unexpected keyword argument 'out'")
+    outs = out if isinstance(out, tuple) else (out,)
+    for t in outs:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {shown_kind(type(t))}")
+    made = function(*args, **kwargs)
+    results = made if isinstance(made, tuple) else (made,)
+    if mode.enabled and any(t.requires_grad for t in (*results, *outs)):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
+        )
+    if len(results) != len(outs):
+        raise TypeError(f"{name}(): argument 'out' must be a tuple of {len(results)} tensors, not {len(outs)}")
+    for t, result in zip(outs, results):
+        put(t, result)
+    if made is results[0]:
+        return out
+    return filled(type(made))(*outs) if hasattr(made, "_fields") else outs
+
+
+def put(tensor, result):
+    """Write a result into a tensor, which is resized where it has another shape."""
+    x, value = tensor.array, result.array
+    if result.device != tensor.device:
+        raise mixed_devices(result.device, tensor.device)
+    check_cast(value, x)
+    check_writable(tensor)
+    if value.shape != x.shape:
+        others = (t for kind in ("views", "aliases") for t in alive(tensor, kind))
+        if tensor._is_view() or any(t is not tensor for t in others):
+            raise NotImplementedError(
+                f"a tensor that shares its memory is not resized: give out= a tensor of shape {list(value.shape)}"
+            )
+        if x.size:
+            warn(
+                f"An output with one or more elements was resized since it had shape {list(x.shape)}, which does not "
+                f"match the required output shape {list(value.shape)}. This behavior is deprecated, and in a future "
+                "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse "
+                "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+            )
+        tensor.array = blank(value.shape, x)
+    overwrite(tensor, Tensor(value))

@@ -1,0 +1,699 @@
+"""Batched arrays: what ``vmap`` runs a function on.
+
+A ``Batched`` is an array of many samples that looks like one of them: the first axis of the array inside runs over the
+samples and is hidden from ``shape``, indices and axes.  Every operation and rule of the engine uses an array by its
+operators and by the functions of the module that serves its type, so all of them work on whole batches and none knows
+of it.  What cannot be done for all samples at once raises an error in PyTorch's words.
+
+Batches nest: the array inside may be a Batched of an older ``Level``; the newest is outside.  An array without the
+batch takes part as it is, the same for every sample.
+"""
+
+import importlib
+import math
+import operator
+from functools import partial
+from itertools import count
+from types import SimpleNamespace
+
+import numpy as np
+
+from ..arrays import dispatch, memory
+from ..arrays.dispatch import modules, running, scalar_types
+from ..arrays.memory import address, storage, strided
+
+all_of = slice(None)
+
+
+class Level:
+    """One ``vmap`` that runs, or has run: how many samples, and what random numbers are to do."""
+
+    __slots__ = ("number", "randomness", "size", "start")
+    numbers = count()
+
+    def __init__(self, size, randomness="error", start=0):
+        self.number, self.size, self.randomness, self.start = next(self.numbers), size, randomness, start
+
+
+class Batched:
+    """An array of samples that looks like one; ``x`` has the samples along axis 0."""
+
+    __slots__ = ("__weakref__", "base", "level", "x")
+    __array_priority__ = 500
+
+    def __init__(self, x, level, base=None):
+        self.x, self.level, self.base = x, level, base
+
+    def seen(self, x):
+        """A part or another form of this array: a view of it if it has the same memory."""
+        return Batched(x, self.level, storage(self) if storage(x) is storage(self.x) else None)
+
+    shape = property(lambda self: self.x.shape[1:])
+    ndim = property(lambda self: self.x.ndim - 1)
+    dtype = property(lambda self: self.x.dtype)
+    itemsize = property(lambda self: self.x.itemsize)
+    size = property(lambda self: math.prod(self.x.shape[1:]))
+    nbytes = property(lambda self: self.size * self.x.itemsize)
+    strides = property(lambda self: self.x.strides[1:])
+    flags = property(lambda self: (self.x[0] if self.level.size else self.x).flags)
+    data = property(lambda self: SimpleNamespace(ptr=address(self.x)))
+    T = property(lambda self: self.transpose())
+
+    # ---- other forms of the same elements
+
+    def reshape(self, *shape):
+        shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        return self.seen(self.x.reshape(self.x.shape[0], *shape))
+
+    def transpose(self, *dims):
+        n = self.ndim
+        dims = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims or range(n - 1, -1, -1)
+        return self.seen(self.x.transpose(0, *(d % n + 1 for d in dims)))
+
+    def swapaxes(self, i, j):
+        return self.seen(self.x.swapaxes(inner(i), inner(j)))
+
+    def squeeze(self, axis=None):
+        axis = tuple(d for d, n in enumerate(self.shape) if n == 1) if axis is None else axis
+        return self.seen(self.x.squeeze(inner(axis)))
+
+    def diagonal(self, offset=0, axis1=0, axis2=1):
+        return self.seen(memory.writable(self.x.diagonal(offset, inner(axis1), inner(axis2))))
+
+    def view(self, dtype):
+        return self.seen(self.x.view(dtype))
+
+    def astype(self, dtype, copy=True):
+        return self if not copy and self.x.dtype == dtype else Batched(self.x.astype(dtype), self.level)
+
+    def copy(self, order="C"):
+        return Batched(self.x.copy(order), self.level)
+
+    # ---- elements
+
+    def __getitem__(self, key):
+        return getitem(self, key)
+
+    def __setitem__(self, key, value):
+        setitem(self, key, value)
+
+    def fill(self, value):
+        self[...] = value
+
+    def take(self, indices, axis):
+        return getitem(self, (all_of,) * axis + (indices,))
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __bool__(self):
+        raise RuntimeError(
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
+            "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
+        )
+
+    def item(self):
+        raise RuntimeError(
+            "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
+            "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere "
+            "inside PyTorch internals, please file a bug report."
+        )
+
+    __float__ = __int__ = __index__ = item
+
+    def tolist(self):
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    def __array__(self, dtype=None, copy=None):
+        """NumPy asks for this where it is to write a Batched into an array which is no batch."""
+        raise RuntimeError(
+            "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
+            "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` "
+            "not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. "
+            "If said operator is being called inside the PyTorch framework, please file a bug report instead."
+        )
+
+    def nonzero(self):
+        raise dynamic("nonzero")
+
+    # ---- what NumPy hands over: a function of a plain array beside a batched one
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
+        if any(type(a) not in modules for a in inputs if method == "__call__"):
+            return NotImplemented
+        if method == "at":
+            return add_at(*inputs)
+        if method != "__call__":
+            return NotImplemented
+        if ufunc is np.matmul:
+            return matmul(*inputs)
+        return elementwise(ufunc, *inputs, **options)
+
+    def __array_function__(self, function, types, args, options):
+        place = served.linalg if function.__module__ == "numpy.linalg" else served
+        return getattr(place, function.__name__)(*args, **options)
+
+    def __matmul__(self, other):
+        return matmul(self, other) if type(other) in modules else NotImplemented
+
+    def __rmatmul__(self, other):
+        return matmul(other, self) if type(other) in modules else NotImplemented
+
+    __hash__ = object.__hash__
+
+
+def inner(axis):
+    """An axis, or several, of the array inside."""
+    return tuple(map(inner, axis)) if isinstance(axis, (tuple, list)) else axis + 1 if axis >= 0 else axis
+
+
+def newest(arrays):
+    """The newest level of some arrays."""
+    found = None
+    for a in arrays:
+        if type(a) is Batched and (found is None or a.level.number > found.number):
+            found = a.level
+    return found
+
+
+def has(a, level):
+    """Whether an array is a batch of a level."""
+    return type(a) is Batched and a.level is level
+
+
+def inside(a, level, ndim=None):
+    """The array inside, with dims of size 1 behind the samples so that it broadcasts as a sample of ``ndim`` dims."""
+    if not has(a, level):
+        return a
+    x = a.x
+    missing = 0 if ndim is None else ndim + 1 - x.ndim
+    return x.reshape(x.shape[:1] + (1,) * missing + x.shape[1:]) if missing else x
+
+
+def dims(a):
+    return 0 if type(a) in scalar_types else a.ndim
+
+
+def elementwise(function, *arrays, **options):
+    """A function of arrays that broadcast, done for all samples at once."""
+    level, ndim = newest(arrays), max(map(dims, arrays))
+    return Batched(function(*[inside(a, level, ndim) for a in arrays], **options), level)
+
+
+def dynamic(name):
+    return RuntimeError(
+        f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::{name}"
+        ". Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
+    )
+
+
+# ---- operators
+
+
+def operator_pair(op):
+    def forward(self, other):
+        kind, x = type(other), self.x
+        if kind in scalar_types:
+            return Batched(op(x, other), self.level)
+        if kind is Batched and other.level is self.level and x.ndim == other.x.ndim:
+            return Batched(op(x, other.x), self.level)
+        return elementwise(op, self, other) if kind in modules else NotImplemented
+
+    def reflected(self, other):
+        kind = type(other)
+        return elementwise(op, other, self) if kind in modules or kind in scalar_types else NotImplemented
+
+    return forward, reflected
+
+
+for name in "add sub mul truediv floordiv mod pow lshift rshift and or xor".split():
+    op = getattr(operator, name if name not in ("and", "or") else name + "_")
+    for method, prefix in zip(operator_pair(op), ("", "r")):
+        setattr(Batched, f"__{prefix}{name}__", method)
+for name in "eq ne lt le gt ge".split():
+    setattr(Batched, f"__{name}__", operator_pair(getattr(operator, name))[0])
+
+
+def in_place(name):
+    change = getattr(operator, f"i{name}")
+    compute = getattr(operator, name if name not in ("and", "or") else name + "_")
+
+    def method(self, other):
+        level, x = newest((self, other)), self.x
+        y = inside(other, self.level, self.ndim)
+        if level is self.level and dims(y) <= x.ndim and x.flags.writeable and (0 not in x.strides or 0 in x.shape):
+            self.x = change(x, y)
+            return self
+        if self.base is not None:  # whoever has the rest of the memory would not hear of it
+            self.__array__()
+        return compute(self, other)
+
+    return method
+
+
+for name in "add sub mul truediv and or".split():
+    setattr(Batched, f"__i{name}__", in_place(name))
+for name in "neg pos abs invert".split():
+    op = getattr(operator, name)
+    setattr(Batched, f"__{name}__", lambda self, op=op: Batched(op(self.x), self.level))
+
+
+def matmul(a, b, out=None):
+    """a @ b; where only one has the batch, its samples become more rows of one product."""
+    level = newest((a, b))
+    row, column = a.ndim == 1, b.ndim == 1
+    x, y = inside(a, level), inside(b, level)
+    x, y = x[..., None, :] if row else x, y[..., None] if column else y
+    m, n = a.ndim + row, b.ndim + column
+    if not has(b, level) and n == 2 and (x.shape[-2] == 1 or x.flags.c_contiguous):
+        z = (x.reshape(math.prod(x.shape[:-1]), x.shape[-1]) @ y).reshape(*x.shape[:-1], y.shape[-1])
+    elif not has(a, level) and m == 2 and y.shape[-1] == 1:
+        rows = y.reshape(math.prod(y.shape[:-2]), y.shape[-2])
+        z = (rows @ x.swapaxes(0, 1)).reshape(*y.shape[:-2], x.shape[-2], 1)
+    else:
+        z = lead(x, has(a, level), m, n) @ lead(y, has(b, level), n, m)
+    if column:
+        z = z[..., 0]
+    return Batched(z[..., 0] if row and column else z[..., 0, :] if row else z, level)
+
+
+def lead(x, batched, have, want):
+    """With dims of size 1 behind the samples."""
+    return x.reshape(x.shape[:1] + (1,) * (want - have) + x.shape[1:]) if batched and want > have else x
+
+
+# ---- along axes
+
+
+def reduction(name):
+    def method(self, axis=None, dtype=None, keepdims=False):
+        axis = tuple(range(1, self.x.ndim)) if axis is None else inner(axis)
+        options = {"keepdims": keepdims} if dtype is None else {"dtype": dtype, "keepdims": keepdims}
+        return Batched(getattr(self.x, name)(axis=axis, **options), self.level)
+
+    return method
+
+
+def position(name):
+    def method(self, axis=None, keepdims=False):
+        x = self.x.reshape(self.x.shape[0], -1) if axis is None else self.x
+        out = function(name, x)(x, 1 if axis is None else inner(axis), keepdims=keepdims and axis is not None)
+        return Batched(out, self.level)
+
+    return method
+
+
+def along(name, default=None):
+    def method(self, axis=default, *args, **options):
+        return Batched(getattr(self.x, name)(inner(axis), *args, **options), self.level)
+
+    return method
+
+
+for name in "sum prod max min any all mean".split():
+    setattr(Batched, name, reduction(name))
+for name in ("argmax", "argmin"):
+    setattr(Batched, name, position(name))
+for name in ("cumsum", "cumprod", "argsort"):
+    setattr(Batched, name, along(name, -1))
+
+# ---- indexing
+
+
+def parsed(key, ndim):
+    """A key as a list with an entry for each dim (and None for new ones), and whether it looks anything up."""
+    key = key if type(key) is tuple else (key,)
+    arrays, used = False, 0
+    for k in key:
+        if hasattr(k, "dtype") and (getattr(k, "ndim", 0) or type(k) is Batched):
+            arrays = True
+            used += k.ndim if k.dtype.kind == "b" else 1
+        elif k is not None and k is not Ellipsis:
+            used += 1
+    entries = []
+    for k in key:
+        if k is Ellipsis:
+            entries += [all_of] * (ndim - used)
+        elif hasattr(k, "dtype") and k.dtype.kind == "b":
+            if type(k) is Batched:
+                raise RuntimeError(
+                    "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch "
+                    "over indexing with a boolean mask."
+                )
+            entries += k.nonzero()
+        else:
+            entries.append(k)
+    return entries + [all_of] * (ndim - sum(k is not None for k in entries)), arrays
+
+
+def lookup(x, entries, level):
+    """(array, key, m, p): ``array[key]`` has the samples, m dims that are looked up and then all others, of which p
+    come first in the result."""
+    looked = [k is not None and type(k) is not slice for k in entries]
+    first, last = looked.index(True), len(looked) - 1 - looked[::-1].index(True)
+    together = all(looked[first : last + 1])
+    y = inside(x, level)
+    y = y[(all_of,) * has(x, level) + tuple(all_of if there else k for k, there in zip(entries, looked))]
+    y = y.transpose(
+        *range(has(x, level)),
+        *(d + has(x, level) for d in sorted(range(len(looked)), key=lambda d: not looked[d])),
+    )
+    indices = [k for k, there in zip(entries, looked) if there]
+    m = max(map(dims, indices))
+    keys = tuple(inside(k, level, m) for k in indices)
+    if has(x, level):
+        many = any(has(k, level) for k in indices)
+        keys = (function("arange", y)(level.size).reshape(-1, *(1,) * m) if many else all_of, *keys)
+    return y, keys, m, first if together else 0
+
+
+def moved(x, start, n, to):
+    """n dims, from ``start`` on, moved to stand from ``to`` on."""
+    if start == to or not n:
+        return x
+    rest = [d for d in range(x.ndim) if not start <= d < start + n]
+    return x.transpose(*rest[:to], *range(start, start + n), *rest[to:])
+
+
+def getitem(x, key):
+    """x[key], where x or an index array of the key is a batch."""
+    level = newest((x, *(key if type(key) is tuple else (key,))))
+    entries, arrays = parsed(key, x.ndim)
+    if not arrays:
+        return x.seen(x.x[(all_of, *(key if type(key) is tuple else (key,)))])
+    y, keys, m, p = lookup(x, entries, level)
+    return Batched(moved(dispatch.picked(y, keys), 1, m, p + 1), level)
+
+
+def setitem(x, key, value):
+    """``x[key] = value`` for a Batched x."""
+    level = x.level
+    other = newest((value, *(key if type(key) is tuple else (key,))))
+    if other is not None and other.number > level.number:
+        x.__array__()
+    if type(key) is tuple and len(key) == 1 and type(key[0]) is Batched and key[0].dtype.kind == "b":
+        key = key[0]
+    if type(key) is Batched and key.dtype.kind == "b" and not dims(value):
+        x.x[...] = by_name("where", key, value, x).x
+        return
+    entries, arrays = parsed(key, x.ndim)
+    if not arrays:
+        target = x.x[(all_of, *(key if type(key) is tuple else (key,)))]
+        target[...] = inside(value, level, target.ndim - 1)
+        return
+    y, keys, m, p = lookup(x, entries, level)
+    y[keys] = fitted(value, level, x.ndim - sum(k is not None and type(k) is not slice for k in entries) + m, m, p)
+
+
+def fitted(value, level, ndim, m, p):
+    """A value for ``array[key]`` of ``lookup``, given for the result, which has ndim dims."""
+    if not dims(value):
+        return inside(value, level, ndim)
+    v = inside(value, level, ndim)
+    b = has(value, level)
+    v = v if b or v.ndim == ndim else v.reshape((1,) * (ndim - v.ndim) + v.shape)
+    return moved(v, p + b, m, b)
+
+
+def add_at(x, key, value):
+    """``np.add.at`` for a Batched x."""
+    entries, arrays = parsed(key, x.ndim)
+    y, keys, m, p = lookup(x, entries, x.level)
+    value = fitted(value, x.level, x.ndim - sum(k is not None and type(k) is not slice for k in entries) + m, m, p)
+    function("add", y).at(y, keys, value)
+
+
+# ---- random numbers
+
+
+class Draws:
+    """The functions that draw random numbers, inside of a vmap: other ones for each sample, the same, or an error."""
+
+    def __init__(self, functions):
+        self.functions = functions
+
+    def __getattr__(self, name):
+        def draw(generator, *arguments):
+            make = partial(getattr(self.functions, name), generator)
+            return drawn(make, name, arguments, running.levels)
+
+        return draw
+
+
+def drawn(make, name, arguments, levels):
+    """``make(*arguments)`` for each sample of some levels; but for a few, the arguments begin with a shape."""
+    if not levels:
+        return make(*arguments)
+    *older, level = levels
+    if level.randomness == "error":
+        raise RuntimeError(
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+            "randomness flags on vmap or perform the randomness operation out of vmap"
+        )
+    if level.randomness == "same":
+        if any(has(a, level) for a in arguments):
+            raise RuntimeError(
+                "Vmap does not currently support same randomness with a batched tensor input. Please file an "
+                "issue with "
+                "functorch"
+            )
+        return drawn(make, name, arguments, older)
+    if name == "randperm":
+        each = [drawn(make, name, arguments, older) for _ in range(level.size)]
+        return Batched(function("stack", each[0])(each), level)
+    if name in ("multinomial", "normal_around"):
+        arguments = [spread_out(a, level) if hasattr(a, "dtype") else a for a in arguments]
+        if name == "multinomial" and arguments[0].ndim == 3:
+            weights, *rest = arguments
+            x = drawn(make, name, (weights.reshape(-1, weights.shape[-1]), *rest), older)
+            return Batched(x.reshape(*weights.shape[:-1], -1), level)
+    else:
+        shape, *rest = arguments
+        arguments = (level.size, *shape), *(inside(a, level, len(shape)) for a in rest)
+    return Batched(drawn(make, name, arguments, older), level)
+
+
+# ---- the module that serves batched arrays: NumPy's functions, done by the module of the array inside
+
+
+def function(name, x):
+    """The function of that name which serves the array x."""
+    return getattr(modules[type(x)], name)
+
+
+def plain_first(arrays):
+    """The module for arrays of which some may be batches: that of the array inside."""
+    return next((modules[type(a)] for a in arrays if type(a) not in scalar_types), np)
+
+
+def spread_out(a, level):
+    """The array inside; where there is none, the same for each sample."""
+    return a.x if has(a, level) else function("broadcast_to", a)(a, (level.size, *a.shape))
+
+
+def by_name(name, *arrays, out=None, **options):
+    """An elementwise function."""
+    level = newest(arrays)
+    if level is None:  # numbers and arrays that are no batches
+        return getattr(plain_first(arrays), name)(*arrays, **options)
+    ndim = max(map(dims, arrays))
+    arrays = [inside(a, level, ndim) for a in arrays]
+    return Batched(getattr(plain_first(arrays), name)(*arrays, **options), level)
+
+
+def as_it_is(name, x, *args, **options):
+    """A function that does not care for a first axis."""
+    if type(x) is not Batched:
+        return function(name, x)(x, *args, **options)
+    return Batched(function(name, x.x)(x.x, *args, **options), x.level)
+
+
+def as_method(name, x, *args, **options):
+    return getattr(x, name)(*args, **options)
+
+
+def joined(name, arrays, axis=0):
+    level = newest(arrays)
+    if level is None:
+        return function(name, arrays[0])(arrays, axis)
+    arrays = [spread_out(a, level) for a in arrays]
+    return Batched(function(name, arrays[0])(arrays, inner(axis)), level)
+
+
+def expand_dims(x, axis):
+    return x.seen(function("expand_dims", x.x)(x.x, inner(axis)))
+
+
+def broadcast_to(x, shape):
+    if type(x) is not Batched:
+        return function("broadcast_to", x)(x, shape)
+    y = inside(x, x.level, len(shape))
+    return x.seen(function("broadcast_to", y)(y, (y.shape[0], *shape)))
+
+
+def tile(x, repeats):
+    ndim = max(x.ndim, len(repeats))
+    y = inside(x, x.level, ndim)
+    return Batched(function("tile", y)(y, (1,) * (1 + ndim - len(repeats)) + tuple(repeats)), x.level)
+
+
+def roll(x, shift, axis=None):
+    if axis is None:
+        return roll(x.reshape(-1), shift, 0).reshape(x.shape)
+    return Batched(function("roll", x.x)(x.x, shift, inner(axis)), x.level)
+
+
+def rot90(x, k, axes):
+    return x.seen(function("rot90", x.x)(x.x, k, inner(axes)))
+
+
+def flip(x, axis=None):
+    turned = range(x.ndim) if axis is None else [d % x.ndim for d in (axis if isinstance(axis, tuple) else (axis,))]
+    return x[tuple(slice(None, None, -1) if d in turned else all_of for d in range(x.ndim))]
+
+
+def repeat(x, repeats, axis=None):
+    if type(repeats) is Batched:
+        raise dynamic("repeat_interleave")
+    x = x.reshape(-1) if axis is None else x
+    return Batched(function("repeat", x.x)(x.x, repeats, 1 if axis is None else inner(axis)), x.level)
+
+
+def take_along_axis(x, indices, axis):
+    level = newest((x, indices))
+    x, indices = spread_out(x, level), spread_out(indices, level)
+    return Batched(function("take_along_axis", x)(x, indices, inner(axis)), level)
+
+
+def put_along_axis(x, indices, values, axis):
+    indices, values = spread_out(indices, x.level), inside(values, x.level, x.ndim)
+    function("put_along_axis", x.x)(x.x, indices, values, inner(axis))
+
+
+def ascontiguousarray(x):
+    return x if x.flags.c_contiguous else x.copy()
+
+
+def strided_samples(x, shape, strides, start=0):
+    """``memory.strided``: each sample in another shape, with strides."""
+    step = memory.element_strides(x.x)[0]
+    return x.seen(strided(x.x, (x.x.shape[0], *shape), (step, *strides), start))
+
+
+def blank(shape, arrays):
+    """Zeros to write arrays into, of the dtype of the first."""
+    level = newest(arrays)
+    return Batched(dispatch.blank((level.size, *shape), *(inside(a, level) for a in arrays)), level)
+
+
+def samples(x):
+    return dispatch.samples(x.x)
+
+
+def depth(x):
+    """Which of the levels that run an array belongs to, from 1 on."""
+    return running.levels.index(x.level) + 1 if x.level in running.levels else 0
+
+
+def refuse(name, *args, **options):
+    raise dynamic(name)
+
+
+def unknown(name, *args, **options):
+    raise NotImplementedError(
+        f"vmap: {name} is not there for batched arrays: call it outside of vmap, sample by sample"
+    )
+
+
+class Matrices:
+    """numpy.linalg, whose functions take stacks of matrices as they are."""
+
+    def __getattr__(self, name):
+        def call(*arrays, **options):
+            level, ndim = newest(arrays), max(map(dims, arrays))
+            arrays = [inside(a, level, ndim) for a in arrays]
+            out = getattr(plain_first(arrays).linalg, name)(*arrays, **options)
+            return tuple(Batched(o, level) for o in out) if isinstance(out, tuple) else Batched(out, level)
+
+        return call
+
+
+class Special:
+    """scipy.special, whose functions have the array as the last argument."""
+
+    def __getattr__(self, name):
+        def call(*args):
+            *first, x = args
+            xp = modules[type(x.x)]
+            functions = importlib.import_module("scipy.special") if xp is np else xp.special
+            return Batched(getattr(functions, name)(*first, x.x), x.level)
+
+        return call
+
+
+ELEMENTWISE = ("where", "clip", "round", "nan_to_num")  # as all of NumPy's ufuncs are
+ANY_FIRST_AXIS = ("tril", "triu", "zeros_like", "ones_like", "empty_like", "full_like")
+DYNAMIC = {"argwhere": "nonzero", "nonzero": "nonzero", "unique": "_unique2", "bincount": "bincount"}
+
+
+class Module:
+    """NumPy for batched arrays.  What makes an array from numbers makes one that is no batch, by the module ``xp``."""
+
+    def __init__(self, xp):
+        self.xp = xp
+
+    def asarray(self, x, dtype=None):
+        return x if type(x) is Batched else self.xp.asarray(x, dtype)
+
+    def __getattr__(self, name):
+        vars(self)[name] = found = taught.get(name) or lifted(name) or getattr(self.xp, name)
+        return found
+
+
+def lifted(name):
+    """The function of NumPy with that name, for batched arrays; None if it takes none."""
+    found = getattr(np, name)
+    if isinstance(found, np.ufunc) or name in ELEMENTWISE:
+        return partial(by_name, name)
+    if name in ANY_FIRST_AXIS:
+        return partial(as_it_is, name)
+    if name in DYNAMIC:
+        return partial(refuse, DYNAMIC[name])
+    if hasattr(Batched, name):
+        return partial(as_method, name)
+    if hasattr(found, "_implementation"):  # a function of arrays which nobody has taught about batches
+        return partial(unknown, name)
+    return None  # zeros, arange, eye, ...
+
+
+class Serving(dict):
+    """{module of arrays: the module that serves batches of them}"""
+
+    def __missing__(self, xp):
+        self[xp] = found = Module(xp)
+        return found
+
+
+def beside(x):
+    """The module that serves a Batched and makes arrays where its samples are."""
+    while type(x) is Batched:
+        x = x.x
+    return serving[modules[type(x)]]
+
+
+taught: dict = {f.__name__: f for f in (
+    matmul, expand_dims, broadcast_to, tile, roll, rot90, flip, repeat, take_along_axis, put_along_axis,
+    ascontiguousarray, getitem, blank, samples, depth, beside)}  # fmt: skip
+taught.update(
+    linalg=Matrices(),
+    special=Special(),
+    stack=partial(joined, "stack"),
+    concatenate=partial(joined, "concatenate"),
+    array=partial(as_method, "copy"),
+    add=partial(by_name, "add"),
+    is_number=lambda x: False,
+    strided=strided_samples,
+)
+taught["add"].at = add_at
+serving = Serving()
+served = modules[Batched] = dispatch.batches[Batched] = serving[np]

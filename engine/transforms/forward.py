@@ -1,0 +1,251 @@
+"""Forward mode: the derivative of every result, along one direction of the inputs, computed beside the result.
+
+There is no second table of derivatives.  A rule gives the cotangent of an input from the cotangent ``g`` of the
+output, and it is linear in ``g``: ``rule(g) = J^T g`` for the operation's Jacobian J.  Forward mode needs ``J t``, the
+transpose of that map, and the backward pass transposes linear maps: run the rule, recorded, on a dummy ``u`` in place
+of ``g``, and pull ``t`` back through what was recorded.  (The dummy's value does not matter: the map is linear.)
+
+Two kinds of rows need no dummy.  An elementwise rule multiplies by a diagonal, which is its own transpose, so
+``J t = rule(t)``; an operation that is linear in an input, a view or a product, is its own derivative there, so
+``J t = op(t)``.  How a row was made says which it is (``Node.diagonal``, ``Node.linear``).
+
+While a ``Pass`` runs, each new Tensor with a node gets its tangent at once, on the node.  Passes nest: the tangents of
+a newer pass are computed by operations which carry the tangents of the older ones, but never its own.
+"""
+
+import threading
+from itertools import count
+from math import inf
+
+from ..arrays.dispatch import Function
+from ..core.backward import backward_pass, grad
+from ..core.graph import AccumulateGrad, Output, OutputCotangents, clock, mode, node_class
+from ..core.linear import cast, spread
+from ..core.record import array_of, xp_of
+from ..core.tensor import Tensor, watch_tensors
+
+zeros_like = Function("zeros_like").call
+
+
+class Pass:
+    """One computation of derivatives in forward mode.
+
+    ``inner``: whether leaves that were made during the pass belong to transforms inside of it, which never
+    differentiate its tangents.
+    """
+
+    numbers = count()
+
+    def __init__(self, inner=True):
+        self.number, self.inner = next(self.numbers), inner
+        self.start = next(clock) if inner else -inf
+        self.recorded: list = []  # the dicts of tangents which are in a graph themselves
+
+    def __enter__(self):
+        global open_passes
+        self.before, running.passes = running.passes, (*running.passes, self)
+        with lock:
+            open_passes += 1
+            watch_tensors(look, True)
+        return self
+
+    def __exit__(self, *exc):
+        global open_passes
+        running.passes = self.before
+        with lock:
+            open_passes -= 1
+            watch_tensors(look, open_passes > 0)
+
+    def forget(self):
+        """Drop the tangents: those in a graph would keep the nodes alive that keep them."""
+        for tangents in self.recorded:
+            tangents.pop(self, None)
+        self.recorded = []
+
+
+class Running(threading.local):
+    """The passes that run in this thread, the newest last."""
+
+    passes: tuple = ()
+
+
+running, lock, open_passes = Running(), threading.Lock(), 0
+Dual = node_class("DualBackward0", lambda g: g)
+Identity = node_class("Identity", lambda g: g)
+Dual.diagonal = Identity.diagonal = True
+
+
+def dual(primal, tangent, which):
+    """The primal as a tensor that carries a tangent in a pass."""
+    node = Dual((primal.node,), ())
+    node.tangents = {which: tangent} if primal.node is None else {**primal.node.tangents, which: tangent}
+    node.oldest_leaf_time = -inf if primal.node is None else primal.node.oldest_leaf_time
+    which.recorded.append(node.tangents)
+    return Tensor(primal.array, node)
+
+
+# ---- what leaves a pass, or another transform
+
+
+def parts(tensor, which):
+    """(the tensor without its tangent, the tangent or None), as they leave a pass."""
+    tangent = None if tensor.node is None else tensor.node.tangents.get(which)
+    return outgoing(tensor, which.start), None if tangent is None else outgoing(tangent, which.start)
+
+
+def outgoing(tensor, start):
+    """A result as the world outside of a transform sees it: joined to the graph only if something there is.
+
+    ``start``: when the transform began.
+    """
+    node = tensor.node
+    if node is None or continues([node], start) == "recorded":
+        return tensor
+    return bare(tensor, {p: node.tangents[p] for p in running.passes if p in node.tangents})
+
+
+def bare(tensor, tangents):
+    """The tensor outside of the graph, with tangents."""
+    new = Tensor(tensor.array)
+    if tangents:
+        new.node = Dual((None,), ())
+        new.node.tangents, new.node.oldest_leaf_time = tangents, -inf
+    return new
+
+
+def continues(nodes, start):
+    """What a graph has at its ends that is older than ``start``: leaves that are differentiated ("recorded"), else
+    tensors with "tangents" of passes that run, or nothing (None)."""
+    found, seen, todo = None, set(nodes), list(nodes)
+    while todo:
+        node = todo.pop()
+        if node.oldest_leaf_time <= start:  # nothing older
+            found = found or any(p in node.tangents for p in running.passes) or None
+            continue
+        parents = [p for p in node.parents if p is not None]
+        if not parents or node.oldest_leaf_time == node.time:  # a leaf; that of a transform may have a tangent
+            return "recorded"
+        todo += [p for p in parents if p not in seen]
+        seen.update(parents)
+    return found and "tangents"
+
+
+def without(tensor, which):
+    """The tensor without its tangent in a pass that still runs."""
+    others = {p: t for p, t in tensor.node.tangents.items() if p is not which}
+    if tensor.node.oldest_leaf_time == -inf:
+        return bare(tensor, others)
+    node = Identity((tensor.node,), ())
+    node.tangents, node.oldest_leaf_time = others, tensor.node.oldest_leaf_time
+    return Tensor(tensor.array, node)
+
+
+def gradient_with_tangents(outputs, inputs, grad_outputs, retain_graph, *options):
+    """``autograd.grad`` in a dual level: the backward pass carries the tangents on."""
+    asked, mode.asked = mode.asked, True
+    try:
+        found = grad(outputs, inputs, grad_outputs, bool(retain_graph), True, *options)
+    finally:
+        mode.asked = asked
+    return tuple(None if g is None else g if g.node is None else bare(g, plain_tangents(g.node)) for g in found)
+
+
+def plain_tangents(node):
+    return {p: Tensor(t.array) for p, t in node.tangents.items()}
+
+
+# ---- the tangents of a new node
+
+
+def look(tensor, node):
+    """Give a new Tensor's node its tangents."""
+    if node is not None and node.parents and running.passes and "tangents" not in vars(node):
+        carry(node, tensor.array)
+        if mode.dual and not mode.asked and not node.tangents:  # under no_grad there are nodes for tangents alone
+            tensor.node = None
+
+
+def carry(node, out=None):
+    """Give a new node the tangents of its output, the array ``out``."""
+    real, part = (node.parents[0], node.saved[0]) if type(node) is Output else (node, None)
+    node.tangents = found = {}
+    oldest_leaf_time, parents = -inf, real.parents
+    for p in parents:
+        if p is not None:
+            if p.parents and "tangents" not in vars(p) and any(q and q.tangents for q in p.parents):
+                carry(p)  # of this one no Tensor was made: it is one of several nodes of one operation
+            oldest_leaf_time = max(oldest_leaf_time, p.oldest_leaf_time)
+    node.oldest_leaf_time = oldest_leaf_time = -inf if mode.dual and not mode.asked else oldest_leaf_time
+    passes, recorded = running.passes, mode.enabled
+    try:
+        for i, which in enumerate(passes):
+            ts = [None if p is None else p.tangents.get(which) for p in parents]
+            if any(t is not None for t in ts):
+                plain = oldest_leaf_time <= which.start and all(t is None or t.node is None for t in ts)
+                if i and plain:  # the tangent itself must carry the tangents of older passes
+                    plain = not any(older in p.tangents for older in passes[:i] for p in parents if p is not None)
+                running.passes, mode.enabled = passes[:i], not plain
+                found[which] = push(real, part, ts, out, plain)
+                if not plain:
+                    which.recorded.append(found)
+    finally:
+        running.passes, mode.enabled = passes, recorded
+    if found and oldest_leaf_time == -inf and real is node and node.saved_from:
+        node.saved, node.parents = None, (None,) * len(parents)  # nobody will ask for them: release the arrays
+
+
+def push(node, part, ts, out, plain):
+    """The tangent of a node's output (of one of them: number ``part``), from those of its inputs: the sum of J_i t_i.
+
+    ``plain``: computed on arrays, as nobody differentiates it again.
+    """
+    if hasattr(node, "push"):  # a custom function has its own
+        return node.push(part, ts)
+    saved = node.saved if plain else node.linked(node.saved)
+    total = None
+    for i, t in enumerate(ts):
+        if t is None:
+            continue
+        t = t.array if plain else t
+        if node.diagonal:
+            term = type(node).rules[i](t, *saved)
+        elif node.linear is not None:
+            term = node.linear(i, t, *saved)
+        else:
+            term = transposed(node, i, part, t, out, plain)
+        total = term if total is None else total if term is None else total + term
+    if total is None:
+        return Tensor(zeros_like(out))
+    x = array_of(total)
+    if out is not None and (x.dtype is not out.dtype or x.shape != out.shape):  # what was cast or broadcast
+        total = cast(total, out.dtype)
+        total = total if x.shape == out.shape else spread(total, out.shape)
+    return total if isinstance(total, Tensor) else Tensor(total)
+
+
+def transposed(node, i, part, t, out, plain):
+    """J_i t: the cotangent t of ``rule_i(u)``, pulled back to the dummy u.  None if that is zero."""
+    u = Tensor(one_sample(out))
+    u.node = AccumulateGrad(u)
+    recorded, mode.enabled = mode.enabled, True
+    try:
+        saved = apart(node) if plain else node.linked(node.saved)
+        into = node.rules[i](u if part is None else OutputCotangents({part: u}), *saved)
+    finally:
+        mode.enabled = recorded
+    if into is None or into.node is None:
+        return None
+    return backward_pass({into.node: cast(t, into.array.dtype)}, False, not plain, {u.node}).get(u.node)
+
+
+def apart(node):
+    """The saved values with arrays as Tensors outside of the graph."""
+    return [
+        Tensor(s) if k is not None and hasattr(s, "dtype") else s
+        for s, k in zip(node.saved, node.saved_from or (None,) * len(node.saved))
+    ]
+
+
+def one_sample(x):
+    """Zeros in the shape and dtype of an array, without the samples of a batch."""
+    return xp_of(x).zeros(x.shape, x.dtype)

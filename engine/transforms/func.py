@@ -1,0 +1,485 @@
+"""Derivatives as functions of functions, under the names of ``torch.func``.
+
+``grad``, ``vjp`` and ``jacrev`` record ``func`` on new leaves and go back from its results; ``jvp`` and ``jacfwd`` run
+it in a forward pass (``forward.py``); ``vmap`` runs it on batches (``mapping.py``).  A Jacobian is a vjp or jvp of all
+unit vectors at once.  They compose to any depth, because each works on the same graph: what is computed inside is
+recorded where something outside is going to differentiate it.
+"""
+
+import functools
+from math import inf
+
+from ..arrays import tree
+from ..arrays.dispatch import Function
+from ..arrays.dtypes import differentiable
+from ..core.backward import backward_pass, roots
+from ..core.graph import AccumulateGrad, clock, mode, node_class
+from ..core.linear import cast
+from ..core.record import xp_of
+from ..core.tensor import Tensor
+from ..ops.shape import cat, reshape_to, slice_at
+from .batched import Batched
+from .forward import Pass, continues, dual, outgoing, parts
+from .functional_call import functional_call, stack_module_state
+from .nesting import transformed
+from .vmap import batch, check_randomness, leave, unbind, vmap
+
+__all__ = [
+    "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+    "stack_module_state", "vjp", "vmap",
+]  # fmt: skip
+
+zeros_like = Function("zeros_like").call
+Inner = node_class("ViewBackward0", lambda g: g)  # a leaf of a transform, on a tensor that is in a graph already
+Inner.diagonal = True
+
+
+# ---- recording on leaves of one's own
+
+
+def recorded(function):
+    """A transform works in inference mode too: it is left for the call."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if not mode.inference:
+            return function(*args, **kwargs)
+        mode.inference = False
+        try:
+            return function(*args, **kwargs)
+        finally:
+            mode.inference = True
+
+    return call
+
+
+def normal(x):
+    """A tensor that may be saved: a copy of one that was made in inference mode."""
+    return Tensor(x.array.copy()) if x.inference else x
+
+
+class Recording:
+    """A call of ``func`` that is recorded on new leaves, which share the memory of ``primals``."""
+
+    def __init__(self, primals):
+        self.start = next(clock)
+        self.leaves = [leaf(x) for x in primals]
+        self.own = {x.node for x in self.leaves}
+        self.enabled = mode.enabled
+
+    def run(self, func, *args, **kwargs):
+        before = mode.enabled, mode.asked
+        mode.enabled = mode.asked = True
+        try:
+            with transformed(True):
+                return func(*args, **kwargs)
+        finally:
+            mode.enabled, mode.asked = before
+            for node in self.own:  # from now on nobody but us differentiates by it
+                node.oldest_leaf_time = max((p.oldest_leaf_time for p in node.parents), default=-inf)
+
+    def goes_on(self, nodes):
+        """Whether somebody outside differentiates what is computed from these nodes."""
+        return self.enabled and continues(nodes, self.start) is not None
+
+    def back(self, cotangents, create_graph, retain_graph=True):
+        """The gradients with respect to the leaves from {node: cotangent}, as Tensors; zeros where there are none."""
+        found = backward_pass(cotangents, retain_graph, create_graph, self.own) if cotangents else {}
+        return [self.gradient(found.get(x.node), x) for x in self.leaves]
+
+    def gradient(self, g, x):
+        if g is None:
+            return Tensor(zeros_like(x.array))
+        return outgoing(g, self.start) if isinstance(g, Tensor) else Tensor(g)
+
+    def outside(self, a):
+        """A result of ``func`` as it is handed out."""
+        return leaving(a, self.start)
+
+
+def goes_on_later(values):
+    """Whether somebody differentiates, at this moment, what is computed from some of these."""
+    nodes = [v.node for v in values if isinstance(v, Tensor) and v.node is not None]
+    return mode.enabled and continues(nodes, -inf) is not None
+
+
+def leaving(a, start):
+    """A result of ``func``, or a tensor that it returned beside, as it is handed out."""
+    if not isinstance(a, Tensor):
+        raise RuntimeError(f"Expected tensors, got unsupported type {type(a)}")
+    return outgoing(a, start)
+
+
+def leaf(x):
+    """A new Tensor on the memory of x, from which a graph begins."""
+    if not isinstance(x, Tensor):
+        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+    if x.array.dtype not in differentiable:
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
+    new = Tensor(normal(x).array)
+    new.transform_level = mode.derivatives + 1
+    if x.node is None:
+        new.node = AccumulateGrad(new)
+        new.node.oldest_leaf_time = new.node.time
+    else:
+        new.node = Inner((x.node,), ())
+        new.node.tangents, new.node.oldest_leaf_time = x.node.tangents, max(x.node.oldest_leaf_time, new.node.time)
+    return new
+
+
+# ---- arguments
+
+
+def chosen(argnums, args):
+    """The numbers of the differentiated arguments, counted from the front; RuntimeError in PyTorch's words."""
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    several = argnums if isinstance(argnums, tuple) else (argnums,)
+    if not several:
+        raise RuntimeError("argnums must be non-empty")
+    for i in several:
+        if not isinstance(i, int):
+            raise RuntimeError(f"argnum must be int, got: {type(i)}")
+        if not -len(args) <= i < len(args):
+            raise RuntimeError(f"Got argnum={i}, but only {len(args)} positional inputs")
+    numbers = tuple(i % len(args) for i in several)
+    if len(set(numbers)) != len(numbers):
+        raise RuntimeError(f"argnums elements must be unique, got {numbers}")
+    return numbers
+
+
+def split_off(argnums, args):
+    """(leaves of the differentiated arguments, their structure, how to put others in their place)."""
+    numbers = chosen(argnums, args)
+    leaves, structure = tree.flatten(tuple(args[i] for i in numbers))
+
+    def replaced(new):
+        new, all_args = tree.unflatten(structure, new), list(args)
+        for i, value in zip(numbers, new):
+            all_args[i] = value
+        return all_args
+
+    return leaves, structure if isinstance(argnums, tuple) else structure.parts[0], replaced
+
+
+def with_aux(out, has_aux, what):
+    """(output, aux) of a function's result."""
+    if not has_aux:
+        return out, ()
+    if not isinstance(out, tuple) or len(out) != 2:
+        raise RuntimeError(f"{what}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    return out
+
+
+def check_tensors(outs, what):
+    """PyTorch's errors for results that cannot be differentiated."""
+    if not outs:
+        raise RuntimeError(f"{what}: Expected f to be a function that has non-empty output (got output = {outs})")
+    for o in outs:
+        if not isinstance(o, Tensor):
+            raise RuntimeError(f"{what}: expected f(*primals) to return only tensors, got unsupported type {type(o)}")
+
+
+# ---- reverse mode
+
+
+def grad(func, argnums=0, has_aux=False):
+    """The function that computes the gradient of ``func``, which returns a number, with respect to its arguments.
+
+    ``argnums``: which, an int or several in a tuple.  ``has_aux``: ``func`` returns (number, other things), and what is
+    returned is (gradient, other things).
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args, **kwargs):
+        out = gradient_and_value(func, argnums, has_aux, args, kwargs)
+        return (out[0], out[1][1]) if has_aux else out[0]
+
+    return wrapper
+
+
+def grad_and_value(func, argnums=0, has_aux=False):
+    """As ``grad``; the function returns (gradient, what ``func`` returned)."""
+
+    @functools.wraps(func)
+    def wrapper(*args, **kwargs):
+        return gradient_and_value(func, argnums, has_aux, args, kwargs)
+
+    return wrapper
+
+
+@recorded
+def gradient_and_value(func, argnums, has_aux, args, kwargs):
+    primals, structure, replaced = split_off(argnums, args)
+    r = Recording(primals)
+    output, aux = with_aux(r.run(func, *replaced(r.leaves), **kwargs), has_aux, "grad_and_value(f)(*args)")
+    if not isinstance(output, Tensor):
+        raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
+    if output.array.ndim:
+        raise RuntimeError(
+            "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+            f"{output.array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+        )
+    if output.node is None:
+        grads = r.back({}, False)
+    else:
+        create_graph = r.goes_on([output.node])
+        grads = r.back(roots(output, None, create_graph), create_graph, create_graph)
+    grads = tree.unflatten(structure, grads)
+    value = r.outside(output)
+    return grads, (value, tree.map_tree(r.outside, aux)) if has_aux else value
+
+
+def outputs_of(r, func, args, has_aux):
+    """(outputs, their structure, aux) of a call that is recorded to be differentiated by a vjp."""
+    what = "vjp(f, *primals)"
+    output, aux = with_aux(r.run(func, *args), has_aux, what)
+    outs, structure = tree.flatten(output)
+    check_tensors(outs, what)
+    for o in outs:
+        if o.array.dtype not in differentiable:
+            raise RuntimeError(
+                f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with "
+                f"dtype {o.dtype}"
+            )
+    return outs, structure, aux
+
+
+@recorded
+def vjp(func, *primals, has_aux=False):
+    """(the output of ``func(*primals)``, the function that multiplies by its Jacobian from the left: v -> v^T J).
+
+    With ``has_aux``, ``func`` returns (output, other things), and these are a third result.
+    """
+    leaves, structure = tree.flatten(primals)
+    r = Recording(leaves)
+    outs, out_structure, aux = outputs_of(r, func, tree.unflatten(structure, r.leaves), has_aux)
+    result = tree.unflatten(out_structure, [r.outside(o) for o in outs])
+    aux = tree.map_tree(r.outside, aux)
+    r.start = -inf  # vjp_fn may be called inside of transforms that began later
+
+    @recorded
+    def vjp_fn(cotangents, retain_graph=True, create_graph=None):
+        given, have = tree.flatten(cotangents)
+        if have != out_structure:
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
+                "function. "
+                f"cotangents: {have.short()}, primal output: {out_structure.short()}"
+            )
+        if create_graph is None:
+            create_graph = goes_on_later(outs + given)
+        pairs = [(o, g) for o, g in zip(outs, given) if o.node is not None]
+        grads = r.back(roots(*zip(*pairs), create_graph) if pairs else {}, create_graph, retain_graph)
+        return tree.unflatten(structure, grads)
+
+    return (result, vjp_fn, aux) if has_aux else (result, vjp_fn)
+
+
+def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
+    """The function that computes the Jacobian of ``func`` in reverse mode: a vjp of all unit vectors at once.
+
+    Shapes: for each output and each differentiated argument (*output, *argument).  ``chunk_size``: how many rows at
+    once at most.
+    """
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+
+    @recorded
+    @functools.wraps(func)
+    def wrapper(*args):
+        primals, structure, replaced = split_off(argnums, args)
+        r = Recording(primals)
+        outs, out_structure, aux = outputs_of(r, func, replaced(r.leaves), has_aux)
+        nodes = [o.node for o in outs if o.node is not None]
+        create_graph = r.goes_on(nodes)
+        rows = [tree.unflatten(structure, jacobian_rows(r, o, chunk_size, create_graph)) for o in outs]
+        result = tree.unflatten(out_structure, rows)
+        return (result, tree.map_tree(r.outside, aux)) if has_aux else result
+
+    return wrapper
+
+
+def jacobian_rows(r, out, chunk_size, create_graph):
+    """The derivatives of one output with respect to each leaf."""
+    x, n = out.array, out.array.size
+    shapes = [(*x.shape, *leaf.array.shape) for leaf in r.leaves]
+    if out.node is None or not n:
+        return [Tensor(xp_of(p.array).zeros(s, p.array.dtype)) for p, s in zip(r.leaves, shapes)]
+    basis = unit_vectors(x, n)
+    chunk_size = chunk_size or n
+    chunks = []
+    for start in range(0, n, chunk_size):
+        part = basis[start : start + chunk_size].reshape(-1, *x.shape)
+        with batch(part.shape[0]) as level:
+            g = Batched(part, level)
+            found = r.back({out.node: Tensor(g) if create_graph else g}, create_graph)
+            found = [unbind(f, 0, level) for f in found]
+        leave(found, level)
+        chunks.append(found)
+    columns = chunks[0] if len(chunks) == 1 else [cat(c, 0) for c in zip(*chunks)]
+    return [reshape_to(c, s) for c, s in zip(columns, shapes)]
+
+
+def unit_vectors(x, n):
+    """The unit vectors of n dimensions, in the dtype and the place of the array x."""
+    return xp_of(x).eye(n, dtype=x.dtype)
+
+
+# ---- forward mode
+
+JVP = "jvp(f, primals, tangents)"
+
+
+@recorded
+def jvp(func, primals, tangents, *, strict=False, has_aux=False):
+    """(the output of ``func(*primals)``, its derivative along ``tangents``: J t).
+
+    ``strict``: RuntimeError if an output does not depend on the inputs; zeros otherwise.
+    """
+    if not isinstance(primals, tuple):
+        raise RuntimeError(f"{JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+    (xs, structure), (ts, given) = tree.flatten(primals), tree.flatten(tangents)
+    if structure != given:
+        raise RuntimeError(
+            f"{JVP}: Expected primals and tangents to have the same python structure. For example, if primals "
+            f"is a tuple "
+            f"of 3 tensors, tangents also must be. Got primals with structure {structure} and tangents with structure "
+            f"{given}"
+        )
+    for argument, values in (("primals", xs), ("tangents", ts)):
+        if not values:
+            raise RuntimeError(f"{JVP}: Expected {argument} to contain at least one Tensor.")
+        for v in values:
+            if not isinstance(v, Tensor):
+                raise RuntimeError(f"{JVP}: Expected {argument} to only contain Tensors, got {type(v)}")
+    which, output, aux = pushed(func, xs, ts, lambda new: tree.unflatten(structure, new), has_aux)
+    outs, out_structure = tree.flatten(output)
+    found = [along(o, which, strict) for o in outs]
+    which.forget()
+    result = tree.unflatten(out_structure, [p for p, _ in found]), tree.unflatten(out_structure, [t for _, t in found])
+    return (*result, tree.map_tree(lambda a: leaving(a, which.start), aux)) if has_aux else result
+
+
+def pushed(func, primals, tangents, replaced, has_aux=False):
+    """(the pass, output, aux) of a call of ``func`` on primals that carry tangents."""
+    before = mode.enabled, mode.asked
+    mode.enabled = mode.asked = True
+    try:
+        with Pass() as which, transformed(True):
+            duals = [make_dual(x, t, which) for x, t in zip(primals, tangents)]
+            output, aux = with_aux(func(*replaced(duals)), has_aux, JVP)
+    finally:
+        mode.enabled, mode.asked = before
+    check_tensors(tree.flatten(output)[0], JVP)
+    return which, output, aux
+
+
+def make_dual(x, t, which):
+    """A tensor with a tangent, checked as PyTorch checks it."""
+    for name, v in (("primal", x), ("tangent", t)):
+        if v.array.dtype not in differentiable:
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {v.dtype}")
+    if x.array.shape != t.array.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(x.array.shape)} while the given forward gradient is of size "
+            f"{list(t.array.shape)}."
+        )
+    return dual(normal(x), cast(normal(t), x.array.dtype), which)
+
+
+def along(out, which, strict=False):
+    """(an output, its tangent, zeros if it has none)."""
+    primal, tangent = parts(out, which)
+    if tangent is None:
+        if strict:
+            raise RuntimeError(
+                "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
+                "allowed with strict=True."
+            )
+        tangent = Tensor(zeros_like(primal.array))
+    return primal, tangent
+
+
+def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
+    """The function that computes the Jacobian of ``func`` in forward mode: a jvp along all unit vectors at once.
+
+    Shapes: for each output and each differentiated argument (*output, *argument).
+    """
+
+    @recorded
+    @functools.wraps(func)
+    def wrapper(*args):
+        check_randomness(randomness)
+        primals, structure, replaced = split_off(argnums, args)
+        for x in primals:
+            if not isinstance(x, Tensor):
+                raise RuntimeError(f"{JVP}: Expected primals to only contain Tensors, got {type(x)}")
+        sizes = [x.array.size for x in primals]
+        with batch(sum(sizes), randomness) as level:
+            tangents, start = [], 0
+            for x, n in zip(primals, sizes):
+                basis = unit_vectors(x.array, sum(sizes))[:, start : start + n]
+                tangents.append(Tensor(Batched(basis.reshape(sum(sizes), *x.array.shape), level)))
+                start += n
+            which, output, aux = pushed(func, primals, tangents, replaced, has_aux)
+            outs, out_structure = tree.flatten(output)
+            found = [unbind(t, t.array.ndim, level) for _, t in (along(o, which) for o in outs)]
+            which.forget()
+        leave(found, level)
+        result = tree.unflatten(out_structure, [tree.unflatten(structure, columns(j, primals, sizes)) for j in found])
+        return (result, tree.map_tree(lambda a: leaving(a, which.start), aux)) if has_aux else result
+
+    return wrapper
+
+
+def columns(jacobian, primals, sizes):
+    """The parts (*output, *argument) of a Jacobian (*output, all elements of all arguments)."""
+    shape, start, found = jacobian.array.shape[:-1], 0, []
+    for x, n in zip(primals, sizes):
+        part = jacobian if n == sum(sizes) else slice_at(jacobian, len(shape), slice(start, start + n, 1))
+        found.append(reshape_to(part, (*shape, *x.array.shape)))
+        start += n
+    return found
+
+
+def hessian(func, argnums=0):
+    """The function that computes the Hessian of ``func``: the forward mode Jacobian of the reverse mode Jacobian."""
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+def linearize(func, *primals):
+    """(the output of ``func(*primals)``, the function t -> J t), which does not run ``func`` again.
+
+    J t is the vjp, which is linear, pulled back once more: its transpose.
+    """
+    output, vjp_fn = vjp(func, *primals)
+    outs, out_structure = tree.flatten(output)
+    leaves, structure = tree.flatten(primals)
+    dummies = Recording([Tensor(zeros_like(o.array)) for o in outs])
+    pulled = dummies.run(vjp_fn, tree.unflatten(out_structure, dummies.leaves), create_graph=True)
+    pulled = tree.flatten(pulled)[0]
+    dummies.start = -inf  # as in vjp
+
+    def jvp_fn(*tangents):
+        given, have = tree.flatten(tangents)
+        if have != structure:
+            raise RuntimeError(f"Expected the tangents {have} to have the same argspec as the primals {structure}")
+        for i, (t, x) in enumerate(zip(given, leaves)):
+            for what, a, b in (
+                ("shape", t.shape, x.shape),
+                ("device", t.device, x.device),
+                ("dtype", t.dtype, x.dtype),
+            ):
+                if a != b:
+                    raise RuntimeError(
+                        f"tangent:{i} with {what} {a} in flattened pytree doesn't match the {what} {b} of the "
+                        "corresponding primal."
+                    )
+        pairs = [(p, t) for p, t in zip(pulled, given) if p.node is not None]
+        create_graph = goes_on_later(pulled + given)
+        found = dummies.back(roots(*zip(*pairs), create_graph) if pairs else {}, create_graph)
+        return tree.unflatten(out_structure, found)
+
+    return output, jvp_fn

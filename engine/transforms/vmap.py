@@ -1,0 +1,387 @@
+"""vmap: a function of one sample, run on all samples at once.
+
+On the way in, a tensor becomes one whose array hides the samples (``Batched``); on the way out they are seen again.
+In between, the function's operations run on whole batches and record what they always record.  Two operations stand at
+the border, ``bind`` and ``unbind``, each the transpose of the other.  What the function uses from outside, a weight for
+example, is the same for every sample: its cotangents are summed over the samples where they leave (``SumOfSamples``).
+"""
+
+import functools
+from collections import namedtuple
+from contextlib import contextmanager
+
+from ..arrays import tree
+from ..arrays.dispatch import modules
+from ..arrays.memory import expanded
+from ..arrays.random import get_rng_state, set_rng_state
+from ..core.backward import grad
+from ..core.graph import Node, clock, node_class
+from ..core.record import array_of, record
+from ..core.tensor import Tensor
+from ..core.versions import writes_to, wrote
+from .batched import Batched, Level, running
+from .nesting import transformed
+
+# ---- the border
+
+
+def bind(a, dim, level):
+    """Hide the samples, which are along ``dim``."""
+    return record(Bind, bound(array_of(a), dim, level), (a,), (dim, level))
+
+
+def bound(x, dim, level):
+    if type(x) is Batched and x.level.number > level.number:
+        return Batched(bound(x.x, dim + 1, level), x.level)
+    return Batched(moved(x, dim, 0), level)
+
+
+def moved(x, source, to):
+    """An array with one dim at another place."""
+    if source == to:
+        return x
+    rest = [d for d in range(x.ndim) if d != source]
+    return x.transpose(*rest[:to], source, *rest[to:])
+
+
+def unbind(a, dim, level):
+    """Show the samples again, along ``dim``; an array that has none is the same for every sample."""
+    if isinstance(a, Tensor) and a.node is None:
+        return Tensor(unbound(a.array, dim, level))
+    return record(Unbind, unbound(array_of(a), dim, level), (a,), (dim, level, is_batch(array_of(a), level)))
+
+
+def unbound(x, dim, level):
+    if type(x) is Batched:
+        if x.level is level:
+            return moved(x.x, 0, dim)
+        if x.level.number > level.number:
+            return Batched(unbound(x.x, dim + 1, level), x.level)
+    x = modules[type(x)].expand_dims(x, dim)
+    return expanded(x, (*x.shape[:dim], level.size, *x.shape[dim + 1 :]))
+
+
+def is_batch(x, level):
+    """Whether an array has the samples of a level."""
+    return type(x) is Batched and (x.level is level or is_batch(x.x, level))
+
+
+def sum_of_samples(g, level):
+    """The sum over the samples of a level; an array without them is that already."""
+    return record(Summed, summed(array_of(g), level), (g,), (level, is_batch(array_of(g), level)))
+
+
+def summed(x, level):
+    if not is_batch(x, level):
+        return x
+    return x.x.sum(0) if x.level is level else Batched(summed(x.x, level), x.level)
+
+
+Bind = node_class("VmapBackward0", lambda g, dim, level: unbind(g, dim, level))
+Unbind = node_class("UnvmapBackward0", lambda g, dim, level, batch: unbind_rule(g, dim, level, batch))
+Summed = node_class("SumOfSamplesBackward0",
+                    lambda g, level, batch: bind(unbind(g, 0, level), 0, level) if batch else g)  # fmt: skip
+Bind.linear = staticmethod(lambda _, t, dim, level: bind(t, dim, level))
+Unbind.linear = staticmethod(lambda _, t, dim, level, batch: unbind(t, dim, level))
+Summed.linear = staticmethod(
+    lambda _, t, level, batch: (
+        t * level.size if batch and not is_batch(array_of(t), level) else sum_of_samples(t, level)
+    )
+)
+
+
+def unbind_rule(g, dim, level, batch):
+    g = bind(g, dim, level)
+    return g if batch else sum_of_samples(g, level)
+
+
+class SumOfSamples(Node):
+    """Stands before a node outside of a vmap for a node inside: sums the cotangents over the samples."""
+
+    rules = (sum_of_samples,)
+
+    def __init__(self, outside, level):
+        self.parents, self.saved = (outside,), (level,)
+        self.oldest_leaf_time = outside.oldest_leaf_time
+        if outside.tangents:
+            self.tangents = tangents_inside(outside, level)
+        self.time = (outside.time + -(-outside.time // 1) - 1) / 2  # before that node, after all that came later
+
+    def __lt__(self, other):  # two of them may be of one age
+        return False
+
+
+def tangents_inside(node, level):
+    """The tangents of a node; those from outside of a vmap are reached from inside through ``SumOfSamples``."""
+    found = {
+        which: t if t.node is None or t.node.time < level.start else Tensor(t.array, SumOfSamples(t.node, level))
+        for which, t in node.tangents.items()
+    }
+    for which in found:
+        which.recorded.append(found)
+    return found
+
+
+def leave(tensors, level):
+    """Let the nodes which were made inside reach those outside through ``SumOfSamples``."""
+    stands: dict = {}
+    todo = [t.node for t in tensors if t.node is not None and t.node.time < level.start]
+    seen = set(todo)
+    while todo:
+        node = todo.pop()
+        if node.tangents:
+            node.tangents = tangents_inside(node, level)
+            new = {t.node for t in node.tangents.values() if t.node is not None} - seen
+            seen |= new
+            todo += [n for n in new if type(n) is not SumOfSamples]
+        if type(node) is Bind and node.saved is not None and node.saved[1] is level:
+            continue
+        for p in node.parents:
+            if p is None:
+                continue
+            if p.time < level.start:
+                if p not in seen:
+                    seen.add(p)
+                    todo.append(p)
+            elif p not in stands:
+                stands[p] = SumOfSamples(p, level)
+        if stands and not stands.keys().isdisjoint(node.parents):
+            node.parents = tuple(stands.get(p, p) for p in node.parents)
+
+
+@contextmanager
+def batch(size, randomness="error"):
+    """A level that runs in the block."""
+    level = Level(size, randomness, next(clock))
+    before, running.levels = running.levels, (*running.levels, level)
+    try:
+        with transformed():
+            yield level
+    finally:
+        running.levels = before
+
+
+def grad_of_each(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads):
+    """``autograd.grad(is_grads_batched=True)``: the gradients for each of the cotangents along the first dimension."""
+    outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    if grad_outputs is None:
+        return grad(outputs, inputs, None, retain_graph, create_graph, allow_unused, False, materialize_grads)
+    given = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
+    for i, (o, g) in enumerate(zip(outputs, given)):
+        if g is not None and g.array.shape[1:] != o.array.shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
+                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a "
+                f"shape of {o.shape}. If you only want some tensors in `grad_output` to be considered batched, "
+                f"consider "
+                "using vmap."
+            )
+    sizes = [g.array.shape[0] for g in given if g is not None]
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for "
+            f"the mapped "
+            "dimension"
+        )
+    with batch(sizes[0]) as level:
+        given = [None if g is None else bind(g, 0, level) for g in given]
+        found = grad(outputs, inputs, given, retain_graph, create_graph, allow_unused, False, materialize_grads)
+        found = tuple(None if g is None else unbind(g, 0, level) for g in found)
+    leave([g for g in found if g is not None], level)
+    return found
+
+
+def by_own_rule(function, args, has_rule):
+    """A custom Function on batches, by its ``vmap``, which returns (results, where their samples are)."""
+    if not has_rule:
+        raise RuntimeError(
+            f"You tried to vmap over {function.__name__}, but it does not have vmap support. Please override and "
+            "implement the vmap staticmethod or set generate_vmap_rule=True. For more details, please see "
+            "https://pytorch.org/docs/main/notes/extending.func.html"
+        )
+    level = running.levels[-1]
+    own = [isinstance(a, Tensor) and is_batch(a.array, level) for a in args]
+    shown = [unbind(a, 0, level) if b else a for a, b in zip(args, own)]
+    before, running.levels = running.levels, running.levels[:-1]
+    try:
+        info = VmapInfo(level.size, level.randomness)
+        out, dims = function.vmap(info, tuple(0 if b else None for b in own), *shown)
+    finally:
+        running.levels = before
+    if not isinstance(out, tuple):
+        return out if dims is None else bind(out, dims, level)
+    dims = dims if isinstance(dims, tuple) else (dims,) * len(out)
+    return tuple(o if d is None else bind(o, d, level) for o, d in zip(out, dims))
+
+
+VmapInfo = namedtuple("VmapInfo", "batch_size randomness")
+VmapInfo.__doc__ = "What the ``vmap`` of a custom Function is told."
+
+# ---- vmap
+
+
+def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
+    """The function that maps ``func`` over a dim of its arguments.
+
+    ``in_dims``: that dim, or None for what is the same for every sample, for all arguments or in a tuple nested as
+    these are.  ``out_dims``: where the samples go in the results.  ``randomness``: "error", "same" numbers for every
+    sample, or "different" ones.  ``chunk_size``: how many samples at once at most.  ValueError for what does not fit.
+    """
+    check_randomness(randomness)
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        check_out_dims(func, out_dims)
+        leaves, structure, dims, size = arguments(func, in_dims, args)
+        if chunk_size is None or chunk_size >= size:
+            return run(func, leaves, structure, dims, size, out_dims, randomness, kwargs)
+        parts, state = [], get_rng_state() if randomness == "same" else None
+        for start in range(0, size, chunk_size):
+            if start and state is not None:  # the same numbers for the samples of all chunks
+                set_rng_state(state)
+            n = min(chunk_size, size - start)
+            some = [a if d is None else a.narrow(d, start, n) for a, d in zip(leaves, dims)]
+            parts.append(run(func, some, structure, dims, n, out_dims, randomness, kwargs))
+        return join(func, parts, out_dims)
+
+    return wrapped
+
+
+def check_randomness(randomness):
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+
+
+def run(func, leaves, structure, dims, size, out_dims, randomness, kwargs):
+    with batch(size, randomness) as level:
+        args = [a if d is None else bind(a, d, level) for a, d in zip(leaves, dims)]
+        out = func(*tree.unflatten(structure, args), **kwargs)
+        outs, out_structure = tree.flatten(out)
+        places = places_of(func, outs, out_structure, out_dims)
+        results = [shown(func, o, d, level) for o, d in zip(outs, places)]
+    for a, d, inner in zip(leaves, dims, args):
+        if d is not None and writes_to(inner.array) is not None:
+            note_writes(a)
+    leave([r for r in results if isinstance(r, Tensor)], level)
+    return tree.unflatten(out_structure, results)
+
+
+def note_writes(a):
+    """The function wrote into the samples of an argument: so it wrote into the argument."""
+    if a.node is not None:
+        raise NotImplementedError("vmap: writing into an argument that requires grad is not there: clone() it first")
+    wrote(a)
+
+
+def shown(func, out, dim, level):
+    """One result with its samples along a dim."""
+    if dim is None:
+        if isinstance(out, Tensor) and is_batch(out.array, level):
+            raise ValueError(
+                f"vmap({name(func)}, ...): `{name(func)}` can not return a BatchedTensor when out_dim is None"
+            )
+        return out
+    if not isinstance(out, Tensor):
+        raise ValueError(
+            f"vmap({name(func)}, ...): `{name(func)}` must only return Tensors, got type {type(out)}. Did you mean to "
+            "set out_dims= to None for output?"
+        )
+    n = out.array.ndim + 1
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return unbind(out, dim % n, level)
+
+
+def arguments(func, in_dims, args):
+    """(the leaves of the arguments, their structure, the dim of each, how many samples there are), checked."""
+    what = f"vmap({name(func)}, in_dims={in_dims}, ...)(<inputs>): "
+    if not isinstance(in_dims, (int, tuple)):
+        raise ValueError(
+            f"{what}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of "
+            f"inputs, got: "
+            f"{type(in_dims)}."
+        )
+    if not args:
+        raise ValueError(
+            f"vmap({name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap "
+            "over a function with no inputs. The latter is unsupported."
+        )
+    leaves, structure = tree.flatten(args)
+    dims = structure.spread(in_dims)
+    if dims is None:
+        raise ValueError(
+            f"{what}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{tree.flatten(in_dims)[1]} but inputs has structure {structure}."
+        )
+    for i, (a, d) in enumerate(zip(leaves, dims)):
+        if d is None:
+            continue
+        if not isinstance(d, int):
+            raise ValueError(
+                f"{what}Got in_dim={d} for an input but in_dim must be either an integer dimension or None."
+            )
+        if not isinstance(a, Tensor):
+            raise ValueError(
+                f"{what}Got in_dim={d} for an input but the input is of type {type(a)}. We cannot vmap over non-Tensor "
+                "arguments, please use None as the respective in_dim"
+            )
+        n = a.array.ndim
+        if not -n <= d < n:
+            raise ValueError(
+                f"{what}Got in_dim={d} for some input, but that input is a Tensor of dimensionality {n} so expected "
+                f"in_dim to satisfy -{n} <= in_dim < {n}."
+            )
+        dims[i] = d % n
+    sizes = [a.array.shape[d] for a, d in zip(leaves, dims) if d is not None]
+    if not sizes:
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
+    if any(s != sizes[0] for s in sizes):
+        raise ValueError(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for "
+            f"the mapped "
+            "dimension"
+        )
+    return leaves, structure, dims, sizes[0]
+
+
+def check_out_dims(func, out_dims):
+    for d in tree.flatten(out_dims)[0]:
+        if not isinstance(d, int) and d is not None:
+            raise ValueError(
+                f"vmap({name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection "
+                "of ints representing where in the outputs the vmapped dimension should appear."
+            )
+
+
+def places_of(func, outs, structure, out_dims):
+    """Where in each result the samples go."""
+    if structure is tree.LEAF and isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(outs[0], Tensor):
+        return list(out_dims)
+    places = structure.spread(out_dims)
+    if places is None:
+        raise ValueError(
+            f"vmap({name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "
+            f"`outputs`. out_dims has structure {tree.flatten(out_dims)[1]} but outputs has structure {structure}."
+        )
+    return places
+
+
+def join(func, parts, out_dims):
+    """The results of all chunks, one after the other."""
+    from ..ops.shape import cat
+
+    flat = [tree.flatten(p) for p in parts]
+    structure = flat[0][1]
+    places = places_of(func, flat[0][0], structure, out_dims)
+    results = [outs[0] if d is None else cat(outs, d) for d, *outs in zip(places, *(leaves for leaves, _ in flat))]
+    return tree.unflatten(structure, results)
+
+
+def name(func):
+    """How errors call a function."""
+    if hasattr(func, "__name__"):
+        return func.__name__
+    return f"functools.partial({name(func.func)}, ...)" if isinstance(func, functools.partial) else repr(func)

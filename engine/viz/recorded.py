@@ -1,0 +1,681 @@
+"""The graph of a result, drawn: ``graph(loss)`` gives DOT, SVG, PNG and a text for those who cannot see the picture.
+
+Data flows along the arrows, from the leaves to the result; backward goes the other way.  Everything shown is read off
+the nodes and off what they saved: nothing is computed, and recording keeps nothing for it.
+"""
+
+import base64
+import inspect
+import os
+import sys
+from collections import deque
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+
+from ..arrays.dispatch import scalar_types
+from ..arrays.dtypes import of as dtype_of
+from ..arrays.memory import storage
+from ..core.graph import OUTPUT, AccumulateGrad, Output, RetainGrad
+from ..core.tensor import Tensor
+from ..ops import elementwise
+
+SHOWN = 6  # elements of a value that is written out; more are summarised
+INSTALL = "no picture: install Graphviz (apt, dnf, brew, choco or conda install graphviz; or pip install pygraphviz)"
+ELEMENTWISE = {"x", "y", "out", "_", "_x", "_y"}  # what a rule names if its inputs and its output have one shape
+SVG = "http://www.w3.org/2000/svg"
+
+
+def graph(result, *, names=None, values=False, gradients=False, saved=True, shapes=True, constants=True, max_nodes=40,
+          direction="TB"):  # fmt: skip
+    """The graph of a result, or of several: in a notebook a picture, printed a text.
+
+    ``names``: {"w": w} names tensors; others are named after the caller's variables.  ``values``: what tensors hold,
+    where the graph or a variable still has it.  ``gradients``: the ``.grad`` of leaves, and of others that retain it.
+    ``saved``: what each operation keeps for backward.  ``shapes``: of what flows along the edges, where it is known
+    without computing.  ``constants``: saved inputs that require no gradient.  ``max_nodes``: how many to show, those
+    nearest to the result; the picture says how many it leaves out.  ``direction`` of the data: "TB" from top to bottom,
+    or "LR", "BT", "RL".  TypeError for what is no tensor, ValueError for another direction.
+    """
+    results = list(result) if isinstance(result, list | tuple) else [result]
+    for r in results:
+        if not isinstance(r, Tensor):
+            raise TypeError(f"graph() draws a Tensor or a list of them, but got {type(r).__name__}")
+    if not results:
+        raise ValueError("graph() needs at least one Tensor")
+    if max_nodes < 1:
+        raise ValueError(f"max_nodes must be at least 1, but got {max_nodes}")
+    if direction not in ("TB", "LR", "BT", "RL"):
+        raise ValueError(f"direction must be 'TB', 'LR', 'BT' or 'RL', but got {direction!r}")
+    named = [*(names or {}).items(), *variables(sys._getframe(1))]
+    plan = survey(results, named, max_nodes, values, gradients)
+    return Graph(plan, saved=saved, shapes=shapes, constants=constants, direction=direction)
+
+
+def compiled(function, stage=None, *, part=None, direction="TB"):
+    """The steps of a compiled function as they are after a pass of the compiler: in a notebook a picture, else a text.
+
+    ``function``: what ``compile`` gave, called at least once (its last capture is drawn), or what ``explain`` gave.
+    ``stage``: "captured", "joined", "needed" or "fused"; None is the last that there is.  ``part``: "forward",
+    "backward", or None for both.  ``direction``: as in ``graph``.  ValueError, with the reason, where nothing is
+    compiled.
+    """
+    from . import stages
+
+    return stages.compiled(function, stage, part, direction)
+
+
+# ---- what there is to draw, as plain data
+
+
+@dataclass
+class Known:
+    """What is known of the tensor that a node made."""
+
+    name: str = ""
+    shape: tuple | None = None
+    dtype: str = ""
+    value: str = ""
+    grad: str = ""
+
+    @property
+    def kind(self):
+        """Shape and dtype as they are shown; "" if they are not known.  float32 goes without saying."""
+        return self.kind_in_full.removesuffix(" float32")
+
+    @property
+    def kind_in_full(self):
+        return f"{shape_text(self.shape)} {self.dtype}" if self.shape is not None and self.dtype else ""
+
+
+@dataclass
+class Saved:
+    """One thing that a node keeps for backward: a tensor (``kind`` is its shape and dtype) or a number."""
+
+    name: str
+    kind: str = ""
+    value: str = ""
+    of: str = ""  # the variable that holds it
+    constant: int | None = None  # its number, if it is an input which requires no gradient
+
+    def __str__(self):
+        return words(self.name, self.of and f"= {self.of}", self.kind, equals(self))
+
+
+@dataclass
+class Edge:
+    """What an operation takes from another node; ``source`` is None if that is not shown."""
+
+    source: "Item | None"
+    flow: Known
+    output: int | None = None  # of an operation with several outputs
+    note: str = ""  # a further line beside the edge
+
+
+@dataclass
+class Item:
+    """A node of the graph as it is shown; ``number`` is its turn in backward."""
+
+    number: int
+    name: str
+    out: Known
+    is_leaf: bool
+    inputs: list[Edge] = field(default_factory=list)
+    saved: list[Saved] = field(default_factory=list)
+    freed: bool = False
+    hooks: int = 0
+    note: str = ""  # a further line in the box
+
+
+@dataclass
+class Plan:
+    """What a picture and a text are made from.  It holds no tensor and no node: what is drawn is not kept alive."""
+
+    results: list[tuple[Known, Item | None, str]]  # the node that made it, or why there is none
+    items: list[Item]  # in the order of backward
+    constants: list[Known]  # saved inputs that require no gradient
+    operations: int
+    leaves: int
+
+    @property
+    def left_out(self):
+        return self.operations + self.leaves - len(self.items)
+
+
+def survey(results, named, max_nodes, values=False, gradients=False):
+    """The plan of the graph of some tensors, of which those of ``named``, pairs of a name and a Tensor, have names."""
+    roots = [real(r.node) for r in results if r.node is not None]
+    nodes = list(dict.fromkeys(walk(roots)))  # the nearest first
+    number = {node: i for i, node in enumerate(sorted(nodes, key=lambda n: n.time), 1)}
+    drawn = set(nodes[:max_nodes])
+    known = knowledge(results, named, drawn, values, gradients)
+    items = {
+        node: Item(number[node], title(node), known.setdefault(node, Known()), type(node) is AccumulateGrad)
+        for node in sorted(drawn, key=lambda n: n.time)
+    }
+    leaves = sum(type(n) is AccumulateGrad for n in nodes)
+    plan = Plan([], list(items.values()), [], len(nodes) - leaves, leaves)
+    for r in results:
+        if r.node is None:
+            name = next((name for name, t in named if t is r), "")
+            plan.results.append((described(r.array, name, values), None, why_no_graph(r)))
+        else:
+            plan.results.append((known[source(r.node)[0]], items[real(r.node)], ""))
+    outside = {}  # id(saved array) -> its number among the constants
+    for node, item in items.items():
+        item.hooks = sum(type(h) is not RetainGrad for h in (*node.hooks, *node.pre_hooks, *node.post_hooks))
+        for p in node.parents:
+            if p is not None:
+                tensor, output = source(p)
+                item.inputs.append(Edge(items.get(real(p)), known.setdefault(tensor, Known()), output))
+        item.freed = kept(node) is None
+        for name, maker, value, is_input in kept(node) or ():
+            entry = Saved(name)
+            if type(value) in scalar_types:
+                entry.value = brief(value)
+            else:
+                entry.kind = Known(shape=value.shape, dtype=dtype_of[value.dtype].name).kind
+                tensor = maker and source(maker)[0]
+                entry.of = known[tensor].name if tensor in known else array_name(value, named)
+                if maker is None and is_input:
+                    if id(value) not in outside:
+                        outside[id(value)] = len(plan.constants)
+                        plan.constants.append(described(value, entry.of, values))
+                    entry.constant = outside[id(value)]
+                if maker is None and values:  # the values of all others stand beside the edges
+                    entry.value = brief(value)
+            item.saved.append(entry)
+    return plan
+
+
+def kept(node):
+    """What a node keeps for backward: (name, the node that made it or None, array or number, whether it is an input).
+
+    None once it was freed.
+    """
+    shown = node.grad_fn_view()
+    if shown is not node:  # a Function that a user wrote
+        return None if shown._saved is None else [
+            (f"saved_tensors[{i}]", *((s[0].node, s[0].array) if s[1] is None else (node, s[0])), False)
+            for i, s in enumerate(shown._saved) if s is not None
+        ]  # fmt: skip
+    return None if node.saved is None else [
+        (node.called.get(name, name), node if k == OUTPUT else node.parents[k] if k >= 0 else None, s, k >= 0)
+        for k, name, s in zip(node.saved_from, node.names, node.saved, strict=False) if k is not None and s is not None
+    ]  # fmt: skip
+
+
+def title(node):
+    """The name of a node without the namespace of PyTorch's C++."""
+    return node.name().rpartition("::")[2]
+
+
+def real(node):
+    """The node that a cotangent is for: ``Output`` only stands before one."""
+    return node.parents[0] if type(node) is Output else node
+
+
+def source(node):
+    """What stands for the tensor that a node made, and which of several outputs it is, or None."""
+    if type(node) is not Output:
+        return node, None
+    return (node, node.saved[0]) if node.parents[0].outputs > 1 else (node.parents[0], None)
+
+
+def walk(roots):
+    """The nodes of a graph, breadth first."""
+    queue, seen = deque(dict.fromkeys(roots)), set(roots)
+    while queue:
+        node = queue.popleft()
+        yield node
+        for p in node.parents:
+            if p is not None and (p := real(p)) not in seen:
+                seen.add(p)
+                queue.append(p)
+
+
+def knowledge(results, named, drawn, values, gradients):
+    """{node: Known} of the tensors that the drawn nodes made or take, as far as it can be had without computing."""
+    known = {}
+    edges = {source(p)[0] for node in drawn for p in node.parents if p is not None}
+
+    def learn(node, shape=None, dtype="", array=None, name="", grad=None):
+        node = node and source(node)[0]
+        if node is None or (node not in edges and real(node) not in drawn):
+            return
+        k = known.setdefault(node, Known())
+        if array is not None:
+            shape, dtype = array.shape, dtype_of[array.dtype].name
+            if values and not k.value:
+                k.value = brief(array)
+        k.shape = shape if k.shape is None and shape is not None else k.shape
+        k.dtype, k.name = k.dtype or dtype, k.name or name
+        if gradients and grad is not None:
+            k.grad = brief(grad.array)
+
+    for name, t in named:
+        learn(t.node, array=t.array, name=name, grad=t._grad)
+    for t in results:
+        learn(t.node, array=t.array, grad=t._grad)
+    for p in {p for node in drawn for p in node.parents if type(p) is Output}:
+        made = p.parents[0].grad_fn_view()
+        if made is not p.parents[0] and (r := made._results[p.saved[0]]):  # a Function remembers what it made
+            learn(p, r[0], dtype_of[r[1]].name)
+    for node in drawn:
+        if type(node) is AccumulateGrad:
+            if (leaf := node.variable) is not None:
+                learn(node, array=leaf.array, grad=leaf._grad)
+            continue
+        for h in node.hooks:
+            if type(h) is RetainGrad and (t := h.tensor()) is not None:
+                learn(t.node, array=t.array, grad=t._grad)
+        for k, s in zip(node.saved_from, node.saved or (), strict=False):
+            if k is not None and k >= OUTPUT and isinstance(getattr(s, "shape", None), tuple):
+                learn(node if k == OUTPUT else node.parents[k], array=s)
+        for parent, rule in zip(node.parents, type(node).rules, strict=False):
+            for name, s in zip(parameters(rule), node.saved or (), strict=False):
+                if name.partition("_")[0] == "shape" and type(s) is tuple:  # it means that of its input
+                    learn(parent, s)
+    for newest_first in (False, True, False):
+        for node in sorted(drawn, key=lambda n: n.time, reverse=not newest_first):
+            pass_on(node, known, learn)
+    return known
+
+
+def parameters(rule):
+    """How a rule calls what its node saved."""
+    return rule.__code__.co_varnames[1 : rule.__code__.co_argcount]
+
+
+def pass_on(node, known, learn):
+    """Conclude from what is known of an operation's output and inputs to the others of them."""
+    if not node.rules or not node.rules[0].__module__.startswith(__package__):
+        return  # a leaf, or a user's Function: nothing is known of those
+    here = (node, *node.parents)
+    if node.rules is type(node).rules:
+        if type(node).__name__ != "ToCopyBackward0":  # no other operation changes the dtype of what it differentiates
+            dtypes = [known[n].dtype for n in here if n in known and known[n].dtype]
+            for n in here if dtypes else ():
+                learn(n, dtype=dtypes[0])
+        if node.rules[0].__module__ == elementwise.__name__ and all(
+            ELEMENTWISE.issuperset(parameters(r)) for r in node.rules
+        ):
+            shapes = [known[n].shape for n in here if n in known and known[n].shape is not None]
+            for n in here if shapes else ():
+                learn(n, shapes[0])
+        return
+    # Rules of its own undo a broadcast or a cast (elementwise.undo_broadcast, undo_cast), and remember from what.
+    if not any(rule.__qualname__.startswith("undo_") for rule in node.rules):
+        return
+    before = [remembered(rule) for rule in node.rules]
+    shapes = [b.get("shape", ()) for b in before]
+    dtypes = [dtype_of[b["common"]].name for b in before if "common" in b]
+    dtypes += [known[n].dtype for n in here if n in known and known[n].dtype and not dtypes]
+    learn(node, np.broadcast_shapes(*shapes), dtypes[0] if dtypes else "")
+    for n, shape, b in zip(node.parents, shapes, before, strict=True):
+        learn(n, shape, dtype_of[b["dtype"]].name if "dtype" in b else known[node].dtype)
+
+
+def remembered(rule):
+    """What a rule that undoes a broadcast or a cast holds: shape and dtype; one may stand within the other."""
+    held = inspect.getclosurevars(rule).nonlocals
+    inner = held.get("rule")
+    return (remembered(inner) if inner is not None and inner.__qualname__.startswith("undo_") else {}) | held
+
+
+def variables(frame):
+    """The tensors that the variables of a frame hold, with their names: themselves, in lists and dicts, parameters.
+
+    IPython's own names (``_``, ``Out``) and all that begin with an underscore are left out.
+    """
+    found = []
+    for name, value in {**frame.f_globals, **frame.f_locals}.items():
+        if name.startswith("_") or name in ("In", "Out") or not name.isidentifier():
+            continue
+        if isinstance(value, Tensor):
+            found.append((name, value))
+        elif type(value) in (list, tuple, dict) and len(value) <= 100:
+            pairs = value.items() if type(value) is dict else enumerate(value)
+            found += [(f"{name}[{key!r}]", v) for key, v in pairs if isinstance(v, Tensor)]
+        elif callable(getattr(type(value), "named_parameters", None)):
+            found += [(f"{name}.{key}", v) for key, v in value.named_parameters()]
+    return sorted(found, key=lambda pair: "[" in pair[0] or "." in pair[0])  # plain names before others
+
+
+def described(x, name, values):
+    """What is known of an array that no node made."""
+    return Known(name, x.shape, dtype_of[x.dtype].name, brief(x) if values else "")
+
+
+def array_name(x, named):
+    """The name of the variable whose memory an array is or views."""
+    for name, t in sorted(named, key=lambda pair: pair[1].node is not None):  # what was detached rather than its origin
+        if t.array is x:
+            return name
+    for name, t in named:
+        if type(t.array) is type(x) and isinstance(x, np.ndarray) and storage(t.array) is storage(x):
+            return name if t.array.shape == x.shape else f"view of {name}"
+    return ""
+
+
+def shape_text(shape):
+    return f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})" if len(shape) else "scalar"
+
+
+def brief(x):
+    """A value in a few characters: the elements, or where there are many their range."""
+    if type(x) in scalar_types:
+        return number_text(x) if type(x) is float else str(x)
+    if x.size == 0:
+        return "empty"
+    if x.size <= SHOWN:
+        return elements(x.tolist())
+    numbers = x[x == x]
+    nan = f", {x.size - numbers.size} nan" if numbers.size < x.size else ""
+    if numbers.size == 0:
+        return "all nan"
+    low, high = brief(numbers.min().item()), brief(numbers.max().item())
+    return (f"all {low}" if low == high else f"{low} .. {high}") + nan
+
+
+def number_text(x):
+    """A number to four decimals, as tensors print; very large and very small ones to four digits."""
+    if x == 0 or 1e-3 <= abs(x) < 1e6:
+        return f"{x:.4f}".rstrip("0").rstrip(".")
+    return f"{x:.4g}"
+
+
+def elements(values):
+    return f"[{', '.join(map(elements, values))}]" if isinstance(values, list) else brief(values)
+
+
+# ---- the text and the picture
+
+
+class Drawing:
+    """What is drawn: ``dot``, ``svg``, ``png``, ``text``; a picture in a notebook, its text where it is printed."""
+
+    def __init__(self, text, dot):
+        self.text, self.dot = text, dot
+
+    @cached_property
+    def svg(self):
+        """The picture as SVG text; None where there is no Graphviz."""
+        drawn = render(self.dot, "svg")
+        return None if drawn is None else labelled(drawn.decode(), self.summary, self.text)
+
+    @cached_property
+    def png(self):
+        """The picture as the bytes of a PNG; None where there is no Graphviz."""
+        return render(self.dot, "png")
+
+    @property
+    def summary(self):
+        """The first line of the text."""
+        return self.text.partition("\n")[0]
+
+    def save(self, path):
+        """Write the picture, or its DOT or text, as the suffix says: .svg, .png, .dot, .gv, .txt."""
+        path = Path(path)
+        kinds = {".svg": "svg", ".png": "png", ".dot": "dot", ".gv": "dot", ".txt": "text"}
+        if path.suffix.lower() not in kinds:
+            raise ValueError(f"graphs are saved as {', '.join(kinds)}, but got {path.name!r}")
+        content = getattr(self, kinds[path.suffix.lower()])
+        if content is None:
+            raise RuntimeError(f"{INSTALL}; or save as .dot or .txt")
+        unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            unfinished.write_bytes(content if isinstance(content, bytes) else content.encode())
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+    def __repr__(self):
+        return self.text
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        static = {"text/plain": self.text, "text/html": image(self.svg, self.summary, self.text)}
+        return static if self.svg else in_browser(self.dot) | static
+
+
+class Graph(Drawing):
+    """A drawn graph, and the ``plan`` that it is made from."""
+
+    def __init__(self, plan, *, saved=True, shapes=True, constants=True, direction="TB"):
+        super().__init__(write_text(plan, saved, shapes), write_dot(plan, saved, shapes, constants, direction))
+        self.plan = plan
+
+
+def data_address(svg):
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode('ascii')}"
+
+
+NO_PICTURE = data_address(
+    f'<svg xmlns="{SVG}" width="800" height="20"><text y="15" font-size="13" fill="#808080">{INSTALL}</text></svg>'
+)
+
+
+def image(svg, alt, text, heading="The graph in words"):
+    """HTML that shows an SVG everywhere, in notebooks that are not trusted and on the web too, with its text below.
+
+    In place of an SVG that is None stands what to install.
+    """
+    source = NO_PICTURE if svg is None else data_address(svg)
+    return (
+        f'<img alt="{escape(alt)}" src="{source}">\n'
+        f"<details><summary>{heading}</summary><pre>{escape(text)}</pre></details>"
+    )
+
+
+def in_browser(dot):
+    """The output with which the browser draws DOT text itself; empty without graphviz-anywidget."""
+    try:
+        from graphviz_anywidget import GraphvizAnyWidget
+    except ImportError:
+        return {}
+    bundle = GraphvizAnyWidget(dot_source=dot, enable_zoom=False)._repr_mimebundle_()
+    return bundle[0] if isinstance(bundle, tuple) else bundle
+
+
+def render(dot, kind):
+    """A picture of DOT text, by the first Graphviz that there is: the system's, pygraphviz's own; else None."""
+    try:
+        import graphviz
+
+        return graphviz.pipe("dot", kind, dot.encode(), quiet=True)
+    except Exception:  # whatever is wrong with a Graphviz, a lesson goes on without it
+        pass
+    try:
+        import pygraphviz
+
+        drawing = pygraphviz.AGraph(string=dot)
+        with stderr_unheard():
+            drawing.layout("dot")
+            return drawing.draw(format=kind)
+    except Exception:
+        return None
+
+
+@contextmanager
+def stderr_unheard():
+    """Drop what libraries in C write to stderr: pygraphviz's fontconfig warns of settings made for a newer one."""
+    stderr = os.dup(2)
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(stderr, 2)
+        os.close(stderr)
+
+
+def labelled(svg, title, description):
+    """Graphviz's SVG without what changes from build to build, and with words for screen readers."""
+    ElementTree.register_namespace("", SVG)
+    root = ElementTree.fromstring(svg)
+    for element in root.iter():
+        element.attrib.pop("id", None)
+        for child in [c for c in element if c.tag == f"{{{SVG}}}title"]:
+            element.remove(child)
+    root.attrib |= {"role": "img", "aria-label": title}
+    for i, (tag, words) in enumerate((("title", title), ("desc", description))):
+        element = ElementTree.Element(f"{{{SVG}}}{tag}")
+        element.text = words
+        root.insert(i, element)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def words(*parts):
+    return " ".join(filter(None, parts))
+
+
+def plural(n, noun):
+    return f"{n} {noun}" if n == 1 else f"{n} {noun[:-1]}ves" if noun.endswith("f") else f"{n} {noun}s"
+
+
+def write_text(plan, saved, shapes):
+    """The graph as a numbered list in the order of backward."""
+    of = ", ".join(k.name or "a result" for k, _, _ in plan.results)
+    counted = f"{plural(plan.operations, 'operation')}, {plural(plan.leaves, 'leaf')}. Backward goes down this list."
+    lines = [f"Graph of {of}: {counted if plan.items else 'no operations are recorded.'}"]
+    for k, item, why in plan.results:
+        if item is None:
+            lines.append(f"{tensor_words(k, shapes) or 'a tensor'}: no graph; {why}")
+        elif not item.is_leaf:
+            lines.append(f"{tensor_words(k, shapes) or 'the result'} was made by {item.number}")
+    for item in plan.items:
+        lines.append(f"{item.number}. {item.name}: {'; '.join(filter(None, about(item, saved, shapes)))}")
+    if plan.left_out:
+        of = plan.operations + plan.leaves
+        lines.append(f"{plural(plan.left_out, 'node')} of {of} not shown: those farthest from the result")
+    return "\n".join(lines)
+
+
+def equals(k):
+    return k.value and f"= {k.value}"
+
+
+def tensor_words(k, shapes):
+    return words(k.name, k.kind if shapes else "", equals(k))
+
+
+def about(item, saved, shapes):
+    """What the text says of a node."""
+    made = tensor_words(item.out, shapes)
+    yield words("leaf", made) if item.is_leaf else made and f"makes {made}"
+    yield item.out.grad and f"grad {item.out.grad}"
+    if saved:
+        yield from (f"keeps {s}" for s in item.saved)
+        yield "what it kept was freed" if item.freed else ""
+    yield item.hooks and plural(item.hooks, "hook")
+    sources = [
+        words(str(e.source.number) if e.source else "not shown", "" if e.output is None else f"output {e.output}")
+        for e in item.inputs
+    ]
+    yield sources and "next " + ", ".join(sources)
+
+
+def why_no_graph(t):
+    return "it was made in inference mode" if t.inference else "it does not require grad"
+
+
+# Fills that stand out from white and from black pages, with text that can be read on them.  No two kinds of nodes have
+# the same outline, so that nothing is said by colour alone.
+STYLES = {
+    "operation": 'shape=box style="filled" fillcolor="#35679a" color="#7ba4cf" fontcolor="#ffffff"',
+    "leaf": 'shape=box style="filled,rounded" fillcolor="#2a7a4b" color="#6dbb8d" fontcolor="#ffffff"',
+    "result": 'shape=box style="filled,rounded" peripheries=2 fillcolor="#80479f" color="#b58acb" fontcolor="#ffffff"',
+    "constant": 'shape=box style="filled,dashed,rounded" fillcolor="#eeeeee" color="#777777" fontcolor="#222222"',
+    "more": 'shape=octagon style="filled,dashed" fillcolor="#eeeeee" color="#777777" fontcolor="#222222"',
+}
+FONT = "Helvetica,Arial,sans-serif"
+
+
+def write_dot(plan, saved, shapes, constants, direction):
+    """The graph as DOT text; nodes are called n and their turn in backward."""
+    lines = [
+        "digraph {",
+        f'  graph [rankdir={direction} bgcolor="transparent" nodesep=0.3 ranksep=0.35 labelloc=b',
+        f'         fontname="{FONT}" fontsize=10 label={chip(caption(plan))}]',
+        f'  node [fontname="{FONT}" fontsize=12 margin="0.16,0.08" height=0.3]',
+        f'  edge [fontname="{FONT}" fontsize=10 color="#777777" arrowsize=0.7]',
+    ]
+    for i, k in enumerate(plan.constants if constants and saved else ()):
+        lines.append(
+            f"  c{i} {box('constant', k.name or 'constant', shapes and k.kind, equals(k), 'needs no gradient')}"
+        )
+    if plan.left_out:
+        lines.append(f"  more {box('more', plural(plan.left_out, 'node') + ' not drawn')}")
+    for item in reversed(plan.items):
+        lines += item_dot(item, saved, shapes, constants)
+    for i, (k, item, why) in enumerate(plan.results):
+        if item is None:
+            lines.append(
+                f"  r{i} {box('constant', k.name or 'a tensor', k.kind_in_full, equals(k), 'no graph: ' + why)}"
+            )
+        elif not item.is_leaf:
+            lines.append(f"  r{i} {box('result', k.name or 'result', shapes and k.kind_in_full, equals(k))}")
+            lines.append(f"  n{item.number} -> r{i}")
+    return "\n".join([*lines, "}"])
+
+
+def item_dot(item, saved, shapes, constants):
+    """The lines of DOT for a node and for what it takes."""
+    k, me = item.out, f"n{item.number}"
+    grad = k.grad and f"grad {k.grad}"
+    if item.is_leaf:
+        rows = [k.name or "leaf", shapes and k.kind_in_full, equals(k), grad, item.name, item.note]
+        yield f"  {me} {box('leaf', *rows, number=item.number)}"
+        return
+    keeps = [replace(s, value="") if s.constant is not None and constants else s for s in item.saved] if saved else []
+    rows = [item.name, *(f"keeps {s}" for s in keeps), item.freed and saved and "what it kept was freed"]
+    rows += [item.hooks and plural(item.hooks, "hook"), item.note]
+    yield f"  {me} {box('operation', *rows, number=item.number)}"
+    for i, edge in enumerate(item.inputs):
+        flow, of_leaf = edge.flow, edge.source is not None and edge.source.is_leaf
+        rows = [words("" if edge.output is None else f"output {edge.output}", "" if of_leaf else flow.name,
+                      flow.kind if shapes else "")]  # fmt: skip
+        rows += [] if of_leaf else [equals(flow), flow.grad and f"grad {flow.grad}"]
+        weight = 1 if of_leaf else 8  # chains of operations are drawn as straight lines
+        label = f" label={chip(rows, edge.note)}" if any(rows) or edge.note else ""
+        source = f"n{edge.source.number}" if edge.source else "more"
+        yield f'  {source} -> {me} [class="{me}-{i}" weight={weight}{label}]'
+    for i in dict.fromkeys(s.constant for s in keeps if s.constant is not None and constants):
+        yield f"  c{i} -> {me} [style=dashed]"
+
+
+def box(kind, *rows, number=None):
+    """The attributes of a node: its first row in bold, the others small."""
+    first, *others = filter(None, rows)
+    count = "" if number is None else f'<font point-size="9">{number}  </font>'
+    small = "".join(f'<br/><font point-size="10">{escape(row)}</font>' for row in others)
+    name = "" if number is None else f" n{number}"
+    return f'[{STYLES[kind]} class="{kind}{name}" label=<{count}<b>{escape(first)}</b>{small}>]'
+
+
+def chip(rows, note=""):
+    """Text on a light ground of its own, for where it would lie on the page; a note has a ground of another colour."""
+    # The spaces leave room for fonts that are wider than the one which the layout was made with.
+    texts = [f"&#160;{escape(row)}&#160;" for row in rows if row]
+    cells = [("#eeeeee", "<br/>".join(texts)), ("#ffd9c2", note and f"<b>&#160;{escape(note)}&#160;</b>")]
+    table = "".join(
+        f'<tr><td bgcolor="{ground}" style="rounded"><font color="#222222">{text}</font></td></tr>'
+        for ground, text in cells if text
+    )  # fmt: skip
+    return f'<<table border="0" cellborder="0" cellspacing="1" cellpadding="4">{table}</table>>'
+
+
+def caption(plan):
+    if not plan.items:
+        return ["Nothing was recorded."]
+    if not plan.operations:
+        return ["A leaf: no operation made it, and its gradient will be added to its .grad."]
+    rows = ["Data flows along the arrows, backward() against them,", "in the order of the small numbers."]
+    if plan.left_out:
+        rows.append(f"Drawn: the {len(plan.items)} nodes nearest to the result, of {plan.operations + plan.leaves}.")
+    return rows

@@ -1,0 +1,289 @@
+"""The drawing of a capture: its steps after one of the compiler's passes, or those of all passes in one picture.
+
+``engine.viz.compiled`` is how one gets it.  Everything is read off what the capture has kept: nothing runs.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from ..compiler.capture import Ref, leaves
+from ..compiler.generate import Writer
+from ..compiler.plan import refs, uses
+from .recorded import FONT, Drawing, Known, box, brief, chip, dtype_of, plural
+
+PASSES = {
+    "captured": "all that was written down",
+    "joined": "what is the same is done once",
+    "needed": "what leads to no result is left out",
+    "fused": "elementwise steps on large arrays are done together",
+}
+PARTS = ("forward", "backward")
+
+
+@dataclass
+class Box:
+    """A step, an input or a result (whose ``number`` is a text), with the numbers of what it takes."""
+
+    number: int | str
+    title: str
+    part: str
+    inputs: list
+    kind: str = ""
+    name: str = ""
+    line: str = ""
+    step: bool = False
+    group: int | None = None  # the pass over memory that it is done in
+    passes: list = field(default_factory=list)  # after which it is there
+
+    @property
+    def where(self):
+        """The line that it comes from, without what stands there."""
+        return short(self.line).partition(": ")[0]
+
+
+def entry_of(function):
+    """The last capture of a compiled function, or of an explanation; ValueError if there is none."""
+    function = getattr(function, "compiled", function)
+    entries = [function.entry] if hasattr(function, "entry") else getattr(function, "entries", None)
+    if entries is None:
+        raise TypeError(f"compiled() draws what compile() or explain() gave, but got {type(function).__name__}")
+    if not entries:
+        raise ValueError("nothing is captured yet: call the compiled function once")
+    entry = entries[-1]
+    if not entry.passes:
+        raise ValueError(f"nothing is compiled: {entry.broken}")
+    return entry
+
+
+def survey(entry, name):
+    """{number: Box} after a pass."""
+    stage, first = entry.passes[name], entry.passes["captured"]
+    boxes, last = {}, {}
+    now = {}  # of memory that was written in place: the step that wrote it last
+    for s in first.steps:
+        if s.kind == "input":
+            given = s.number in stage.given
+            title = "gradient of the result" if given else entry.names[s.number]
+            boxes[s.number] = Box(s.number, title, "backward" if given else "", [], kind_of(s))
+    for s in stage.steps:
+        for m in getattr(s, "members", (s,)):
+            if m.kind == "input":
+                continue
+            taken = {n: now.get(n, n) for n in uses(m)}
+            b = boxes[m.number] = Box(
+                m.number,
+                written(m, {n: f"[{label(k)}]" for n, k in taken.items()}),
+                PARTS[m.number >= stage.middle],
+                list(dict.fromkeys(taken.values())),
+                kind_of(m),
+                line=m.line,
+                step=True,
+                group=s.number if m is not s else None,
+            )
+            if m.writes is not None:
+                now[m.writes.number] = m.number
+            elif b.part == "forward":
+                last[m.line] = b
+    for line, b in last.items():  # the last step of "y = ..." is y
+        found = re.search(r":\d+: (\w+) = ", line)
+        b.name = found[1] if found else ""
+    results = len(stage.outputs)
+    for i, r in enumerate(stage.outputs):
+        boxes[f"r{i}"] = Box(f"r{i}", "result" + f" {i + 1}" * (results > 1), "forward", list(refs((r,))))
+    for (n, name), g in zip(entry.names.items(), stage.grads, strict=False):
+        if g is not None:
+            boxes[f"g{n}"] = Box(f"g{n}", f"gradient of {name}", "backward", list(refs((g,))))
+    reached = {n for b in boxes.values() for n in b.inputs}
+    return {n: b for n, b in boxes.items() if b.step or n in reached or type(n) is str}
+
+
+def label(number):
+    """A step's number as it is shown; those that compute with sizes come before all others, and have negative ones."""
+    return str(number) if number >= 0 else f"size{-number}"
+
+
+def kind_of(step):
+    return "" if step.shape is None else Known(shape=step.shape, dtype=dtype_of[step.dtype].name).kind
+
+
+class Terse(Writer):
+    """Writes steps as the generated code has them, but constants as their values and without arguments of None."""
+
+    def constant(self, value):
+        return brief(value) if hasattr(value, "dtype") and hasattr(value, "size") else getattr(value, "__name__", "...")
+
+    def call(self, name, args, options):
+        while args and args[-1] is None:
+            args = args[:-1]
+        return super().call(name, args, {k: v for k, v in options.items() if v is not None and v is not False})
+
+
+def written(step, names):
+    """What a step does, as it stands in the code, with the names of what it takes."""
+    writer = Terse({})
+    writer.names = names
+    whole = step.kind in ("check", "setitem", "call") or step.writes is not None
+    return (writer.line(step) if whole else writer.expression(step)).replace("np.", "")
+
+
+def short(line):
+    """An origin; in a cell of a notebook it is a line without a file."""
+    return re.sub(r"^cell:", "line ", line)
+
+
+def union(entry):
+    """{number: Box} of all passes, with the passes after which each is there; and {edge: passes} likewise."""
+    boxes, edges = {}, {}
+    for name in entry.passes:
+        for n, b in survey(entry, name).items():
+            known = boxes.setdefault(n, b)
+            known.passes.append(name)
+            known.group = b.group if b.group is not None else known.group
+            for source in b.inputs:
+                edges.setdefault((source, n), []).append(name)
+    return boxes, edges
+
+
+def fate(entry, number):
+    """Why a step is no longer there: (the pass that removed it, why)."""
+    names = list(entry.passes)
+    for before, after in zip(names, names[1:], strict=False):
+        if number in survey(entry, before) and number not in survey(entry, after):
+            otherwise = "done once" if after == "joined" else "not needed"
+            return after, instead(entry.passes["captured"], entry.passes[after], number) or otherwise
+    return None
+
+
+def instead(before, after, number):
+    """What the users of a step take in its place by now; "" if there are none."""
+    first, later = (
+        {m.number: m for s in stage.steps for m in getattr(s, "members", (s,))} for stage in (before, after)
+    )
+    pairs = [(m.args, later[n].args) for n, m in first.items() if n in later]
+    for old, new in (*pairs, (before.outputs, after.outputs), (before.grads, after.grads)):
+        for a, b in zip(leaves(old), leaves(new), strict=False):
+            if a == Ref(number) and type(b) is Ref and b.number in first:
+                same = first[b.number].shape == first[number].shape
+                return f"{'the same as' if same else 'taken as'} {label(b.number)}"
+            if a == Ref(number) and type(b) is not Ref:
+                return "a constant"
+    return ""
+
+
+# ---- the text
+
+
+def compiled(function, stage=None, part=None, direction="TB"):
+    """``engine.viz.compiled``."""
+    entry = entry_of(function)
+    stage = stage or list(entry.passes)[-1]
+    if stage not in entry.passes:
+        raise ValueError(f"stage must be one of {', '.join(map(repr, entry.passes))}, but got {stage!r}")
+    if part not in (None, *PARTS):
+        raise ValueError(f"part must be None, 'forward' or 'backward', but got {part!r}")
+    boxes = chosen(survey(entry, stage), part)
+    edges = {(source, n): () for n, b in boxes.items() for source in b.inputs if source in boxes}
+    caption = summary(entry, stage, boxes).replace(": ", ":\n").replace("; ", ";\n").splitlines()
+    return Drawing(write_text(entry, stage, boxes), write_dot(boxes, edges, caption, direction))
+
+
+def chosen(boxes, part):
+    """Those of one part, with what they take from the other as inputs."""
+    if part is None:
+        return boxes
+    inside = {n: b for n, b in boxes.items() if b.part == part}
+    near = {n for b in inside.values() for n in b.inputs}
+    return {
+        n: b if n in inside else Box(n, b.name or b.title, "", [], b.kind, line=b.line)
+        for n, b in boxes.items()
+        if n in inside or n in near
+    }
+
+
+def summary(entry, stage, boxes):
+    """How many steps there are after a pass, in a sentence."""
+    counts = []
+    for part in PARTS:
+        here = [b for b in boxes.values() if b.step and b.part == part]
+        if here:
+            groups = {b.group for b in here if b.group is not None}
+            together = sum(b.group is not None for b in here)
+            sweeps = f", {together} of them in {len(groups)} pass{'es' * (len(groups) > 1)} over memory"
+            counts.append(f"{plural(len(here), 'step')} {part}" + sweeps * bool(groups))
+    name = getattr(entry.compiled.function, "__name__", type(entry.compiled.function).__name__)
+    return f"{name}, {stage} ({PASSES[stage]}): {'; '.join(counts) or 'nothing to do'}."
+
+
+def write_text(entry, stage, boxes):
+    """The steps after a pass as a numbered list, part by part."""
+    lines = [summary(entry, stage, boxes)]
+    shown_part = shown_group = shown_line = ""
+    for n in sorted(
+        (n for n in boxes if type(n) is int), key=lambda n: (("", *PARTS).index(boxes[n].part), boxes[n].step)
+    ):
+        b = boxes[n]
+        if b.step and b.part != shown_part:
+            lines.append(f"{b.part}:")
+            shown_part, shown_line = b.part, ""
+        if b.group is not None and b.group != shown_group:
+            lines.append(f"  in one pass over {b.kind}:")
+        shown_group = b.group
+        what = b.title if b.step else f"input {b.title}"
+        line = "" if b.line == shown_line else short(b.line)
+        shown_line = b.line or shown_line
+        about = "; ".join(filter(None, (b.kind, b.name and f"called {b.name}", line)))
+        lines.append("  " * (b.step + (b.group is not None)) + f"{label(n)}. {what}" + (f": {about}" if about else ""))
+    for b in boxes.values():
+        if type(b.number) is str:
+            lines.append(f"{b.title}: {', '.join(map(label, b.inputs)) or 'a constant'}")
+    saved = [r.number for r in entry.passes[stage].saved if r.number in boxes]
+    if saved:
+        lines.append(f"kept for backward: {', '.join(map(label, saved))}")
+    return "\n".join(lines)
+
+
+# ---- the picture
+
+LEGEND = "Dashed arrows: kept for backward."
+SWEEP = 'style="rounded,filled" fillcolor="#e8590c33" color="#e8590c"'
+
+
+def write_dot(boxes, edges, caption, direction="TB"):
+    """DOT text: a frame for each part, and in it a box for each pass over memory; ``edges``: (from, to) -> classes."""
+    text = {(a, n): arrow(boxes[a], boxes[n], classes) for (a, n), classes in edges.items()}
+    caption = [*caption, LEGEND] if any("dashed" in line for line in text.values()) else [*caption]
+    lines = [
+        "digraph {",
+        f'  graph [rankdir={direction} bgcolor="transparent" nodesep=0.25 ranksep=0.3 labelloc=b',
+        f'         fontname="{FONT}" fontsize=10 label={chip(caption)}]',
+        f'  node [fontname="{FONT}" fontsize=12 margin="0.14,0.06" height=0.3]',
+        f'  edge [fontname="{FONT}" fontsize=10 color="#777777" arrowsize=0.7]',
+    ]
+    for part in ("", *PARTS):
+        here = [b for b in boxes.values() if b.part == part]
+        frame = f'label={chip([part])} labelloc=t labeljust=l class="part" style=rounded color="#888888"'
+        lines += [f"  subgraph cluster_{part} {{", f"    graph [{frame}]"] if part and here else []
+        for group in dict.fromkeys(b.group for b in here):
+            box = f'label={chip(["one pass"])} class="sweep" penwidth=2 {SWEEP}'
+            lines += [] if group is None else [f"    subgraph cluster_{group} {{", f"      graph [{box}]"]
+            lines += [f"    {node(b)}" for b in here if b.group == group]
+            lines += [] if group is None else ["    }"]
+        lines += ["  }"] if part and here else []
+    return "\n".join([*lines, *text.values(), "}"])
+
+
+def arrow(a, b, classes):
+    """The line of DOT for an edge; dashed from the forward pass to the backward pass."""
+    style = "style=dashed " * (a.part != "backward" and b.part == "backward")
+    return f'  {dot_name(a.number)} -> {dot_name(b.number)} [{style}class="{" ".join(classes)}"]'
+
+
+def dot_name(number):
+    return number if type(number) is str else f"n{label(number)}"
+
+
+def node(b):
+    """The line of DOT for a box."""
+    kind = "operation" if b.step else "result" if type(b.number) is str else "leaf"
+    rows = [b.title, b.kind, b.step and ": ".join(filter(None, (b.where, b.name)))]
+    return f"{dot_name(b.number)} {box(kind, *rows, number=label(b.number) if type(b.number) is int else None)}"

@@ -14,13 +14,13 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 from kernels_in_cpp import ElementwiseKernel, ReductionKernel
 
-import engine.arrays.devices.sim
+from engine.arrays import devices
 
-spec = importlib.util.find_spec("engine.devices.sim")
+spec = importlib.util.find_spec("engine.arrays.devices.sim")
 own = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(own)
-own.backend = SimpleNamespace(
-    mixed_devices=lambda a, b: TypeError("Unsupported type <class 'numpy.ndarray'>"), apart=engine.arrays.memory.apart
+own.devices = SimpleNamespace(
+    **vars(devices) | {"mixed_devices": lambda a, b: TypeError("Unsupported type <class 'numpy.ndarray'>")}
 )
 
 

@@ -94,5 +94,5 @@ def packing_class(Class):
         saved = node.packed
         return tuple([s.array if type(s) is Packed else s for s in saved]) if type(saved) is tuple else saved
 
-    facts = {"__module__": "builtins", "saved": property(unpacked, keep), "guarded": False}
+    facts = {"__module__": "builtins", "saved": property(unpacked, keep), "checks_versions": False}
     return type(Class.__name__, (Class,), facts)

@@ -372,6 +372,9 @@ class Tape:
         return a
 
 
+devices.draw_wrappers.insert(0, lambda functions: running.tape.drawing(functions) if running.tape else functions)
+
+
 class Draws:
     """The functions that draw random numbers, in a capture."""
 

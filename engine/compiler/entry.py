@@ -448,6 +448,6 @@ def node_class(entry, saved, inputs):
     def vjp(self, g, saved, parents):
         return entry.cotangents(self, g, saved)
 
-    facts = {"links": (graph.CONSTANT,) * saved, "rules": (None,) * inputs, "vjp": vjp, "call": None}
+    facts = {"saved_from": (graph.CONSTANT,) * saved, "rules": (None,) * inputs, "vjp": vjp, "call": None}
     facts |= {"__module__": "builtins"}
     return type("CompiledFunctionBackward", (Node,), facts)

@@ -257,7 +257,7 @@ def node_class(name, *rules):
     called = called_as(name)
     facts = {
         "rules": rules,
-        "links": saved_from,
+        "saved_from": saved_from,
         "names": names,
         "needs": needs,
         "needed_by": needed_by,
@@ -314,7 +314,7 @@ def one_step_class(Class, unfold, *rules):
         "plain": Class,
         "rules": rules,
         "seen": None,
-        "shown": grad_fn_view,
+        "grad_fn_view": grad_fn_view,
         "vjp": vjp,
     }
     facts["linked"] = linked

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.devices import draws, one_device, violated
+from ..arrays.devices import one_device, random_source, violated
 from ..arrays.dispatch import (
     any_size,
     batches,
@@ -123,14 +123,14 @@ def dropout(input, p=0.5, training=True, inplace=False):
 def noise(x, p):
     """What dropout multiplies by: 0 with probability ``p``, else 1 / (1 - p)."""
     order = sorted(range(x.ndim), key=lambda d: -x.strides[d])  # numbers are drawn as x lies in memory
-    return draws(x).dropout_mask(None, tuple(x.shape[d] for d in order), x.dtype, p).transpose(undone(order))
+    return random_source(x).dropout_mask(None, tuple(x.shape[d] for d in order), x.dtype, p).transpose(undone(order))
 
 
 def feature_noise(x, p):
     """One such number for each channel, dimension 1."""
     if x.ndim < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    return draws(x).dropout_mask(None, (*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype, p)
+    return random_source(x).dropout_mask(None, (*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype, p)
 
 
 def into(input, out, inplace):

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from ..arrays import dispatch, memory
+from ..arrays.devices import draw_wrappers
 from ..arrays.dispatch import modules, running, scalar_types
 from ..arrays.memory import address, storage, strided
 
@@ -439,6 +440,8 @@ class Draws:
 
         return draw
 
+
+draw_wrappers.append(lambda functions: Draws(functions) if running.levels else functions)
 
 def drawn(make, name, arguments, levels):
     """``make(*arguments)`` for each sample of some levels; but for a few, the arguments begin with a shape."""

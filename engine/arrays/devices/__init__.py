@@ -199,7 +199,7 @@ def device_of(x):
     return cpu if kind is None else device(kind, x.device.id)
 
 
-def draws(x):
+def random_source(x):
     """The functions that draw random arrays on the device of an array."""
     return drawing(homes[device_names.get(type(x), "cpu")].random)
 
@@ -253,10 +253,9 @@ def violated(x, test):
 
 def drawing(functions):
     """The functions that draw random numbers, as a capture and the vmaps that run want them."""
-    if running.tape is not None:
-        functions = running.tape.drawing(functions)
-    if not running.levels:
-        return functions
-    from .batched import Draws
+    for wrapped in draw_wrappers:
+        functions = wrapped(functions)
+    return functions
 
-    return Draws(functions)
+
+draw_wrappers: list = []  # what makes others of the functions that draw, where a capture or a vmap runs

@@ -86,6 +86,22 @@ def apart(x):
     return np.ndarray(x.shape, x.dtype, twin, address(x) - address(owner), x.strides)
 
 
+def overwritten_array(x, value, add=False):
+    """x with its memory overwritten, or added to; another one where x is a number, or a batch of them, with no memory."""
+    if isinstance(x, np.generic):
+        value = x + value if add else value
+        if isinstance(value, x.dtype.type):
+            return value
+        return value.astype(x.dtype) if type(value) in batches else x.dtype.type(value)
+    if type(x) in batches and modules[type(x)].is_number(x):
+        return (x + value if add else value).astype(x.dtype)
+    if add:
+        x += value
+    else:
+        x[...] = value
+    return x
+
+
 def same_place(x, y):
     """Whether two arrays are the same elements in memory."""
     if x is y:

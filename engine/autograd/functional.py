@@ -5,12 +5,12 @@ differentiated.  ``strict``: RuntimeError where a result does not depend on an i
 """
 
 from ..arrays.dispatch import Function
-from ..core.backward import grad
 from ..core.graph import mode
 from ..core.tensor import Tensor
 from ..ops.shape import reshape_to, select_at, squeeze_all, stack
 from ..transforms.func import columns, unit_vectors
 from . import forward_ad
+from .gradients import grad
 from .modes import enable_grad, set_grad_enabled
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -138,7 +138,7 @@ def grads_of(outputs, inputs, given=None, create_graph=False, retain_graph=None,
     if not pairs:
         return (None,) * len(inputs)
     outputs, given = zip(*pairs)
-    return grad(outputs, inputs, given, retain_graph, create_graph, True, batched)
+    return grad(outputs, inputs, given, retain_graph, create_graph, allow_unused=True, is_grads_batched=batched)
 
 
 # ---- products

@@ -18,7 +18,7 @@ from ..autograd.hooks import tensor_hook
 from ..surface.printing import format_tensor, tensor_repr
 from . import graph, versions
 from .backward import backward, backward_pass
-from .graph import AccumulateGrad, Output, RemovableHandle, RetainGrad, mode
+from .graph import AccumulateGrad, Output, RemovableHandle, RetainGrad, grad_checks, mode
 from .versions import alive
 
 
@@ -143,6 +143,9 @@ class Tensor:
 
     def requires_grad_(self, requires_grad=True):
         """Begin (or stop) to record operations on this leaf.  RuntimeError for integers, and for what is no leaf."""
+        if requires_grad and grad_checks:
+            for check in tuple(grad_checks):
+                check("requires_grad_")
         if not isinstance(requires_grad, bool):
             raise TypeError(
                 "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
@@ -255,6 +258,7 @@ class Tensor:
             and isinstance(self.array, np.floating)
             and gradient is None
             and self.node
+            and not grad_checks
         ):
             backward_pass({self.node: type(self.array)(1)}, retain_graph)
         else:

@@ -443,6 +443,7 @@ class Draws:
 
 draw_wrappers.append(lambda functions: Draws(functions) if running.levels else functions)
 
+
 def drawn(make, name, arguments, levels):
     """``make(*arguments)`` for each sample of some levels; but for a few, the arguments begin with a shape."""
     if not levels:

@@ -18,7 +18,7 @@ from itertools import count
 from math import inf
 
 from ..arrays.dispatch import Function
-from ..core.backward import backward_pass, grad
+from ..core.backward import backward_pass
 from ..core.graph import AccumulateGrad, Output, OutputCotangents, clock, mode, node_class
 from ..core.linear import cast, spread
 from ..core.record import array_of, xp_of
@@ -140,18 +140,11 @@ def without(tensor, which):
     return Tensor(tensor.array, node)
 
 
-def gradient_with_tangents(outputs, inputs, grad_outputs, retain_graph, *options):
-    """``autograd.grad`` in a dual level: the backward pass carries the tangents on."""
-    asked, mode.asked = mode.asked, True
-    try:
-        found = grad(outputs, inputs, grad_outputs, bool(retain_graph), True, *options)
-    finally:
-        mode.asked = asked
-    return tuple(None if g is None else g if g.node is None else bare(g, plain_tangents(g.node)) for g in found)
-
-
-def plain_tangents(node):
-    return {p: Tensor(t.array) for p, t in node.tangents.items()}
+def unrecorded(g):
+    """A recorded gradient, outside of the graph, with its tangents."""
+    if g is None or g.node is None:
+        return g
+    return bare(g, {p: Tensor(t.array) for p, t in g.node.tangents.items()})
 
 
 # ---- the tangents of a new node

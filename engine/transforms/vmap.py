@@ -165,7 +165,7 @@ def grad_of_each(outputs, inputs, grad_outputs, retain_graph, create_graph, allo
     """``autograd.grad(is_grads_batched=True)``: the gradients for each of the cotangents along the first dimension."""
     outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     if grad_outputs is None:
-        return grad(outputs, inputs, None, retain_graph, create_graph, allow_unused, False, materialize_grads)
+        return grad(outputs, inputs, None, retain_graph, create_graph, allow_unused, materialize_grads)
     given = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
     for i, (o, g) in enumerate(zip(outputs, given)):
         if g is not None and g.array.shape[1:] != o.array.shape:
@@ -186,7 +186,7 @@ def grad_of_each(outputs, inputs, grad_outputs, retain_graph, create_graph, allo
         )
     with batch(sizes[0]) as level:
         given = [None if g is None else bind(g, 0, level) for g in given]
-        found = grad(outputs, inputs, given, retain_graph, create_graph, allow_unused, False, materialize_grads)
+        found = grad(outputs, inputs, given, retain_graph, create_graph, allow_unused, materialize_grads)
         found = tuple(None if g is None else unbind(g, 0, level) for g in found)
     leave([g for g in found if g is not None], level)
     return found

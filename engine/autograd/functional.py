@@ -9,7 +9,7 @@ from ..core.graph import mode
 from ..core.tensor import Tensor
 from ..ops.shape import reshape_to, select_at, squeeze_all, stack
 from ..transforms.func import grad as gradient_of
-from ..transforms.func import jacfwd, unit_vectors
+from ..transforms.func import jacobian_columns, unit_vectors
 from .gradients import grad
 from .modes import enable_grad, set_grad_enabled
 
@@ -298,8 +298,9 @@ def jacobian_forward(func, inputs, create_graph, strict, vectorize):
         several_out, outputs = as_tuple(func(*inputs), "outputs", None)
         return outputs
 
-    found = [list(row) if several else row[0] for row in jacfwd(outputs_of, tuple(range(len(inputs))))(*inputs)]
-    return (found if several else tuple(found)) if several_out else found[0]  # lists: so PyTorch has it
+    found, *_ = jacobian_columns(outputs_of, inputs, list)
+    found = found if several else tuple(row[0] for row in found)  # lists: so PyTorch has it
+    return found if several_out else found[0]
 
 
 def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):

@@ -84,7 +84,11 @@ class Recording:
     def back(self, outputs, cotangents, create_graph, retain_graph=True):
         """The gradients with respect to the leaves, as Tensors; zeros where there are none."""
         pairs = [(o, g) for o, g in zip(outputs, cotangents) if o.node is not None]
-        found = backward_pass(roots(*zip(*pairs), create_graph), retain_graph, create_graph, self.own) if pairs else {}
+        return self.pulled(roots(*zip(*pairs), create_graph) if pairs else {}, create_graph, retain_graph)
+
+    def pulled(self, cotangents, create_graph, retain_graph=True):
+        """The same from {node: cotangent}."""
+        found = backward_pass(cotangents, retain_graph, create_graph, self.own) if cotangents else {}
         return [self.gradient(found.get(x.node), x) for x in self.leaves]
 
     def gradient(self, g, x):
@@ -226,7 +230,7 @@ def gradient_and_value(func, argnums, has_aux, args, kwargs):
         )
     create_graph = output.node is not None and r.goes_on([output.node])
     grads = tree.unflatten(structure, r.back([output], [None], create_graph, create_graph))
-    value = r.handed_out(output)
+    value = outgoing(output, r.start)
     return grads, (value, r.handed_out(aux)) if has_aux else value
 
 
@@ -254,7 +258,8 @@ def vjp(func, *primals, has_aux=False):
     leaves, structure = tree.flatten(primals)
     r = Recording(leaves)
     outs, out_structure, aux = outputs_of(r, func, tree.unflatten(structure, r.leaves), has_aux)
-    result, aux = tree.unflatten(out_structure, r.handed_out(outs)), r.handed_out(aux)
+    result = tree.unflatten(out_structure, [outgoing(o, r.start) for o in outs])
+    aux = r.handed_out(aux) if has_aux else None
     r.start = -inf  # vjp_fn may be called inside of transforms that began later
 
     @outside_inference_mode
@@ -308,7 +313,8 @@ def jacobian_rows(r, out, chunk_size, create_graph):
     for start in range(0, n, chunk_size):
         part = basis[start : start + chunk_size].reshape(-1, *x.shape)
         with batch(part.shape[0]) as level:
-            found = r.back([out], [Tensor(Batched(part, level))], create_graph)
+            g = Batched(part, level)
+            found = r.pulled({out.node: Tensor(g) if create_graph else g}, create_graph)
             found = [unbind(f, 0, level) for f in found]
         leave(found, level)
         chunks.append(found)
@@ -387,7 +393,6 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
     Shapes: for each output and each differentiated argument (*output, *argument).
     """
 
-    @outside_inference_mode
     @functools.wraps(func)
     def wrapper(*args):
         check_randomness(randomness)
@@ -395,22 +400,30 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
         for x in primals:
             if not isinstance(x, Tensor):
                 raise RuntimeError(f"{JVP}: Expected primals to only contain Tensors, got {type(x)}")
-        sizes = [x.array.size for x in primals]
-        with batch(sum(sizes), randomness) as level:
-            tangents, start = [], 0
-            for x, n in zip(primals, sizes):
-                basis = unit_vectors(x.array, sum(sizes))[:, start : start + n]
-                tangents.append(Tensor(Batched(basis.reshape(sum(sizes), *x.array.shape), level)))
-                start += n
-            which, output, aux = pushed(func, primals, tangents, replaced, has_aux)
-            outs, out_structure = tree.flatten(output)
-            found = [unbind(t, t.array.ndim, level) for _, t in (along(o, which) for o in outs)]
-            which.forget()
-        leave(found, level)
-        result = tree.unflatten(out_structure, [tree.unflatten(structure, columns(j, primals, sizes)) for j in found])
-        return (result, handed_out(aux, which.start)) if has_aux else result
+        found, out_structure, aux = jacobian_columns(func, primals, replaced, has_aux, randomness)
+        result = tree.unflatten(out_structure, [tree.unflatten(structure, row) for row in found])
+        return (result, aux) if has_aux else result
 
     return wrapper
+
+
+@outside_inference_mode
+def jacobian_columns(func, primals, replaced, has_aux=False, randomness="error"):
+    """(the derivatives of each output with respect to each primal, the structure of the outputs, aux)."""
+    sizes = [x.array.size for x in primals]
+    with batch(sum(sizes), randomness) as level:
+        tangents, start = [], 0
+        for x, n in zip(primals, sizes):
+            basis = unit_vectors(x.array, sum(sizes))[:, start : start + n]
+            tangents.append(Tensor(Batched(basis.reshape(sum(sizes), *x.array.shape), level)))
+            start += n
+        which, output, aux = pushed(func, primals, tangents, replaced, has_aux)
+        outs, out_structure = tree.flatten(output)
+        found = [along(o, which)[1] for o in outs]
+        found = [unbind(t, t.array.ndim, level) for t in found]
+        which.forget()
+    leave(found, level)
+    return [columns(j, primals, sizes) for j in found], out_structure, handed_out(aux, which.start) if has_aux else None
 
 
 def columns(jacobian, primals, sizes):

@@ -12,9 +12,10 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.dispatch import any_size, batches, blank, writers
+from ..arrays.dtypes import accumulate_wider
 from ..arrays.memory import element_strides, strided
 from ..core.graph import node_class
-from ..core.linear import accumulate_wider, total
+from ..core.linear import sum_axes
 from ..core.record import array_of, record, register, xp_of
 from ..core.tensor import Tensor, c_name
 from .linalg import product
@@ -256,7 +257,7 @@ def conv_weight(y, x, window, seen=None):
 
 
 def of_channels(g, _x, _y, _window, _seen=None):
-    return total(g, (0, *range(2, array_of(g).ndim)))
+    return sum_axes(g, (0, *range(2, array_of(g).ndim)))
 
 
 Conv = node_class("ConvolutionBackward0",

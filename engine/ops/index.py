@@ -11,9 +11,11 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.devices import device_of, moved, one_device, violated
 from ..arrays.dispatch import batches, blank, copied, device_names, either, picked, samples, scalar_types
+from ..arrays.kernels.picking import placed
+from ..arrays.shapes import common_shape
 from ..arrays.warn import warn
 from ..core.graph import node_class
-from ..core.linear import cast, common_shape, in_order, number_for, pick, place, placed, reshape, sum_to
+from ..core.linear import cast, in_order, number_for, pick, place, reshape, sum_to
 from ..core.record import array_of, record, xp_of
 from ..core.tensor import Tensor, checked_dim
 from ..core.views import copy_, fill_, fits, modify, number_in, zeros_for

@@ -10,8 +10,9 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.devices import cpu, moved, one_device
 from ..arrays.dispatch import samples, tensor_cores
+from ..arrays.dtypes import accumulate_wider
 from ..core.graph import mode, node_class, one_step_class
-from ..core.linear import UnsafeView, accumulate_wider, reshape, sum_to, transpose
+from ..core.linear import UnsafeView, reshape, sum_to, transpose
 from ..core.record import array_of, camel, record, record_one_step, record_outputs, register, rename, xp_of
 from ..core.tensor import Tensor, c_name, checked_dim
 from ..surface import return_types

@@ -8,10 +8,12 @@ import builtins
 import math
 
 from ..arrays import dtypes
-from ..arrays.dispatch import batches, blank, samples, summed
+from ..arrays.dispatch import batches, blank, np_sum, samples
+from ..arrays.dtypes import accumulate_wider
+from ..arrays.kernels.sums import extreme_along, sum_array
 from ..arrays.warn import warn
 from ..core.graph import mode, node_class
-from ..core.linear import accumulate_wider, add_up, cast, extreme_along, reshape, spread, sum_to, total
+from ..core.linear import cast, reshape, sum_axes, sum_to, unsum
 from ..core.record import array_of, record, record_outputs, register, xp_of
 from ..core.tensor import Tensor, checked_dim, shown_kind
 from ..surface import return_types
@@ -124,7 +126,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, **names):
     """The sum over ``dim``, all dimensions by default.  Integers and bools are added up as int64."""
     if dim is None and dtype is None and not keepdim and not names and isinstance(input, Tensor):
         x = input.array
-        out = add_up(x)
+        out = sum_array(x)
         if out.dtype is x.dtype:
             p = input.node
             return Tensor(out, SumAll((p,), (x.shape,)) if p is not None and mode.enabled else None)
@@ -132,14 +134,14 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, **names):
         return into(names.pop("out"), sum, input, dim, keepdim, dtype=dtype, **names)
     x, dim, axis, keepdims = parse("sum", input, dim, keepdim, names)
     x = converted(input, dtype)
-    out = settled(add_up(x, axis, keepdims).astype(x.dtype, copy=False))
+    out = settled(sum_array(x, axis, keepdims).astype(x.dtype, copy=False))
     if dim is None and axis is None and not keepdims:
         return record_converted(SumAll, out, (input,), (x.shape,))
     return record_converted(Sum, out, (input,), (x.shape, axis, keepdims))
 
 
-SumAll = node_class("SumBackward0", lambda g, shape: spread(g, shape))
-Sum = node_class("SumBackward1", lambda g, shape, axis, keepdims: spread(g, shape, axis, keepdims))
+SumAll = node_class("SumBackward0", lambda g, shape: unsum(g, shape))
+Sum = node_class("SumBackward1", lambda g, shape, axis, keepdims: unsum(g, shape, axis, keepdims))
 
 
 def average(x, axis=None, keepdims=False):
@@ -147,8 +149,8 @@ def average(x, axis=None, keepdims=False):
     wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
     n = x.size if axis is None else count(x.shape, axis)
     if wide:
-        return (summed[type(x)](x, axis, wide, None, keepdims) / n).astype(x.dtype)
-    return summed[type(x)](x, axis, None, None, keepdims) / n
+        return (np_sum[type(x)](x, axis, wide, None, keepdims) / n).astype(x.dtype)
+    return np_sum[type(x)](x, axis, None, None, keepdims) / n
 
 
 def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
@@ -181,9 +183,9 @@ def share(g, n):
     return cast(cast(g, wide) / n, dtype) if wide else g / n
 
 
-MeanAll = node_class("MeanBackward0", lambda g, shape, n: spread(share(g, n), shape))
+MeanAll = node_class("MeanBackward0", lambda g, shape, n: unsum(share(g, n), shape))
 Mean = node_class(
-    "MeanBackward1", lambda g, shape, axis, keepdims: spread(share(g, count(shape, axis)), shape, axis, keepdims)
+    "MeanBackward1", lambda g, shape, axis, keepdims: unsum(share(g, count(shape, axis)), shape, axis, keepdims)
 )
 
 
@@ -262,7 +264,7 @@ def parts_rule(first):
         if 0 in parts:
             into = first(parts[0], x, axis, keepdims, free)
         if 1 in parts:
-            into = into + spread(share(parts[1], count(array_of(x).shape, axis)), array_of(x).shape, axis, keepdims)
+            into = into + unsum(share(parts[1], count(array_of(x).shape, axis)), array_of(x).shape, axis, keepdims)
         return into
 
     return rule
@@ -663,7 +665,7 @@ def cumprod_rule(g, x, out, axis):
     n, after = shape[axis], (1,) * (len(shape) - axis - 1)
     later = xp_of(array_of(x)).tri(n, dtype=array_of(x).dtype).T.reshape((n, n) + after)
     g = reshape(g, shape[:axis] + (1,) + shape[axis:])
-    return total(g * later * cumprod(left_out(x, axis), axis + 1), axis + 1)
+    return sum_axes(g * later * cumprod(left_out(x, axis), axis + 1), axis + 1)
 
 
 CumProd = node_class("CumprodBackward0", cumprod_rule)

@@ -11,22 +11,12 @@ from ..arrays import dtypes
 from ..arrays.devices import one_device
 from ..arrays.dispatch import batches, blank, device_names, samples
 from ..arrays.memory import address, element_strides, expanded, storage, strided, writable
+from ..arrays.shapes import common_shape, reshape_array
 from ..arrays.size import Size
 from ..arrays.warn import warn
 from ..core import linear as structure
 from ..core.graph import Output, mode, node_class
-from ..core.linear import (
-    cast,
-    clone,
-    clone_array,
-    common_shape,
-    contiguous,
-    in_order,
-    place,
-    reshape_array,
-    sum_to,
-    total,
-)
+from ..core.linear import cast, clone, clone_array, contiguous, in_order, place, sum_axes, sum_to
 from ..core.record import array_of, record, record_outputs, xp_of
 from ..core.record import view as define
 from ..core.tensor import Tensor, checked_dim, track_view, unreachable
@@ -122,7 +112,7 @@ def on_diagonal(x, shape, *where):
 def sum_of_copies(g, shape, repeats):
     pairs = zip(repeats, (1,) * (len(repeats) - len(shape)) + shape)
     copies = reshape_to(g, tuple(n for pair in pairs for n in pair))
-    return reshape_to(total(copies, tuple(range(0, 2 * len(repeats), 2))), shape)
+    return reshape_to(sum_axes(copies, tuple(range(0, 2 * len(repeats), 2))), shape)
 
 
 reversed_in = define("flip", reverse, lambda g, _, dims: reversed_in(g, dims))

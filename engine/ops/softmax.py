@@ -13,7 +13,7 @@ from .elementwise import exp
 def softmax_rule(g, out, axis):
     """(g - sum(g * out)) * out"""
     if not isinstance(g, Tensor):
-        return kernels.softmax_vjp(g, out, axis)
+        return kernels.softmax_vjp(axis, g, out)
     dtype, g, out = array_of(g).dtype, widened(g), widened(out)
     return cast((g - sum_axes(g * out, axis, True)) * out, dtype)
 
@@ -21,7 +21,7 @@ def softmax_rule(g, out, axis):
 def log_softmax_rule(g, out, axis, *known):
     """g - exp(out) * sum(g); ``known`` to the kernel, a pass that is recorded does not get it."""
     if not isinstance(g, Tensor):
-        return kernels.log_softmax_vjp(g, out, axis, *known)
+        return kernels.log_softmax_vjp(axis, g, out, *known)
     dtype, g, out = array_of(g).dtype, widened(g), widened(out)
     return cast(g - exp(out) * sum_axes(g, axis, True), dtype)
 
@@ -33,21 +33,21 @@ LogSoftmax = node_class("LogSoftmaxBackward0", log_softmax_rule)
 def softmax(input, dim, dtype=None):
     """exp(x) / sum(exp(x)) along ``dim``."""
     input, x, axis = checked("softmax", input, dim, dtype)
-    out = kernels.softmax(x, axis)
+    out = kernels.softmax(axis, x)
     return record(Softmax, out, (input,), (out, axis))
 
 
 def log_softmax(input, dim, dtype=None):
     """log(softmax(x)) along ``dim``, without overflow."""
     input, x, axis = checked("log_softmax", input, dim, dtype)
-    out, *known = kernels.log_softmax(x, axis)
+    out, *known = kernels.log_softmax(axis, x)
     return record(LogSoftmax, out, (input,), (out, axis, *known))
 
 
 def safe_softmax(input):
     """softmax along the last dimension, with zeros for a row that is -inf everywhere: that of a query without keys."""
     input, x, axis = checked("softmax", input, -1, None)
-    out = kernels.safe_softmax(x, axis)
+    out = kernels.safe_softmax(axis, x)
     return record(SafeSoftmax, out, (input,), (out, axis))
 
 

@@ -24,9 +24,8 @@ from ..ops import (
 )
 from .arguments import CHECKED, method
 
-families = (
-    activations, attention, conv, creation, dropout, elementwise, index, linalg, norms, pad, pool, reduce, shape, softmax
-)  # fmt: skip
+families = (activations, attention, conv, creation, dropout, elementwise, index, linalg, norms, pad, pool, reduce,
+            shape, softmax)  # fmt: skip
 
 
 def offers(family, names):

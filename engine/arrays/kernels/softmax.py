@@ -12,56 +12,46 @@ from .picking import within
 from .sums import extreme_along, products_along, sums_along
 
 
-def softmax(x, axis):
-    """exp(x) / sum(exp(x))"""
-    return in_rows(axis, softmax_of_rows, x)
-
-
-def safe_softmax(x, axis):
-    """The same, with zeros for a row that is -inf everywhere."""
-    return in_rows(axis, safe_softmax_of_rows, x)
-
-
-def log_softmax(x, axis):
-    """(log(softmax(x)), the exponentials, their sums) or, of arrays that would cost more to keep than to compute, (it,).
-
-    A capture keeps them all, so that it rounds as what it stands for.
-    """
-    if x.itemsize == 2 or (x.size >= THREADED and not any_size()):
-        return (in_rows(axis, log_softmax_of_rows, x),)
-    return log_softmax_parts(x, axis)
-
-
-def in_wider(compute):
-    """The same function, computed in float32 for half precision: its sums would overflow."""
+def by_rows(compute):
+    """``compute(*arrays, axis, into)`` in blocks of rows; half precision in float32, as its sums would overflow."""
 
     def wider(*arguments):
         *arrays, axis, _ = arguments
         dtype = arrays[-1].dtype
-        if dtype.itemsize > 2:
-            return compute(*arguments)
         return compute(*(a.astype(accumulate_wider[dtype]) for a in arrays), axis, None).astype(dtype)
 
-    return wider
+    return lambda axis, *arrays: in_rows(axis, compute if arrays[-1].itemsize > 2 else wider, *arrays)
 
 
-@in_wider
-def softmax_of_rows(x, axis, into):
+@by_rows
+def softmax(x, axis, into):
+    """exp(x) / sum(exp(x))"""
     out, sums = exponentials(x, axis, into=into)
     out /= sums
     return out
 
 
-@in_wider
-def safe_softmax_of_rows(x, axis, into):
+@by_rows
+def safe_softmax(x, axis, into):
+    """The same, with zeros for a row that is -inf everywhere."""
     out, sums = exponentials(x, axis, into=into)
     out /= sums + (sums == 0)
     return out
 
 
-@in_wider
-def log_softmax_of_rows(x, axis, into):
+@by_rows
+def log_softmax_alone(x, axis, into):
     return log_softmax_arrays(x, axis, into)[0]
+
+
+def log_softmax(axis, x):
+    """(log(softmax(x)), the exponentials, their sums), or only the first where to keep the others would cost more.
+
+    A capture keeps them all, so that it rounds as what it stands for.
+    """
+    if x.itemsize == 2 or (x.size >= THREADED and not any_size()):
+        return (log_softmax_alone(axis, x),)
+    return log_softmax_parts(x, axis)
 
 
 @one_step
@@ -111,25 +101,19 @@ def difference(x, y, into):
     return x - y if into is None else xp_of(x).subtract(x, y, out=into)
 
 
-def softmax_vjp(g, out, axis):
+@by_rows
+def softmax_vjp(g, out, axis, into):
     """(g - sum(g * out)) * out"""
-    return in_rows(axis, softmax_vjp_of_rows, g, out)
-
-
-def log_softmax_vjp(g, out, axis, exps=None, sums=None):
-    """g - exp(out) * sum(g); by the exponentials and their sums where they are known."""
-    if sums is None:
-        return in_rows(axis, log_softmax_vjp_of_rows, g, out)
-    return g - exps * (sums_along(g, axis) / sums)
-
-
-@in_wider
-def softmax_vjp_of_rows(g, out, axis, into):
     away = difference(g, products_along(g, out, axis), into)
     away *= out
     return away
 
 
-@in_wider
-def log_softmax_vjp_of_rows(g, out, axis, into):
+@by_rows
+def slope_of_log(g, out, axis, into):
     return difference(g, xp_of(out).exp(out) * sums_along(g, axis), into)
+
+
+def log_softmax_vjp(axis, g, out, exps=None, sums=None):
+    """g - exp(out) * sum(g); by the exponentials and their sums where they are known."""
+    return slope_of_log(axis, g, out) if sums is None else g - exps * (sums_along(g, axis) / sums)

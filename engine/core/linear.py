@@ -8,12 +8,10 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.devices import device_of, moved
 from ..arrays.dispatch import any_size, blank, device_names, picked, repeat_to, summed, writers
+from ..arrays.dtypes import accumulate_wider
 from .graph import node_class
 from .record import array_of, record, view, xp_of
 from .tensor import Tensor
-
-# for types of two bytes; whoever is in a hurry asks for the itemsize first
-accumulate_wider = {dtypes.float16.np: dtypes.float32.np, dtypes.bfloat16.np: dtypes.float32.np}
 
 
 def cast(a, to):

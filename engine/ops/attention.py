@@ -8,12 +8,13 @@ import math
 
 from ..arrays import dtypes
 from ..arrays.dispatch import batches, blank, copied, one_step
+from ..arrays.dtypes import dtype_word
 from ..arrays.threads import BLOCK, in_blocks
 from ..core.linear import accumulate_wider, cast, common_shape, sums_along, transpose
 from ..core.record import array_of, joint_class, record, register, xp_of
 from ..core.tensor import Tensor, c_name
 from . import elementwise as e
-from .creation import number
+from .checks import number
 from .elementwise import choose
 from .linalg import matmul, product
 from .nn import dropout, exponentials, safe_softmax, times
@@ -60,7 +61,7 @@ def check(q, k, v, mask):
             f"{k.ndim} and value.dim: {v.ndim} instead."
         )
     if not dtypes.of[q.dtype].is_floating_point:
-        raise RuntimeError(f"expected scalar type Float but found {Tensor.typename(q).rpartition('.')[2][:-6]}")
+        raise RuntimeError(f"expected scalar type Float but found {dtype_word(q)}")
     if mask is not None and mask.dtype != bool and mask.dtype != q.dtype:
         raise RuntimeError(
             f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.dispatch import any_size, batches, blank, writers
+from ..arrays.dtypes import dtype_word
 from ..arrays.memory import element_strides, strided
 from ..core.graph import node_class
 from ..core.linear import accumulate_wider, total
@@ -19,7 +20,6 @@ from ..core.record import array_of, record, register, xp_of
 from ..core.tensor import Tensor, c_name
 from .linalg import product
 from .pad import constant_pad
-from .reduce import word
 from .shape import squeeze_one, unsqueeze_at
 
 
@@ -578,7 +578,7 @@ def blocks(sizes, *given):
 
 def check_floating(x, kernel):
     if not dtypes.of[x.dtype].is_floating_point:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{word(x)}'")
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype_word(x)}'")
 
 
 METHODS = ""

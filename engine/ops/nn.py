@@ -52,7 +52,8 @@ from . import creation, reduce
 from . import elementwise as e
 from .creation import number
 from .elementwise import choose, exp, gt, log, mul, sigmoid, tanh
-from .linalg import addmm_columns, broadcast_shape, check_addmm, matmul, mm, product, summed, weighted_sum
+from ..core.linear import common_shape as broadcast_shape  # noqa: I001
+from .linalg import addmm_columns, check_addmm, matmul, mm, product, summed, weighted_sum
 from .reduce import record_converted, word
 from .shape import expand_to, repeat, turn, undone, view_to
 

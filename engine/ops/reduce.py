@@ -16,7 +16,7 @@ from ..core.record import array_of, record, record_outputs, register, xp_of
 from ..core.tensor import Tensor, checked_dim, shown_kind
 from ..surface import return_types
 from ..surface.outputs import into
-from .creation import integer, misfit, no_out, number
+from .checks import integer, misfit, no_out, number
 from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, floating, maximum, minimum, refused, sgn
 

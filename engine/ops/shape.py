@@ -10,6 +10,7 @@ from math import prod
 from ..arrays import dtypes
 from ..arrays.devices import one_device
 from ..arrays.dispatch import batches, blank, device_names, samples
+from ..arrays.dtypes import dtype_word
 from ..arrays.memory import address, element_strides, expanded, storage, strided, writable
 from ..arrays.size import Size
 from ..arrays.warn import warn
@@ -33,7 +34,7 @@ from ..core.tensor import Tensor, checked_dim, track_view, unreachable
 from ..core.versions import wrote
 from ..core.views import check_writable
 from ..surface.outputs import into
-from .creation import integer, listed, unfit
+from .checks import checked_dims, integer, listed, some_tensors, tensors_in, unfit
 
 # ---- what views do to an array
 
@@ -138,38 +139,6 @@ place_diagonal = define("diagonal_backward", on_diagonal, lambda g, _, shape, *w
                       "DiagonalBackwardBackward0")  # fmt: skip
 embed_diagonal = define("diag_embed", on_diagonal, lambda g, _, shape, *where: diagonal_at(g, *where))
 
-# ---- arguments
-
-
-def checked_dims(dims, ndim):
-    """Dims counted from the front.  RuntimeError if one comes twice."""
-    found = tuple(checked_dim(d, ndim) for d in dims)
-    for d in found:
-        if found.count(d) > 1:
-            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
-    return found
-
-
-def tensors_in(name, tensors):
-    """A sequence of Tensors (or, in rules, of arrays) as a list.  TypeError for anything else."""
-    if isinstance(tensors, Tensor) or not isinstance(tensors, (tuple, list)):
-        raise TypeError(
-            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
-        )
-    for i, t in enumerate(tensors):
-        if not hasattr(t, "dtype"):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
-    return list(tensors)
-
-
-def some_tensors(name, tensors):
-    """The same, of one tensor at least."""
-    found = tensors_in(name, tensors)
-    if not found:
-        raise RuntimeError(f"{name} expects a non-empty TensorList")
-    return found
-
-
 # ---- sizes and strides of the same elements
 
 
@@ -213,7 +182,7 @@ def view_as_dtype(input, dtype):
 
 def check_elements(x, dtype, times):
     """RuntimeError in PyTorch's words unless ``times`` elements after another are one of another dtype."""
-    words = f"to view {word(x.dtype)} as {word(dtype.np)} (different element sizes)"
+    words = f"to view {dtype_word(x)} as {dtypes.type_words[dtype.np]} (different element sizes)"
     if not x.ndim:
         raise RuntimeError(f"self.dim() cannot be 0 {words}")
     *strides, last = element_strides(x)
@@ -894,7 +863,7 @@ def counted(repeats):
     if x.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if x.dtype.kind != "i":
-        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{word(x.dtype)}'")
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{dtype_word(x)}'")
     if x.size and samples(x).min() < 0:
         raise RuntimeError("repeats can not be negative")
     return xp_of(x).repeat(xp_of(x).arange(x.size), x)
@@ -996,10 +965,6 @@ def cartesian_prod(*tensors):
 
 
 # ---- where the elements lie
-
-
-def word(dtype):
-    return Tensor.typename(dtype.type(0)).removeprefix("torch.").removesuffix("Tensor")
 
 
 def offset_in_storage(x):

@@ -136,6 +136,12 @@ batches: dict = {}  # array type -> its module, for types that stand for many sa
 writers: dict = {}  # array type -> what writes a step down, for the arrays of a capture
 
 
+def xp_of(x):
+    """The module that serves an array, and makes others where it is."""
+    found = modules[type(x)]
+    return found if found is np or type(x) not in batches else found.beside(x)
+
+
 def one_step(function):
     """A function of an array that a capture writes down as one step: it chooses its way by the array's values."""
 

@@ -9,6 +9,7 @@ import math
 from ..arrays import dtypes
 from ..arrays.dispatch import batches, blank, copied, one_step
 from ..arrays.dtypes import dtype_word
+from ..arrays.kernels.products import product
 from ..arrays.threads import BLOCK, in_blocks
 from ..core.linear import accumulate_wider, cast, common_shape, sums_along, transpose
 from ..core.record import array_of, joint_class, record, register, xp_of
@@ -16,7 +17,7 @@ from ..core.tensor import Tensor, c_name
 from . import elementwise as e
 from .checks import number
 from .elementwise import choose
-from .linalg import matmul, product
+from .linalg import matmul
 from .nn import dropout, exponentials, safe_softmax, times
 
 

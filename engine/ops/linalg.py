@@ -8,9 +8,10 @@ from math import inf, nan, prod
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.devices import cpu, moved, one_device
-from ..arrays.dispatch import samples, tensor_cores
+from ..arrays.devices import cpu, moved
+from ..arrays.dispatch import samples
 from ..arrays.dtypes import dtype_word
+from ..arrays.kernels.products import product, product_plus
 from ..core.graph import mode, node_class, one_step_class
 from ..core.linear import UnsafeView, accumulate_wider, common_shape, reshape, sum_to, transpose
 from ..core.record import array_of, camel, record, record_one_step, record_outputs, register, rename, xp_of
@@ -24,24 +25,6 @@ from .reduce import vector_norm
 from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at, view_to
 
 bools = dtypes.bool_.np
-
-# ---- products of arrays
-
-
-def product(x, y):
-    """x @ y of arrays of one dtype; half precision is accumulated in float32, as PyTorch does."""
-    if type(x) is type(y) is np.ndarray and x.ndim < 3 > y.ndim and x.itemsize > 2:
-        return x.dot(y)  # begins in half the time of NumPy's matmul
-    if x.shape[-1] == 1 and x.ndim == y.ndim > 1:  # nothing to add up: NumPy's product takes ten times as long
-        return x * y
-    wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
-    try:
-        if not wide or (type(x) in tensor_cores and x.ndim == y.ndim == 2):
-            return x @ y
-        return (x.astype(wide) @ y.astype(wide)).astype(x.dtype)
-    except TypeError:
-        one_device(x, y)
-        raise
 
 
 def size(x):
@@ -321,50 +304,15 @@ def plus_product(name, check, multiply, Product, backward=None, factors=("mat1",
             beta, alpha = number(beta, name, "beta"), number(alpha, name, "alpha")
         w, x, y = array_of(input), array_of(a), array_of(b)
         check(w, x, y)
-        result = summed(w, x, y, multiply, beta, alpha)
+        result = product_plus(w, x, y, multiply, beta, alpha)
         return record(Backward, result, (input, a, b), (w.shape, x, y, beta, alpha))
 
     op.node = Backward
     return rename(register(name, "linalg", op), a=factors[0], b=factors[1])
 
 
-def summed(w, x, y, multiply=product, beta=1, alpha=1):
-    """beta * w + alpha * multiply(x, y) of arrays; half precision is rounded once, at the end, as PyTorch does."""
-    wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
-    if not wide or type(x) in tensor_cores:
-        return weighted_sum(w, multiply(x, y), beta, alpha)
-    x, y, w, kind = x.astype(wide), y.astype(wide), w.astype(wide), x.dtype
-    return weighted_sum(w, multiply(x, y), beta, alpha).astype(kind)
-
-
 def scaled(a, factor):
     return a if factor == 1 else a * factor
-
-
-def weighted_sum(w, xy, beta=1, alpha=1):
-    """beta * w + alpha * xy of arrays, in the shape of xy; for integers the factors lose their fractions."""
-    if beta != 1 or alpha != 1:
-        if not dtypes.of[xy.dtype].is_floating_point:
-            beta, alpha = int(beta), int(alpha)
-        xy, w = (xy * alpha).astype(xy.dtype, copy=False), w * beta
-    try:
-        xy += w  # a fresh array: no need for another
-        return xy
-    except ValueError:
-        pass
-    except TypeError:
-        one_device(xy, w)
-        raise
-    if w.ndim > xy.ndim:
-        raise RuntimeError(
-            f"expand({Tensor.typename(w)}{{{list(w.shape)}}}, size={list(xy.shape)}): the number of sizes provided "
-            f"({xy.ndim}) must be greater or equal to the number of dimensions in the tensor ({w.ndim})"
-        )
-    i = next(i for i in range(-1, -w.ndim - 1, -1) if w.shape[i] not in (1, xy.shape[i]))
-    raise RuntimeError(
-        f"The expanded size of the tensor ({xy.shape[i]}) must match the existing size ({w.shape[i]}) at non-singleton "
-        f"dimension {xy.ndim + i}.  Target sizes: {list(xy.shape)}.  Tensor sizes: {list(w.shape)}"
-    )
 
 
 def check_addmm(w, x, y):

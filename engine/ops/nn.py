@@ -22,6 +22,8 @@ from ..arrays.dispatch import (
     samples,
     writers,
 )
+from ..arrays.kernels.products import product, weighted_sum
+from ..arrays.kernels.products import product_plus as summed
 from ..arrays.size import Size
 from ..arrays.threads import THREADED, in_blocks, is_large
 from ..arrays.warn import warn
@@ -44,6 +46,7 @@ from ..core.linear import (
     sums_along,
     total,
 )
+from ..core.linear import common_shape as broadcast_shape
 from ..core.record import array_of, camel, record, record_one_step, register, xp_of
 from ..core.tensor import Tensor, checked_dim
 from ..core.versions import write
@@ -52,8 +55,7 @@ from . import creation, reduce
 from . import elementwise as e
 from .creation import number
 from .elementwise import choose, exp, gt, log, mul, sigmoid, tanh
-from ..core.linear import common_shape as broadcast_shape  # noqa: I001
-from .linalg import addmm_columns, check_addmm, matmul, mm, product, summed, weighted_sum
+from .linalg import addmm_columns, check_addmm, matmul, mm
 from .reduce import record_converted, word
 from .shape import expand_to, repeat, turn, undone, view_to
 

@@ -12,7 +12,7 @@ from ..arrays.devices import one_device
 from ..arrays.dispatch import batches, blank, device_names, samples
 from ..arrays.dtypes import dtype_word
 from ..arrays.memory import address, element_strides, expanded, storage, strided, writable
-from ..arrays.size import Size
+from ..arrays.size import Size, cannot_expand
 from ..arrays.warn import warn
 from ..core import linear as structure
 from ..core.graph import Output, mode, node_class
@@ -358,27 +358,14 @@ def expand(input, size, *more, name="expand"):
     """Repeated without a copy along new leading dims and dims of size 1; -1 keeps a size."""
     size, x = listed(size, more, name, "size"), array_of(input)
     lead = len(size) - x.ndim
-    if lead < 0:
+    if any(n not in (-1, have) and have != 1 for n, have in zip(size[max(lead, 0) :], x.shape)) or lead < 0:
+        raise cannot_expand(x, size)
+    if -1 in size[:lead]:
         raise RuntimeError(
-            f"expand({Tensor.typename(x)}{{{list(x.shape)}}}, size={list(size)}): the number of sizes provided "
-            f"({len(size)}) must be greater or equal to the number of dimensions in the tensor ({x.ndim})"
+            "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension "
+            f"{max(d for d in range(lead) if size[d] == -1)}"
         )
-    shape = list(size)
-    for d in reversed(range(len(size))):
-        n = size[d]
-        have = x.shape[d - lead] if d >= lead else 1
-        if n == -1 and d < lead:
-            raise RuntimeError(
-                f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {d}"
-            )
-        if n == -1:
-            shape[d] = have
-        elif n != have and have != 1:
-            raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton "
-                f"dimension {d}.  Target sizes: {list(size)}.  Tensor sizes: {list(x.shape)}"
-            )
-    return expand_to(input, tuple(shape))
+    return expand_to(input, (*size[:lead], *(have if n == -1 else n for n, have in zip(size[lead:], x.shape))))
 
 
 def expand_as(input, other):

@@ -173,9 +173,9 @@ def samples(x):
     return modules[type(x)].samples(x) if type(x) in batches else x
 
 
-def has_more_samples(new, old):
-    """Whether an array is a batch and another, into which it is to be written, is none."""
-    return type(new) in batches and type(old) not in batches
+def any_batch(*arrays):
+    """Whether one of the arrays stands for many samples."""
+    return any(type(a) in batches for a in arrays)
 
 
 def blank(shape, x, *more):
@@ -189,7 +189,7 @@ def blank(shape, x, *more):
 
 def copied(x, *more):
     """A copy of an array to write into."""
-    if any(type(a) in batches for a in more):
+    if any_batch(*more):
         out = blank(x.shape, x, *more)
         out[...] = x
         return out

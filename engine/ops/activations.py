@@ -13,7 +13,7 @@ from ..core.record import array_of, camel, record, register, registry
 from ..core.tensor import Tensor, checked_dim
 from ..core.views import check_writable, overwrite
 from . import elementwise as e
-from .creation import number
+from .checks import number
 from .elementwise import abs, choose, exp, gt, le, lt, sigmoid, tanh
 from .shape import join, narrow, view_to
 

@@ -8,7 +8,8 @@ import math
 
 from ..arrays import dtypes
 from ..arrays.dispatch import batches, blank, copied, one_step
-from ..arrays.dtypes import accumulate_wider
+from ..arrays.dtypes import accumulate_wider, dtype_word
+from ..arrays.kernels.products import product
 from ..arrays.kernels.softmax import exponentials
 from ..arrays.kernels.sums import sums_along
 from ..arrays.shapes import common_shape
@@ -17,10 +18,10 @@ from ..core.linear import cast, sum_axes, transpose
 from ..core.record import array_of, joint_class, record, register, xp_of
 from ..core.tensor import Tensor, c_name
 from . import elementwise as e
-from .creation import number
+from .checks import number
 from .dropout import dropout
 from .elementwise import choose
-from .linalg import matmul, product
+from .linalg import matmul
 from .losses import times
 from .softmax import safe_softmax
 
@@ -66,7 +67,7 @@ def check(q, k, v, mask):
             f"{k.ndim} and value.dim: {v.ndim} instead."
         )
     if not dtypes.of[q.dtype].is_floating_point:
-        raise RuntimeError(f"expected scalar type Float but found {Tensor.typename(q).rpartition('.')[2][:-6]}")
+        raise RuntimeError(f"expected scalar type Float but found {dtype_word(q)}")
     if mask is not None and mask.dtype != bool and mask.dtype != q.dtype:
         raise RuntimeError(
             f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "

@@ -4,14 +4,15 @@ from ..arrays import dtypes
 from ..arrays.devices import violated
 from ..arrays.dispatch import xp_of
 from ..arrays.kernels.picking import check_rows, rows_at
+from ..arrays.kernels.products import product, product_plus, weighted_sum
 from ..core.graph import mode, node_class, one_step_class
 from ..core.linear import in_order, place, reshape
 from ..core.record import array_of, record, record_one_step, register
 from ..core.tensor import Tensor
 from ..core.views import size_error
-from .creation import integer
+from .checks import integer
 from .elementwise import add
-from .linalg import addmm_columns, check_addmm, matmul, mm, product, summed, weighted_sum
+from .linalg import addmm_columns, check_addmm, matmul, mm
 from .reduce import as_input
 from .shape import turn, view_to
 
@@ -26,7 +27,7 @@ def linear(input, weight, bias=None):
     if x.ndim == 2:
         b, y = array_of(bias), w.T
         check_addmm(b, x, y)
-        out = weighted_sum(b, product(x, y)) if x.itemsize > 2 else summed(b, x, y)
+        out = weighted_sum(b, product(x, y)) if x.itemsize > 2 else product_plus(b, x, y)
         if not mode.enabled:
             return Tensor(out)
         return record_one_step(Linear, out, (bias.node, input.node, weight.node), (b.shape, x, y, 1, 1), w.shape)

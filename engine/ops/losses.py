@@ -6,7 +6,7 @@ from ..arrays.dispatch import picked, xp_of
 from ..arrays.dtypes import dtype_word
 from ..arrays.kernels.losses import logits_loss, weighted_logits_loss
 from ..arrays.kernels.picking import are_classes, check_classes, class_places, elements_at, zeros_but
-from ..arrays.kernels.sums import sum_array
+from ..arrays.kernels.sums import mean_array, sum_array
 from ..arrays.shapes import common_shape
 from ..arrays.size import Size
 from ..arrays.warn import warn
@@ -17,7 +17,7 @@ from ..core.tensor import Tensor
 from . import elementwise as e
 from . import reduce
 from .activations import check_floating, hardtanh, logsigmoid_of
-from .creation import number
+from .checks import number
 from .elementwise import choose, exp, log, mul, sigmoid
 from .reduce import record_converted
 from .shape import expand_to
@@ -78,7 +78,7 @@ def same_shape(a, b):
 def reduced(loss, reduction):
     """(the reduced loss, what to multiply the cotangent of each element by); ValueError for an unknown reduction."""
     if reduction == "mean":
-        return reduce.average(loss), 1.0 / (loss.size or 1)
+        return mean_array(loss), 1.0 / (loss.size or 1)
     if reduction == "sum":
         return sum_array(loss), 1.0
     if reduction == "none":

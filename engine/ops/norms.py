@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.dispatch import has_more_samples
+from ..arrays.dispatch import any_batch
 from ..arrays.dtypes import accumulate_wider, dtype_word
 from ..arrays.kernels import norms as kernels
 from ..arrays.shapes import common_shape
@@ -18,7 +18,7 @@ from ..core.versions import write
 from . import elementwise as e
 from . import reduce
 from .activations import check_floating
-from .creation import no_out, number
+from .checks import no_out, number
 from .elementwise import mul
 from .shape import expand_to, repeat, view_to
 
@@ -198,7 +198,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
 def update(running, new, momentum):
     """Move a running statistic towards a new value."""
-    if has_more_samples(new, running.array):
+    if any_batch(new) and not any_batch(running.array):
         raise RuntimeError(
             "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in "
             "place, were not batched.\nIf you are using a module and do not need eval mode, please set "

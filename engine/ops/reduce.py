@@ -8,9 +8,9 @@ import builtins
 import math
 
 from ..arrays import dtypes
-from ..arrays.dispatch import batches, blank, np_sum, samples
-from ..arrays.dtypes import accumulate_wider
-from ..arrays.kernels.sums import extreme_along, sum_array
+from ..arrays.dispatch import any_batch, blank, samples
+from ..arrays.dtypes import accumulate_wider, dtype_word
+from ..arrays.kernels.sums import extreme_along, mean_array, sum_array
 from ..arrays.warn import warn
 from ..core.graph import mode, node_class
 from ..core.linear import cast, reshape, sum_axes, sum_to, unsum
@@ -18,7 +18,7 @@ from ..core.record import array_of, record, record_outputs, register, xp_of
 from ..core.tensor import Tensor, checked_dim, shown_kind
 from ..surface import return_types
 from ..surface.outputs import into
-from .creation import integer, misfit, no_out, number
+from .checks import integer, misfit, no_out, number
 from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, floating, maximum, minimum, refused, sgn
 
@@ -91,7 +91,7 @@ def converted(input, dtype):
         return x if dtypes.of[x.dtype].is_floating_point else x.astype(dtypes.int64.np, copy=False)
     dtype = dtypes.given(dtype)
     if isinstance(input, Tensor) and input.node is not None and mode.enabled and not dtype.is_floating_point:
-        raise RuntimeError(f"Autograd not support dtype: {word(x.astype(dtype.np))}")
+        raise RuntimeError(f"Autograd not support dtype: {dtype_word(x.astype(dtype.np))}")
     return x.astype(dtype.np, copy=False)
 
 
@@ -112,11 +112,6 @@ def cast_back(rule, a):
 def settled(out):
     """A result in memory of its own, its elements in order however those of the input lie, as PyTorch's are."""
     return out if out.ndim < 2 or out.flags.c_contiguous else out.copy()
-
-
-def word(x):
-    """A dtype as PyTorch's messages call it: Float, Double, Long."""
-    return Tensor.typename(x).rpartition(".")[2][:-6]
 
 
 # ---- sums and moments
@@ -144,22 +139,13 @@ SumAll = node_class("SumBackward0", lambda g, shape: unsum(g, shape))
 Sum = node_class("SumBackward1", lambda g, shape, axis, keepdims: unsum(g, shape, axis, keepdims))
 
 
-def average(x, axis=None, keepdims=False):
-    """The mean of an array over axes; half precision is added up and divided in float32, as PyTorch does."""
-    wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
-    n = x.size if axis is None else count(x.shape, axis)
-    if wide:
-        return (np_sum[type(x)](x, axis, wide, None, keepdims) / n).astype(x.dtype)
-    return np_sum[type(x)](x, axis, None, None, keepdims) / n
-
-
 def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
     """The mean over ``dim``, all dimensions by default.  RuntimeError for integers without a floating ``dtype``."""
     if dim is None and dtype is None and not keepdim and not names and isinstance(input, Tensor):
         x = input.array
         if dtypes.of[x.dtype].is_floating_point:
             p = input.node
-            return Tensor(average(x), MeanAll((p,), (x.shape, x.size)) if p is not None and mode.enabled else None)
+            return Tensor(mean_array(x), MeanAll((p,), (x.shape, x.size)) if p is not None and mode.enabled else None)
     if names.get("out") is not None:
         return into(names.pop("out"), mean, input, dim, keepdim, dtype=dtype, **names)
     x, dim, axis, keepdims = parse("mean", input, dim, keepdim, names)
@@ -167,10 +153,10 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
     if not (dtype or dtypes.of[x.dtype]).is_floating_point:
         raise RuntimeError(
             f"mean(): could not infer output dtype. {'Optional' if dtype else 'Input'} dtype must be either a floating "
-            f"point or complex dtype. Got: {word(x.astype(dtype.np) if dtype else x)}"
+            f"point or complex dtype. Got: {dtype_word(x.astype(dtype.np) if dtype else x)}"
         )
     x = converted(input, dtype)
-    out = settled(average(x, axis, keepdims))
+    out = settled(mean_array(x, axis, keepdims))
     if dim is None and not keepdims:
         return record_converted(MeanAll, out, (input,), (x.shape, x.size))
     return record_converted(Mean, out, (input,), (x.shape, axis, keepdims))
@@ -207,7 +193,7 @@ def moments(name, input, dim, unbiased, keepdim, correction, names):
             "(input numel divided by output numel).",
         )
     wide = x.astype(dtypes.float64.np)
-    middle = average(wide, axis, True)
+    middle = mean_array(wide, axis, True)
     away = wide - middle
     out = settled((away * away).sum(axis, keepdims=keepdims) / builtins.max(free, 0))
     return x, out, settled(middle.reshape(out.shape)), axis, keepdims, free
@@ -532,7 +518,7 @@ def p_norm(name, input, p, dim, keepdim, dtype, names):
     p = number(p, "linalg_vector_norm", "ord", 2)
     x, dim, axis, keepdims = parse(name, input, dim, keepdim, names)
     if not dtypes.of[x.dtype].is_floating_point:
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {word(x)}")
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dtype_word(x)}")
     x = converted(input, dtype)
     if not x.size and (p < 0 or p == math.inf):
         if axis is None:
@@ -683,8 +669,8 @@ def bincount(input, weights=None, minlength=0):
     """How often each of 0, 1, ... occurs in a 1-d tensor of integers, or the sum of the ``weights`` of those."""
     x, w = array_of(input), array_of(weights)
     if dtypes.of[x.dtype].category != dtypes.INTEGER:
-        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{word(x)}'")
-    if type(x) in batches or type(w) in batches:
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{dtype_word(x)}'")
+    if any_batch(x, w):
         raise NotImplementedError("vmap: bincount is not there for batched arrays: add up one_hot(input) instead")
     minlength = integer(minlength, "bincount", "minlength")
     if minlength < 0:

@@ -8,7 +8,7 @@ from weakref import ref
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.devices import cpu, device_of
+from ..arrays.devices import cpu, device_of, type_name
 from ..arrays.dispatch import device_names, is_array_type, number_types, scalar_types
 from ..arrays.memory import apart, same_place
 from ..arrays.size import Size
@@ -106,12 +106,7 @@ class Tensor:
     is_sparse = is_quantized = is_mps = is_meta = False
     layout = "torch.strided"
 
-    @staticmethod
-    def typename(array):
-        names = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long"}
-        names |= {"int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
-        kind = device_of(array).type
-        return f"torch.{'' if kind == 'cpu' else kind + '.'}{names[dtypes.of[array.dtype].name]}Tensor"
+    typename = staticmethod(type_name)
 
     def shared(self):
         """The array, as memory that can be viewed: a NumPy scalar becomes an array first."""

@@ -45,7 +45,7 @@ inspect itertools math numbers operator re statistics string types typing""".spl
 CONTAINERS = tuple, list, deque, dict, set, frozenset
 CACHED = type(lru_cache(int))
 WRAPPERS = {staticmethod: ["__func__"], classmethod: ["__func__"], property: ["fget"], cached_property: ["func"]}
-OWN = {*"array node path made inference born views sharing tape place _grad _base".split()}  # the engine's, of a Tensor
+OWN = {*"array node view_ops creation_meta inference transform_level views aliases tape place _grad _base".split()}  # the engine's, of a Tensor
 ASKED = {"_version", "_base", "_is_view", "storage_offset", "output_nr"}
 LEAF = {"is_leaf", "grad_fn", "retains_grad"}
 MAKERS = "__init__", "__new__", "__post_init__", "__setattr__"  # called where an object is made

@@ -45,7 +45,7 @@ class Tensor:
 
     def __init__(self, array=(), node=None, *sizes, device=None):
         if type(array) not in array_types:
-            array, node = constructed(array, node, sizes, device)
+            array, node = constructed(self, array, node, sizes, device)
         self.array = array
         self.node = node
 
@@ -320,7 +320,7 @@ class Tensor:
 
     def watched_init(self, array=(), node=None, *sizes, device=None):
         if type(array) not in array_types:
-            array, node = constructed(array, node, sizes, device)
+            array, node = constructed(self, array, node, sizes, device)
         self.plain_init(array, node)
         for look in watchers:
             look(self, node)
@@ -329,14 +329,20 @@ class Tensor:
 array_types = set(number_types) | {np.ndarray}  # and more, once they are met
 
 
-def constructed(array, node, sizes, device):
+observed: dict = {}  # array type -> what is called with each Tensor that is made of such an array, and with the array
+
+
+def constructed(tensor, array, node, sizes, device):
     """(array, node) for what is given to ``Tensor``: an array and its node, or what PyTorch's constructor takes."""
     kind = type(array)
-    if kind in scalar_types or not is_array_type(kind):
+    if kind in observed:
+        observed[kind](tensor, array)
+    elif kind in scalar_types or not is_array_type(kind):
         from ..ops.creation import legacy_constructor
 
         return legacy_constructor((array, *(() if node is None else (node,)), *sizes), device), None
-    array_types.add(kind)
+    else:
+        array_types.add(kind)
     return array, node
 
 

@@ -39,7 +39,7 @@ def leaf(array, requires_grad=False, name="tensor"):
     """A new tensor for an array, made by the function ``name``."""
     if not array.ndim and type(array) is np.ndarray:  # without dimensions: NumPy's scalar, which computes faster
         array = array[()]
-    return required(Tensor(array if running.tape is None else running.tape.fresh(array)), requires_grad, name)
+    return required(Tensor(array if running.recorder is None else running.recorder.fresh(array)), requires_grad, name)
 
 
 def required(t, requires_grad, name):
@@ -772,8 +772,8 @@ class Generator(random.Generator):
 
 def not_captured():
     """A capture ends where a program takes a stream into its own hands."""
-    if running.tape is not None:
-        running.tape.refuse("the state of a random generator is read or set")
+    if running.recorder is not None:
+        running.recorder.refuse("the state of a random generator is read or set")
 
 
 random.default_generator = default_generator = Generator()

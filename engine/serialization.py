@@ -1,6 +1,7 @@
 """Saving and loading without pickles: a safetensors file, whose metadata say how its tensors were nested.
 
-The safetensors library writes and reads the file.  How an object was nested is JSON under "engine" in the metadata::
+The safetensors library reads and checks the file; it is written here, so that bytes go from arrays to the file without
+a copy, and are the same each time.  How an object was nested is JSON under "engine" in the metadata::
 
     {"version": 1, "value": the object, "tensors": [how each is made of the entries], "strides": {entry: strides}}
 
@@ -19,7 +20,6 @@ from pathlib import Path
 
 import numpy as np
 from safetensors import deserialize
-from safetensors.numpy import save as serialized
 
 from .arrays import devices, dispatch, dtypes, memory
 from .arrays.size import Size
@@ -64,28 +64,28 @@ def save(obj, f, pickle_module=None, pickle_protocol=None, _use_new_zipfile_seri
     after.  A path is replaced as a whole or not at all.  The arguments about pickles are there for PyTorch's programs.
     TypeError for what is neither tensor nor plain value, with the place where it is.
     """
-    data = encoded(obj)
+    pieces = encoded(obj)
     if isinstance(f, (str, os.PathLike)):
         path = Path(f)
         if not path.parent.is_dir():
             raise RuntimeError(f"Parent directory {path.parent} does not exist.")
-        write_file(path, data)
+        write_file(path, pieces)
     elif hasattr(f, "write"):
-        write(f, data)
+        write(f, pieces)
     else:
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
 
 
-def write_file(path, data):
+def write_file(path, pieces):
     """Write beside a file and put the result in its place; what is no file, as /dev/null, is written to."""
     if path.exists() and not path.is_file():
         with path.open("wb") as f:
-            return write(f, data)
+            return write(f, pieces)
     path = path.resolve()  # a link stays one
     beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     try:
         with beside.open("xb") as f:
-            write(f, data)
+            write(f, pieces)
             f.flush()
             os.fsync(f.fileno())
         if path.exists():
@@ -96,15 +96,16 @@ def write_file(path, data):
         raise
 
 
-def write(f, data):
-    rest = memoryview(data)
-    while rest:  # an unbuffered file may take less than all
-        n = f.write(rest)
-        rest = rest[len(rest) if n is None else n :]
+def write(f, pieces):
+    for piece in pieces:
+        rest = memoryview(piece)
+        while rest:  # an unbuffered file may take less than all
+            n = f.write(rest)
+            rest = rest[len(rest) if n is None else n :]
 
 
 def encoded(obj):
-    """The bytes of the file."""
+    """The file as a list of byte strings and arrays of bytes."""
     structure = Structure()
     try:
         value = structure.encode(obj, ())
@@ -112,11 +113,16 @@ def encoded(obj):
         raise ValueError("cannot save an object that is nested so deeply") from None
     arrays, records, strides = laid_out(list(structure.tensors.values()), structure.unique)
     text = json.dumps({"version": 1, "value": value, "tensors": records, "strides": strides}, separators=(",", ":"))
-    data = serialized(arrays, {"format": "pt", "engine": text})
-    n = int.from_bytes(data[:8], "little")
+    header, end, pieces = {"__metadata__": {"format": "pt", "engine": text}}, 0, []
+    for name, x in sorted(arrays.items(), key=lambda entry: -entry[1].itemsize):  # so that each is aligned
+        word, begin, end = WORD_OF[dtypes.of[x.dtype]], end, end + x.nbytes
+        header[name] = {"dtype": word, "shape": x.shape, "data_offsets": (begin, end)}
+        pieces.append(np.ascontiguousarray(x).reshape(-1).view(np.uint8))
+    text = json.dumps(header, separators=(",", ":"))
+    n = len(text) + -len(text) % 8
     if n > LONGEST_HEADER:
         raise ValueError(f"cannot save {n} bytes of names and plain values: put long lists of numbers into tensors")
-    return data
+    return [n.to_bytes(8, "little"), text.ljust(n).encode(), *pieces]
 
 
 class Structure:
@@ -204,7 +210,7 @@ def laid_out(tensors, unique):
         else:
             name = unique(tensors[min(members)][1] + ".storage")
             x = bytes_between(low, high, [arrays[i].dtype for i in members])
-        entries[name] = np.asarray(x, order="C")
+        entries[name] = x
         for i in members:
             y = arrays[i]
             records[i]["in"] = name

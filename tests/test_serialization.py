@@ -366,8 +366,8 @@ def test_what_is_there_stays_if_saving_fails(tmp_path, monkeypatch):
     with pytest.raises(TypeError):
         engine.save({"x": engine.ones(2), "f": print}, path)
 
-    def interrupted(f, data):
-        f.write(data[:8])
+    def interrupted(f, pieces):
+        f.write(pieces[0])
         raise KeyboardInterrupt
 
     monkeypatch.setattr(serialization, "write", interrupted)

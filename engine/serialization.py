@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from safetensors import deserialize
+from safetensors import deserialize, safe_open
 
 from .arrays import devices, dispatch, dtypes, memory
 from .arrays.size import Size
@@ -291,15 +291,19 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     """
     if isinstance(f, (str, os.PathLike)):
         with Path(f).open("rb") as file:
-            return load(file, map_location)
+            return loaded(file, map_location, f)
     for method in ("seek", "tell", "read"):
         if not hasattr(f, method):
             raise AttributeError(
                 f"{type(f).__name__!r} object has no attribute {method!r}. You can only torch.load from a file that is "
                 "seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
             )
+    return loaded(f, map_location)
+
+
+def loaded(f, map_location, path=None):
     with reasons_for(f):
-        entries, metadata = read(f)
+        entries, metadata = read(f, path)
         structure = json.loads(metadata["engine"]) if "engine" in metadata else None
         made = list(tensors_of(structure, entries))
     copies: dict = {}
@@ -331,35 +335,41 @@ def reasons_for(f):
         raise RuntimeError(f"cannot load {getattr(f, 'name', 'this file')}: {reason}") from None
 
 
-def read(f):
-    """({name: array}, metadata) of a safetensors file.  The library checks it; the commonest damages get words here."""
+def read(f, path):
+    """({name: array}, metadata) of a safetensors file.
+
+    The library checks it; the commonest damages get words here.  ``path``: where it maps the same file into memory.
+    """
     start = f.tell()
     size = f.seek(0, os.SEEK_END) - start
     f.seek(start)
     check(size > 0, "it is empty (or was read to its end: seek(0) first)")
-    data = f.read()
-    n = int.from_bytes(data[:8], "little")
+    first = f.read(8)
+    n = int.from_bytes(first, "little")
     if size < 8 or n > LONGEST_HEADER:
         for magic, reason in FOREIGN.items():
-            check(not data.startswith(magic), reason)
+            check(not first.startswith(magic), reason)
         raise Damaged("it is no safetensors file: it does not begin with the length of a header")
     check(n <= size - 8, f"it is cut short: its header has {n} bytes, of which {size - 8} are there")
-    header = json.loads(data[8 : 8 + n])
+    header = json.loads(f.read(n))
     metadata = header.pop("__metadata__", {})
     end = 8 + n + max((entry["data_offsets"][1] for entry in header.values()), default=0)
     check(end <= size, f"it is cut short: it should have {end} bytes, and has {size}")
     check(end >= size, "there is more in it than its header says")
-    found = dict(deserialize(data))
-    return {name: elements(name, **found[name]) for name in header}, metadata
-
-
-def elements(name, dtype, shape, data):
-    """The bytes of an entry as an array."""
-    check(dtype in WORDS, f"{name!r} is of dtype {dtype}, which the engine does not have: save it in another one")
-    x = np.ndarray(shape, WORDS[dtype].np, data)
-    if dtype == "BOOL":
-        np.minimum(x.view(np.uint8), 1, out=x.view(np.uint8))  # no other byte than 0 and 1 is a bool
-    return x
+    for name, entry in header.items():
+        word = entry["dtype"]
+        check(word in WORDS, f"{name!r} is of dtype {word}, which the engine does not have: save it in another one")
+    if path is None:
+        f.seek(start)
+        buffers = {name: entry["data"] for name, entry in deserialize(f.read())}
+    else:
+        with safe_open(path, "np") as file:
+            buffers = {name: file.get_tensor(name).reshape(-1).view(np.uint8).data for name in header}
+    arrays = {k: np.ndarray(entry["shape"], WORDS[entry["dtype"]].np, buffers[k]) for k, entry in header.items()}
+    for x in arrays.values():
+        if x.dtype == np.bool_:
+            np.minimum(x.view(np.uint8), 1, out=x.view(np.uint8))  # no other byte than 0 and 1 is a bool
+    return arrays, metadata
 
 
 def tensors_of(structure, entries):

@@ -249,7 +249,6 @@ def test_nothing_is_left_of_a_step(step):
         more_objects, more_memory = left()
         assert more_objects - objects < 100 and more_memory - memory < 20_000
     finally:
-        gc.unfreeze()
         tracemalloc.stop()
         gc.enable()
 

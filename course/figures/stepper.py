@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 
 from course.figures import rules
 from engine import viz
+from engine.autograd.hooks import RetainGrad, as_tensor
 from engine.core.backward import backward_pass, roots
-from engine.core.graph import AccumulateGrad, Node, Output, RetainGrad, as_tensor
+from engine.core.graph import AccumulateGrad, Node, Output
 from engine.core.tensor import Tensor
 from engine.surface.printing import printoptions
 

@@ -111,6 +111,35 @@ def same_place(x, y):
     return x.shape == y.shape and x.strides == y.strides and address(x) == address(y)
 
 
+def overlaps_itself(x):
+    """Whether elements of an array may lie in the same place in memory."""
+    end = 0
+    for step, n in sorted((s, n) for s, n in zip(x.strides, x.shape) if n != 1):
+        if step < end + x.itemsize:
+            return x.size > 0
+        end += step * (n - 1)
+    return False
+
+
+def overlaps(x, y):
+    """Whether two arrays share a part of their memory but are not the same elements; only dense ones are looked at."""
+    if x.base is None and y.base is None:
+        return False
+    if storage(x) is not storage(y) or not x.size or not y.size:
+        return False
+    (a, b), (c, d) = byte_bounds(x), byte_bounds(y)
+    if b - a != x.nbytes or d - c != y.nbytes or a >= d or c >= b or overlaps_itself(x) or overlaps_itself(y):
+        return False
+    return (a, b, element_strides(x)) != (c, d, element_strides(y))
+
+
+def byte_bounds(x):
+    """The places of the first byte of an array, and of that after the last one."""
+    reach = [(n - 1) * s for n, s in zip(x.shape, x.strides)]
+    start = address(x)
+    return start + sum(r for r in reach if r < 0), start + sum(r for r in reach if r > 0) + x.itemsize
+
+
 def keep_freed_memory():
     """Tell glibc to reuse the memory of large arrays instead of returning it to the system.
 

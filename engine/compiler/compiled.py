@@ -6,7 +6,7 @@ from weakref import WeakSet
 
 from ..arrays import tree
 from ..arrays.dispatch import running
-from ..core import graph
+from ..autograd import anomaly
 from ..core.graph import mode
 from ..core.tensor import Tensor
 from .capture import GraphBreak
@@ -110,7 +110,7 @@ def plain(args, kwargs):
 def unusual():
     """Whether nothing is compiled here: inside of a capture, a transform, forward or inference mode, hooks."""
     inside = mode.dual or mode.transforms or mode.inference or mode.packing
-    return inside or running.tape is not None or running.levels or graph.anomaly
+    return inside or running.recorder is not None or running.levels or anomaly.state.anomaly
 
 
 # ---- what happened, and why

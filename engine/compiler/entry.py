@@ -11,14 +11,15 @@ from ..arrays.dispatch import device_names, modules, number_types
 from ..arrays.memory import storage
 from ..arrays.size import Size
 from ..arrays.warn import warn
+from ..autograd.gradients import grad
 from ..autograd.modes import enable_grad, no_grad
 from ..core import graph
-from ..core.backward import backward_pass, grad, reachable
+from ..core.backward import backward_pass, reachable
 from ..core.graph import Node, Output
 from ..core.linear import Clone
 from ..core.tensor import Tensor
 from ..core.versions import version, wrote
-from ..core.views import refresh
+from ..core.views import rebase_history
 from .bytecode import decided
 from .capture import GraphBreak, NumberWritten, Reading, Ref, Tape, Traced
 from .effects import Undo, overlap
@@ -249,7 +250,7 @@ class Entry:
         arrays = [t.__dict__["array"] for t, _ in tape.inputs.values()]
         if any(overlap(arrays[i], x) for i in places for j, x in enumerate(arrays) if j != i):
             raise GraphBreak("an input that shares its memory with another is written in place", " ")
-        grads = [(i, g) for i, g in tape.flushed.items() if g is not None and g.__dict__.get("tape") is tape]
+        grads = [(i, g) for i, g in tape.flushed.items() if g is not None and id(g) not in tape.inputs]
         self.regraded = [(i, version(g)) for i, g in grads if version(g)]
         self.calls = tape.tensors is not None
         self.generators = [g for g, _ in tape.streams.values()]
@@ -323,7 +324,7 @@ class Entry:
             made[place].node = self.node_class(tuple([t.node for t in tensors]), None)
             made[place].node.saved_from = (graph.CONSTANT,)
         for i, place in self.rewritten:
-            refresh(tensors[i], made[place].node)
+            rebase_history(tensors[i], made[place].node)
         if self.alone:
             return made[0]
         leaves = [v if kind == "value" else result(kind, v, rest, tensors, made) for kind, v, *rest in self.outs]
@@ -335,7 +336,7 @@ class Entry:
             for _ in range(times):
                 wrote(tensors[i])
             if "views" in tensors[i].__dict__ or "aliases" in tensors[i].__dict__:
-                refresh(tensors[i], None)
+                rebase_history(tensors[i], None)
         for i, times in self.regraded:
             for _ in range(times):
                 wrote(tensors[i]._grad)

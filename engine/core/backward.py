@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays.dispatch import Function
 from . import errors, versions
-from .graph import AccumulateGrad, Node, Output, mode, node_class
+from .graph import AccumulateGrad, Output, mode, node_class
 from .tensor import Tensor
 from .versions import check_unmodified, write
 
@@ -139,8 +139,10 @@ def toward(wanted, roots, found, ends, visit):
     def visit_on_the_way(node, g, parents):
         parents = [p if p in way else None for p in parents]
         goes_on = any(parents)
-        if node in wanted:
-            (found if goes_on else ends)[node] = g
+        if not goes_on:
+            ends[node] = g
+        elif node in wanted:
+            found[node] = g
         return visit(node, g, parents) if goes_on else ()
 
     return {node: g for node, g in roots.items() if node in way} if len(roots) > 1 else roots, visit_on_the_way
@@ -172,7 +174,8 @@ def leading_to(wanted, roots):
 def roots(tensors, gradients=None, create_graph=False):
     """{node: cotangent} to begin a pass with; a gradient of None is 1, for a tensor of one element."""
     tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
-    gradients = (gradients,) if isinstance(gradients, Tensor) else gradients or (None,) * len(tensors)
+    gradients = (None,) * len(tensors) if gradients is None else gradients
+    gradients = (gradients,) if isinstance(gradients, Tensor) else tuple(gradients)
     for check in root_checks:
         check(tensors, gradients)
     cotangents: dict = {}
@@ -193,7 +196,9 @@ def roots(tensors, gradients=None, create_graph=False):
 
 def backward(tensors, gradients=None, retain_graph=None, create_graph=False):
     """Add the gradients of ``tensors``, weighted by ``gradients``, to the leaves."""
-    backward_pass(roots(tensors, gradients, create_graph), create_graph if retain_graph is None else retain_graph, create_graph)
+    backward_pass(
+        roots(tensors, gradients, create_graph), create_graph if retain_graph is None else retain_graph, create_graph
+    )
 
 
 def grad(outputs, inputs, gradients=None, retain_graph=None, create_graph=False):

@@ -12,7 +12,10 @@ from weakref import ref
 from ..arrays.dispatch import scalar_types
 
 clock = count(0, -1)  # the time of nodes and of in-place writes; newer is less, which makes a heap pop the newest
-OUTPUT, CONSTANT = -1, -2  # what a saved value is that is no input: the node's own output, an array outside of the graph
+OUTPUT, CONSTANT = (
+    -1,
+    -2,
+)  # what a saved value is that is no input: the node's own output, an array outside of the graph
 SAVED = {"x": 0, "y": 1, "z": 2, "out": OUTPUT} | dict.fromkeys(("mask", "index", "indices", "weights"), CONSTANT)
 VARARGS = 4  # the flag of a code object with *arguments
 MOST = 64  # index arrays that a rule can name with *indices: NumPy's arrays have no more dimensions
@@ -122,7 +125,9 @@ def node_class(name, *rules, **traits):
 def written_out(inputs, saved):
     """``Node.vjp`` for so many inputs and saved values, without the loop: that takes longer than what it runs."""
     row = lambda name, n: "".join(f"{name}{i}, " for i in range(n))  # noqa: E731
-    text = f"def vjp(self, g, saved, parents):\n    {row('p', inputs)}= parents\n    {row('rule', inputs)}= self.rules\n"
+    text = (
+        f"def vjp(self, g, saved, parents):\n    {row('p', inputs)}= parents\n    {row('rule', inputs)}= self.rules\n"
+    )
     text += f"    {row('s', saved)}= saved\n" if saved else ""
     text += "    return " + "".join(f"p{i} and rule{i}(g, {row('s', saved)}), " for i in range(inputs))
     space: dict = {}

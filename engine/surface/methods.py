@@ -2,14 +2,31 @@
 
 import functools
 
-from ..core import views as inplace
 from ..core.record import public_of
 from ..core.tensor import Tensor
-from ..core.views import in_place
-from ..ops import activations, attention, conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape
+from ..ops import (
+    activations,
+    attention,
+    conv,
+    creation,
+    dropout,
+    elementwise,
+    index,
+    linalg,
+    norms,
+    pad,
+    pool,
+    reduce,
+    shape,
+    softmax,
+    writes,
+)
+from ..ops.writes import in_place
+from . import graph_errors, node_names, tensor  # noqa: F401  what they say of the graph and of Tensors is bound
 from .arguments import CHECKED, method
 
-families = (activations, attention, conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape)
+families = (activations, attention, conv, creation, dropout, elementwise, index, linalg, norms, pad, pool, reduce,
+            shape, softmax)  # fmt: skip
 
 
 def offers(family, names):
@@ -40,7 +57,7 @@ for family in families:
         op_ = in_place(function)
         setattr(Tensor, name + "_", method(name, op_, name + "_") if explains(name, function) else op_)
 for name in ("copy_", "fill_", "zero_"):
-    setattr(Tensor, name, vars(inplace)[name])
+    setattr(Tensor, name, vars(writes)[name])
 
 e = elementwise
 

@@ -7,9 +7,9 @@ from ..arrays.devices import mixed_devices
 from ..arrays.dispatch import blank
 from ..arrays.warn import warn
 from ..core.graph import mode
-from ..core.tensor import Tensor, shown_kind
-from ..core.versions import alive
-from ..core.views import check_cast, check_writable, overwrite
+from ..core.tensor import Tensor, alive
+from ..ops.checks import shown_kind
+from ..ops.writes import check_cast, check_writable, overwrite
 from .return_types import filled
 
 # what has no such argument in PyTorch either

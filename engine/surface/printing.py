@@ -77,7 +77,7 @@ def tensor_repr(t) -> str:
     elif t.requires_grad:
         suffixes.append("requires_grad=True")
     node = None if grad_fn == "Invalid" else getattr(t, "node", None)
-    if node is not None and node.tangents:
+    if getattr(node, "tangents", None):
         from ..autograd.forward_ad import tangent_of
 
         tangent = tangent_of(t)

@@ -21,7 +21,8 @@ import numpy as np
 from ..arrays.dispatch import scalar_types
 from ..arrays.dtypes import of as dtype_of
 from ..arrays.memory import storage
-from ..core.graph import OUTPUT, AccumulateGrad, Output, RetainGrad
+from ..autograd.hooks import RetainGrad
+from ..core.graph import OUTPUT, AccumulateGrad, Output
 from ..core.tensor import Tensor
 from ..ops import elementwise
 

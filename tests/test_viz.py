@@ -74,7 +74,7 @@ def test_the_numbers_are_the_turns_of_the_nodes_in_backward(example):
     names = re.findall(r"^\d+\. (\w+):", draw(example).text, re.MULTILINE)
     visited, loss = [], example["loss"]
     for node in viz.walk([loss.grad_fn]):
-        node.hooks = (*node.hooks, functools.partial(noting, visited, type(node).__name__))
+        RemovableHandle(node, "hooks", functools.partial(noting, visited, type(node).__name__))
     loss.backward(engine.ones(2, 3))
     assert names == [*visited, "AccumulateGrad", "AccumulateGrad"] and len(visited) == 4  # .grad is written at the end
 
@@ -160,7 +160,7 @@ def test_every_shape_that_is_shown_is_that_of_the_gradient_which_comes_there(pro
     known = viz.survey([result], [], 100).items
     nodes = sorted(viz.walk([result.grad_fn]), key=lambda n: n.time)
     for number, node in enumerate(nodes, 1):
-        node.hooks = (*node.hooks, lambda g, number=number: seen.setdefault(number, g))
+        RemovableHandle(node, "hooks", lambda g, number=number: seen.setdefault(number, g))
     result.backward(engine.ones_like(result))
     shown = {item.number: (item.out.shape, item.out.dtype) for item in known if item.out.kind}
     gradients = {number: (g.shape, str(g.dtype)) for number, g in seen.items() if hasattr(g, "dtype")}

@@ -114,7 +114,9 @@ def rebase_history(tensor, node):
     """Let ``node`` be what made the contents of ``tensor`` (None: not recorded); its base and their views follow."""
     base = tensor if tensor._base is None else tensor._base
     if node is not None:
-        become(base, node if base is tensor else CopySlices((base.node, node), (tensor.view_ops,)))
+        become(tensor, node)
+        if base is not tensor:
+            become(base, CopySlices((base.node, node), (tensor.view_ops,)))
     known = base.__dict__
     if "views" in known or "aliases" in known:
         for b in alive(base, "aliases") or (base,):

@@ -5,7 +5,7 @@ In other threads they work as ever: who runs no transform is asked, but not refu
 
 from contextlib import contextmanager
 
-from ..core import backward, views
+from ..core import views
 from ..core.graph import mode
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor
@@ -26,12 +26,6 @@ CAPTURED = (
 Tensor.transform_level = 0  # how many transforms that differentiate ran when it was made
 
 
-def refuse_backward(visit, roots, wanted):
-    """RuntimeError if this thread is inside a transform, and a pass is not the transform's own."""
-    if mode.transforms and wanted is None:
-        raise RuntimeError(REFUSED["backward"])
-
-
 def refuse_requires_grad(tensor, requires_grad):
     """RuntimeError if this thread is inside a transform."""
     if mode.transforms and requires_grad:
@@ -49,7 +43,6 @@ def stamp(tensor):
     tensor.transform_level = mode.derivatives
 
 
-backward.attachments.append(refuse_backward)
 Tensor.grad_checks.insert(0, refuse_requires_grad)
 views.write_checks.append(refuse_captured)
 

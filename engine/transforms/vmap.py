@@ -14,12 +14,12 @@ from ..arrays import tree
 from ..arrays.dispatch import modules
 from ..arrays.memory import expanded
 from ..arrays.random import get_rng_state, set_rng_state
-from ..core.backward import grad
 from ..core.graph import Node, clock, node_class
 from ..core.record import array_of, record
 from ..core.tensor import Tensor
 from ..core.versions import writes_to, wrote
 from ..ops.shape import cat
+from ..surface.gradients import plain_grad
 from .batched import Batched, Level, moved, running
 from .nesting import transformed
 
@@ -158,7 +158,7 @@ def grad_of_each(outputs, inputs, grad_outputs, retain_graph, create_graph, allo
     """``autograd.grad(is_grads_batched=True)``: the gradients for each of the cotangents along the first dimension."""
     outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     if grad_outputs is None:
-        return grad(outputs, inputs, None, retain_graph, create_graph, allow_unused, materialize_grads)
+        return plain_grad(outputs, inputs, None, retain_graph, create_graph, allow_unused, materialize_grads)
     given = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
     for i, (o, g) in enumerate(zip(outputs, given)):
         if g is not None and g.array.shape[1:] != o.array.shape:
@@ -171,7 +171,7 @@ def grad_of_each(outputs, inputs, grad_outputs, retain_graph, create_graph, allo
             )
     with batch(number_of_samples([g.array.shape[0] for g in given if g is not None])) as level:
         given = [None if g is None else bind(g, 0, level) for g in given]
-        found = grad(outputs, inputs, given, retain_graph, create_graph, allow_unused, materialize_grads)
+        found = plain_grad(outputs, inputs, given, retain_graph, create_graph, allow_unused, materialize_grads)
         found = tuple(None if g is None else unbind(g, 0, level) for g in found)
     leave([g for g in found if g is not None], level)
     return found

@@ -295,7 +295,7 @@ def parameters(rule):
 
 def pass_on(node, known, learn):
     """Conclude from what is known of an operation's output and inputs to the others of them."""
-    if not node.rules or not node.rules[0].__module__.startswith(__package__):
+    if not node.rules or not node.rules[0].__module__.startswith("engine."):
         return  # a leaf, or a user's Function: nothing is known of those
     here = (node, *node.parents)
     if node.rules is type(node).rules:

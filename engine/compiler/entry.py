@@ -232,7 +232,7 @@ class Entry:
         if any(type(hook) is graph.RetainGrad for t in made if t.node is not None for hook in t.node.hooks):
             raise GraphBreak("it calls retain_grad() of a result", " ")
         known = {id(t) for t in (*made, *kept)}
-        if any(t is not None and id(t) not in known for t in (r() for r in tape.creation_meta)):
+        if any(t is not None and id(t) not in known for t in (r() for r in tape.made)):
             raise GraphBreak("it keeps a tensor that it made, outside of what it returns", " ")
 
     def note_effects(self, tape, recipe):

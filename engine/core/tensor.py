@@ -435,7 +435,7 @@ class Gone:
 def unreachable():
     """The node of a view that was made without recording, of a tensor that requires grad: so does it, to no avail."""
     node = AccumulateGrad(Gone())
-    node.shown = lambda: None
+    node.grad_fn_view = lambda: None
     return node
 
 

@@ -168,6 +168,36 @@ def any_size():
     return running.tape is not None and running.tape.sizes is not None
 
 
+def fresh(x):
+    """A new array as a Tensor holds it: NumPy's scalar, which computes faster, for no dimensions; noted in a capture."""
+    if not x.ndim and type(x) is np.ndarray:
+        x = x[()]
+    return x if running.tape is None else running.tape.fresh(x)
+
+
+def not_captured(what):
+    """A capture ends where a program does what cannot be written down."""
+    if running.tape is not None:
+        running.tape.refuse(what)
+
+
+def not_batched(message, *arrays, error=RuntimeError):
+    """An error where one of the arrays holds many samples, which the caller cannot tell apart."""
+    for x in arrays:
+        if type(x) in batches:
+            raise error(message)
+
+
+def known(x):
+    """The number in an array without dimensions; None where each sample has its own."""
+    return None if type(x) in batches else x.item()
+
+
+def one_a_sample(x, like):
+    """A new array, or one for each sample where another array has them."""
+    return copied(x, like) if type(like) in batches else x
+
+
 def samples(x):
     """All elements of an array, those of every sample of a batch: for checks, and to choose how to compute."""
     return modules[type(x)].samples(x) if type(x) in batches else x

@@ -8,10 +8,10 @@ from itertools import accumulate
 from math import prod
 
 from ..arrays import dtypes
-from ..arrays.devices import one_device
-from ..arrays.dispatch import batches, blank, device_names, samples
+from ..arrays.devices import check_one_device
+from ..arrays.dispatch import blank, not_batched, samples
 from ..arrays.dtypes import dtype_word
-from ..arrays.memory import address, element_strides, expanded, storage, strided, writable
+from ..arrays.memory import address, element_strides, expanded, pointer, storage, strided, writable
 from ..arrays.size import Size, cannot_expand
 from ..arrays.warn import warn
 from ..core import linear as structure
@@ -436,10 +436,10 @@ def narrow(input, dim, start, length):
         raise RuntimeError("narrow(): length must be non-negative.")
     if isinstance(start, Tensor) and (start.ndim or start.array.dtype.kind not in "iu"):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    if type(array_of(start)) in batches:
-        raise RuntimeError(
-            "Batching rule not implemented for aten::narrow.Tensor; the fallback path doesn't work on out= or view ops."
-        )
+    not_batched(
+        "Batching rule not implemented for aten::narrow.Tensor; the fallback path doesn't work on out= or view ops.",
+        array_of(start),
+    )
     d, start = checked_dim(dim, x.ndim), integer(start, "narrow", "start", 2)
     n = x.shape[d]
     if not -n <= start <= n:
@@ -680,8 +680,7 @@ def join_new(tensors, dim):
 def same_dtype(tensors):
     """The arrays of tensors, in the dtype that holds them all, and their shapes."""
     arrays = [array_of(t) for t in tensors]
-    for x in arrays[1:] if device_names else ():
-        one_device(arrays[0], x)
+    check_one_device(*arrays)
     first = arrays[0].dtype
     if any(x.dtype is not first for x in arrays):
         kinds = ((dtypes.of[x.dtype], dtypes.DIMS if x.ndim else dtypes.ZERO_DIM) for x in arrays)
@@ -977,8 +976,7 @@ def storage_offset(input):
 
 
 def data_ptr(input):
-    x = input.shared()
-    return x.tolist() if type(x) in batches else address(x)  # which has none, and says so
+    return pointer(input.shared())
 
 
 def untyped_storage(input):
@@ -1021,7 +1019,7 @@ def reshaping(function):
             out.node.__class__ = in_place_nodes[out.node.name()]
         self.array, self.node = out.array, out.node
         if self._base is not None:
-            self.path = out.path
+            self.view_ops = out.view_ops
         wrote(self)
         return self
 

@@ -169,7 +169,7 @@ def any_size():
 
 
 def fresh(x):
-    """A new array as a Tensor holds it: NumPy's scalar, which computes faster, for no dimensions; noted in a capture."""
+    """A new array as a Tensor holds it: for no dimensions NumPy's scalar, which is faster; noted in a capture."""
     if not x.ndim and type(x) is np.ndarray:
         x = x[()]
     return x if running.tape is None else running.tape.fresh(x)

@@ -9,7 +9,7 @@ from math import prod
 
 from ..arrays import dtypes
 from ..arrays.devices import check_one_device
-from ..arrays.dispatch import blank, not_batched, samples
+from ..arrays.dispatch import blank, not_batched
 from ..arrays.dtypes import dtype_word
 from ..arrays.memory import address, element_strides, expanded, pointer, storage, strided, writable
 from ..arrays.size import Size, cannot_expand
@@ -18,7 +18,7 @@ from ..core import linear as structure
 from ..core.graph import Output, mode, node_class
 from ..core.linear import (
     cast,
-    clone,
+    clone,  # noqa: F401  which this family offers
     clone_array,
     common_shape,
     contiguous,
@@ -819,42 +819,6 @@ def tile(input, dims, *more):
     return repeat(input, (1,) * (input.ndim - len(dims)) + dims)
 
 
-def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
-    """Each element (or each place of a dim) so many times in a row; ``repeats`` is a number, or one for each place."""
-    from .index import index_select
-
-    if repeats is None:
-        return Tensor(counted(input))
-    if dim is None:
-        input, dim = reshape_to(contiguous(input), (-1,)) if input.ndim != 1 else input, 0
-    shape = input.array.shape
-    d = checked_dim(dim, len(shape))
-    if not isinstance(repeats, Tensor):
-        times = integer(repeats, "repeat_interleave", "repeats", 1)
-        if times < 0:
-            raise RuntimeError("Repeats must be non-negative")
-        wide = expand_to(unsqueeze_at(input, d + 1), (*shape[: d + 1], times, *shape[d + 1 :]))
-        return view_of(contiguous(clone(wide)), resized(shape, d, shape[d] * times))
-    if repeats.numel() not in (1, shape[d]) or repeats.ndim > 1:
-        raise RuntimeError(
-            "repeats must have the same size as input along dim, but got repeats.size(0) = "
-            f"{repeats.numel()} and input.size({d}) = {shape[d]}"
-        )
-    return index_select(input, d, Tensor(counted(expand(reshape_to(repeats, (-1,)), (shape[d],)))))
-
-
-def counted(repeats):
-    """Each place so many times as ``repeats`` has there."""
-    x = repeats.array
-    if x.ndim != 1:
-        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-    if x.dtype.kind != "i":
-        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{dtype_word(x)}'")
-    if x.size and samples(x).min() < 0:
-        raise RuntimeError("repeats can not be negative")
-    return xp_of(x).repeat(xp_of(x).arange(x.size), x)
-
-
 def flip(input, dims, *more):
     """The order of places reversed in the given dims."""
     return reversed_in(input, checked_dims(listed(dims, more, "flip", "dims"), input.ndim))
@@ -1038,7 +1002,7 @@ squeeze_, unsqueeze_, t_, transpose_ = map(reshaping, (squeeze, unsqueeze, t, tr
 
 METHODS = """
 H T adjoint as_strided broadcast_to chunk clone contiguous data_ptr diag diag_embed diagonal expand expand_as
-flatten flip fliplr flipud is_contiguous mH mT moveaxis movedim narrow permute ravel repeat repeat_interleave
+flatten flip fliplr flipud is_contiguous mH mT moveaxis movedim narrow permute ravel repeat
 reshape reshape_as roll rot90 select split squeeze squeeze_ storage_offset stride swapaxes swapaxes_:transpose_
 swapdims swapdims_:transpose_ t t_ tensor_split tile transpose transpose_ tril triu unbind unflatten unfold
 unsafe_chunk unsqueeze unsqueeze_ untyped_storage view view_as
@@ -1047,6 +1011,6 @@ IN_PLACE = "tril triu"
 FUNCTIONS = """
 adjoint as_strided atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors broadcast_to cartesian_prod cat
 chunk clone column_stack concat concatenate detach diag diag_embed diagonal dstack flatten flip fliplr flipud hstack
-meshgrid moveaxis movedim narrow numel permute ravel repeat_interleave reshape roll rot90 row_stack select split
+meshgrid moveaxis movedim narrow numel permute ravel reshape roll rot90 row_stack select split
 squeeze stack swapaxes swapdims t tensor_split tile transpose tril triu unbind unflatten unsafe_chunk unsqueeze vstack
 """

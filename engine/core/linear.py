@@ -9,6 +9,7 @@ from ..arrays import dtypes
 from ..arrays.devices import device_of, moved
 from ..arrays.dispatch import any_size, blank, device_names, picked, repeat_to, summed, writers
 from ..arrays.dtypes import accumulate_wider
+from ..arrays.kernels.views import clone_array
 from .graph import node_class
 from .record import array_of, record, view, xp_of
 from .tensor import Tensor
@@ -229,11 +230,6 @@ def infer(shape, size):
     if known == 0 or size % known:
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
     return tuple(size // known if n == -1 else n for n in shape)
-
-
-def clone_array(x):
-    """A copy with the order of strides of x, as PyTorch's ``preserve_format``."""
-    return x.copy("C" if 0 in x.strides else "K")
 
 
 def in_order(x):

@@ -24,6 +24,32 @@ from .index import where
 from .reduce import vector_norm
 from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at, view_to
 
+# ---- derivatives
+
+Mm = node_class("MmBackward0", lambda g, _x, y: mm(g, y.T), lambda g, x, _y: mm(x.T, g))
+# the same, where y is the transpose of a weight: its cotangent gets the same order of memory as y
+MmColumns = node_class("MmBackward0", Mm.rules[0], lambda g, x, _y: turn(mm(turn(g), x)))
+Bmm = node_class(
+    "BmmBackward0", lambda g, _x, y: bmm(g, transpose(y, -1, -2)), lambda g, x, _y: bmm(transpose(x, -1, -2), g)
+)
+Mv = node_class("MvBackward0", lambda g, _x, y: outer(g, y), lambda g, x, _y: mv(transpose(x, -1, -2), g))
+Dot = node_class("DotBackward0", lambda g, _x, y: g * y, lambda g, x, _y: g * x)
+Times = node_class("MatmulBackward0",
+                   lambda g, x, y: sum_to(times(g, transpose(y, -1, -2)), array_of(x).shape),
+                   lambda g, x, y: sum_to(times(transpose(x, -1, -2), g), array_of(y).shape))  # fmt: skip
+Inv = node_class(
+    "LinalgInvExBackward0", lambda g, out: -times(times(transpose(out, -1, -2), g), transpose(out, -1, -2))
+)
+Solve = node_class("LinalgSolveExBackward0",
+                   lambda g, x, out, _shape, vectors, left: solve_rule_matrix(g, x, out, vectors, left),
+                   lambda g, x, _out, shape, vectors, left: solve_rule_right(g, x, shape, vectors, left))  # fmt: skip
+Det = node_class("LinalgDetBackward0", lambda g, x, out: det_rule(g, x, out))
+SlogDet = node_class("LinalgSlogdetBackward0", lambda parts, x: slogdet_rule(parts, x))
+Trace = node_class("TraceBackward0", lambda g, shape: g * xp_of(array_of(g)).eye(*shape, dtype=array_of(g).dtype))
+Svd = node_class("LinalgSvdBackward0", lambda parts, x: svd_rule(parts, x))
+
+# ---- products
+
 bools = dtypes.bool_.np
 
 
@@ -51,13 +77,6 @@ def mm(input, mat2, *, out=None):
             return Tensor(result)
         return Tensor(result, Mm((p, q), (None if q is None else x, None if p is None else y)))
     return record(Mm, result, (input, mat2), (x, y))
-
-
-Mm = node_class("MmBackward0", lambda g, _x, y: mm(g, y.T), lambda g, x, _y: mm(x.T, g))
-
-
-# the same, where y is the transpose of a weight: its cotangent gets the same order of memory as y
-MmColumns = node_class("MmBackward0", Mm.rules[0], lambda g, x, _y: turn(mm(turn(g), x)))
 
 
 def check_mm(x, y):
@@ -92,11 +111,6 @@ def bmm(input, mat2, *, out=None):
     return record(Bmm, product(x, y), (input, mat2), (x, y))
 
 
-Bmm = node_class(
-    "BmmBackward0", lambda g, _x, y: bmm(g, transpose(y, -1, -2)), lambda g, x, _y: bmm(transpose(x, -1, -2), g)
-)
-
-
 def product_with(op):
     """``Node.linear`` of a product: the product itself, with a tangent in place of one factor."""
     return staticmethod(lambda i, t, x, y: op(x, t) if i else op(t, y))
@@ -122,9 +136,6 @@ def mv(input, vec):
     return record(Mv, product(x, y), (input, vec), (x, y))
 
 
-Mv = node_class("MvBackward0", lambda g, _x, y: outer(g, y), lambda g, x, _y: mv(transpose(x, -1, -2), g))
-
-
 Mv.linear = product_with(mv)
 
 
@@ -144,9 +155,6 @@ def dot(input, tensor):
         )
     check_not_bool(x, "dot")
     return record(Dot, product(x, y), (input, tensor), (x, y))
-
-
-Dot = node_class("DotBackward0", lambda g, _x, y: g * y, lambda g, x, _y: g * x)
 
 
 Dot.linear = product_with(dot)
@@ -641,11 +649,6 @@ def times(a, b):
     return mm(a, b) if x.ndim == y.ndim == 2 else record(Times, product(x, y), (a, b), (x, y))
 
 
-Times = node_class("MatmulBackward0",
-                   lambda g, x, y: sum_to(times(g, transpose(y, -1, -2)), array_of(x).shape),
-                   lambda g, x, y: sum_to(times(transpose(x, -1, -2), g), array_of(y).shape))  # fmt: skip
-
-
 def first_zero_pivot(x):
     """Where elimination with row exchanges stops: (which matrix, in words, if there are several; the row, from 1)."""
     n = x.shape[-1]
@@ -672,11 +675,6 @@ def inv(A):
             "the input matrix is singular."
         ) from None
     return record(Inv, out, (A,), (out,))
-
-
-Inv = node_class(
-    "LinalgInvExBackward0", lambda g, out: -times(times(transpose(out, -1, -2), g), transpose(out, -1, -2))
-)
 
 
 def solve(A, B, *, left=True):
@@ -708,13 +706,13 @@ def solve(A, B, *, left=True):
     return record(Solve, out, (A, B), (x, out, y.shape, vectors, left))
 
 
-def solve_rule_matrix(g, x, out, _shape, vectors, left):
+def solve_rule_matrix(g, x, out, vectors, left):
     right = solve_transposed(g, x, vectors, left)
     out = transpose(as_columns(out, vectors), -1, -2)
     return sum_to(-(times(right, out) if left else times(out, right)), array_of(x).shape)
 
 
-def solve_rule_right(g, x, _out, shape, vectors, left):
+def solve_rule_right(g, x, shape, vectors, left):
     right = solve_transposed(g, x, vectors, left)
     return reshape(sum_to(right, (*shape, 1)), shape) if vectors else sum_to(right, shape)
 
@@ -726,9 +724,6 @@ def solve_transposed(g, x, vectors, left):
 
 def as_columns(a, vectors):
     return reshape(a, (*array_of(a).shape, 1)) if vectors else a
-
-
-Solve = node_class("LinalgSolveExBackward0", solve_rule_matrix, solve_rule_right)
 
 
 def det(A):
@@ -751,17 +746,11 @@ def det_rule(g, x, out):
     return g * det(replaced)
 
 
-Det = node_class("LinalgDetBackward0", det_rule)
-
-
 def slogdet(A):
     """(sign, log of the absolute value) of the determinant of each matrix."""
     x = square("linalg.slogdet", A)
     outs = tuple(xp_of(x).linalg.slogdet(x))
     return return_types.slogdet(*record_outputs(SlogDet, outs, (A,), (x,)))
-
-
-SlogDet = node_class("LinalgSlogdetBackward0", lambda parts, x: slogdet_rule(parts, x))
 
 
 def slogdet_rule(parts, x):
@@ -783,8 +772,6 @@ def trace(input):
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}")
     return record(Trace, reduce.sum(x.diagonal()), (input,), (x.shape,))
 
-
-Trace = node_class("TraceBackward0", lambda g, shape: g * xp_of(array_of(g)).eye(*shape, dtype=array_of(g).dtype))
 
 # ---- norms
 
@@ -873,9 +860,6 @@ def svd_rule(parts, x):
         inner = inner + (turned - transpose(turned, -1, -2)) / gap * column
         outer_parts = outer_parts + times(u / row, transpose(gv - times(v, turned), -1, -2))
     return times(times(u, inner), vh) + outer_parts
-
-
-Svd = node_class("LinalgSvdBackward0", svd_rule)
 
 
 def svdvals(A):

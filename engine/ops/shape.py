@@ -9,8 +9,9 @@ from math import prod
 
 from ..arrays import dtypes
 from ..arrays.devices import check_one_device
-from ..arrays.dispatch import blank, not_batched
+from ..arrays.dispatch import not_batched
 from ..arrays.dtypes import dtype_word
+from ..arrays.kernels.views import at, inserted, offset_in_storage, on_diagonal, reverse, rotated, windows_of, without
 from ..arrays.memory import address, element_strides, expanded, pointer, storage, strided, writable
 from ..arrays.size import Size, cannot_expand
 from ..arrays.warn import warn
@@ -19,7 +20,6 @@ from ..core.graph import Output, mode, node_class
 from ..core.linear import (
     cast,
     clone,  # noqa: F401  which this family offers
-    clone_array,
     common_shape,
     contiguous,
     in_order,
@@ -35,49 +35,6 @@ from ..core.versions import wrote
 from ..core.views import check_writable
 from ..surface.outputs import into
 from .checks import checked_dims, integer, listed, some_tensors, tensors_in, unfit
-
-# ---- what views do to an array
-
-
-def inserted(x, dim):
-    shape = (*x.shape[:dim], 1, *x.shape[dim:])
-    if x.flags.c_contiguous and 1 not in x.shape:
-        return x.reshape(shape)
-    strides = element_strides(x)  # NumPy would give other dims of size 1 new strides too
-    new = x.shape[dim] * strides[dim] if dim < x.ndim else 1
-    return strided(x, shape, (*strides[:dim], new, *strides[dim:]))
-
-
-def without(x, dims):
-    return x.squeeze(tuple(d for d in dims if d < x.ndim and x.shape[d] == 1))[...]
-
-
-def undone(dims):
-    """The permutation that undoes another one."""
-    return tuple(sorted(range(len(dims)), key=dims.__getitem__))
-
-
-def at(dim, i):
-    """The key of index or slice ``i`` in one dimension."""
-    return (slice(None),) * dim + (i, Ellipsis)
-
-
-def windows_of(x, dim, size, step):
-    strides = element_strides(x)
-    shape = (*x.shape[:dim], (x.shape[dim] - size) // step + 1, *x.shape[dim + 1 :], size)
-    return strided(x, shape, (*strides[:dim], strides[dim] * step, *strides[dim + 1 :], strides[dim]))
-
-
-def picked_twice(view_of):
-    """The rule of a view in which elements of the input may come more than once."""
-
-    def rule(g, shape, *args):
-        n = prod(shape)
-        positions = view_of(xp_of(array_of(g)).arange(n).reshape(shape), *args)
-        return reshape(place(reshape(g, (-1,)), (n,), (positions.reshape(-1),)), shape)
-
-    return rule
-
 
 # ---- views: name, what it does to an array, the cotangent of its input
 
@@ -97,39 +54,16 @@ select_at = define("select", lambda x, dim, i: x[at(dim, i)], lambda g, shape, d
 slice_at = define("slice", lambda x, dim, i: x[at(dim, i)], lambda g, shape, dim, i: place(g, shape, at(dim, i)))
 diagonal_at = define("diagonal", lambda x, *where: writable(x.diagonal(*where)),
                    lambda g, shape, *where: place_diagonal(g, shape, *where))  # fmt: skip
-windows = define("unfold", windows_of, picked_twice(windows_of))
-restride = define("as_strided", strided, picked_twice(strided))
+unfold_at = define("unfold", windows_of, lambda g, shape, *args: add_picked(windows_of, g, shape, *args))
+restride = define("as_strided", strided, lambda g, shape, *args: add_picked(strided, g, shape, *args))
 
 # ---- copies
-
-
-def reverse(x, dims):
-    return clone_array(x[tuple(slice(None, None, -1) if d in dims else slice(None) for d in range(x.ndim))])
-
-
-def rotated(x, k, dims):
-    """A copy turned k times; after an odd number PyTorch's lies in memory as the transposed one."""
-    turned = xp_of(x).rot90(x, k, dims)
-    return clone_array(turned) if k % 2 else turned.copy()
-
-
-def on_diagonal(x, shape, *where):
-    """Zeros, with x on the diagonals."""
-    out = blank(shape, x)
-    writable(out.diagonal(*where))[...] = x
-    return out
-
-
-def sum_of_copies(g, shape, repeats):
-    pairs = zip(repeats, (1,) * (len(repeats) - len(shape)) + shape)
-    copies = reshape_to(g, tuple(n for pair in pairs for n in pair))
-    return reshape_to(total(copies, tuple(range(0, 2 * len(repeats), 2))), shape)
-
 
 reversed_in = define("flip", reverse, lambda g, _, dims: reversed_in(g, dims))
 rolled_by = define("roll", lambda x, shifts, dims: xp_of(x).roll(in_order(x), *((shifts, dims) if dims else shifts)),
                  lambda g, _, shifts, dims: rolled_by(g, tuple(-s for s in shifts), dims))  # fmt: skip
-repeat_by = define("repeat", lambda x, repeats: in_order(xp_of(x).tile(x, repeats)), sum_of_copies)
+repeat_by = define("repeat", lambda x, repeats: in_order(xp_of(x).tile(x, repeats)),
+                 lambda g, shape, repeats: sum_of_copies(g, shape, repeats))  # fmt: skip
 lower = define("tril", lambda x, k: in_order(xp_of(x).tril(x, k)), lambda g, _, k: lower(g, k))
 upper = define("triu", lambda x, k: in_order(xp_of(x).triu(x, k)), lambda g, _, k: upper(g, k))
 rotate = define("rot90", rotated, lambda g, _, k, dims: rotate(g, -k, dims))
@@ -138,6 +72,27 @@ diagonal_copy = define("diagonal_copy", lambda x, *where: x.diagonal(*where).cop
 place_diagonal = define("diagonal_backward", on_diagonal, lambda g, _, shape, *where: diagonal_at(g, *where),
                       "DiagonalBackwardBackward0")  # fmt: skip
 embed_diagonal = define("diag_embed", on_diagonal, lambda g, _, shape, *where: diagonal_at(g, *where))
+
+# ---- rules
+
+
+def undone(dims):
+    """The permutation that undoes another one."""
+    return tuple(sorted(range(len(dims)), key=dims.__getitem__))
+
+
+def add_picked(view_of, g, shape, *args):
+    """The cotangent of what a view shows in which elements may come more than once."""
+    n = prod(shape)
+    positions = view_of(xp_of(array_of(g)).arange(n).reshape(shape), *args)
+    return reshape_to(place(reshape_to(g, (-1,)), (n,), (positions.reshape(-1),)), shape)
+
+
+def sum_of_copies(g, shape, repeats):
+    pairs = zip(repeats, (1,) * (len(repeats) - len(shape)) + shape)
+    copies = reshape_to(g, tuple(n for pair in pairs for n in pair))
+    return reshape_to(total(copies, tuple(range(0, 2 * len(repeats), 2))), shape)
+
 
 # ---- sizes and strides of the same elements
 
@@ -616,7 +571,7 @@ def unfold(input, dimension, size, step):
         raise RuntimeError(f"maximum size for tensor at dimension {d} is {shape[d]} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
-    return windows(input, d, size, step) if input.array.ndim else reshape_to(input, (size,))
+    return unfold_at(input, d, size, step) if input.array.ndim else reshape_to(input, (size,))
 
 
 def as_strided(input, size, stride, storage_offset=None):
@@ -915,10 +870,6 @@ def cartesian_prod(*tensors):
 
 
 # ---- where the elements lie
-
-
-def offset_in_storage(x):
-    return (address(x) - address(storage(x))) // x.itemsize
 
 
 def stride(input, dim=None):

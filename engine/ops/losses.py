@@ -457,3 +457,7 @@ def divided(a, number):
 for function in (mse_loss, l1_loss, smooth_l1_loss, huber_loss, kl_div, binary_cross_entropy_with_logits,
                  binary_cross_entropy, nll_loss, cross_entropy):  # fmt: skip
     register(function.__name__, "nn", function)
+
+METHODS = ""
+IN_PLACE = ""
+FUNCTIONS = ""

@@ -14,7 +14,9 @@ from ..ops import (
     dropout,
     elementwise,
     index,
+    layers,
     linalg,
+    losses,
     norms,
     pad,
     pool,
@@ -24,8 +26,8 @@ from ..ops import (
 )
 from .arguments import CHECKED, method
 
-families = (activations, attention, conv, creation, dropout, elementwise, index, linalg, norms, pad, pool, reduce,
-            shape, softmax)  # fmt: skip
+families = (activations, attention, conv, creation, dropout, elementwise, index, layers, linalg, losses, norms, pad,
+            pool, reduce, shape, softmax)  # fmt: skip
 
 
 def offers(family, names):

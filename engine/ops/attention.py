@@ -8,17 +8,22 @@ import math
 
 from ..arrays import dtypes
 from ..arrays.dispatch import batches, blank, copied, one_step
-from ..arrays.dtypes import dtype_word
+from ..arrays.dtypes import accumulate_wider, dtype_word
 from ..arrays.kernels.products import product
+from ..arrays.kernels.softmax import exponentials
+from ..arrays.kernels.sums import sums_along
+from ..arrays.shapes import common_shape
 from ..arrays.threads import BLOCK, in_blocks
-from ..core.linear import accumulate_wider, cast, common_shape, sums_along, transpose
+from ..core.linear import cast, sum_axes, transpose
 from ..core.record import array_of, joint_class, record, register, xp_of
 from ..core.tensor import Tensor, c_name
 from . import elementwise as e
 from .checks import number
+from .dropout import dropout
 from .elementwise import choose
 from .linalg import matmul
-from .nn import dropout, exponentials, safe_softmax, times
+from .losses import times
+from .softmax import safe_softmax
 
 
 def scaled_dot_product_attention(
@@ -176,7 +181,7 @@ def attention_rule(g, x, y, z, out, mask, scale, weights):
         slopes = attended_slopes(x, y, z, g, out, weights, scale)
         return [lambda a=a: cast(a, dtype) for a in slopes]
     weights = safe_softmax(masked((x * scale) @ transpose(y, -1, -2), mask))
-    slope = weights * (g @ transpose(z, -1, -2) - sums_along(g * out, -1))
+    slope = weights * (g @ transpose(z, -1, -2) - sum_axes(g * out, -1, True))
     return (
         lambda: cast(slope @ (y * scale), dtype),
         lambda: cast(transpose(slope, -1, -2) @ (x * scale), dtype),

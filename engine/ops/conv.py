@@ -8,7 +8,7 @@ from ..arrays.dtypes import dtype_word
 from ..arrays.kernels import conv as kernels
 from ..arrays.kernels.conv import Window, reach
 from ..core.graph import node_class
-from ..core.linear import total
+from ..core.linear import sum_axes
 from ..core.record import array_of, record, register
 from ..core.tensor import Tensor, c_name
 from .pad import constant_pad
@@ -42,7 +42,7 @@ def conv_weight(y, x, window, seen=None):
 
 
 def of_channels(g, _x, _y, _window, _seen=None):
-    return total(g, (0, *range(2, array_of(g).ndim)))
+    return sum_axes(g, (0, *range(2, array_of(g).ndim)))
 
 
 Conv = node_class("ConvolutionBackward0",

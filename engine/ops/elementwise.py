@@ -15,8 +15,9 @@ from ..arrays.devices import came_along, one_device
 from ..arrays.dispatch import Function, either, modules, not_batched, number_types, scalar_types, special
 from ..arrays.dtypes import dtype_word
 from ..arrays.kernels import masks
+from ..arrays.shapes import common_shape
 from ..core.graph import mode, node_class
-from ..core.linear import cast, common_shape, sum_to, transfer
+from ..core.linear import cast, sum_to, transfer
 from ..core.record import array_of, camel, public_of, record, register, rename, xp_of
 from ..core.tensor import Tensor, c_name, shown_kind
 from ..core.views import fits, in_place, zeros_for

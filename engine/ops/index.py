@@ -23,21 +23,11 @@ from ..arrays.kernels.indexing import (
     scattered,
     taken,
 )
+from ..arrays.kernels.picking import placed
+from ..arrays.shapes import common_shape
 from ..arrays.warn import warn
 from ..core.graph import node_class
-from ..core.linear import (
-    cast,
-    clone,
-    common_shape,
-    contiguous,
-    in_order,
-    number_for,
-    pick,
-    place,
-    placed,
-    reshape,
-    sum_to,
-)
+from ..core.linear import cast, clone, contiguous, in_order, number_for, pick, place, reshape, sum_to
 from ..core.record import array_of, record, xp_of
 from ..core.tensor import DTYPE_WORDS, Tensor, checked_dim
 from ..core.views import copy_, fill_, fits, modify, number_in, zeros_for

@@ -10,10 +10,11 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.devices import cpu, moved
 from ..arrays.dispatch import samples
-from ..arrays.dtypes import dtype_word
+from ..arrays.dtypes import accumulate_wider, dtype_word
 from ..arrays.kernels.products import product, product_plus
+from ..arrays.shapes import common_shape
 from ..core.graph import mode, node_class, one_step_class
-from ..core.linear import UnsafeView, accumulate_wider, common_shape, reshape, sum_to, transpose
+from ..core.linear import UnsafeView, reshape, sum_to, transpose
 from ..core.record import array_of, camel, record, record_one_step, record_outputs, register, rename, xp_of
 from ..core.tensor import Tensor, c_name, checked_dim
 from ..surface import return_types

@@ -11,13 +11,14 @@ from math import inf, prod
 from ..arrays import dtypes
 from ..arrays.kernels import pool as kernels
 from ..arrays.kernels.conv import Window, reach
+from ..arrays.kernels.sums import row_starts, sum_array
 from ..core.graph import mode, node_class
-from ..core.linear import add_up, in_order, place, reshape, row_starts
+from ..core.linear import in_order, place, reshape
 from ..core.record import array_of, record, register, xp_of
 from ..core.tensor import Tensor
 from . import reduce
 from .conv import check_floating, numbers
-from .nn import scatter
+from .losses import scatter
 from .shape import squeeze_one, unsqueeze_at
 
 # ---- the maximum
@@ -147,7 +148,7 @@ def adaptive_avg_pool2d(input, output_size):
     check_floating(x, "adaptive_avg_pool2d")
     key, weights = kernels.adaptive_key(xp_of(x), x.shape[-2:], counts)
     weights = weights.astype(x.dtype)
-    return record(AdaptiveAvgPool, in_order(add_up(x[key] * weights, (-4, -3))), (input,), (x.shape, key, weights))
+    return record(AdaptiveAvgPool, in_order(sum_array(x[key] * weights, (-4, -3))), (input,), (x.shape, key, weights))
 
 
 def adaptive_rule(g, shape, key, weights):

@@ -13,21 +13,12 @@ from ..arrays.dispatch import not_batched
 from ..arrays.dtypes import dtype_word
 from ..arrays.kernels.views import at, inserted, offset_in_storage, on_diagonal, reverse, rotated, windows_of, without
 from ..arrays.memory import address, element_strides, expanded, pointer, storage, strided, writable
+from ..arrays.shapes import common_shape, reshape_array
 from ..arrays.size import Size, cannot_expand
 from ..arrays.warn import warn
 from ..core import linear as structure
 from ..core.graph import Output, mode, node_class
-from ..core.linear import (
-    cast,
-    clone,  # noqa: F401  which this family offers
-    common_shape,
-    contiguous,
-    in_order,
-    place,
-    reshape_array,
-    sum_to,
-    total,
-)
+from ..core.linear import cast, clone, contiguous, in_order, place, sum_axes, sum_to  # noqa: F401  clone: offered here
 from ..core.record import array_of, record, record_outputs, xp_of
 from ..core.record import view as define
 from ..core.tensor import Tensor, checked_dim, track_view, unreachable
@@ -91,7 +82,7 @@ def add_picked(view_of, g, shape, *args):
 def sum_of_copies(g, shape, repeats):
     pairs = zip(repeats, (1,) * (len(repeats) - len(shape)) + shape)
     copies = reshape_to(g, tuple(n for pair in pairs for n in pair))
-    return reshape_to(total(copies, tuple(range(0, 2 * len(repeats), 2))), shape)
+    return reshape_to(sum_axes(copies, tuple(range(0, 2 * len(repeats), 2))), shape)
 
 
 # ---- sizes and strides of the same elements

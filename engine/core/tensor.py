@@ -8,7 +8,7 @@ from weakref import ref
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.devices import cpu, device_of, type_name
+from ..arrays.devices import cpu, device_of, typename_of
 from ..arrays.dispatch import device_names, is_array_type, number_types, scalar_types
 from ..arrays.memory import apart, same_place
 from ..arrays.size import Size
@@ -106,7 +106,7 @@ class Tensor:
     is_sparse = is_quantized = is_mps = is_meta = False
     layout = "torch.strided"
 
-    typename = staticmethod(type_name)
+    typename = staticmethod(typename_of)
 
     def shared(self):
         """The array, as memory that can be viewed: a NumPy scalar becomes an array first."""

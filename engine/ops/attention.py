@@ -7,10 +7,10 @@ there.
 import math
 
 from ..arrays import dtypes
-from ..arrays.dtypes import accumulate_wider, dtype_word
+from ..arrays.dtypes import dtype_word
 from ..arrays.kernels.attention import attended, attended_slopes
 from ..arrays.shapes import common_shape
-from ..core.linear import cast, sum_axes, transpose
+from ..core.linear import cast, sum_axes, transpose, widened
 from ..core.record import array_of, joint_class, record, register, xp_of
 from ..core.tensor import Tensor, c_name
 from . import elementwise as e
@@ -94,7 +94,7 @@ def in_one(q, k, v, mask):
 
 
 def attention(query, key, value, mask, scale):
-    q, k, v = (wide(array_of(a)) for a in (query, key, value))
+    q, k, v = (widened(array_of(a)) for a in (query, key, value))
     if mask is not None:
         check_broadcasts(mask.shape, (*q.shape[:3], k.shape[2]))
     out, weights = attended(q, k, v, mask, scale)
@@ -111,15 +111,10 @@ def check_broadcasts(have, shape):
         )
 
 
-def wide(a):
-    """a in the dtype that its products and sums are accumulated in."""
-    return cast(a, accumulate_wider.get(array_of(a).dtype, array_of(a).dtype))
-
-
 def attention_rule(g, x, y, z, out, mask, scale, weights):
     """A pass that is recorded computes the softmax anew, as PyTorch's composition does."""
     dtype = array_of(g).dtype
-    g, x, y, z, out = map(wide, (g, x, y, z, out))
+    g, x, y, z, out = map(widened, (g, x, y, z, out))
     if not isinstance(x, Tensor):
         slopes = attended_slopes(x, y, z, g, out, weights, scale)
         return [lambda a=a: cast(a, dtype) for a in slopes]
@@ -140,7 +135,7 @@ Attention = joint_class("ScaledDotProductFlashAttentionForCpuBackward0", 3, atte
 def composed(query, key, value, mask, dropout_p, scale):
     """The queries and the keys are scaled by the root of the scale each, as in PyTorch."""
     root, dtype = math.sqrt(abs(scale)), array_of(query).dtype
-    q, k, v = (wide(a) for a in (query, key, value))
+    q, k, v = (widened(a) for a in (query, key, value))
     scores = matmul(times(q, math.copysign(root, scale)), times(transpose(k, -1, -2), root))
     return cast(matmul(dropout(safe_softmax(masked(scores, mask)), dropout_p), v), dtype)
 

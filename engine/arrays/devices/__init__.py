@@ -200,7 +200,7 @@ def device_of(x):
     return cpu if kind is None else device(kind, x.device.id)
 
 
-def type_name(x):
+def typename_of(x):
     """What PyTorch calls the type of a tensor that has this array."""
     kind = device_names.get(type(x))
     return f"torch.{'' if kind is None else kind + '.'}{dtypes.dtype_word(x)}Tensor"

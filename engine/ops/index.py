@@ -227,7 +227,7 @@ def key_at(dims, indices):
     """The NumPy key with arrays at certain dims."""
     key, have = (), 0
     for d, i in zip(dims, map(array_of, indices)):
-        key += dim_key(d - have, i)
+        key += (slice(None),) * (d - have) + (i,)
         have = d + (i.ndim if i.dtype.kind == "b" else 1)
     return key
 
@@ -825,7 +825,7 @@ def where(condition, input=None, other=None, *, out=None):
                       "future "
                       "version of PyTorch. Use a boolean condition instead.")  # fmt: skip
         m = m != 0
-    check_one_device(m, x, y)
+    check_one_device((m, x, y))
     dtype = dtypes.result_type(operand(x), operand(y)).np
     a, b = (number_in(v, dtype) if type(v) in scalar_types else v.astype(dtype, copy=False) for v in (x, y))
     common_shape(common_shape(m.shape, a.shape), b.shape)

@@ -241,10 +241,11 @@ def one_device(x, y):
     return x, y
 
 
-def check_one_device(x, *others):
+def check_one_device(arrays):
     """RuntimeError in PyTorch's words for arrays of several devices."""
-    for y in others if device_names else ():
-        one_device(x, y)
+    if device_names:
+        for x in arrays[1:]:
+            one_device(arrays[0], x)
 
 
 def are_apart(x, y):

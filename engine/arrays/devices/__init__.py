@@ -298,7 +298,7 @@ def violated(x, test):
     kind = device_names.get(type(x))
     if kind is None:
         return bool(samples(test(x)).any())
-    return homes[kind].violated(x, test) if running.tape is None else running.tape.violated(homes[kind], x, test)
+    return homes[kind].violated(x, test) if running.recorder is None else running.recorder.violated(homes[kind], x, test)
 
 
 def drawing(functions):

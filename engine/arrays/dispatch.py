@@ -154,31 +154,47 @@ def one_step(function):
 
 
 class Running(threading.local):
-    """The vmaps that run in this thread, the newest last, and the tape on which a capture writes down what is done."""
+    """What runs in this thread: the vmaps, the newest last, and who writes down what is done, to do it again later."""
 
     levels: tuple = ()
-    tape = None
+    recorder = None
 
 
 running = Running()
 
 
 def any_size():
-    """Whether a capture runs that is to hold for all sizes: then sizes must not choose how to compute."""
-    return running.tape is not None and running.tape.sizes is not None
+    """Whether what is done is written down for all sizes: then sizes must not choose how to compute."""
+    return running.recorder is not None and running.recorder.sizes is not None
+
+
+offers: dict = {}  # name -> a function of the package above, for what stands below it
+
+
+def outside_of_captures(method):
+    """A method that changes more than arrays: who writes down what is done calls it later, each time, as a whole."""
+    name = method.__name__
+
+    @wraps(method)
+    def call(self, *args, **kwargs):
+        if running.recorder is None:
+            return method(self, *args, **kwargs)
+        return running.recorder.later(getattr(type(self), name), self, args, kwargs)
+
+    return call
 
 
 def fresh(x):
     """A new array as a Tensor holds it: for no dimensions NumPy's scalar, which is faster; noted in a capture."""
     if not x.ndim and type(x) is np.ndarray:
         x = x[()]
-    return x if running.tape is None else running.tape.fresh(x)
+    return x if running.recorder is None else running.recorder.fresh(x)
 
 
 def not_captured(what):
     """A capture ends where a program does what cannot be written down."""
-    if running.tape is not None:
-        running.tape.refuse(what)
+    if running.recorder is not None:
+        running.recorder.refuse(what)
 
 
 def not_batched(message, *arrays, error=RuntimeError):

@@ -206,7 +206,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
         )
-    new = leaf(brought(array_from(data, dtype), device), requires_grad)
+    new = Tensor(fresh(brought(array_from(data, dtype), device)))
+    new = new if requires_grad is False else required(new, requires_grad, "tensor")
     return new.pin_memory() if pin_memory else new
 
 

@@ -22,7 +22,7 @@ from ..core.record import array_of, camel, public_of, record, register, rename, 
 from ..core.tensor import Tensor, c_name, shown_kind
 from ..core.views import fits, in_place, zeros_for
 from ..surface.outputs import into
-from .checks import integer, number
+from .checks import integer, no_kernel, number
 
 builtin_abs = abs  # this module's abs is the operation
 
@@ -341,6 +341,11 @@ Where = node_class("WhereBackward0",
                    lambda g, mask, _, shape_y: sum_to(choose(mask, 0.0, g), shape_y))  # fmt: skip
 
 
+def scaled(a, factor):
+    """a times a number, which often is 1."""
+    return a if factor == 1 else a * factor
+
+
 def kept(g, mask):
     """``g`` where ``mask`` holds, else 0."""
     return choose(mask, g, 0.0) if isinstance(g, Tensor) else masks.kept(g, mask)
@@ -641,7 +646,7 @@ bitwise_not = unary("bitwise_not", lambda x: invert(x), integers="keep")
 
 def invert(x):
     if dtypes.of[x.dtype].is_floating_point:
-        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{dtype_word(x)}'")
+        raise no_kernel("bitwise_not_cpu", x)
     return ~x
 
 
@@ -906,7 +911,7 @@ def round(input, *, decimals=0):
     if dtypes.of[x.dtype].is_floating_point:
         out = xp_of(x).rint(x) if decimals == 0 else rounded(x, decimals)
     elif decimals:
-        raise NotImplementedError(f"\"round_cpu\" not implemented for '{dtype_word(x)}'")
+        raise no_kernel("round_cpu", x)
     else:
         out = x.copy()
     return record(Round if decimals == 0 else RoundDecimals, out, (input,))

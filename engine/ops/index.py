@@ -13,9 +13,9 @@ from ..arrays.devices import are_apart, check_one_device, device_of, moved, viol
 from ..arrays.dispatch import blank, copied, either, known, not_batched, picked, samples, scalar_types
 from ..arrays.dtypes import dtype_word
 from ..arrays.kernels.indexing import (
-    along,
     cleared,
     corner,
+    dim_key,
     gathered,
     index_beside,
     key_along,
@@ -33,9 +33,9 @@ from ..core.tensor import DTYPE_WORDS, Tensor, checked_dim
 from ..core.views import copy_, fill_, fits, modify, number_in, zeros_for
 from ..surface import return_types
 from ..surface.outputs import into
-from .checks import integer, unfit
+from .checks import integer, no_kernel, unfit
 from .creation import zeros_like
-from .elementwise import choose, ne, operand, sub
+from .elementwise import choose, ne, operand, scaled, sub
 from .elementwise import no_derivative as underived
 from .shape import alias, cat, expand, expand_to, meshgrid, resized, select_at, slice_at, stack, unsqueeze_at, view_of
 
@@ -62,12 +62,12 @@ IndexFillTensor = node_class("IndexFillBackward1", lambda g, dim, _dtype, index:
                                                                dtype))  # fmt: skip
 Gather = node_class("GatherBackward0", lambda g, dim, shape, index: scatter_zeros(g, dim, shape, index))
 Scatter = node_class("ScatterBackward0", lambda g, dim, _shape, index: not_scattered(g, dim, index),
-                     lambda g, dim, shape, index: widened(gather(g, dim, index), shape))  # fmt: skip
+                     lambda g, dim, shape, index: in_corner(gather(g, dim, index), shape))  # fmt: skip
 ScatterValue = node_class("ScatterBackward1", lambda g, dim, index: not_scattered(g, dim, index))
 ScatterReduce = node_class("NotImplemented", lambda g: underived("scatter"), lambda g: underived("scatter"))
 ScatterReduceNumber = node_class("NotImplemented", lambda g: underived("scatter"))
 ScatterAdd = node_class("ScatterAddBackward0", lambda g, _dim, _shape, _index: g,
-                        lambda g, dim, shape, index: widened(gather(g, dim, index), shape))  # fmt: skip
+                        lambda g, dim, shape, index: in_corner(gather(g, dim, index), shape))  # fmt: skip
 Take = node_class("TakeBackward0", lambda g, shape, index: reshape(
     place(reshape(g, (-1,)), (prod(shape),), (array_of(index).reshape(-1),)), shape))  # fmt: skip
 MaskedFill = node_class("MaskedFillBackward0", lambda g, shape, mask: sum_to(unmasked(g, mask), shape))
@@ -79,8 +79,8 @@ MaskedSelect = node_class("MaskedSelectBackward0", lambda g, shape, common, mask
     place(g, common, (xp_of(array_of(mask)).broadcast_to(array_of(mask), common),)), shape))  # fmt: skip
 MaskedScatter = node_class("MaskedScatterBackward0",
                            lambda g, shape, _source, mask: sum_to(unmasked(g, mask), shape),
-                           lambda g, _shape, source, mask: reshape(widened(pick(g, (array_of(mask),)), (prod(source),)),
-                                                                   source))  # fmt: skip
+                           lambda g, _shape, source, mask: reshape(
+                               in_corner(pick(g, (array_of(mask),)), (prod(source),)), source))  # fmt: skip
 Where = node_class("WhereBackward0",
                    lambda g, kind, _other, mask: where_part(unmasked(g, ~array_of(mask)), kind),
                    lambda g, _kind, other, mask: where_part(unmasked(g, mask), other))  # fmt: skip
@@ -227,7 +227,7 @@ def key_at(dims, indices):
     """The NumPy key with arrays at certain dims."""
     key, have = (), 0
     for d, i in zip(dims, map(array_of, indices)):
-        key += along(d - have, i)
+        key += (slice(None),) * (d - have) + (i,)
         have = d + (i.ndim if i.dtype.kind == "b" else 1)
     return key
 
@@ -450,7 +450,7 @@ def index_select(input, dim, index):
 
 def add_places(g, dim, shape, index):
     """Zeros of a shape, with g added at the places of a dim: the transpose of ``index_select``."""
-    return place(g, shape, along(dim, index)) if shape else g
+    return place(g, shape, dim_key(dim, index)) if shape else g
 
 
 def out_of_bounds(kind, n, dim, prefix=""):
@@ -486,15 +486,11 @@ def index_add(input, dim, index, source, *, alpha=1):
             f"{list(x.shape)} source.shape = {list(s.shape)}"
         )
     added = (
-        placed(s if alpha == 1 else s * fits(alpha, x.dtype), x.shape, along(d, i))
+        placed(s if alpha == 1 else s * fits(alpha, x.dtype), x.shape, dim_key(d, i))
         if x.ndim
         else s * fits(alpha, x.dtype)
     )
     return record(IndexAdd, x + added, (input, source), (d, alpha, i))
-
-
-def scaled(g, alpha):
-    return g if alpha == 1 else g * alpha
 
 
 def index_copy(input, dim, index, source):
@@ -516,7 +512,7 @@ def index_copy(input, dim, index, source):
         raise IndexError(f"index_copy_(): Number of indices ({i.size}) should be equal to source.size(dim) ({n})")
     out = copied(x, i, s) if x.ndim else s.copy()
     if x.ndim:
-        out[along(d, i)] = s
+        out[dim_key(d, i)] = s
     return record(IndexCopy, out, (input, source), (d, i))
 
 
@@ -541,7 +537,7 @@ def index_fill(input, dim, index, value):
     n = x.shape[d] if x.ndim else 1
     in_range((i := i.reshape(-1)) + n * (i < 0), n, lambda k: out_of_bounds(IndexError, n, d)(k - n * (k < 0)))
     out = copied(x.reshape(x.shape or (1,)), i, array_of(v))
-    out[along(d, i)] = array_of(v)
+    out[dim_key(d, i)] = array_of(v)
     out = out.reshape(x.shape)
     if is_tensor:
         return record(IndexFillTensor, out, (input, v), (d, v.array.dtype, i))
@@ -549,7 +545,7 @@ def index_fill(input, dim, index, value):
 
 
 def unfilled(g, dim, index):
-    return clear(g, along(dim, array_of(index))) if array_of(g).ndim else zeros_for(g)
+    return clear(g, dim_key(dim, array_of(index))) if array_of(g).ndim else zeros_for(g)
 
 
 def once(index):
@@ -589,7 +585,7 @@ def counted(repeats):
     if x.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if x.dtype.kind != "i":
-        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{dtype_word(x)}'")
+        raise no_kernel("repeat_interleave_cpu", x)
     if x.size and samples(x).min() < 0:
         raise RuntimeError("repeats can not be negative")
     return xp_of(x).repeat(xp_of(x).arange(x.size), x)
@@ -675,7 +671,7 @@ def not_scattered(g, dim, index):
     return reshape(clear(reshape(g, shape or (1,)), key_along(i.reshape(i.shape or (1,)), dim)), shape)
 
 
-def widened(g, shape):
+def in_corner(g, shape):
     """Zeros of a shape with g in its first corner."""
     return g if array_of(g).shape == shape else place(g, shape, tuple(slice(n) for n in array_of(g).shape))
 
@@ -829,7 +825,7 @@ def where(condition, input=None, other=None, *, out=None):
                       "future "
                       "version of PyTorch. Use a boolean condition instead.")  # fmt: skip
         m = m != 0
-    check_one_device(m, x, y)
+    check_one_device((m, x, y))
     dtype = dtypes.result_type(operand(x), operand(y)).np
     a, b = (number_in(v, dtype) if type(v) in scalar_types else v.astype(dtype, copy=False) for v in (x, y))
     common_shape(common_shape(m.shape, a.shape), b.shape)
@@ -889,7 +885,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     if x.dtype == np.bool_:
         raise RuntimeError("topk does not support bool dtypes on CPU")
     i = order_along(x, d, largest)
-    i = i[along(d, slice(k))].copy() if x.ndim else i
+    i = i[dim_key(d, slice(k))].copy() if x.ndim else i
     return return_types.topk(record(TopK, gathered(x, d, i), (input,), (d, x.shape, i)), Tensor(i))
 
 
@@ -899,11 +895,11 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     if x.ndim and not x.shape[d]:
         raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
     if x.dtype == bool:
-        raise NotImplementedError("\"kthvalue_cpu\" not implemented for 'Bool'")
+        raise no_kernel("kthvalue_cpu", x)
     if not 1 <= k <= (x.shape[d] if x.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
     i = order_along(x, d, False)
-    i = i[along(d, slice(k - 1, k))].copy() if x.ndim else i
+    i = i[dim_key(d, slice(k - 1, k))].copy() if x.ndim else i
     shape = x.shape[:d] + (1,) * keepdim + x.shape[d + 1 :] if x.ndim else ()
     values = record(Kth, gathered(x, d, i).reshape(shape), (input,), (d, x.shape, i))
     return return_types.kthvalue(values, Tensor(i.reshape(shape)))
@@ -970,15 +966,15 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def no_derivative(name):
+def not_derived(name):
     def rule(g):
         raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
     return rule
 
 
-Unique2 = node_class("Unique2Backward0", no_derivative("_unique2"))
-UniqueDim = node_class("UniqueDimBackward0", no_derivative("unique_dim"))
+Unique2 = node_class("Unique2Backward0", not_derived("_unique2"))
+UniqueDim = node_class("UniqueDimBackward0", not_derived("unique_dim"))
 
 METHODS = """
 argsort argwhere diff gather index_add index_copy index_fill index_put index_put_ index_select kthvalue masked_fill

@@ -19,8 +19,8 @@ from ..core.record import array_of, camel, record, record_one_step, record_outpu
 from ..core.tensor import Tensor, c_name, checked_dim
 from ..surface import return_types
 from . import reduce
-from .checks import no_out, number
-from .elementwise import choose, eq, mul, refused
+from .checks import check_not_bool, no_out, number
+from .elementwise import choose, eq, mul, refused, scaled
 from .index import where
 from .reduce import vector_norm
 from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at, view_to
@@ -56,11 +56,6 @@ bools = dtypes.bool_.np
 
 def size(x):
     return "x".join(map(str, x.shape))
-
-
-def check_not_bool(x, kernel):
-    if x.dtype == bool:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
 
 
 def mm(input, mat2, *, out=None):
@@ -201,7 +196,7 @@ def matmul_operator(input, other):
         return vm(input, other)
     if folds(input, other):
         return rows_folded(input, other) if m > n else folded_transposed(input, other)
-    return batched(input, other)
+    return matmul_of_batches(input, other)
 
 
 def folds(input, other):
@@ -234,7 +229,7 @@ def folded_transposed(small, large):
     return transpose(rows_folded(flipped, turn(small)), -1, -2).contiguous()
 
 
-def batched(input, other):
+def matmul_of_batches(input, other):
     """Batches of matrices: both expanded to the common batch shape."""
     x, y = input.array, other.array
     if x.ndim == y.ndim == 3 and x.shape[0] != y.shape[0]:
@@ -318,10 +313,6 @@ def plus_product(name, check, multiply, Product, backward=None, factors=("mat1",
 
     op.node = Backward
     return rename(register(name, "linalg", op), a=factors[0], b=factors[1])
-
-
-def scaled(a, factor):
-    return a if factor == 1 else a * factor
 
 
 def check_addmm(w, x, y):
@@ -435,7 +426,7 @@ def einsum(equation, *operands):
     contracted from left to right, each pair by one batched matrix product, as in PyTorch without opt_einsum.
     """
     if not isinstance(equation, str):
-        equation, operands = from_lists((equation, *operands))
+        equation, operands = letters_for((equation, *operands))
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     if not operands:
@@ -459,7 +450,7 @@ def einsum(equation, *operands):
     return contract(aligned, kept)
 
 
-def from_lists(args):
+def letters_for(args):
     """(equation, operands) of the form in which numbers stand for the letters."""
     letter = lambda n: "..." if n is Ellipsis else chr(n + 65 if n < 26 else n + 71)  # noqa: E731
     write = lambda part: "".join(map(letter, part))  # noqa: E731
@@ -597,11 +588,11 @@ def contract(operands, kept):
                 left[d] = 0
         out = reduce.sum(out, tuple(mine), True) if mine else out
         other = reduce.sum(other, tuple(others), True) if others else other
-        out = pair(out, other, both)
+        out = product_of_pair(out, other, both)
     return view_to(out, array_of(out).shape[:kept]) if summed else out
 
 
-def pair(a, b, summed):
+def product_of_pair(a, b, summed):
     """The product of two operands, summed over some dimensions, which stay with size 1: one batched matrix product."""
     if not summed:
         return mul(a, b)
@@ -639,9 +630,13 @@ def square(name, input):
         )
     if not dtypes.of[x.dtype].is_floating_point:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {dtype_word(x)}")
+    check_precision(name, x)
+    return x
+
+
+def check_precision(name, x):
     if x.dtype in accumulate_wider:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {dtype_word(x)}")
-    return x
 
 
 def times(a, b):
@@ -828,8 +823,7 @@ def svd(A):
     x = array_of(A)
     if x.ndim < 2:
         raise RuntimeError("linalg.svd: The input tensor A must have at least 2 dimensions.")
-    if x.dtype in accumulate_wider:
-        raise RuntimeError(f"linalg.svd: Low precision dtypes not supported. Got {dtype_word(x)}")
+    check_precision("linalg.svd", x)
     return record_outputs(Svd, tuple(xp_of(x).linalg.svd(x, full_matrices=False)), (A,), (x,))
 
 

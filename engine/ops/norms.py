@@ -20,6 +20,8 @@ from . import reduce
 from .activations import check_floating
 from .checks import no_out, number
 from .elementwise import mul
+from .linalg import matrix_norm
+from .reduce import p_norm
 from .shape import expand_to, repeat, view_to
 from .with_numbers import plus
 
@@ -244,7 +246,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """input / max(norm, eps), with the p-norm over ``dim``."""
     no_out(out)
-    size = reduce.norm(input, p, dim, keepdim=True)
+    size = norm(input, p, dim, keepdim=True)
     return e.div(input, expand_to(e.clamp_min(size, eps), array_of(input).shape))
 
 
@@ -266,9 +268,19 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     return reduce.sum(mul(*units), dim)
 
 
+def norm(input, p="fro", dim=None, keepdim=False, dtype=None, **names):
+    """The p-norm of the elements over ``dim``, all by default; "fro" is 2."""
+    if p == "nuc":
+        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
+    return p_norm("norm", input, 2 if p in ("fro", None) else p, dim, keepdim, dtype, names)
+
+
 for function in (layer_norm, group_norm, batch_norm, instance_norm, rms_norm, normalize, cosine_similarity):
     register(function.__name__, "nn", function)
+register("norm", "reduction", norm)
 
-METHODS = ""
+METHODS = "norm"
 IN_PLACE = ""
-FUNCTIONS = "cosine_similarity rms_norm"
+FUNCTIONS = "cosine_similarity norm rms_norm"

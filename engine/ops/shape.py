@@ -626,7 +626,7 @@ def join_new(tensors, dim):
 def same_dtype(tensors):
     """The arrays of tensors, in the dtype that holds them all, and their shapes."""
     arrays = [array_of(t) for t in tensors]
-    check_one_device(*arrays)
+    check_one_device(arrays)
     first = arrays[0].dtype
     if any(x.dtype is not first for x in arrays):
         kinds = ((dtypes.of[x.dtype], dtypes.DIMS if x.ndim else dtypes.ZERO_DIM) for x in arrays)

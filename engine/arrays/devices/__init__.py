@@ -200,7 +200,7 @@ def device_of(x):
     return cpu if kind is None else device(kind, x.device.id)
 
 
-def type_name(x):
+def typename_of(x):
     """What PyTorch calls the type of a tensor that has this array."""
     kind = device_names.get(type(x))
     return f"torch.{'' if kind is None else kind + '.'}{dtypes.dtype_word(x)}Tensor"
@@ -241,10 +241,11 @@ def one_device(x, y):
     return x, y
 
 
-def check_one_device(x, *others):
+def check_one_device(arrays):
     """RuntimeError in PyTorch's words for arrays of several devices."""
-    for y in others if device_names else ():
-        one_device(x, y)
+    if device_names:
+        for x in arrays[1:]:
+            one_device(arrays[0], x)
 
 
 def are_apart(x, y):
@@ -297,7 +298,7 @@ def violated(x, test):
     kind = device_names.get(type(x))
     if kind is None:
         return bool(samples(test(x)).any())
-    return homes[kind].violated(x, test) if running.tape is None else running.tape.violated(homes[kind], x, test)
+    return homes[kind].violated(x, test) if running.recorder is None else running.recorder.violated(homes[kind], x, test)
 
 
 def drawing(functions):

@@ -17,14 +17,14 @@ def index_beside(x, i):
     return moved(np.asarray(i), device_of(x))
 
 
-def along(dim, i):
+def dim_key(dim, i):
     """The key of an index, a slice or an index array in one dim."""
     return (slice(None),) * dim + (i,)
 
 
 def taken(x, i, dim):
     """The places of a dim that an index vector names."""
-    return picked(x, along(dim, i)) if type(i) in batches else x.take(i, dim)
+    return picked(x, dim_key(dim, i)) if type(i) in batches else x.take(i, dim)
 
 
 def key_along(index, dim):

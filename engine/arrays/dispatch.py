@@ -184,6 +184,36 @@ def outside_of_captures(method):
     return call
 
 
+def fresh(x):
+    """A new array as a Tensor holds it: for no dimensions NumPy's scalar, which is faster; noted in a capture."""
+    if not x.ndim and type(x) is np.ndarray:
+        x = x[()]
+    return x if running.recorder is None else running.recorder.fresh(x)
+
+
+def not_captured(what):
+    """A capture ends where a program does what cannot be written down."""
+    if running.recorder is not None:
+        running.recorder.refuse(what)
+
+
+def not_batched(message, *arrays, error=RuntimeError):
+    """An error where one of the arrays holds many samples, which the caller cannot tell apart."""
+    for x in arrays:
+        if type(x) in batches:
+            raise error(message)
+
+
+def known(x):
+    """The number in an array without dimensions; None where each sample has its own."""
+    return None if type(x) in batches else x.item()
+
+
+def one_a_sample(x, like):
+    """A new array, or one for each sample where another array has them."""
+    return copied(x, like) if type(like) in batches else x
+
+
 def samples(x):
     """All elements of an array, those of every sample of a batch: for checks, and to choose how to compute."""
     return modules[type(x)].samples(x) if type(x) in batches else x

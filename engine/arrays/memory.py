@@ -20,6 +20,21 @@ def address(x):
     return x.ctypes.data if type(x) is np.ndarray else x.data.ptr
 
 
+def pointer(x):
+    """``address(x)`` for a program; many samples have none, and say so."""
+    return x.tolist() if type(x) in batches else address(x)
+
+
+def part_of_copy(x, copies):
+    """An array's part of a copy of its memory, which is made once for all that share it: ``copies`` has those."""
+    if type(x) is not np.ndarray or not x.size:
+        return x.copy()
+    owner = storage(x)
+    if id(owner) not in copies:
+        copies[id(owner)] = owner.copy("K")
+    return np.ndarray(x.shape, x.dtype, in_order(copies[id(owner)]), address(x) - address(owner), x.strides)
+
+
 def writable(x):
     """A view that NumPy gives out read-only, made writable if its memory is."""
     if type(x) is np.ndarray and not x.flags.writeable and isinstance(x.base, np.ndarray):

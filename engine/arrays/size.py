@@ -3,7 +3,7 @@
 import operator
 from math import prod
 
-from .devices import type_name
+from .devices import typename_of
 
 
 class Size(tuple):
@@ -51,7 +51,7 @@ def cannot_expand(x, shape):
     lead = len(shape) - x.ndim
     if lead < 0:
         return RuntimeError(
-            f"expand({type_name(x)}{{{list(x.shape)}}}, size={list(shape)}): the number of sizes provided "
+            f"expand({typename_of(x)}{{{list(x.shape)}}}, size={list(shape)}): the number of sizes provided "
             f"({len(shape)}) must be greater or equal to the number of dimensions in the tensor ({x.ndim})"
         )
     d = next(d for d in reversed(range(lead, len(shape))) if x.shape[d - lead] not in (1, shape[d]) and shape[d] != -1)

@@ -42,8 +42,13 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 
 def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
     """Add d(self)/d(leaf), contracted with ``gradient`` (1 for a scalar), to ``.grad`` of every leaf."""
-    if inputs is None and not create_graph and isinstance(self.array, np.floating) and gradient is None and self.node and (
-        not mode.transforms
+    if (
+        inputs is None
+        and not create_graph
+        and isinstance(self.array, np.floating)
+        and gradient is None
+        and self.node
+        and (not mode.transforms)
     ):
         core.backward_pass({self.node: type(self.array)(1)}, retain_graph)  # without asking for what is known: -20 %
     else:

@@ -5,6 +5,7 @@ from ..arrays.devices import device_of, moved
 from ..arrays.dispatch import device_names, picked, repeat_to, xp_of
 from ..arrays.kernels.picking import placed
 from ..arrays.kernels.sums import sum_array
+from ..arrays.kernels.views import clone_array
 from ..arrays.shapes import reshape_array
 from .graph import node_class
 from .record import array_of, record, view
@@ -85,11 +86,6 @@ def sum_to(a, shape):
         return sum_axes(a, (0,) if lead == 1 else tuple(range(lead)))
     axes = tuple(range(lead)) + tuple(i for i, n in enumerate(shape, lead) if n == 1 and have[i] != 1)
     return reshape(sum_axes(a, axes, True), shape) if axes else reshape(a, shape)
-
-
-def clone_array(x):
-    """A copy with the order of strides of x, as PyTorch's ``preserve_format``."""
-    return x.copy("C" if 0 in x.strides else "K")
 
 
 def in_order(x):

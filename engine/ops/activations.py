@@ -12,7 +12,7 @@ from ..core.linear import sum_to
 from ..core.record import array_of, camel, record, register, registry
 from ..core.tensor import Tensor
 from . import elementwise as e
-from .checks import checked_dim, number
+from .checks import check_floating, checked_dim, number
 from .elementwise import abs, choose, exp, gt, le, lt, sigmoid, tanh
 from .shape import join, narrow, view_to
 from .writes import check_writable, overwrite
@@ -42,11 +42,6 @@ def activation(name, kernel, forward, rule, in_place="Backward0"):
         return into(input, record(nodes[inplace], out, (input,), (x, *numbers)), inplace)
 
     return register(name, "activation", op, rule)
-
-
-def check_floating(x, kernel):
-    if x.dtype not in dtypes.differentiable:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype_word(x)}'")
 
 
 def into(input, out, inplace):

@@ -5,6 +5,8 @@ import operator
 
 import numpy as np
 
+from ..arrays import dtypes
+from ..arrays.dtypes import dtype_word
 from ..core.tensor import Tensor
 
 
@@ -186,3 +188,18 @@ def some_tensors(name, tensors):
     if not found:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     return found
+
+
+def no_kernel(kernel, x):
+    """PyTorch's error where a kernel is not there for the dtype of an array."""
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{dtype_word(x)}'")
+
+
+def check_floating(x, kernel):
+    if x.dtype not in dtypes.differentiable:
+        raise no_kernel(kernel, x)
+
+
+def check_not_bool(x, kernel):
+    if x.dtype == bool:
+        raise no_kernel(kernel, x)

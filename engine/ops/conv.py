@@ -4,13 +4,14 @@ from functools import lru_cache
 from operator import index
 
 from ..arrays import dtypes
-from ..arrays.dtypes import c_name, dtype_word
+from ..arrays.dtypes import c_name
 from ..arrays.kernels import conv as kernels
 from ..arrays.kernels.conv import Window, reach
 from ..core.graph import node_class
 from ..core.linear import sum_axes
 from ..core.record import array_of, record, register
 from ..core.tensor import Tensor
+from .checks import check_floating, check_not_bool
 from .pad import constant_pad
 from .shape import squeeze_one, unsqueeze_at
 
@@ -167,8 +168,7 @@ def check_dtypes(x, w, b):
             f"Input type ({Tensor.typename(x)}) and weight type ({Tensor.typename(w)}) should be the same or input "
             "should be a MKLDNN tensor and weight is a dense tensor"
         )
-    if x.dtype == bool:
-        raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
+    check_not_bool(x, "slow_conv2d_cpu")
 
 
 def check_bias(given, bias, channels):
@@ -350,11 +350,6 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
 def block_windows(sizes, *given):
     names = ("kernel_size", "dilation", "padding", "stride")
     return block_window(tuple(sizes), *(numbers(what, value) for what, value in zip(names, given)))
-
-
-def check_floating(x, kernel):
-    if not dtypes.of[x.dtype].is_floating_point:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype_word(x)}'")
 
 
 METHODS = ""

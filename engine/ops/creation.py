@@ -7,11 +7,12 @@ from itertools import chain
 import numpy as np
 
 from ..arrays import devices, dispatch, dtypes, random
+from ..arrays.devices import brought, device_of, drawing, home, host, moved, numpy_array, place
 from ..arrays.devices import cpu as host_device
-from ..arrays.devices import device_of, drawing, home, host, moved, place  # fmt: skip
-from ..arrays.dispatch import batches, copied, device_names, modules, running
+from ..arrays.dispatch import fresh, modules, not_captured, one_a_sample
 from ..arrays.dtypes import of
-from ..arrays.memory import address, in_order, storage
+from ..arrays.kernels.draws import check_differs, drawn_like
+from ..arrays.memory import part_of_copy
 from ..arrays.size import Size
 from ..arrays.warn import warn
 from ..core.graph import mode, node_class
@@ -38,9 +39,8 @@ from .writes import check_writable, fits, overwrite, zeros_for
 
 def leaf(array, requires_grad=False, name="tensor"):
     """A new tensor for an array, made by the function ``name``."""
-    if not array.ndim and type(array) is np.ndarray:  # without dimensions: NumPy's scalar, which computes faster
-        array = array[()]
-    return required(Tensor(array if running.recorder is None else running.recorder.fresh(array)), requires_grad, name)
+    t = Tensor(fresh(array))
+    return t if requires_grad is False else required(t, requires_grad, name)
 
 
 def required(t, requires_grad, name):
@@ -207,11 +207,9 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
         )
-    x = array_from(data, dtype)
-    if type(x) in device_names and device is None:
-        return leaf(x, requires_grad)
-    x = leaf(moved(x if type(x) in device_names else np.array(x), device), requires_grad)
-    return x.pin_memory() if pin_memory else x
+    new = Tensor(fresh(brought(array_from(data, dtype), device)))
+    new = new if requires_grad is False else required(new, requires_grad, "tensor")
+    return new.pin_memory() if pin_memory else new
 
 
 def legacy_constructor(args, device, dtype=None):
@@ -279,10 +277,7 @@ def as_tensor(data, dtype=None, device=None):
         return to(data, dtype, device=device)
     if type(data) is np.ndarray and (dtype is None or of.get(data.dtype) is dtype) and place(device)[0] is host:
         return from_numpy(data)
-    x = array_from(data, dtype, copy=False)
-    if type(x) in device_names:
-        return leaf(x if device is None else moved(x, device))
-    return leaf(moved(np.array(x), device))
+    return leaf(brought(array_from(data, dtype, copy=False), device))
 
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
@@ -395,7 +390,7 @@ def factory(name):
         shape = sizes(args, title) if size is None else keyword_size(title, args, size)
         where, index = place(device or device_of(self.array))
         x = where.make(index, name, shape, dtypes.given(dtype, title, self.dtype).np)
-        return leaf(x if type(self.array) not in batches else copied(x, self.array), requires_grad, title)
+        return leaf(one_a_sample(x, self.array), requires_grad, title)
 
     create.__doc__ = f"A tensor of a shape, as ``torch.{name}``."
     for function, title in ((create, name), (like, name + "_like"), (new, "new_" + name)):
@@ -411,15 +406,16 @@ empty, empty_like, new_empty = factory("empty")
 def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, out=None, layout=None):
     """A tensor of one value; its dtype is that of the value unless given."""
     no_out(out)
-    return filled("full", size, fill_value, dtype, device, requires_grad)
+    return leaf(filled("full", size, fill_value, dtype, device), requires_grad, "full")
 
 
-def filled(name, size, fill_value, dtype, device, requires_grad):
+def filled(name, size, fill_value, dtype, device):
+    """The array of one value."""
     value = number(fill_value, name, "fill_value", 2)
     default = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(value)
     kind, shape = dtypes.given(dtype, name, default).np, shape_of(size, name)
     where, index = place(device)
-    return leaf(where.make(index, "full", shape, fits(value, kind), kind), requires_grad, name)
+    return where.make(index, "full", shape, fits(value, kind), kind)
 
 
 def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None):
@@ -433,8 +429,8 @@ def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=F
 
 
 def filled_as(self, name, size, fill_value, dtype, device, requires_grad):
-    new = filled(name, size, fill_value, dtype or self.dtype, device or device_of(self.array), requires_grad)
-    return new if type(self.array) not in batches else leaf(copied(new.array, self.array), requires_grad, name)
+    new = filled(name, size, fill_value, dtype or self.dtype, device or device_of(self.array))
+    return leaf(one_a_sample(new, self.array), requires_grad, name)
 
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
@@ -582,6 +578,7 @@ def random_factory(name, draw):
     def like(input, *, dtype=None, device=None, requires_grad=False, generator=None, layout=None, memory_format=None):
         x, kind = input.array, input.array.dtype if dtype is None else dtypes.given(dtype, name + "_like").np
         if device is None:
+            check_generator(generator)
             return leaf(drawn_like(x, kind, draw, generator), requires_grad, name + "_like")
         return leaf(drawn(device, draw, generator, x.shape, kind), requires_grad, name + "_like")
 
@@ -594,16 +591,6 @@ def drawn(device, draw, generator, *arguments):
     where, index = place(device)
     x = getattr(drawing(where.random), draw)(generator, *arguments)
     return x if index is None else moved(x, devices.device(where.type, index))
-
-
-def drawn_like(x, dtype, draw, generator, *arguments):
-    """Random numbers in the shape of an array, on its device; in host memory they are drawn in the order of x there."""
-    check_generator(generator)
-    kind = device_names.get(type(x))
-    function = getattr(drawing(home(kind or "cpu").random), draw)
-    if kind is None and not running.levels:
-        return random.fill(np.empty_like(x, dtype), function, generator, *arguments)
-    return function(generator, x.shape, dtype, *arguments)
 
 
 rand, rand_like = random_factory("rand", "uniform")
@@ -698,6 +685,7 @@ def filler(name, draw, **defaults):
     def fill_(self, *args, generator=None, **options):
         check_writable(self)
         check_differs(self.array)
+        check_generator(generator)
         values = {**defaults, **dict(zip(names, args)), **options}
         x = self.array
         numbers = [v if isinstance(v, float) or v is None or draw == "bernoulli" and isinstance(v, Tensor) else
@@ -707,15 +695,6 @@ def filler(name, draw, **defaults):
         return overwrite(self, record(Backward, drawn_like(x, x.dtype, draw, generator, *numbers), (self,)))
 
     return register(name, "random", fill_)
-
-
-def check_differs(x):
-    """RuntimeError if a vmap wants other numbers for each sample, of an array that is the same for all."""
-    if running.levels and running.levels[-1].randomness == "different" and type(x) not in batches:
-        raise RuntimeError(
-            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
-            "randomness. If this is necessary for your usage, please file an issue with functorch."
-        )
 
 
 Random = [node_class(f"RandomBackward{i}", lambda g: zeros_for(g)) for i in range(3)]
@@ -735,9 +714,13 @@ def random_(self, low=None, high=None, *, generator=None):
     if high is None and low is not None:
         low, high = 0, low
     low = 0 if high is not None and low is None else low
-    check_differs(self.array)
     x = self.array
+    check_differs(x)
+    check_generator(generator)
     return overwrite(self, record(Backward, drawn_like(x, x.dtype, "random", generator, low, high), (self,)))
+
+
+STREAM = "the state of a random generator is read or set"
 
 
 class Generator(random.Generator):
@@ -757,24 +740,18 @@ class Generator(random.Generator):
         super().__init__(devices.cpu if device is None else devices.device(device))
 
     def manual_seed(self, seed):
-        not_captured()
+        not_captured(STREAM)
         return super().manual_seed(seed)
 
     def get_state(self):
         """The state, as a tensor of bytes in PyTorch's layout."""
-        not_captured()
+        not_captured(STREAM)
         return Tensor(super().get_state())
 
     def set_state(self, new_state):
         """Go on from a state; returns the generator."""
-        not_captured()
+        not_captured(STREAM)
         return super().set_state(array_of(new_state))
-
-
-def not_captured():
-    """A capture ends where a program takes a stream into its own hands."""
-    if running.recorder is not None:
-        running.recorder.refuse("the state of a random generator is read or set")
 
 
 random.default_generator = default_generator = Generator()
@@ -913,15 +890,7 @@ def numpy(self, *, force=False):
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if self.dtype is dtypes.bfloat16:
         raise TypeError("Got unsupported ScalarType BFloat16")
-    x = self.shared()
-    if type(x) in batches:
-        x.tolist()
-    if type(x) in device_names:
-        raise TypeError(
-            f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
-            "memory first."
-        )
-    return x
+    return numpy_array(self.shared())
 
 
 def __array__(self, dtype=None, copy=None):
@@ -985,7 +954,7 @@ def __bool__(self):
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
     if x.size > 1:
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-    return bool(x) if type(x) in batches else x.item() != 0
+    return bool(x)
 
 
 def __len__(self):
@@ -1022,22 +991,12 @@ def __deepcopy__(self, memo):
     if id(self) in memo:
         return memo[id(self)]
     new = self.__class__.__new__(self.__class__)
-    Tensor.__init__(new, same_part(self.array, memo))
+    Tensor.__init__(new, part_of_copy(self.array, memo))
     memo[id(self)] = new
     new.requires_grad_(self.requires_grad)
     if self._grad is not None:
         new._grad = __deepcopy__(self._grad, memo) if self._grad.is_leaf else self._grad.detach().clone()
     return new
-
-
-def same_part(x, memo):
-    """An array's part of a copy of its memory, which is made once for all that share it."""
-    if type(x) is not np.ndarray or not x.size:
-        return x.copy()
-    owner = storage(x)
-    if id(owner) not in memo:
-        memo[id(owner)] = owner.copy("K")
-    return np.ndarray(x.shape, x.dtype, in_order(memo[id(owner)]), address(x) - address(owner), x.strides)
 
 
 def rebuilt(cls, array, requires_grad, device=host_device):
@@ -1047,9 +1006,9 @@ def rebuilt(cls, array, requires_grad, device=host_device):
 
 
 def __reduce_ex__(self, protocol):
-    if type(self.array) in device_names:
-        return rebuilt, (self.__class__, moved(self.array, host_device), self.requires_grad, self.device)
-    return rebuilt, (self.__class__, self.shared(), self.requires_grad)
+    if self.is_cpu:
+        return rebuilt, (self.__class__, self.shared(), self.requires_grad)
+    return rebuilt, (self.__class__, moved(self.array, host_device), self.requires_grad, self.device)
 
 
 METHODS = """

@@ -10,17 +10,18 @@ import operator
 
 import numpy as np
 
-from ..arrays import devices, dispatch, dtypes
-from ..arrays.devices import one_device
-from ..arrays.dispatch import Function, either, modules, number_types, scalar_types, special, words, writers, xp_of
+from ..arrays import devices, dtypes
+from ..arrays.devices import came_along, one_device
+from ..arrays.dispatch import Function, either, modules, not_batched, number_types, scalar_types, special, xp_of
 from ..arrays.dtypes import c_name, dtype_word
+from ..arrays.kernels import masks
 from ..arrays.shapes import common_shape
 from ..core.graph import mode, node_class
 from ..core.linear import cast, sum_to, transfer
 from ..core.record import array_of, camel, public_of, record, register, rename
 from ..core.tensor import Tensor
 from ..surface.outputs import into
-from .checks import integer, number, shown_kind
+from .checks import integer, no_kernel, number, shown_kind
 from .writes import fits, in_place, zeros_for
 
 builtin_abs = abs  # this module's abs is the operation
@@ -301,7 +302,7 @@ def floating(dtype):
 def undo_broadcast(rule, a, beside):
     """The rule of an input ``a`` which was broadcast, and perhaps came from the host to a device."""
     shape = a.shape
-    if type(beside) in dispatch.device_names and type(a) not in dispatch.device_names:
+    if came_along(a, beside):
         return lambda g, x, y: transfer(sum_to(rule(g, x, y), shape), devices.cpu)
     return lambda g, x, y: sum_to(rule(g, x, y), shape)
 
@@ -327,8 +328,6 @@ def choose(condition, a, b):
     """``a`` where the array ``condition`` holds, else ``b``: arrays, Tensors or numbers, of one dtype and shape."""
     condition = array_of(condition)
     x, y = array_of(a), array_of(b)
-    if dispatch.device_names and type(condition) in number_types:
-        condition = devices.beside(condition, x, y)
     if x is a and y is b:
         return either.call(condition, a, b)
     dtype = x.dtype if type(y) in scalar_types else y.dtype
@@ -342,16 +341,14 @@ Where = node_class("WhereBackward0",
                    lambda g, mask, _, shape_y: sum_to(choose(mask, 0.0, g), shape_y))  # fmt: skip
 
 
+def scaled(a, factor):
+    """a times a number, which often is 1."""
+    return a if factor == 1 else a * factor
+
+
 def kept(g, mask):
-    """``g`` where ``mask`` holds, else 0, where there was an infinity or nan too: its bits, multiplied by 1 or 0."""
-    if type(g) is np.ndarray and type(mask) is np.ndarray:
-        bits = mask.astype(words[g.itemsize])
-        bits *= g.view(bits.dtype)
-        return bits.view(g.dtype)
-    if type(mask) is np.bool_ and type(g) in scalar_types:
-        return g if mask else g.dtype.type(0)
-    write = writers.get(type(g))
-    return choose(mask, g, 0.0) if write is None else write("kept", kept, g, mask)
+    """``g`` where ``mask`` holds, else 0."""
+    return choose(mask, g, 0.0) if isinstance(g, Tensor) else masks.kept(g, mask)
 
 
 # ---- arithmetic
@@ -649,7 +646,7 @@ bitwise_not = unary("bitwise_not", lambda x: invert(x), integers="keep")
 
 def invert(x):
     if dtypes.of[x.dtype].is_floating_point:
-        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{dtype_word(x)}'")
+        raise no_kernel("bitwise_not_cpu", x)
     return ~x
 
 
@@ -672,8 +669,7 @@ def equal(input, other):
     if not isinstance(other, Tensor):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {shown_kind(type(other))}")
     x, y = input.array, other.array
-    if type(x) in dispatch.batches or type(y) in dispatch.batches:
-        raise RuntimeError("Batching rule not implemented for aten::equal. We could not generate a fallback.")
+    not_batched("Batching rule not implemented for aten::equal. We could not generate a fallback.", x, y)
     return x.shape == y.shape and bool((x == y).all())
 
 
@@ -700,11 +696,11 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether all elements are close, as ``isclose`` says."""
     close = isclose(input, other, rtol, atol, equal_nan).array
-    if type(close) in dispatch.batches:
-        raise RuntimeError(
-            "vmap over torch.allclose isn't supported yet. Please file an issue at "
-            "https://github.com/pytorch/pytorch/issues if you need this feature."
-        )
+    not_batched(
+        "vmap over torch.allclose isn't supported yet. Please file an issue at "
+        "https://github.com/pytorch/pytorch/issues if you need this feature.",
+        close,
+    )
     return bool(close.all())
 
 
@@ -915,7 +911,7 @@ def round(input, *, decimals=0):
     if dtypes.of[x.dtype].is_floating_point:
         out = xp_of(x).rint(x) if decimals == 0 else rounded(x, decimals)
     elif decimals:
-        raise NotImplementedError(f"\"round_cpu\" not implemented for '{dtype_word(x)}'")
+        raise no_kernel("round_cpu", x)
     else:
         out = x.copy()
     return record(Round if decimals == 0 else RoundDecimals, out, (input,))

@@ -19,23 +19,44 @@ from ..core.record import array_of, camel, record, record_outputs, register, ren
 from ..core.tensor import Tensor
 from ..surface import return_types
 from . import reduce
-from .checks import checked_dim, no_out, number
-from .elementwise import choose, eq, mul, refused
+from .checks import check_not_bool, checked_dim, no_out, number
+from .elementwise import choose, eq, mul, refused, scaled
 from .index import where
 from .one_step import one_step_class, record_one_step
 from .reduce import vector_norm
 from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at, view_to
+
+# ---- derivatives
+
+Mm = node_class("MmBackward0", lambda g, _x, y: mm(g, y.T), lambda g, x, _y: mm(x.T, g))
+# the same, where y is the transpose of a weight: its cotangent gets the same order of memory as y
+MmColumns = node_class("MmBackward0", Mm.rules[0], lambda g, x, _y: turn(mm(turn(g), x)))
+Bmm = node_class(
+    "BmmBackward0", lambda g, _x, y: bmm(g, transpose(y, -1, -2)), lambda g, x, _y: bmm(transpose(x, -1, -2), g)
+)
+Mv = node_class("MvBackward0", lambda g, _x, y: outer(g, y), lambda g, x, _y: mv(transpose(x, -1, -2), g))
+Dot = node_class("DotBackward0", lambda g, _x, y: g * y, lambda g, x, _y: g * x)
+Times = node_class("MatmulBackward0",
+                   lambda g, x, y: sum_to(times(g, transpose(y, -1, -2)), array_of(x).shape),
+                   lambda g, x, y: sum_to(times(transpose(x, -1, -2), g), array_of(y).shape))  # fmt: skip
+Inv = node_class(
+    "LinalgInvExBackward0", lambda g, out: -times(times(transpose(out, -1, -2), g), transpose(out, -1, -2))
+)
+Solve = node_class("LinalgSolveExBackward0",
+                   lambda g, x, out, _shape, vectors, left: solve_rule_matrix(g, x, out, vectors, left),
+                   lambda g, x, _out, shape, vectors, left: solve_rule_right(g, x, shape, vectors, left))  # fmt: skip
+Det = node_class("LinalgDetBackward0", lambda g, x, out: det_rule(g, x, out))
+SlogDet = node_class("LinalgSlogdetBackward0", lambda parts, x: slogdet_rule(parts, x))
+Trace = node_class("TraceBackward0", lambda g, shape: g * xp_of(array_of(g)).eye(*shape, dtype=array_of(g).dtype))
+Svd = node_class("LinalgSvdBackward0", lambda parts, x: svd_rule(parts, x))
+
+# ---- products
 
 bools = dtypes.bool_.np
 
 
 def size(x):
     return "x".join(map(str, x.shape))
-
-
-def check_not_bool(x, kernel):
-    if x.dtype == bool:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
 
 
 def mm(input, mat2, *, out=None):
@@ -53,13 +74,6 @@ def mm(input, mat2, *, out=None):
             return Tensor(result)
         return Tensor(result, Mm((p, q), (None if q is None else x, None if p is None else y)))
     return record(Mm, result, (input, mat2), (x, y))
-
-
-Mm = node_class("MmBackward0", lambda g, _x, y: mm(g, y.T), lambda g, x, _y: mm(x.T, g))
-
-
-# the same, where y is the transpose of a weight: its cotangent gets the same order of memory as y
-MmColumns = node_class("MmBackward0", Mm.rules[0], lambda g, x, _y: turn(mm(turn(g), x)))
 
 
 def check_mm(x, y):
@@ -94,11 +108,6 @@ def bmm(input, mat2, *, out=None):
     return record(Bmm, product(x, y), (input, mat2), (x, y))
 
 
-Bmm = node_class(
-    "BmmBackward0", lambda g, _x, y: bmm(g, transpose(y, -1, -2)), lambda g, x, _y: bmm(transpose(x, -1, -2), g)
-)
-
-
 def product_with(op):
     """``Node.linear`` of a product: the product itself, with a tangent in place of one factor."""
     return staticmethod(lambda i, t, x, y: op(x, t) if i else op(t, y))
@@ -124,9 +133,6 @@ def mv(input, vec):
     return record(Mv, product(x, y), (input, vec), (x, y))
 
 
-Mv = node_class("MvBackward0", lambda g, _x, y: outer(g, y), lambda g, x, _y: mv(transpose(x, -1, -2), g))
-
-
 Mv.linear = product_with(mv)
 
 
@@ -146,9 +152,6 @@ def dot(input, tensor):
         )
     check_not_bool(x, "dot")
     return record(Dot, product(x, y), (input, tensor), (x, y))
-
-
-Dot = node_class("DotBackward0", lambda g, _x, y: g * y, lambda g, x, _y: g * x)
 
 
 Dot.linear = product_with(dot)
@@ -194,7 +197,7 @@ def matmul_operator(input, other):
         return vm(input, other)
     if folds(input, other):
         return rows_folded(input, other) if m > n else folded_transposed(input, other)
-    return batched(input, other)
+    return matmul_of_batches(input, other)
 
 
 def folds(input, other):
@@ -227,7 +230,7 @@ def folded_transposed(small, large):
     return transpose(rows_folded(flipped, turn(small)), -1, -2).contiguous()
 
 
-def batched(input, other):
+def matmul_of_batches(input, other):
     """Batches of matrices: both expanded to the common batch shape."""
     x, y = input.array, other.array
     if x.ndim == y.ndim == 3 and x.shape[0] != y.shape[0]:
@@ -311,10 +314,6 @@ def plus_product(name, check, multiply, Product, backward=None, factors=("mat1",
 
     op.node = Backward
     return rename(register(name, "linalg", op), a=factors[0], b=factors[1])
-
-
-def scaled(a, factor):
-    return a if factor == 1 else a * factor
 
 
 def check_addmm(w, x, y):
@@ -428,7 +427,7 @@ def einsum(equation, *operands):
     contracted from left to right, each pair by one batched matrix product, as in PyTorch without opt_einsum.
     """
     if not isinstance(equation, str):
-        equation, operands = from_lists((equation, *operands))
+        equation, operands = letters_for((equation, *operands))
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     if not operands:
@@ -452,7 +451,7 @@ def einsum(equation, *operands):
     return contract(aligned, kept)
 
 
-def from_lists(args):
+def letters_for(args):
     """(equation, operands) of the form in which numbers stand for the letters."""
     letter = lambda n: "..." if n is Ellipsis else chr(n + 65 if n < 26 else n + 71)  # noqa: E731
     write = lambda part: "".join(map(letter, part))  # noqa: E731
@@ -590,11 +589,11 @@ def contract(operands, kept):
                 left[d] = 0
         out = reduce.sum(out, tuple(mine), True) if mine else out
         other = reduce.sum(other, tuple(others), True) if others else other
-        out = pair(out, other, both)
+        out = product_of_pair(out, other, both)
     return view_to(out, array_of(out).shape[:kept]) if summed else out
 
 
-def pair(a, b, summed):
+def product_of_pair(a, b, summed):
     """The product of two operands, summed over some dimensions, which stay with size 1: one batched matrix product."""
     if not summed:
         return mul(a, b)
@@ -632,20 +631,19 @@ def square(name, input):
         )
     if not dtypes.of[x.dtype].is_floating_point:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {dtype_word(x)}")
+    check_precision(name, x)
+    return x
+
+
+def check_precision(name, x):
     if x.dtype in accumulate_wider:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {dtype_word(x)}")
-    return x
 
 
 def times(a, b):
     """The product of two batches of matrices, in rules."""
     x, y = array_of(a), array_of(b)
     return mm(a, b) if x.ndim == y.ndim == 2 else record(Times, product(x, y), (a, b), (x, y))
-
-
-Times = node_class("MatmulBackward0",
-                   lambda g, x, y: sum_to(times(g, transpose(y, -1, -2)), array_of(x).shape),
-                   lambda g, x, y: sum_to(times(transpose(x, -1, -2), g), array_of(y).shape))  # fmt: skip
 
 
 def first_zero_pivot(x):
@@ -674,11 +672,6 @@ def inv(A):
             "the input matrix is singular."
         ) from None
     return record(Inv, out, (A,), (out,))
-
-
-Inv = node_class(
-    "LinalgInvExBackward0", lambda g, out: -times(times(transpose(out, -1, -2), g), transpose(out, -1, -2))
-)
 
 
 def solve(A, B, *, left=True):
@@ -710,13 +703,13 @@ def solve(A, B, *, left=True):
     return record(Solve, out, (A, B), (x, out, y.shape, vectors, left))
 
 
-def solve_rule_matrix(g, x, out, _shape, vectors, left):
+def solve_rule_matrix(g, x, out, vectors, left):
     right = solve_transposed(g, x, vectors, left)
     out = transpose(as_columns(out, vectors), -1, -2)
     return sum_to(-(times(right, out) if left else times(out, right)), array_of(x).shape)
 
 
-def solve_rule_right(g, x, _out, shape, vectors, left):
+def solve_rule_right(g, x, shape, vectors, left):
     right = solve_transposed(g, x, vectors, left)
     return reshape(sum_to(right, (*shape, 1)), shape) if vectors else sum_to(right, shape)
 
@@ -728,9 +721,6 @@ def solve_transposed(g, x, vectors, left):
 
 def as_columns(a, vectors):
     return reshape(a, (*array_of(a).shape, 1)) if vectors else a
-
-
-Solve = node_class("LinalgSolveExBackward0", solve_rule_matrix, solve_rule_right)
 
 
 def det(A):
@@ -753,17 +743,11 @@ def det_rule(g, x, out):
     return g * det(replaced)
 
 
-Det = node_class("LinalgDetBackward0", det_rule)
-
-
 def slogdet(A):
     """(sign, log of the absolute value) of the determinant of each matrix."""
     x = square("linalg.slogdet", A)
     outs = tuple(xp_of(x).linalg.slogdet(x))
     return return_types.slogdet(*record_outputs(SlogDet, outs, (A,), (x,)))
-
-
-SlogDet = node_class("LinalgSlogdetBackward0", lambda parts, x: slogdet_rule(parts, x))
 
 
 def slogdet_rule(parts, x):
@@ -785,8 +769,6 @@ def trace(input):
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}")
     return record(Trace, reduce.sum(x.diagonal()), (input,), (x.shape,))
 
-
-Trace = node_class("TraceBackward0", lambda g, shape: g * xp_of(array_of(g)).eye(*shape, dtype=array_of(g).dtype))
 
 # ---- norms
 
@@ -842,8 +824,7 @@ def svd(A):
     x = array_of(A)
     if x.ndim < 2:
         raise RuntimeError("linalg.svd: The input tensor A must have at least 2 dimensions.")
-    if x.dtype in accumulate_wider:
-        raise RuntimeError(f"linalg.svd: Low precision dtypes not supported. Got {dtype_word(x)}")
+    check_precision("linalg.svd", x)
     return record_outputs(Svd, tuple(xp_of(x).linalg.svd(x, full_matrices=False)), (A,), (x,))
 
 
@@ -875,9 +856,6 @@ def svd_rule(parts, x):
         inner = inner + (turned - transpose(turned, -1, -2)) / gap * column
         outer_parts = outer_parts + times(u / row, transpose(gv - times(v, turned), -1, -2))
     return times(times(u, inner), vh) + outer_parts
-
-
-Svd = node_class("LinalgSvdBackward0", svd_rule)
 
 
 def svdvals(A):

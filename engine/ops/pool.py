@@ -18,7 +18,8 @@ from ..core.linear import in_order, place, reshape
 from ..core.record import array_of, record, register
 from ..core.tensor import Tensor
 from . import reduce
-from .conv import check_floating, numbers
+from .checks import check_floating, check_not_bool
+from .conv import numbers
 from .losses import scatter
 from .shape import squeeze_one, unsqueeze_at
 
@@ -32,8 +33,7 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     """
     x, given = array_of(input), arguments("max_pool2d", kernel_size, stride, padding, dilation)
     window = pool_window("max_pool2d", x.shape, *given, bool(ceil_mode))
-    if x.dtype == bool:
-        raise NotImplementedError("\"max_pool2d\" not implemented for 'Bool'")
+    check_not_bool(x, "max_pool2d")
     taps = kernels.taps_of(x, window, 0 if window.padded == window.sizes else lowest(x.dtype))
     ranks = kernels.tap_ranks(xp_of(x), window)
     return maxima(MaxPool, input, taps, ranks, window.counts, window.disjoint, return_indices)
@@ -179,7 +179,7 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
 def pool_window(name, shape, kernel_size, stride, padding, dilation, ceil_mode):
     """The window of a pooling over the last two dimensions; RuntimeError in PyTorch's words for what does not fit."""
     given = zip(ARGUMENTS, (kernel_size, stride, padding, dilation))
-    kernel, stride, padding, dilation = (pair(name, what, value) for what, value in given)
+    kernel, stride, padding, dilation = (one_each(name, what, value) for what, value in given)
     if name == "max_pool2d" and len(shape) not in (3, 4):
         raise RuntimeError("non-empty 3D or 4D (batch mode) tensor expected for input")
     if 0 in stride:
@@ -201,7 +201,7 @@ def pool_window(name, shape, kernel_size, stride, padding, dilation, ceil_mode):
             + str(list(shape))
         )
     sizes = shape[-2:]
-    counts = tuple(starmap(places, zip(sizes, reach(kernel, dilation), stride, padding, (ceil_mode,) * 2)))
+    counts = tuple(starmap(place_count, zip(sizes, reach(kernel, dilation), stride, padding, (ceil_mode,) * 2)))
     if min(counts) < 1:
         c, h, w = shape[-3:]
         raise RuntimeError(
@@ -211,7 +211,7 @@ def pool_window(name, shape, kernel_size, stride, padding, dilation, ceil_mode):
     return Window(sizes, counts, kernel, stride, padding, dilation)
 
 
-def places(size, reach, stride, padding, ceil_mode):
+def place_count(size, reach, stride, padding, ceil_mode):
     """How many places a kernel has in one dimension; with ``ceil_mode`` also where it reaches out at the end."""
     room = size + 2 * padding - reach
     count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
@@ -221,7 +221,7 @@ def places(size, reach, stride, padding, ceil_mode):
 ARGUMENTS = ("kernel_size", "stride", "padding", "dilation")  # of a pooling, from position 2 on
 
 
-def pair(name, what, value):
+def one_each(name, what, value):
     """A number for each of two dimensions."""
     value = (value,) if isinstance(value, int) else value
     if len(value) not in (1, 2):
@@ -295,7 +295,7 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
             f"max_pool1d() padding should be at most half of kernel size, but got padding={padding} and "
             f"kernel_size={kernel}"
         )
-    count = places(x.shape[-1], dilation * (kernel - 1) + 1, stride, padding, ceil_mode)
+    count = place_count(x.shape[-1], dilation * (kernel - 1) + 1, stride, padding, ceil_mode)
     if count < 1:
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {count}")
     if not return_indices:

@@ -18,7 +18,7 @@ from ..core.record import array_of, record, record_outputs, register
 from ..core.tensor import Tensor
 from ..surface import return_types
 from ..surface.outputs import into
-from .checks import checked_dim, integer, misfit, no_out, number, shown_kind
+from .checks import checked_dim, checked_dims, integer, misfit, no_out, number, shown_kind
 from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, floating, maximum, minimum, refused, sgn
 
@@ -31,11 +31,7 @@ def axes(dim, ndim):
         return None
     if type(dim) is int and -ndim <= dim < ndim:
         return (dim % ndim,)
-    several = isinstance(dim, (tuple, list))
-    found = tuple(checked_dim(d, ndim) for d in (dim if several else (dim,)))
-    for d in found:
-        if found.count(d) > 1:
-            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    found = checked_dims(dim if isinstance(dim, (tuple, list)) else (dim,), ndim)
     return found if found and ndim else None
 
 
@@ -575,17 +571,6 @@ def norm_rule(g, x, out, p, axis, keepdims):
 VectorNorm = node_class("LinalgVectorNormBackward0", norm_rule)
 
 
-def norm(input, p="fro", dim=None, keepdim=False, dtype=None, **names):
-    """The p-norm of the elements over ``dim``, all by default; "fro" is 2."""
-    if p == "nuc":
-        from .linalg import matrix_norm
-
-        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-    if isinstance(p, str) and p != "fro":
-        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
-    return p_norm("norm", input, 2 if p in ("fro", None) else p, dim, keepdim, dtype, names)
-
-
 def dist(input, other, p=2):
     """The p-norm of input - other, over all elements."""
     if not isinstance(other, Tensor):
@@ -704,10 +689,10 @@ def quantifier(name):
 all = quantifier("all")
 any = quantifier("any")
 
-for function in (sum, mean, var, std, prod, median, logsumexp, vector_norm, norm, dist, cumsum, cumprod, count_nonzero):
+for function in (sum, mean, var, std, prod, median, logsumexp, vector_norm, dist, cumsum, cumprod, count_nonzero):
     register(function.__name__, "reduction", function)
 
 METHODS = """all amax amin aminmax any argmax argmin bincount count_nonzero cumprod cumsum logsumexp max mean median min
-dist norm prod std sum var"""
+dist prod std sum var"""
 IN_PLACE = "cumprod cumsum"
 FUNCTIONS = METHODS + " std_mean var_mean"

@@ -8,16 +8,17 @@ from itertools import accumulate
 from math import prod
 
 from ..arrays import dtypes
-from ..arrays.devices import one_device
-from ..arrays.dispatch import batches, blank, device_names, samples, xp_of
+from ..arrays.devices import check_one_device
+from ..arrays.dispatch import not_batched, xp_of
 from ..arrays.dtypes import dtype_word
-from ..arrays.memory import address, element_strides, expanded, storage, strided, writable
+from ..arrays.kernels.views import at, inserted, offset_in_storage, on_diagonal, reverse, rotated, windows_of, without
+from ..arrays.memory import address, element_strides, expanded, pointer, storage, strided, writable
 from ..arrays.shapes import common_shape, reshape_array
 from ..arrays.size import Size, cannot_expand
 from ..arrays.warn import warn
 from ..core import linear as structure
 from ..core.graph import Output, mode, node_class
-from ..core.linear import cast, clone, clone_array, contiguous, in_order, place, sum_axes, sum_to
+from ..core.linear import cast, clone, contiguous, in_order, place, sum_axes, sum_to  # noqa: F401  clone: offered here
 from ..core.record import array_of, record, record_outputs
 from ..core.record import view as define
 from ..core.tensor import Tensor, track_view, unreachable
@@ -25,49 +26,6 @@ from ..core.versions import wrote
 from ..surface.outputs import into
 from .checks import checked_dim, checked_dims, integer, listed, some_tensors, tensors_in, unfit
 from .writes import check_writable
-
-# ---- what views do to an array
-
-
-def inserted(x, dim):
-    shape = (*x.shape[:dim], 1, *x.shape[dim:])
-    if x.flags.c_contiguous and 1 not in x.shape:
-        return x.reshape(shape)
-    strides = element_strides(x)  # NumPy would give other dims of size 1 new strides too
-    new = x.shape[dim] * strides[dim] if dim < x.ndim else 1
-    return strided(x, shape, (*strides[:dim], new, *strides[dim:]))
-
-
-def without(x, dims):
-    return x.squeeze(tuple(d for d in dims if d < x.ndim and x.shape[d] == 1))[...]
-
-
-def undone(dims):
-    """The permutation that undoes another one."""
-    return tuple(sorted(range(len(dims)), key=dims.__getitem__))
-
-
-def at(dim, i):
-    """The key of index or slice ``i`` in one dimension."""
-    return (slice(None),) * dim + (i, Ellipsis)
-
-
-def windows_of(x, dim, size, step):
-    strides = element_strides(x)
-    shape = (*x.shape[:dim], (x.shape[dim] - size) // step + 1, *x.shape[dim + 1 :], size)
-    return strided(x, shape, (*strides[:dim], strides[dim] * step, *strides[dim + 1 :], strides[dim]))
-
-
-def picked_twice(view_of):
-    """The rule of a view in which elements of the input may come more than once."""
-
-    def rule(g, shape, *args):
-        n = prod(shape)
-        positions = view_of(xp_of(array_of(g)).arange(n).reshape(shape), *args)
-        return reshape(place(reshape(g, (-1,)), (n,), (positions.reshape(-1),)), shape)
-
-    return rule
-
 
 # ---- views: name, what it does to an array, the cotangent of its input
 
@@ -87,39 +45,16 @@ select_at = define("select", lambda x, dim, i: x[at(dim, i)], lambda g, shape, d
 slice_at = define("slice", lambda x, dim, i: x[at(dim, i)], lambda g, shape, dim, i: place(g, shape, at(dim, i)))
 diagonal_at = define("diagonal", lambda x, *where: writable(x.diagonal(*where)),
                    lambda g, shape, *where: place_diagonal(g, shape, *where))  # fmt: skip
-windows = define("unfold", windows_of, picked_twice(windows_of))
-restride = define("as_strided", strided, picked_twice(strided))
+unfold_at = define("unfold", windows_of, lambda g, shape, *args: add_picked(windows_of, g, shape, *args))
+restride = define("as_strided", strided, lambda g, shape, *args: add_picked(strided, g, shape, *args))
 
 # ---- copies
-
-
-def reverse(x, dims):
-    return clone_array(x[tuple(slice(None, None, -1) if d in dims else slice(None) for d in range(x.ndim))])
-
-
-def rotated(x, k, dims):
-    """A copy turned k times; after an odd number PyTorch's lies in memory as the transposed one."""
-    turned = xp_of(x).rot90(x, k, dims)
-    return clone_array(turned) if k % 2 else turned.copy()
-
-
-def on_diagonal(x, shape, *where):
-    """Zeros, with x on the diagonals."""
-    out = blank(shape, x)
-    writable(out.diagonal(*where))[...] = x
-    return out
-
-
-def sum_of_copies(g, shape, repeats):
-    pairs = zip(repeats, (1,) * (len(repeats) - len(shape)) + shape)
-    copies = reshape_to(g, tuple(n for pair in pairs for n in pair))
-    return reshape_to(sum_axes(copies, tuple(range(0, 2 * len(repeats), 2))), shape)
-
 
 reversed_in = define("flip", reverse, lambda g, _, dims: reversed_in(g, dims))
 rolled_by = define("roll", lambda x, shifts, dims: xp_of(x).roll(in_order(x), *((shifts, dims) if dims else shifts)),
                  lambda g, _, shifts, dims: rolled_by(g, tuple(-s for s in shifts), dims))  # fmt: skip
-repeat_by = define("repeat", lambda x, repeats: in_order(xp_of(x).tile(x, repeats)), sum_of_copies)
+repeat_by = define("repeat", lambda x, repeats: in_order(xp_of(x).tile(x, repeats)),
+                 lambda g, shape, repeats: sum_of_copies(g, shape, repeats))  # fmt: skip
 lower = define("tril", lambda x, k: in_order(xp_of(x).tril(x, k)), lambda g, _, k: lower(g, k))
 upper = define("triu", lambda x, k: in_order(xp_of(x).triu(x, k)), lambda g, _, k: upper(g, k))
 rotate = define("rot90", rotated, lambda g, _, k, dims: rotate(g, -k, dims))
@@ -128,6 +63,27 @@ diagonal_copy = define("diagonal_copy", lambda x, *where: x.diagonal(*where).cop
 place_diagonal = define("diagonal_backward", on_diagonal, lambda g, _, shape, *where: diagonal_at(g, *where),
                       "DiagonalBackwardBackward0")  # fmt: skip
 embed_diagonal = define("diag_embed", on_diagonal, lambda g, _, shape, *where: diagonal_at(g, *where))
+
+# ---- rules
+
+
+def undone(dims):
+    """The permutation that undoes another one."""
+    return tuple(sorted(range(len(dims)), key=dims.__getitem__))
+
+
+def add_picked(view_of, g, shape, *args):
+    """The cotangent of what a view shows in which elements may come more than once."""
+    n = prod(shape)
+    positions = view_of(xp_of(array_of(g)).arange(n).reshape(shape), *args)
+    return reshape_to(place(reshape_to(g, (-1,)), (n,), (positions.reshape(-1),)), shape)
+
+
+def sum_of_copies(g, shape, repeats):
+    pairs = zip(repeats, (1,) * (len(repeats) - len(shape)) + shape)
+    copies = reshape_to(g, tuple(n for pair in pairs for n in pair))
+    return reshape_to(sum_axes(copies, tuple(range(0, 2 * len(repeats), 2))), shape)
+
 
 # ---- sizes and strides of the same elements
 
@@ -388,8 +344,8 @@ def broadcast_tensors(*tensors):
         tensors = tensors[0]
     shape: tuple = ()
     for t in tensors:
-        shape = common_shape(shape, t.array.shape)
-    return tuple(t if t.array.shape == shape else expand_to(t, shape) for t in tensors)
+        shape = common_shape(shape, array_of(t).shape)
+    return tuple(t if array_of(t).shape == shape else expand_to(t, shape) for t in tensors)
 
 
 # ---- parts
@@ -426,10 +382,10 @@ def narrow(input, dim, start, length):
         raise RuntimeError("narrow(): length must be non-negative.")
     if isinstance(start, Tensor) and (start.ndim or start.array.dtype.kind not in "iu"):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    if type(array_of(start)) in batches:
-        raise RuntimeError(
-            "Batching rule not implemented for aten::narrow.Tensor; the fallback path doesn't work on out= or view ops."
-        )
+    not_batched(
+        "Batching rule not implemented for aten::narrow.Tensor; the fallback path doesn't work on out= or view ops.",
+        array_of(start),
+    )
     d, start = checked_dim(dim, x.ndim), integer(start, "narrow", "start", 2)
     n = x.shape[d]
     if not -n <= start <= n:
@@ -606,7 +562,7 @@ def unfold(input, dimension, size, step):
         raise RuntimeError(f"maximum size for tensor at dimension {d} is {shape[d]} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
-    return windows(input, d, size, step) if input.array.ndim else reshape_to(input, (size,))
+    return unfold_at(input, d, size, step) if input.array.ndim else reshape_to(input, (size,))
 
 
 def as_strided(input, size, stride, storage_offset=None):
@@ -670,8 +626,7 @@ def join_new(tensors, dim):
 def same_dtype(tensors):
     """The arrays of tensors, in the dtype that holds them all, and their shapes."""
     arrays = [array_of(t) for t in tensors]
-    for x in arrays[1:] if device_names else ():
-        one_device(arrays[0], x)
+    check_one_device(arrays)
     first = arrays[0].dtype
     if any(x.dtype is not first for x in arrays):
         kinds = ((dtypes.of[x.dtype], dtypes.DIMS if x.ndim else dtypes.ZERO_DIM) for x in arrays)
@@ -810,42 +765,6 @@ def tile(input, dims, *more):
     return repeat(input, (1,) * (input.ndim - len(dims)) + dims)
 
 
-def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
-    """Each element (or each place of a dim) so many times in a row; ``repeats`` is a number, or one for each place."""
-    from .index import index_select
-
-    if repeats is None:
-        return Tensor(counted(input))
-    if dim is None:
-        input, dim = reshape_to(contiguous(input), (-1,)) if input.ndim != 1 else input, 0
-    shape = input.array.shape
-    d = checked_dim(dim, len(shape))
-    if not isinstance(repeats, Tensor):
-        times = integer(repeats, "repeat_interleave", "repeats", 1)
-        if times < 0:
-            raise RuntimeError("Repeats must be non-negative")
-        wide = expand_to(unsqueeze_at(input, d + 1), (*shape[: d + 1], times, *shape[d + 1 :]))
-        return view_of(contiguous(clone(wide)), resized(shape, d, shape[d] * times))
-    if repeats.numel() not in (1, shape[d]) or repeats.ndim > 1:
-        raise RuntimeError(
-            "repeats must have the same size as input along dim, but got repeats.size(0) = "
-            f"{repeats.numel()} and input.size({d}) = {shape[d]}"
-        )
-    return index_select(input, d, Tensor(counted(expand(reshape_to(repeats, (-1,)), (shape[d],)))))
-
-
-def counted(repeats):
-    """Each place so many times as ``repeats`` has there."""
-    x = repeats.array
-    if x.ndim != 1:
-        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-    if x.dtype.kind != "i":
-        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{dtype_word(x)}'")
-    if x.size and samples(x).min() < 0:
-        raise RuntimeError("repeats can not be negative")
-    return xp_of(x).repeat(xp_of(x).arange(x.size), x)
-
-
 def flip(input, dims, *more):
     """The order of places reversed in the given dims."""
     return reversed_in(input, checked_dims(listed(dims, more, "flip", "dims"), input.ndim))
@@ -944,10 +863,6 @@ def cartesian_prod(*tensors):
 # ---- where the elements lie
 
 
-def offset_in_storage(x):
-    return (address(x) - address(storage(x))) // x.itemsize
-
-
 def stride(input, dim=None):
     """How many elements lie between neighbours: in one dim, or a tuple for all."""
     strides = element_strides(input.array)
@@ -967,8 +882,7 @@ def storage_offset(input):
 
 
 def data_ptr(input):
-    x = input.shared()
-    return x.tolist() if type(x) in batches else address(x)  # which has none, and says so
+    return pointer(input.shared())
 
 
 def untyped_storage(input):
@@ -1030,7 +944,7 @@ squeeze_, unsqueeze_, t_, transpose_ = map(reshaping, (squeeze, unsqueeze, t, tr
 
 METHODS = """
 H T adjoint as_strided broadcast_to chunk clone contiguous data_ptr diag diag_embed diagonal expand expand_as
-flatten flip fliplr flipud is_contiguous mH mT moveaxis movedim narrow permute ravel repeat repeat_interleave
+flatten flip fliplr flipud is_contiguous mH mT moveaxis movedim narrow permute ravel repeat
 reshape reshape_as roll rot90 select split squeeze squeeze_ storage_offset stride swapaxes swapaxes_:transpose_
 swapdims swapdims_:transpose_ t t_ tensor_split tile transpose transpose_ tril triu unbind unflatten unfold
 unsafe_chunk unsqueeze unsqueeze_ untyped_storage view view_as
@@ -1039,6 +953,6 @@ IN_PLACE = "tril triu"
 FUNCTIONS = """
 adjoint as_strided atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors broadcast_to cartesian_prod cat
 chunk clone column_stack concat concatenate detach diag diag_embed diagonal dstack flatten flip fliplr flipud hstack
-meshgrid moveaxis movedim narrow numel permute ravel repeat_interleave reshape roll rot90 row_stack select split
+meshgrid moveaxis movedim narrow numel permute ravel reshape roll rot90 row_stack select split
 squeeze stack swapaxes swapdims t tensor_split tile transpose tril triu unbind unflatten unsafe_chunk unsqueeze vstack
 """

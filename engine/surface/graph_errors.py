@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from ..arrays.devices import type_name
+from ..arrays.devices import typename_of
 from ..core import errors
 from ..core.graph import AccumulateGrad
 from ..core.tensor import alive
@@ -50,7 +50,7 @@ def modified(x, writes, since, maker, source):
         if type(maker) is AccumulateGrad:
             maker = None
     late = sum(t < since for t in writes.times)
-    kind = type_name(x) if x.dtype != np.bool_ else "CPUBoolType"
+    kind = typename_of(x) if x.dtype != np.bool_ else "CPUBoolType"
     return RuntimeError(
         f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind} "
         f"{list(x.shape)}]" + (f", which is output {number} of {short_name(maker)}," if maker is not None else "")

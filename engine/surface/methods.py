@@ -12,7 +12,9 @@ from ..ops import (
     dropout,
     elementwise,
     index,
+    layers,
     linalg,
+    losses,
     norms,
     pad,
     pool,
@@ -25,8 +27,8 @@ from ..ops.writes import in_place
 from . import graph_errors, node_names, tensor  # noqa: F401  what they say of the graph and of Tensors is bound
 from .arguments import CHECKED, method
 
-families = (activations, attention, conv, creation, dropout, elementwise, index, linalg, norms, pad, pool, reduce,
-            shape, softmax)  # fmt: skip
+families = (activations, attention, conv, creation, dropout, elementwise, index, layers, linalg, losses, norms, pad,
+            pool, reduce, shape, softmax)  # fmt: skip
 
 
 def offers(family, names):

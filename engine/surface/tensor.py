@@ -1,7 +1,7 @@
 """What programs see of a Tensor besides its operations: its properties, and PyTorch's words where one does not fit."""
 
 from ..arrays import dtypes
-from ..arrays.devices import cpu, device_of, type_name
+from ..arrays.devices import cpu, device_of, typename_of
 from ..arrays.dispatch import device_names
 from ..arrays.memory import apart, same_place
 from ..arrays.warn import warn
@@ -66,7 +66,7 @@ class Surface:
     is_sparse = is_quantized = is_mps = is_meta = False
     layout = "torch.strided"
 
-    typename = staticmethod(type_name)
+    typename = staticmethod(typename_of)
 
     # ---- its place in the graph
 

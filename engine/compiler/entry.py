@@ -250,7 +250,7 @@ class Entry:
         arrays = [t.__dict__["array"] for t, _ in tape.inputs.values()]
         if any(overlap(arrays[i], x) for i in places for j, x in enumerate(arrays) if j != i):
             raise GraphBreak("an input that shares its memory with another is written in place", " ")
-        grads = [(i, g) for i, g in tape.flushed.items() if g is not None and g.__dict__.get("tape") is tape]
+        grads = [(i, g) for i, g in tape.flushed.items() if g is not None and id(g) not in tape.inputs]
         self.regraded = [(i, version(g)) for i, g in grads if version(g)]
         self.calls = tape.tensors is not None
         self.generators = [g for g, _ in tape.streams.values()]

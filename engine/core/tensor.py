@@ -8,7 +8,7 @@ from weakref import ref
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.devices import cpu, device_of
+from ..arrays.devices import cpu, device_of, type_name
 from ..arrays.dispatch import device_names, is_array_type, number_types, scalar_types
 from ..arrays.memory import apart, same_place
 from ..arrays.size import Size
@@ -45,7 +45,7 @@ class Tensor:
 
     def __init__(self, array=(), node=None, *sizes, device=None):
         if type(array) not in array_types:
-            array, node = constructed(array, node, sizes, device)
+            array, node = constructed(self, array, node, sizes, device)
         self.array = array
         self.node = node
 
@@ -106,12 +106,7 @@ class Tensor:
     is_sparse = is_quantized = is_mps = is_meta = False
     layout = "torch.strided"
 
-    @staticmethod
-    def typename(array):
-        names = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long"}
-        names |= {"int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
-        kind = device_of(array).type
-        return f"torch.{'' if kind == 'cpu' else kind + '.'}{names[dtypes.of[array.dtype].name]}Tensor"
+    typename = staticmethod(type_name)
 
     def shared(self):
         """The array, as memory that can be viewed: a NumPy scalar becomes an array first."""
@@ -325,7 +320,7 @@ class Tensor:
 
     def watched_init(self, array=(), node=None, *sizes, device=None):
         if type(array) not in array_types:
-            array, node = constructed(array, node, sizes, device)
+            array, node = constructed(self, array, node, sizes, device)
         self.plain_init(array, node)
         for look in watchers:
             look(self, node)
@@ -334,14 +329,20 @@ class Tensor:
 array_types = set(number_types) | {np.ndarray}  # and more, once they are met
 
 
-def constructed(array, node, sizes, device):
+observed: dict = {}  # array type -> what is called with each Tensor that is made of such an array, and with the array
+
+
+def constructed(tensor, array, node, sizes, device):
     """(array, node) for what is given to ``Tensor``: an array and its node, or what PyTorch's constructor takes."""
     kind = type(array)
-    if kind in scalar_types or not is_array_type(kind):
+    if kind in observed:
+        observed[kind](tensor, array)
+    elif kind in scalar_types or not is_array_type(kind):
         from ..ops.creation import legacy_constructor
 
         return legacy_constructor((array, *(() if node is None else (node,)), *sizes), device), None
-    array_types.add(kind)
+    else:
+        array_types.add(kind)
     return array, node
 
 

@@ -21,7 +21,7 @@ from ..arrays.dispatch import Function
 from ..arrays.dtypes import differentiable
 from ..core.backward import backward_pass
 from ..core.graph import AccumulateGrad, Output, OutputCotangents, clock, mode, node_class
-from ..core.linear import cast, spread
+from ..core.linear import cast, unsum
 from ..core.record import array_of, xp_of
 from ..core.tensor import Tensor, watch_tensors
 
@@ -222,7 +222,7 @@ def push(node, part, ts, out, plain):
     x = array_of(total)
     if out is not None and (x.dtype is not out.dtype or x.shape != out.shape):  # what was cast or broadcast
         total = cast(total, out.dtype)
-        total = total if x.shape == out.shape else spread(total, out.shape)
+        total = total if x.shape == out.shape else unsum(total, out.shape)
     return total if isinstance(total, Tensor) else Tensor(total)
 
 

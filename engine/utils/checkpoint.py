@@ -144,10 +144,10 @@ def made_nodes(enough=math.inf):
     """The nodes that this thread makes in the block and that save arrays; the node after enough of them ends it."""
     nodes: list[Node] = []
     new: list[Node] = []
-    thread, tape, this = threading.get_ident(), running.tape, object()
+    thread, recorder, this = threading.get_ident(), running.recorder, object()
 
     def look(node, saved):
-        if threading.get_ident() == thread and running.tape is tape:  # not what a capture inside of the block makes
+        if threading.get_ident() == thread and running.recorder is recorder:  # not what a capture inside of the block makes
             if type(node) is not Output:  # those before it are complete
                 nodes.extend(filter(keeps_arrays, new))
                 new.clear()

@@ -67,10 +67,13 @@ class Recording:
         self.enabled = mode.enabled
 
     def run(self, func, *args, **kwargs):
+        before = mode.enabled, mode.asked
+        mode.enabled = mode.asked = True
         try:
-            with transformed(differentiates=True):
+            with transformed(True):
                 return func(*args, **kwargs)
         finally:
+            mode.enabled, mode.asked = before
             for node in self.own:  # from now on nobody but us differentiates by it
                 node.oldest_leaf_time = max((p.oldest_leaf_time for p in node.parents), default=-inf)
 
@@ -360,9 +363,14 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
 
 def pushed(func, primals, tangents, replaced, has_aux=False):
     """(the pass, output, aux) of a call of ``func`` on primals that carry tangents."""
-    with Pass() as which, transformed(differentiates=True):
-        duals = [dual(normal(x), normal(t), which) for x, t in zip(primals, tangents)]
-        output, aux = with_aux(func(*replaced(duals)), has_aux, JVP)
+    before = mode.enabled, mode.asked
+    mode.enabled = mode.asked = True
+    try:
+        with Pass() as which, transformed(True):
+            duals = [dual(normal(x), normal(t), which) for x, t in zip(primals, tangents)]
+            output, aux = with_aux(func(*replaced(duals)), has_aux, JVP)
+    finally:
+        mode.enabled, mode.asked = before
     check_tensors(tree.flatten(output)[0], JVP)
     return which, output, aux
 

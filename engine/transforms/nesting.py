@@ -33,19 +33,14 @@ def stamp(tensor, node):
 
 @contextmanager
 def transformed(differentiates=False):
-    """A block that runs inside a transform; one that differentiates records, whatever is recorded outside."""
-    before = mode.enabled, mode.asked
+    """A block that runs inside a transform."""
     enter(+1, differentiates)
     grad_checks.append(refuse)  # as often as blocks are open in all threads
     try:
-        if differentiates:
-            mode.enabled = mode.asked = True
         yield
     finally:
         grad_checks.remove(refuse)
         enter(-1, -differentiates)
-        if differentiates:
-            mode.enabled, mode.asked = before
 
 
 def enter(change, derivatives):

@@ -146,9 +146,8 @@ def made_nodes(enough=math.inf):
     new: list[Node] = []
     thread, recorder, this = threading.get_ident(), running.recorder, object()
 
-    def note(node, saved):
-        # not what other threads make, nor what a capture inside of the block does
-        if threading.get_ident() == thread and running.recorder is recorder:
+    def look(node, saved):
+        if threading.get_ident() == thread and running.recorder is recorder:  # not what a capture inside of the block makes
             if type(node) is not Output:  # those before it are complete
                 nodes.extend(filter(keeps_arrays, new))
                 new.clear()
@@ -157,7 +156,7 @@ def made_nodes(enough=math.inf):
             new.append(node)
 
     packing, mode.packing = mode.packing, ()  # what is not kept is not packed
-    watch_nodes(note, True)
+    watch_nodes(look, True)
     try:
         yield nodes
     except Enough as e:
@@ -165,7 +164,7 @@ def made_nodes(enough=math.inf):
             raise
         e.__traceback__ = None  # or its frames would hold it, and with it what they computed
     finally:
-        watch_nodes(note, False)
+        watch_nodes(look, False)
         mode.packing = packing
     nodes.extend(filter(keeps_arrays, new))
 

@@ -189,8 +189,7 @@ def zeros_like_result(result):
 def given(g, result, materialize):
     """The gradient of a result as ``backward`` sees it."""
     if g is None:
-        shape, dtype, array_type = result
-        return Tensor(modules[array_type].zeros(shape, dtype)) if materialize else None
+        return zeros_like_result(result) if materialize else None
     return g if isinstance(g, Tensor) else Tensor(g)
 
 
@@ -298,7 +297,7 @@ class Function:
                     "https://pytorch.org/docs/main/notes/extending.func.html"
                 )
             if any(isinstance(a, Tensor) and type(a.array) in batches for a in args):
-                from ..transforms.vmap import by_own_rule
+                from ..transforms.vmap import by_own_rule  # which is there: an array is a batch
 
                 if cls.vmap is not Function.vmap or not cls.generate_vmap_rule:
                     return by_own_rule(cls, args, cls.vmap is not Function.vmap)

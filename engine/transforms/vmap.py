@@ -222,15 +222,15 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         check_out_dims(func, out_dims)
         leaves, structure, dims, size = checked_arguments(func, in_dims, args)
         if chunk_size is None or chunk_size >= size:
-            return run(func, leaves, structure, dims, size, out_dims, randomness, kwargs)
+            return mapped(func, leaves, structure, dims, size, out_dims, randomness, kwargs)
         parts, state = [], get_rng_state() if randomness == "same" else None
         for start in range(0, size, chunk_size):
             if start and state is not None:  # the same numbers for the samples of all chunks
                 set_rng_state(state)
             n = min(chunk_size, size - start)
             some = [a if d is None else a.narrow(d, start, n) for a, d in zip(leaves, dims)]
-            parts.append(run(func, some, structure, dims, n, out_dims, randomness, kwargs))
-        return join(func, parts, out_dims)
+            parts.append(mapped(func, some, structure, dims, n, out_dims, randomness, kwargs))
+        return chunks_together(func, parts, out_dims)
 
     return wrapped
 
@@ -240,7 +240,7 @@ def check_randomness(randomness):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
 
 
-def run(func, leaves, structure, dims, size, out_dims, randomness, kwargs):
+def mapped(func, leaves, structure, dims, size, out_dims, randomness, kwargs):
     with batch(size, randomness) as level:
         args = [a if d is None else bind(a, d, level) for a, d in zip(leaves, dims)]
         out = func(*tree.unflatten(structure, args), **kwargs)
@@ -355,13 +355,12 @@ def places_of(func, outs, structure, out_dims):
     return places
 
 
-def join(func, parts, out_dims):
+def chunks_together(func, parts, out_dims):
     """The results of all chunks, one after the other."""
-    flat = [tree.flatten(p) for p in parts]
-    structure = flat[0][1]
-    places = places_of(func, flat[0][0], structure, out_dims)
-    results = [outs[0] if d is None else cat(outs, d) for d, *outs in zip(places, *(leaves for leaves, _ in flat))]
-    return tree.unflatten(structure, results)
+    leaves, structures = zip(*map(tree.flatten, parts))
+    places = places_of(func, leaves[0], structures[0], out_dims)
+    results = [outs[0] if d is None else cat(outs, d) for d, *outs in zip(places, *leaves)]
+    return tree.unflatten(structures[0], results)
 
 
 def name(func):

@@ -244,7 +244,7 @@ class Recomputed:
         self.region, self.values, self.error = region, None, None
         self.size, self.metadata = len(saved), metadata(saved)
         try:  # of what was overwritten later in the region, the recomputation would have the later values
-            for x in map(array, filter(is_array, () if isinstance(saved, Recomputed) else saved)):
+            for x in map(saved_array, filter(holds_array, () if isinstance(saved, Recomputed) else saved)):
                 check_saved(x, node.time)
         except RuntimeError as e:
             self.error = e
@@ -273,30 +273,30 @@ def saved_by(node):
 
 def keeps_arrays(node):
     saved = saved_by(node)
-    return isinstance(saved, Recomputed) or any(map(is_array, saved))
+    return isinstance(saved, Recomputed) or any(map(holds_array, saved))
 
 
-def array(s):
+def saved_array(s):
     """The array of a saved value; custom functions save (Tensor, None) or (array of an output, its number)."""
     s = s[0] if isinstance(s, tuple) and s else s
     return s.array if isinstance(s, Tensor) else s
 
 
-def is_array(s):
-    return type(array(s)) in modules and type(array(s)) not in scalar_types
+def holds_array(s):
+    return type(saved_array(s)) in modules and type(saved_array(s)) not in scalar_types
 
 
 def metadata(saved):
     if isinstance(saved, Recomputed):
         return saved.metadata
-    arrays = map(array, filter(is_array, saved))
+    arrays = map(saved_array, filter(holds_array, saved))
     return [{"shape": Size(x.shape), "dtype": dtypes.of[x.dtype], "device": device_of(x)} for x in arrays]
 
 
 def unwritten(s, since):
     """A saved value, as a copy if it was written in place since then: to the first nodes, all such writes look late."""
-    x = array(s)
-    writes = writes_to(x) if is_array(s) else None
+    x = saved_array(s)
+    writes = writes_to(x) if holds_array(s) else None
     if writes is None or writes.times[-1] > since:
         return s
     if not isinstance(s, tuple):

@@ -10,7 +10,7 @@ import linecache
 import operator
 import sys
 import threading
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from weakref import ref
@@ -381,7 +381,7 @@ class Tape:
         return a
 
 
-devices.draw_wrappers.insert(0, lambda functions: running.recorder.drawing(functions) if running.recorder else functions)
+devices.draw_wrappers.insert(0, lambda fs: fs if running.recorder is None else running.recorder.drawing(fs))
 
 
 class Draws:
@@ -444,7 +444,7 @@ UNKNOWN = "a Tensor is used that is no argument and in no closure, global or mod
 set_class = vars(object)["__class__"].__set__
 
 
-@lru_cache(maxsize=None)
+@cache
 def represented(kind):
     """The class that Tensors of a class are of while they are inputs of a capture.
 

@@ -45,7 +45,9 @@ inspect itertools math numbers operator re statistics string types typing""".spl
 CONTAINERS = tuple, list, deque, dict, set, frozenset
 CACHED = type(lru_cache(int))
 WRAPPERS = {staticmethod: ["__func__"], classmethod: ["__func__"], property: ["fget"], cached_property: ["func"]}
-OWN = {*"array node view_ops creation_meta inference transform_level views aliases _grad _base".split()}  # the engine's, of a Tensor
+OWN = {
+    *"array node view_ops creation_meta inference transform_level views aliases _grad _base".split()
+}  # the engine's, of a Tensor
 ASKED = {"_version", "_base", "_is_view", "storage_offset", "output_nr"}
 LEAF = {"is_leaf", "grad_fn", "retains_grad"}
 MAKERS = "__init__", "__new__", "__post_init__", "__setattr__"  # called where an object is made
@@ -254,7 +256,7 @@ class Guards:
         elif first is not None:
             self.add(f"{path} is {self.space_path(first)}")
         else:
-            self.add(f"{path}.__class__ is {self.constant(tensor.__class__)}")  # in another thread's capture, type() lies
+            self.add(f"{path}.__class__ is {self.constant(tensor.__class__)}")  # type() is another during a capture
         if first is None:
             others = [n for n, (kind, _) in enumerate(self.places) if kind == "argument"]
             self.enter(tensor, ("fixed", tensor) if argument is None else ("argument", argument), name)

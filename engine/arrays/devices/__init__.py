@@ -248,7 +248,8 @@ def violated(x, test):
     kind = device_names.get(type(x))
     if kind is None:
         return bool(samples(test(x)).any())
-    return homes[kind].violated(x, test) if running.recorder is None else running.recorder.violated(homes[kind], x, test)
+    recorder = running.recorder
+    return homes[kind].violated(x, test) if recorder is None else recorder.violated(homes[kind], x, test)
 
 
 def drawing(functions):

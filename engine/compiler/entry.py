@@ -11,9 +11,10 @@ from ..arrays.dispatch import device_names, modules, number_types
 from ..arrays.memory import storage
 from ..arrays.size import Size
 from ..arrays.warn import warn
+from ..autograd.gradients import grad
 from ..autograd.modes import enable_grad, no_grad
 from ..core import graph
-from ..core.backward import backward_pass, grad, reachable
+from ..core.backward import backward_pass, reachable
 from ..core.graph import Node, Output
 from ..core.linear import Clone
 from ..core.tensor import Tensor

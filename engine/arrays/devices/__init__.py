@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import dtypes
 from ..dispatch import device_names, modules, running, samples, strangers
 
 
@@ -197,6 +198,12 @@ def device_of(x):
     """The device of an array."""
     kind = device_names.get(type(x))
     return cpu if kind is None else device(kind, x.device.id)
+
+
+def type_name(x):
+    """What PyTorch calls the type of a tensor that has this array."""
+    kind = device_names.get(type(x))
+    return f"torch.{'' if kind is None else kind + '.'}{dtypes.dtype_word(x)}Tensor"
 
 
 def random_source(x):

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from weakref import ref
 from xml.etree import ElementTree
 
 from course.figures import rules
 from engine import viz
 from engine.core.backward import backward_pass, roots
-from engine.core.graph import AccumulateGrad, Node, Output, RemovableHandle, RetainGrad, as_tensor
+from engine.core.graph import AccumulateGrad, Node, Output, RetainGrad, as_tensor, hooked
 from engine.core.tensor import Tensor
 from engine.surface.printing import printoptions
 
@@ -202,21 +203,22 @@ class Recording:
 
     def run(self, start: dict[Node, Any], nodes: set[Node]) -> None:
         """Sweep with hooks that look on; what the program has registered stays in force, but for ``retain_grad``."""
-        ours, handles = ("hooks", "post_hooks"), []
+        ours = ("hooks", "post_hooks")
+        watched = {ref(n) for n in nodes if type(n) not in (AccumulateGrad, Output)} - hooked
+        hooked.update(watched)
         before = {n: {a: value for a, value in n.__dict__.items() if a in ours} for n in nodes}
         try:
             for n in nodes:
                 n.hooks = tuple(h for h in n.hooks if type(h) is not RetainGrad)
                 if type(n) not in (AccumulateGrad, Output):
-                    handles.append(RemovableHandle(n, "post_hooks", functools.partial(self.at_node, n)))
+                    n.post_hooks = (*n.post_hooks, functools.partial(self.at_node, n))
             leaves = backward_pass(start, retain_graph=True, wanted={n for n in nodes if type(n) is AccumulateGrad})
         finally:
             for n, attributes in before.items():
                 for a in ours:
                     n.__dict__.pop(a, None)
                 n.__dict__.update(attributes)
-            for handle in handles:
-                handle.remove()
+            hooked.difference_update(watched)
         for n in sorted(
             leaves, key=lambda n: n.time
         ):  # which of them comes first is all the same: take the picture's order

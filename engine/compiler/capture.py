@@ -20,11 +20,13 @@ import numpy as np
 from ..arrays import devices, dispatch, memory, random
 from ..arrays.dispatch import modules, running, scalar_types
 from ..arrays.warn import HERE
-from ..core.backward import backward_pass
+from ..core.backward import backward_pass, chain_rule
 from ..core.graph import AccumulateGrad, watch_nodes
 from ..core.tensor import Tensor, observed
 from ..core.versions import alive, wrote
 from . import effects
+
+SWEEPS = backward_pass.__code__, chain_rule.__code__
 
 
 class GraphBreak(RuntimeError):
@@ -36,9 +38,9 @@ class GraphBreak(RuntimeError):
 
 
 def origin():
-    """file:line: text of the innermost line that is not the engine's."""
+    """file:line: text of the innermost line that is not the engine's, nor of what it wrote out to call rules."""
     frame = sys._getframe(2)  # the caller is the engine's, and who called that
-    while frame is not None and frame.f_code.co_filename.startswith(HERE):
+    while frame is not None and (frame.f_code.co_filename.startswith(HERE) or "__name__" not in frame.f_globals):
         if frame.f_code in SWEEPS:  # of the backward pass: the line that recorded the node
             node = frame.f_locals.get("node")
             return vars(node).get("line", "") if node is not None else ""
@@ -53,11 +55,6 @@ def shown_line(name, number):
     path = Path(name)
     file = "cell" if path.parent.name.startswith("ipykernel_") else path.name  # a cell's file is named by a number
     return f"{file}:{number}: {linecache.getline(name, number).strip()}".rstrip(": ")
-
-
-from ..core.backward import chain_rule  # noqa: E402
-
-SWEEPS = backward_pass.__code__, chain_rule.__code__
 
 
 class NumberWritten(GraphBreak):

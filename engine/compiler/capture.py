@@ -47,11 +47,11 @@ def origin():
         frame = frame.f_back
     if frame is None:
         return ""
-    return shown_line(frame.f_code.co_filename, frame.f_lineno)
+    return line_text(frame.f_code.co_filename, frame.f_lineno)
 
 
 @lru_cache(maxsize=4096)
-def shown_line(name, number):
+def line_text(name, number):
     path = Path(name)
     file = "cell" if path.parent.name.startswith("ipykernel_") else path.name  # a cell's file is named by a number
     return f"{file}:{number}: {linecache.getline(name, number).strip()}".rstrip(": ")
@@ -286,7 +286,7 @@ class Tape:
 
     def call(self, name, function, args=()):
         """Let later calls do something here, which this one leaves undone."""
-        self.step("call", name, function, mapped(self.plain, args), line=origin())
+        self.step("call", name, function, mapped(self.as_constant, args), line=origin())
 
     def later(self, function, owner, args, kwargs):
         """A step of an optimizer or scheduler, which later calls take as it is."""
@@ -333,7 +333,7 @@ class Tape:
             if writes.owner in self.entered and writes.owner not in self.written:
                 held = memory.storage(self.at(self.entered[writes.owner])[1].__dict__["array"].value)
                 self.written[writes.owner] = held, held.copy("K")
-        written = mapped(self.plain, args), {k: mapped(self.plain, v) for k, v in options.items()}
+        written = mapped(self.as_constant, args), {k: mapped(self.as_constant, v) for k, v in options.items()}
         out = function(*values, **named)
         step = self.step(kind, name, function, *written, None if writes is None else Ref(writes.number), origin())
         operands = [*all_traced((args, [*options.values()]))] if dispatch.device_names else ()
@@ -367,7 +367,7 @@ class Tape:
             raise GraphBreak("a parameter is used after the step of its optimizer")
         return a.value
 
-    def plain(self, a):
+    def as_constant(self, a):
         """A part of an argument, Ref for Traced; arrays are copied, so that later writes do not reach them."""
         if isinstance(a, Traced):
             return Ref(a.number)
@@ -447,7 +447,7 @@ def represented(kind):
 
     The thread that captures finds the array, the node and the gradient of the stand-in; all others find the Tensor's.
     """
-    facts = {name: property(*accessors(name)) for name in ("array", "node", "_grad")}
+    facts = {n: property(*accessors(n)) for n in ("array", "node", "_grad") if not hasattr(kind, n) or n == "_grad"}
     return type(kind)(kind.__name__, (kind,), {**facts, "__slots__": (), "__class__": property(lambda self: kind)})
 
 

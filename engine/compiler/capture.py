@@ -20,13 +20,15 @@ import numpy as np
 from ..arrays import devices, dispatch, memory, random
 from ..arrays.dispatch import modules, running, scalar_types
 from ..arrays.warn import HERE
-from ..core.backward import backward_pass
+from ..core.backward import backward_pass, chain_rule, visit_all
 from ..core.graph import AccumulateGrad, Node
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor, alive
 from ..core.versions import wrote
 from ..ops.creation import observed
 from . import effects
+
+SWEEPS = backward_pass.__code__, visit_all.__code__, chain_rule.__code__
 
 
 class GraphBreak(RuntimeError):
@@ -38,28 +40,23 @@ class GraphBreak(RuntimeError):
 
 
 def origin():
-    """file:line: text of the innermost line that is not the engine's."""
+    """file:line: text of the innermost line that is not the engine's, nor of what it wrote out to call rules."""
     frame = sys._getframe(2)  # the caller is the engine's, and who called that
-    while frame is not None and frame.f_code.co_filename.startswith(HERE):
+    while frame is not None and (frame.f_code.co_filename.startswith(HERE) or "__name__" not in frame.f_globals):
         if frame.f_code in SWEEPS:  # of the backward pass: the line that recorded the node
             node = frame.f_locals.get("node")
             return vars(node).get("line", "") if node is not None else ""
         frame = frame.f_back
     if frame is None:
         return ""
-    return shown_line(frame.f_code.co_filename, frame.f_lineno)
+    return line_text(frame.f_code.co_filename, frame.f_lineno)
 
 
 @lru_cache(maxsize=4096)
-def shown_line(name, number):
+def line_text(name, number):
     path = Path(name)
     file = "cell" if path.parent.name.startswith("ipykernel_") else path.name  # a cell's file is named by a number
     return f"{file}:{number}: {linecache.getline(name, number).strip()}".rstrip(": ")
-
-
-from ..core.backward import chain_rule  # noqa: E402
-
-SWEEPS = backward_pass.__code__, chain_rule.__code__
 
 
 class NumberWritten(GraphBreak):
@@ -291,7 +288,7 @@ class Tape:
 
     def call(self, name, function, args=()):
         """Let later calls do something here, which this one leaves undone."""
-        self.step("call", name, function, mapped(self.plain, args), line=origin())
+        self.step("call", name, function, mapped(self.as_constant, args), line=origin())
 
     def later(self, function, owner, args, kwargs):
         """A step of an optimizer or scheduler, which later calls take as it is."""
@@ -338,7 +335,7 @@ class Tape:
             if writes.owner in self.entered and writes.owner not in self.written:
                 held = memory.storage(self.at(self.entered[writes.owner])[1].__dict__["array"].value)
                 self.written[writes.owner] = held, held.copy("K")
-        written = mapped(self.plain, args), {k: mapped(self.plain, v) for k, v in options.items()}
+        written = mapped(self.as_constant, args), {k: mapped(self.as_constant, v) for k, v in options.items()}
         out = function(*values, **named)
         step = self.step(kind, name, function, *written, None if writes is None else Ref(writes.number), origin())
         operands = [*all_traced((args, [*options.values()]))] if dispatch.device_names else ()
@@ -372,7 +369,7 @@ class Tape:
             raise GraphBreak("a parameter is used after the step of its optimizer")
         return a.value
 
-    def plain(self, a):
+    def as_constant(self, a):
         """A part of an argument, Ref for Traced; arrays are copied, so that later writes do not reach them."""
         if isinstance(a, Traced):
             return Ref(a.number)
@@ -383,9 +380,7 @@ class Tape:
         return a
 
 
-devices.draw_wrappers.insert(
-    0, lambda functions: running.recorder.drawing(functions) if running.recorder else functions
-)
+devices.draw_wrappers.insert(0, lambda fs: fs if running.recorder is None else running.recorder.drawing(fs))
 
 
 class Draws:
@@ -453,7 +448,7 @@ def represented(kind):
 
     The thread that captures finds the array, the node and the gradient of the stand-in; all others find the Tensor's.
     """
-    facts = {name: property(*accessors(name)) for name in ("array", "node", "_grad")}
+    facts = {n: property(*accessors(n)) for n in ("array", "node", "_grad") if not hasattr(kind, n) or n == "_grad"}
     return type(kind)(kind.__name__, (kind,), {**facts, "__slots__": (), "__class__": property(lambda self: kind)})
 
 

@@ -48,7 +48,7 @@ class Compiled:
     def __call__(self, *args, **kwargs):
         if unusual():
             return self.function(*args, **kwargs)
-        leaves, structure = (args, len(args)) if plain(args, kwargs) else tree.flatten((args, kwargs))
+        leaves, structure = (args, len(args)) if only_tensors(args, kwargs) else tree.flatten((args, kwargs))
         for entry in self.entries:
             if entry.structure == structure and entry.guards.matches(leaves):
                 return entry.run(leaves, args, kwargs)
@@ -102,7 +102,7 @@ def reset():
         compiled.forget()
 
 
-def plain(args, kwargs):
+def only_tensors(args, kwargs):
     """Whether the arguments are Tensors, and nothing else: the usual case."""
     return not kwargs and all(isinstance(a, Tensor) for a in args)
 
@@ -130,7 +130,7 @@ class Explanation:
         self.dynamic_sizes = 0 if entry.sizes is None or entry.plan is None else len(entry.sizes.values)
         self.counts = {} if entry.plan is None else entry.plan.counts
         self.op_count = self.counts.get("written down", 0)
-        self.out_guards = [] if entry.guards is None else entry.guards.shown()
+        self.out_guards = [] if entry.guards is None else entry.guards.readable()
         self.code = entry.code
 
     def __repr__(self):
@@ -150,7 +150,7 @@ def explain(function):
     compiled = function if isinstance(function, Compiled) else Compiled(function)
 
     def explained(*args, **kwargs):
-        leaves, structure = (args, len(args)) if plain(args, kwargs) else tree.flatten((args, kwargs))
+        leaves, structure = (args, len(args)) if only_tensors(args, kwargs) else tree.flatten((args, kwargs))
         changed = compiled.changed(leaves, structure)
         return Explanation(compiled.captured(leaves, structure, args, kwargs), changed)
 

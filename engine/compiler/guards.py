@@ -123,7 +123,7 @@ class Guards:
         exec(compile(code, "<guards>", "exec"), self.space)
         self.matches = self.space["matches"]
 
-    def shown(self):
+    def readable(self):
         """The conditions as they can be read: names of classes and functions and values in place of k0, k1, ..."""
 
         def text(found):
@@ -139,13 +139,13 @@ class Guards:
     def failing(self, leaves):
         """The first condition that does not hold, as it can be read; "" if all do."""
         space = {**self.space, **{f"a{i}": leaf for i, leaf in enumerate(leaves)}}
-        for condition, shown in zip(self.conditions, self.shown()):
+        for condition, words in zip(self.conditions, self.readable()):
             try:
                 holds = eval(condition, space)
             except (KeyError, AttributeError, IndexError, ValueError):
                 holds = False
             if not holds:
-                return shown
+                return words
         return ""
 
     def hold(self, containers):
@@ -256,9 +256,7 @@ class Guards:
         elif first is not None:
             self.add(f"{path} is {self.space_path(first)}")
         else:
-            self.add(
-                f"{path}.__class__ is {self.constant(tensor.__class__)}"
-            )  # in another thread's capture, type() lies
+            self.add(f"{path}.__class__ is {self.constant(tensor.__class__)}")  # type() is another during a capture
         if first is None:
             others = [n for n, (kind, _) in enumerate(self.places) if kind == "argument"]
             self.enter(tensor, ("fixed", tensor) if argument is None else ("argument", argument), name)

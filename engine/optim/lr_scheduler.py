@@ -4,7 +4,6 @@ import math
 import types
 from bisect import bisect_right
 from collections import Counter
-from contextlib import contextmanager
 from math import inf, pi
 
 from ..arrays.dispatch import outside_of_captures
@@ -94,18 +93,11 @@ class LRScheduler:
         self._initial_step()
 
     def _initial_step(self):
-        self._step_count = 0
-        with self._marked("_is_initial"):
-            self.step()
-
-    @contextmanager
-    def _marked(self, name):
-        """An attribute that is True within the block."""
-        setattr(self, name, True)
+        self._step_count, self._is_initial = 0, True
         try:
-            yield
+            self.step()
         finally:
-            setattr(self, name, False)
+            self._is_initial = False
 
     def state_dict(self):
         """All but the optimizer."""
@@ -146,12 +138,17 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def _update_lr(self, epoch=None):
-        with self._marked("_get_lr_called_within_step"):
-            self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-            jumps = epoch is not None and self.closed is not None
-            self._set([self.closed(base) for base in self.base_lrs] if jumps else self.get_lr())
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        jumps = epoch is not None and self.closed is not None
+        self._set([self.closed(base) for base in self.base_lrs] if jumps else None)
 
-    def _set(self, rates):
+    def _set(self, rates=None):
+        """Set learning rates, those of ``get_lr()`` by default."""
+        self._get_lr_called_within_step = True
+        try:
+            rates = self.get_lr() if rates is None else rates
+        finally:
+            self._get_lr_called_within_step = False
         for group, lr in zip(self.optimizer.param_groups, rates):
             set_value(group, "lr", lr)
         self._last_lr = values(self.optimizer, "lr")
@@ -362,8 +359,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_cur = epoch - self.T_0 * (self.T_mult**n - 1) / (self.T_mult - 1)
             self.T_i = self.T_0 * self.T_mult**n
         self.last_epoch = math.floor(epoch)
-        with self._marked("_get_lr_called_within_step"):
-            self._set(self.get_lr())
+        self._set()
 
 
 # ---- momentum that goes the other way

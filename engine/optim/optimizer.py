@@ -164,17 +164,18 @@ class Optimizer:
         ]
         state = {number[id(p)] if isinstance(p, Tensor) else p: values for p, values in self.state.items()}
         result = {"state": state, "param_groups": groups}
-        for hook in self._optimizer_state_dict_post_hooks.values():
-            new = hook(self, result)
-            result = result if new is None else new
-        return result
+        return self._passed_on("state_dict_post", result)
+
+    def _passed_on(self, kind, value):
+        """A value as hooks have it, each of which may return another one."""
+        for hook in self.__dict__[f"_optimizer_{kind}_hooks"].values():
+            new = hook(self, value)
+            value = value if new is None else new
+        return value
 
     def load_state_dict(self, state_dict):
         """Take over states and options.  ValueError if the groups are not as many, or not as large."""
-        state_dict = state_dict.copy()
-        for hook in self._optimizer_load_state_dict_pre_hooks.values():
-            new = hook(self, state_dict)
-            state_dict = state_dict if new is None else new
+        state_dict = self._passed_on("load_state_dict_pre", state_dict.copy())
         groups, saved = self.param_groups, deepcopy(state_dict["param_groups"])
         if len(groups) != len(saved):
             raise ValueError("loaded state dict has a different number of parameter groups")

@@ -148,9 +148,8 @@ def made_nodes(enough=math.inf):
     thread, recorder, this = threading.get_ident(), running.recorder, object()
 
     def look(node):
-        if (
-            threading.get_ident() == thread and running.recorder is recorder
-        ):  # not what a capture inside of the block makes
+        # not what a capture inside of the block makes
+        if threading.get_ident() == thread and running.recorder is recorder:
             if type(node) is not Output:  # those before it are complete
                 nodes.extend(filter(keeps_arrays, new))
                 new.clear()

@@ -10,6 +10,7 @@ from collections import namedtuple
 from ..arrays.dtypes import differentiable
 from ..core.graph import mode
 from ..core.linear import cast
+from ..surface import printing
 from ..transforms.forward import Pass, dual, without
 from .modes import is_grad_enabled, set_recording
 
@@ -99,3 +100,12 @@ def unpack_dual(tensor, *, level=None):
 def tangent_of(tensor):
     """The tangent of a tensor in the open level, or None."""
     return None if tensor.node is None or state.level is None else tensor.node.tangents.get(state.level)
+
+
+def tangent_suffix(tensor):
+    """How a tensor's text shows its tangent."""
+    tangent = tangent_of(tensor)
+    return None if tangent is None else f"tangent={tangent}"
+
+
+printing.more_suffixes.append(tangent_suffix)

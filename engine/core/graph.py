@@ -12,6 +12,7 @@ from weakref import ref
 
 import numpy as np
 
+from ..arrays import dispatch
 from ..arrays.dispatch import scalar_types
 
 clock = count(0, -1)  # the time of nodes and of in-place writes; newer is less, which makes a heap pop the newest
@@ -124,6 +125,9 @@ CALLED_THERE = {
     "Sort": "index=indices", "Topk": "index=indices", "Kthvalue": "index=indices",
     "LinalgInv": "out=inverse", "LinalgDet": "x=A",
 }  # fmt: skip
+
+
+dispatch.rule_classes = Node.__subclasses__
 
 
 def called_as(Class):

@@ -895,7 +895,8 @@ def not_captured():
         running.tape.refuse("the state of a random generator is read or set")
 
 
-random.default_generator = default_generator = Generator()
+random.as_tensor, random.default_generator = Tensor, Generator()
+default_generator = random.default_generator
 default_generator.seed()
 seed, initial_seed = default_generator.seed, default_generator.initial_seed
 

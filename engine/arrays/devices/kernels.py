@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from ml_dtypes import bfloat16
 
-from ...core.graph import Node
 from .. import dispatch
 
 # dtype -> (its name among a kernel's parameters, the type of C++ to compute in); CuPy has no name for bfloat16, but
@@ -365,7 +364,7 @@ class OneKernel:
 
 def rules_as_kernels():
     """Let the rules of elementwise operations be kernels on a GPU; called when one is first used."""
-    for Class in Node.__subclasses__():
+    for Class in dispatch.rule_classes():
         if (Class.diagonal or Class.elementwise) and not any(isinstance(r, OneKernel) for r in Class.rules):
             Class.rules = tuple(map(OneKernel, Class.rules))
 

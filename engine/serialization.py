@@ -160,7 +160,7 @@ class Structure:
     def number(self, tensor, path):
         """The number of a tensor in the order in which they are met."""
         if id(tensor) not in self.tensors:
-            if type(tensor) is not Tensor and type(tensor) is not Parameter:
+            if tensor.__class__ not in (Tensor, Parameter):
                 raise cannot_save(tensor, path)
             name = self.unique(".".join(map(str, path)) or "tensor")
             self.tensors[id(tensor)] = len(self.tensors), name, tensor
@@ -235,9 +235,9 @@ def host_array(t, copies):
 def about(t):
     """What is to be known of a tensor beside its elements, where it is not as usual."""
     record = {}
-    if t.requires_grad != (type(t) is not Tensor):
+    if t.requires_grad != (t.__class__ is not Tensor):
         record["requires_grad"] = t.requires_grad
-    if type(t) is not Tensor:
+    if t.__class__ is not Tensor:
         record["class"] = "Parameter"
     if str(t.device) != "cpu":
         record["device"] = str(t.device)

@@ -8,6 +8,7 @@ import threading
 from collections import namedtuple
 
 from ..core.graph import mode
+from ..surface import printing
 from ..transforms.forward import Pass, dual, without
 from .modes import is_grad_enabled, set_recording
 
@@ -79,3 +80,12 @@ def unpack_dual(tensor, *, level=None):
 def tangent_of(tensor):
     """The tangent of a tensor in the open level, or None."""
     return None if tensor.node is None or state.level is None else tensor.node.tangents.get(state.level)
+
+
+def tangent_suffix(tensor):
+    """How a tensor's text shows its tangent."""
+    tangent = tangent_of(tensor)
+    return None if tangent is None else f"tangent={tangent}"
+
+
+printing.more_suffixes.append(tangent_suffix)

@@ -141,6 +141,17 @@ class Home:
         return getattr(self.xp, name)(*args, **options)
 
 
+class Lookup:
+    """Functions under their names: those given, and what ``find(name)`` says of one when it is first used."""
+
+    def __init__(self, find, **given):
+        self.__dict__.update(given, find=find)
+
+    def __getattr__(self, name):
+        found = self.__dict__[name] = self.find(name)
+        return found
+
+
 homes = {"cpu": Home()}
 host = homes["cpu"]
 

@@ -364,8 +364,7 @@ ON_THE_HOST = {
                         "nonzero", "ones", "stack", "tril", "triu"},  # the places of a triangle
     "ops/elementwise.py": {"asarray"}, "ops/index.py": {"asarray", "zeros", "broadcast_shapes", "indices"},
     "ops/linalg.py": {"linalg"},  # the exception for singular matrices
-    "ops/pool.py": {"arange", "minimum", "clip", "ones_like", "where", "vdot"},  # vdot: where it is asked for the type
-    "ops/conv.py": {"arange"}, "core/linear.py": {"vecdot"}, "optim/algorithms.py": {"frombuffer"},
+    "optim/algorithms.py": {"frombuffer"},
 }  # fmt: skip
 TYPES = {
     "bool_", "dtype", "float16", "float32", "float64", "floating", "generic", "inf", "int32", "int64", "integer",

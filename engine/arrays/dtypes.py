@@ -46,7 +46,15 @@ bool_ = dtype("bool", np.bool_, BOOL)
 
 dtypes = (float64, float32, float16, bfloat16, int64, int32, int16, int8, uint8, bool_)
 of: dict[np.dtype, dtype] = {d.np: d for d in dtypes}
+type_words = dict(zip(of, "Double Float Half BFloat16 Long Int Short Char Byte Bool".split()))
+# what products and sums of two bytes are accumulated in; whoever is in a hurry asks for the itemsize first
+accumulate_wider = {float16.np: float32.np, bfloat16.np: float32.np}
 differentiable = {d.np for d in dtypes if d.is_floating_point}
+
+
+def dtype_word(x) -> str:
+    """The dtype of an array as PyTorch's messages call it: Float, Double, Long."""
+    return type_words[x.dtype]
 
 
 def named(name: str) -> dtype:

@@ -8,8 +8,8 @@ import numpy as np
 from ..arrays.devices import cpu, moved
 from ..arrays.dtypes import float64
 from ..arrays.warn import warn
-from ..core.backward import grad
 from ..core.tensor import Tensor
+from .gradients import grad
 
 
 class GradcheckError(RuntimeError):

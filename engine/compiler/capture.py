@@ -22,8 +22,8 @@ from ..arrays.dispatch import modules, running, scalar_types
 from ..arrays.warn import HERE
 from ..core.backward import backward_pass
 from ..core.graph import AccumulateGrad, watch_nodes
-from ..core.tensor import Tensor
-from ..core.versions import wrote
+from ..core.tensor import Tensor, observed
+from ..core.versions import alive, wrote
 from . import effects
 
 
@@ -149,6 +149,7 @@ class Tape:
         self.closed = False
         self.frozen = set()  # owners that must not be written: the cotangents
         self.entered = {}  # number of the step of an input -> its place among the inputs
+        self.represented = []  # the Tensors that give stand-ins for what they hold
         self.sources = []  # the nodes of the stand-ins as they were at first
         self.written = {}  # number of an input that is written in place -> (its memory, what was there)
         self.streams = {}  # id(generator) -> (generator, a copy of it, from which the capture draws)
@@ -171,18 +172,26 @@ class Tape:
         """Let a Tensor that was there before be an input, with an array in place of its own."""
         if id(tensor) in self.inputs:
             return
-        node = tensor.__dict__["node"]
         traced = self.enter(f"x{len(self.inputs)}", x)
         if not isinstance(x, np.generic):  # of what shares its memory, it is the owner
             self.known.setdefault(id(x), traced)
             self.known.setdefault(id(memory.storage(x)), traced)
         self.entered[traced.number] = len(self.inputs)
-        stand_in = Tensor.__new__(Tensor)
-        stand_in.__dict__.update(array=traced, node=None, tape=self, place=len(self.inputs))
-        if node is not None:
-            stand_in.__dict__["node"] = AccumulateGrad(stand_in)
-        self.sources.append(stand_in.__dict__["node"])
+        stand_in = StandIn(self, len(self.inputs), traced, tensor.__dict__["node"] is not None)
+        self.sources.append(stand_in.node)
         self.inputs[id(tensor)] = tensor, stand_in
+        base = tensor if tensor._base is None else tensor._base  # whoever writes into one of them changes all
+        for b in alive(base, "aliases") or (base,):
+            for t in (tensor, b, *alive(b, "views")):
+                if t.__class__ is type(t):
+                    set_class(t, represented(type(t)))
+                    self.represented.append(t)
+
+    def stand_in(self, tensor):
+        """What stands for an input; GraphBreak for another Tensor that was there before."""
+        if id(tensor) not in self.inputs:
+            raise GraphBreak(UNKNOWN)
+        return self.inputs[id(tensor)][1]
 
     def at(self, place):
         """(Tensor, stand-in) of an input."""
@@ -253,7 +262,7 @@ class Tape:
                 continue
             self.flushed[place] = grad = stand_in.__dict__["_grad"]
             if grad is not None:
-                if grad.__dict__.get("tape") is not self or grad.__dict__["node"] is not None:
+                if id(grad) in self.inputs or grad.__dict__["node"] is not None:
                     raise GraphBreak("a gradient is part of a graph, or was there before", " ")
                 if any(grad is g for p, g in self.flushed.items() if p != place):
                     raise GraphBreak("two tensors have one gradient", " ")
@@ -372,7 +381,7 @@ class Tape:
         return a
 
 
-devices.draw_wrappers.insert(0, lambda functions: running.tape.drawing(functions) if running.tape else functions)
+devices.draw_wrappers.insert(0, lambda functions: running.recorder.drawing(functions) if running.recorder else functions)
 
 
 class Draws:
@@ -402,73 +411,88 @@ def looks(home):
     return is_true
 
 
-lock = threading.RLock()
+lock = threading.RLock()  # one capture at a time: what it writes into an input is undone before the next one reads
 
 
 class Reading:
-    """While a capture runs: a Tensor that was there before gives its Traced array and the node of its stand-in."""
+    """While a capture runs: a Tensor that was there before gives this thread what stands for it."""
 
     def __init__(self, tape):
         self.tape = tape
 
     def __enter__(self):
         lock.acquire()
-        self.before, running.tape = running.tape, self.tape
-        Tensor.array = property(*accessors("array"))
-        Tensor.node = property(*accessors("node"))
-        Tensor._grad = property(*accessors("_grad"))
+        self.before, running.recorder = running.recorder, self.tape
         watch_nodes(note_line, True)
 
     def __exit__(self, *exc):
-        running.tape = self.before
+        running.recorder = self.before
+        for tensor in self.tape.represented:
+            set_class(tensor, tensor.__class__)
         if self.before is None:
-            del Tensor.array, Tensor.node
-            Tensor._grad = None
             watch_nodes(note_line, False)
         lock.release()
 
 
 def note_line(node, saved):
     """A node remembers the line that recorded it, for the comments of the backward pass."""
-    if running.tape is not None:
+    if running.recorder is not None:
         node.line = origin()
 
 
 UNKNOWN = "a Tensor is used that is no argument and in no closure, global or module that is read"
+set_class = vars(object)["__class__"].__set__
+
+
+@lru_cache(maxsize=None)
+def represented(kind):
+    """The class that Tensors of a class are of while they are inputs of a capture.
+
+    The thread that captures finds the array, the node and the gradient of the stand-in; all others find the Tensor's.
+    """
+    facts = {name: property(*accessors(name)) for name in ("array", "node", "_grad")}
+    return type(kind)(kind.__name__, (kind,), {**facts, "__slots__": (), "__class__": property(lambda self: kind)})
 
 
 def accessors(name):
     def get(self):
-        own, tape = self.__dict__, running.tape
-        if tape is not None and own.get("tape") is not tape:
-            found = tape.inputs.get(id(self))
-            if found is None:
-                raise GraphBreak(UNKNOWN)
-            own = found[1].__dict__
-        elif tape is not None and name == "_grad" and "place" in own:  # only backward asks a stand-in
-            tape.leaf(own["place"])
-        if name == "_grad" and name not in own:
-            return tape.gradient(own["place"]) if tape is not None and "place" in own else None
-        return own[name]
+        own, tape = self.__dict__, running.recorder
+        if tape is not None:
+            own = tape.stand_in(self).__dict__
+            if name == "_grad" and name not in own:
+                return tape.gradient(own["place"])
+        return own.get(name) if name == "_grad" else own[name]
 
     def set(self, value):
-        own, tape = self.__dict__, running.tape
-        if tape is not None and own.get("tape") is not tape:
-            if id(self) in tape.inputs:
-                own = tape.inputs[id(self)][1].__dict__
-                if name == "array" and value is not own[name]:
-                    number = isinstance(own[name].value, np.generic)
-                    raise (NumberWritten if number else GraphBreak)("the memory of an input is replaced")
-                if name == "node" and value is not own[name] and type(value) in (AccumulateGrad, type(None)):
-                    raise GraphBreak("whether an input requires grad is changed")
-            elif name in own or name == "_grad":
-                raise GraphBreak(UNKNOWN)
-            else:
-                own["tape"] = tape
-                tape.made.append(ref(self))
+        own, tape = self.__dict__, running.recorder
+        if tape is not None:
+            own = tape.stand_in(self).__dict__
+            if name == "array" and value is not own[name]:
+                number = isinstance(own[name].value, np.generic)
+                raise (NumberWritten if number else GraphBreak)("the memory of an input is replaced")
+            if name == "node" and value is not own[name] and type(value) in (AccumulateGrad, type(None)):
+                raise GraphBreak("whether an input requires grad is changed")
         own[name] = value
 
     return get, set
+
+
+class StandIn(Tensor):
+    """What an input is on a tape: a leaf with a Traced array.  Only backward asks it for its gradient."""
+
+    def __init__(self, tape, place, array, requires_grad):
+        self.tape, self.place, self.array = tape, place, array
+        self.node = AccumulateGrad(self) if requires_grad else None
+
+    @property
+    def _grad(self):
+        self.tape.leaf(self.place)
+        own = self.__dict__
+        return own["_grad"] if "_grad" in own else self.tape.gradient(self.place)
+
+    @_grad.setter
+    def _grad(self, grad):
+        self.__dict__["_grad"] = grad
 
 
 class Traced:
@@ -642,7 +666,7 @@ def first_traced(a):
 def call_function(name, function, *args, **options):
     """A function of arrays, written down if it is to be."""
     found = first_traced((*args, *options.values()))
-    tape = running.tape if found is None else found.tape
+    tape = running.recorder if found is None else found.tape
     if tape is None or (found is None and name not in BUFFERS):
         return function(*args, **options)
     if name.rpartition(".")[2] in DYNAMIC:
@@ -738,6 +762,7 @@ def serve(kind, find):
     """Let a type of Traced arrays be served."""
     modules[kind] = dispatch.batches[kind] = place_for(find)
     dispatch.writers[kind] = call_function
+    observed[kind] = lambda tensor, x: x.tape.made.append(ref(tensor))
 
 
 traced_types: dict = {}  # type of device arrays -> the type of the Traced arrays that stand for them

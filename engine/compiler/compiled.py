@@ -110,7 +110,7 @@ def plain(args, kwargs):
 def unusual():
     """Whether nothing is compiled here: inside of a capture, a transform, forward or inference mode, hooks."""
     inside = mode.dual or mode.transforms or mode.inference or mode.packing
-    return inside or running.tape is not None or running.levels or graph.anomaly
+    return inside or running.recorder is not None or running.levels or graph.anomaly
 
 
 # ---- what happened, and why

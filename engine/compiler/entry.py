@@ -11,9 +11,10 @@ from ..arrays.dispatch import device_names, modules, number_types
 from ..arrays.memory import storage
 from ..arrays.size import Size
 from ..arrays.warn import warn
+from ..autograd.gradients import grad
 from ..autograd.modes import enable_grad, no_grad
 from ..core import graph
-from ..core.backward import backward_pass, grad, reachable
+from ..core.backward import backward_pass, reachable
 from ..core.graph import Node, Output
 from ..core.linear import Clone
 from ..core.tensor import Tensor
@@ -249,7 +250,7 @@ class Entry:
         arrays = [t.__dict__["array"] for t, _ in tape.inputs.values()]
         if any(overlap(arrays[i], x) for i in places for j, x in enumerate(arrays) if j != i):
             raise GraphBreak("an input that shares its memory with another is written in place", " ")
-        grads = [(i, g) for i, g in tape.flushed.items() if g is not None and g.__dict__.get("tape") is tape]
+        grads = [(i, g) for i, g in tape.flushed.items() if g is not None and id(g) not in tape.inputs]
         self.regraded = [(i, version(g)) for i, g in grads if version(g)]
         self.calls = tape.tensors is not None
         self.generators = [g for g, _ in tape.streams.values()]

@@ -45,7 +45,7 @@ inspect itertools math numbers operator re statistics string types typing""".spl
 CONTAINERS = tuple, list, deque, dict, set, frozenset
 CACHED = type(lru_cache(int))
 WRAPPERS = {staticmethod: ["__func__"], classmethod: ["__func__"], property: ["fget"], cached_property: ["func"]}
-OWN = {*"array node path made inference born views sharing tape place _grad _base".split()}  # the engine's, of a Tensor
+OWN = {*"array node view_ops creation_meta inference transform_level views aliases _grad _base".split()}  # the engine's, of a Tensor
 ASKED = {"_version", "_base", "_is_view", "storage_offset", "output_nr"}
 LEAF = {"is_leaf", "grad_fn", "retains_grad"}
 MAKERS = "__init__", "__new__", "__post_init__", "__setattr__"  # called where an object is made
@@ -131,7 +131,8 @@ class Guards:
             named = isinstance(value, (np.dtype, devices.device, dtypes.dtype))
             return getattr(value, "__name__", None) or (str(value) if named else type(value).__name__)
 
-        return [re.sub(r"\bk\d+\b", text, condition) for condition in self.conditions]
+        conditions = (re.sub(r"(\w+)\.__class__ is", r"type(\1) is", condition) for condition in self.conditions)
+        return [re.sub(r"\bk\d+\b", text, condition) for condition in conditions]
 
     def failing(self, leaves):
         """The first condition that does not hold, as it can be read; "" if all do."""
@@ -253,7 +254,7 @@ class Guards:
         elif first is not None:
             self.add(f"{path} is {self.space_path(first)}")
         else:
-            self.add(f"type({path}) is {self.constant(type(tensor))}")
+            self.add(f"{path}.__class__ is {self.constant(tensor.__class__)}")  # in another thread's capture, type() lies
         if first is None:
             others = [n for n, (kind, _) in enumerate(self.places) if kind == "argument"]
             self.enter(tensor, ("fixed", tensor) if argument is None else ("argument", argument), name)
@@ -393,9 +394,10 @@ class Guards:
         """What a function finds under its names in a module, and in what that holds."""
         check_known(module, module.__name__, names)
         for n in names:
-            if ours(module.__name__) and n in SETTINGS and hasattr(module, n):
+            there = n in vars(module) or module.__name__ == ENGINE and hasattr(module, n)  # some of it is loaded then
+            if there and ours(module.__name__) and n in SETTINGS:
                 raise Unknown(f"it asks for or changes a setting: {n}()", " ")
-            if (id(module), n) not in self.seen and n in vars(module):
+            if there and (id(module), n) not in self.seen:
                 self.seen.add((id(module), n))
                 self.read(f"{self.constant(vars(module))}[{n!r}]", vars(module)[n], n, names=names)
         if not known(module.__name__):

@@ -58,7 +58,7 @@ def ufunc_of(step):
 def is_ours(step):
     """Whether a step calls a function of the engine's, which takes the arrays of all devices."""
     module = getattr(step.function, "__module__", None) or ""
-    return module.startswith(HERE) and not module.startswith(HERE + ".devices")
+    return module.startswith(HERE) and not module.startswith(f"{HERE}.arrays.devices")
 
 
 @cache

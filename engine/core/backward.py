@@ -169,6 +169,8 @@ def leading_to(wanted, roots):
 
 def backward(tensors, gradients=None, retain_graph=None, create_graph=False, inputs=None):
     """Add the gradients of ``tensors``, weighted by ``gradients``, to the leaves (or to ``inputs`` alone)."""
+    for check in tuple(graph.grad_checks):
+        check("backward")
     if inputs is not None:
         inputs = differentiated(inputs, "backward")
         for i in inputs:
@@ -200,20 +202,8 @@ def differentiated(inputs, function):
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None,
-         is_grads_batched=False, materialize_grads=False):  # fmt: skip
-    """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; nothing is added to any ``.grad``.
-
-    RuntimeError if an input was not used, unless ``allow_unused`` (None then) or ``materialize_grads`` (zeros).
-    """
-    if mode.dual and not create_graph and carries_tangents(outputs):
-        from ..transforms.forward import gradient_with_tangents
-
-        return gradient_with_tangents(outputs, inputs, grad_outputs, retain_graph, allow_unused, is_grads_batched,
-                                      materialize_grads)  # fmt: skip
-    if is_grads_batched:
-        from ..transforms.vmap import grad_of_each
-
-        return grad_of_each(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+         materialize_grads=False):  # fmt: skip
+    """``autograd.grad`` where nobody maps over samples or carries tangents."""
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
@@ -246,12 +236,6 @@ def as_result(g, tensor):
     if not x.flags.c_contiguous and 0 not in x.strides and tensor.array.flags.c_contiguous:
         g = graph.Tensor(x.copy(), g.node)
     return g if x.dtype == tensor.array.dtype else g.to(tensor.dtype)
-
-
-def carries_tangents(outputs):
-    return any(
-        o.node is not None and o.node.tangents for o in ((outputs,) if isinstance(outputs, graph.Tensor) else outputs)
-    )
 
 
 def roots(tensors, gradients, create_graph):

@@ -38,6 +38,7 @@ class Mode(threading.local):
 
 
 mode = Mode()
+grad_checks: list = []  # called with the method's name before backward() and requires_grad_() do anything: transforms
 Tensor: type = None  # type: ignore  # set by tensor.py, which stands on this module
 
 

@@ -7,7 +7,7 @@ recorded.
 
 import numpy as np
 
-from ..arrays.dispatch import batches, modules
+from ..arrays.dispatch import xp_of as xp_of  # offered beside array_of
 from ..arrays.memory import storage
 from .graph import Output, mode, node_class, watchers
 from .tensor import Tensor, track_view, unreachable
@@ -53,12 +53,6 @@ def public_of(function):
 def array_of(a):
     """The array of a Tensor; anything else as it is."""
     return a.array if isinstance(a, Tensor) else a
-
-
-def xp_of(x):
-    """The module that serves an array, and makes others where it is."""
-    found = modules[type(x)]
-    return found if found is np or type(x) not in batches else found.beside(x)
 
 
 def record(Backward, out, inputs, saved=(), rules=None):

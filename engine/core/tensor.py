@@ -8,7 +8,7 @@ from weakref import ref
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.devices import cpu, device_of
+from ..arrays.devices import cpu, device_of, type_name
 from ..arrays.dispatch import device_names, is_array_type, number_types, scalar_types
 from ..arrays.memory import apart, same_place
 from ..arrays.size import Size
@@ -18,7 +18,7 @@ from ..autograd.hooks import tensor_hook
 from ..surface.printing import format_tensor, tensor_repr
 from . import graph, versions
 from .backward import backward, backward_pass
-from .graph import AccumulateGrad, Output, RemovableHandle, RetainGrad, mode
+from .graph import AccumulateGrad, Output, RemovableHandle, RetainGrad, grad_checks, mode
 from .versions import alive
 
 
@@ -45,7 +45,7 @@ class Tensor:
 
     def __init__(self, array=(), node=None, *sizes, device=None):
         if type(array) not in array_types:
-            array, node = constructed(array, node, sizes, device)
+            array, node = constructed(self, array, node, sizes, device)
         self.array = array
         self.node = node
 
@@ -106,12 +106,7 @@ class Tensor:
     is_sparse = is_quantized = is_mps = is_meta = False
     layout = "torch.strided"
 
-    @staticmethod
-    def typename(array):
-        names = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long"}
-        names |= {"int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
-        kind = device_of(array).type
-        return f"torch.{'' if kind == 'cpu' else kind + '.'}{names[dtypes.of[array.dtype].name]}Tensor"
+    typename = staticmethod(type_name)
 
     def shared(self):
         """The array, as memory that can be viewed: a NumPy scalar becomes an array first."""
@@ -143,6 +138,9 @@ class Tensor:
 
     def requires_grad_(self, requires_grad=True):
         """Begin (or stop) to record operations on this leaf.  RuntimeError for integers, and for what is no leaf."""
+        if requires_grad and grad_checks:
+            for check in tuple(grad_checks):
+                check("requires_grad_")
         if not isinstance(requires_grad, bool):
             raise TypeError(
                 "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
@@ -255,6 +253,7 @@ class Tensor:
             and isinstance(self.array, np.floating)
             and gradient is None
             and self.node
+            and not grad_checks
         ):
             backward_pass({self.node: type(self.array)(1)}, retain_graph)
         else:
@@ -321,7 +320,7 @@ class Tensor:
 
     def watched_init(self, array=(), node=None, *sizes, device=None):
         if type(array) not in array_types:
-            array, node = constructed(array, node, sizes, device)
+            array, node = constructed(self, array, node, sizes, device)
         self.plain_init(array, node)
         for look in watchers:
             look(self, node)
@@ -330,14 +329,20 @@ class Tensor:
 array_types = set(number_types) | {np.ndarray}  # and more, once they are met
 
 
-def constructed(array, node, sizes, device):
+observed: dict = {}  # array type -> what is called with each Tensor that is made of such an array, and with the array
+
+
+def constructed(tensor, array, node, sizes, device):
     """(array, node) for what is given to ``Tensor``: an array and its node, or what PyTorch's constructor takes."""
     kind = type(array)
-    if kind in scalar_types or not is_array_type(kind):
+    if kind in observed:
+        observed[kind](tensor, array)
+    elif kind in scalar_types or not is_array_type(kind):
         from ..ops.creation import legacy_constructor
 
         return legacy_constructor((array, *(() if node is None else (node,)), *sizes), device), None
-    array_types.add(kind)
+    else:
+        array_types.add(kind)
     return array, node
 
 

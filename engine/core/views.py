@@ -11,9 +11,10 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.dispatch import scalar_types
 from ..arrays.memory import address, element_strides, same_place, storage
+from ..arrays.shapes import common_shape
 from . import versions
 from .graph import OUTPUT, AccumulateGrad, clock, edge, hooked, mode, node_class
-from .linear import cast, common_shape, contiguous, number_for, sum_to, transfer
+from .linear import cast, contiguous, number_for, sum_to, transfer
 from .record import array_of, record, xp_of
 from .tensor import DTYPE_WORDS, StaleView, Tensor, watchers
 from .versions import alive, short_name, write, wrote

@@ -1,70 +1,48 @@
 """Layers without state, activations, losses and normalizations, under ``torch.nn.functional``'s names."""
 
 from ..arrays.warn import warn
-from ..ops import nn as ops
+from ..ops import softmax as ops
 from ..ops.activations import (
-    alpha_dropout,
     celu,
-    dropout1d,
-    dropout2d,
-    dropout3d,
-    feature_alpha_dropout,
+    elu,
+    gelu,
     glu,
     hardshrink,
     hardsigmoid,
     hardswish,
+    hardtanh,
+    leaky_relu,
+    logsigmoid,
     mish,
     prelu,
-    rms_norm,
-    softshrink,
-    threshold,
-)
-from ..ops.attention import scaled_dot_product_attention
-from ..ops.conv import (
-    conv1d,
-    conv2d,
-    conv3d,
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
-    fold,
-    unfold,
-)
-from ..ops.elementwise import add, neg, sigmoid, tanh
-from ..ops.linalg import einsum
-from ..ops.nn import (
-    batch_norm,
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
-    cosine_similarity,
-    cross_entropy,
-    dropout,
-    elu,
-    embedding,
-    gelu,
-    group_norm,
-    hardtanh,
-    huber_loss,
-    instance_norm,
-    kl_div,
-    l1_loss,
-    layer_norm,
-    leaky_relu,
-    linear,
-    logsigmoid,
-    mse_loss,
-    nll_loss,
-    normalize,
-    one_hot,
     relu,
     relu6,
     selu,
     silu,
-    smooth_l1_loss,
     softplus,
+    softshrink,
     softsign,
     tanhshrink,
+    threshold,
 )
+from ..ops.attention import scaled_dot_product_attention
+from ..ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, fold, unfold
+from ..ops.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
+from ..ops.elementwise import add, neg, sigmoid, tanh
+from ..ops.layers import embedding, linear, one_hot
+from ..ops.linalg import einsum
+from ..ops.losses import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    mse_loss,
+    nll_loss,
+    smooth_l1_loss,
+)
+from ..ops.norms import batch_norm, cosine_similarity, group_norm, instance_norm, layer_norm, normalize, rms_norm
 from ..ops.pad import pad
 from ..ops.pool import (
     adaptive_avg_pool1d,

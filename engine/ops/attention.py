@@ -8,15 +8,22 @@ import math
 
 from ..arrays import dtypes
 from ..arrays.dispatch import batches, blank, copied, one_step
+from ..arrays.dtypes import accumulate_wider, dtype_word
+from ..arrays.kernels.products import product
+from ..arrays.kernels.softmax import exponentials
+from ..arrays.kernels.sums import sums_along
+from ..arrays.shapes import common_shape
 from ..arrays.threads import BLOCK, in_blocks
-from ..core.linear import accumulate_wider, cast, common_shape, sums_along, transpose
+from ..core.linear import cast, sum_axes, transpose
 from ..core.record import array_of, joint_class, record, register, xp_of
 from ..core.tensor import Tensor, c_name
 from . import elementwise as e
-from .creation import number
+from .checks import number
+from .dropout import dropout
 from .elementwise import choose
-from .linalg import matmul, product
-from .nn import dropout, exponentials, safe_softmax, times
+from .linalg import matmul
+from .losses import times
+from .softmax import safe_softmax
 
 
 def scaled_dot_product_attention(
@@ -60,7 +67,7 @@ def check(q, k, v, mask):
             f"{k.ndim} and value.dim: {v.ndim} instead."
         )
     if not dtypes.of[q.dtype].is_floating_point:
-        raise RuntimeError(f"expected scalar type Float but found {Tensor.typename(q).rpartition('.')[2][:-6]}")
+        raise RuntimeError(f"expected scalar type Float but found {dtype_word(q)}")
     if mask is not None and mask.dtype != bool and mask.dtype != q.dtype:
         raise RuntimeError(
             f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
@@ -174,7 +181,7 @@ def attention_rule(g, x, y, z, out, mask, scale, weights):
         slopes = attended_slopes(x, y, z, g, out, weights, scale)
         return [lambda a=a: cast(a, dtype) for a in slopes]
     weights = safe_softmax(masked((x * scale) @ transpose(y, -1, -2), mask))
-    slope = weights * (g @ transpose(z, -1, -2) - sums_along(g * out, -1))
+    slope = weights * (g @ transpose(z, -1, -2) - sum_axes(g * out, -1, True))
     return (
         lambda: cast(slope @ (y * scale), dtype),
         lambda: cast(transpose(slope, -1, -2) @ (x * scale), dtype),

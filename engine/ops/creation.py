@@ -2,7 +2,6 @@
 
 import math
 import numbers
-import operator
 from itertools import chain
 
 import numpy as np
@@ -20,6 +19,18 @@ from ..core.linear import Clone, ToCopy, cast, clone_array, sum_to, transfer
 from ..core.record import array_of, camel, record, register
 from ..core.tensor import Tensor, shown_kind
 from ..core.views import check_writable, fits, overwrite, zeros_for
+from .checks import (
+    check_generator,
+    integer,
+    is_integer,
+    is_scalar,
+    keyword_size,
+    no_out,
+    number,
+    shape_of,
+    sizes,
+    unfit,
+)
 
 # ---- from Python data
 
@@ -28,7 +39,7 @@ def leaf(array, requires_grad=False, name="tensor"):
     """A new tensor for an array, made by the function ``name``."""
     if not array.ndim and type(array) is np.ndarray:  # without dimensions: NumPy's scalar, which computes faster
         array = array[()]
-    return required(Tensor(array if running.tape is None else running.tape.fresh(array)), requires_grad, name)
+    return required(Tensor(array if running.recorder is None else running.recorder.fresh(array)), requires_grad, name)
 
 
 def required(t, requires_grad, name):
@@ -254,7 +265,7 @@ class LegacyType(type):
 
 
 ByteTensor, CharTensor, ShortTensor, IntTensor, LongTensor, HalfTensor, FloatTensor, DoubleTensor, BoolTensor = (
-    LegacyType(Tensor.typename(np.empty(0, d.np)).removeprefix("torch."), d)
+    LegacyType(dtypes.type_words[d.np] + "Tensor", d)
     for d in (dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.float16, dtypes.float32,
               dtypes.float64, dtypes.bool_)
 )  # fmt: skip
@@ -286,10 +297,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
         have = array_of(obj).dtype
         kind = have if dtype is None else dtypes.given(dtype, "asarray").np
         if have != kind:
-            names = [
-                Tensor.typename(np.empty(0, d)).removeprefix("torch.").removesuffix("Tensor") for d in (have, kind)
-            ]
-            raise ValueError("can't alias tensor with dtype '{}' into dtype '{}'.".format(*names))
+            words = dtypes.type_words
+            raise ValueError(f"can't alias tensor with dtype '{words[have]}' into dtype '{words[kind]}'.")
     new = as_tensor(obj, dtype, device)
     new = new.clone() if copy and array_of(new) is array_of(obj) else new
     if new.requires_grad:
@@ -361,104 +370,6 @@ def is_nonzero(input):
 # ---- constants
 
 
-def sizes(args, name):
-    """A shape given to the function ``name`` as numbers or as one sequence.
-
-    TypeError for what is no integer, RuntimeError for a negative size.
-    """
-    if not args:
-        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
-    shape = listed(args[0], args[1:], name, "size")
-    if shape and min(shape) < 0:
-        if name == "zeros":
-            raise RuntimeError("zeros: Dimension size must be non-negative.")
-        n = next(n for n in shape if n < 0)
-        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
-    return shape
-
-
-def listed(first, rest, name, argument, position=1):
-    """Sizes or dims, given one by one or as a sequence, as a tuple of ints.
-
-    TypeError in PyTorch's words for what is no integer; ``argument``, ``position``: what the method ``name`` calls it.
-    """
-    shape = first if not rest and isinstance(first, (tuple, list)) else (first, *rest)
-    for n in shape:
-        if type(n) is not int:
-            break
-    else:
-        return tuple(shape)
-    for i, n in enumerate(shape):
-        if not is_integer(n, bools=i > 0):
-            words = no_size(shape is not first, len(shape), i, shown_kind(type(n)), position)
-            raise TypeError(name + words.format(f"'{argument}'"))
-    return tuple(map(operator.index, shape))
-
-
-def no_size(one_by_one, n, i, kind, position):
-    """PyTorch's words for the i-th of n sizes, which is no integer, after the name of the function."""
-    if i:
-        reason = f'"type must be tuple of ints,but got {kind}"'
-        return f"(): argument {{}} failed to unpack the object at pos {i + 1} with error {reason}"
-    if not one_by_one:
-        return (
-            f"(): argument {{}} (position {position}) must be tuple of ints, but found element of type {kind} at pos 0"
-        )
-    if n == 1:
-        return f"(): argument {{}} (position {position}) must be tuple of ints, not {kind}"
-    return f"() takes 1 positional argument but {n} were given"
-
-
-def is_integer(n, bools=False):
-    """Whether PyTorch takes it for an int: one of Python's or NumPy's, or a tensor of one integer."""
-    if isinstance(n, Tensor):
-        return n.array.size == 1 and n.array.dtype.kind in "iu"
-    return isinstance(n, (int, np.integer)) and (bools or type(n) is not bool)
-
-
-def integer(n, name, argument, position=None):
-    """An int that is the argument of a function.  TypeError in PyTorch's words if it is none."""
-    if type(n) is int:
-        return n
-    if not is_integer(n):
-        raise misfit(n, name, argument, position, "int")
-    return operator.index(n)
-
-
-def shape_of(size, name, position=1):
-    """A shape given as one sequence."""
-    if not isinstance(size, (tuple, list)):
-        kind = shown_kind(type(size))
-        raise TypeError(f"{name}(): argument 'size' (position {position}) must be tuple of ints, not {kind}")
-    return sizes((size,), name)
-
-
-def number(value, name, argument, position=None, kind="Number"):
-    """A Python number that is the argument of a function; a tensor without dimensions and without gradient gives its.
-
-    TypeError in PyTorch's words for anything else.
-    """
-    if type(value) in (float, int):  # to ask numbers.Real takes longer
-        return value
-    if isinstance(value, Tensor) and not value.array.ndim and not value.requires_grad:
-        return item(value)
-    if not isinstance(value, (numbers.Real, np.generic)):
-        raise misfit(value, name, argument, position, kind)
-    return value
-
-
-def misfit(value, name, argument, position, kind):
-    """The error for an argument of a function that is of another kind; ``position``: None if it is given by name."""
-    place = "" if position is None else f" (position {position})"
-    return TypeError(f"{name}(): argument '{argument}'{place} must be {kind}, not {shown_kind(type(value))}")
-
-
-def unfit(name, *args):
-    """The error for arguments that fit none of a function's signatures."""
-    got = ", ".join(shown_kind(type(a)) for a in args)
-    return TypeError(f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n")
-
-
 def factory(name):
     """A creation function of a shape, with its ``_like`` and ``new_`` forms."""
 
@@ -489,23 +400,6 @@ def factory(name):
     for function, title in ((create, name), (like, name + "_like"), (new, "new_" + name)):
         register(title, "creation", function)
     return create, like, new
-
-
-def keyword_size(name, args, size):
-    """The shape that is given as ``size=``."""
-    if args:
-        raise TypeError(f"{name}() got multiple values for argument 'size'")
-    if not isinstance(size, (tuple, list)):
-        raise TypeError(f"{name}(): argument 'size' must be tuple of ints, not {shown_kind(type(size))}")
-    return sizes((size,), name)
-
-
-NO_OUT = "out= is not supported: assign the result, or write it into a tensor with copy_()"
-
-
-def no_out(out):
-    if out is not None:
-        raise NotImplementedError(NO_OUT)
 
 
 zeros, zeros_like, new_zeros = factory("zeros")
@@ -613,13 +507,6 @@ def arange(start=None, end=None, step=None, *, dtype=None, device=None, requires
     return leaf(moved(x, device), requires_grad, "arange")
 
 
-def is_scalar(value):
-    """Whether it is a real number, or a tensor without dimensions that requires no grad."""
-    if isinstance(value, Tensor):
-        return not value.array.ndim and not value.requires_grad
-    return isinstance(value, (numbers.Real, np.generic))
-
-
 def floats_from(start, step, n, dtype):
     """n floats from ``start`` by ``step``, to the last bit as PyTorch's kernel computes them on vectors of 32 bytes.
 
@@ -706,12 +593,6 @@ def drawn(device, draw, generator, *arguments):
     where, index = place(device)
     x = getattr(drawing(where.random), draw)(generator, *arguments)
     return x if index is None else moved(x, devices.device(where.type, index))
-
-
-def check_generator(generator):
-    """TypeError if it is none."""
-    if generator is not None and not hasattr(generator, "manual_seed"):
-        raise TypeError(f"argument 'generator' must be torch.Generator, not {shown_kind(type(generator))}")
 
 
 def drawn_like(x, dtype, draw, generator, *arguments):
@@ -891,8 +772,8 @@ class Generator(random.Generator):
 
 def not_captured():
     """A capture ends where a program takes a stream into its own hands."""
-    if running.tape is not None:
-        running.tape.refuse("the state of a random generator is read or set")
+    if running.recorder is not None:
+        running.recorder.refuse("the state of a random generator is read or set")
 
 
 random.default_generator = default_generator = Generator()
@@ -947,7 +828,7 @@ def type_name(self, dtype=None, non_blocking=False):
         return Tensor.typename(self.array)
     dtype = dtype.dtype if isinstance(dtype, LegacyType) else dtype
     if isinstance(dtype, str):
-        names = {Tensor.typename(np.empty(0, d.np)): d for d in dtypes.dtypes}
+        names = {f"torch.{word}Tensor": dtypes.of[d] for d, word in dtypes.type_words.items()}
         if dtype not in names:
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = names[dtype]

@@ -13,13 +13,15 @@ import numpy as np
 from ..arrays import devices, dispatch, dtypes
 from ..arrays.devices import one_device
 from ..arrays.dispatch import Function, either, modules, number_types, scalar_types, special, words, writers
+from ..arrays.dtypes import dtype_word
+from ..arrays.shapes import common_shape
 from ..core.graph import mode, node_class
-from ..core.linear import cast, common_shape, sum_to, transfer
+from ..core.linear import cast, sum_to, transfer
 from ..core.record import array_of, camel, public_of, record, register, rename, xp_of
 from ..core.tensor import Tensor, c_name, shown_kind
 from ..core.views import fits, in_place, zeros_for
 from ..surface.outputs import into
-from .creation import integer, number
+from .checks import integer, number
 
 builtin_abs = abs  # this module's abs is the operation
 
@@ -222,7 +224,7 @@ def bits(name, forward, kernel=None):
         if is_integral(x) and is_integral(y):
             return forward(x, y)
         x = x if type(x) not in scalar_types and dtypes.of[x.dtype].is_floating_point else y
-        kind = "Float" if type(x) in scalar_types else type_words(x)
+        kind = "Float" if type(x) in scalar_types else dtype_word(x)
         raise NotImplementedError(f"\"{kernel or name + '_cpu'}\" not implemented for '{kind}'")
 
     return binary(name, checked, lambda g, _x, _y: None, lambda g, _x, _y: None)
@@ -314,14 +316,10 @@ def undo_cast(rule, a, beside, common):
 
 def broadcast_error(x, y):
     """PyTorch's error for shapes that cannot be broadcast together."""
-    a, b = (() if type(v) in scalar_types else v.shape for v in (x, y))
-    n = max(len(a), len(b))
-    for i in reversed(range(n)):
-        p, q = ((1,) * (n - len(s)) + s for s in (a, b))
-        if p[i] != q[i] and 1 not in (p[i], q[i]):
-            return RuntimeError(
-                f"The size of tensor a ({p[i]}) must match the size of tensor b ({q[i]}) at non-singleton dimension {i}"
-            )
+    try:
+        common_shape(*(() if type(v) in scalar_types else v.shape for v in (x, y)))
+    except RuntimeError as error:
+        return error
     return RuntimeError("the operation is not defined for these values")
 
 
@@ -432,7 +430,7 @@ def refuse(kernel, kinds, *operands):
         elif x.dtype.kind not in kinds:
             return
         else:
-            words = type_words(x)
+            words = dtype_word(x)
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{words}'")
 
 
@@ -651,7 +649,7 @@ bitwise_not = unary("bitwise_not", lambda x: invert(x), integers="keep")
 
 def invert(x):
     if dtypes.of[x.dtype].is_floating_point:
-        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{type_words(x)}'")
+        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{dtype_word(x)}'")
     return ~x
 
 
@@ -683,7 +681,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Element by element, whether |input - other| <= atol + rtol * |other|."""
     x, y = input.array, other.array
     if x.dtype != y.dtype:
-        raise RuntimeError(f"{type_words(x)} did not match {type_words(y)}")
+        raise RuntimeError(f"{dtype_word(x)} did not match {dtype_word(y)}")
     rtol, atol = number(rtol, "isclose", "rtol", None, "float"), number(atol, "isclose", "atol", None, "float")
     if rtol < 0 or atol < 0:
         name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
@@ -697,10 +695,6 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
         finite = xp_of(x).isfinite(wide[0] - wide[1])
         close = close | (finite & (xp_of(x).absolute(wide[0] - wide[1]) <= atol + xp_of(x).absolute(rtol * wide[1])))
     return Tensor(close)
-
-
-def type_words(x):
-    return Tensor.typename(x).rpartition(".")[2].removesuffix("Tensor")
 
 
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
@@ -765,7 +759,7 @@ def float_power(input, exponent):
 def float_power_(self, exponent):
     """``float_power`` written into a float64 tensor; RuntimeError for others."""
     if self.dtype is not dtypes.float64:
-        kind = type_words(self.array)
+        kind = dtype_word(self.array)
         raise RuntimeError(
             f"the base given to float_power_ has dtype {kind} but the operation's result requires dtype Double"
         )
@@ -921,7 +915,7 @@ def round(input, *, decimals=0):
     if dtypes.of[x.dtype].is_floating_point:
         out = xp_of(x).rint(x) if decimals == 0 else rounded(x, decimals)
     elif decimals:
-        raise NotImplementedError(f"\"round_cpu\" not implemented for '{type_words(x)}'")
+        raise NotImplementedError(f"\"round_cpu\" not implemented for '{dtype_word(x)}'")
     else:
         out = x.copy()
     return record(Round if decimals == 0 else RoundDecimals, out, (input,))

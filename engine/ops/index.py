@@ -11,15 +11,19 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.devices import device_of, moved, one_device, violated
 from ..arrays.dispatch import batches, blank, copied, device_names, either, picked, samples, scalar_types
+from ..arrays.dtypes import dtype_word
+from ..arrays.kernels.picking import placed
+from ..arrays.shapes import common_shape
 from ..arrays.warn import warn
 from ..core.graph import node_class
-from ..core.linear import cast, common_shape, in_order, number_for, pick, place, placed, reshape, sum_to
+from ..core.linear import cast, in_order, number_for, pick, place, reshape, sum_to
 from ..core.record import array_of, record, xp_of
-from ..core.tensor import Tensor, checked_dim
+from ..core.tensor import DTYPE_WORDS, Tensor, checked_dim
 from ..core.views import copy_, fill_, fits, modify, number_in, zeros_for
 from ..surface import return_types
 from ..surface.outputs import into
-from .creation import integer, unfit, zeros_like
+from .checks import integer, unfit
+from .creation import zeros_like
 from .elementwise import choose, ne, operand, sub
 from .elementwise import no_derivative as underived
 from .shape import alias, cat, expand, expand_to, meshgrid, resized, select_at, slice_at, stack, unsqueeze_at, view_of
@@ -308,10 +312,9 @@ def put_array(x, dims, indices, v, accumulate):
 
 
 def dtypes_differ(x, v):
-    word = lambda a: Tensor.typename(a).rpartition(".")[2][:-6]  # noqa: E731
     return RuntimeError(
-        f"Index put requires the source and destination dtypes match, got {word(x)} for the destination and {word(v)} "
-        "for the source."
+        f"Index put requires the source and destination dtypes match, got {dtype_word(x)} for the destination and "
+        f"{dtype_word(v)} for the source."
     )
 
 
@@ -444,7 +447,9 @@ def index_add(input, dim, index, source, *, alpha=1):
     """A copy to which ``alpha * source`` was added at the places of a dim that an index vector names."""
     x, s, d, i = places_written("index_add", RuntimeError, input, dim, index, source)
     if s.dtype != x.dtype:
-        raise RuntimeError(f"index_add_(): self ({word(x)}) and source ({word(s)}) must have the same scalar type")
+        raise RuntimeError(
+            f"index_add_(): self ({dtype_word(x)}) and source ({dtype_word(s)}) must have the same scalar type"
+        )
     n = s.shape[d] if s.ndim > d else 1
     if i.size != n:
         raise RuntimeError(
@@ -463,10 +468,6 @@ def index_add(input, dim, index, source, *, alpha=1):
     return record(IndexAdd, x + added, (input, source), (d, alpha, i))
 
 
-def word(x):
-    return Tensor.typename(x).rpartition(".")[2].removesuffix("Tensor")
-
-
 IndexAdd = node_class("IndexAddBackward0", lambda g, _dim, _alpha, _index: g,
                       lambda g, dim, alpha, index: scaled(index_select(g, dim, index), alpha))  # fmt: skip
 
@@ -481,8 +482,8 @@ def index_copy(input, dim, index, source):
     n = s.shape[d] if s.ndim > d else 1
     if s.dtype != x.dtype:
         raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got (self) {word(x)} and (source) "
-            f"{word(s)}"
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {dtype_word(x)} and "
+            f"(source) {dtype_word(s)}"
         )
     if resized(s.shape, d, 1) != resized(x.shape, d, 1):
         rest = lambda a: " ".join(str(n) for e, n in enumerate(a.shape) if e != d)  # noqa: E731
@@ -696,7 +697,8 @@ def take_along_dim(input, indices, dim=None):
     if dim is None:
         return gather(view_of(input, (-1,)), 0, reshape(indices, (-1,)))
     if indices.dtype is not dtypes.int64:
-        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {word(indices.array)}")
+        words = dtype_word(indices.array)
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {words}")
     d, shape, at = checked_dim(dim, input.ndim), input.array.shape, indices.array.shape
     if len(at) != len(shape):
         raise RuntimeError(
@@ -718,7 +720,7 @@ def take(input, index):
         raise TypeError(f"take(): argument 'index' (position 1) must be Tensor, not {type(index).__name__}")
     x, i = array_of(input), array_of(index)
     if i.dtype != np.int64:
-        raise RuntimeError(f"take(): Expected a long tensor for index, but got {word(i)}")
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {dtype_word(i)}")
     n = x.size
     in_range(i + n * (i < 0), n,
              lambda k: IndexError(f"out of range: tried to access index {k} on a tensor of {n} elements."))  # fmt: skip
@@ -743,17 +745,13 @@ def mask_array(mask, message, x):
     return mask.array
 
 
-def dtype_word(x):
-    from ..core.tensor import DTYPE_WORDS
-
-    return DTYPE_WORDS[dtypes.of[x.dtype].name]
-
-
 def masked_fill(input, mask, value):
     """A copy with a number where a mask holds; input and mask broadcast."""
     x = array_of(input)
     m = mask_array(
-        mask, lambda k: "masked_fill_ only supports boolean masks, but got mask with dtype " + dtype_word(k.array), x
+        mask,
+        lambda k: "masked_fill_ only supports boolean masks, but got mask with dtype " + DTYPE_WORDS[k.dtype.name],
+        x,
     )
     v, is_tensor = number_or_scalar("masked_fill", number_for(x, value), x.dtype)
     common = common_shape(m.shape, x.shape)
@@ -806,11 +804,11 @@ def masked_scatter(input, mask, source):
     """A copy with the elements of ``source``, one after the other, where a mask holds."""
     x, s = array_of(input), array_of(source)
     m = mask_array(
-        mask, lambda k: "masked_scatter_ only supports boolean masks, but got mask with dtype " + word(k.array), x
+        mask, lambda k: "masked_scatter_ only supports boolean masks, but got mask with dtype " + dtype_word(k.array), x
     )
     if s.dtype != x.dtype:
         raise RuntimeError(
-            f"masked_scatter_: expected self and source to have same dtypes but got {word(x)} and {word(s)}"
+            f"masked_scatter_: expected self and source to have same dtypes but got {dtype_word(x)} and {dtype_word(s)}"
         )
     common = common_shape(m.shape, x.shape)
     wide = xp_of(x).broadcast_to(m, common)
@@ -847,7 +845,7 @@ def where(condition, input=None, other=None, *, out=None):
     if m.dtype != np.bool_:
         if m.dtype != np.uint8:
             raise RuntimeError(
-                f"where expected condition to be a boolean tensor, but got a tensor with dtype {word(m)}"
+                f"where expected condition to be a boolean tensor, but got a tensor with dtype {dtype_word(m)}"
             )
         warn("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
                       "future "

@@ -8,39 +8,24 @@ from math import inf, nan, prod
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.devices import cpu, moved, one_device
-from ..arrays.dispatch import samples, tensor_cores
+from ..arrays.devices import cpu, moved
+from ..arrays.dispatch import samples
+from ..arrays.dtypes import accumulate_wider, dtype_word
+from ..arrays.kernels.products import product, product_plus
+from ..arrays.shapes import common_shape
 from ..core.graph import mode, node_class, one_step_class
-from ..core.linear import UnsafeView, accumulate_wider, reshape, sum_to, transpose
+from ..core.linear import UnsafeView, reshape, sum_to, transpose
 from ..core.record import array_of, camel, record, record_one_step, record_outputs, register, rename, xp_of
 from ..core.tensor import Tensor, c_name, checked_dim
 from ..surface import return_types
 from . import reduce
-from .creation import no_out, number
+from .checks import no_out, number
 from .elementwise import choose, eq, mul, refused
 from .index import where
-from .reduce import vector_norm, word
+from .reduce import vector_norm
 from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at, view_to
 
 bools = dtypes.bool_.np
-
-# ---- products of arrays
-
-
-def product(x, y):
-    """x @ y of arrays of one dtype; half precision is accumulated in float32, as PyTorch does."""
-    if type(x) is type(y) is np.ndarray and x.ndim < 3 > y.ndim and x.itemsize > 2:
-        return x.dot(y)  # begins in half the time of NumPy's matmul
-    if x.shape[-1] == 1 and x.ndim == y.ndim > 1:  # nothing to add up: NumPy's product takes ten times as long
-        return x * y
-    wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
-    try:
-        if not wide or (type(x) in tensor_cores and x.ndim == y.ndim == 2):
-            return x @ y
-        return (x.astype(wide) @ y.astype(wide)).astype(x.dtype)
-    except TypeError:
-        one_device(x, y)
-        raise
 
 
 def size(x):
@@ -103,7 +88,7 @@ def bmm(input, mat2, *, out=None):
             f"Expected size for first two dimensions of batch2 tensor to be: {need} but got: {list(y.shape[:2])}."
         )
     if x.dtype != y.dtype:
-        raise RuntimeError(f"expected scalar type {word(x)} but found {word(y)}")
+        raise RuntimeError(f"expected scalar type {dtype_word(x)} but found {dtype_word(y)}")
     check_not_bool(x, "bmm")
     return record(Bmm, product(x, y), (input, mat2), (x, y))
 
@@ -130,7 +115,10 @@ def mv(input, vec):
     if x.shape[1] != y.shape[0]:
         raise RuntimeError(f"size mismatch, got input ({x.shape[0]}), mat ({size(x)}), vec ({y.shape[0]})")
     if x.dtype != y.dtype:
-        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {word(y)}, {word(x)}, and {word(y)}")
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {dtype_word(y)}, {dtype_word(x)}, "
+            f"and {dtype_word(y)}"
+        )
     check_not_bool(x, "addmv_impl_cpu")
     return record(Mv, product(x, y), (input, vec), (x, y))
 
@@ -147,7 +135,9 @@ def dot(input, tensor):
     if x.ndim != 1 or y.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
     if x.dtype != y.dtype:
-        raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {word(x)} and {word(y)}")
+        raise RuntimeError(
+            f"dot : expected both vectors to have same dtype, but found {dtype_word(x)} and {dtype_word(y)}"
+        )
     if x.size != y.size:
         raise RuntimeError(
             f"inconsistent tensor size, expected tensor [{x.size}] and src [{y.size}] to have the same number of "
@@ -246,25 +236,13 @@ def batched(input, other):
             return matmul_operator(input, squeeze_one(other, 0))
     n, m = x.shape[-2:] if x.ndim > 1 else (1, x.shape[0])
     k, p = y.shape[-2:] if y.ndim > 1 else (y.shape[0], 1)
-    shape = broadcast_shape(x.shape[:-2], y.shape[:-2])
+    shape = common_shape(x.shape[:-2], y.shape[:-2])
     b = prod(shape)
     left = reshape(expand_to(input, (*shape, n, m)), (b, n, m))
     right = expand_to(other, (*shape, k, p) if y.ndim > 1 else (*shape, k))
     right = reshape(right, (b, k, p)) if y.ndim > 1 else unsqueeze_at(reshape(right, (b, k)), 2)
     out = bmm(left, right) if y.ndim > 1 else squeeze_one(bmm(left, right), 2)
     return unsafe_view(out, (*shape, *((n,) if x.ndim > 1 else ()), *((p,) if y.ndim > 1 else ())))
-
-
-def broadcast_shape(a, b):
-    """The shape to which two shapes broadcast; RuntimeError in PyTorch's words if they do not."""
-    n = max(len(a), len(b))
-    a, b = ((1,) * (n - len(s)) + tuple(s) for s in (a, b))
-    for i in reversed(range(n)):
-        if a[i] != b[i] and 1 not in (a[i], b[i]):
-            raise RuntimeError(
-                f"The size of tensor a ({a[i]}) must match the size of tensor b ({b[i]}) at non-singleton dimension {i}"
-            )
-    return tuple(q if p == 1 else p for p, q in zip(a, b, strict=True))
 
 
 def unsafe_view(a, shape):
@@ -327,50 +305,15 @@ def plus_product(name, check, multiply, Product, backward=None, factors=("mat1",
             beta, alpha = number(beta, name, "beta"), number(alpha, name, "alpha")
         w, x, y = array_of(input), array_of(a), array_of(b)
         check(w, x, y)
-        result = summed(w, x, y, multiply, beta, alpha)
+        result = product_plus(w, x, y, multiply, beta, alpha)
         return record(Backward, result, (input, a, b), (w.shape, x, y, beta, alpha))
 
     op.node = Backward
     return rename(register(name, "linalg", op), a=factors[0], b=factors[1])
 
 
-def summed(w, x, y, multiply=product, beta=1, alpha=1):
-    """beta * w + alpha * multiply(x, y) of arrays; half precision is rounded once, at the end, as PyTorch does."""
-    wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
-    if not wide or type(x) in tensor_cores:
-        return weighted_sum(w, multiply(x, y), beta, alpha)
-    x, y, w, kind = x.astype(wide), y.astype(wide), w.astype(wide), x.dtype
-    return weighted_sum(w, multiply(x, y), beta, alpha).astype(kind)
-
-
 def scaled(a, factor):
     return a if factor == 1 else a * factor
-
-
-def weighted_sum(w, xy, beta=1, alpha=1):
-    """beta * w + alpha * xy of arrays, in the shape of xy; for integers the factors lose their fractions."""
-    if beta != 1 or alpha != 1:
-        if not dtypes.of[xy.dtype].is_floating_point:
-            beta, alpha = int(beta), int(alpha)
-        xy, w = (xy * alpha).astype(xy.dtype, copy=False), w * beta
-    try:
-        xy += w  # a fresh array: no need for another
-        return xy
-    except ValueError:
-        pass
-    except TypeError:
-        one_device(xy, w)
-        raise
-    if w.ndim > xy.ndim:
-        raise RuntimeError(
-            f"expand({Tensor.typename(w)}{{{list(w.shape)}}}, size={list(xy.shape)}): the number of sizes provided "
-            f"({xy.ndim}) must be greater or equal to the number of dimensions in the tensor ({w.ndim})"
-        )
-    i = next(i for i in range(-1, -w.ndim - 1, -1) if w.shape[i] not in (1, xy.shape[i]))
-    raise RuntimeError(
-        f"The expanded size of the tensor ({xy.shape[i]}) must match the existing size ({w.shape[i]}) at non-singleton "
-        f"dimension {xy.ndim + i}.  Target sizes: {list(xy.shape)}.  Tensor sizes: {list(w.shape)}"
-    )
 
 
 def check_addmm(w, x, y):
@@ -387,7 +330,7 @@ def check_addmm(w, x, y):
 def check_same_dtype(w, x, y):
     for a, name in ((w, "self"), (x, "mat1")):
         if a.dtype != y.dtype:
-            raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {word(a)} and {word(y)}")
+            raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {dtype_word(a)} and {dtype_word(y)}")
 
 
 addmm = plus_product("addmm", check_addmm, product, Mm)
@@ -687,9 +630,9 @@ def square(name, input):
             f"{name}: A must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices"
         )
     if not dtypes.of[x.dtype].is_floating_point:
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {word(x)}")
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {dtype_word(x)}")
     if x.dtype in accumulate_wider:
-        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {word(x)}")
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {dtype_word(x)}")
     return x
 
 
@@ -742,8 +685,8 @@ def solve(A, B, *, left=True):
     x, y = square("linalg.solve", A), array_of(B)
     if x.dtype != y.dtype:
         raise RuntimeError(
-            f"linalg.solve: Expected A and B to have the same dtype, but found A of type {word(x)} and B of type "
-            f"{word(y)} instead"
+            f"linalg.solve: Expected A and B to have the same dtype, but found A of type {dtype_word(x)} and B of type "
+            f"{dtype_word(y)} instead"
         )
     vectors = y.ndim == 1 or y.ndim == x.ndim - 1 and y.shape == x.shape[:-1]
     columns = (*y.shape, 1) if vectors else y.shape
@@ -899,7 +842,7 @@ def svd(A):
     if x.ndim < 2:
         raise RuntimeError("linalg.svd: The input tensor A must have at least 2 dimensions.")
     if x.dtype in accumulate_wider:
-        raise RuntimeError(f"linalg.svd: Low precision dtypes not supported. Got {word(x)}")
+        raise RuntimeError(f"linalg.svd: Low precision dtypes not supported. Got {dtype_word(x)}")
     return record_outputs(Svd, tuple(xp_of(x).linalg.svd(x, full_matrices=False)), (A,), (x,))
 
 

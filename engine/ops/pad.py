@@ -8,7 +8,7 @@ from ..core.linear import in_order, place
 from ..core.record import array_of, record, register, xp_of
 from ..core.record import view as define
 from ..core.views import fits
-from .creation import number
+from .checks import number
 
 
 def constant_padded(x, pads, value):

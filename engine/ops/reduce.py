@@ -8,15 +8,17 @@ import builtins
 import math
 
 from ..arrays import dtypes
-from ..arrays.dispatch import batches, blank, samples, summed
+from ..arrays.dispatch import any_batch, blank, samples
+from ..arrays.dtypes import accumulate_wider, dtype_word
+from ..arrays.kernels.sums import extreme_along, mean_array, sum_array
 from ..arrays.warn import warn
 from ..core.graph import mode, node_class
-from ..core.linear import accumulate_wider, add_up, cast, extreme_along, reshape, spread, sum_to, total
+from ..core.linear import cast, reshape, sum_axes, sum_to, unsum
 from ..core.record import array_of, record, record_outputs, register, xp_of
 from ..core.tensor import Tensor, checked_dim, shown_kind
 from ..surface import return_types
 from ..surface.outputs import into
-from .creation import integer, misfit, no_out, number
+from .checks import integer, misfit, no_out, number
 from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, floating, maximum, minimum, refused, sgn
 
@@ -89,7 +91,7 @@ def converted(input, dtype):
         return x if dtypes.of[x.dtype].is_floating_point else x.astype(dtypes.int64.np, copy=False)
     dtype = dtypes.given(dtype)
     if isinstance(input, Tensor) and input.node is not None and mode.enabled and not dtype.is_floating_point:
-        raise RuntimeError(f"Autograd not support dtype: {word(x.astype(dtype.np))}")
+        raise RuntimeError(f"Autograd not support dtype: {dtype_word(x.astype(dtype.np))}")
     return x.astype(dtype.np, copy=False)
 
 
@@ -112,11 +114,6 @@ def settled(out):
     return out if out.ndim < 2 or out.flags.c_contiguous else out.copy()
 
 
-def word(x):
-    """A dtype as PyTorch's messages call it: Float, Double, Long."""
-    return Tensor.typename(x).rpartition(".")[2][:-6]
-
-
 # ---- sums and moments
 
 
@@ -124,7 +121,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, **names):
     """The sum over ``dim``, all dimensions by default.  Integers and bools are added up as int64."""
     if dim is None and dtype is None and not keepdim and not names and isinstance(input, Tensor):
         x = input.array
-        out = add_up(x)
+        out = sum_array(x)
         if out.dtype is x.dtype:
             p = input.node
             return Tensor(out, SumAll((p,), (x.shape,)) if p is not None and mode.enabled else None)
@@ -132,23 +129,14 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, **names):
         return into(names.pop("out"), sum, input, dim, keepdim, dtype=dtype, **names)
     x, dim, axis, keepdims = parse("sum", input, dim, keepdim, names)
     x = converted(input, dtype)
-    out = settled(add_up(x, axis, keepdims).astype(x.dtype, copy=False))
+    out = settled(sum_array(x, axis, keepdims).astype(x.dtype, copy=False))
     if dim is None and axis is None and not keepdims:
         return record_converted(SumAll, out, (input,), (x.shape,))
     return record_converted(Sum, out, (input,), (x.shape, axis, keepdims))
 
 
-SumAll = node_class("SumBackward0", lambda g, shape: spread(g, shape))
-Sum = node_class("SumBackward1", lambda g, shape, axis, keepdims: spread(g, shape, axis, keepdims))
-
-
-def average(x, axis=None, keepdims=False):
-    """The mean of an array over axes; half precision is added up and divided in float32, as PyTorch does."""
-    wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
-    n = x.size if axis is None else count(x.shape, axis)
-    if wide:
-        return (summed[type(x)](x, axis, wide, None, keepdims) / n).astype(x.dtype)
-    return summed[type(x)](x, axis, None, None, keepdims) / n
+SumAll = node_class("SumBackward0", lambda g, shape: unsum(g, shape))
+Sum = node_class("SumBackward1", lambda g, shape, axis, keepdims: unsum(g, shape, axis, keepdims))
 
 
 def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
@@ -157,7 +145,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
         x = input.array
         if dtypes.of[x.dtype].is_floating_point:
             p = input.node
-            return Tensor(average(x), MeanAll((p,), (x.shape, x.size)) if p is not None and mode.enabled else None)
+            return Tensor(mean_array(x), MeanAll((p,), (x.shape, x.size)) if p is not None and mode.enabled else None)
     if names.get("out") is not None:
         return into(names.pop("out"), mean, input, dim, keepdim, dtype=dtype, **names)
     x, dim, axis, keepdims = parse("mean", input, dim, keepdim, names)
@@ -165,10 +153,10 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
     if not (dtype or dtypes.of[x.dtype]).is_floating_point:
         raise RuntimeError(
             f"mean(): could not infer output dtype. {'Optional' if dtype else 'Input'} dtype must be either a floating "
-            f"point or complex dtype. Got: {word(x.astype(dtype.np) if dtype else x)}"
+            f"point or complex dtype. Got: {dtype_word(x.astype(dtype.np) if dtype else x)}"
         )
     x = converted(input, dtype)
-    out = settled(average(x, axis, keepdims))
+    out = settled(mean_array(x, axis, keepdims))
     if dim is None and not keepdims:
         return record_converted(MeanAll, out, (input,), (x.shape, x.size))
     return record_converted(Mean, out, (input,), (x.shape, axis, keepdims))
@@ -181,9 +169,9 @@ def share(g, n):
     return cast(cast(g, wide) / n, dtype) if wide else g / n
 
 
-MeanAll = node_class("MeanBackward0", lambda g, shape, n: spread(share(g, n), shape))
+MeanAll = node_class("MeanBackward0", lambda g, shape, n: unsum(share(g, n), shape))
 Mean = node_class(
-    "MeanBackward1", lambda g, shape, axis, keepdims: spread(share(g, count(shape, axis)), shape, axis, keepdims)
+    "MeanBackward1", lambda g, shape, axis, keepdims: unsum(share(g, count(shape, axis)), shape, axis, keepdims)
 )
 
 
@@ -205,7 +193,7 @@ def moments(name, input, dim, unbiased, keepdim, correction, names):
             "(input numel divided by output numel).",
         )
     wide = x.astype(dtypes.float64.np)
-    middle = average(wide, axis, True)
+    middle = mean_array(wide, axis, True)
     away = wide - middle
     out = settled((away * away).sum(axis, keepdims=keepdims) / builtins.max(free, 0))
     return x, out, settled(middle.reshape(out.shape)), axis, keepdims, free
@@ -262,7 +250,7 @@ def parts_rule(first):
         if 0 in parts:
             into = first(parts[0], x, axis, keepdims, free)
         if 1 in parts:
-            into = into + spread(share(parts[1], count(array_of(x).shape, axis)), array_of(x).shape, axis, keepdims)
+            into = into + unsum(share(parts[1], count(array_of(x).shape, axis)), array_of(x).shape, axis, keepdims)
         return into
 
     return rule
@@ -530,7 +518,7 @@ def p_norm(name, input, p, dim, keepdim, dtype, names):
     p = number(p, "linalg_vector_norm", "ord", 2)
     x, dim, axis, keepdims = parse(name, input, dim, keepdim, names)
     if not dtypes.of[x.dtype].is_floating_point:
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {word(x)}")
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dtype_word(x)}")
     x = converted(input, dtype)
     if not x.size and (p < 0 or p == math.inf):
         if axis is None:
@@ -663,7 +651,7 @@ def cumprod_rule(g, x, out, axis):
     n, after = shape[axis], (1,) * (len(shape) - axis - 1)
     later = xp_of(array_of(x)).tri(n, dtype=array_of(x).dtype).T.reshape((n, n) + after)
     g = reshape(g, shape[:axis] + (1,) + shape[axis:])
-    return total(g * later * cumprod(left_out(x, axis), axis + 1), axis + 1)
+    return sum_axes(g * later * cumprod(left_out(x, axis), axis + 1), axis + 1)
 
 
 CumProd = node_class("CumprodBackward0", cumprod_rule)
@@ -681,8 +669,8 @@ def bincount(input, weights=None, minlength=0):
     """How often each of 0, 1, ... occurs in a 1-d tensor of integers, or the sum of the ``weights`` of those."""
     x, w = array_of(input), array_of(weights)
     if dtypes.of[x.dtype].category != dtypes.INTEGER:
-        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{word(x)}'")
-    if type(x) in batches or type(w) in batches:
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{dtype_word(x)}'")
+    if any_batch(x, w):
         raise NotImplementedError("vmap: bincount is not there for batched arrays: add up one_hot(input) instead")
     minlength = integer(minlength, "bincount", "minlength")
     if minlength < 0:

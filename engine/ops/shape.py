@@ -10,30 +10,21 @@ from math import prod
 from ..arrays import dtypes
 from ..arrays.devices import one_device
 from ..arrays.dispatch import batches, blank, device_names, samples
+from ..arrays.dtypes import dtype_word
 from ..arrays.memory import address, element_strides, expanded, storage, strided, writable
-from ..arrays.size import Size
+from ..arrays.shapes import common_shape, reshape_array
+from ..arrays.size import Size, cannot_expand
 from ..arrays.warn import warn
 from ..core import linear as structure
 from ..core.graph import Output, mode, node_class
-from ..core.linear import (
-    cast,
-    clone,
-    clone_array,
-    common_shape,
-    contiguous,
-    in_order,
-    place,
-    reshape_array,
-    sum_to,
-    total,
-)
+from ..core.linear import cast, clone, clone_array, contiguous, in_order, place, sum_axes, sum_to
 from ..core.record import array_of, record, record_outputs, xp_of
 from ..core.record import view as define
 from ..core.tensor import Tensor, checked_dim, track_view, unreachable
 from ..core.versions import wrote
 from ..core.views import check_writable
 from ..surface.outputs import into
-from .creation import integer, listed, unfit
+from .checks import checked_dims, integer, listed, some_tensors, tensors_in, unfit
 
 # ---- what views do to an array
 
@@ -122,7 +113,7 @@ def on_diagonal(x, shape, *where):
 def sum_of_copies(g, shape, repeats):
     pairs = zip(repeats, (1,) * (len(repeats) - len(shape)) + shape)
     copies = reshape_to(g, tuple(n for pair in pairs for n in pair))
-    return reshape_to(total(copies, tuple(range(0, 2 * len(repeats), 2))), shape)
+    return reshape_to(sum_axes(copies, tuple(range(0, 2 * len(repeats), 2))), shape)
 
 
 reversed_in = define("flip", reverse, lambda g, _, dims: reversed_in(g, dims))
@@ -137,38 +128,6 @@ diagonal_copy = define("diagonal_copy", lambda x, *where: x.diagonal(*where).cop
 place_diagonal = define("diagonal_backward", on_diagonal, lambda g, _, shape, *where: diagonal_at(g, *where),
                       "DiagonalBackwardBackward0")  # fmt: skip
 embed_diagonal = define("diag_embed", on_diagonal, lambda g, _, shape, *where: diagonal_at(g, *where))
-
-# ---- arguments
-
-
-def checked_dims(dims, ndim):
-    """Dims counted from the front.  RuntimeError if one comes twice."""
-    found = tuple(checked_dim(d, ndim) for d in dims)
-    for d in found:
-        if found.count(d) > 1:
-            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
-    return found
-
-
-def tensors_in(name, tensors):
-    """A sequence of Tensors (or, in rules, of arrays) as a list.  TypeError for anything else."""
-    if isinstance(tensors, Tensor) or not isinstance(tensors, (tuple, list)):
-        raise TypeError(
-            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
-        )
-    for i, t in enumerate(tensors):
-        if not hasattr(t, "dtype"):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
-    return list(tensors)
-
-
-def some_tensors(name, tensors):
-    """The same, of one tensor at least."""
-    found = tensors_in(name, tensors)
-    if not found:
-        raise RuntimeError(f"{name} expects a non-empty TensorList")
-    return found
-
 
 # ---- sizes and strides of the same elements
 
@@ -213,7 +172,7 @@ def view_as_dtype(input, dtype):
 
 def check_elements(x, dtype, times):
     """RuntimeError in PyTorch's words unless ``times`` elements after another are one of another dtype."""
-    words = f"to view {word(x.dtype)} as {word(dtype.np)} (different element sizes)"
+    words = f"to view {dtype_word(x)} as {dtypes.type_words[dtype.np]} (different element sizes)"
     if not x.ndim:
         raise RuntimeError(f"self.dim() cannot be 0 {words}")
     *strides, last = element_strides(x)
@@ -389,27 +348,14 @@ def expand(input, size, *more, name="expand"):
     """Repeated without a copy along new leading dims and dims of size 1; -1 keeps a size."""
     size, x = listed(size, more, name, "size"), array_of(input)
     lead = len(size) - x.ndim
-    if lead < 0:
+    if any(n not in (-1, have) and have != 1 for n, have in zip(size[max(lead, 0) :], x.shape)) or lead < 0:
+        raise cannot_expand(x, size)
+    if -1 in size[:lead]:
         raise RuntimeError(
-            f"expand({Tensor.typename(x)}{{{list(x.shape)}}}, size={list(size)}): the number of sizes provided "
-            f"({len(size)}) must be greater or equal to the number of dimensions in the tensor ({x.ndim})"
+            "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension "
+            f"{max(d for d in range(lead) if size[d] == -1)}"
         )
-    shape = list(size)
-    for d in reversed(range(len(size))):
-        n = size[d]
-        have = x.shape[d - lead] if d >= lead else 1
-        if n == -1 and d < lead:
-            raise RuntimeError(
-                f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {d}"
-            )
-        if n == -1:
-            shape[d] = have
-        elif n != have and have != 1:
-            raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton "
-                f"dimension {d}.  Target sizes: {list(size)}.  Tensor sizes: {list(x.shape)}"
-            )
-    return expand_to(input, tuple(shape))
+    return expand_to(input, (*size[:lead], *(have if n == -1 else n for n, have in zip(size[lead:], x.shape))))
 
 
 def expand_as(input, other):
@@ -894,7 +840,7 @@ def counted(repeats):
     if x.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if x.dtype.kind != "i":
-        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{word(x.dtype)}'")
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{dtype_word(x)}'")
     if x.size and samples(x).min() < 0:
         raise RuntimeError("repeats can not be negative")
     return xp_of(x).repeat(xp_of(x).arange(x.size), x)
@@ -996,10 +942,6 @@ def cartesian_prod(*tensors):
 
 
 # ---- where the elements lie
-
-
-def word(dtype):
-    return Tensor.typename(dtype.type(0)).removeprefix("torch.").removesuffix("Tensor")
 
 
 def offset_in_storage(x):

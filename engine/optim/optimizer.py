@@ -5,7 +5,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from copy import deepcopy
 
-from ..arrays.dispatch import running
+from ..arrays.dispatch import outside_of_captures
 from ..arrays.warn import warn
 from ..core.tensor import Tensor
 from ..nn.hooks import register
@@ -17,10 +17,9 @@ required = object()  # the default of an option that has none
 def hooked(step):
     """``step`` with the optimizer's hooks around it; schedulers look at ``_opt_called``."""
 
+    @outside_of_captures
     @functools.wraps(step)
     def wrapper(self, *args, **kwargs):
-        if running.tape is not None:
-            return running.tape.later(wrapper, self, args, kwargs)
         own = self.__dict__
         if "_opt_called" in own:
             self._opt_called = True

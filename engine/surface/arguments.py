@@ -9,7 +9,7 @@ import re
 
 from ..arrays.devices import MixedDevices
 from ..core.tensor import Tensor, shown_kind
-from ..ops.creation import NO_OUT, is_integer
+from ..ops.checks import NO_OUT, is_integer
 from .outputs import WITHOUT, into
 
 # names with several signatures, of which PyTorch says that none fits

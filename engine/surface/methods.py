@@ -6,10 +6,26 @@ from ..core import views as inplace
 from ..core.record import public_of
 from ..core.tensor import Tensor
 from ..core.views import in_place
-from ..ops import activations, attention, conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape
+from ..ops import (
+    activations,
+    attention,
+    conv,
+    creation,
+    dropout,
+    elementwise,
+    index,
+    linalg,
+    norms,
+    pad,
+    pool,
+    reduce,
+    shape,
+    softmax,
+)
 from .arguments import CHECKED, method
 
-families = (activations, attention, conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape)
+families = (activations, attention, conv, creation, dropout, elementwise, index, linalg, norms, pad, pool, reduce,
+            shape, softmax)  # fmt: skip
 
 
 def offers(family, names):

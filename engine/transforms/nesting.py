@@ -1,43 +1,29 @@
-"""What all function transforms share: inside of one, ``backward()`` and ``requires_grad_()`` are refused."""
+"""What all function transforms share: inside of one, ``backward()`` and ``requires_grad_()`` are refused.
+
+In other threads they work as ever: who runs no transform is asked, but not refused.
+"""
 
 import threading
 from contextlib import contextmanager
 
-from ..core.graph import mode
-from ..core.tensor import Tensor, watch_tensors
+from ..core.graph import grad_checks, mode
+from ..core.tensor import watch_tensors
 
-lock, open_blocks, open_derivatives = threading.Lock(), 0, 0  # in all threads: while there are none, nobody looks
-plain = Tensor.backward, Tensor.requires_grad_
+REFUSED = {
+    "backward": "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+    "functorch.vjp instead or call backward() outside of functorch transforms.",
+    "requires_grad_": "You are attempting to call Tensor.requires_grad_() (or perhaps using "
+    "torch.autograd.functional.* APIs) inside of a function being transformed by a functorch transform. This is "
+    "unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
+    "requires_grad_() outside of a function being transformed instead.",
+}
+lock, open_derivatives = threading.Lock(), 0  # in all threads
 
 
-def backward(self, *args, **kwargs):
+def refuse(method):
+    """RuntimeError if this thread is inside a transform."""
     if mode.transforms:
-        raise RuntimeError(
-            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
-            "functorch.vjp instead or call backward() outside of functorch transforms."
-        )
-    return plain[0](self, *args, **kwargs)
-
-
-def requires_grad_(self, requires_grad=True):
-    if mode.transforms and requires_grad:
-        raise RuntimeError(
-            "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) "
-            "inside of a function being transformed by a functorch transform. This is unsupported, please attempt to "
-            "use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside "
-            "of a function being transformed instead."
-        )
-    return plain[1](self, requires_grad)
-
-
-@contextmanager
-def transformed(differentiates=False):
-    """A block that runs inside a transform."""
-    look(+1, differentiates)
-    try:
-        yield
-    finally:
-        look(-1, -differentiates)
+        raise RuntimeError(REFUSED[method])
 
 
 def stamp(tensor, node):
@@ -45,12 +31,22 @@ def stamp(tensor, node):
     tensor.transform_level = mode.derivatives
 
 
-def look(change, derivatives):
-    global open_blocks, open_derivatives
+@contextmanager
+def transformed(differentiates=False):
+    """A block that runs inside a transform."""
+    enter(+1, differentiates)
+    grad_checks.append(refuse)  # as often as blocks are open in all threads
+    try:
+        yield
+    finally:
+        grad_checks.remove(refuse)
+        enter(-1, -differentiates)
+
+
+def enter(change, derivatives):
+    global open_derivatives
     mode.transforms += change
     mode.derivatives += derivatives
     with lock:
-        open_blocks += change
         open_derivatives += derivatives
         watch_tensors(stamp, open_derivatives > 0)
-        Tensor.backward, Tensor.requires_grad_ = (backward, requires_grad_) if open_blocks else plain

@@ -4,7 +4,6 @@ T. Chen, B. Xu, C. Zhang, C. Guestrin: Training Deep Nets with Sublinear Memory 
 """
 
 import math
-import sys
 import threading
 from contextlib import contextmanager, nullcontext
 from weakref import ref
@@ -61,6 +60,8 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=without_contexts,
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
         if context_fn is not without_contexts or debug:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        if refuse_part not in backward_pass.attachments:
+            backward_pass.attachments.append(refuse_part)
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
     if determinism_check not in DETERMINISM:
         raise ValueError(f"determinism_check should be one of {list(DETERMINISM)}, but got {determinism_check}")
@@ -143,10 +144,10 @@ def made_nodes(enough=math.inf):
     """The nodes that this thread makes in the block and that save arrays; the node after enough of them ends it."""
     nodes: list[Node] = []
     new: list[Node] = []
-    thread, tape, this = threading.get_ident(), running.tape, object()
+    thread, recorder, this = threading.get_ident(), running.recorder, object()
 
     def look(node, saved):
-        if threading.get_ident() == thread and running.tape is tape:  # not what a capture inside of the block makes
+        if threading.get_ident() == thread and running.recorder is recorder:  # not what a capture inside of the block makes
             if type(node) is not Output:  # those before it are complete
                 nodes.extend(filter(keeps_arrays, new))
                 new.clear()
@@ -318,12 +319,6 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx, *grads):
-        if in_part_of_a_backward_pass():
-            raise RuntimeError(
-                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
-                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
-                ".backward() without passing the `inputs` argument."
-            )
         args = list(ctx.args)
         for i, t in zip(ctx.places, ctx.saved_tensors):
             args[i] = t.detach().requires_grad_(t.requires_grad)
@@ -337,9 +332,16 @@ class CheckpointFunction(Function):
         return (None, None, *(a.grad if isinstance(a, Tensor) else None for a in args))
 
 
-def in_part_of_a_backward_pass():
-    """Whether the backward pass that this is called in is to reach some inputs alone, of which it keeps no record."""
-    frame = sys._getframe()
-    while frame.f_code is not backward_pass.backward_pass.__code__:
-        frame = frame.f_back
-    return frame.f_locals["wanted"] is not None
+def refuse_part(visit, roots, wanted):
+    """An attachment: a backward pass to some inputs alone, which keeps nothing for others, runs no other one."""
+
+    def visit_or_refuse(node, g, parents):
+        if type(node) is CustomNode and type(node.ctx) is CheckpointFunction._backward_cls:
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
+                ".backward() without passing the `inputs` argument."
+            )
+        return visit(node, g, parents)
+
+    return None if wanted is None else visit_or_refuse

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import dtypes
 from ..dispatch import device_names, modules, running, samples, strangers
 
 
@@ -199,6 +200,12 @@ def device_of(x):
     return cpu if kind is None else device(kind, x.device.id)
 
 
+def type_name(x):
+    """What PyTorch calls the type of a tensor that has this array."""
+    kind = device_names.get(type(x))
+    return f"torch.{'' if kind is None else kind + '.'}{dtypes.dtype_word(x)}Tensor"
+
+
 def random_source(x):
     """The functions that draw random arrays on the device of an array."""
     return drawing(homes[device_names.get(type(x), "cpu")].random)
@@ -248,7 +255,7 @@ def violated(x, test):
     kind = device_names.get(type(x))
     if kind is None:
         return bool(samples(test(x)).any())
-    return homes[kind].violated(x, test) if running.tape is None else running.tape.violated(homes[kind], x, test)
+    return homes[kind].violated(x, test) if running.recorder is None else running.recorder.violated(homes[kind], x, test)
 
 
 def drawing(functions):

@@ -24,8 +24,8 @@ class Namespace:
 
     @property
     def home(self):
-        if dispatch.running.tape is not None:
-            dispatch.running.tape.refuse(f"the {self.kind} device is asked or told something")
+        if dispatch.running.recorder is not None:
+            dispatch.running.recorder.refuse(f"the {self.kind} device is asked or told something")
         return devices.home(self.kind)
 
     def index(self, device):

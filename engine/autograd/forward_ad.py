@@ -79,7 +79,7 @@ def unpack_dual(tensor, *, level=None):
 
 def tangent_of(tensor):
     """The tangent of a tensor in the open level, or None."""
-    return None if tensor.node is None or state.level is None else tensor.node.tangents.get(state.level)
+    return None if state.level is None or tensor.node is None else tensor.node.tangents.get(state.level)
 
 
 def tangent_suffix(tensor):

@@ -228,9 +228,12 @@ class Tape:
             tested.append(test(x))
             return getattr(tested[0], "value", tested[0])
 
+        def is_true(value):  # as the device sees it: nothing need cross to the host
+            return home.violated(value, lambda x: x)
+
         found = home.violated(x, looked_at)
         for t in filter(lambda t: isinstance(t, Traced), tested):
-            self.step("check", "violated", looks(home), (Ref(t.number), found), line=origin())
+            self.step("check", "violated", is_true, (Ref(t.number), found), line=origin())
         return found
 
     def forget(self):
@@ -399,15 +402,6 @@ def twin_of(generator):
         return generator.twin()
     state = random.Generator.get_state(generator)  # without the checks of the public form
     return random.Generator().set_state(state)
-
-
-def looks(home):
-    """Whether a number on a device is true, as the device sees it: nothing need cross to the host."""
-
-    def is_true(tested):
-        return home.violated(tested, lambda x: x)
-
-    return is_true
 
 
 lock = threading.RLock()  # one capture at a time: what it writes into an input is undone before the next one reads
@@ -611,13 +605,9 @@ for name in "eq ne lt le gt ge".split():
     setattr(Traced, f"__{name}__", operator_pair(name, getattr(operator, name))[0])
 
 
-def prefix_operator(name):
-    op = getattr(operator, name)
-    return lambda self: self.tape.emit("operator", name, op, (self,))
-
-
 for name in "neg pos abs invert".split():
-    setattr(Traced, f"__{name}__", prefix_operator(name))
+    op = getattr(operator, name)
+    setattr(Traced, f"__{name}__", lambda self, name=name, op=op: self.tape.emit("operator", name, op, (self,)))
 
 
 def method(name):
@@ -703,13 +693,9 @@ class Place:
         call.__name__ = name
         for part in ("at", "reduce", "accumulate", "outer"):
             if hasattr(found, part):
-                setattr(call, part, ufunc_part(full, found, part))
+                setattr(call, part, partial(call_function, f"{full}.{part}", getattr(found, part)))
         vars(self)[name] = call
         return call
-
-
-def ufunc_part(full, found, part):
-    return lambda *args, **options: call_function(f"{full}.{part}", getattr(found, part), *args, **options)
 
 
 def strided_part(x, shape, strides, start=0):

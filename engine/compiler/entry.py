@@ -155,7 +155,9 @@ class Entry:
             raise GraphBreak("it returns a tensor on the memory of a NumPy array", " ")
         outputs = [Ref(t.array.number) if isinstance(t.array, Traced) else held(t.array) for t in made]
         self.differentiable = [i for i, t in enumerate(made) if t.node is not None and t.requires_grad]
-        self.spent = [i for i in self.differentiable if is_spent(made[i].node)]
+        # what a backward pass inside of the function has released of the graph of a result
+        released = lambda node: any(n.saved_from and n.saved is None for n in reachable([node]))  # noqa: E731
+        self.spent = [i for i in self.differentiable if released(made[i].node)]
         self.differentiable = [i for i in self.differentiable if i not in self.spent]
         differentiable = [made[i].array for i in self.differentiable]
         self.shapes = [(x.shape, x.dtype, modules[type(getattr(x, "value", x))]) for x in differentiable]
@@ -436,11 +438,6 @@ def viewed(view, tape):
 def holds_tensors(path):
     """Whether a view is made with tensors or arrays as arguments."""
     return any(isinstance(a, (Traced, Tensor)) for _, arguments in path for a in tree.flatten(list(arguments))[0])
-
-
-def is_spent(node):
-    """Whether a backward pass inside of the function has released what the graph of a result needs."""
-    return any(n.saved_from and n.saved is None for n in reachable([node]))
 
 
 def node_class(entry, saved, inputs):

@@ -413,7 +413,8 @@ class Guards:
         self.type(kind)
         if hasattr(value, "__dict__"):
             self.attributes(vars(value), vars(value), name)
-        slots = (n for b in kind.__mro__ if not known(b.__module__) for n, part in vars(b).items() if is_slot(part))
+        written = (vars(b).items() for b in kind.__mro__ if not known(b.__module__))
+        slots = (n for items in written for n, part in items if type(part) is types.MemberDescriptorType)
         for n in slots:
             if hasattr(value, n):
                 self.read(f"{path}.{n}", getattr(value, n), f"{name}_{n}")
@@ -542,11 +543,6 @@ def parts_of(container):
 def order(container):
     """The keys of a dict or set one after the other; what is compared by identity as its identity."""
     return [k if type(k) in (str, int) else id(k) for k in container]
-
-
-def is_slot(part):
-    """Whether a part of a class is the place of an attribute."""
-    return type(part) is types.MemberDescriptorType
 
 
 def ours(module_name):

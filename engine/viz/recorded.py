@@ -144,7 +144,8 @@ def survey(results, named, max_nodes, values=False, gradients=False):
     for r in results:
         if r.node is None:
             name = next((name for name, t in named if t is r), "")
-            plan.results.append((described(r.array, name, values), None, why_no_graph(r)))
+            why = "it was made in inference mode" if r.inference else "it does not require grad"
+            plan.results.append((described(r.array, name, values), None, why))
         else:
             plan.results.append((known[source(r.node)[0]], items[real(r.node)], ""))
     outside = {}  # id(saved array) -> its number among the constants
@@ -430,10 +431,6 @@ def about(item, saved, shapes):
         for e in item.inputs
     ]
     yield sources and "next " + ", ".join(sources)
-
-
-def why_no_graph(t):
-    return "it was made in inference mode" if t.inference else "it does not require grad"
 
 
 def write_dot(plan, saved, shapes, constants, direction):

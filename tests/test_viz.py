@@ -16,6 +16,7 @@ import engine
 from course.outputs import PICTURE
 from engine import viz
 from engine.core import graph as recorded
+from engine.autograd.hooks import RemovableHandle
 from engine.core.record import record_outputs
 
 SVG = "{http://www.w3.org/2000/svg}"

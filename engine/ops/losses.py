@@ -20,8 +20,9 @@ from .activations import check_floating, hardtanh, logsigmoid_of
 from .checks import number
 from .elementwise import choose, exp, log, mul, sigmoid
 from .reduce import record_converted
-from .shape import expand_to
+from .shape import broadcast_tensors
 from .softmax import log_softmax
+from .with_numbers import divided, plus, times
 
 # ---- the derivatives.  ``scale``: what the reduction multiplies the cotangent of each element by
 
@@ -50,10 +51,6 @@ NLLLoss, NLLLoss2D = (
     node_class(name, lambda g, index, shape, share, where: scatter(g * share, shape, where))
     for name in ("NllLossBackward0", "NllLoss2DBackward0")
 )
-# PyTorch's own composites compute with C++ numbers, whose nodes have names of their own
-AddNumber = node_class("AddBackward1", lambda g: g)
-MulNumber = node_class("MulBackward1", lambda g, number: g * number)
-DivNumber = node_class("DivBackward1", lambda g, number: g / number)
 MaskedFill = node_class("MaskedFillBackward0", lambda g, mask: choose(mask, 0.0, g))
 # fmt: on
 
@@ -66,24 +63,14 @@ def log_above(x):
     return e.clamp_min(log(x), -100.0)
 
 
-def same_shape(a, b):
-    """Both operands expanded to their common shape."""
-    x, y = array_of(a).shape, array_of(b).shape
-    if x == y:
-        return a, b
-    shape = common_shape(x, y)
-    return tuple(v if array_of(v).shape == shape else expand_to(v, shape) for v in (a, b))
-
-
 def reduced(loss, reduction):
     """(the reduced loss, what to multiply the cotangent of each element by); ValueError for an unknown reduction."""
     if reduction == "mean":
         return mean_array(loss), 1.0 / (loss.size or 1)
     if reduction == "sum":
         return sum_array(loss), 1.0
-    if reduction == "none":
-        return loss, 1.0
-    raise ValueError(f"{reduction} is not a valid value for reduction")
+    check_reduction(reduction)
+    return loss, 1.0
 
 
 def legacy(size_average, reduce, reduction):
@@ -114,7 +101,7 @@ def alike(input, target):
             f"Using a target size ({Size(y.shape)}) that is different to the input size ({Size(x.shape)}). This will "
             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
         )
-        input, target = same_shape(input, target)
+        input, target = broadcast_tensors(input, target)
     dtype = dtypes.promoted[dtypes.of[x.dtype], dtypes.of[y.dtype]].np  # of what has dimensions by now
     return input, target, array_of(input).astype(dtype, copy=False), array_of(target).astype(dtype, copy=False)
 
@@ -437,21 +424,6 @@ def zero_where(a, mask):
     """a with zeros where the mask holds."""
     x = array_of(a)
     return record(MaskedFill, xp_of(x).where(mask, 0, x).astype(x.dtype), (a,), (mask,))
-
-
-def times(a, number):
-    x = array_of(a)
-    return record(MulNumber, (x * number).astype(x.dtype, copy=False), (a,), (number,))
-
-
-def plus(a, number):
-    x = array_of(a)
-    return record(AddNumber, (x + number).astype(x.dtype, copy=False), (a,), ())
-
-
-def divided(a, number):
-    x = array_of(a)
-    return record(DivNumber, (x / number).astype(x.dtype, copy=False), (a,), (number,))
 
 
 for function in (mse_loss, l1_loss, smooth_l1_loss, huber_loss, kl_div, binary_cross_entropy_with_logits,

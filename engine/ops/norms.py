@@ -23,6 +23,7 @@ from .elementwise import mul
 from .linalg import matrix_norm
 from .reduce import p_norm
 from .shape import expand_to, repeat, view_to
+from .with_numbers import plus
 
 # ---- the derivatives.  ``shapes``: of the weight; of the weight and of the input where they are multiplied; of the
 # input where it is normalized.  ``known``: what the kernels found on the way
@@ -91,25 +92,32 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
         check_floating(x, "LayerNormKernelImpl")
     if type(eps) is not float:
         eps = number(eps, "layer_norm", "eps", 5, "float")
+    fitting = (w is None or w.shape == shape) and (b is None or b.shape == shape)
+    if not (shape and fitting and x.shape[-len(shape) :] == shape):
+        check_slices(x, shape, ", ", weight=w, bias=b)
+    n = math.prod(shape)
+    rows = x.size // n if n else 0, n
+    return normalized(LayerNorm, input, weight, bias, (shape, (n,), rows, rows), (-1,), eps)[0]
+
+
+def check_slices(x, shape, comma, **parameters):
+    """PyTorch's errors for slices of a shape that x or a parameter does not have."""
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
             "normalized_shape = []"
         )
-    if w is not None and w.shape != shape or b is not None and b.shape != shape:
-        name, v = ("bias", b) if w is None or w.shape == shape else ("weight", w)
-        raise RuntimeError(
-            f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
-            f"{list(v.shape)} and normalized_shape = {list(shape)}"
-        )
+    for name, p in parameters.items():
+        if p is not None and p.shape != shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(p.shape)} and "
+                f"normalized_shape = {list(shape)}"
+            )
     if x.shape[-len(shape) :] != shape:
         raise RuntimeError(
-            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but "
-            f"got input of size{list(x.shape)}"
+            f"Given normalized_shape={list(shape)}, expected input with shape [*{comma}{', '.join(map(str, shape))}], "
+            f"but got input of size{list(x.shape)}"
         )
-    n = math.prod(shape)
-    rows = x.size // n if n else 0, n
-    return normalized(LayerNorm, input, weight, bias, (shape, (n,), rows, rows), (-1,), eps)[0]
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
@@ -224,28 +232,13 @@ def check_parameters(x, *parameters):
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """input / sqrt(mean(input**2) + eps) over the last dimensions, times ``weight`` (Zhang and Sennrich, 2019)."""
     shape, x = tuple(normalized_shape), array_of(input)
-    if not shape:
-        raise RuntimeError(f"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
-                           f"element, but got normalized_shape = {list(shape)}")  # fmt: skip
-    if weight is not None and tuple(array_of(weight).shape) != shape:
-        raise RuntimeError(
-            "Expected weight to be of same shape as normalized_shape, but got weight of shape "
-            f"{list(array_of(weight).shape)} and normalized_shape = {list(shape)}"
-        )
-    if tuple(x.shape[-len(shape) :]) != shape:
-        raise RuntimeError(
-            f"Given normalized_shape={list(shape)}, expected input with shape [*{', '.join(map(str, shape))}], but "
-            f"got input of size{list(x.shape)}"
-        )
+    check_slices(x, shape, "", weight=array_of(weight))
     wide = widened(input)
     eps = dtypes.finfo(dtypes.of[array_of(wide).dtype]).eps if eps is None else eps
     squares = reduce.mean(e.pow(wide, 2), tuple(range(-len(shape), 0)), True)
-    above_zero = record(Plus, array_of(squares) + array_of(squares).dtype.type(eps), (squares,), (None,))
-    out = mul(wide, e.rsqrt(above_zero))
+    out = mul(wide, e.rsqrt(plus(squares, eps)))
     return cast(out if weight is None else mul(out, weight), x.dtype)
 
-
-Plus = node_class("AddBackward1", lambda g, _: g)
 
 # ---- vectors to a length
 

@@ -18,7 +18,7 @@ from ..core.record import array_of, record, record_outputs, register, xp_of
 from ..core.tensor import Tensor, checked_dim, shown_kind
 from ..surface import return_types
 from ..surface.outputs import into
-from .checks import integer, misfit, no_out, number
+from .checks import checked_dims, integer, misfit, no_out, number
 from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, floating, maximum, minimum, refused, sgn
 
@@ -31,11 +31,7 @@ def axes(dim, ndim):
         return None
     if type(dim) is int and -ndim <= dim < ndim:
         return (dim % ndim,)
-    several = isinstance(dim, (tuple, list))
-    found = tuple(checked_dim(d, ndim) for d in (dim if several else (dim,)))
-    for d in found:
-        if found.count(d) > 1:
-            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    found = checked_dims(dim if isinstance(dim, (tuple, list)) else (dim,), ndim)
     return found if found and ndim else None
 
 

@@ -344,8 +344,8 @@ def broadcast_tensors(*tensors):
         tensors = tensors[0]
     shape: tuple = ()
     for t in tensors:
-        shape = common_shape(shape, t.array.shape)
-    return tuple(t if t.array.shape == shape else expand_to(t, shape) for t in tensors)
+        shape = common_shape(shape, array_of(t).shape)
+    return tuple(t if array_of(t).shape == shape else expand_to(t, shape) for t in tensors)
 
 
 # ---- parts

@@ -1,5 +1,7 @@
 """The linear operations that undo a broadcast, a reduction or a cast: every other family's rules are built on them."""
 
+from typing import Any
+
 from ..arrays import dtypes
 from ..arrays.devices import device_of, moved
 from ..arrays.dispatch import device_names, picked, repeat_to, xp_of
@@ -115,13 +117,13 @@ def clone_and_view(parents, saved):
     return UnsafeView((Clone(parents, ()),), saved)
 
 
-reshape = view("reshape", reshape_array, lambda g, shape, _: reshape(g, shape), "ViewBackward0", clone_and_view)
-transpose = view(
+reshape: Any = view("reshape", reshape_array, lambda g, shape, _: reshape(g, shape), "ViewBackward0", clone_and_view)
+transpose: Any = view(
     "transpose", lambda x, i, j: x.swapaxes(i, j) if x.ndim else x[...], lambda g, shape, i, j: transpose(g, i, j)
 )
 
 # ---- part of an array, and an array of zeros but for that part
 
 
-pick = view("pick", picked, lambda g, shape, key: place(g, shape, key), "IndexBackward0")
-place = view("place", placed, lambda g, _, shape, key: pick(g, key), "IndexPutBackward0")
+pick: Any = view("pick", picked, lambda g, shape, key: place(g, shape, key), "IndexBackward0")
+place: Any = view("place", placed, lambda g, _, shape, key: pick(g, key), "IndexPutBackward0")

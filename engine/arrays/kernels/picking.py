@@ -94,3 +94,10 @@ def placed(x, shape, key):
     else:
         out[key] = x
     return out
+
+
+def placed_along(x, indices, shape, axis):
+    """Zeros of a shape, with x where ``indices`` point along an axis."""
+    out = blank(shape, x, indices)
+    xp_of(out).put_along_axis(out, indices, x, axis)
+    return out

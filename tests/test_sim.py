@@ -306,7 +306,9 @@ def test_an_unknown_device():
 
 
 def test_importing_the_engine_loads_no_device():
-    program = "import sys, engine; engine.ones(2) + 1; print([m for m in sys.modules if 'cupy' in m or 'devices.' in m])"
+    program = (
+        "import sys, engine; engine.ones(2) + 1; print([m for m in sys.modules if 'cupy' in m or 'devices.' in m])"
+    )
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True).stdout
     assert out.strip() == "[]"
 
@@ -380,7 +382,10 @@ def calls_of_numpy(path):
 
 def test_operations_call_numpy_only_for_what_is_on_the_host():
     package = ROOT / "engine"
-    files = [package / "core" / f"{name}.py" for name in ("graph", "views", "record", "backward", "tensor", "versions", "linear")]
+    files = [
+        package / "core" / f"{name}.py"
+        for name in ("graph", "views", "record", "backward", "tensor", "versions", "linear")
+    ]
     files += [p for part in ("ops", "optim", "nn") for p in (package / part).glob("*.py")]
     found = {p.relative_to(package).as_posix(): set(calls_of_numpy(p)) - TYPES for p in files}
     assert {name: calls for name, calls in found.items() if calls} == ON_THE_HOST

@@ -15,8 +15,8 @@ import pytest
 import engine
 from course.outputs import PICTURE
 from engine import viz
-from engine.core import graph as recorded
 from engine.autograd.hooks import RemovableHandle
+from engine.core import graph as recorded
 from engine.core.record import record_outputs
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -8,15 +8,15 @@ import builtins
 import math
 
 from ..arrays import dtypes
-from ..arrays.dispatch import not_batched, samples
+from ..arrays.dispatch import not_batched, samples, xp_of
 from ..arrays.dtypes import accumulate_wider, dtype_word
 from ..arrays.kernels.picking import placed_along
 from ..arrays.kernels.sums import extreme_along, mean_array, sum_array
 from ..arrays.warn import warn
 from ..core.graph import mode, node_class
 from ..core.linear import cast, reshape, sum_axes, sum_to, unsum, widened
-from ..core.record import array_of, record, record_outputs, register, xp_of
-from ..core.tensor import Tensor, checked_dim, shown_kind
+from ..core.record import array_of, record, record_outputs, register
+from ..core.tensor import Tensor
 from ..surface import return_types
 from ..surface.outputs import into
 from .checks import checked_dim, checked_dims, integer, misfit, no_out, number, shown_kind

@@ -57,6 +57,8 @@ class Tensor:
     def requires_grad(self):
         return self.node is not None and self.node.requires_grad
 
+    grad = property(lambda self: self._grad)  # what backward added up here
+
     @property
     def is_leaf(self):
         return self.node is None or type(self.node) is AccumulateGrad or not self.node.requires_grad

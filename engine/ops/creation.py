@@ -16,7 +16,7 @@ from ..arrays.memory import part_of_copy
 from ..arrays.size import Size
 from ..arrays.warn import warn
 from ..core.graph import mode, node_class
-from ..core.linear import Clone, ToCopy, cast, clone_array, sum_to, transfer
+from ..core.linear import Clone, ToCopy, cast, clone_array, sum_to
 from ..core.record import array_of, camel, record, register
 from ..core.tensor import Tensor, array_types
 from .checks import (
@@ -32,6 +32,7 @@ from .checks import (
     sizes,
     unfit,
 )
+from .transfers import transfer
 from .writes import check_writable, fits, overwrite, zeros_for
 
 # ---- from Python data

@@ -17,11 +17,12 @@ from ..arrays.dtypes import c_name, dtype_word
 from ..arrays.kernels import masks
 from ..arrays.shapes import common_shape
 from ..core.graph import mode, node_class
-from ..core.linear import cast, sum_to, transfer
+from ..core.linear import cast, sum_to
 from ..core.record import array_of, camel, public_of, record, register, rename
 from ..core.tensor import Tensor
 from ..surface.outputs import into
 from .checks import integer, no_kernel, number, shown_kind
+from .transfers import transfer
 from .writes import fits, in_place, zeros_for
 
 builtin_abs = abs  # this module's abs is the operation

@@ -17,8 +17,7 @@ from ..core.graph import mode, node_class
 from ..core.linear import UnsafeView, reshape, sum_to, transpose
 from ..core.record import array_of, camel, record, record_outputs, register, rename
 from ..core.tensor import Tensor
-from ..surface import return_types
-from . import reduce
+from . import reduce, return_types
 from .checks import check_not_bool, checked_dim, no_out, number
 from .elementwise import choose, eq, mul, refused, scaled
 from .index import where

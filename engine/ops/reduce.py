@@ -17,8 +17,8 @@ from ..core.graph import mode, node_class
 from ..core.linear import cast, reshape, sum_axes, sum_to, unsum, widened
 from ..core.record import array_of, record, record_outputs, register
 from ..core.tensor import Tensor
-from ..surface import return_types
 from ..surface.outputs import into
+from . import return_types
 from .checks import checked_dim, checked_dims, integer, misfit, no_out, number, shown_kind
 from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, floating, maximum, minimum, refused, sgn

@@ -9,8 +9,8 @@ from ..arrays.warn import warn
 from ..core.graph import mode
 from ..core.tensor import Tensor, alive
 from ..ops.checks import shown_kind
+from ..ops.return_types import filled
 from ..ops.writes import check_cast, check_writable, overwrite
-from .return_types import filled
 
 # what has no such argument in PyTorch either
 WITHOUT = """adjoint allclose alpha_dropout argsort argwhere as_strided atleast_1d atleast_2d atleast_3d avg_pool1d

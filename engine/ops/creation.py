@@ -15,7 +15,7 @@ from ..arrays.kernels.draws import check_differs, drawn_like
 from ..arrays.memory import part_of_copy
 from ..arrays.size import Size
 from ..arrays.warn import warn
-from ..core.graph import mode, node_class
+from ..core.graph import extend, mode, node_class
 from ..core.linear import Clone, ToCopy, cast, clone_array, sum_to
 from ..core.record import array_of, camel, record, register
 from ..core.tensor import Tensor, array_types
@@ -1048,4 +1048,4 @@ def constructed(tensor, array, node, sizes, device):
     return array, node
 
 
-Tensor.construct = constructed
+extend(Tensor, construct=constructed)

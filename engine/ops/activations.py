@@ -271,7 +271,3 @@ Plus = node_class("AddBackward1", lambda g, _: g)
 
 for name in "glu prelu feature_dropout alpha_dropout feature_alpha_dropout rms_norm".split():
     register(name, "nn", globals()[name])
-
-METHODS = "hardshrink prelu"
-IN_PLACE = ""
-FUNCTIONS = "alpha_dropout celu feature_alpha_dropout feature_dropout hardshrink prelu rms_norm threshold"

@@ -579,8 +579,3 @@ def blocks(sizes, *given):
 def check_floating(x, kernel):
     if not dtypes.of[x.dtype].is_floating_point:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{word(x)}'")
-
-
-METHODS = ""
-IN_PLACE = ""
-FUNCTIONS = "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"

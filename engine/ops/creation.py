@@ -453,9 +453,9 @@ def misfit(value, name, argument, position, kind):
     return TypeError(f"{name}(): argument '{argument}'{place} must be {kind}, not {shown_kind(type(value))}")
 
 
-def unfit(name, *args):
+def unfit(name, *args, **named):
     """The error for arguments that fit none of a function's signatures."""
-    got = ", ".join(shown_kind(type(a)) for a in args)
+    got = ", ".join([shown_kind(type(a)) for a in args] + [f"{n}={shown_kind(type(a))}" for n, a in named.items()])
     return TypeError(f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n")
 
 
@@ -1168,21 +1168,3 @@ def __reduce_ex__(self, protocol):
     if type(self.array) in device_names:
         return rebuilt, (self.__class__, moved(self.array, host_device), self.requires_grad, self.device)
     return rebuilt, (self.__class__, self.shared(), self.requires_grad)
-
-
-METHODS = """
-__array__ __array_wrap__ __bool__ __complex__ __contains__ __cuda_array_interface__ __deepcopy__ __dlpack__
-__dlpack_device__ __float__ __index__ __int__ __iter__ __len__ __reduce_ex__ __reversed__ bernoulli bernoulli_ bfloat16
-byte cauchy_ char cpu cuda double exponential_ float:to_float int:to_int bool:to_bool geometric_ get_device half
-is_nonzero is_pinned item log_normal_ long multinomial new_empty new_full new_ones new_tensor new_zeros normal_ numpy
-pin_memory random_ short to tolist type:type_name type_as uniform_
-"""
-IN_PLACE = ""
-FUNCTIONS = """
-arange as_tensor asarray bernoulli empty empty_like eye from_dlpack from_numpy full full_like get_rng_state
-is_complex is_floating_point is_inference is_nonzero is_signed is_tensor linspace logspace manual_seed multinomial
-normal ones ones_like rand rand_like randint randint_like randn
-randn_like randperm scalar_tensor set_rng_state tensor zeros zeros_like Generator default_generator seed
-initial_seed tril_indices triu_indices ByteTensor CharTensor ShortTensor IntTensor LongTensor HalfTensor FloatTensor
-DoubleTensor BoolTensor BFloat16Tensor
-"""

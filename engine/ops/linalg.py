@@ -12,12 +12,12 @@ from ..arrays.devices import cpu, moved, one_device
 from ..arrays.dispatch import samples, tensor_cores
 from ..core.graph import mode, node_class, one_step_class
 from ..core.linear import UnsafeView, accumulate_wider, reshape, sum_to, transpose
-from ..core.record import array_of, camel, record, record_one_step, record_outputs, register, rename, xp_of
+from ..core.record import array_of, camel, record, record_one_step, record_outputs, register, xp_of
 from ..core.tensor import Tensor, c_name, checked_dim
 from ..surface import return_types
 from . import reduce
 from .creation import no_out, number
-from .elementwise import choose, eq, mul, refused
+from .elementwise import choose, eq, mul
 from .index import where
 from .reduce import vector_norm, word
 from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at, view_to
@@ -52,13 +52,11 @@ def check_not_bool(x, kernel):
         raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
 
 
-def mm(input, mat2, *, out=None):
+def mm(input, mat2):
     """The product of two matrices.  RuntimeError if they are no matrices, do not fit, or differ in dtype."""
     if not isinstance(input, Tensor) and not isinstance(mat2, Tensor):
         return product(input, mat2)
     x, y = array_of(input), array_of(mat2)
-    if out is not None:
-        no_out(out)
     check_mm(x, y)
     result = product(x, y)
     if isinstance(input, Tensor) and isinstance(mat2, Tensor):
@@ -90,9 +88,8 @@ def check_mm(x, y):
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a} != {b}")
 
 
-def bmm(input, mat2, *, out=None):
+def bmm(input, mat2):
     """The products of two batches of matrices, (b, n, m) and (b, m, p)."""
-    no_out(out)
     x, y = array_of(input), array_of(mat2)
     for a, name in ((x, "batch1"), (y, "batch2")):
         if a.ndim != 3:
@@ -176,14 +173,9 @@ ger = outer
 # ---- matmul
 
 
-def matmul(input, other, *, out=None):
+def matmul(input, other):
     """The matrix product: of vectors, matrices, and batches of matrices, whose batch dimensions broadcast."""
-    if out is not None:
-        no_out(out)
-    result = matmul_operator(input, other)
-    if result is NotImplemented:
-        raise refused("matmul", input, other)
-    return result
+    return matmul_operator(input, other)
 
 
 def matmul_operator(input, other):
@@ -308,7 +300,7 @@ RowTimesMatrix.linear = staticmethod(lambda _, t, row: reshape(mm(row, t), (-1,)
 # ---- sums with products
 
 
-def plus_product(name, check, multiply, Product, backward=None, factors=("mat1", "mat2")):
+def plus_product(name, check, multiply, Product, backward=None):
     """``addmm`` and its like: beta * input + alpha * (a @ b); ``input`` broadcasts; Product is the node of a @ b."""
     rule_a, rule_b = Product.rules  # the first needs b alone, the second a
     Backward = node_class(backward or camel(name) + "Backward0",
@@ -320,9 +312,7 @@ def plus_product(name, check, multiply, Product, backward=None, factors=("mat1",
             lambda i, t, _, y, z, beta, alpha: scaled(Product.linear(i - 1, t, y, z), alpha) if i else scaled(t, beta)
         )
 
-    def op(input, a, b, *, beta=1, alpha=1, out=None):
-        if out is not None:
-            no_out(out)
+    def op(input, a, b, *, beta=1, alpha=1):
         if type(beta) is not int or type(alpha) is not int:
             beta, alpha = number(beta, name, "beta"), number(alpha, name, "alpha")
         w, x, y = array_of(input), array_of(a), array_of(b)
@@ -331,7 +321,7 @@ def plus_product(name, check, multiply, Product, backward=None, factors=("mat1",
         return record(Backward, result, (input, a, b), (w.shape, x, y, beta, alpha))
 
     op.node = Backward
-    return rename(register(name, "linalg", op), a=factors[0], b=factors[1])
+    return register(name, "linalg", op)
 
 
 def summed(w, x, y, multiply=product, beta=1, alpha=1):
@@ -392,8 +382,8 @@ def check_same_dtype(w, x, y):
 
 addmm = plus_product("addmm", check_addmm, product, Mm)
 addmm_columns = plus_product("addmm_columns", check_addmm, product, MmColumns, "AddmmBackward0")
-addmv = plus_product("addmv", check_same_dtype, mv, Mv, factors=("mat", "vec"))
-baddbmm = plus_product("baddbmm", check_same_dtype, bmm, Bmm, factors=("batch1", "batch2"))
+addmv = plus_product("addmv", check_same_dtype, mv, Mv)
+baddbmm = plus_product("baddbmm", check_same_dtype, bmm, Bmm)
 
 
 def check_addbmm(w, x, y):
@@ -417,14 +407,13 @@ SumOfProducts = node_class(
     lambda g, _x, y: Bmm.rules[0](expand_to(g, (array_of(y).shape[0], *array_of(g).shape)), None, y),
     lambda g, x, _y: Bmm.rules[1](expand_to(g, (array_of(x).shape[0], *array_of(g).shape)), x, None),
 )
-addbmm = plus_product("addbmm", check_addbmm, sum_of_products, SumOfProducts, factors=("batch1", "batch2"))
+addbmm = plus_product("addbmm", check_addbmm, sum_of_products, SumOfProducts)
 
 # ---- contractions
 
 
-def tensordot(a, b, dims=2, out=None):
+def tensordot(a, b, dims=2):
     """The sum of products over ``dims`` of both: the last n of a and the first n of b, or a pair of lists."""
-    no_out(out)
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
@@ -460,9 +449,8 @@ def tensordot(a, b, dims=2, out=None):
     return reshape(out, (*(x.shape[d] for d in rows), *(y.shape[d] for d in columns)))
 
 
-def inner(input, other, *, out=None):
+def inner(input, other):
     """The sums of products over the last dimensions of both; with a scalar, the product."""
-    no_out(out)
     x, y = array_of(input), array_of(other)
     if x.ndim == 0 or y.ndim == 0:
         return mul(input, other)
@@ -946,7 +934,3 @@ inverse = inv
 NAMES = """mm bmm mv dot outer matmul tensordot inner einsum inv solve det slogdet logdet trace matrix_norm svdvals"""
 for name in NAMES.split():
     register(name, "linalg", globals()[name])
-
-METHODS = """addbmm addmm addmv baddbmm bmm det dot ger inner inverse logdet matmul mm mv outer slogdet trace"""
-IN_PLACE = "addbmm addmm addmv baddbmm"
-FUNCTIONS = METHODS + " einsum tensordot"

@@ -321,7 +321,7 @@ def silu_rule(g, x):
 
 def relu(input, inplace=False):
     """max(x, 0)"""
-    out = e.relu.public(input)
+    out = e.relu(input)
     return into(input, out, inplace) if inplace else out
 
 
@@ -777,6 +777,8 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
             "only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the "
             "same as 'batchmean' in the next major release.",
         )
+    if not isinstance(target, Tensor):
+        raise creation.misfit(target, "kl_div", "target", 2, "Tensor")
     reduction = legacy(size_average, reduce, reduction)
     if (
         not dtypes.of[array_of(input).dtype].is_floating_point
@@ -1414,7 +1416,3 @@ log_softmax mse_loss l1_loss smooth_l1_loss huber_loss kl_div binary_cross_entro
 nll_loss cross_entropy layer_norm group_norm batch_norm instance_norm"""
 for name in NAMES.split():
     register(name, "nn", globals()[name])
-
-METHODS = "log_softmax softmax"
-IN_PLACE = ""
-FUNCTIONS = "cosine_similarity dropout log_softmax selu softmax"

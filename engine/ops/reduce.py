@@ -18,7 +18,7 @@ from ..surface import return_types
 from ..surface.outputs import into
 from .creation import integer, misfit, no_out, number
 from .elementwise import abs as absolute
-from .elementwise import choose, eq, exp, floating, maximum, minimum, refused, sgn
+from .elementwise import choose, eq, exp, floating, maximum, minimum, sgn
 
 # ---- arguments
 
@@ -356,12 +356,12 @@ def extremes(name, pairwise):
     Along = node_class(title + "Backward0", place_along)
     Result = getattr(return_types, name)
 
-    def op(input, dim=None, keepdim=False, *, other=None, **names):
+    def op(input, dim=None, keepdim=False, *, other=None, out=None, **names):
         if isinstance(dim, Tensor) or other is not None:
             pair = input, dim if other is None else other
-            if not isinstance(input, Tensor):
-                raise refused(name, *pair)
-            return pairwise(*pair, **names)
+            return pairwise(*pair) if out is None else into(out, pairwise, *pair)
+        if out is not None:
+            return into(out, op, input, dim, keepdim)
         x, dim, axis, keepdims = parse(name, input, dim, keepdim, names, several=False)
         check_not_empty(name, x, dim, axis)
         if dim is None:
@@ -716,8 +716,3 @@ any = quantifier("any")
 
 for function in (sum, mean, var, std, prod, median, logsumexp, vector_norm, norm, dist, cumsum, cumprod, count_nonzero):
     register(function.__name__, "reduction", function)
-
-METHODS = """all amax amin aminmax any argmax argmin bincount count_nonzero cumprod cumsum logsumexp max mean median min
-dist norm prod std sum var"""
-IN_PLACE = "cumprod cumsum"
-FUNCTIONS = METHODS + " std_mean var_mean"

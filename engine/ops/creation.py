@@ -462,9 +462,8 @@ def unfit(name, *args, **named):
 def factory(name):
     """A creation function of a shape, with its ``_like`` and ``new_`` forms."""
 
-    def create(*args, size=None, dtype=None, device=None, requires_grad=False, out=None, layout=None, pin_memory=False,
+    def create(*args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False,
                memory_format=None):  # fmt: skip
-        no_out(out)
         shape = sizes(args, name) if size is None else keyword_size(name, args, size)
         where, index = place(device)
         x = where.make(index, name, shape, dtypes.given(dtype, name).np)
@@ -500,22 +499,13 @@ def keyword_size(name, args, size):
     return sizes((size,), name)
 
 
-NO_OUT = "out= is not supported: assign the result, or write it into a tensor with copy_()"
-
-
-def no_out(out):
-    if out is not None:
-        raise NotImplementedError(NO_OUT)
-
-
 zeros, zeros_like, new_zeros = factory("zeros")
 ones, ones_like, new_ones = factory("ones")
 empty, empty_like, new_empty = factory("empty")
 
 
-def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, out=None, layout=None):
+def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None):
     """A tensor of one value; its dtype is that of the value unless given."""
-    no_out(out)
     return filled("full", size, fill_value, dtype, device, requires_grad)
 
 
@@ -548,9 +538,8 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
     return tensor(array_of(data), dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
-def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, out=None):
+def eye(n, m=None, *, dtype=None, device=None, requires_grad=False):
     """Ones on the diagonal, zeros elsewhere."""
-    no_out(out)
     n = integer(n, "eye", "n", 1)
     if m is not None and not is_integer(m):
         raise unfit("eye", n, m)
@@ -579,9 +568,8 @@ def triangle_indices(name, side):
 tril_indices, triu_indices = triangle_indices("tril_indices", np.tril), triangle_indices("triu_indices", np.triu)
 
 
-def arange(start=None, end=None, step=None, *, dtype=None, device=None, requires_grad=False, out=None):
+def arange(start=None, end=None, step=None, *, dtype=None, device=None, requires_grad=False):
     """Numbers from ``start`` (0) to ``end``, without it, by ``step``: int64, or the default dtype if one is a float."""
-    no_out(out)
     given = [v for v in (start, end, step) if v is not None]
     if step is None and len(given) < 2:
         start, end = 0, number(start if end is None else end, "arange", "end", 1)
@@ -633,9 +621,8 @@ def floats_from(start, step, n, dtype):
     return (begin.astype(wide) + step * (i - first).astype(wide)).astype(np.float64).astype(dtype)
 
 
-def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False, out=None):
+def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False):
     """``steps`` numbers from ``start`` to ``end``, both included; computed from both ends, as PyTorch does."""
-    no_out(out)
     dtype = dtypes.given(dtype, "linspace")
     start, end = ends("linspace", start, end, steps, dtype)
     steps = int(steps)
@@ -668,9 +655,8 @@ def ends(name, start, end, steps, dtype):
     return (start, end) if dtype.is_floating_point else tuple(int(fits(v, dtype.np)) for v in (start, end))
 
 
-def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False, out=None):
+def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False):
     """``base`` to the powers ``linspace(start, end, steps)``."""
-    no_out(out)
     dtype = dtypes.given(dtype, "logspace")
     start, end = ends("logspace", start, end, steps, dtype)
     base = number(base, "logspace", "base", 4, "float")
@@ -684,9 +670,8 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_
 def random_factory(name, draw):
     """A creation function of random numbers and its ``_like`` form, by the draw of that name."""
 
-    def create(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, out=None, layout=None,
+    def create(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, layout=None,
                pin_memory=False):  # fmt: skip
-        no_out(out)
         shape = sizes(args, name) if size is None else keyword_size(name, args, size)
         kind = dtypes.given(dtype, name).np
         return leaf(drawn(device, draw, generator, shape, kind), requires_grad, name)
@@ -728,9 +713,8 @@ rand, rand_like = random_factory("rand", "uniform")
 randn, randn_like = random_factory("randn", "normal")
 
 
-def randint(low=None, high=None, size=None, *, generator=None, dtype=None, device=None, requires_grad=False, out=None):
+def randint(low=None, high=None, size=None, *, generator=None, dtype=None, device=None, requires_grad=False):
     """Integers from ``low`` (0) to ``high``, without it: ``randint(high, size)`` or ``randint(low, high, size)``."""
-    no_out(out)
     given = [v for v in (low, high, size) if v is not None]
     if len(given) < 2:
         raise unfit("randint", *given)
@@ -758,17 +742,15 @@ def randint_like(input, low, high=None, *, dtype=None, device=None, requires_gra
     return randint(low, high, input.array.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
-def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False, out=None):
+def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False):
     """The integers from 0 to n - 1 in random order."""
-    no_out(out)
     n, kind = integer(n, "randperm", "n", 1), dtypes.given(dtype, "randperm", dtypes.int64).np
     return leaf(drawn(device, "randperm", generator, n, kind), requires_grad, "randperm")
 
 
-def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=None, requires_grad=False, out=None,
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=None, requires_grad=False,
            layout=None, pin_memory=False):  # fmt: skip
     """Normal samples: numbers and a size, or tensors (either or both) of means and deviations."""
-    no_out(out)
     if size is not None:
         if not is_scalar(mean) or not is_scalar(std):
             raise unfit("normal", mean, std, size)
@@ -784,9 +766,8 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=N
     return leaf(drawn(device, "normal", generator, shape, kind, mean, std), requires_grad, "normal")
 
 
-def bernoulli(input, p=None, *, generator=None, out=None):
+def bernoulli(input, p=None, *, generator=None):
     """Zeros and ones: one with the probability that ``input`` gives, element by element."""
-    no_out(out)
     x, p = input.shared(), p if p is None else number(p, "bernoulli", "p", 2, "float")
     return record(Bernoulli, drawn(device_of(x), "bernoulli", generator, x.shape, x.dtype, x if p is None else p),
                   (input,))  # fmt: skip
@@ -801,9 +782,8 @@ NORMALS = {
 }
 
 
-def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+def multinomial(input, num_samples, replacement=False, *, generator=None):
     """Indices drawn with probabilities proportional to ``input``, row by row."""
-    no_out(out)
     x = input.array
     num_samples = integer(num_samples, "multinomial", "num_samples", 2)
     return Tensor(drawn(device_of(x), "multinomial", generator, x, num_samples, replacement))

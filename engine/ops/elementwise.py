@@ -39,22 +39,32 @@ def unary(name, forward, rule=None, *, integers="float", backward=None, refuses=
     to_float = integers == "float"
     functions = Function(forward, formula=True)
 
-    def op(input):
-        if not isinstance(input, Tensor):
-            return functions[type(input)](input)
-        x = input.array
-        if refuses is not None and x.dtype.kind == "b":
-            refuse(refuses, "b", x)
-        compute = functions[type(x)]
-        out = compute(x)
-        if to_float and out.dtype is not x.dtype:
-            out = floats(compute, x, out)
-        p = input.node
-        if p is not None and Backward is not None and mode.enabled:
-            return Tensor(out, Backward((p,), (out if saves_out else x if saves_x else None,)))
-        return Tensor(out)
+    def made(unusual):
+        def op(input):
+            if not isinstance(input, Tensor):
+                return unusual[type(input)](input)
+            x = input.array
+            if refuses is not None and x.dtype.kind == "b":
+                refuse(refuses, "b", x)
+            compute = functions[type(x)]
+            out = compute(x)
+            if to_float and out.dtype is not x.dtype:
+                out = floats(compute, x, out)
+            p = input.node
+            if p is not None and Backward is not None and mode.enabled:
+                return Tensor(out, Backward((p,), (out if saves_out else x if saves_x else None,)))
+            return Tensor(out)
 
-    return register(name, "unary" if rule else "test", op, rule)
+        return op
+
+    return register(name, "unary" if rule else "test", offers(made, functions), rule)
+
+
+def offers(made, unusual):
+    """The operation that asks ``unusual`` where its arguments are not Tensors; a door makes one that asks the door."""
+    op = made(unusual)
+    op.made = made
+    return op
 
 
 def floats(compute, x, out):
@@ -79,47 +89,50 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
 
     forward = Function(forward).call if isinstance(forward, str) else forward
 
-    def op(input, other):
-        if isinstance(input, Tensor):
-            x, p = input.array, input.node
-            if isinstance(other, Tensor):
-                y, q = other.array, other.node
-                kind = type(x)
-                numbers = kind is type(y) and kind in number_types  # so the dtypes are equal, and the shapes
-                if not numbers and x.dtype is not y.dtype:
-                    return mixed(x, p, y, q, Backward)
-                try:
-                    out = forward(x, y)
-                except (ValueError, TypeError):
-                    return mixed(x, p, y, q, Backward)
-                if divides and out.dtype is not x.dtype:
-                    return mixed(x, p, y, q, Backward)
-                if not mode.enabled:
-                    return Tensor(out)
-                if p is not None:
-                    if q is not None:
-                        node = Backward((p, q), (x if xx or yx else None, y if xy or yy else None))
+    def made(unusual, numbers=scalar_types):
+        def op(input, other):
+            if isinstance(input, Tensor):
+                x, p = input.array, input.node
+                if isinstance(other, Tensor):
+                    y, q = other.array, other.node
+                    kind = type(x)
+                    scalars = kind is type(y) and kind in number_types  # so the dtypes are equal, and the shapes
+                    if not scalars and x.dtype is not y.dtype:
+                        return mixed(x, p, y, q, Backward)
+                    try:
+                        out = forward(x, y)
+                    except (ValueError, TypeError):
+                        return mixed(x, p, y, q, Backward)
+                    if divides and out.dtype is not x.dtype:
+                        return mixed(x, p, y, q, Backward)
+                    if not mode.enabled:
+                        return Tensor(out)
+                    if p is not None:
+                        if q is not None:
+                            node = Backward((p, q), (x if xx or yx else None, y if xy or yy else None))
+                        else:
+                            node = Backward((p, q), (x if xx else None, y if xy else None))
+                    elif q is not None:
+                        node = Backward((p, q), (x if yx else None, y if yy else None))
                     else:
-                        node = Backward((p, q), (x if xx else None, y if xy else None))
-                elif q is not None:
-                    node = Backward((p, q), (x if yx else None, y if yy else None))
-                else:
-                    return Tensor(out)
-                if not numbers and (x.shape != y.shape or kind is not type(y)):
-                    node.rules = undo_broadcast(rule_x, x, y), undo_broadcast(rule_y, y, x)
-                return Tensor(out, node)
-            if type(other) in scalar_types:
-                try:
-                    out = forward(x, other)
-                except (OverflowError, TypeError):
-                    return mixed(x, p, other, None, Second)
-                if out.dtype is not x.dtype:
-                    return mixed(x, p, other, None, Second)
-                if p is None or not mode.enabled:
-                    return Tensor(out)
-                return Tensor(out, Second((p, None), (x if xx else None, other)))
+                        return Tensor(out)
+                    if not scalars and (x.shape != y.shape or kind is not type(y)):
+                        node.rules = undo_broadcast(rule_x, x, y), undo_broadcast(rule_y, y, x)
+                    return Tensor(out, node)
+                if type(other) in numbers:
+                    try:
+                        out = forward(x, other)
+                    except (OverflowError, TypeError):
+                        return mixed(x, p, other, None, Second)
+                    if out.dtype is not x.dtype:
+                        return mixed(x, p, other, None, Second)
+                    if p is None or not mode.enabled:
+                        return Tensor(out)
+                    return Tensor(out, Second((p, None), (x if xx else None, other)))
+                return unusual(input, other)
             return unusual(input, other)
-        return unusual(input, other)
+
+        return op
 
     def unusual(input, other):
         """Numbers and arrays on either side; NumPy's numbers are as Python's."""
@@ -147,7 +160,7 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
         node.rules = undo_cast(rule_x, x, y, common), undo_cast(rule_y, y, x, common)
         return Tensor(out, node)
 
-    return register(name, "binary", op, rule_x, rule_y)
+    return register(name, "binary", offers(made, unusual), rule_x, rule_y)
 
 
 def bits(name, forward, kernel=None):
@@ -168,10 +181,18 @@ def bits(name, forward, kernel=None):
 def comparison(name, forward):
     """An elementwise test of two inputs; the result is bool."""
 
-    def op(input, other):
-        x, y = array_of(input), array_of(other)
-        if x is input or type(y) not in modules:
-            return unusual(x, y, y is other)
+    def made(unusual, numbers=scalar_types):
+        def op(input, other):
+            if isinstance(input, Tensor):
+                if isinstance(other, Tensor):
+                    return compared(input.array, other.array)
+                if type(other) in numbers:
+                    return compared(input.array, other)
+            return unusual(input, other)
+
+        return op
+
+    def compared(x, y):
         try:
             if type(y) not in scalar_types and x.dtype is not y.dtype:
                 return Tensor(promoted(forward, x, y)[0])
@@ -181,11 +202,15 @@ def comparison(name, forward):
         except TypeError:
             return Tensor(promoted(forward, *one_device(x, y))[0])
 
-    def unusual(x, y, plain):
+    def unusual(input, other):
+        x, y = array_of(input), array_of(other)
         if type(x) not in modules or type(y) not in modules:
             return NotImplemented
-        return forward(x, y) if plain else Tensor(forward(x, y))
+        return (
+            forward(x, y) if x is input and y is other else compared(x, y) if x is not input else Tensor(forward(x, y))
+        )
 
+    op = offers(made, unusual)
     if not name.startswith("logical"):  # what they are written into loses its past; after logical_and_ PyTorch keeps it
         op.written = [node_class(f"{camel(name)}Backward{i}", lambda g: zeros_for(g)) for i in (0, 1)]
     return register(name, "comparison", op)
@@ -642,7 +667,7 @@ def with_factor(name, base, sign):
         if type(alpha) is int and alpha == 1:
             return base(input, other)
         x, y = array_of(input), array_of(other)
-        common = dtypes.result_type(operand(x), operand(y))
+        common, alpha = dtypes.result_type(operand(x), operand(y)), number(alpha, name, "alpha")
         if type(alpha) is bool and common is not dtypes.bool_:
             raise RuntimeError("Boolean alpha only supported for Boolean results.")
         if type(alpha) is float and common.category < dtypes.FLOATING:

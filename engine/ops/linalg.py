@@ -16,7 +16,7 @@ from ..core.record import array_of, camel, record, record_one_step, record_outpu
 from ..core.tensor import Tensor, c_name, checked_dim
 from ..surface import return_types
 from . import reduce
-from .creation import no_out, number
+from .creation import number
 from .elementwise import choose, eq, mul
 from .index import where
 from .reduce import vector_norm, word
@@ -835,9 +835,8 @@ Trace = node_class("TraceBackward0", lambda g, shape: g * xp_of(array_of(g)).eye
 # ---- norms
 
 
-def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
+def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     """``vector_norm`` over one dimension or, without ``ord``, over all; ``matrix_norm`` over two."""
-    no_out(out)
     ndim = array_of(A).ndim
     if ord is not None and dim is None and ndim not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
@@ -847,9 +846,8 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
 
 
-def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The norm of each matrix: "fro", and 1, -1, inf, -inf, the extremes of the sums of columns and of rows."""
-    no_out(out)
     ndim = array_of(A).ndim
     if ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")

@@ -211,9 +211,8 @@ Embedding = node_class("EmbeddingBackward0", embedding_rule)
 Embedding.linear = staticmethod(lambda _, t, *where: rows_at(t, *where))
 
 
-def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+def normalize(input, p=2.0, dim=1, eps=1e-12):
     """input / max(norm, eps), with the p-norm over ``dim``."""
-    creation.no_out(out)
     size = reduce.norm(input, p, dim, keepdim=True)
     return e.div(input, expand_to(e.clamp_min(size, eps), array_of(input).shape))
 

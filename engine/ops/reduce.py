@@ -16,7 +16,7 @@ from ..core.record import array_of, record, record_outputs, register, xp_of
 from ..core.tensor import Tensor, checked_dim, shown_kind
 from ..surface import return_types
 from ..surface.outputs import into
-from .creation import integer, misfit, no_out, number
+from .creation import integer, misfit, number
 from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, floating, maximum, minimum, sgn
 
@@ -48,7 +48,6 @@ def parse(name, input, dim, keepdim, names, several=True):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if names:
         dim, keepdim = names.pop("axis", dim), names.pop("keepdims", keepdim)
-        no_out(names.pop("out", None))
         for unknown in names:
             raise TypeError(f"{name}() got an unexpected keyword argument '{unknown}'")
     if not isinstance(keepdim, bool):

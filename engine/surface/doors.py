@@ -10,11 +10,12 @@ import functools
 import inspect
 import re
 import sys
+from collections import defaultdict
 
 import numpy as np
 
 from ..arrays import dtypes
-from ..core.record import registry
+from ..arrays.warn import HERE
 from ..core.tensor import Tensor
 from ..core.views import in_place
 from ..ops import activations, attention, conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape
@@ -38,7 +39,6 @@ QUICK = {  # what is asked of an argument first
     "bool": "type({0}) is bool",
 }
 NUMBERS, DIMS = {int, float, bool}, {int, tuple}
-COUNTED = "unary", "test", "binary", "comparison"  # rows of which the nanoseconds are counted: no names but their own
 
 
 def one_of(word, *kinds):
@@ -101,6 +101,7 @@ class Signature:
     """What stands between the brackets of a line, and what PyTorch's errors call the function and its arguments."""
 
     def __init__(self, text, called):
+        text, _, self.options = text.partition(", **")  # handed on by name
         before, _, after = text.partition("*")
         self.more, after = re.fullmatch(r"(\w*)(?:, )?(.*)", after).groups()  # of *more
         self.parameters = [Parameter(t, False) for t in before.rstrip(", ").split(", ") if t]
@@ -110,7 +111,8 @@ class Signature:
 
     def take(self, title, given, more):
         """The arguments as the operation has them.  TypeError in PyTorch's words for the first that is wrong."""
-        name, taken, left = self.name or title, dict(given), {p.name: p for p in self.parameters if p.name in given}
+        name = self.name + title if self.name.endswith("_") else self.name or title
+        taken, left = dict(given), {p.name: p for p in self.parameters if p.name in given}
         looked_at = [(left.pop(names[-1]), names[0]) for names in self.order] + [(p, p.name) for p in left.values()]
         for position, (p, called) in enumerate(looked_at, 1):
             value = given[p.name]
@@ -127,7 +129,7 @@ class Signature:
 def named_in_call():
     """The arguments that the program gives by name in the call of a door that is going on."""
     frame = sys._getframe()
-    while frame.f_code.co_filename in (DOOR, __file__):
+    while frame.f_code.co_filename.startswith(HERE):
         frame = frame.f_back
     last = [i for i in dis.get_instructions(frame.f_code) if i.offset <= frame.f_lasti][-3:]
     name = "LOAD_CONST" if last[-1].opname == "CALL_KW" else "KW_NAMES"  # as Python 3.13 and 3.12 have it
@@ -142,9 +144,19 @@ class Door:
 
     def __init__(self, title, inner, lines, several, method, module):
         self.title, self.inner, self.lines, self.several, self.method = title, inner, lines, several, method
-        self.function = f = shut(inner, self.unusual)
+        self.asks = getattr(inner, "made", None) and self.asking(inner)
+        through = self.asks or inner
+        self.function = f = through if self.asks and "out" not in lines[0][0] else shut(through, self.unusual)
         f.__name__ = f.__qualname__ = title
         f.__module__, f.__doc__, f.__signature__ = module, inner.__doc__, Shown(self)
+
+    def asking(self, operation):
+        """A row's operation that asks this door about anything but Tensors, and numbers if the line has them."""
+        ask = lambda *given: self.unusual((*given[self.method :], None), (), {}, *given[: self.method])  # noqa: E731
+        text = self.lines[0][0]
+        if text in ITSELF:
+            return operation.made(defaultdict(lambda: ask))
+        return operation.made(ask) if "Number" in text else operation.made(ask, ())
 
     @functools.cached_property
     def signatures(self):
@@ -167,6 +179,10 @@ class Door:
         return self.signatures[0].more
 
     @property
+    def options(self):
+        return self.signatures[0].options
+
+    @property
     def writes(self):
         """Whether the door writes into ``out``; where that has no type, the operation does."""
         return any(p.name == "out" and p.kind for p in self.parameters)
@@ -177,8 +193,8 @@ class Door:
         ``values``: an argument for every parameter; ``more``: those by position beyond; ``names``: by other names.
         """
         given = {p.name: v for p, v in zip(self.parameters, values)}
-        for name, value in names.items():
-            p = next((p for p in self.parameters if p.name == ALIASES.get(name)), None)
+        for name in () if self.options else names:
+            p, value = next((p for p in self.parameters if p.name == ALIASES.get(name)), None), names[name]
             if p is None or given[p.name] is not p.default:
                 raise TypeError(f"{self.title}() got an unexpected keyword argument '{name}'")
             given[p.name] = value
@@ -188,13 +204,14 @@ class Door:
             what = f"positional argument{'s' * (most != 1)} but {most + len(more)}"
             raise TypeError(f"{self.title}() takes {takes} {what} were given")
         taken = self.taken(given, more)
-        if self.parameters[0].kind == "Number|Tensor" and not any(isinstance(v, Tensor) for v in (*taken.values(), *itself)):
+        first, *_ = self.parameters
+        if first.kind == "Number|Tensor" and not any(isinstance(v, Tensor) for v in (*taken.values(), *itself)):
             name, value = next(iter(taken.items()))  # two numbers: the first becomes a tensor
             taken[name] = Tensor(elementwise.to_array(value, dtypes.scalar_dtype(value).np))
         out = taken.pop("out", None) if self.writes else None
-        if isinstance(out, Tensor) and self.inner.__module__ == creation.__name__ and taken.get("dtype", out) is None:
-            taken["dtype"] = out.dtype
-        args = [*itself, *(taken.pop(p.name) for p in self.places), *more]
+        if self.options:
+            taken |= {"dtype": getattr(out, "dtype", None)} | names  # what makes a tensor makes it in the dtype of out
+        args = [*itself, *(taken.pop(p.name) for p in self.places if p.name in taken), *more]
         return self.inner(*args, **taken) if out is None else into(out, self.inner, *args, **taken)
 
     def taken(self, given, more):
@@ -214,21 +231,20 @@ class Door:
 
     def write(self):
         """Give the function the code that its line stands for."""
-        method, parameters, inner = self.method, self.parameters, self.inner
-        row = registry.get(inner.__name__)
-        counted = row and row.function is inner and row.kind in COUNTED
-        others = not counted and any(p.name in ALIASES.values() for p in parameters)  # names that arguments have too
+        method, parameters = self.method, self.parameters
+        others = not self.asks and any(p.name in ALIASES.values() for p in parameters)  # names that arguments have too
         short = {p.name: f"p{i}" for i, p in enumerate(parameters)}
         by_name = [p for p in parameters if p.by_name]
         rest = self.more or "rest" * others
         head, call = ["self"] * method, ["self"] * method
         head += [short[p.name] + "=None" * (others or p.default is not ABSENT) for p in self.places]
         head += ["*" + rest] if rest or by_name else []
-        head += [f"{short[p.name]}=None" for p in by_name] + ["**names"] * others
-        call += [short[p.name] for p in self.places] + ["*" + self.more] * bool(self.more)
+        head += [f"{short[p.name]}=None" for p in by_name] + ["**names"] * bool(others or self.options)
+        call += [short[p.name] for p in self.places if p.name != "out"]
+        call += ["*" + self.more] * bool(self.more) + ["**names"] * bool(self.options)
         call += [f"{p.name}={short[p.name]}" for p in by_name if p.name != "out" or not p.kind]
-        tests = [p.quick(short[p.name]) for p in parameters if p.name != "out"]
-        if not method and parameters[0].kind == "Number|Tensor":
+        tests = [] if self.asks else [p.quick(short[p.name]) for p in parameters if p.name != "out"]
+        if tests and not method and parameters[0].kind == "Number|Tensor":
             tests[0] = QUICK["Tensor"].format("p0")
         if self.writes:
             tests.insert(0, f"{short['out']} is None")
@@ -237,7 +253,8 @@ class Door:
         tests, inside = " and ".join(filter(None, tests)) or "True", f"return inner({', '.join(call)})"
         if any(p.kind == "int[]" for p in parameters):  # of which not every one is looked at before
             inside = f"try: {inside}\n   except TypeError:\n    if {self.more or 'False'}: raise"
-        given = f"({''.join(v + ', ' for v in short.values())}), {rest or '()'}, {'names' if others else '{}'}"
+        names = "names" if others or self.options else "{}"
+        given = f"({''.join(v + ', ' for v in short.values())}), {rest or '()'}, {names}"
         code = written(
             f"def make(inner, unusual):\n def door({', '.join(head)}):\n  if {tests}:\n   {inside}\n"
             f"  return unusual({given}{', self' * method})\n"
@@ -279,14 +296,16 @@ class Shown(inspect.Signature):
         found = [inspect.Parameter("self", kinds.POSITIONAL_OR_KEYWORD)] if door.method else []
         found += [inspect.Parameter(p.name, kinds.POSITIONAL_OR_KEYWORD, default=p.default) for p in door.places]
         found += [inspect.Parameter(door.more, kinds.VAR_POSITIONAL)] if door.more else []
-        found += [inspect.Parameter(p.name, kinds.KEYWORD_ONLY, default=p.default) for p in door.parameters if p.by_name]
+        by_name = [p for p in door.parameters if p.by_name]
+        found += [inspect.Parameter(p.name, kinds.KEYWORD_ONLY, default=p.default) for p in by_name]
+        found += [inspect.Parameter(door.options, kinds.VAR_KEYWORD)] if door.options else []
         return {p.name: p for p in found}
 
 
 def lines():
     """(family, where it is offered, name) -> (the operation's name, whether there are several, [(arguments, as)])"""
     found = {}
-    for line in filter(None, SIGNATURES.splitlines()):
+    for line in filter(None, SIGNATURES.replace(",\n    ", ", ").splitlines()):
         if line.startswith("["):
             family, _, kinds = line[1:].partition("] ")
             continue
@@ -309,9 +328,12 @@ def offered(kind, module):
     found = {}
     for (family, kinds, title), (name, several, signatures) in LINES.items():
         if kind in kinds.split():
-            inner, method = vars(FAMILIES[family])[name], kind in ("method", "in_place")
-            if kind == "in_place":
-                title, inner = title + "_", in_place(inner)
-            through = signatures and not (method and signatures[0][0] in ITSELF)
-            found[title] = Door(title, inner, signatures, several, method, module).function if through else inner
+            f, method = vars(FAMILIES[family])[name], kind in ("method", "in_place")
+            title += "_" * (kind == "in_place")
+            if signatures and not (method and signatures[0][0] in ITSELF):
+                through = Door(title, f, signatures, several, method, module).function
+                if kind == "in_place":
+                    through.__name__, through.written = f.__name__, getattr(f, "written", None)
+                f = through
+            found[title] = in_place(f) if kind == "in_place" else f
     return found

@@ -1,11 +1,11 @@
 """The public names: each with its arguments, in PyTorch's own notation, and where it is offered.
 
 A heading says in which file of ``ops`` the operations stand, and whether they are functions of the package, methods of
-Tensor, methods that write into it, or functions of ``nn.functional``.  ``clip=clamp``: the operation ``clamp`` under
-another name.  ``.any``: PyTorch has several signatures of that name, and says of wrong arguments that none fits; ``.dim``:
-if there is more than one argument.  Two lines for one name: the first that fits is taken.  What has no type is looked at by the operation.  ``as``: how
-PyTorch's errors call the function and its arguments, and in which order they come there.  A name without arguments is
-offered as it is.
+Tensor, methods that write into it, or functions of ``nn.functional`` or ``linalg``.  ``clip=clamp``: the operation
+``clamp`` under another name.  ``.any``: PyTorch has several signatures of that name, and says of wrong arguments that
+none fits; ``.dim``: if there is more than one argument.  Two lines for one name: the first that fits is taken.  What
+has no type is looked at by the operation.  ``as``: how PyTorch's errors call the function and its arguments, and in
+which order they come there.  A name without arguments is offered as it is.
 """
 
 # names of arguments that PyTorch takes too: NumPy's, and those of one signature among several
@@ -20,18 +20,20 @@ bitwise_not ceil cos cosh digamma erf erfc erfinv exp exp2 expm1 fix=trunc floor
 lgamma log log10 log1p log2 logical_not neg negative=neg reciprocal rsqrt sigmoid(Tensor input, *, Tensor? out=None)
 sign sin sinh sqrt square tan tanh trunc(Tensor input, *, Tensor? out=None)
 relu(Tensor input)
-add=add_scaled sub=sub_scaled(Number|Tensor input, Number|Tensor other, *, Number alpha=1, Tensor? out=None)
-subtract=sub_scaled(Number|Tensor input, Number|Tensor other, *, Number alpha=1, Tensor? out=None)
+add=add_scaled sub=sub_scaled(Number|Tensor input, Number|Tensor other, *, alpha=1, Tensor? out=None)
+subtract=sub_scaled(Number|Tensor input, Number|Tensor other, *, alpha=1, Tensor? out=None)
 mul multiply=mul true_divide=div floor_divide(Number|Tensor input, Number|Tensor other, *, Tensor? out=None)
 div=divide divide(Number|Tensor input, Number|Tensor other, *, rounding_mode=None, Tensor? out=None)
 pow.any(Tensor input, Number|Tensor exponent, *, Tensor? out=None)
 pow.any(Number input, Tensor exponent, *, Tensor? out=None)
-remainder.any xlogy.any bitwise_and.any bitwise_or.any bitwise_xor.any(Tensor input, Number|Tensor other, *, Tensor? out=None)
+remainder.any xlogy.any bitwise_and.any bitwise_or.any bitwise_xor.any(Tensor input, Number|Tensor other, *,
+    Tensor? out=None)
 remainder.any xlogy.any bitwise_and.any bitwise_or.any bitwise_xor.any(Number input, Tensor other, *, Tensor? out=None)
 bitwise_left_shift.any bitwise_right_shift.any(Tensor input, Number|Tensor other, *, Tensor? out=None)
 bitwise_left_shift.any bitwise_right_shift.any(Number input, Tensor other, *, Tensor? out=None)
 eq.any ne.any lt.any le.any gt.any ge.any fmod.any(Tensor input, Number|Tensor other, *, Tensor? out=None)
-greater.any=gt greater_equal.any=ge less.any=lt less_equal.any=le not_equal.any=ne(Tensor input, Number|Tensor other, *, Tensor? out=None)
+greater.any=gt greater_equal.any=ge less.any=lt less_equal.any=le not_equal.any=ne(Tensor input, Number|Tensor other,
+    *, Tensor? out=None)
 atan2 arctan2=atan2 hypot logical_and logical_or logical_xor(Tensor input, Tensor other, *, Tensor? out=None)
 addcdiv addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Number value=1, Tensor? out=None)
 clamp.any clip.any=clamp(Tensor input, Number|Tensor? min=None, Number|Tensor? max=None, *, Tensor? out=None)
@@ -51,7 +53,7 @@ float_power.any(Tensor input, Number|Tensor exponent, *, Tensor? out=None)
 float_power.any(Number input, Tensor exponent, *, Tensor? out=None)
 
 [elementwise] function
-rsub.any=rsub_scaled(Tensor input, Number|Tensor other, *, Number alpha=1)
+rsub.any=rsub_scaled(Tensor input, Number|Tensor other, *, alpha=1)
 
 [elementwise] method
 float_power_
@@ -78,35 +80,32 @@ softshrink(Tensor input, lambd=0.5)
 dropout1d dropout2d dropout3d glu
 
 [attention] functional
-scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False)
+scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, dropout_p=0.0,
+    is_causal=False, scale=None, enable_gqa=False)
 
 [conv] function functional
-conv1d.any conv2d.any conv3d.any(Tensor input, Tensor weight, Tensor? bias=None, stride=1, padding=0, dilation=1, groups=1)
-conv_transpose1d conv_transpose2d conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1)
+conv1d.any conv2d.any conv3d.any(Tensor input, Tensor weight, Tensor? bias=None, stride=1, padding=0, dilation=1,
+    groups=1)
+conv_transpose1d conv_transpose2d conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, stride=1,
+    padding=0, output_padding=0, groups=1, dilation=1)
 
 [conv] functional
 fold(Tensor input, output_size, kernel_size, dilation=1, padding=0, stride=1) as col2im
 unfold(Tensor input, kernel_size, dilation=1, padding=0, stride=1) as im2col
 
 [creation] function
-arange(start=None, end=None, step=None, *, dtype=None, device=None, requires_grad=False, Tensor? out=None)
+arange empty eye full linspace logspace normal ones rand randint randn randperm zeros(*args, Tensor? out=None,
+    **options)
 as_tensor asarray from_dlpack from_numpy get_rng_state is_tensor manual_seed scalar_tensor set_rng_state tensor
 Generator default_generator seed initial_seed tril_indices triu_indices
 ByteTensor CharTensor ShortTensor IntTensor LongTensor HalfTensor FloatTensor DoubleTensor BoolTensor BFloat16Tensor
-empty ones zeros(*args, size=None, dtype=None, device=None, requires_grad=False, Tensor? out=None, layout=None, pin_memory=False, memory_format=None)
-empty_like ones_like zeros_like(Tensor input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None)
-eye(n, m=None, *, dtype=None, device=None, requires_grad=False, Tensor? out=None)
-full(size, fill_value, *, dtype=None, device=None, requires_grad=False, Tensor? out=None, layout=None)
+empty_like ones_like zeros_like(Tensor input, *, dtype=None, device=None, requires_grad=False, layout=None,
+    memory_format=None)
 full_like(Tensor input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None)
 is_complex is_floating_point is_inference is_signed(Tensor input)
-linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False, Tensor? out=None)
-logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False, Tensor? out=None)
-normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=None, requires_grad=False, Tensor? out=None, layout=None, pin_memory=False)
-rand randn(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, Tensor? out=None, layout=None, pin_memory=False)
-rand_like randn_like(Tensor input, *, dtype=None, device=None, requires_grad=False, generator=None, layout=None, memory_format=None)
-randint(low=None, high=None, size=None, *, generator=None, dtype=None, device=None, requires_grad=False, Tensor? out=None)
+rand_like randn_like(Tensor input, *, dtype=None, device=None, requires_grad=False, generator=None, layout=None,
+    memory_format=None)
 randint_like(Tensor input, low, high=None, *, dtype=None, device=None, requires_grad=False)
-randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False, Tensor? out=None)
 
 [creation] function method
 bernoulli(Tensor input, p=None, *, generator=None, Tensor? out=None)
@@ -160,6 +159,17 @@ scatter_add(Tensor input, int dim, Tensor index, Tensor src, *, Tensor? out=None
 einsum
 tensordot(a, b, dims=2, *, Tensor? out=None)
 
+[linalg] linalg
+LinAlgError
+det inv slogdet svdvals(Tensor A, *, Tensor? out=None) as linalg_
+matmul(Tensor input, Tensor other, *, Tensor? out=None) as linalg_
+matrix_norm(Tensor A, ord='fro', dim=(-2,-1), bool keepdim=False, *, dtype=None, Tensor? out=None) as linalg_
+norm(Tensor A, ord=None, dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None) as linalg_
+solve(Tensor A, Tensor B, *, left=True, Tensor? out=None) as linalg_
+
+[reduce] linalg
+vector_norm(Tensor x, ord=2, dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None) as linalg_
+
 [linalg] function method
 bmm mm(Tensor input, Tensor mat2, *, Tensor? out=None)
 det(Tensor A)
@@ -185,10 +195,13 @@ selu(Tensor input, inplace=False)
 log_softmax softmax(Tensor input, int dim, dtype=None, *, Tensor? out=None)
 
 [nn] functional
-batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, training=False, momentum=0.1, eps=1e-05) as batch_norm(input, weight, bias, running_mean, running_var)
-cross_entropy(Tensor input, Tensor target, Tensor? weight=None, size_average=None, int ignore_index=-100, reduce=None, reduction='mean', label_smoothing=0.0) as cross_entropy_loss
+batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None,
+    training=False, momentum=0.1, eps=1e-05) as batch_norm(input, weight, bias, running_mean, running_var)
+cross_entropy(Tensor input, Tensor target, Tensor? weight=None, size_average=None, int ignore_index=-100, reduce=None,
+    reduction='mean', label_smoothing=0.0) as cross_entropy_loss
 elu(Tensor input, alpha=1.0, inplace=False)
-embedding(Tensor input, Tensor weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False) as embedding(weight, indices=input)
+embedding(Tensor input, Tensor weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+    sparse=False) as embedding(weight, indices=input)
 gelu(Tensor input, *, approximate='none')
 hardtanh(Tensor input, min_val=-1.0, max_val=1.0, inplace=False)
 kl_div(Tensor input, target, size_average=None, reduce=None, reduction='mean', log_target=False)
@@ -196,11 +209,13 @@ layer_norm(Tensor input, normalized_shape, Tensor? weight=None, Tensor? bias=Non
 leaky_relu(Tensor input, negative_slope=0.01, inplace=False)
 linear(Tensor input, Tensor weight, Tensor? bias=None)
 logsigmoid(Tensor input) as log_sigmoid
-nll_loss(Tensor input, Tensor target, Tensor? weight=None, size_average=None, int ignore_index=-100, reduce=None, reduction='mean') as nll_loss_nd
+nll_loss(Tensor input, Tensor target, Tensor? weight=None, size_average=None, int ignore_index=-100, reduce=None,
+    reduction='mean') as nll_loss_nd
+normalize(input, p=2.0, dim=1, eps=1e-12, Tensor? out=None)
 one_hot(Tensor tensor, int num_classes=-1) as one_hot(input=tensor)
 relu relu6 silu(Tensor input, inplace=False)
 softplus(Tensor input, beta=1, threshold=20)
-binary_cross_entropy binary_cross_entropy_with_logits group_norm huber_loss instance_norm l1_loss mse_loss normalize
+binary_cross_entropy binary_cross_entropy_with_logits group_norm huber_loss instance_norm l1_loss mse_loss
 smooth_l1_loss softsign tanhshrink
 
 [pad] function
@@ -213,10 +228,12 @@ pad(Tensor input, pad, mode='constant', value=None)
 adaptive_avg_pool1d(Tensor input, output_size)
 adaptive_max_pool1d(Tensor input, output_size, return_indices=False)
 avg_pool1d(Tensor input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True)
-max_pool1d max_pool2d(Tensor input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False)
+max_pool1d max_pool2d(Tensor input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
+    return_indices=False)
 
 [pool] functional
-avg_pool2d(Tensor input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None)
+avg_pool2d(Tensor input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
+    divisor_override=None)
 adaptive_avg_pool2d adaptive_max_pool2d
 
 [reduce] function
@@ -236,7 +253,8 @@ max.dim min.dim(Tensor input, int|Tensor? dim=None, bool keepdim=False, *, Tenso
 dist(Tensor input, Tensor other, p=2)
 norm(Tensor input, p='fro', int[]? dim=None, bool keepdim=False, dtype=None, *, Tensor? out=None)
 prod.dim(Tensor input, int? dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None)
-std.any var.any(Tensor input, int[]|bool? dim=None, unbiased=None, bool keepdim=False, *, correction=None, Tensor? out=None)
+std.any var.any(Tensor input, int[]|bool? dim=None, unbiased=None, bool keepdim=False, *, correction=None,
+    Tensor? out=None)
 
 [reduce] function method in_place
 cumprod cumsum(Tensor input, int dim, *, dtype=None, Tensor? out=None)

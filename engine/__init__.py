@@ -6,6 +6,7 @@ from math import e, inf, nan, pi
 
 from . import autograd, linalg
 from .arrays.devices import OutOfMemoryError, device, get_default_device, set_default_device
+from .arrays.dispatch import offers
 from .arrays.threads import get_num_threads, set_num_threads
 from .autograd import (
     enable_grad,
@@ -64,7 +65,11 @@ def __getattr__(name):
     if name not in later:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = importlib.import_module(f".{later[name]}", __name__)
-    return module if later[name].endswith(name) and name != "vmap" else vars(module)[name]
+    found = module if later[name].endswith(name) and name != "vmap" else vars(module)[name]
+    return globals().setdefault(name, found)
+
+
+offers["compile"] = lambda *args, **options: __getattr__("compile")(*args, **options)
 
 
 def __dir__():

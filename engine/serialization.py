@@ -1,13 +1,12 @@
 """Saving and loading without pickles: a safetensors file, whose metadata say how its tensors were nested.
 
-A file is 8 bytes with the length of a header, the header, and the tensors' bytes one after the other
-(https://github.com/huggingface/safetensors).  The header is JSON: for each name the dtype, the shape and the place of
-a tensor, and ``__metadata__``, of which the entry "engine" is JSON again::
+The safetensors library reads and checks the file; it is written here, so that bytes go from arrays to the file without
+a copy, and are the same each time.  How an object was nested is JSON under "engine" in the metadata::
 
     {"version": 1, "value": the object, "tensors": [how each is made of the entries], "strides": {entry: strides}}
 
-So a dict of tensors is a file that the safetensors library reads under the same names, and the other way round.
-Loading only ever makes the containers, numbers and tensors that are named here.
+So a dict of tensors is a file that other programs read under the same names, and the other way round.  Loading only
+ever makes the containers, numbers and tensors that are named here.
 """
 
 import base64
@@ -20,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from safetensors import deserialize, safe_open
 
 from .arrays import devices, dispatch, dtypes, memory
 from .arrays.size import Size
@@ -32,8 +32,6 @@ WORDS = {  # safetensors' names of the dtypes
 }  # fmt: skip
 WORD_OF = {d: word for word, d in WORDS.items()}
 LONGEST_HEADER = 1 << 24  # bytes: enough for 100,000 names, and what it can blow up to fits into memory
-MOST_DIMS = 64  # NumPy's
-
 PICKLED = (
     "those hold pickles, and to load a pickle can run any code. Where PyTorch is installed, write the tensors anew "
     "with safetensors.torch.save_file(state_dict, path), which engine.load reads"
@@ -113,24 +111,18 @@ def encoded(obj):
         value = structure.encode(obj, ())
     except RecursionError:
         raise ValueError("cannot save an object that is nested so deeply") from None
-    entries, records, strides = laid_out(list(structure.tensors.values()), structure.unique)
-    entries.sort(key=lambda entry: -entry[1].itemsize)  # so that each is aligned
-    header: dict = {"__metadata__": {"format": "pt"}}
-    header["__metadata__"]["engine"] = json.dumps(
-        {"version": 1, "value": value, "tensors": records, "strides": strides}, separators=(",", ":")
-    )
-    end, pieces = 0, []
-    for name, x in entries:
+    arrays, records, strides = laid_out(list(structure.tensors.values()), structure.unique)
+    text = json.dumps({"version": 1, "value": value, "tensors": records, "strides": strides}, separators=(",", ":"))
+    header, end, pieces = {"__metadata__": {"format": "pt", "engine": text}}, 0, []
+    for name, x in sorted(arrays.items(), key=lambda entry: -entry[1].itemsize):  # so that each is aligned
         word, begin, end = WORD_OF[dtypes.of[x.dtype]], end, end + x.nbytes
         header[name] = {"dtype": word, "shape": x.shape, "data_offsets": (begin, end)}
         pieces.append(np.ascontiguousarray(x).reshape(-1).view(np.uint8))
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    if len(text) > LONGEST_HEADER:
-        raise ValueError(
-            f"cannot save {len(text)} bytes of names and plain values: put long lists of numbers into tensors"
-        )
-    return [len(text).to_bytes(8, "little"), text, *pieces]
+    text = json.dumps(header, separators=(",", ":"))
+    n = len(text) + -len(text) % 8
+    if n > LONGEST_HEADER:
+        raise ValueError(f"cannot save {n} bytes of names and plain values: put long lists of numbers into tensors")
+    return [n.to_bytes(8, "little"), text.ljust(n).encode(), *pieces]
 
 
 class Structure:
@@ -154,7 +146,7 @@ class Structure:
         if name in ITEMS:
             return {name: [self.encode(v, (*path, i)) for i, v in enumerate(value)]}
         if name not in MAPPINGS and kind is not list:
-            raise TypeError(f"cannot save {described(value)}{place(path)}: {advice(value)}")
+            raise cannot_save(value, path)
         if id(value) in self.seen:
             return {"again": self.seen[id(value)]}
         self.seen[id(value)] = len(self.seen)
@@ -168,58 +160,49 @@ class Structure:
     def number(self, tensor, path):
         """The number of a tensor in the order in which they are met."""
         if id(tensor) not in self.tensors:
-            if type(tensor) is not Tensor and type(tensor) is not Parameter:
-                raise TypeError(f"cannot save {described(tensor)}{place(path)}: {advice(tensor)}")
+            if tensor.__class__ not in (Tensor, Parameter):
+                raise cannot_save(tensor, path)
             name = self.unique(".".join(map(str, path)) or "tensor")
             self.tensors[id(tensor)] = len(self.tensors), name, tensor
         return self.tensors[id(tensor)][0]
 
     def unique(self, wanted):
-        """A name that no entry has yet."""
-        name = wanted
+        """A name that no entry has yet, and that can be written in UTF-8."""
+        name = wanted = wanted.encode(errors="replace").decode()
         while name in self.names:
             name = f"{wanted}#{len(self.names)}"
         self.names.add(name)
         return name
 
 
-def described(value):
-    kind = type(value)
-    return (
-        f"{value.__name__} (a {kind.__name__})"
-        if hasattr(value, "__name__")
-        else f"a {kind.__module__}.{kind.__qualname__}"
-    )
+ADVICE = {
+    np.ndarray: "torch.from_numpy(...) of it", np.generic: "its item()", Tensor: "its detach(), or a Tensor made of it",
+    object: "the tensors, numbers, strings, lists and dicts that it is made of",
+}  # fmt: skip
 
 
-def place(path):
-    return f" at {''.join(f'[{k!r}]' for k in path)}" if path else ""
-
-
-def advice(value):
-    """What to do about a value that cannot be saved."""
-    if hasattr(value, "state_dict"):
-        return "save its state_dict()"
-    if isinstance(value, np.ndarray):
-        return "save torch.from_numpy(...) of it"
-    if isinstance(value, np.generic):
-        return "save its item()"
-    if isinstance(value, Tensor):
-        return "save its detach(), or a Tensor made of it"
-    return "save the tensors, numbers, strings, lists and dicts that it is made of"
+def cannot_save(value, path):
+    """The error for a value, with the place where it is and what to do."""
+    name, kind = getattr(value, "__name__", None), type(value)
+    what = f"a {kind.__module__}.{kind.__qualname__}" if name is None else f"{name} (a {kind.__name__})"
+    place = f" at {''.join(f'[{k!r}]' for k in path)}" if path else ""
+    advice = next(advice for kind, advice in ADVICE.items() if isinstance(value, kind))
+    advice = "its state_dict()" if hasattr(value, "state_dict") else advice
+    return TypeError(f"cannot save {what}{place}: save {advice}")
 
 
 def laid_out(tensors, unique):
-    """([(name, array)], [record of each tensor], {name: strides}): what is stored, and how the tensors are made of it.
+    """({name: array}, [record of each tensor], {name: strides}): what is stored, and how the tensors are made of it.
 
     Tensors that share memory are stored once: as the one that fills all of it, if there is one, or else as the memory
     itself, with the elements between theirs.
     """
     copies: dict = {}
     arrays = [host_array(t, copies) for _, _, t in tensors]
-    entries, records, strides = [], [about(t) for _, _, t in tensors], {}
+    entries, records, strides = {}, [about(t) for _, _, t in tensors], {}
     for low, high, members in sharing(arrays):
-        whole = next((i for i in sorted(members) if fills(arrays[i], high - low)), None)
+        fill = (i for i in sorted(members) if arrays[i].nbytes == high - low)
+        whole = next((i for i in fill if is_packed(arrays[i].shape, arrays[i].strides, arrays[i].itemsize)), None)
         if whole is not None:
             name, x = tensors[whole][1], arrays[whole]
             if not x.flags.c_contiguous:
@@ -227,7 +210,7 @@ def laid_out(tensors, unique):
         else:
             name = unique(tensors[min(members)][1] + ".storage")
             x = bytes_between(low, high, [arrays[i].dtype for i in members])
-        entries.append((name, x))
+        entries[name] = x
         for i in members:
             y = arrays[i]
             records[i]["in"] = name
@@ -252,9 +235,9 @@ def host_array(t, copies):
 def about(t):
     """What is to be known of a tensor beside its elements, where it is not as usual."""
     record = {}
-    if t.requires_grad != (type(t) is not Tensor):
+    if t.requires_grad != (t.__class__ is not Tensor):
         record["requires_grad"] = t.requires_grad
-    if type(t) is not Tensor:
+    if t.__class__ is not Tensor:
         record["class"] = "Parameter"
     if str(t.device) != "cpu":
         record["device"] = str(t.device)
@@ -281,13 +264,8 @@ def sharing(arrays):
     return groups
 
 
-def fills(x, nbytes):
-    """Whether the elements of an array fill so many bytes, each once."""
-    return x.nbytes == nbytes and is_packed(x.shape, x.strides, x.itemsize)
-
-
 def is_packed(shape, strides, itemsize):
-    """Whether elements lie one beside the other, in any order of the dims."""
+    """Whether elements lie one beside the other, each once, in any order of the dims."""
     for s, n in sorted((s, n) for s, n in zip(strides, shape) if n != 1):
         if s != itemsize:
             return not math.prod(shape)
@@ -313,16 +291,20 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     """
     if isinstance(f, (str, os.PathLike)):
         with Path(f).open("rb") as file:
-            return load(file, map_location)
+            return loaded(file, map_location, f)
     for method in ("seek", "tell", "read"):
         if not hasattr(f, method):
             raise AttributeError(
                 f"{type(f).__name__!r} object has no attribute {method!r}. You can only torch.load from a file that is "
                 "seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
             )
+    return loaded(f, map_location)
+
+
+def loaded(f, map_location, path=None):
     with reasons_for(f):
-        entries, metadata = read(f)
-        structure = json.loads(metadata["engine"], object_pairs_hook=distinct) if "engine" in metadata else None
+        entries, metadata = read(f, path)
+        structure = json.loads(metadata["engine"]) if "engine" in metadata else None
         made = list(tensors_of(structure, entries))
     copies: dict = {}
     tensors = [finished(placed(t, saved, map_location, copies), *more) for t, saved, *more in made]
@@ -330,16 +312,6 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         return dict(zip(entries, tensors))
     with reasons_for(f):
         return Reader(tensors).decode(structure["value"])
-
-
-@contextmanager
-def reasons_for(f):
-    """What goes wrong with what a file holds is said in one way."""
-    try:
-        yield
-    except (Damaged, LookupError, TypeError, ValueError, AttributeError, OverflowError, RuntimeError) as e:
-        reason = e if isinstance(e, Damaged) else f"it is damaged ({type(e).__name__}: {e})"
-        raise RuntimeError(f"cannot load {getattr(f, 'name', 'this file')}: {reason}") from None
 
 
 class Damaged(Exception):
@@ -351,80 +323,53 @@ def check(condition, reason):
         raise Damaged(reason)
 
 
-def distinct(pairs):
-    """A JSON object, of which no name comes twice."""
-    names = dict(pairs)
-    check(len(names) == len(pairs), "a name comes twice in its header")
-    return names
+@contextmanager
+def reasons_for(f):
+    """What goes wrong with what a file holds is said in one way."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as e:
+        reason = e if isinstance(e, Damaged) else f"it is damaged ({type(e).__name__}: {e})"
+        raise RuntimeError(f"cannot load {getattr(f, 'name', 'this file')}: {reason}") from None
 
 
-def read(f):
-    """({name: array}, metadata) of a safetensors file.  Nothing is read before it is known to be there."""
+def read(f, path):
+    """({name: array}, metadata) of a safetensors file.
+
+    The library checks it; the commonest damages get words here.  ``path``: where it maps the same file into memory.
+    """
     start = f.tell()
     size = f.seek(0, os.SEEK_END) - start
     f.seek(start)
     check(size > 0, "it is empty (or was read to its end: seek(0) first)")
-    first = bytes(filled(f, bytearray(min(8, size))))
+    first = f.read(8)
     n = int.from_bytes(first, "little")
     if size < 8 or n > LONGEST_HEADER:
         for magic, reason in FOREIGN.items():
             check(not first.startswith(magic), reason)
         raise Damaged("it is no safetensors file: it does not begin with the length of a header")
     check(n <= size - 8, f"it is cut short: its header has {n} bytes, of which {size - 8} are there")
-    try:
-        header = json.loads(filled(f, bytearray(n)), object_pairs_hook=distinct)
-    except (ValueError, RecursionError):
-        raise Damaged("its header is no JSON") from None
-    check(isinstance(header, dict), "its header is no JSON object")
+    header = json.loads(f.read(n))
     metadata = header.pop("__metadata__", {})
-    check(
-        isinstance(metadata, dict) and all(isinstance(v, str) for v in metadata.values()), "its metadata are no strings"
-    )
-    layout = sorted((described_entry(name, entry) for name, entry in header.items()), key=lambda e: e[1:3])
-    end = 0
-    for name, begin, after, _, _ in layout:
-        check(begin == end, f"there is a gap or an overlap before {name!r}")
-        end = after
-    check(end <= size - 8 - n, f"it is cut short: it should have {8 + n + end} bytes, and has {size}")
-    check(end == size - 8 - n, "there is more in it than its header says")
-    arrays = {name: elements(f, kind, shape) for name, _, _, kind, shape in layout}
-    return {name: arrays[name] for name in header}, metadata
-
-
-def described_entry(name, entry):
-    """(name, begin, end, dtype, shape) of an entry of the header, checked."""
-    check(isinstance(entry, dict) and entry.keys() >= {"dtype", "shape", "data_offsets"}, f"{name!r} is no tensor")
-    word, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-    check(word in WORDS, f"{name!r} is of dtype {word}, which the engine does not have: save it in another one")
-    check(is_sizes(shape) and len(shape) <= MOST_DIMS, f"{name!r} has no proper shape")
-    check(is_sizes(offsets) and len(offsets) == 2, f"{name!r} has no proper place")
-    kind = WORDS[word].np
-    check(offsets[1] - offsets[0] == math.prod(shape) * kind.itemsize, f"the size of {name!r} is not that of its shape")
-    return name, *offsets, kind, shape
-
-
-def is_sizes(x):
-    return isinstance(x, list) and all(type(n) is int and 0 <= n < 2**63 for n in x)
-
-
-def filled(f, buffer):
-    """A buffer, full of the next bytes of a file."""
-    rest = memoryview(buffer)
-    while rest:
-        part = f.read(min(len(rest), 1 << 24))
-        check(part, "it is cut short")
-        rest[: len(part)] = part
-        rest = rest[len(part) :]
-    return buffer
-
-
-def elements(f, kind, shape):
-    """The next bytes of a file as an array."""
-    x = np.empty(shape, kind)
-    raw = filled(f, x.reshape(-1).view(np.uint8))
-    if kind == np.bool_:
-        np.minimum(raw, 1, out=raw)  # no other byte than 0 and 1 is a bool
-    return x
+    end = 8 + n + max((entry["data_offsets"][1] for entry in header.values()), default=0)
+    check(end <= size, f"it is cut short: it should have {end} bytes, and has {size}")
+    check(end >= size, "there is more in it than its header says")
+    for name, entry in header.items():
+        word = entry["dtype"]
+        check(word in WORDS, f"{name!r} is of dtype {word}, which the engine does not have: save it in another one")
+    if path is None:
+        f.seek(start)
+        buffers = {name: entry["data"] for name, entry in deserialize(f.read())}
+    else:
+        with safe_open(path, "np") as file:
+            buffers = {name: file.get_tensor(name).reshape(-1).view(np.uint8).data for name in header}
+    arrays = {k: np.ndarray(entry["shape"], WORDS[entry["dtype"]].np, buffers[k]) for k, entry in header.items()}
+    for x in arrays.values():
+        if x.dtype == np.bool_:
+            np.minimum(x.view(np.uint8), 1, out=x.view(np.uint8))  # no other byte than 0 and 1 is a bool
+    return arrays, metadata
 
 
 def tensors_of(structure, entries):
@@ -458,7 +403,7 @@ def restrided(x, strides):
 def part(x, record):
     """The view of an array's memory that a record describes."""
     kind, shape, offset, strides = WORDS[record["dtype"]].np, record["shape"], record["offset"], record["strides"]
-    proper = is_sizes(shape) and is_sizes(strides) and len(shape) == len(strides) <= MOST_DIMS and is_sizes([offset])
+    proper = len(shape) == len(strides) and all(type(n) is int and 0 <= n < 2**63 for n in [*shape, *strides, offset])
     check(proper, "it has a view that is none")
     owner = memory.in_order(memory.storage(x))
     last = sum((n - 1) * s for n, s in zip(shape, strides)) + 1 if math.prod(shape) else 0

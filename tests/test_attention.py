@@ -17,7 +17,7 @@ from against_torch import (
 
 import engine
 import engine.nn.functional as F
-from engine.ops import attention
+from engine.arrays.kernels import attention as kernels
 
 rng = np.random.default_rng(0)
 
@@ -267,9 +267,9 @@ def test_much_attention_is_computed_in_blocks_of_matrices(monkeypatch, mask, blo
         return [out.detach().numpy(), *(x.grad.numpy() for x in leaves)]
 
     whole, calls = attend(), []
-    compute = attention.attention_arrays
-    monkeypatch.setattr(attention, "attention_arrays", lambda *args: calls.append(len(args[0])) or compute(*args))
-    monkeypatch.setattr(attention, "BLOCK", 90)
+    compute = kernels.attention_of_block
+    monkeypatch.setattr(kernels, "attention_of_block", lambda *args: calls.append(len(args[0])) or compute(*args))
+    monkeypatch.setattr(kernels, "BLOCK", 90)
     for mine, theirs in zip(attend(), whole, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
         assert mine.strides == theirs.strides

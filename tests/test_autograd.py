@@ -835,15 +835,16 @@ def test_normal_tensors_that_were_seen_in_inference_mode_stay_normal(t):
 
 def test_after_the_last_inference_tensor_nothing_is_looked_for():
     import engine
-    from engine.core.graph import watchers
+    from engine.core.graph import Node
+    from engine.core.observers import observers
 
     gc.collect()
     with engine.inference_mode():
         i = engine.ones(2)
         j = i * 2
-    assert len(watchers) == 1
+    assert len(observers[Node]) == 1
     del i, j
-    assert not watchers
+    assert not observers[Node]
 
 
 @pytest.mark.parametrize(

@@ -1495,6 +1495,45 @@ def test_ten_threads_train_with_one_compiled_function():
         assert all(pool.map(work, range(10)))
 
 
+def test_a_capture_is_not_seen_by_other_threads(monkeypatch):
+    """They compute with the very tensors that are captured, and find their arrays, nodes, gradients and classes."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    model, x, other = nn.Linear(3, 2), numbers(4, 3), numbers(4, 3, seed=1, grad=True)
+    f = engine.compile(lambda x: x.exp())
+    f(x)
+    parts = [(p, p.array, p.node) for p in (x, other, *model.parameters())]
+    expected = model(x).sum()
+    expected_grads = engine.autograd.grad(expected, [*model.parameters()])
+    results, found = engine.compiler.Entry.results, []
+
+    def elsewhere():
+        assert all(p.array is array and p.node is node for p, array, node in parts)
+        assert isinstance(model.weight, nn.Parameter) and model.weight.__class__ is nn.Parameter
+        assert repr(model.weight) == shown and type(copy.deepcopy(model.weight)) is nn.Parameter
+        loss = model(x).sum()
+        grads = engine.autograd.grad(loss, [*model.parameters()])
+        (model(x) * other.sum()).mean().backward()
+        assert all(type(p.grad) is engine.Tensor for p in (other, *model.parameters()))
+        model.zero_grad()
+        f(x)
+        return loss, *grads
+
+    def meanwhile(*args):
+        assert "array" not in vars(engine.Tensor) and type(other) is engine.Tensor
+        with ThreadPoolExecutor(1) as pool:
+            found.extend(pool.submit(elsewhere).result())
+        return results(*args)
+
+    shown = repr(model.weight)
+    monkeypatch.setattr(engine.compiler.Entry, "results", meanwhile)
+    y = captured(model)(x)
+    assert len(f.entries) == 1
+    for a, b in zip(found, (expected, *expected_grads), strict=True):
+        assert engine.equal(a, b)
+    assert engine.equal(y, model(x)) and all(type(p) is nn.Parameter and p.grad is None for p in model.parameters())
+
+
 def test_dropout_in_ten_threads_draws_every_number_once():
     from concurrent.futures import ThreadPoolExecutor
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import engine
 import engine.nn.functional as F
+from engine.arrays.kernels import conv as kernels
 from engine.ops import conv, pool
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -522,8 +523,8 @@ def each_way(program, *arrays):
     found = {}
     for way, (small, tiny) in WAYS.items():
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(conv, "SMALL", small)
-            patch.setattr(conv, "TINY", tiny)
+            patch.setattr(kernels, "SMALL", small)
+            patch.setattr(kernels, "TINY", tiny)
             windows = (conv.conv_window, conv.transposed_window, pool.pool_window)
             for cached in windows:
                 cached.cache_clear()

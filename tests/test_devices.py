@@ -582,7 +582,7 @@ def test_memory_is_counted(device):
 
 
 def test_memory_that_is_not_there(device):
-    module = importlib.import_module(f"engine.devices.{device}")
+    module = importlib.import_module(f"engine.arrays.devices.{device}")
     allocate = module.allocate if device == "cuda" else module.allocator.allocate
     said = r"out of memory. Tried to allocate 65536.00 GiB. GPU 0 has a total capacity of .* GiB of which .* is free"
     with pytest.raises(engine.OutOfMemoryError, match=said):

@@ -261,6 +261,11 @@ f.grad(lambda a: a.sum(), has_aux=True)(M)
 f.grad(lambda a: a.add_(1).sum())(M.clone())
 f.grad(lambda a: (a * 2).requires_grad_().sum())(M)
 f.grad(lambda a: (a * 2).sum().backward())(M)
+f.grad(lambda a: (a * 2).sum().backward(inputs=[vg]))(M)
+f.grad(lambda a: t.autograd.backward((a * 2).sum()))(M)
+f.vmap(lambda a: a.sum().backward())(M)
+f.jvp(lambda a: a.sum().backward(), (M,), (M,))
+f.jacrev(lambda a: (a * 2).requires_grad_())(M)
 f.vjp(lambda a: (a, a), M)[1](M)
 f.vjp(lambda a: a, M)[1](v)
 f.vjp(lambda a: 2.0, M)
@@ -417,6 +422,52 @@ def test_transforms_leave_no_cycles():
             assert sum(issubclass(type(o), Node) for o in gc.get_objects()) == before
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("transform", ["grad", "vmap", "jvp", "jacrev"])
+def test_a_transform_in_one_thread_changes_nothing_in_another(transform):
+    inside, done, refused = threading.Event(), threading.Event(), []
+
+    def waits(a):
+        inside.set()
+        assert done.wait(60)
+        for method in (lambda: (a * 2).sum().backward(), lambda: engine.ones(2).requires_grad_()):
+            with pytest.raises(RuntimeError, match="functorch transform") as error:
+                method()
+            refused.append(error)
+        return (a * a).sum()
+
+    run = {
+        "grad": lambda: func.grad(waits)(engine.ones(3)),
+        "vmap": lambda: func.vmap(waits)(engine.ones(2, 3)),
+        "jvp": lambda: func.jvp(waits, (engine.ones(3),), (engine.ones(3),)),
+        "jacrev": lambda: func.jacrev(waits)(engine.ones(3)),
+    }[transform]
+    methods = engine.Tensor.backward, engine.Tensor.requires_grad_
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        assert inside.wait(60)
+        assert (engine.Tensor.backward, engine.Tensor.requires_grad_) == methods
+        x = engine.ones(3).requires_grad_()
+        y = x * 2
+        y += 1
+        y[0] = 5.0
+        assert repr(y.sum()) == "tensor(11., grad_fn=<SumBackward0>)"
+        assert repr(x) == "tensor([1., 1., 1.], requires_grad=True)"
+        y.sum().backward()
+        (x * x).sum().backward(inputs=[x])
+        engine.autograd.backward(x.sum())
+        assert x.grad.tolist() == [3, 5, 5] and not x.detach().requires_grad_(False).requires_grad
+        with engine.no_grad():
+            x.mul_(2)
+        assert func.grad(lambda a: (a * a).sum())(x.detach()).tolist() == [4, 4, 4]
+        x.sum().backward()
+    finally:
+        done.set()
+        thread.join(60)
+    assert len(refused) == 2
+    x.sum().backward()
 
 
 def test_a_failed_transform_leaves_nothing_behind():

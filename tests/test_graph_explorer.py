@@ -218,7 +218,7 @@ def test_without_anywidget_a_notebook_gets_the_picture(figure, monkeypatch):
 
 
 def test_without_graphviz_the_words_remain(made, monkeypatch):
-    monkeypatch.setattr(viz, "render", lambda dot, kind: None)
+    monkeypatch.setattr(viz.dot, "render", lambda dot, kind: None)
     figure = GraphExplorer(made["loss"], made)
     assert figure.picture(1) is None
     assert viz.NO_PICTURE in figure.static()["text/html"]

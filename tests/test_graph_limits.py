@@ -130,7 +130,7 @@ def test_time_grows_with_the_length_of_the_chain():
     ratios = []
     for _ in range(6):
         short, long = [], []
-        for _ in range(5):
+        for _ in range(3):
             short += [processor_time(LENGTH // 10) for _ in range(3)]
             long += [processor_time(LENGTH)]
         ratios.append(statistics.median(long) / statistics.median(short))
@@ -230,7 +230,7 @@ def left():
 
 @pytest.mark.parametrize("step", STEPS, ids=[s.__name__ for s in STEPS])
 def test_nothing_is_left_of_a_step(step):
-    """With the garbage collector off, 10,000 steps leave no more objects and memory behind than 1,000 did."""
+    """With the garbage collector off, 2,000 steps leave no more objects and memory behind than 300 did."""
     x, w = engine.rand(3, 3, requires_grad=True), engine.rand(3, 3, requires_grad=True)
 
     def run(n):
@@ -243,13 +243,12 @@ def test_nothing_is_left_of_a_step(step):
     gc.disable()
     tracemalloc.start()
     try:
-        run(1_000)
+        run(300)
         objects, memory = left()
-        run(10_000)
+        run(2_000)
         more_objects, more_memory = left()
-        assert more_objects - objects < 100 and more_memory - memory < 20_000
+        assert more_objects - objects < 20 and more_memory - memory < 2_000
     finally:
-        gc.unfreeze()
         tracemalloc.stop()
         gc.enable()
 

@@ -103,7 +103,7 @@ def test_a_reader_without_a_kernel_sees_before_and_after():
 
 
 def test_without_graphviz_the_picture_is_the_text(monkeypatch):
-    monkeypatch.setattr(viz, "render", lambda dot, kind: None)
+    monkeypatch.setattr(viz.dot, "render", lambda dot, kind: None)
     f = figure()
     assert all(f.image(stage=stage).startswith(b"\x89PNG") for stage in STAGES)
     assert f.static()["text/html"].count("<img ") == 2 and f.width > 0

@@ -293,6 +293,28 @@ def test_files_go_to_the_safetensors_library_and_back(dtype, tmp_path):
     }
 
 
+def test_a_file_that_was_written_without_the_library():
+    """As engine.save wrote it when it wrote the format itself."""
+    structure = (
+        '{"version":1,"value":{"dict":[["w",{"tensor":0}],["again",{"tensor":0}],["x",{"tensor":1}],["y",{"tensor":2}],'
+        '["half",{"tensor":3}],["t",{"tensor":4}],["plain",{"tuple":[2.5,{"float":"inf"},{"bytes":"YWI="},{"set":[3]}]'
+        '}]]},"tensors":[{"class":"Parameter","in":"w"},{"in":"x.storage","dtype":"I64","shape":[2],"offset":0,"strides'
+        '":[2]},{"in":"x.storage","dtype":"I64","shape":[1],"offset":8,"strides":[2]},{"requires_grad":true,"in":"half"'
+        '},{"in":"t"}],"strides":{"t":[1,3]}}'
+    )
+    header = {
+        "__metadata__": {"format": "pt", "engine": structure}, "x.storage": entry("I64", (3,), (0, 24)),
+        "t": entry("F32", (3, 2), (24, 48)), "w": entry("F32", (2,), (48, 56)), "half": entry("BF16", (2,), (56, 60)),
+    }  # fmt: skip
+    new = loaded(file_of(header, struct.pack("<3q8f2H", 7, 8, 9, 0, 3, 1, 4, 2, 5, 1.5, -2, 0x3F80, 0xC000)))
+    half = engine.tensor([1.0, -2.0], dtype=engine.bfloat16, requires_grad=True)
+    w, t = engine.nn.Parameter(engine.tensor([1.5, -2.0])), engine.arange(6.0).reshape(2, 3).t()
+    expected = {"w": w, "again": w, "x": engine.tensor([7, 8, 9])[::2], "y": engine.tensor([8]), "half": half, "t": t}
+    assert_same(new, expected | {"plain": (2.5, math.inf, b"ab", {3})})
+    assert new["w"] is new["again"]
+    assert address(new["y"]) == address(new["x"]) + 8
+
+
 def test_nested_names_are_readable():
     header, _ = parsed(
         saved({"model": {"0.weight": engine.ones(1)}, "state": [{"step": engine.ones(2)}], 3: engine.ones(3)})
@@ -484,29 +506,29 @@ def damaged():
     yield "goes on", whole + b"\0", "more in it"
     yield "huge header", struct.pack("<Q", 1 << 62) + b"{}", "no safetensors file"
     yield "header that is not there", struct.pack("<Q", 1 << 23) + b"{}", "cut short"
-    yield "no JSON", file_of(b"hello   "), "no JSON"
-    yield "no UTF-8", file_of(b'{"\xff\xfe": 1}'), "no JSON"
-    yield "a list", file_of([]), "no JSON object"
-    yield "deep", file_of(b"[" * 1_000_000), "no JSON"
-    yield "a name twice", file_of(b'{"a": 1, "a": 1}'), "twice"
-    yield "metadata", file_of({"__metadata__": {"a": 1}}), "no strings"
-    yield "no entry", file_of({"a": 1}), "is no tensor"
-    yield "no dtype", file_of({"a": {"shape": [], "data_offsets": [0, 0]}}), "is no tensor"
+    yield "no JSON", file_of(b"hello   "), "damaged .JSONDecodeError"
+    yield "no UTF-8", file_of(b'{"\xff\xfe": 1}'), "damaged .UnicodeDecodeError"
+    yield "a list", file_of([]), "damaged"
+    yield "deep", file_of(b"[" * 1_000_000), "damaged .RecursionError"
+    yield "a name twice", file_of(b'{"a": 1, "a": 1}'), "damaged"
+    yield "metadata", file_of({"__metadata__": {"a": 1}}), "damaged"
+    yield "no entry", file_of({"a": 1}), "damaged"
+    yield "no dtype", file_of({"a": {"shape": [], "data_offsets": [0, 0]}}), "damaged"
     yield "a dtype that is not ours", file_of({"a": entry("F8_E4M3", (8,))}, bytes(8)), "of dtype F8_E4M3"
     yield "a dtype that is none", file_of({"a": entry(["F32"])}, bytes(8)), "damaged"
-    yield "negative sizes", file_of({"a": entry(shape=(-1, -2))}, bytes(8)), "no proper shape"
-    yield "sizes that are no integers", file_of({"a": entry(shape=(2.0,))}, bytes(8)), "no proper shape"
-    yield "bool sizes", file_of({"a": entry(shape=(True, 2))}, bytes(8)), "no proper shape"
-    yield "many dims", file_of({"a": entry(shape=(1,) * 1000, offsets=(0, 4))}, bytes(4)), "no proper shape"
+    yield "negative sizes", file_of({"a": entry(shape=(-1, -2))}, bytes(8)), "damaged"
+    yield "sizes that are no integers", file_of({"a": entry(shape=(2.0,))}, bytes(8)), "damaged"
+    yield "bool sizes", file_of({"a": entry(shape=(True, 2))}, bytes(8)), "damaged"
+    yield "many dims", file_of({"a": entry(shape=(1,) * 1000, offsets=(0, 4))}, bytes(4)), "damaged"
     yield "nothing of huge sizes", file_of({"a": entry(shape=(0, 2**62, 2**62), offsets=(0, 0))}), "damaged"
-    yield "a shape too large", file_of({"a": entry(shape=(2**40,))}, bytes(8)), "size of 'a'"
+    yield "a shape too large", file_of({"a": entry(shape=(2**40,))}, bytes(8)), "damaged"
     yield "offsets outside", file_of({"a": entry(shape=(2**40,), offsets=(0, 2**42))}, bytes(8)), "cut short"
-    yield "offsets backwards", file_of({"a": entry(offsets=(8, 0))}, bytes(8)), "size of 'a'"
-    yield "huge offsets", file_of({"a": entry(offsets=(2**70, 2**70 + 8))}, bytes(8)), "no proper place"
-    yield "an overlap", file_of({"a": one, "b": entry(offsets=(4, 12))}, bytes(12)), "overlap before 'b'"
-    yield "the same place", file_of({"a": one, "b": one}, bytes(8)), "overlap before 'b'"
-    yield "a gap", file_of({"a": one, "b": entry(offsets=(12, 20))}, bytes(20)), "gap or an overlap before 'b'"
-    yield "a gap at the beginning", file_of({"a": entry(offsets=(4, 12))}, bytes(12)), "before 'a'"
+    yield "offsets backwards", file_of({"a": entry(offsets=(8, 0))}, bytes(8)), "more in it"
+    yield "huge offsets", file_of({"a": entry(offsets=(2**70, 2**70 + 8))}, bytes(8)), "cut short"
+    yield "an overlap", file_of({"a": one, "b": entry(offsets=(4, 12))}, bytes(12)), "damaged .*b"
+    yield "the same place", file_of({"a": one, "b": one}, bytes(8)), "damaged"
+    yield "a gap", file_of({"a": one, "b": entry(offsets=(12, 20))}, bytes(20)), "damaged .*b"
+    yield "a gap at the beginning", file_of({"a": entry(offsets=(4, 12))}, bytes(12)), "damaged .*a"
     yield "PyTorch's", b"PK\x03\x04" + bytes(50), "a zip archive, as torch.save"
     yield "old PyTorch's", pickle.dumps({"a": 1}, protocol=2) + bytes(50), "a pickle, as old versions of torch.save"
 

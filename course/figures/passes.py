@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 from course.figures.explorer import Explorer
 from engine import viz
-from engine.viz import compiled as drawing
+from engine.viz import stages as drawing
 
 SVG = viz.SVG.join("{}")
 GONE = {"fill": "#eeeeee", "stroke": "#777777", "stroke-dasharray": "4 3"}  # the box of a step that is no longer there

@@ -121,7 +121,7 @@ RULES: dict[str, tuple[str, ...]] = {
 
 def in_words(node: Node) -> str:
     """The rule of a node in one sentence."""
-    if node.shown() is not node:
+    if node.grad_fn_view() is not node:
         return f"Its own backward(ctx, grad), which was written in Python in {node.name().removesuffix('Backward')}."
     return RULES.get(node.name(), ("The gradient times the derivative of this operation.",))[0]
 
@@ -129,7 +129,7 @@ def in_words(node: Node) -> str:
 def formula(node: Node, i: int) -> str:
     """The formula for the gradient of input i; "" where the table has none for this node."""
     formulas = RULES.get(node.name(), ("",))[1:]
-    if node.shown() is not node or i >= len(formulas):
+    if node.grad_fn_view() is not node or i >= len(formulas):
         return ""
     uses = {called(node, name) for name in parameters(type(node).rules[i]) if not name.startswith("_")}
     names = {called(node, name) for name in (*ARRAYS, *node.names)}

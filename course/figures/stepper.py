@@ -1,10 +1,10 @@
 """BackwardStepper: the backward pass of a real graph, one node at a time."""
 
-import functools
 import html
 import re
 import sys
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,17 @@ from xml.etree import ElementTree
 
 from course.figures import rules
 from engine import viz
-from engine.core.backward import backward_pass, roots
-from engine.core.graph import AccumulateGrad, Node, Output, RetainGrad, as_tensor
+from engine.autograd.hooks import RetainGrad, as_grad_tuple, as_tensor
+from engine.core.backward import attachments, backward_pass, roots
+from engine.core.graph import AccumulateGrad, Node, Output
 from engine.core.tensor import Tensor
 from engine.surface.printing import printoptions
 
 SVG = "{http://www.w3.org/2000/svg}"
 HERE = Path(__file__).parent
 NOW, DONE, AHEAD = "now", "done", "ahead"  # how a part of the picture stands to the step that is shown
+
+Visit = Callable[[Node, Any, tuple[Node | None, ...]], Any]
 
 
 @dataclass(frozen=True)
@@ -201,24 +204,30 @@ class Recording:
         self.add("backward()", rule=rule, outgoing=outgoing)
 
     def run(self, start: dict[Node, Any], nodes: set[Node]) -> None:
-        """Sweep with hooks that look on; what the program has registered stays in force, but for ``retain_grad``."""
-        ours = ("hooks", "post_hooks", "together")
-        before = {n: {a: value for a, value in n.__dict__.items() if a in ours} for n in nodes}
+        """A pass with a visit that looks on; what the program has registered stays in force, but for ``retain_grad``."""
+        thread = threading.get_ident()
+
+        def looking(visit: Visit, *_: Any) -> Visit | None:
+            def visit_and_look(node: Node, g: Any, parents: tuple[Node | None, ...]) -> Any:
+                into = visit(node, g, parents)
+                if node in nodes and type(node) is not Output:
+                    self.at_node(node, tuple(as_tensor(x) for x in into), as_grad_tuple(g, node.outputs))
+                return into
+
+            return visit_and_look if threading.get_ident() == thread else None
+
+        retained = {n: n.hooks for n in nodes if any(type(h) is RetainGrad for h in n.hooks)}
+        attachments.insert(0, looking)
         try:
-            for n in nodes:
-                n.hooks = tuple(h for h in n.hooks if type(h) is not RetainGrad)
-                if type(n) not in (AccumulateGrad, Output):
-                    n.post_hooks = (*n.post_hooks, functools.partial(self.at_node, n))
-                    n.together = True
+            for n, hooks in retained.items():
+                n.hooks = tuple(h for h in hooks if type(h) is not RetainGrad)
             leaves = backward_pass(start, retain_graph=True, wanted={n for n in nodes if type(n) is AccumulateGrad})
         finally:
-            for n, attributes in before.items():
-                for a in ours:
-                    n.__dict__.pop(a, None)
-                n.__dict__.update(attributes)
-        for n in sorted(
-            leaves, key=lambda n: n.time
-        ):  # which of them comes first is all the same: take the picture's order
+            attachments.remove(looking)
+            for n, hooks in retained.items():
+                n.hooks = hooks
+        # which of them comes first is all the same: take the picture's order
+        for n in sorted(leaves, key=lambda n: n.time):
             self.at_leaf(n, leaves[n])
 
     def at_node(self, node: Node, into: tuple[Tensor | None, ...], incoming: tuple[Tensor | None, ...]) -> None:

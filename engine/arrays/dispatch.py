@@ -7,6 +7,7 @@ import importlib
 import math
 import threading
 from functools import partial, wraps
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -22,6 +23,7 @@ scalar_types = frozenset([bool, int, float])
 tensor_cores: set = set()  # array types whose products of half-precision matrices are accumulated in float32
 number_types = frozenset(t for t in modules if issubclass(t, np.generic))  # NumPy's scalars: one dtype each
 kernels: dict = {}  # array type -> devices.kernels.Kernels, where a formula is computed by one kernel
+rule_classes: Any = list  # the classes whose rules are kernels on a GPU: core/graph.py says which
 device_names: dict = {}  # array type -> the type of its device, where that is not "cpu"; empty until one is used
 
 
@@ -83,8 +85,8 @@ repeat_to = Function("broadcast_to")  # the result is only read: it may be a vie
 repeat_to.update({t: repeated for t, m in modules.items() if m is np})
 
 # the sum over axes; the method of NumPy's arrays takes longer, and warns of an overflow from a module of NumPy's own
-summed = Function(lambda x, axis, dtype, _, keepdims: x.sum(axis, dtype, keepdims=keepdims))
-summed[np.ndarray] = np.add.reduce
+np_sum = Function(lambda x, axis, dtype, _, keepdims: x.sum(axis, dtype, keepdims=keepdims))
+np_sum[np.ndarray] = np.add.reduce
 
 
 def selected(condition, a, b):
@@ -136,6 +138,12 @@ batches: dict = {}  # array type -> its module, for types that stand for many sa
 writers: dict = {}  # array type -> what writes a step down, for the arrays of a capture
 
 
+def xp_of(x):
+    """The module that serves an array, and makes others where it is."""
+    found = modules[type(x)]
+    return found if found is np or type(x) not in batches else found.beside(x)
+
+
 def one_step(function):
     """A function of an array that a capture writes down as one step: it chooses its way by the array's values."""
 
@@ -148,23 +156,74 @@ def one_step(function):
 
 
 class Running(threading.local):
-    """The vmaps that run in this thread, the newest last, and the tape on which a capture writes down what is done."""
+    """What runs in this thread: the vmaps, the newest last, and who writes down what is done, to do it again later."""
 
     levels: tuple = ()
-    tape = None
+    recorder = None
 
 
 running = Running()
 
 
 def any_size():
-    """Whether a capture runs that is to hold for all sizes: then sizes must not choose how to compute."""
-    return running.tape is not None and running.tape.sizes is not None
+    """Whether what is done is written down for all sizes: then sizes must not choose how to compute."""
+    return running.recorder is not None and running.recorder.sizes is not None
+
+
+offers: dict = {}  # name -> a function of the package above, for what stands below it
+
+
+def outside_of_captures(method):
+    """A method that changes more than arrays: who writes down what is done calls it later, each time, as a whole."""
+    name = method.__name__
+
+    @wraps(method)
+    def call(self, *args, **kwargs):
+        if running.recorder is None:
+            return method(self, *args, **kwargs)
+        return running.recorder.later(getattr(type(self), name), self, args, kwargs)
+
+    return call
+
+
+def fresh(x):
+    """A new array as a Tensor holds it: for no dimensions NumPy's scalar, which is faster; noted in a capture."""
+    if not x.ndim and type(x) is np.ndarray:
+        x = x[()]
+    return x if running.recorder is None else running.recorder.fresh(x)
+
+
+def not_captured(what):
+    """A capture ends where a program does what cannot be written down."""
+    if running.recorder is not None:
+        running.recorder.refuse(what)
+
+
+def not_batched(message, *arrays, error=RuntimeError):
+    """An error where one of the arrays holds many samples, which the caller cannot tell apart."""
+    for x in arrays:
+        if type(x) in batches:
+            raise error(message)
+
+
+def known(x):
+    """The number in an array without dimensions; None where each sample has its own."""
+    return None if type(x) in batches else x.item()
+
+
+def one_a_sample(x, like):
+    """A new array, or one for each sample where another array has them."""
+    return copied(x, like) if type(like) in batches else x
 
 
 def samples(x):
     """All elements of an array, those of every sample of a batch: for checks, and to choose how to compute."""
     return modules[type(x)].samples(x) if type(x) in batches else x
+
+
+def any_batch(*arrays):
+    """Whether one of the arrays stands for many samples."""
+    return any(type(a) in batches for a in arrays)
 
 
 def blank(shape, x, *more):
@@ -178,7 +237,7 @@ def blank(shape, x, *more):
 
 def copied(x, *more):
     """A copy of an array to write into."""
-    if any(type(a) in batches for a in more):
+    if any_batch(*more):
         out = blank(x.shape, x, *more)
         out[...] = x
         return out

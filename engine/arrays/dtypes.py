@@ -46,7 +46,15 @@ bool_ = dtype("bool", np.bool_, BOOL)
 
 dtypes = (float64, float32, float16, bfloat16, int64, int32, int16, int8, uint8, bool_)
 of: dict[np.dtype, dtype] = {d.np: d for d in dtypes}
+type_words = dict(zip(of, "Double Float Half BFloat16 Long Int Short Char Byte Bool".split()))
+# what products and sums of two bytes are accumulated in; whoever is in a hurry asks for the itemsize first
+accumulate_wider = {float16.np: float32.np, bfloat16.np: float32.np}
 differentiable = {d.np for d in dtypes if d.is_floating_point}
+
+
+def dtype_word(x) -> str:
+    """The dtype of an array as PyTorch's messages call it: Float, Double, Long."""
+    return type_words[x.dtype]
 
 
 def named(name: str) -> dtype:
@@ -210,3 +218,15 @@ def operand(x) -> tuple[dtype, int]:
     if isinstance(x, (bool, int, float)):
         return scalar_dtype(x), SCALAR
     return x.dtype, DIMS if x.ndim else ZERO_DIM
+
+
+DTYPE_WORDS = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long",
+    "int32": "int", "int16": "short", "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
+}  # fmt: skip
+
+
+def c_name(dtype):
+    """A dtype as C++ calls it."""
+    word = DTYPE_WORDS[dtype.name]
+    return word + " int" if word in ("long", "short") else word

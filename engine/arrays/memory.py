@@ -20,6 +20,21 @@ def address(x):
     return x.ctypes.data if type(x) is np.ndarray else x.data.ptr
 
 
+def pointer(x):
+    """``address(x)`` for a program; many samples have none, and say so."""
+    return x.tolist() if type(x) in batches else address(x)
+
+
+def part_of_copy(x, copies):
+    """An array's part of a copy of its memory, which is made once for all that share it: ``copies`` has those."""
+    if type(x) is not np.ndarray or not x.size:
+        return x.copy()
+    owner = storage(x)
+    if id(owner) not in copies:
+        copies[id(owner)] = owner.copy("K")
+    return np.ndarray(x.shape, x.dtype, in_order(copies[id(owner)]), address(x) - address(owner), x.strides)
+
+
 def writable(x):
     """A view that NumPy gives out read-only, made writable if its memory is."""
     if type(x) is np.ndarray and not x.flags.writeable and isinstance(x.base, np.ndarray):
@@ -86,6 +101,22 @@ def apart(x):
     return np.ndarray(x.shape, x.dtype, twin, address(x) - address(owner), x.strides)
 
 
+def overwritten_array(x, value, add=False):
+    """x with its memory overwritten, or added to; another one where x is a number, or a batch of them, with no memory."""
+    if isinstance(x, np.generic):
+        value = x + value if add else value
+        if isinstance(value, x.dtype.type):
+            return value
+        return value.astype(x.dtype) if type(value) in batches else x.dtype.type(value)
+    if type(x) in batches and modules[type(x)].is_number(x):
+        return (x + value if add else value).astype(x.dtype)
+    if add:
+        x += value
+    else:
+        x[...] = value
+    return x
+
+
 def same_place(x, y):
     """Whether two arrays are the same elements in memory."""
     if x is y:
@@ -93,6 +124,35 @@ def same_place(x, y):
     if (x.base is None and y.base is None) or type(x) is not type(y) or x.dtype != y.dtype:
         return False
     return x.shape == y.shape and x.strides == y.strides and address(x) == address(y)
+
+
+def overlaps_itself(x):
+    """Whether elements of an array may lie in the same place in memory."""
+    end = 0
+    for step, n in sorted((s, n) for s, n in zip(x.strides, x.shape) if n != 1):
+        if step < end + x.itemsize:
+            return x.size > 0
+        end += step * (n - 1)
+    return False
+
+
+def overlaps(x, y):
+    """Whether two arrays share a part of their memory but are not the same elements; only dense ones are looked at."""
+    if x.base is None and y.base is None:
+        return False
+    if storage(x) is not storage(y) or not x.size or not y.size:
+        return False
+    (a, b), (c, d) = byte_bounds(x), byte_bounds(y)
+    if b - a != x.nbytes or d - c != y.nbytes or a >= d or c >= b or overlaps_itself(x) or overlaps_itself(y):
+        return False
+    return (a, b, element_strides(x)) != (c, d, element_strides(y))
+
+
+def byte_bounds(x):
+    """The places of the first byte of an array, and of that after the last one."""
+    reach = [(n - 1) * s for n, s in zip(x.shape, x.strides)]
+    start = address(x)
+    return start + sum(r for r in reach if r < 0), start + sum(r for r in reach if r > 0) + x.itemsize
 
 
 def keep_freed_memory():

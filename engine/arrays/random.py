@@ -21,7 +21,7 @@ import os
 import threading
 from contextlib import contextmanager
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -71,16 +71,39 @@ def _unseeded():
     return Zeros()
 
 
-class Generator:
-    """A random stream: MT19937 (Matsumoto and Nishimura, 1998), and the normal sample that waits for the next draw."""
+as_tensor: Any = np.asarray  # what shows a state to a program: ops/creation.py has Tensors for that
 
-    _known = None  # (stream, a state that it had, how many words were drawn before)
-    _drawn = 0  # words
+
+class Seeded:
+    """What all generators have: a seed."""
 
     def __init__(self, device="cpu"):
         self.device = device
         self._lock = threading.RLock()
         self.manual_seed(67280421310721)
+
+    def seed(self):
+        """Start a stream that the system's randomness chooses; returns its seed (of 53 bits, as PyTorch's)."""
+        return self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 11).initial_seed()
+
+    def initial_seed(self):
+        """The seed of this stream, wrapped to 64 bits."""
+        return self._seed
+
+
+def checked_seed(seed):
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+    if not -(2**63) <= seed < 2**64:
+        raise ValueError("Overflow when unpacking long long")
+    return seed % 2**64
+
+
+class Generator(Seeded):
+    """A random stream: MT19937 (Matsumoto and Nishimura, 1998), and the normal sample that waits for the next draw."""
+
+    _known = None  # (stream, a state that it had, how many words were drawn before)
+    _drawn = 0  # words
 
     @cached_property
     def _stream(self):
@@ -91,22 +114,11 @@ class Generator:
 
     def manual_seed(self, seed):
         """Start the stream of ``seed``, from -2 ** 63 (a negative one wraps) to 2 ** 64 - 1; returns the generator."""
-        if not isinstance(seed, int) or isinstance(seed, bool):
-            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
-        if not -(2**63) <= seed < 2**64:
-            raise ValueError("Overflow when unpacking long long")
+        seed = checked_seed(seed)
         with self._lock:
-            self._seed, self._next_normal = seed % 2**64, None
+            self._seed, self._next_normal = seed, None
             self.__dict__.pop("_stream", None)
         return self
-
-    def seed(self):
-        """Start a stream that the system's randomness chooses; returns its seed (of 53 bits, as PyTorch's)."""
-        return self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 11).initial_seed()
-
-    def initial_seed(self):
-        """The seed of this stream, wrapped to 64 bits."""
-        return self._seed
 
     def get_state(self):
         """The state as PyTorch lays it out, 5056 uint8, which ``torch.Generator.set_state`` takes too."""

@@ -1,7 +1,9 @@
-"""The shape of a tensor, as PyTorch shows it."""
+"""The shape of a tensor, as PyTorch shows it, and its error for one that does not fit."""
 
 import operator
 from math import prod
+
+from .devices import typename_of
 
 
 class Size(tuple):
@@ -42,3 +44,18 @@ class Size(tuple):
     def numel(self) -> int:
         """The number of elements of a tensor of this shape."""
         return prod(self)
+
+
+def cannot_expand(x, shape):
+    """PyTorch's error for an array that does not expand to a shape."""
+    lead = len(shape) - x.ndim
+    if lead < 0:
+        return RuntimeError(
+            f"expand({typename_of(x)}{{{list(x.shape)}}}, size={list(shape)}): the number of sizes provided "
+            f"({len(shape)}) must be greater or equal to the number of dimensions in the tensor ({x.ndim})"
+        )
+    d = next(d for d in reversed(range(lead, len(shape))) if x.shape[d - lead] not in (1, shape[d]) and shape[d] != -1)
+    return RuntimeError(
+        f"The expanded size of the tensor ({shape[d]}) must match the existing size ({x.shape[d - lead]}) at "
+        f"non-singleton dimension {d}.  Target sizes: {list(shape)}.  Tensor sizes: {list(x.shape)}"
+    )

@@ -4,16 +4,28 @@ import traceback
 
 from ..arrays.warn import HERE, warn
 from ..core import backward as backward_pass
-from ..core import graph
-from ..core.graph import watch_nodes
-from . import hooks
+from ..core.graph import Node, OutputCotangents
+from ..core.observers import forget, observe
+from ..core.record import array_of
+from ..surface.graph_errors import HINTS
+
+
+class State:
+    anomaly = ""  # whether anomaly detection is on: "", "trace", or "check", which also looks for nan
+
+
+state = State()
+HINT = (
+    "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was "
+    "changed in there or anywhere later. Good luck!"
+)
 
 
 class set_detect_anomaly:
     """Look for anomalies from now on; as a context manager, until the end of the block.  It makes programs slow."""
 
     def __init__(self, mode, check_nan=True):
-        self.before = graph.anomaly
+        self.before = state.anomaly
         switch(("check" if check_nan else "trace") if mode else "")
 
     def __enter__(self):
@@ -38,12 +50,12 @@ class detect_anomaly(set_detect_anomaly):
 
 
 def switch(anomaly):
-    graph.anomaly = anomaly
-    watch_nodes(remember_call, bool(anomaly))
+    if bool(anomaly) != bool(state.anomaly):
+        (observe if anomaly else forget)(Node, remember_call)
+    state.anomaly, HINTS[1:] = anomaly, [HINT] if anomaly else []
     others = [a for a in backward_pass.attachments if a not in (checking, telling)]
-    backward_pass.attachments[:] = (
-        [checking, *others, telling] if anomaly else others
-    )  # the first is nearest to the node
+    # the first is nearest to the node
+    backward_pass.attachments[:] = [checking, *others, telling] if anomaly else others
 
 
 def checking(visit, roots, wanted):
@@ -51,10 +63,10 @@ def checking(visit, roots, wanted):
 
     def visit_and_check(node, g, parents):
         into = visit(node, g, parents)
-        hooks.check_nan(node, into)
+        check_nan(node, into)
         return into
 
-    return visit_and_check if graph.anomaly == "check" else None
+    return visit_and_check if state.anomaly == "check" else None
 
 
 def telling(visit, roots, wanted):
@@ -72,6 +84,14 @@ def telling(visit, roots, wanted):
     return visit_and_tell
 
 
+def check_nan(node, into):
+    """Raise PyTorch's error if a cotangent is nan."""
+    for i, g in enumerate(into):
+        x = array_of(g)
+        if x is not None and type(x) is not OutputCotangents and (x != x).any():
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
+
+
 def tell_where(node):
     """Warn of the line that recorded a node whose gradient failed."""
     call = node.__dict__.get("call")
@@ -82,15 +102,15 @@ def tell_where(node):
     )  # fmt: skip
 
 
-def remember_call(node, saved):
-    node.call = [f for f in traceback.extract_stack()[:-2] if not f.filename.startswith(HERE)]
+def remember_call(node):
+    node.call = [f for f in traceback.extract_stack() if not f.filename.startswith(HERE)]
 
 
 def is_anomaly_enabled():
     """Whether anomalies are looked for."""
-    return bool(graph.anomaly)
+    return bool(state.anomaly)
 
 
 def is_anomaly_check_nan_enabled():
     """Whether gradients are looked at for nan, where anomalies are looked for."""
-    return graph.anomaly != "trace"
+    return state.anomaly != "trace"

@@ -1,15 +1,14 @@
 """Forward mode by hand, as ``torch.autograd.forward_ad``: dual tensors, which carry a tangent through operations.
 
 Inside ``with dual_level():``, ``make_dual(x, t)`` is x with the tangent t, and ``unpack_dual(y).tangent`` the
-derivative of y along t.  How the tangents are computed stands in ``engine/forward.py``.
+derivative of y along t.  How the tangents are computed stands in ``transforms/forward.py``.
 """
 
 import threading
 from collections import namedtuple
 
-from ..arrays.dtypes import differentiable
 from ..core.graph import mode
-from ..core.linear import cast
+from ..surface import printing
 from ..transforms.forward import Pass, dual, without
 from .modes import is_grad_enabled, set_recording
 
@@ -67,25 +66,7 @@ def make_dual(tensor, tangent, *, level=None):
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
-    for name, v in (("primal", tensor), ("tangent", tangent)):
-        if v.array.dtype not in differentiable:
-            raise ValueError(f"Expected {name} to be floating point or complex, but got: {v.dtype}")
-    check_sizes(tensor, tangent)
-    if tensor.node is not None and state.level in tensor.node.tangents:
-        raise RuntimeError(
-            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
-            "supported."
-        )
-    return dual(tensor, cast(tangent, tensor.array.dtype), state.level)
-
-
-def check_sizes(primal, tangent):
-    a, b = list(primal.array.shape), list(tangent.array.shape)
-    if a != b:
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {a} while the given forward gradient is of size {b}."
-        )
+    return dual(tensor, tangent, state.level)
 
 
 def unpack_dual(tensor, *, level=None):
@@ -98,4 +79,13 @@ def unpack_dual(tensor, *, level=None):
 
 def tangent_of(tensor):
     """The tangent of a tensor in the open level, or None."""
-    return None if tensor.node is None or state.level is None else tensor.node.tangents.get(state.level)
+    return None if state.level is None or tensor.node is None else tensor.node.tangents.get(state.level)
+
+
+def tangent_suffix(tensor):
+    """How a tensor's text shows its tangent."""
+    tangent = tangent_of(tensor)
+    return None if tangent is None else f"tangent={tangent}"
+
+
+printing.more_suffixes.append(tangent_suffix)

@@ -6,24 +6,17 @@ from weakref import ref
 
 from ..arrays.dispatch import batches, modules
 from ..arrays.warn import warn
-from ..core.graph import (
-    CONSTANT,
-    FREED,
-    AccumulateGrad,
-    Node,
-    Output,
-    clock,
-    copy,
-    cotangent,
-    mode,
-    node_class,
-    watchers,
-)
+from ..core import errors
+from ..core.backward import own
+from ..core.graph import CONSTANT, AccumulateGrad, Node, Output, clock, mode, node_class
 from ..core.linear import cast, reshape, sum_to
+from ..core.observers import notify
 from ..core.record import record
 from ..core.tensor import Tensor
 from ..core.versions import check_saved
-from ..core.views import check_writable, rewrite_graph, tell
+from ..core.views import rebase_history
+from ..ops.writes import check_writable
+from .hooks import cotangent
 from .inference import INFERENCE
 from .saved_tensors import Packed
 
@@ -70,7 +63,7 @@ class FunctionCtx:
     def saved_tensors(self):
         """What ``save_for_backward`` kept.  RuntimeError after it was freed, or if it was overwritten in place."""
         if self._saved is None:
-            raise RuntimeError(FREED)
+            raise RuntimeError(errors.FREED)
         return tuple([self._unpacked(s) for s in self._saved])
 
     def _unpacked(self, saved):
@@ -121,12 +114,11 @@ class CustomNode(Node):
     saved_from = (CONSTANT,)  # something is kept: the sweep releases it
 
     def __init__(self, ctx):
-        for look in watchers:
-            look(self, ())
         self.ctx = ctx
         self.parents = ctx._parents
         self.outputs = len(ctx._results)
         self.time = next(clock)
+        notify(Node, self)
 
     @property
     def saved(self):
@@ -182,7 +174,7 @@ class CustomNode(Node):
             for i, ((x, like), p) in enumerate(zip(of_tensors, parents))
         ]
         # it may be in the user's hands: a leaf must not take it for its .grad
-        return [copy(x) if x is not None and type(p) is AccumulateGrad else x for x, p in zip(into, parents)]
+        return [own(x) if x is not None and type(p) is AccumulateGrad else x for x, p in zip(into, parents)]
 
 
 def as_results(values):
@@ -197,8 +189,7 @@ def zeros_like_result(result):
 def given(g, result, materialize):
     """The gradient of a result as ``backward`` sees it."""
     if g is None:
-        shape, dtype, array_type = result
-        return Tensor(modules[array_type].zeros(shape, dtype)) if materialize else None
+        return zeros_like_result(result) if materialize else None
     return g if isinstance(g, Tensor) else Tensor(g)
 
 
@@ -306,7 +297,7 @@ class Function:
                     "https://pytorch.org/docs/main/notes/extending.func.html"
                 )
             if any(isinstance(a, Tensor) and type(a.array) in batches for a in args):
-                from ..transforms.vmap import by_own_rule
+                from ..transforms.vmap import by_own_rule  # which is there: an array is a batch
 
                 if cls.vmap is not Function.vmap or not cls.generate_vmap_rule:
                     return by_own_rule(cls, args, cls.vmap is not Function.vmap)
@@ -400,9 +391,9 @@ def join(ctx, parents, args, results):
                     "returns a single Tensor and a second one that does the other operations)."
                 )
             check_writable(r)
-            rewrite_graph(r, output)
+            rebase_history(r, output)
         elif dirty:
-            rewrite_graph(r, output)
+            rebase_history(r, output)
         else:
             r.node = output
             if r._base is not None:  # writing to it in place would put another gradient in place of the user's
@@ -419,7 +410,7 @@ def join(ctx, parents, args, results):
     ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
     for r, output in zip(results, outputs):
         if isinstance(r, Tensor) and r.node is output:
-            tell(r, output)
+            notify(Tensor, r)
 
 
 def once_differentiable(backward):

@@ -3,8 +3,9 @@
 from contextlib import contextmanager
 
 from ..core import graph
-from ..core.graph import RemovableHandle, mode
+from ..core.graph import mode
 from .function import FunctionCtx
+from .hooks import RemovableHandle
 from .saved_tensors import saved_tensors_hooks
 
 __all__ = ["Node", "RemovableHandle", "disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]

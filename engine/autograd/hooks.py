@@ -1,11 +1,144 @@
-"""Hooks: what a program may see, and change, of the gradients on their way."""
+"""Hooks: what a program may see, and change, of the gradients on their way.
 
-from ..core import graph
-from ..core.graph import AccumulateGrad, OutputCotangents, as_tensor, copy, cotangent
+They attach to the backward pass with the first hook that is registered; a program without hooks pays nothing.
+"""
+
+from weakref import ref
+
+from ..core import backward, views
+from ..core.backward import add_to_grad, lock, own, reachable
+from ..core.graph import AccumulateGrad, Node, OutputCotangents, mode
+from ..core.tensor import Tensor
+
+Node.hooks = ()  # the tensor's: called with its cotangent, each returns that or another one
+Node.pre_hooks = ()  # the node's: called after those with the cotangents of all outputs
+Node.post_hooks = ()  # called with the cotangents of the inputs and of the outputs
+AccumulateGrad.leaf_hooks = ()  # called with the leaf after its .grad was added to
+hooked_leaves: set = set()  # weak references to the AccumulateGrad nodes on which a hook was registered
+hooked: set = set()  # and to the others
+
+
+class RemovableHandle:
+    """Removes the hook that it stands for; also a context manager, as in PyTorch."""
+
+    def __init__(self, node, where, hook, call=None):
+        if not callable(hook):
+            raise TypeError(f"{type(hook).__name__!r} object is not callable")
+        hook = call or hook
+        self.node, self.where, self.hook = ref(node), where, hook
+        self.id = id(hook)
+        hooks = getattr(node, where)
+        end = len(hooks) - (bool(hooks) and type(hooks[-1]) is RetainGrad)
+        setattr(node, where, (*hooks[:end], hook, *hooks[end:]))
+        note(node)
+
+    def remove(self):
+        node = self.node()
+        if node is not None:
+            setattr(node, self.where, tuple(h for h in getattr(node, self.where) if h is not self.hook))
+            if not (node.hooks or node.pre_hooks or node.post_hooks or getattr(node, "leaf_hooks", ())):
+                hooked_leaves.discard(ref(node))
+                hooked.discard(ref(node))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.remove()
+
+
+class RetainGrad:
+    """The hook of ``retain_grad``: the last one, so that it keeps what the others made of the gradient."""
+
+    def __init__(self, tensor):
+        self.tensor = ref(tensor)
+
+    def __call__(self, g):
+        tensor = self.tensor()
+        if tensor is not None:
+            new = g.clone() if isinstance(g, Tensor) else Tensor(g.astype(tensor.array.dtype))
+            tensor._grad = new if tensor._grad is None else tensor._grad + new
+        return g
+
+
+def note(node):
+    """Remember that a node has hooks, and attach them to the backward pass if they are the first."""
+    known = hooked_leaves if type(node) is AccumulateGrad else hooked
+    known.add(ref(node, known.discard))
+    if attach not in backward.attachments:
+        backward.attachments.insert(bool(backward.attachments), attach)  # around the check for nan
+        backward.arrivals.append(arrive)
+        views.rebased.append(move_retain_grad)
+
+
+# ---- how they are registered
+
+
+def register_hook(self, hook):
+    """Call ``hook(grad)`` when the gradient of this tensor is known; it may return another.  Returns a handle."""
+    if self.node is None:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    return RemovableHandle(self.node, "hooks", tensor_hook(hook))
+
+
+def register_post_accumulate_grad_hook(self, hook):
+    """Call ``hook(tensor)`` after the gradient was added to this leaf's ``.grad``.  Returns a handle."""
+    if self.node is None:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if not self.is_leaf:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    return RemovableHandle(self.node, "leaf_hooks", hook)
+
+
+def retain_grad(self):
+    """Keep the gradient of this non-leaf in ``.grad`` too."""
+    if self.node is None:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if not self.is_leaf and not self.retains_grad:
+        self.node.hooks = (*self.node.hooks, RetainGrad(self))
+        note(self.node)
+
+
+def node_register_hook(self, hook):
+    """Call ``hook(grad_inputs, grad_outputs)`` after this node; it may return other gradients of the inputs."""
+    return RemovableHandle(self, "post_hooks", hook)
+
+
+def node_register_prehook(self, hook):
+    """Call ``hook(grad_outputs)`` before this node runs; it may return other gradients, as a tuple."""
+    return RemovableHandle(self, "pre_hooks", hook)
+
+
+Tensor.register_hook, Tensor.retain_grad = register_hook, retain_grad
+Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook
+Tensor.retains_grad = property(lambda self: not self.is_leaf and any(type(h) is RetainGrad for h in self.node.hooks))
+Node.register_hook, Node.register_prehook = node_register_hook, node_register_prehook
+
+
+def move_retain_grad(tensor, node):
+    """``retain_grad`` belongs to the tensor: the new node keeps its gradient, the old one does no more."""
+    if tensor.node is not None and tensor.retains_grad:
+        hook = tensor.node.hooks[-1]
+        tensor.node.hooks = tensor.node.hooks[:-1]
+        node.hooks = (*node.hooks, hook)
+        note(node)
+
+
+# ---- what they see, and what they give
+
+
+def as_tensor(g):
+    """A cotangent as the Tensor that a hook sees."""
+    return g if isinstance(g, Tensor) or g is None else Tensor(g)
+
+
+def cotangent(t):
+    """A Tensor that a user's function returned, in the form in which cotangents travel in this pass."""
+    return t if t is None or mode.enabled else t.array
 
 
 def tensor_hook(hook):
-    """The hook of a tensor, which sees Tensors, as the sweep calls it."""
+    """The hook of a tensor, which sees Tensors, as the pass calls it."""
 
     def call(g):
         shown = as_tensor(g)
@@ -18,14 +151,11 @@ def tensor_hook(hook):
 def run_pre_hooks(node, g):
     """What the prehooks of a node make of what arrives there; they see tuples of Tensors."""
     for hook in node.pre_hooks:
-        grads = seen(g, node.outputs)
+        grads = as_grad_tuple(g, node.outputs)
         new = hook(grads)
         new = [*map(cotangent, grads)] if new is None else checked_all(hook, new, grads)
-        g = (
-            OutputCotangents({i: t for i, t in enumerate(new) if t is not None})
-            if type(g) is OutputCotangents
-            else new[0]
-        )
+        several = type(g) is OutputCotangents
+        g = OutputCotangents({i: t for i, t in enumerate(new) if t is not None}) if several else new[0]
     return g
 
 
@@ -47,11 +177,11 @@ def checked(hook, new, old):
         return None
     if old is None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
-    if not isinstance(new, graph.Tensor):
+    if not isinstance(new, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
     old = as_tensor(old).array
     if new.array.dtype != old.dtype:
-        types = f"was {graph.Tensor.typename(old)} got {graph.Tensor.typename(new.array)}"
+        types = f"was {Tensor.typename(old)} got {Tensor.typename(new.array)}"
         raise RuntimeError(f"hook '{hook_name(hook)}' has changed the type of value ({types})")
     if new.array.shape != old.shape:
         raise RuntimeError(f"hook '{hook_name(hook)}' has changed the size of value")
@@ -62,16 +192,19 @@ def hook_name(hook):
     return getattr(hook, "__name__", "<unknown>")
 
 
-def seen(g, n):
+def as_grad_tuple(g, n):
     """What arrives at a node of n outputs, as the tuple of Tensors that a hook sees."""
     return tuple(as_tensor(g.get(i)) for i in range(n)) if type(g) is OutputCotangents else (as_tensor(g),)
 
 
+# ---- in the backward pass
+
+
 def attach(visit, roots, wanted):
-    """The visit of a sweep in a program that has hooks; None where there are none."""
-    if not graph.hooked and not graph.hooked_leaves:
+    """The visit of a pass in a program that has hooks; None where there are none."""
+    if not hooked and not hooked_leaves:
         return None
-    waiting = edges_into_hooked(roots) if graph.hooked_leaves and wanted is None else {}
+    waiting = edges_into_hooked(roots) if hooked_leaves and wanted is None else {}
     held: dict = {}
 
     def visit_with_hooks(node, g, parents):
@@ -92,22 +225,20 @@ def with_node_hooks(visit, node, g, parents):
     into = visit(node, g, parents)
     for hook in node.post_hooks:
         grads = tuple(map(as_tensor, into))
-        new = hook(grads, seen(g, node.outputs))
+        new = hook(grads, as_grad_tuple(g, node.outputs))
         into = [*map(cotangent, grads)] if new is None else checked_all(hook, new, into)
     # what a hook returned may be in the program's hands: a leaf must not take it for its .grad
-    return [x if x is None or type(p) is not AccumulateGrad else copy(x) for p, x in zip(parents, into)]
+    return [x if x is None or type(p) is not AccumulateGrad else own(x) for p, x in zip(parents, into)]
 
 
 def withheld(parents, into, waiting, held):
     """Accumulate at once, as PyTorch does, what is complete in leaves with hooks: a program sees when they run."""
-    from ..core.backward import accumulate
-
     into, done = list(into), []
     for i, p in enumerate(parents):
         if p in waiting:
             waiting[p] -= 1
             if into[i] is not None:
-                held[p] = held[p] + into[i] if p in held else copy(into[i])
+                held[p] = held[p] + into[i] if p in held else own(into[i])
                 into[i] = None
             if not waiting[p] and p in held:
                 done.append(p)
@@ -118,9 +249,7 @@ def withheld(parents, into, waiting, held):
 
 def edges_into_hooked(roots):
     """How many edges lead from the roots into each of the leaves that have hooks."""
-    from ..core.backward import reachable
-
-    count = dict.fromkeys([node for node in [r() for r in tuple(graph.hooked_leaves)] if node is not None], 0)
+    count = dict.fromkeys([node for node in [r() for r in tuple(hooked_leaves)] if node is not None], 0)
     for node in reachable(roots):
         for p in node.parents:
             if p in count:
@@ -128,9 +257,49 @@ def edges_into_hooked(roots):
     return {p: n for p, n in count.items() if n}
 
 
-def check_nan(node, into):
-    """Raise PyTorch's error if a cotangent is nan."""
-    for i, g in enumerate(into):
-        x = g.array if isinstance(g, graph.Tensor) else g
-        if x is not None and type(x) is not OutputCotangents and (x != x).any():
-            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
+def arrive(leaves, wanted):
+    """Run the hooks of leaves (and of other ends of a pass towards wanted nodes) at the end of a pass."""
+    for node, g in [*leaves.items()]:
+        if wanted is None and (node.hooks or node.pre_hooks or node.post_hooks or node.leaf_hooks):
+            accumulate(node, leaves.pop(node))
+        elif wanted is not None:
+            for hook in node.hooks:
+                leaves[node] = hook(leaves[node])
+
+
+def accumulate(node, g, hooks=None):
+    """Add to the leaf's ``.grad``, with all hooks; ``hooks``: those of the tensor, if they have run already."""
+    leaf = node.leaf()
+    if leaf is None:
+        return
+    if node.hooks or node.pre_hooks or node.post_hooks:
+        for hook in node.hooks if hooks is None else hooks:
+            g = hook(g)
+        g = run_pre_hooks(node, g)
+        if g is None:
+            return
+        g = own(g)  # a hook may have kept what it saw, or given what it keeps
+    with lock:
+        add_to_grad(leaf, g)
+    for hook in node.leaf_hooks:
+        new = hook(leaf)
+        if new is not None and new is not leaf:
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+    for hook in node.post_hooks:
+        hook((), (as_tensor(g),))
+
+
+def call(node, *grads):
+    """Run this node alone: gradients of the outputs give those of the inputs, a tuple unless there is one input."""
+    visit = backward.recorded if mode.enabled else backward.chain_rule
+    g = OutputCotangents(enumerate(map(cotangent, grads))) if node.outputs > 1 else cotangent(*grads)
+    into = visit(node, g, node.parents)
+    return tuple(map(as_tensor, into)) if len(into) != 1 else as_tensor(into[0])
+
+
+def call_leaf(node, grad):
+    accumulate(node, cotangent(grad))
+    return ()
+
+
+Node.__call__, AccumulateGrad.__call__ = call, call_leaf  # type: ignore[method-assign]

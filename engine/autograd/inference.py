@@ -1,4 +1,4 @@
-"""Inference tensors: what was made in inference mode, and the check that no node saves it.
+"""Inference tensors: what was made in inference mode, and the checks that no node saves it, and nobody writes it outside.
 
 While there are none, nobody looks for them.
 """
@@ -7,17 +7,28 @@ from weakref import ref
 
 from ..arrays.dispatch import scalar_types
 from ..arrays.memory import storage
-from ..core.graph import watch_nodes
+from ..core import tensor, versions, views
+from ..core.graph import Node, mode
+from ..core.observers import forget, observe
+from ..core.tensor import Tensor
 
 marked: dict = {}  # id(owner of memory) -> the tensors on it that were made in inference mode, weakly
+Tensor.inference = False  # made in inference mode
+Tensor.is_inference = lambda self: self.inference
+
+
+def mark(tensor):
+    """Let a tensor that is made in inference mode be one that no node may save."""
+    if mode.inference:
+        mark_inference(tensor)
 
 
 def mark_inference(tensor):
-    """Let a tensor be one that no node may save."""
     tensor.inference = True
-    key = id(storage(tensor.array))
+    key = id(storage(tensor.shared()))  # a number gets memory now, which keeps its place
+    if not marked:
+        observe(Node, check_inference)
     marked.setdefault(key, []).append(ref(tensor, lambda gone: forget_inference(key, gone)))
-    watch_nodes(check_inference, True)
 
 
 def forget_inference(key, gone):
@@ -25,12 +36,18 @@ def forget_inference(key, gone):
     if not marked[key]:
         del marked[key]
     if not marked:
-        watch_nodes(check_inference, False)
+        forget(Node, check_inference)
 
 
-def check_inference(node, saved):
+def hand_on(new, source):
+    """A view, or an alias, of an inference tensor is one; that of a normal tensor is normal."""
+    if new.inference or source.inference:
+        new.inference = source.inference
+
+
+def check_inference(node):
     """RuntimeError if a node would save an inference tensor."""
-    for s, link in zip(saved, node.saved_from):
+    for s, link in zip(node.saved, node.saved_from):
         if link is None or s is None or type(s) in scalar_types:
             continue
         owner = storage(s)
@@ -38,6 +55,30 @@ def check_inference(node, saved):
             if t is not None and t.inference and storage(t.array) is owner:  # a view of a normal tensor is normal
                 raise RuntimeError(INFERENCE)
 
+
+def check_write(tensor, others):
+    if tensor.inference and not mode.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
+
+
+def check_requires_grad(tensor, requires_grad):
+    if requires_grad and tensor.inference and not mode.inference and tensor.node is None:
+        raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+
+
+def version(self):
+    if self.inference:
+        raise RuntimeError("Inference tensors do not track version counter.")
+    return versions.version(self)
+
+
+tensor.inherited.append(hand_on)
+views.write_checks.insert(0, check_write)
+Tensor.grad_checks.append(check_requires_grad)
+Tensor._version = property(version)
 
 INFERENCE = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "

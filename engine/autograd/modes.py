@@ -4,9 +4,16 @@ import functools
 import inspect
 
 from ..arrays.warn import warn
-from ..core.graph import mode
-from ..core.tensor import watch_tensors
-from .inference import mark_inference
+from ..core.graph import Mode, mode
+from ..core.observers import forget, observe
+from ..core.tensor import Tensor
+from .inference import mark
+
+Mode.asked = True  # in inference mode and in a dual level: what is_grad_enabled() says, whatever is recorded
+Mode.inference = False
+Mode.dual = False  # in a dual level (forward_ad): tangents are computed, and so nodes made, under no_grad too
+Mode.transforms = 0  # how many function transforms run, one inside the other
+Mode.derivatives = 0  # and how many of them differentiate
 
 
 class GradMode:
@@ -119,32 +126,17 @@ class inference_mode(GradMode):
         return inference_mode(self.inference)
 
     def __enter__(self):
-        self.before = is_grad_enabled(), mode.inference
-        mode.inference = self.inference
+        self.before = is_grad_enabled(), mode.inference, mode.unrecorded
+        mode.inference, mode.unrecorded = self.inference, "inference" if self.inference else "no_grad"
         set_recording(not self.inference)
-        watch(+1)
+        observe(Tensor, mark)
 
     def __exit__(self, *exc):
-        enabled, mode.inference = self.before
+        enabled, mode.inference, mode.unrecorded = self.before
         set_recording(enabled)
-        watch(-1)
+        forget(Tensor, mark)
 
 
 def is_inference_mode_enabled():
     """Whether this thread is in inference mode."""
     return mode.inference
-
-
-blocks = 0  # how many inference blocks are open, in all threads
-
-
-def mark(tensor, node):
-    if mode.inference:
-        mark_inference(tensor)
-
-
-def watch(change):
-    """Let new Tensors look at the mode while there is an inference block, and at no other time."""
-    global blocks
-    blocks += change
-    watch_tensors(mark, blocks > 0)

@@ -4,14 +4,17 @@ Outside of the hooks' blocks nobody looks: nodes keep plain tuples of arrays.
 """
 
 from functools import cache
-from threading import Lock
 
 from ..arrays.dispatch import scalar_types
-from ..core.graph import mode, saved_tensor, watch_nodes
-from ..core.tensor import Tensor, shown_kind
+from ..core.graph import Mode, Node, mode
+from ..core.observers import forget, observe
+from ..core.tensor import Tensor
 from ..core.versions import version
+from ..ops.checks import shown_kind
+from ..surface.node_names import saved_tensor
 
-lock, blocks = Lock(), 0  # how many blocks there are now, in all threads
+Mode.packing = ()  # the hooks on saved tensors, the innermost last
+Mode.no_packing = None  # where there may be none, the message of the error
 
 
 class saved_tensors_hooks:
@@ -28,18 +31,11 @@ class saved_tensors_hooks:
         if mode.no_packing is not None:
             raise RuntimeError(mode.no_packing)
         mode.packing = (*mode.packing, self)
-        count(1)
+        observe(Node, pack_saved)
 
     def __exit__(self, *exc):
         mode.packing = mode.packing[:-1]
-        count(-1)
-
-
-def count(change):
-    global blocks
-    with lock:
-        blocks += change
-        watch_nodes(pack_saved, blocks > 0)
+        forget(Node, pack_saved)
 
 
 class Packed:
@@ -73,10 +69,12 @@ WRITTEN = (
 )
 
 
-def pack_saved(node, saved):
+def pack_saved(node):
     """Let a new node that saves arrays keep them packed, if this thread is in a block."""
-    if mode.packing and saved and node.saved_from:
+    if mode.packing and node.saved and node.saved_from:
+        saved = vars(node).pop("saved")
         node.__class__ = packing_class(type(node))
+        node.saved = saved
 
 
 @cache

@@ -5,7 +5,7 @@ import types
 from functools import lru_cache
 
 from ..nn.module import Module
-from .capture import GraphBreak, shown_line
+from .capture import GraphBreak, line_text
 
 # builtins that do something, or tell what no guard sees
 EFFECTS = {*"print input open exec eval globals locals vars setattr delattr id breakpoint __import__".split()}
@@ -52,7 +52,7 @@ def line_of(code, name):
     for part in codes_in(code):
         for instruction in dis.get_instructions(part):
             if instruction.argval == name and instruction.positions and instruction.positions.lineno:
-                return shown_line(part.co_filename, instruction.positions.lineno)
+                return line_text(part.co_filename, instruction.positions.lineno)
     return " "
 
 
@@ -74,7 +74,7 @@ def check_effects(code, new=()):
             done = f"it calls {name}()"
         if done:
             line = instruction.positions and instruction.positions.lineno
-            raise GraphBreak(done, shown_line(code.co_filename, line or code.co_firstlineno))
+            raise GraphBreak(done, line_text(code.co_filename, line or code.co_firstlineno))
     for part in parts_of(code):
         if part.co_name != "<genexpr>":
             check_effects(part)

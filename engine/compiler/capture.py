@@ -10,7 +10,7 @@ import linecache
 import operator
 import sys
 import threading
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from weakref import ref
@@ -20,11 +20,15 @@ import numpy as np
 from ..arrays import devices, dispatch, memory, random
 from ..arrays.dispatch import modules, running, scalar_types
 from ..arrays.warn import HERE
-from ..core.backward import backward_pass
-from ..core.graph import AccumulateGrad, watch_nodes
-from ..core.tensor import Tensor
+from ..core.backward import backward_pass, chain_rule, visit_all
+from ..core.graph import AccumulateGrad, Node
+from ..core.observers import forget, observe
+from ..core.tensor import Tensor, alive
 from ..core.versions import wrote
+from ..ops.creation import observed
 from . import effects
+
+SWEEPS = backward_pass.__code__, visit_all.__code__, chain_rule.__code__
 
 
 class GraphBreak(RuntimeError):
@@ -36,28 +40,23 @@ class GraphBreak(RuntimeError):
 
 
 def origin():
-    """file:line: text of the innermost line that is not the engine's."""
+    """file:line: text of the innermost line that is not the engine's, nor of what it wrote out to call rules."""
     frame = sys._getframe(2)  # the caller is the engine's, and who called that
-    while frame is not None and frame.f_code.co_filename.startswith(HERE):
+    while frame is not None and (frame.f_code.co_filename.startswith(HERE) or "__name__" not in frame.f_globals):
         if frame.f_code in SWEEPS:  # of the backward pass: the line that recorded the node
             node = frame.f_locals.get("node")
             return vars(node).get("line", "") if node is not None else ""
         frame = frame.f_back
     if frame is None:
         return ""
-    return shown_line(frame.f_code.co_filename, frame.f_lineno)
+    return line_text(frame.f_code.co_filename, frame.f_lineno)
 
 
 @lru_cache(maxsize=4096)
-def shown_line(name, number):
+def line_text(name, number):
     path = Path(name)
     file = "cell" if path.parent.name.startswith("ipykernel_") else path.name  # a cell's file is named by a number
     return f"{file}:{number}: {linecache.getline(name, number).strip()}".rstrip(": ")
-
-
-from ..core.backward import chain_rule  # noqa: E402
-
-SWEEPS = backward_pass.__code__, chain_rule.__code__
 
 
 class NumberWritten(GraphBreak):
@@ -149,6 +148,7 @@ class Tape:
         self.closed = False
         self.frozen = set()  # owners that must not be written: the cotangents
         self.entered = {}  # number of the step of an input -> its place among the inputs
+        self.represented = []  # the Tensors that give stand-ins for what they hold
         self.sources = []  # the nodes of the stand-ins as they were at first
         self.written = {}  # number of an input that is written in place -> (its memory, what was there)
         self.streams = {}  # id(generator) -> (generator, a copy of it, from which the capture draws)
@@ -171,18 +171,26 @@ class Tape:
         """Let a Tensor that was there before be an input, with an array in place of its own."""
         if id(tensor) in self.inputs:
             return
-        node = tensor.__dict__["node"]
         traced = self.enter(f"x{len(self.inputs)}", x)
         if not isinstance(x, np.generic):  # of what shares its memory, it is the owner
             self.known.setdefault(id(x), traced)
             self.known.setdefault(id(memory.storage(x)), traced)
         self.entered[traced.number] = len(self.inputs)
-        stand_in = Tensor.__new__(Tensor)
-        stand_in.__dict__.update(array=traced, node=None, tape=self, place=len(self.inputs))
-        if node is not None:
-            stand_in.__dict__["node"] = AccumulateGrad(stand_in)
-        self.sources.append(stand_in.__dict__["node"])
+        stand_in = StandIn(self, len(self.inputs), traced, tensor.__dict__["node"] is not None)
+        self.sources.append(stand_in.node)
         self.inputs[id(tensor)] = tensor, stand_in
+        base = tensor if tensor._base is None else tensor._base  # whoever writes into one of them changes all
+        for b in alive(base, "aliases") or (base,):
+            for t in (tensor, b, *alive(b, "views")):
+                if t.__class__ is type(t):
+                    set_class(t, represented(type(t)))
+                    self.represented.append(t)
+
+    def stand_in(self, tensor):
+        """What stands for an input; GraphBreak for another Tensor that was there before."""
+        if id(tensor) not in self.inputs:
+            raise GraphBreak(UNKNOWN)
+        return self.inputs[id(tensor)][1]
 
     def at(self, place):
         """(Tensor, stand-in) of an input."""
@@ -220,9 +228,12 @@ class Tape:
             tested.append(test(x))
             return getattr(tested[0], "value", tested[0])
 
+        def is_true(value):  # as the device sees it: nothing need cross to the host
+            return home.violated(value, lambda x: x)
+
         found = home.violated(x, looked_at)
         for t in filter(lambda t: isinstance(t, Traced), tested):
-            self.step("check", "violated", looks(home), (Ref(t.number), found), line=origin())
+            self.step("check", "violated", is_true, (Ref(t.number), found), line=origin())
         return found
 
     def forget(self):
@@ -253,7 +264,7 @@ class Tape:
                 continue
             self.flushed[place] = grad = stand_in.__dict__["_grad"]
             if grad is not None:
-                if grad.__dict__.get("tape") is not self or grad.__dict__["node"] is not None:
+                if id(grad) in self.inputs or grad.__dict__["node"] is not None:
                     raise GraphBreak("a gradient is part of a graph, or was there before", " ")
                 if any(grad is g for p, g in self.flushed.items() if p != place):
                     raise GraphBreak("two tensors have one gradient", " ")
@@ -280,7 +291,7 @@ class Tape:
 
     def call(self, name, function, args=()):
         """Let later calls do something here, which this one leaves undone."""
-        self.step("call", name, function, mapped(self.plain, args), line=origin())
+        self.step("call", name, function, mapped(self.as_constant, args), line=origin())
 
     def later(self, function, owner, args, kwargs):
         """A step of an optimizer or scheduler, which later calls take as it is."""
@@ -327,7 +338,7 @@ class Tape:
             if writes.owner in self.entered and writes.owner not in self.written:
                 held = memory.storage(self.at(self.entered[writes.owner])[1].__dict__["array"].value)
                 self.written[writes.owner] = held, held.copy("K")
-        written = mapped(self.plain, args), {k: mapped(self.plain, v) for k, v in options.items()}
+        written = mapped(self.as_constant, args), {k: mapped(self.as_constant, v) for k, v in options.items()}
         out = function(*values, **named)
         step = self.step(kind, name, function, *written, None if writes is None else Ref(writes.number), origin())
         operands = [*all_traced((args, [*options.values()]))] if dispatch.device_names else ()
@@ -361,7 +372,7 @@ class Tape:
             raise GraphBreak("a parameter is used after the step of its optimizer")
         return a.value
 
-    def plain(self, a):
+    def as_constant(self, a):
         """A part of an argument, Ref for Traced; arrays are copied, so that later writes do not reach them."""
         if isinstance(a, Traced):
             return Ref(a.number)
@@ -372,7 +383,7 @@ class Tape:
         return a
 
 
-devices.draw_wrappers.insert(0, lambda functions: running.tape.drawing(functions) if running.tape else functions)
+devices.draw_wrappers.insert(0, lambda fs: fs if running.recorder is None else running.recorder.drawing(fs))
 
 
 class Draws:
@@ -393,82 +404,87 @@ def twin_of(generator):
     return random.Generator().set_state(state)
 
 
-def looks(home):
-    """Whether a number on a device is true, as the device sees it: nothing need cross to the host."""
-
-    def is_true(tested):
-        return home.violated(tested, lambda x: x)
-
-    return is_true
-
-
-lock = threading.RLock()
+lock = threading.RLock()  # one capture at a time: what it writes into an input is undone before the next one reads
 
 
 class Reading:
-    """While a capture runs: a Tensor that was there before gives its Traced array and the node of its stand-in."""
+    """While a capture runs: a Tensor that was there before gives this thread what stands for it."""
 
     def __init__(self, tape):
         self.tape = tape
 
     def __enter__(self):
         lock.acquire()
-        self.before, running.tape = running.tape, self.tape
-        Tensor.array = property(*accessors("array"))
-        Tensor.node = property(*accessors("node"))
-        Tensor._grad = property(*accessors("_grad"))
-        watch_nodes(note_line, True)
+        self.before, running.recorder = running.recorder, self.tape
+        observe(Node, note_line)
 
     def __exit__(self, *exc):
-        running.tape = self.before
-        if self.before is None:
-            del Tensor.array, Tensor.node
-            Tensor._grad = None
-            watch_nodes(note_line, False)
+        running.recorder = self.before
+        for tensor in self.tape.represented:
+            set_class(tensor, tensor.__class__)
+        forget(Node, note_line)
         lock.release()
 
 
-def note_line(node, saved):
+def note_line(node):
     """A node remembers the line that recorded it, for the comments of the backward pass."""
-    if running.tape is not None:
+    if running.recorder is not None:
         node.line = origin()
 
 
 UNKNOWN = "a Tensor is used that is no argument and in no closure, global or module that is read"
+set_class = vars(object)["__class__"].__set__
+
+
+@cache
+def represented(kind):
+    """The class that Tensors of a class are of while they are inputs of a capture.
+
+    The thread that captures finds the array, the node and the gradient of the stand-in; all others find the Tensor's.
+    """
+    facts = {n: property(*accessors(n)) for n in ("array", "node", "_grad") if not hasattr(kind, n) or n == "_grad"}
+    return type(kind)(kind.__name__, (kind,), {**facts, "__slots__": (), "__class__": property(lambda self: kind)})
 
 
 def accessors(name):
     def get(self):
-        own, tape = self.__dict__, running.tape
-        if tape is not None and own.get("tape") is not tape:
-            found = tape.inputs.get(id(self))
-            if found is None:
-                raise GraphBreak(UNKNOWN)
-            own = found[1].__dict__
-        elif tape is not None and name == "_grad" and "place" in own:  # only backward asks a stand-in
-            tape.leaf(own["place"])
-        if name == "_grad" and name not in own:
-            return tape.gradient(own["place"]) if tape is not None and "place" in own else None
-        return own[name]
+        own, tape = self.__dict__, running.recorder
+        if tape is not None:
+            own = tape.stand_in(self).__dict__
+            if name == "_grad" and name not in own:
+                return tape.gradient(own["place"])
+        return own.get(name) if name == "_grad" else own[name]
 
     def set(self, value):
-        own, tape = self.__dict__, running.tape
-        if tape is not None and own.get("tape") is not tape:
-            if id(self) in tape.inputs:
-                own = tape.inputs[id(self)][1].__dict__
-                if name == "array" and value is not own[name]:
-                    number = isinstance(own[name].value, np.generic)
-                    raise (NumberWritten if number else GraphBreak)("the memory of an input is replaced")
-                if name == "node" and value is not own[name] and type(value) in (AccumulateGrad, type(None)):
-                    raise GraphBreak("whether an input requires grad is changed")
-            elif name in own or name == "_grad":
-                raise GraphBreak(UNKNOWN)
-            else:
-                own["tape"] = tape
-                tape.made.append(ref(self))
+        own, tape = self.__dict__, running.recorder
+        if tape is not None:
+            own = tape.stand_in(self).__dict__
+            if name == "array" and value is not own[name]:
+                number = isinstance(own[name].value, np.generic)
+                raise (NumberWritten if number else GraphBreak)("the memory of an input is replaced")
+            if name == "node" and value is not own[name] and type(value) in (AccumulateGrad, type(None)):
+                raise GraphBreak("whether an input requires grad is changed")
         own[name] = value
 
     return get, set
+
+
+class StandIn(Tensor):
+    """What an input is on a tape: a leaf with a Traced array.  Only backward asks it for its gradient."""
+
+    def __init__(self, tape, place, array, requires_grad):
+        self.tape, self.place, self.array = tape, place, array
+        self.node = AccumulateGrad(self) if requires_grad else None
+
+    @property
+    def _grad(self):
+        self.tape.leaf(self.place)
+        own = self.__dict__
+        return own["_grad"] if "_grad" in own else self.tape.gradient(self.place)
+
+    @_grad.setter
+    def _grad(self, grad):
+        self.__dict__["_grad"] = grad
 
 
 class Traced:
@@ -589,13 +605,9 @@ for name in "eq ne lt le gt ge".split():
     setattr(Traced, f"__{name}__", operator_pair(name, getattr(operator, name))[0])
 
 
-def prefix_operator(name):
-    op = getattr(operator, name)
-    return lambda self: self.tape.emit("operator", name, op, (self,))
-
-
 for name in "neg pos abs invert".split():
-    setattr(Traced, f"__{name}__", prefix_operator(name))
+    op = getattr(operator, name)
+    setattr(Traced, f"__{name}__", lambda self, name=name, op=op: self.tape.emit("operator", name, op, (self,)))
 
 
 def method(name):
@@ -642,7 +654,7 @@ def first_traced(a):
 def call_function(name, function, *args, **options):
     """A function of arrays, written down if it is to be."""
     found = first_traced((*args, *options.values()))
-    tape = running.tape if found is None else found.tape
+    tape = running.recorder if found is None else found.tape
     if tape is None or (found is None and name not in BUFFERS):
         return function(*args, **options)
     if name.rpartition(".")[2] in DYNAMIC:
@@ -681,13 +693,9 @@ class Place:
         call.__name__ = name
         for part in ("at", "reduce", "accumulate", "outer"):
             if hasattr(found, part):
-                setattr(call, part, ufunc_part(full, found, part))
+                setattr(call, part, partial(call_function, f"{full}.{part}", getattr(found, part)))
         vars(self)[name] = call
         return call
-
-
-def ufunc_part(full, found, part):
-    return lambda *args, **options: call_function(f"{full}.{part}", getattr(found, part), *args, **options)
 
 
 def strided_part(x, shape, strides, start=0):
@@ -738,6 +746,7 @@ def serve(kind, find):
     """Let a type of Traced arrays be served."""
     modules[kind] = dispatch.batches[kind] = place_for(find)
     dispatch.writers[kind] = call_function
+    observed[kind] = lambda tensor, x: x.tape.made.append(ref(tensor))
 
 
 traced_types: dict = {}  # type of device arrays -> the type of the Traced arrays that stand for them

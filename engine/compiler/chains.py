@@ -2,8 +2,8 @@
 
 A step belongs to a formula if it can be done with ``devices.kernels.Symbol``s, one element of each array, and gives the
 dtype that it gave at the capture.  The formula is a function of its own in the code, and is called by
-``dispatch.elementwise``: on a GPU it is written as a kernel at the first call, elsewhere it runs step by step.  A sum of
-what a formula gives, if nothing else takes that, is a part of it.
+``dispatch.elementwise``: on a GPU it is written as a kernel at the first call, elsewhere it runs step by step.  A sum
+of what a formula gives, if nothing else takes that, is a part of it.
 """
 
 from collections import Counter
@@ -14,34 +14,56 @@ import numpy as np
 from ..arrays import dispatch
 from ..arrays.devices.kernels import Functions, Kernel, Symbol
 from .capture import Ref, Step, place_of
-from .plan import is_ours, shown, uses
+from .plan import is_ours, sizes_in_words, uses
 
 KINDS = "function", "method", "operator"
 MOST = 20  # arrays that go into a formula, and that come out of it: CUDA hands 4 KB of arguments over to a kernel
 STEPS = 100  # of a formula; a longer kernel takes its time to be compiled
 
 
-class Chain(Step):
-    """Several steps as one formula.
+class Fused(Step):
+    """Several steps as one: ``members``; ``results``: the numbers of those which are needed outside."""
 
-    ``members``: the steps; ``results``: the numbers of those which are needed outside; ``args``: what goes in, Refs and
-    constant arrays, in the order of the formula's arguments; ``total``: the last member if it is a sum.
-    """
+    __slots__ = ("members", "results")
 
-    __slots__ = ("members", "results", "total")
-
-    def __init__(self, members, args, needed, total=None):
-        super().__init__(members[-1].number, "fused", "chain", None, tuple(args), line=members[0].line)
-        self.members, self.shape, self.where, self.total = members, members[0].shape, members[0].where, total
-        self.results = [m.number for m in members if m.number in needed]
+    def __init__(self, name, members, args, needed):
+        super().__init__(members[-1].number, "fused", name, None, tuple(args), line=members[0].line)
+        self.members, self.results = members, [m.number for m in members if m.number in needed]
 
 
-class Formula:
-    """The steps that can be one formula with a first one."""
+class Group:
+    """The steps that can be one with a first one: ``begins`` and ``takes`` tell, ``as_one`` makes it."""
 
     def __init__(self, source, written):
         self.source, self.written = source, written
-        self.members, self.inside, self.kernel = [], set(), Kernel()
+        self.members, self.inside = [], set()
+
+    def add(self, step):
+        self.members.append(step)
+        self.inside.add(step.number)
+        return True
+
+
+class Chain(Fused):
+    """Steps as one formula.
+
+    ``args``: what goes in, Refs and constant arrays, in the order of the formula's arguments; ``total``: the last
+    member if it is a sum.
+    """
+
+    __slots__ = ("total",)
+
+    def __init__(self, members, args, needed, total=None):
+        super().__init__("chain", members, args, needed)
+        self.shape, self.where, self.total = members[0].shape, members[0].where, total
+
+
+class Formula(Group):
+    """The steps that can be one formula with a first one."""
+
+    def __init__(self, source, written):
+        super().__init__(source, written)
+        self.kernel = Kernel()
         self.symbols, self.arguments = {}, {}  # number or id of an array -> its Symbol; of what goes in -> itself
         self.rounded = set()  # casts to types of two bytes, which a kernel rounds only where it writes them
 
@@ -49,12 +71,12 @@ class Formula:
         """Whether a step is the first of a formula."""
         if step.shape is None or step.kind == "fused":
             return False
-        self.shape, self.where = shown(step.shape), step.where
+        self.shape, self.where = sizes_in_words(step.shape), step.where
         return "?" not in self.shape and self.takes(step)
 
     def takes(self, step):
         """Whether a step joins."""
-        if step.shape is None or (step.where, shown(step.shape)) != (self.where, self.shape) or not step.flat:
+        if step.shape is None or (step.where, sizes_in_words(step.shape)) != (self.where, self.shape) or not step.flat:
             return False
         if step.owner != step.number or step.number in self.written or step.writes is not None:
             return False
@@ -74,9 +96,7 @@ class Formula:
         if step.name == "astype" and step.dtype.itemsize == 2 and step.dtype.kind not in "iu":
             self.rounded.add(step.number)
         self.symbols[step.number], self.arguments = found, arguments
-        self.members.append(step)
-        self.inside.add(step.number)
-        return True
+        return self.add(step)
 
     def is_known(self, a):
         """Whether what goes in is an array on the device that nobody writes into."""
@@ -94,12 +114,12 @@ class Formula:
             self.symbols[key] = self.kernel.variable(dtype, "")
         return self.symbols[key]
 
-    def joined(self, needed):
+    def as_one(self, needed):
         """The steps as one; None if there are too many results, or would be laid out in another order."""
         if not 0 < len(self.inside & needed) <= MOST:
             return None
-        whole = [a for a in self.arguments.values() if shown(self.facts(a).shape) == self.shape]
-        flat = [a for a in whole if self.is_flat(a)]
+        whole = [a for a in self.arguments.values() if sizes_in_words(self.facts(a).shape) == self.shape]
+        flat = [a for a in whole if (self.facts(a).flat if type(a) is Ref else a.flags.c_contiguous)]
         if whole and not flat:
             return None
         first = flat[:1]  # a kernel lays its results out as its first array of their shape
@@ -108,9 +128,6 @@ class Formula:
 
     def facts(self, a):
         return self.source[a.number] if type(a) is Ref else a
-
-    def is_flat(self, a):
-        return self.source[a.number].flat if type(a) is Ref else a.flags.c_contiguous
 
 
 def with_sums(steps, wanted, source, written):
@@ -127,7 +144,7 @@ def with_sums(steps, wanted, source, written):
         chain = makers[n]
         if chain.kind != "fused":
             formula = Formula(source, written)
-            chain = formula.joined({n}) if formula.begins(chain) else None
+            chain = formula.as_one({n}) if formula.begins(chain) else None
         if chain is not None and chain.results == [n]:
             sums[s.number] = Chain([*chain.members, s], chain.args, {s.number}, s)
             gone.add(id(makers[n]))
@@ -158,17 +175,21 @@ def result(step, args):
     return reduce(getattr, step.name.split("."), Functions)(*args, **step.options)
 
 
+def notes(steps):
+    """The comment beside each step: the line that it comes from, beside the first of them alone."""
+    seen = {""}
+    return [f"  # {s.line}" if s.line not in seen and not seen.add(s.line) else "" for s in steps]
+
+
 def lines(chain, writer):
     """(the text of the formula, the line that calls it)."""
     names = writer.names
     given = ", ".join(map(writer.text, chain.args))
     formula = writer.fresh("formula")
-    body, shown, before, writer.module = [], set(), writer.module, "xp"
-    for m in chain.members[: -1 if chain.total else None]:
+    body, before, writer.module = [], writer.module, "xp"
+    for m, note in zip(chain.members[: -1 if chain.total else None], notes(chain.members)):
         text = writer.expression(m)
         names[m.number] = writer.name_of(m)
-        note = f"  # {m.line}" if m.line and m.line not in shown else ""
-        shown.add(m.line)
         body.append(f"    {names[m.number]} = {text}{note}")
     writer.module = before
     found = chain.results if chain.total is None else [chain.total.args[0].number]

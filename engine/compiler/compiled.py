@@ -6,7 +6,7 @@ from weakref import WeakSet
 
 from ..arrays import tree
 from ..arrays.dispatch import running
-from ..core import graph
+from ..autograd import anomaly
 from ..core.graph import mode
 from ..core.tensor import Tensor
 from .capture import GraphBreak
@@ -48,7 +48,7 @@ class Compiled:
     def __call__(self, *args, **kwargs):
         if unusual():
             return self.function(*args, **kwargs)
-        leaves, structure = (args, len(args)) if plain(args, kwargs) else tree.flatten((args, kwargs))
+        leaves, structure = (args, len(args)) if only_tensors(args, kwargs) else tree.flatten((args, kwargs))
         for entry in self.entries:
             if entry.structure == structure and entry.guards.matches(leaves):
                 return entry.run(leaves, args, kwargs)
@@ -102,7 +102,7 @@ def reset():
         compiled.forget()
 
 
-def plain(args, kwargs):
+def only_tensors(args, kwargs):
     """Whether the arguments are Tensors, and nothing else: the usual case."""
     return not kwargs and all(isinstance(a, Tensor) for a in args)
 
@@ -110,7 +110,7 @@ def plain(args, kwargs):
 def unusual():
     """Whether nothing is compiled here: inside of a capture, a transform, forward or inference mode, hooks."""
     inside = mode.dual or mode.transforms or mode.inference or mode.packing
-    return inside or running.tape is not None or running.levels or graph.anomaly
+    return inside or running.recorder is not None or running.levels or anomaly.state.anomaly
 
 
 # ---- what happened, and why
@@ -130,7 +130,7 @@ class Explanation:
         self.dynamic_sizes = 0 if entry.sizes is None or entry.plan is None else len(entry.sizes.values)
         self.counts = {} if entry.plan is None else entry.plan.counts
         self.op_count = self.counts.get("written down", 0)
-        self.out_guards = [] if entry.guards is None else entry.guards.shown()
+        self.out_guards = [] if entry.guards is None else entry.guards.readable()
         self.code = entry.code
 
     def __repr__(self):
@@ -150,7 +150,7 @@ def explain(function):
     compiled = function if isinstance(function, Compiled) else Compiled(function)
 
     def explained(*args, **kwargs):
-        leaves, structure = (args, len(args)) if plain(args, kwargs) else tree.flatten((args, kwargs))
+        leaves, structure = (args, len(args)) if only_tensors(args, kwargs) else tree.flatten((args, kwargs))
         changed = compiled.changed(leaves, structure)
         return Explanation(compiled.captured(leaves, structure, args, kwargs), changed)
 

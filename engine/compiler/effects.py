@@ -5,7 +5,7 @@ from weakref import ref
 import numpy as np
 
 from ..arrays import dispatch, memory
-from ..core.graph import hooked_leaves
+from ..autograd.hooks import hooked_leaves
 from ..core.tensor import Tensor
 
 

@@ -11,14 +11,15 @@ from ..arrays.dispatch import device_names, modules, number_types
 from ..arrays.memory import storage
 from ..arrays.size import Size
 from ..arrays.warn import warn
+from ..autograd.gradients import grad
 from ..autograd.modes import enable_grad, no_grad
 from ..core import graph
-from ..core.backward import backward_pass, grad, reachable
+from ..core.backward import backward_pass, reachable
 from ..core.graph import Node, Output
 from ..core.linear import Clone
 from ..core.tensor import Tensor
 from ..core.versions import version, wrote
-from ..core.views import refresh
+from ..core.views import rebase_history
 from .bytecode import decided
 from .capture import GraphBreak, NumberWritten, Reading, Ref, Tape, Traced
 from .effects import Undo, overlap
@@ -154,7 +155,9 @@ class Entry:
             raise GraphBreak("it returns a tensor on the memory of a NumPy array", " ")
         outputs = [Ref(t.array.number) if isinstance(t.array, Traced) else held(t.array) for t in made]
         self.differentiable = [i for i, t in enumerate(made) if t.node is not None and t.requires_grad]
-        self.spent = [i for i in self.differentiable if is_spent(made[i].node)]
+        # what a backward pass inside of the function has released of the graph of a result
+        released = lambda node: any(n.saved_from and n.saved is None for n in reachable([node]))  # noqa: E731
+        self.spent = [i for i in self.differentiable if released(made[i].node)]
         self.differentiable = [i for i in self.differentiable if i not in self.spent]
         differentiable = [made[i].array for i in self.differentiable]
         self.shapes = [(x.shape, x.dtype, modules[type(getattr(x, "value", x))]) for x in differentiable]
@@ -232,7 +235,7 @@ class Entry:
         if any(type(hook) is graph.RetainGrad for t in made if t.node is not None for hook in t.node.hooks):
             raise GraphBreak("it calls retain_grad() of a result", " ")
         known = {id(t) for t in (*made, *kept)}
-        if any(t is not None and id(t) not in known for t in (r() for r in tape.creation_meta)):
+        if any(t is not None and id(t) not in known for t in (r() for r in tape.made)):
             raise GraphBreak("it keeps a tensor that it made, outside of what it returns", " ")
 
     def note_effects(self, tape, recipe):
@@ -249,7 +252,7 @@ class Entry:
         arrays = [t.__dict__["array"] for t, _ in tape.inputs.values()]
         if any(overlap(arrays[i], x) for i in places for j, x in enumerate(arrays) if j != i):
             raise GraphBreak("an input that shares its memory with another is written in place", " ")
-        grads = [(i, g) for i, g in tape.flushed.items() if g is not None and g.__dict__.get("tape") is tape]
+        grads = [(i, g) for i, g in tape.flushed.items() if g is not None and id(g) not in tape.inputs]
         self.regraded = [(i, version(g)) for i, g in grads if version(g)]
         self.calls = tape.tensors is not None
         self.generators = [g for g, _ in tape.streams.values()]
@@ -323,7 +326,7 @@ class Entry:
             made[place].node = self.node_class(tuple([t.node for t in tensors]), None)
             made[place].node.saved_from = (graph.CONSTANT,)
         for i, place in self.rewritten:
-            refresh(tensors[i], made[place].node)
+            rebase_history(tensors[i], made[place].node)
         if self.alone:
             return made[0]
         leaves = [v if kind == "value" else result(kind, v, rest, tensors, made) for kind, v, *rest in self.outs]
@@ -335,7 +338,7 @@ class Entry:
             for _ in range(times):
                 wrote(tensors[i])
             if "views" in tensors[i].__dict__ or "aliases" in tensors[i].__dict__:
-                refresh(tensors[i], None)
+                rebase_history(tensors[i], None)
         for i, times in self.regraded:
             for _ in range(times):
                 wrote(tensors[i]._grad)
@@ -435,11 +438,6 @@ def viewed(view, tape):
 def holds_tensors(path):
     """Whether a view is made with tensors or arrays as arguments."""
     return any(isinstance(a, (Traced, Tensor)) for _, arguments in path for a in tree.flatten(list(arguments))[0])
-
-
-def is_spent(node):
-    """Whether a backward pass inside of the function has released what the graph of a result needs."""
-    return any(n.saved_from and n.saved is None for n in reachable([node]))
 
 
 def node_class(entry, saved, inputs):

@@ -14,32 +14,30 @@ import numpy as np
 
 from ..arrays import threads as blocks
 from . import chains
-from .capture import Ref, Step
+from .capture import Ref
 from .plan import is_elementwise, noted, plan, refs, ufunc_of, uses
 
 BLOCK = blocks.BLOCK  # elements at most: 1 MB of float32
 ALONG = {"sum", "max", "min", "mean"}  # methods that leave one value of a row
-ROWS = {"sums_along", "products_along"}  # and functions of the engine's
+ALONG_ROWS = {"sums_along", "products_along"}  # and functions of the engine's
 
 
-class Fused(Step):
-    """Several steps as one.
+class Pass(chains.Fused):
+    """Steps as one pass over memory.
 
-    ``members``: the steps; ``results``: the numbers of those which are needed outside; ``arrays``: those operands that
-    are cut into blocks; ``shape``: what is cut; ``lead``: how many of its dims count the rows; ``rows``: of a block.
+    ``arrays``: those operands that are cut into blocks; ``shape``: what is cut; ``lead``: how many of its dims count
+    the rows; ``rows``: of a block.
     """
 
-    __slots__ = ("arrays", "lead", "members", "results", "rows")
+    __slots__ = ("arrays", "lead", "rows")
 
     def __init__(self, members, shape, lead, needed, source):
-        super().__init__(members[-1].number, "fused", "fused", None, line=members[0].line)
         inside = {m.number for m in members}
-        self.members, self.shape, self.lead = members, shape, lead
+        outside = dict.fromkeys(n for m in members for n in uses(m) if n not in inside)
+        super().__init__("fused", members, map(Ref, outside), needed)
+        self.shape, self.lead = shape, lead
         count, row = prod(shape[:lead]), prod(shape[lead:])
         self.rows = blocks.rows_of(count, count * row, BLOCK)
-        self.results = [m.number for m in members if m.number in needed]
-        outside = dict.fromkeys(n for m in members for n in uses(m) if n not in inside)
-        self.args = tuple(map(Ref, outside))
         self.arrays = [n for n in outside if is_cut(source[n].shape, shape, lead)]
 
 
@@ -49,7 +47,7 @@ def reduced_axes(step, source):
         axis, *others = step.args[1:] or (None,)
         if any(a is not None for a in others):
             return None
-    elif step.kind == "function" and step.name in ROWS:
+    elif step.kind == "function" and step.name in ALONG_ROWS:
         axis = step.args[len(uses(step))]
     else:
         return None
@@ -76,12 +74,8 @@ def leads(shape, whole):
     return {k for k in cuts if is_cut(shape, whole, k) or all(n == 1 for n in aligned[:k])}
 
 
-class Group:
+class Rows(chains.Group):
     """The steps that can be one pass with a first one, and into which rows its arrays may be cut."""
-
-    def __init__(self, source, written):
-        self.source, self.written = source, written
-        self.members, self.inside = [], set()
 
     def begins(self, step):
         """Whether a step is the first of a pass."""
@@ -100,15 +94,14 @@ class Group:
         cuts = self.cuts & self.allowed(step)
         if cuts:
             self.cuts = cuts
-            self.members.append(step)
-            self.inside.add(step.number)
+            self.add(step)
         return bool(cuts)
 
-    def joined(self, needed):
+    def as_one(self, needed):
         """The steps as one; None where none takes what another gives: nothing would stay in the cache."""
         if not any(n in self.inside for m in self.members for n in uses(m)):
             return None
-        return Fused(self.members, self.shape, max(self.cuts), needed, self.source)
+        return Pass(self.members, self.shape, max(self.cuts), needed, self.source)
 
     def allowed(self, step):
         """The cuts with which a step can be part of the pass."""
@@ -173,17 +166,17 @@ def fuse(steps, wanted, source, written, host=True):
                 after.update({step.number, *getattr(step, "results", ())} if late else ())
         others = [*rest, *steps[last + 1 :]]
         needed = {n for s in others for n in uses(s)} | set(wanted)
-        joined = group.joined(needed)
-        if joined is None:
+        fused = group.as_one(needed)
+        if fused is None:
             i += 1
         else:  # what comes before it by now may be joined too
-            steps[i : last + 1] = [*before, joined, *rest]
+            steps[i : last + 1] = [*before, fused, *rest]
     return chains.with_sums(steps, wanted, source, written)
 
 
 def group_from(steps, i, source, written):
     """The Group of step i, which is the first of it."""
-    group, late = (chains.Formula if steps[i].where else Group)(source, written), set()
+    group, late = (chains.Formula if steps[i].where else Rows)(source, written), set()
     if not group.begins(steps[i]):
         return group
     for step in steps[i + 1 :]:
@@ -242,11 +235,9 @@ def body(fused, writer):
     A buffer that nobody needs any more takes the next result of its kind.
     """
     last = {n: i for i, m in enumerate(fused.members) for n in uses(m)}
-    text, buffers, totals, free, held, shown = [], {}, [], [], {}, set()
+    text, buffers, totals, free, held = [], {}, [], [], {}
     names = writer.names
-    for i, m in enumerate(fused.members):
-        note = f"  # {m.line}" if m.line and m.line not in shown else ""
-        shown.add(m.line)
+    for i, (m, note) in enumerate(zip(fused.members, chains.notes(fused.members))):
         kind = m.shape[fused.lead :], m.dtype
         dying = [n for n in dict.fromkeys(uses(m)) if n in held and last[n] == i]
         if is_total(m):

@@ -242,7 +242,11 @@ class Writer:
                 lines += ["    " + line for line in fuse.lines(step, self, memory)]
             else:
                 text = self.line(step, memory.place(step, i))
-                what = "" if step.shape is None else f"{shown_shape(step.shape)} {dtype_name(step.dtype)}"
+                what = (
+                    ""
+                    if step.shape is None
+                    else f"{'x'.join(map(str, step.shape)) or 'number'} {dtype_name(step.dtype)}"
+                )
                 note = "  ".join(filter(None, (what, "" if step.line == shown_line else step.line)))
                 shown_line = step.line
                 lines.append(f"    {text}" + (f"  # {note}" if note else ""))
@@ -405,10 +409,6 @@ def is_large(step):
 @lru_cache
 def dtype_name(dtype):
     return str(dtype)
-
-
-def shown_shape(shape):
-    return "x".join(map(str, shape)) or "number"
 
 
 def generate(plan, steps, input_names):

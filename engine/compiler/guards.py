@@ -45,7 +45,9 @@ inspect itertools math numbers operator re statistics string types typing""".spl
 CONTAINERS = tuple, list, deque, dict, set, frozenset
 CACHED = type(lru_cache(int))
 WRAPPERS = {staticmethod: ["__func__"], classmethod: ["__func__"], property: ["fget"], cached_property: ["func"]}
-OWN = {*"array node path made inference born views sharing tape place _grad _base".split()}  # the engine's, of a Tensor
+OWN = {
+    *"array node view_ops creation_meta inference transform_level views aliases _grad _base".split()
+}  # the engine's, of a Tensor
 ASKED = {"_version", "_base", "_is_view", "storage_offset", "output_nr"}
 LEAF = {"is_leaf", "grad_fn", "retains_grad"}
 MAKERS = "__init__", "__new__", "__post_init__", "__setattr__"  # called where an object is made
@@ -121,7 +123,7 @@ class Guards:
         exec(compile(code, "<guards>", "exec"), self.space)
         self.matches = self.space["matches"]
 
-    def shown(self):
+    def readable(self):
         """The conditions as they can be read: names of classes and functions and values in place of k0, k1, ..."""
 
         def text(found):
@@ -131,18 +133,19 @@ class Guards:
             named = isinstance(value, (np.dtype, devices.device, dtypes.dtype))
             return getattr(value, "__name__", None) or (str(value) if named else type(value).__name__)
 
-        return [re.sub(r"\bk\d+\b", text, condition) for condition in self.conditions]
+        conditions = (re.sub(r"(\w+)\.__class__ is", r"type(\1) is", condition) for condition in self.conditions)
+        return [re.sub(r"\bk\d+\b", text, condition) for condition in conditions]
 
     def failing(self, leaves):
         """The first condition that does not hold, as it can be read; "" if all do."""
         space = {**self.space, **{f"a{i}": leaf for i, leaf in enumerate(leaves)}}
-        for condition, shown in zip(self.conditions, self.shown()):
+        for condition, words in zip(self.conditions, self.readable()):
             try:
                 holds = eval(condition, space)
             except (KeyError, AttributeError, IndexError, ValueError):
                 holds = False
             if not holds:
-                return shown
+                return words
         return ""
 
     def hold(self, containers):
@@ -253,7 +256,7 @@ class Guards:
         elif first is not None:
             self.add(f"{path} is {self.space_path(first)}")
         else:
-            self.add(f"type({path}) is {self.constant(type(tensor))}")
+            self.add(f"{path}.__class__ is {self.constant(tensor.__class__)}")  # type() is another during a capture
         if first is None:
             others = [n for n, (kind, _) in enumerate(self.places) if kind == "argument"]
             self.enter(tensor, ("fixed", tensor) if argument is None else ("argument", argument), name)
@@ -393,9 +396,10 @@ class Guards:
         """What a function finds under its names in a module, and in what that holds."""
         check_known(module, module.__name__, names)
         for n in names:
-            if ours(module.__name__) and n in SETTINGS and hasattr(module, n):
+            there = n in vars(module) or module.__name__ == ENGINE and hasattr(module, n)  # some of it is loaded then
+            if there and ours(module.__name__) and n in SETTINGS:
                 raise Unknown(f"it asks for or changes a setting: {n}()", " ")
-            if (id(module), n) not in self.seen and n in vars(module):
+            if there and (id(module), n) not in self.seen:
                 self.seen.add((id(module), n))
                 self.read(f"{self.constant(vars(module))}[{n!r}]", vars(module)[n], n, names=names)
         if not known(module.__name__):
@@ -409,7 +413,8 @@ class Guards:
         self.type(kind)
         if hasattr(value, "__dict__"):
             self.attributes(vars(value), vars(value), name)
-        slots = (n for b in kind.__mro__ if not known(b.__module__) for n, part in vars(b).items() if is_slot(part))
+        written = (vars(b).items() for b in kind.__mro__ if not known(b.__module__))
+        slots = (n for items in written for n, part in items if type(part) is types.MemberDescriptorType)
         for n in slots:
             if hasattr(value, n):
                 self.read(f"{path}.{n}", getattr(value, n), f"{name}_{n}")
@@ -538,11 +543,6 @@ def parts_of(container):
 def order(container):
     """The keys of a dict or set one after the other; what is compared by identity as its identity."""
     return [k if type(k) in (str, int) else id(k) for k in container]
-
-
-def is_slot(part):
-    """Whether a part of a class is the place of an attribute."""
-    return type(part) is types.MemberDescriptorType
 
 
 def ours(module_name):

@@ -58,7 +58,7 @@ def ufunc_of(step):
 def is_ours(step):
     """Whether a step calls a function of the engine's, which takes the arrays of all devices."""
     module = getattr(step.function, "__module__", None) or ""
-    return module.startswith(HERE) and not module.startswith(HERE + ".devices")
+    return module.startswith(HERE) and not module.startswith(f"{HERE}.arrays.devices")
 
 
 @cache
@@ -181,12 +181,12 @@ def without_writes(steps, written, _wanted):
     for step in steps:
         on.setdefault(step.owner, []).append(step)
     source = {s.number: s for s in steps}
-    plain = {n for n in written if is_plain(source[n], on, source)}
+    rewritable = {n for n in written if is_rewritable(source[n], on, source)}
     for step in steps:
         rename(step, names)
         if step.writes is None:
             step.owner = moved.get(step.owner, step.owner)
-        elif step.owner in plain:
+        elif step.owner in rewritable:
             target = step.owner
             if step.kind == "setitem":
                 names[target], moved[target] = step.args[2], step.args[2].number
@@ -202,7 +202,7 @@ def without_writes(steps, written, _wanted):
     return kept, names
 
 
-def is_plain(target, on, source):
+def is_rewritable(target, on, source):
     """Whether all that is written into an array are whole new values for it, before there are views of it."""
     writes = [s for s in on[target.number] if s.writes is not None]
     views = [s for s in on[target.number] if s.writes is None and s is not target]
@@ -263,7 +263,8 @@ def without_detours(steps, written, wanted):
         elif again and step.name == "reshape" and x.flat and x.owner not in written:
             whole = source[x.args[0].number]
             step.change(args=(x.args[0], *step.args[1:]))
-            if whole.flat and shown(whole.shape) == shown(step.shape) and "?" not in shown(step.shape):
+            sizes = sizes_in_words(step.shape)
+            if whole.flat and sizes_in_words(whole.shape) == sizes and "?" not in sizes:
                 names[step.number] = x.args[0]
         whole = source[x.owner]
         made = whole.kind not in ("input", *KEPT) and x.owner not in written and x.flat and step.flat
@@ -276,7 +277,7 @@ def without_detours(steps, written, wanted):
     return [s for s in steps if s.number not in names], names
 
 
-def shown(shape):
+def sizes_in_words(shape):
     """A shape as it is shown: sizes that vary as what they are in all calls, or "?"."""
     return tuple(map(str, shape))
 

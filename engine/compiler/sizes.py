@@ -120,7 +120,7 @@ class Generalized:
         if len({len(t) for t in tapes}) > 1 or any(r[2:4] != recipes[0][2:4] for r in recipes):
             raise GraphBreak("a size decides which steps there are", " ")
         steps = [self.step(*same) for same in zip(*tapes)]
-        outputs, grads = (self.joined([r[i] for r in recipes], "") for i in (1, 4))
+        outputs, grads = (self.unified([r[i] for r in recipes], "") for i in (1, 4))
         self.recipe = [*self.first, *steps], outputs, *recipes[0][2:4], grads
 
     def new(self, kind, name, function, args, value=None, where=""):
@@ -137,21 +137,21 @@ class Generalized:
         a = same[0].twin()
         if len({(s.kind, s.name, s.writes, s.owner, s.dtype) for s in same}) > 1:
             raise GraphBreak("a size decides which steps there are", a.line or " ")
-        a.args = self.joined([s.args for s in same], a.line)
-        a.options = {k: self.joined([s.options.get(k) for s in same], a.line) for k in a.options}
+        a.args = self.unified([s.args for s in same], a.line)
+        a.options = {k: self.unified([s.options.get(k) for s in same], a.line) for k in a.options}
         a.flat = all(s.flat for s in same)
         if a.shape is not None and any(s.shape != a.shape for s in same):
-            a.shape = tuple(self.shown([s.shape[d] for s in same]) for d in range(len(a.shape)))
+            a.shape = tuple(self.dim([s.shape[d] for s in same]) for d in range(len(a.shape)))
         return a
 
-    def shown(self, values):
+    def dim(self, values):
         if values[0] == values[1] == values[2]:
             return values[0]
         k, chosen, c = self.linear(values) or (1, (), 0)
         text = "".join("nmk"[i] for i in chosen) or "?"
         return Dim(values[0], f"{k if k != 1 else ''}{text}{f'{c:+d}' if c else ''}")
 
-    def joined(self, values, line):
+    def unified(self, values, line):
         """An argument for many sizes; GraphBreak if it is no expression of them."""
         a = values[0]
         kind = type(a)
@@ -160,9 +160,9 @@ class Generalized:
         if kind in (tuple, list):
             if any(len(v) != len(a) for v in values):
                 raise GraphBreak("a size decides how many arguments there are", line or " ")
-            return kind(self.joined(parts, line) for parts in zip(*values))
+            return kind(self.unified(parts, line) for parts in zip(*values))
         if kind is slice:
-            return slice(*(self.joined([getattr(v, n) for v in values], line) for n in ("start", "stop", "step")))
+            return slice(*(self.unified([getattr(v, n) for v in values], line) for n in ("start", "stop", "step")))
         if kind is np.ndarray or kind in device_names:
             return self.array(values, line)
         if isinstance(a, np.generic):
@@ -186,9 +186,9 @@ class Generalized:
             return own
         if any(v.ndim != a.ndim or v.dtype != a.dtype for v in values):
             raise GraphBreak("a size decides what a constant array is", line or " ")
-        shape = tuple(self.joined([v.shape[d] for v in values], line) for d in range(a.ndim))
+        shape = tuple(self.unified([v.shape[d] for v in values], line) for d in range(a.ndim))
         if all(v.size and (v == v.flat[0]).all() for v in values):
-            number = self.joined([v.flat[0] for v in values], line)
+            number = self.unified([v.flat[0] for v in values], line)
             return self.new("function", "full", xp.full, (shape, number, a.dtype), where=place)
         axes = [d for d in range(a.ndim) if type(shape[d]) is Ref]
         if len(axes) == 1 and all(v.size for v in values) and a.dtype.kind in "iu":

@@ -7,9 +7,9 @@ recorded.
 
 import numpy as np
 
-from ..arrays.dispatch import batches, modules
+from ..arrays.dispatch import xp_of as xp_of  # offered beside array_of
 from ..arrays.memory import storage
-from .graph import Output, mode, node_class, watchers
+from .graph import Output, mode, node_class
 from .tensor import Tensor, track_view, unreachable
 
 registry: dict = {}  # name -> Row: every operation that a table defines, for the tests
@@ -36,12 +36,6 @@ def array_of(a):
     return a.array if isinstance(a, Tensor) else a
 
 
-def xp_of(x):
-    """The module that serves an array, and makes others where it is."""
-    found = modules[type(x)]
-    return found if found is np or type(x) not in batches else found.beside(x)
-
-
 def record(Backward, out, inputs, saved=(), rules=None):
     """The result of an operation on ``inputs``, joined to the graph if one of them requires grad.
 
@@ -62,17 +56,6 @@ def attach(Backward, out, parents, saved, rules=None):
     if rules is not None:
         node.rules = rules()
     return Tensor(out, node)
-
-
-def record_one_step(Class, out, ends, kept, *facts):
-    """The same with one node for several: see ``folded_class``."""
-    if not any(ends) or not mode.enabled:
-        return Tensor(out)
-    if None in ends:
-        kept = keep_needed(Class, ends, kept)
-    if watchers:  # they see every node as it is made
-        return Tensor(out, Class.plain(*Class.unfold(ends, kept, *facts)))
-    return Tensor(out, Class(ends, kept, *facts))
 
 
 def parents_of(inputs):

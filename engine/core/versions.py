@@ -1,24 +1,22 @@
-"""In-place writes: when memory was written, and the error for a saved array that was overwritten.
+"""In-place versions: when memory was written, and the error for a saved array that was overwritten since.
 
 While nothing is written, the backward pass pays one comparison a node.
 """
 
-import re
 from collections import OrderedDict, deque
 from weakref import ref
 
 import numpy as np
 
-from ..arrays.dispatch import batches, modules, scalar_types
-from ..arrays.memory import storage
-from . import graph
-from .graph import OUTPUT, AccumulateGrad, clock, edge
+from ..arrays.dispatch import scalar_types
+from ..arrays.memory import overwritten_array, storage
+from . import errors
+from .graph import OUTPUT, clock
 
 written: dict = {}  # id(array that owns memory) -> Writes
 # id(NumPy scalar) -> (scalar, Writes): scalars have no weak references, so the newest few thousand are kept
 overwritten: OrderedDict = OrderedDict()
-last_write = 0
-view_node = None  # what makes a view after its base was written; set by inplace.py
+last_write = 0  # the time of the latest write to any memory
 
 
 class Writes:
@@ -48,6 +46,12 @@ def writes_to(x):
     return overwritten.get(id(x), (x, None))[1] if isinstance(x, np.generic) else written.get(id(x))
 
 
+def becomes(scalar, x):
+    """Let who saved a scalar hear of writes to the array that it becomes; True and False are everybody's."""
+    if not isinstance(scalar, np.bool_):
+        (writes_to(scalar) or Writes().of(scalar)).of(x)
+
+
 def wrote(tensor):
     """Note that the memory of a tensor was overwritten."""
     global last_write
@@ -65,27 +69,18 @@ def version(tensor):
 
 
 def write(tensor, value, add=False):
-    """Overwrite the memory of a tensor, and note it."""
-    x = tensor.shared() if isinstance(tensor.array, np.bool_) else tensor.array  # True and False are everybody's
-    if isinstance(x, np.generic):
+    """Overwrite the memory of a tensor (or add to it), and note it; True and False are everybody's, and get their own."""
+    x = tensor.shared() if isinstance(tensor.array, np.bool_) else tensor.array
+    new = overwritten_array(x, value, add)
+    if new is not x:
         writes = writes_to(x) or Writes().of(x)
-        if not isinstance(value, x.dtype.type):
-            value = value.astype(x.dtype) if type(value) in batches else x.dtype.type(value)
-        tensor.array = value
-        writes.of(tensor.array)
-    elif type(x) in batches and modules[type(x)].is_number(x):
-        writes = writes_to(x) or Writes().of(x)
-        tensor.array = (x + value if add else value).astype(x.dtype)
-        writes.of(tensor.array)
-    elif add:
-        x += value
-    else:
-        x[...] = value
+        tensor.array = new
+        writes.of(new)
     wrote(tensor)
 
 
 def check_unmodified(node, which=slice(None)):
-    """Raise PyTorch's error if an array that the node saved (one of those in a slice) was written to since then."""
+    """RuntimeError if an array that the node saved (one of those in a slice) was written to since then."""
     if not node.checks_versions:
         return
     for s, k in list(zip(node.saved[which], node.saved_from[which]))[::-1]:  # PyTorch looks at other before self
@@ -94,53 +89,10 @@ def check_unmodified(node, which=slice(None)):
 
 
 def check_saved(x, since, maker=None, source=None):
-    """Raise PyTorch's error if an array was written to after it was saved.
+    """RuntimeError if an array was written to after it was saved.
 
     ``maker``: the node whose output it is; ``source``: that of the input which it is.
     """
     writes = writes_to(x)
     if writes is not None and writes.times[-1] < since:
-        raise modified(x, writes, since, maker, source)
-
-
-def short_name(node):
-    """The name of a node as it stands in error messages: Mul for MulBackward0, Squeeze1 for SqueezeBackward1."""
-    return re.sub(r"Backward(?:0|(\d*))$", r"\1", node.name())
-
-
-def alive(tensor, kind):
-    """The tensors that one knows: its "views", or those "aliases" its memory by ``detach()``."""
-    return [t for t in (r() for r in tensor.__dict__.get(kind, ())) if t is not None]
-
-
-def written_maker(x, writes, source):
-    """(node, output number) of the tensor with a saved array: the one which the write gave it, if it is still there."""
-    base = writes.base()
-    bases = [] if base is None else alive(base, "aliases") or [base]
-    held = [t for b in bases for t in (b, *alive(b, "views")) if t.array is x or (t is b and isinstance(x, np.generic))]
-    if held:
-        t = min(held, key=lambda t: (t.node is None) != (source is None))  # not the one that detach() made of it
-        return t.grad_fn, t.output_nr
-    if source is not None and any(b.array is not x and b.node is not None for b in bases):
-        return view_node, 0  # a view that is gone
-    return edge(source)
-
-
-def modified(x, writes, since, maker, source):
-    """The error for a saved array that was overwritten after ``since``."""
-    number = 0
-    if maker is None:
-        maker, number = written_maker(x, writes, source)
-        if type(maker) is AccumulateGrad:
-            maker = None
-    late = sum(t < since for t in writes.times)
-    kind = graph.Tensor.typename(x) if x.dtype != np.bool_ else "CPUBoolType"
-    return RuntimeError(
-        f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind} "
-        f"{list(x.shape)}]" + (f", which is output {number} of {short_name(maker)}," if maker is not None else "")
-        + f" is at version {writes.count}; expected version {writes.count - late} instead. Hint: "
-        + ("the backtrace further above shows the operation that failed to compute its gradient. The variable in "
-           "question was changed in there or anywhere later. Good luck!" if graph.anomaly else
-           "enable anomaly detection to find the operation that failed to compute its gradient, with "
-           "torch.autograd.set_detect_anomaly(True, check_nan=False).")
-    )  # fmt: skip
+        raise errors.modified(x, writes, since, maker, source)

@@ -235,7 +235,32 @@ def says_causal(mask, is_causal):
     return tuple(mask.shape) == (n, n) and bool((mask == subsequent_mask(n, mask.device, mask.dtype)).all())
 
 
-class TransformerEncoderLayer(Module):
+class TransformerLayer(Module):
+    """Blocks of attention and two linear layers, each with dropout, a residual and a layer norm."""
+
+    def __init__(self, attentions, d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
+                 norm_first, **factory):  # fmt: skip
+        super().__init__()
+        for name in attentions:
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **factory))
+        self.linear1 = Linear(d_model, dim_feedforward, **factory)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **factory)
+        self.norm_first = norm_first
+        blocks = range(1, len(attentions) + 2)
+        for i in blocks:
+            setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, **factory))
+        for i in blocks:
+            setattr(self, f"dropout{i}", Dropout(dropout))
+        self.activation = named_activation(activation)
+
+    def _sa_block(self, x, mask, padding, is_causal):
+        """Self-attention."""
+        options = {"attn_mask": mask, "key_padding_mask": padding, "is_causal": is_causal, "need_weights": False}
+        return self.dropout1(self.self_attn(x, x, x, **options)[0])
+
+
+class TransformerEncoderLayer(TransformerLayer):
     """Self-attention and two linear layers, each with dropout, a residual and a layer norm (Vaswani et al., 2017).
 
     ``norm_first``: the norms stand before the blocks, not behind the sums.
@@ -243,21 +268,12 @@ class TransformerEncoderLayer(Module):
 
     def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
                  batch_first=False, norm_first=False, bias=True, device=None, dtype=None):  # fmt: skip
-        super().__init__()
-        factory = {"bias": bias, "device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **factory)
-        self.linear1 = Linear(d_model, dim_feedforward, **factory)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, **factory)
-        self.norm_first = norm_first
-        self.norm1, self.norm2 = (LayerNorm(d_model, layer_norm_eps, **factory) for _ in range(2))
-        self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
-        activation = named_activation(activation)
+        super().__init__(("self_attn",), d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps,
+                         batch_first, norm_first, bias=bias, device=device, dtype=dtype)  # fmt: skip
         self.activation_relu_or_gelu = (
-            1 if activation is F.relu or isinstance(activation, ReLU)
-            else 2 if activation is F.gelu or isinstance(activation, GELU) else 0
+            1 if self.activation is F.relu or isinstance(self.activation, ReLU)
+            else 2 if self.activation is F.gelu or isinstance(self.activation, GELU) else 0
         )  # fmt: skip
-        self.activation = activation
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
         padding = additive(src_key_padding_mask, "src_key_padding_mask", src_mask, "src_mask", src.dtype)
@@ -268,13 +284,6 @@ class TransformerEncoderLayer(Module):
             return x + self._ff_block(self.norm2(x))
         x = self.norm1(x + self._sa_block(x, mask, padding, is_causal))
         return self.norm2(x + self._ff_block(x))
-
-    def _sa_block(self, x, mask, padding, is_causal):
-        """Self-attention."""
-        x, _ = self.self_attn(
-            x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal
-        )
-        return self.dropout1(x)
 
     def _ff_block(self, x):
         """The feed-forward layers."""

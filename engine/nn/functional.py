@@ -1,7 +1,7 @@
 """Layers without state, activations, losses and normalizations, under ``torch.nn.functional``'s names."""
 
 from ..arrays.warn import warn
-from ..ops import nn as ops
+from ..ops import softmax as ops
 from ..ops.elementwise import add, neg
 from ..ops.linalg import einsum
 from ..surface.doors import offered

@@ -2,9 +2,9 @@
 
 import math
 
+from ..arrays.dispatch import xp_of
 from ..arrays.warn import warn
 from ..autograd.modes import no_grad
-from ..core.record import xp_of
 from ..ops.creation import empty_like, new_empty, randperm
 from ..ops.creation import eye as identity
 from ..ops.index import where

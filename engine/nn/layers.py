@@ -105,17 +105,22 @@ class ZeroPadding(ConstantPadding):
     extra_repr = Padding.extra_repr
 
 
-def padding(name, base, **attributes):
-    """The paddings of one, two and three dimensions."""
-    about = {"__module__": __name__, "__doc__": base.__doc__ or Padding.__doc__}
-    return (type(f"{name}{n}d", (base,), {"dims": n, **attributes, **about}) for n in (1, 2, 3))
+SIZES = {1: "length", 2: "height, width", 3: "depth, height, width"}
 
 
-ConstantPad1d, ConstantPad2d, ConstantPad3d = padding("ConstantPad", ConstantPadding)
-ZeroPad1d, ZeroPad2d, ZeroPad3d = padding("ZeroPad", ZeroPadding)
-ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = padding("ReflectionPad", Padding, mode="reflect")
-ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = padding("ReplicationPad", Padding, mode="replicate")
-CircularPad1d, CircularPad2d, CircularPad3d = padding("CircularPad", CircularPadding)
+def sized(name, base, doc, attribute="dims", values=(1, 2, 3), **more):
+    """The layers of one, two and three dimensions: ``doc`` with their sizes in place of {}."""
+    for (n, sizes), value in zip(SIZES.items(), values):
+        about = {"__module__": __name__, "__doc__": doc.format(sizes)}
+        yield type(f"{name}{n}d", (base,), {attribute: value, **more, **about})
+
+
+DOC = Padding.__doc__ or ""
+ConstantPad1d, ConstantPad2d, ConstantPad3d = sized("ConstantPad", ConstantPadding, DOC)
+ZeroPad1d, ZeroPad2d, ZeroPad3d = sized("ZeroPad", ZeroPadding, DOC)
+ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = sized("ReflectionPad", Padding, DOC, mode="reflect")
+ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = sized("ReplicationPad", Padding, DOC, mode="replicate")
+CircularPad1d, CircularPad2d, CircularPad3d = sized("CircularPad", CircularPadding, DOC)
 
 # ---- weights and biases
 
@@ -361,41 +366,10 @@ class TransposedConvolution(Convolution):
         return [size - low for size, low in zip(wanted, least)]
 
 
-class Conv1d(Convolution):
-    """Convolution of (batch, channels, length)."""
-
-    dims = 1
-
-
-class Conv2d(Convolution):
-    """Convolution of (batch, channels, height, width)."""
-
-    dims = 2
-
-
-class Conv3d(Convolution):
-    """Convolution of (batch, channels, depth, height, width)."""
-
-    dims = 3
-
-
-class ConvTranspose1d(TransposedConvolution):
-    """Transposed convolution of (batch, channels, length)."""
-
-    dims = 1
-
-
-class ConvTranspose2d(TransposedConvolution):
-    """Transposed convolution of (batch, channels, height, width)."""
-
-    dims = 2
-
-
-class ConvTranspose3d(TransposedConvolution):
-    """Transposed convolution of (batch, channels, depth, height, width)."""
-
-    dims = 3
-
+Conv1d, Conv2d, Conv3d = sized("Conv", Convolution, "Convolution of (batch, channels, {}).")
+ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = sized(
+    "ConvTranspose", TransposedConvolution, "Transposed convolution of (batch, channels, {})."
+)
 
 # ---- normalizations
 
@@ -404,10 +378,9 @@ class Normalization(Module):
     """Elements with mean 0 and variance 1, then times ``weight`` and plus ``bias``, which begin as 1 and 0."""
 
     def reset_parameters(self):
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        for name, value in (("weight", 1.0), ("bias", 0.0)):
+            if (p := getattr(self, name, None)) is not None:
+                init.constant_(p, value)
 
 
 class LayerNorm(Normalization):
@@ -431,7 +404,7 @@ class LayerNorm(Normalization):
         )
 
 
-class RMSNorm(Module):
+class RMSNorm(Normalization):
     """Divides each slice of the last dimensions by the root of the mean of its squares."""
 
     def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
@@ -441,10 +414,6 @@ class RMSNorm(Module):
         shape = self.normalized_shape if elementwise_affine else None
         parameters(self, {"device": device, "dtype": dtype}, weight=shape)
         self.reset_parameters()
-
-    def reset_parameters(self):
-        if self.weight is not None:
-            init.ones_(self.weight)
 
     def forward(self, input):
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
@@ -531,22 +500,10 @@ class BatchNorm(Normalization):
         )
 
 
-class BatchNorm1d(BatchNorm):
-    """Batch normalization of (batch, channels) or (batch, channels, length)."""
-
-    ndims = (2, 3)
-
-
-class BatchNorm2d(BatchNorm):
-    """Batch normalization of (batch, channels, height, width)."""
-
-    ndims = (4,)
-
-
-class BatchNorm3d(BatchNorm):
-    """Batch normalization of (batch, channels, depth, height, width)."""
-
-    ndims = (5,)
+BatchNorm1d, BatchNorm2d, BatchNorm3d = sized(
+    "BatchNorm", BatchNorm, "Batch normalization of (batch, channels, {}); in one dimension also of (batch, channels).",
+    "ndims", ((2, 3), (4,), (5,)),
+)  # fmt: skip
 
 
 class InstanceNorm(BatchNorm):
@@ -573,19 +530,7 @@ class InstanceNorm(BatchNorm):
         return out if dim else out.squeeze(0)
 
 
-class InstanceNorm1d(InstanceNorm):
-    """Instance normalization of (batch, channels, length) or (channels, length)."""
-
-    ndims = (2, 3)
-
-
-class InstanceNorm2d(InstanceNorm):
-    """Instance normalization of (batch, channels, height, width) or without the batch."""
-
-    ndims = (3, 4)
-
-
-class InstanceNorm3d(InstanceNorm):
-    """Instance normalization of (batch, channels, depth, height, width) or without the batch."""
-
-    ndims = (4, 5)
+InstanceNorm1d, InstanceNorm2d, InstanceNorm3d = sized(
+    "InstanceNorm", InstanceNorm, "Instance normalization of (batch, channels, {}) or without the batch.",
+    "ndims", ((2, 3), (3, 4), (4, 5)),
+)  # fmt: skip

@@ -4,6 +4,7 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 
 from ..arrays import devices, dtypes
+from ..arrays.dispatch import offers
 from ..autograd.modes import no_grad
 from ..core.tensor import Tensor
 from . import hooks
@@ -82,10 +83,8 @@ class Module:
 
     def compile(self, **how):
         """From now on, a call runs the code that ``engine.compile`` writes at the first one; its keyword arguments."""
-        from ..compiler import compile
-
         forward = self.__dict__.get("forward", self.forward)
-        self.__dict__["forward"] = compile(getattr(forward, "function", forward), **how)
+        self.__dict__["forward"] = offers["compile"](getattr(forward, "function", forward), **how)
 
     def __getstate__(self):
         """What a copy is made of: it is not compiled, for what was written is of the parameters of this one."""

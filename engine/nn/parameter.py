@@ -16,7 +16,7 @@ class Parameter(Tensor):
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:
-            memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
+            memo[id(self)] = self.__class__(self.detach().clone(), self.requires_grad)
         return memo[id(self)]
 
     def __repr__(self, *, tensor_contents=None):

@@ -37,12 +37,8 @@ def gru(x, h, state):
     return ((state[0] - n) * z + n,)
 
 
-STEPS = {
-    "RNN_TANH": (plain(tanh), 1),
-    "RNN_RELU": (plain(relu), 1),
-    "LSTM": (lstm, 4),
-    "GRU": (gru, 3),
-}  # and how many gates
+# and how many gates
+STEPS = {"RNN_TANH": (plain(tanh), 1), "RNN_RELU": (plain(relu), 1), "LSTM": (lstm, 4), "GRU": (gru, 3)}
 
 
 def uniform(module):
@@ -61,14 +57,7 @@ class Recurrent(Module):
     Returns the outputs of the last layer at all steps and the last state of each layer and direction, (h) or (h, c).
     """
 
-    _options = {
-        "proj_size": 0,
-        "num_layers": 1,
-        "bias": True,
-        "batch_first": False,
-        "dropout": 0,
-        "bidirectional": False,
-    }
+    _options = dict(proj_size=0, num_layers=1, bias=True, batch_first=False, dropout=0, bidirectional=False)  # noqa: C408
 
     def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
                  bidirectional=False, proj_size=0, device=None, dtype=None):  # fmt: skip
@@ -188,12 +177,7 @@ class Recurrent(Module):
     def _over_time(self, x, start, suffix, sizes):
         """(outputs, last state) of one layer in one direction."""
         get = self._parameters.get
-        step, w_hh, b_hh, w_hr = (
-            STEPS[self.mode][0],
-            get("weight_hh" + suffix),
-            get("bias_hh" + suffix),
-            get("weight_hr" + suffix),
-        )
+        step, (w_hh, b_hh, w_hr) = STEPS[self.mode][0], (get(k + suffix) for k in ("weight_hh", "bias_hh", "weight_hr"))
         gates = F.linear(x, get("weight_ih" + suffix), get("bias_ih" + suffix))
         gates = gates.unbind(0) if sizes is None else gates.split(sizes)
         backwards, state, over, outputs = suffix.endswith("reverse"), start, [], []

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from inspect import Parameter as Argument
 from inspect import Signature
 
-from ..ops.nn import legacy
+from ..ops.losses import legacy
 from . import functional as F
 from .module import Module
 

@@ -4,21 +4,13 @@ import copy
 
 from . import functional as F
 from . import init
-from .attention import (
-    MultiheadAttention,
-    TransformerEncoder,
-    TransformerEncoderLayer,
-    named_activation,
-    says_causal,
-    subsequent_mask,
-)
+from .attention import TransformerEncoder, TransformerEncoderLayer, TransformerLayer, says_causal, subsequent_mask
 from .containers import ModuleList
-from .layers import LayerNorm, Linear
+from .layers import LayerNorm
 from .module import Module
-from .table import Dropout
 
 
-class TransformerDecoderLayer(Module):
+class TransformerDecoderLayer(TransformerLayer):
     """Self-attention, attention to ``memory``, and two linear layers, each with dropout, a residual and a layer norm.
 
     ``norm_first``: the norms stand before the blocks, not behind the sums.
@@ -26,18 +18,8 @@ class TransformerDecoderLayer(Module):
 
     def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
                  batch_first=False, norm_first=False, bias=True, device=None, dtype=None):  # fmt: skip
-        super().__init__()
-        factory = {"bias": bias, "device": device, "dtype": dtype}
-        self.self_attn, self.multihead_attn = (
-            MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **factory) for _ in range(2)
-        )
-        self.linear1 = Linear(d_model, dim_feedforward, **factory)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, **factory)
-        self.norm_first = norm_first
-        self.norm1, self.norm2, self.norm3 = (LayerNorm(d_model, layer_norm_eps, **factory) for _ in range(3))
-        self.dropout1, self.dropout2, self.dropout3 = (Dropout(dropout) for _ in range(3))
-        self.activation = named_activation(activation)
+        super().__init__(("self_attn", "multihead_attn"), d_model, nhead, dim_feedforward, dropout, activation,
+                         layer_norm_eps, batch_first, norm_first, bias=bias, device=device, dtype=dtype)  # fmt: skip
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
                 memory_key_padding_mask=None, tgt_is_causal=False, memory_is_causal=False):  # fmt: skip
@@ -51,11 +33,6 @@ class TransformerDecoderLayer(Module):
         x = self.norm1(x + self._sa_block(x, *own))
         x = self.norm2(x + self._mha_block(x, memory, *other))
         return self.norm3(x + self._ff_block(x))
-
-    def _sa_block(self, x, mask, padding, is_causal):
-        """Self-attention."""
-        options = {"attn_mask": mask, "key_padding_mask": padding, "is_causal": is_causal, "need_weights": False}
-        return self.dropout1(self.self_attn(x, x, x, **options)[0])
 
     def _mha_block(self, x, memory, mask, padding, is_causal):
         """Attention to what the encoder made of its input."""

@@ -1,1 +1,12 @@
-"""The operations: one file a family, one row or a few lines an operation."""
+"""Operations: a row is a function, and a line for the derivative by each input.
+
+What a row says of its class of nodes besides, for the features that ask.
+"""
+
+from ..arrays import dispatch
+from ..core.graph import Node
+
+Node.diagonal = False  # what a rule gives at a place depends on what is there: it is its own transpose
+Node.elementwise = False  # its rules are computed element by element: on a GPU each is one kernel
+Node.linear = None  # of what is linear in each input: ``linear(i, t, *saved)`` is it, with t in place of input i
+dispatch.rule_classes = Node.__subclasses__

@@ -1,21 +1,66 @@
-"""More activations, and the kinds of dropout that keep channels together or the distribution as it is."""
-
-import math
+"""Activations: elementwise functions of one tensor, a row each; gelu, glu and prelu."""
 
 from ..arrays import dtypes
-from ..arrays.warn import warn
-from ..core.graph import node_class
-from ..core.linear import accumulate_wider, cast, sum_to
-from ..core.record import array_of, record, register, registry, xp_of
-from ..core.tensor import Tensor, checked_dim
-from .creation import number
-from .elementwise import abs, add, choose, gt, le, lt, mul, rsqrt, sigmoid, tanh
-from .elementwise import pow as power
-from .nn import above, activation, below, check_floating, elu_of, feature_noise, into, log_sigmoid, logsigmoid_of, noise
-from .reduce import mean, word
+from ..arrays.dispatch import xp_of
+from ..arrays.dtypes import accumulate_wider, dtype_word
+from ..arrays.kernels.blocks import blockwise
+from ..arrays.kernels.gelu import ROOT_2_PI, ROOT_HALF
+from ..arrays.kernels.gelu import gelu as gelu_array
+from ..arrays.kernels.losses import log_sigmoid
+from ..core.graph import mode, node_class
+from ..core.linear import sum_to
+from ..core.record import array_of, camel, record, register, registry
+from ..core.tensor import Tensor
+from . import elementwise as e
+from .checks import check_floating, checked_dim, number
+from .elementwise import abs, choose, exp, gt, le, lt, sigmoid, tanh
 from .shape import join, narrow, view_to
+from .writes import check_writable, overwrite
 
-# ---- activations of one tensor
+# ---- how a row becomes an activation
+
+
+def activation(name, kernel, forward, rule, in_place="Backward0"):
+    """An elementwise function of a floating tensor and of numbers: ``forward(x, *numbers)``, ``rule(g, x, *numbers)``.
+
+    Half precision is computed in float32.  ``kernel``: PyTorch's name for it in the error for integers; ``in_place``:
+    how the name of the node ends where the input is overwritten.
+    """
+    nodes = [node_class(camel(name) + end, rule) for end in ("Backward0", in_place)]
+    for Class in nodes:
+        Class.diagonal = True
+        Class.rules = (lambda g, x, *numbers: blockwise(rule, (g, x), numbers),)
+
+    def compute(x, *numbers):
+        wide = accumulate_wider.get(x.dtype)
+        return forward(x, *numbers) if wide is None else forward(x.astype(wide), *numbers).astype(x.dtype)
+
+    def op(input, *numbers, inplace=False):
+        x = array_of(input)
+        check_floating(x, kernel)
+        out = blockwise(compute, (x,), numbers)
+        return into(input, record(nodes[inplace], out, (input,), (x, *numbers)), inplace)
+
+    return register(name, "activation", op, rule)
+
+
+def into(input, out, inplace):
+    """A result, written into the input if ``inplace``."""
+    if not inplace:
+        return out
+    check_writable(input)
+    return overwrite(input, out)
+
+
+# ---- the rows
+
+
+def above(x):
+    return xp_of(x).maximum(x, 0)
+
+
+def below(x):
+    return xp_of(x).minimum(x, 0)
 
 
 def ramp(x):
@@ -28,7 +73,26 @@ def mish_rule(g, x):
     return g * (t + x * sigmoid(x) * (1.0 - t * t))
 
 
+def silu_rule(g, x):
+    s = sigmoid(x)
+    return g * (s * (x * (1.0 - s) + 1.0))
+
+
 # fmt: off
+# the numbers of elu: scale * alpha * (exp(x * rate) - 1) below 0, scale * x above
+elu_of = activation(
+    "elu", "elu_cpu", lambda x, alpha, scale, rate: above(x) * scale + e.expm1(below(x) * rate) * (alpha * scale),
+    lambda g, x, alpha, scale, rate: choose(
+        gt(x, 0), g * scale, g * (exp(choose(e.ge(x, 0), 0.0, x) * rate) * (alpha * scale * rate))),
+    "Backward1")
+leaky_relu_of = activation("leaky_relu", "leaky_relu_cpu", lambda x, slope: above(x) + below(x) * slope,
+                           lambda g, x, slope: choose(gt(x, 0), g, g * slope), "Backward1")
+silu_of = activation("silu", "silu_cpu", lambda x: x * sigmoid(x), lambda g, x: silu_rule(g, x))
+softplus_of = activation(
+    "softplus", "softplus_cpu",
+    lambda x, beta, threshold: choose(x * beta > threshold, x, log_sigmoid(x * -beta) / -beta),
+    lambda g, x, beta, threshold: choose(gt(x * beta, threshold), g, g * sigmoid(x * beta)))
+logsigmoid_of = activation("log_sigmoid", "log_sigmoid_cpu", log_sigmoid, lambda g, x: g * sigmoid(-x))
 mish_of = activation("mish", "mish_cpu", lambda x: x * tanh(-log_sigmoid(-x)), mish_rule)
 hardswish_of = activation(
     "hardswish", "hardswish_cpu", lambda x: x * ramp(x) / 6,
@@ -44,6 +108,105 @@ threshold_of = activation("threshold", "threshold_cpu", lambda x, edge, value: c
 celu_of = activation("celu", "elu_cpu", lambda x, alpha: elu_of(x, alpha, 1.0, 1.0 / alpha),
                      lambda g, x, alpha: registry["elu"].rules[0](g, x, alpha, 1.0, 1.0 / alpha), "Backward1")
 # fmt: on
+
+
+def relu(input, inplace=False):
+    """max(x, 0)"""
+    out = e.relu(input)
+    return into(input, out, inplace) if inplace else out
+
+
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """x between ``min_val`` and ``max_val``, these beyond."""
+    min_val, max_val = number(min_val, "hardtanh", "min_val", 2), number(max_val, "hardtanh", "max_val", 3)
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    x = array_of(input)
+    if x.dtype.kind == "b":
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    if x.dtype.kind == "u" and min_val < 0:
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    low, high = (x.dtype.type(v) for v in (min_val, max_val))
+    out = xp_of(x).minimum(xp_of(x).maximum(x, low), high)
+    return into(input, record(hardtanh_nodes[inplace], out, (input,), (x, min_val, max_val)), inplace)
+
+
+hardtanh_nodes = [
+    node_class(
+        f"HardtanhBackward{i}", lambda g, x, low, high: choose(array_of(gt(x, low)) & array_of(e.lt(x, high)), g, 0.0)
+    )
+    for i in (0, 1)
+]
+
+
+def relu6(input, inplace=False):
+    """min(max(x, 0), 6)"""
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def leaky_relu(input, negative_slope=0.01, inplace=False):
+    """x above 0, ``negative_slope`` * x below."""
+    return leaky_relu_of(input, number(negative_slope, "leaky_relu", "negative_slope", 2), inplace=inplace)
+
+
+def elu(input, alpha=1.0, inplace=False):
+    """x above 0, ``alpha`` * (exp(x) - 1) below."""
+    return elu_of(input, number(alpha, "elu", "alpha", 2), 1.0, 1.0, inplace=inplace)
+
+
+def selu(input, inplace=False):
+    """1.0507 * elu(x, 1.6733), the self-normalizing one."""
+    return elu_of(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0, inplace=inplace)
+
+
+def silu(input, inplace=False):
+    """x * sigmoid(x)"""
+    return silu_of(input, inplace=inplace)
+
+
+def gelu(input, *, approximate="none"):
+    """x * cdf(x) of the normal distribution; ``approximate="tanh"``: by a hyperbolic tangent."""
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    x = array_of(input)
+    check_floating(x, "GeluKernelImpl")
+    recorded = mode.enabled and isinstance(input, Tensor) and input.node is not None
+    out, slope = gelu_array(x, approximate, recorded)
+    return record(Gelu, out, (input,), (x, approximate, slope))
+
+
+def gelu_rule(g, x, approximate, slope):
+    """g * (cdf + x * pdf); a pass that is recorded computes the slope anew, by operations."""
+    if not isinstance(g, Tensor):
+        return g * slope
+    square = x * -0.5 * x
+    if approximate == "none":
+        return g * ((e.erf(x * ROOT_HALF) + 1.0) * 0.5 + exp(square) * (0.5 * ROOT_2_PI) * x)
+    cdf = (tanh((square * -0.08943 + 1.0) * ROOT_2_PI * x) + 1.0) * 0.5
+    return g * (cdf + (square * -0.26829 + 1.0) * cdf * (1.0 - cdf) * (2.0 * ROOT_2_PI) * x)
+
+
+Gelu = node_class("GeluBackward0", gelu_rule)
+
+
+def softplus(input, beta=1, threshold=20):
+    """log(1 + exp(beta * x)) / beta; x itself where beta * x is above ``threshold``."""
+    return softplus_of(input, number(beta, "softplus", "beta"), number(threshold, "softplus", "threshold"))
+
+
+def logsigmoid(input):
+    """log(sigmoid(x))"""
+    return logsigmoid_of(input)
+
+
+def softsign(input):
+    """x / (1 + |x|)"""
+    return e.div(input, e.add(e.abs(input), 1))
+
+
+def tanhshrink(input):
+    """x - tanh(x)"""
+    return e.sub(input, tanh(input))
 
 
 def mish(input, inplace=False):
@@ -79,7 +242,7 @@ def softshrink(input, lambd=0.5):
     if lambd < 0:
         most = dtypes.finfo(dtypes.of[array_of(input).dtype]).max
         raise RuntimeError(
-            f"lambda must be in range [0, {most:g}] for input dtype {word(array_of(input))}, but found {lambd:g}"
+            f"lambda must be in range [0, {most:g}] for input dtype {dtype_word(array_of(input))}, but found {lambd:g}"
         )
     return softshrink_of(input, lambd)
 
@@ -123,7 +286,7 @@ def prelu(input, weight):
     """x above 0, ``weight`` * x below; ``weight``: one number, or one for each channel (dimension 1)."""
     x, w = array_of(input), array_of(weight)
     if x.dtype != w.dtype:
-        raise RuntimeError(f"prelu: Type promoting not supported. Got {word(x)} and {word(w)}")
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {dtype_word(x)} and {dtype_word(w)}")
     if w.ndim > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {w.ndim}")
     if w.size != 1:
@@ -146,128 +309,5 @@ Prelu = node_class("PreluKernelBackward0",
                    lambda g, x, y: choose(gt(x, 0), g, g * y),
                    lambda g, x, y: sum_to(choose(gt(x, 0), 0.0, g * x), array_of(y).shape))  # fmt: skip
 
-# ---- dropout
-
-
-def feature_dropout(input, p, train, inplace=False):
-    """Dropout of whole channels: (N, C, ...)."""
-    check_probability(p)
-    if not p or not train or not array_of(input).size:
-        return input
-    return into(input, mul(input, Tensor(feature_noise(array_of(input), p))), inplace)
-
-
-def check_probability(p):
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-
-
-def dropout1d(input, p=0.5, training=True, inplace=False):
-    """Dropout of whole channels of (N, C, L) or (C, L)."""
-    check_probability(p)
-    if input.ndim not in (2, 3):
-        raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to "
-            "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional "
-            "batch dimension (i.e. 2D or 3D inputs)."
-        )
-    return batched(input, p, training, inplace, 3)
-
-
-def dropout2d(input, p=0.5, training=True, inplace=False):
-    """Dropout of whole channels of (N, C, H, W)."""
-    check_probability(p)
-    warn_of_dims("dropout2d", input.ndim, 2)
-    if input.ndim == 3:
-        warn(
-            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
-            "- input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
-            "future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
-            "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
-        )
-    return feature_dropout(input, p, training, inplace)
-
-
-def dropout3d(input, p=0.5, training=True, inplace=False):
-    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
-    check_probability(p)
-    warn_of_dims("dropout3d", input.ndim, 3)
-    return batched(input, p, training, inplace, 5)
-
-
-def warn_of_dims(name, ndim, spatial):
-    if ndim not in (spatial + 1, spatial + 2):
-        warn(
-            f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an error in a future "
-            "release. To retain the behavior and silence this warning, please use dropout instead. Note that "
-            f"{name} exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel "
-            f"dimension, and an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).",
-        )
-
-
-def batched(input, p, training, inplace, ndim):
-    """Dropout of channels of an input that may lack the dimension of the batch."""
-    if input.ndim == ndim:
-        return feature_dropout(input, p, training, inplace)
-    if inplace:
-        return feature_dropout(input.unsqueeze_(0), p, training, True).squeeze_(0)
-    return feature_dropout(input.unsqueeze(0), p, training).squeeze(0)
-
-
-SATURATED = 1.7580993408473766  # SELU's limit below, negated
-
-
-def alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """Dropout that keeps mean and variance of what SELU gives (Klambauer et al., 2017)."""
-    return kept_alike(input, p, training, inplace, noise)
-
-
-def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """The same for whole channels."""
-    return kept_alike(input, p, training, inplace, feature_noise)
-
-
-def kept_alike(input, p, training, inplace, draw):
-    check_probability(p)
-    x = array_of(input)
-    if not p or not training or not x.size:
-        return input
-    if p == 1:
-        return into(input, mul(input, Tensor(xp_of(x).zeros((), x.dtype))), inplace)
-    kept = (draw(x, p) != 0).astype(x.dtype)
-    scale = 1 / math.sqrt((SATURATED**2 * p + 1) * (1 - p))
-    shift = (kept - 1) * x.dtype.type(SATURATED * scale) + x.dtype.type(SATURATED * scale * p)
-    return into(input, add(mul(input, Tensor(kept * x.dtype.type(scale))), Tensor(shift)), inplace)
-
-
-# ---- normalization
-
-
-def rms_norm(input, normalized_shape, weight=None, eps=None):
-    """input / sqrt(mean(input**2) + eps) over the last dimensions, times ``weight`` (Zhang and Sennrich, 2019)."""
-    shape, x = tuple(normalized_shape), array_of(input)
-    if not shape:
-        raise RuntimeError(f"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
-                           f"element, but got normalized_shape = {list(shape)}")  # fmt: skip
-    if weight is not None and tuple(array_of(weight).shape) != shape:
-        raise RuntimeError(
-            "Expected weight to be of same shape as normalized_shape, but got weight of shape "
-            f"{list(array_of(weight).shape)} and normalized_shape = {list(shape)}"
-        )
-    if tuple(x.shape[-len(shape) :]) != shape:
-        raise RuntimeError(
-            f"Given normalized_shape={list(shape)}, expected input with shape [*{', '.join(map(str, shape))}], but "
-            f"got input of size{list(x.shape)}"
-        )
-    wide = cast(input, accumulate_wider.get(x.dtype, x.dtype))
-    eps = dtypes.finfo(dtypes.of[array_of(wide).dtype]).eps if eps is None else eps
-    squares = mean(power(wide, 2), tuple(range(-len(shape), 0)), True)
-    above_zero = record(Plus, array_of(squares) + array_of(squares).dtype.type(eps), (squares,), (None,))
-    out = mul(wide, rsqrt(above_zero))
-    return cast(out if weight is None else mul(out, weight), x.dtype)
-
-
-Plus = node_class("AddBackward1", lambda g, _: g)
-
-for name in "glu prelu feature_dropout alpha_dropout feature_alpha_dropout rms_norm".split():
+for name in "relu6 hardtanh softsign tanhshrink glu prelu".split():
     register(name, "nn", globals()[name])

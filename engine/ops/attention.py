@@ -7,16 +7,20 @@ there.
 import math
 
 from ..arrays import dtypes
-from ..arrays.dispatch import batches, blank, copied, one_step
-from ..arrays.threads import BLOCK, in_blocks
-from ..core.linear import accumulate_wider, cast, common_shape, sums_along, transpose
-from ..core.record import array_of, joint_class, record, register, xp_of
-from ..core.tensor import Tensor, c_name
+from ..arrays.dispatch import xp_of
+from ..arrays.dtypes import c_name, dtype_word
+from ..arrays.kernels.attention import attended, attended_slopes
+from ..arrays.shapes import common_shape
+from ..core.linear import cast, sum_axes, transpose, widened
+from ..core.record import array_of, joint_class, record, register
+from ..core.tensor import Tensor
 from . import elementwise as e
-from .creation import number
+from .checks import number
+from .dropout import dropout
 from .elementwise import choose
-from .linalg import matmul, product
-from .nn import dropout, exponentials, safe_softmax, times
+from .linalg import matmul
+from .softmax import safe_softmax
+from .with_numbers import times
 
 
 def scaled_dot_product_attention(
@@ -60,7 +64,7 @@ def check(q, k, v, mask):
             f"{k.ndim} and value.dim: {v.ndim} instead."
         )
     if not dtypes.of[q.dtype].is_floating_point:
-        raise RuntimeError(f"expected scalar type Float but found {Tensor.typename(q).rpartition('.')[2][:-6]}")
+        raise RuntimeError(f"expected scalar type Float but found {dtype_word(q)}")
     if mask is not None and mask.dtype != bool and mask.dtype != q.dtype:
         raise RuntimeError(
             f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
@@ -91,7 +95,7 @@ def in_one(q, k, v, mask):
 
 
 def attention(query, key, value, mask, scale):
-    q, k, v = (wide(array_of(a)) for a in (query, key, value))
+    q, k, v = (widened(array_of(a)) for a in (query, key, value))
     if mask is not None:
         check_broadcasts(mask.shape, (*q.shape[:3], k.shape[2]))
     out, weights = attended(q, k, v, mask, scale)
@@ -108,89 +112,20 @@ def check_broadcasts(have, shape):
         )
 
 
-@one_step
-def attended(q, k, v, mask, scale):
-    """(the result, in memory as the queries are; the weights of the values)"""
-    q, k, v, mask = alike(q, k, v, mask)
-    shape = *q.shape[:3], k.shape[2]
-    weights = blank(shape, q) if type(q) in batches else xp_of(q).empty(shape, q.dtype)
-    return in_matrices(attention_arrays, (q, k, v, weights), mask, scale), weights
-
-
-@one_step
-def attended_slopes(q, k, v, g, out, weights, scale):
-    """The cotangents of the queries, the keys and the values."""
-    arrays = alike(q, k, v, g, out, weights)
-    of_k, of_v = (copied(a) if type(a) in batches else xp_of(a).empty_like(a) for a in arrays[1:3])
-    of_q = in_matrices(attention_slopes, (*arrays, of_k, of_v), None, scale)
-    return of_q, of_k, of_v
-
-
-def alike(*arrays):
-    """The same, as arrays of samples if one of them is: then all can be written into one another."""
-    if not batches or not any(type(a) in batches for a in arrays):
-        return arrays
-    given = [a for a in arrays if a is not None]
-    return [a if a is None else copied(a, *given) for a in arrays]
-
-
-def fill(held, value):
-    """``value``, which was to be computed into the memory of ``held``, there; arrays of samples are computed apart."""
-    if value is not held:
-        held[...] = value
-    return held
-
-
-def wide(a):
-    """a in the dtype that its products and sums are accumulated in."""
-    return cast(a, accumulate_wider.get(array_of(a).dtype, array_of(a).dtype))
-
-
-def in_matrices(compute, arrays, mask, scale):
-    """``compute(*arrays, mask, scale, into)``, in blocks of matrices; it is their scores that count."""
-    q, k = arrays[:2]
-    block = BLOCK * q.shape[3] // max(k.shape[2], 1)
-    if mask is not None and mask.ndim == 4 and mask.shape[0] != 1:  # not the same for all blocks
-        block = math.inf
-    return in_blocks(lambda *blocks, into=None: compute(*blocks, mask, scale, into), *arrays, row=3, block=block)
-
-
-def attention_arrays(q, k, v, weights, mask, scale, into):
-    """The result, in memory as the queries are; ``weights`` becomes the softmax of the scores, 0 where all are 0."""
-    scores = product(q * scale, transpose(k, -1, -2))
-    keep = mask if mask is not None and mask.dtype == bool else None
-    found, sums = exponentials(scores if mask is keep else scores + mask, -1, keep, weights)
-    weights = fill(weights, found)
-    sums += sums == 0
-    weights /= sums
-    return xp_of(q).matmul(weights, v, out=xp_of(q).empty_like(q) if into is None else into)
-
-
 def attention_rule(g, x, y, z, out, mask, scale, weights):
     """A pass that is recorded computes the softmax anew, as PyTorch's composition does."""
     dtype = array_of(g).dtype
-    g, x, y, z, out = map(wide, (g, x, y, z, out))
+    g, x, y, z, out = map(widened, (g, x, y, z, out))
     if not isinstance(x, Tensor):
         slopes = attended_slopes(x, y, z, g, out, weights, scale)
         return [lambda a=a: cast(a, dtype) for a in slopes]
     weights = safe_softmax(masked((x * scale) @ transpose(y, -1, -2), mask))
-    slope = weights * (g @ transpose(z, -1, -2) - sums_along(g * out, -1))
+    slope = weights * (g @ transpose(z, -1, -2) - sum_axes(g * out, -1, True))
     return (
         lambda: cast(slope @ (y * scale), dtype),
         lambda: cast(transpose(slope, -1, -2) @ (x * scale), dtype),
         lambda: cast(transpose(weights, -1, -2) @ g, dtype),
     )
-
-
-def attention_slopes(q, k, v, g, out, weights, of_k, of_v, _mask, scale, into):
-    """The cotangents of the queries; ``of_k`` and ``of_v`` become the others."""
-    matmul = xp_of(q).matmul
-    slope = product(g, transpose(v, -1, -2))
-    slope -= sums_along(g * out, -1)
-    slope *= weights
-    fill(of_k, matmul(transpose(slope, -1, -2), q * scale, out=of_k))
-    fill(of_v, matmul(transpose(weights, -1, -2), g, out=of_v))
-    return matmul(slope, k * scale, out=xp_of(q).empty_like(q) if into is None else into)
 
 
 Attention = joint_class("ScaledDotProductFlashAttentionForCpuBackward0", 3, attention_rule)
@@ -201,7 +136,7 @@ Attention = joint_class("ScaledDotProductFlashAttentionForCpuBackward0", 3, atte
 def composed(query, key, value, mask, dropout_p, scale):
     """The queries and the keys are scaled by the root of the scale each, as in PyTorch."""
     root, dtype = math.sqrt(abs(scale)), array_of(query).dtype
-    q, k, v = (wide(a) for a in (query, key, value))
+    q, k, v = (widened(a) for a in (query, key, value))
     scores = matmul(times(q, math.copysign(root, scale)), times(transpose(k, -1, -2), root))
     return cast(matmul(dropout(safe_softmax(masked(scores, mask)), dropout_p), v), dtype)
 

@@ -1,235 +1,22 @@
-"""Convolution, and the windows that a kernel sees as it moves over the spatial dimensions, which are the last ones.
+"""Convolution, transposed convolution, and the columns of what a kernel sees (``unfold``, ``fold``)."""
 
-Two functions carry convolution and pooling: ``windows`` shows an array as its windows, ``add_windows`` is its
-transpose.  A convolution is a product of matrices, of the weight and the windows (im2col; Chellapilla et al. 2006).
-"""
-
-from functools import cached_property, lru_cache
-from math import prod
-from operator import index as integer
-
-import numpy as np
+from functools import lru_cache
+from operator import index
 
 from ..arrays import dtypes
-from ..arrays.dispatch import any_size, batches, blank, writers
-from ..arrays.memory import element_strides, strided
+from ..arrays.dtypes import c_name
+from ..arrays.kernels import conv as kernels
+from ..arrays.kernels.conv import Window, reach
 from ..core.graph import node_class
-from ..core.linear import accumulate_wider, total
-from ..core.record import array_of, record, register, xp_of
-from ..core.tensor import Tensor, c_name
-from .linalg import product
+from ..core.linear import sum_axes
+from ..core.record import array_of, record, register
+from ..core.tensor import Tensor
+from .checks import check_floating, check_not_bool
 from .pad import constant_pad
-from .reduce import word
 from .shape import squeeze_one, unsqueeze_at
 
-
-class Window:
-    """A kernel and how it moves: tuples with a number for each spatial dimension."""
-
-    def __init__(self, sizes, counts, kernel, stride, padding, dilation, groups=1, apart=None):
-        self.sizes = sizes  # of the array
-        self.counts = counts  # how many places the kernel takes
-        self.kernel, self.stride, self.padding, self.dilation = kernel, stride, padding, dilation
-        self.groups = groups  # of channels that are convolved apart
-        self.front = (groups,) if groups > 1 else ()  # dimensions of the matrices before their two
-        self.places, self.taps = prod(counts), prod(kernel)
-        ends = ((c - 1) * s + r for c, s, r in zip(counts, stride, reach(kernel, dilation)))
-        apart = apart or (1,) * len(sizes)  # how far the elements lie from one another in the padded array
-        rows = [(p, p + a * (n - 1) + 1, a) for n, p, a in zip(sizes, padding, apart)]
-        self.padded = tuple(max(end, e) for (_, end, _), e in zip(rows, ends))  # at the end as much as is needed
-        self.inside = (..., *(slice(*row) for row in rows))  # of the padded array
-        self.moves = tuple(zip(kernel, counts, stride, dilation))
-        self.layouts: dict = {}  # see ``small_windows``
-
-    @cached_property
-    def disjoint(self):
-        """Whether no element is seen twice."""
-        return all(s >= r for s, r in zip(self.stride, reach(self.kernel, self.dilation)))
-
-    @cached_property
-    def turned(self):
-        """The window through which an array of places is seen from the elements: of the transposed convolution.
-
-        None if the padding is so wide that some places see no element.
-        """
-        before = tuple(r - 1 - p for r, p in zip(reach(self.kernel, self.dilation), self.padding))
-        if min(before) < 0:
-            return None
-        moves = (1,) * len(before), before, self.dilation
-        return Window(self.counts, self.sizes, self.kernel, *moves, self.groups, self.stride)
-
-
-def reach(kernel, dilation):
-    """From the first element under a kernel to behind the last, in each dimension."""
-    return tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation))
-
-
-def windows(x, window, at, fill=0):
-    """The windows of an array (..., *sizes): (..., *counts) with the dimensions of the kernel before dimension ``at``.
-
-    One dimension after another, the last one first, so that long stretches are copied; a view where none is copied.
-    """
-    x = padded(x, window, fill)
-    d = x.ndim - 1  # of the next one, each time: the kernel's goes before it
-    step, shape, copied = element_strides(x), x.shape, False
-    for k, c, s, dilation in reversed(window.moves):
-        step = (*step[:at], step[d] * dilation, *step[at:d], step[d] * s, *step[d + 1 :])
-        shape = (*shape[:at], k, *shape[at:d], c, *shape[d + 1 :])
-        copied = k > s
-        if copied:
-            x = xp_of(x).ascontiguousarray(strided(x, shape, step))
-            step = element_strides(x)
-    return x if copied else strided(x, shape, step)
-
-
-def padded(x, window, fill=0):
-    if window.padded == window.sizes:
-        return x
-    out = blank((*x.shape[: -len(window.sizes)], *window.padded), x)
-    if fill:
-        out.fill(fill)
-    out[window.inside] = x
-    return out
-
-
-SMALL, TINY = 1 << 16, 1 << 12  # elements that all windows have
-
-
-def small_windows(x, window, swap, shape, fill=0):
-    """The windows in a shape, copied at once: if they are small, that takes less time.  None if they are not.
-
-    The dimensions of the kernel come first, or if ``swap`` behind dimension 1, which changes places with 0.
-    """
-    xp = xp_of(x)
-    key = x.shape, swap, xp, any_size()
-    layout = window.layouts.get(key)
-    if layout is None:
-        layout = window.layouts[key] = small_layout(xp, x.shape, window, swap, shape)
-    if not layout:
-        return None
-    x = padded(x, window, fill)
-    if layout[1] is None:
-        return x.reshape(-1)[layout[0]]
-    return strided(x if x.flags.c_contiguous else xp.ascontiguousarray(x), *layout).reshape(shape)
-
-
-def small_layout(xp, x_shape, window, swap, shape):
-    """The (shape, strides) of the windows in the padded array, or (where they are in it, None) if they are tiny."""
-    before, step = [], prod(window.padded)
-    for n in reversed(x_shape[: -len(window.sizes)]):
-        before.insert(0, (n, step))
-        step *= n
-    size, taps, places, step = step, [], [], 1
-    for (k, c, s, dilation), n in zip(reversed(window.moves), reversed(window.padded)):
-        taps.insert(0, (k, step * dilation))
-        places.insert(0, (c, step * s))
-        step *= n
-    dims = (before[1], *taps, before[0], *places) if swap else (*taps, *before, *places)
-    elements = prod(shape)
-    if not 0 < elements <= SMALL or any_size():
-        return ()
-    layout = tuple(zip(*dims))
-    return layout if elements > TINY else (xp.asarray(strided(np.arange(size), *layout).reshape(shape)), None)
-
-
-def add_windows(x, window, at):
-    """The transpose: each element of an array (..., *sizes) is the sum of what the windows have in its place."""
-    d, lead = x.ndim - len(window.sizes) - 1, (slice(None),) * at
-    for (k, c, s, dilation), n in zip(window.moves, window.padded):
-        shape = x.shape
-        out = blank((*shape[:at], *shape[at + 1 : d + 1], n, *shape[d + 2 :]), x)
-        rows, end = out.swapaxes(0, d), (c - 1) * s + 1
-        for t in range(k):
-            seen = rows[t * dilation : t * dilation + end : s]
-            seen += x[(*lead, t)].swapaxes(0, d)
-        x = out
-    return x if window.padded == window.sizes else x[window.inside]
-
-
-# ---- products: a convolution y of x with a weight w is linear in both.  With a cotangent of y, any two of (x, w, y)
-# ---- give something in the shape of the third, and the cotangents of each of these three products are the two others.
-
-
-def columns(x, window):
-    """The windows of (N, C, *sizes) as matrices (*front, C / groups * taps, N * places)."""
-    small = small_columns(x, window)
-    return windows(x.swapaxes(0, 1), window, 1).reshape(columns_shape(x, window)) if small is None else small
-
-
-def small_columns(x, window):
-    """The same; None if they are not small."""
-    return small_windows(x, window, True, columns_shape(x, window))
-
-
-def columns_shape(x, window):
-    return *window.front, x.shape[1] // window.groups * window.taps, x.shape[0] * window.places
-
-
-def rows(y, window):
-    """(N, O, *counts) as matrices (*front, O / groups, N * places)."""
-    n, channels, *_ = y.shape
-    return y.swapaxes(0, 1).reshape(*window.front, channels // window.groups, n * window.places)
-
-
-def matrices(w, window):
-    """A weight (O, C / groups, *kernel) as matrices (*front, O / groups, C / groups * taps)."""
-    return w.reshape(*window.front, w.shape[0] // window.groups, prod(w.shape[1:]))
-
-
-def turned_matrices(w, window):
-    """The weight of the transposed convolution, its kernel turned round, as (*front, C / groups, O / groups * taps)."""
-    o, c, *_ = w.shape
-    w = w.reshape(window.groups, o // window.groups, c, window.taps)[..., ::-1].swapaxes(1, 2).copy()
-    return w.reshape(*window.front, c, o // window.groups * window.taps)
-
-
-def batch_first(out, bias):
-    """A fresh array (C, N, *sizes), plus a number for each channel, as (N, C, *sizes)."""
-    if bias is not None:
-        bias = bias.reshape(-1, *(1,) * (out.ndim - 1))
-        if type(bias) in batches and type(bias) not in writers:  # there may be other sums for each sample
-            out = out + bias
-        else:
-            out += bias
-    out = out.swapaxes(0, 1)
-    return out if out.flags.c_contiguous else xp_of(out).ascontiguousarray(out)
-
-
-def output_array(x, w, bias, window, seen=None):
-    out = product(matrices(w, window), columns(x, window) if seen is None else seen)
-    return batch_first(out.reshape(w.shape[0], x.shape[0], *window.counts), bias)
-
-
-def input_array(y, w, bias, window):
-    turned = window.turned
-    small = turned is not None and y.shape[0] * y.shape[1] * turned.taps * turned.places <= SMALL
-    if small and not any_size():
-        out = product(turned_matrices(w, window), columns(y, turned))
-        return batch_first(out.reshape(w.shape[1] * window.groups, y.shape[0], *window.sizes), bias)
-    parts = product(matrices(w, window).swapaxes(-1, -2), rows(y, window))
-    parts = parts.reshape(w.shape[1] * window.groups, *window.kernel, y.shape[0], *window.counts)
-    return batch_first(add_windows(parts, window, 1), bias)
-
-
-def weight_array(y, x, window, seen=None):
-    out = product(columns(x, window) if seen is None else seen, rows(y, window).swapaxes(-1, -2)).swapaxes(-1, -2)
-    return out.reshape(y.shape[1], x.shape[1] // window.groups, *window.kernel)
-
-
-def wider(compute):
-    """The same product, computed in float32 for half precision."""
-
-    def op(a, b, *rest):
-        wide = a.itemsize == 2 and accumulate_wider.get(a.dtype)
-        if not wide:
-            return compute(a, b, *rest)
-        rest = [r.astype(wide) if hasattr(r, "dtype") else r for r in rest]
-        return compute(a.astype(wide), b.astype(wide), *rest).astype(a.dtype)
-
-    return op
-
-
-output_array, input_array, weight_array = map(wider, (output_array, input_array, weight_array))
+# A convolution y of x with a weight w is linear in both.  With a cotangent of y, any two of (x, w, y) give something in
+# the shape of the third, and the cotangents of each of these three products are the two others.
 
 
 def conv_output(x, w, bias, window):
@@ -238,25 +25,25 @@ def conv_output(x, w, bias, window):
     The columns of x are kept for the cotangent of w if they are small: to copy them takes longer than the products.
     """
     a, b = array_of(x), array_of(w)
-    seen = None if a.itemsize == 2 else small_columns(a, window)
-    out, needed = output_array(a, b, array_of(bias), window, seen), isinstance(w, Tensor) and w.node is not None
+    seen = None if a.itemsize == 2 else kernels.small_columns(a, window)
+    out, needed = kernels.output_array(a, b, array_of(bias), window, seen), isinstance(w, Tensor) and w.node is not None
     return record(Conv, out, (x, w, bias), (a, b, window, seen if needed else None))
 
 
 def conv_input(y, w, bias, window):
     """What y (N, O, *counts) and w give in the shape of x: the transposed convolution."""
     a, b = array_of(y), array_of(w)
-    return record(ConvTranspose, input_array(a, b, array_of(bias), window), (y, w, bias), (a, b, window))
+    return record(ConvTranspose, kernels.input_array(a, b, array_of(bias), window), (y, w, bias), (a, b, window))
 
 
 def conv_weight(y, x, window, seen=None):
     """What y and x give in the shape of w; ``seen``: the columns of x where they are known."""
     a, b = array_of(y), array_of(x)
-    return record(ConvWeight, weight_array(a, b, window, seen), (y, x), (a, b, window))
+    return record(ConvWeight, kernels.weight_array(a, b, window, seen), (y, x), (a, b, window))
 
 
 def of_channels(g, _x, _y, _window, _seen=None):
-    return total(g, (0, *range(2, array_of(g).ndim)))
+    return sum_axes(g, (0, *range(2, array_of(g).ndim)))
 
 
 Conv = node_class("ConvolutionBackward0",
@@ -338,12 +125,12 @@ def numbers(what, value):
     if type(value) is int:
         return value
     try:
-        return tuple(map(integer, value)) if isinstance(value, (tuple, list)) else integer(value)
+        return tuple(map(index, value)) if isinstance(value, (tuple, list)) else index(value)
     except TypeError:
         raise TypeError(f"{what} must be tuple of ints, not {type(value).__name__}") from None
 
 
-def expanded(what, value, n, m):
+def one_a_dim(what, value, n, m):
     """A number for each of a weight's m dimensions; RuntimeError if it has others, for a convolution over n."""
     value = (value,) * n if isinstance(value, int) else value
     value = value * m if len(value) == 1 else value
@@ -362,9 +149,9 @@ def by_word(input, kernel, padding, stride, dilation):
     if padding != "same":
         raise RuntimeError(f"Invalid padding string: '{padding}'")
     m = len(kernel)
-    if any(s != 1 for s in expanded("stride", stride, m, m)):
+    if any(s != 1 for s in one_a_dim("stride", stride, m, m)):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
-    needed = [r - 1 for r in reach(kernel, expanded("dilation", dilation, m, m))]
+    needed = [r - 1 for r in reach(kernel, one_a_dim("dilation", dilation, m, m))]
     if any(n % 2 for n in needed):
         input = constant_pad(input, tuple(p for n in reversed(needed) for p in (0, n % 2)), 0)
     return input, tuple(n // 2 for n in needed)
@@ -381,8 +168,7 @@ def check_dtypes(x, w, b):
             f"Input type ({Tensor.typename(x)}) and weight type ({Tensor.typename(w)}) should be the same or input "
             "should be a MKLDNN tensor and weight is a dense tensor"
         )
-    if x.dtype == bool:
-        raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
+    check_not_bool(x, "slow_conv2d_cpu")
 
 
 def check_bias(given, bias, channels):
@@ -399,7 +185,7 @@ def conv_window(n, x, w, stride, padding, dilation, groups):
     if len(w) < 3:
         raise RuntimeError("weight should have at least three dimensions")
     given = (("stride", stride), ("padding", padding), ("dilation", dilation))
-    stride, padding, dilation = (expanded(what, v, n, len(w) - 2) for what, v in given)
+    stride, padding, dilation = (one_a_dim(what, v, n, len(w) - 2) for what, v in given)
     check_shapes(x, w, stride, padding, dilation, groups)
     if x[1] != w[1] * groups:
         raise RuntimeError(
@@ -409,7 +195,7 @@ def conv_window(n, x, w, stride, padding, dilation, groups):
     room, need = tuple(k + 2 * p for k, p in zip(x[2:], padding)), reach(w[2:], dilation)
     if any(r < k for r, k in zip(room, need)) or 0 in w[2:]:
         raise RuntimeError(
-            f"Calculated padded input size per channel: ({times(room)}). Kernel size: ({times(need)}). Kernel size "
+            f"Calculated padded input size per channel: ({by(room)}). Kernel size: ({by(need)}). Kernel size "
             "can't be greater than actual input size"
         )
     if 0 in x[2:]:
@@ -422,7 +208,7 @@ def conv_window(n, x, w, stride, padding, dilation, groups):
 def transposed_window(n, y, w, stride, padding, dilation, more, groups):
     """The same for a transposed convolution, whose input has the places of the kernel for its sizes."""
     given = (("stride", stride), ("padding", padding), ("dilation", dilation), ("output_padding", more))
-    stride, padding, dilation, more = (expanded(what, v, n, len(w) - 2) for what, v in given)
+    stride, padding, dilation, more = (one_a_dim(what, v, n, len(w) - 2) for what, v in given)
     if min(more) < 0:
         raise RuntimeError("negative output_padding is not supported")
     check_shapes(y, w, stride, padding, dilation, groups)
@@ -440,7 +226,7 @@ def transposed_window(n, y, w, stride, padding, dilation, more, groups):
     sizes = tuple((c - 1) * s + r - 2 * p + m for c, s, r, p, m in ends)
     if min(sizes) < 0 or 0 in w[2:] or 0 in y[2:]:
         raise RuntimeError(
-            f"Given input size per channel: ({times(y[2:])}). Calculated output size per channel: ({times(sizes)}). "
+            f"Given input size per channel: ({by(y[2:])}). Calculated output size per channel: ({by(sizes)}). "
             "Output size is too small"
         )
     return Window(sizes, y[2:], w[2:], stride, padding, dilation, groups)
@@ -472,7 +258,7 @@ def check_shapes(x, w, stride, padding, dilation, groups):
         )
 
 
-def times(sizes):
+def by(sizes):
     return " x ".join(map(str, sizes))
 
 
@@ -482,22 +268,12 @@ conv_transpose1d, conv_transpose2d, conv_transpose3d = map(transposed_convolutio
 # ---- the windows themselves
 
 
-def im2col_array(x, window):
-    shape = *x.shape[:-3], x.shape[-3] * window.taps, window.places
-    return windows(x, window, x.ndim - 2).copy().reshape(shape)
-
-
-def col2im_array(x, window):
-    shape = *x.shape[:-2], x.shape[-2] // window.taps, *window.kernel, *window.counts
-    return add_windows(x.reshape(shape), window, x.ndim - 1).copy()
-
-
 def im2col(x, window):
-    return record(Im2Col, im2col_array(array_of(x), window), (x,), (window,))
+    return record(Im2Col, kernels.im2col(array_of(x), window), (x,), (window,))
 
 
 def col2im(x, window):
-    return record(Col2Im, col2im_array(array_of(x), window), (x,), (window,))
+    return record(Col2Im, kernels.col2im(array_of(x), window), (x,), (window,))
 
 
 Im2Col = node_class("Im2ColBackward0", lambda g, window: col2im(g, window))
@@ -533,7 +309,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
             f"input, but got: {list(x.shape)}"
         )
-    window = blocks(x.shape[-2:], kernel_size, dilation, padding, stride)
+    window = block_windows(x.shape[-2:], kernel_size, dilation, padding, stride)
     if min(window.counts) < 1:
         raise RuntimeError(
             f"Given input with spatial size {window.sizes}, kernel_size={window.kernel}, dilation={window.dilation}, "
@@ -554,7 +330,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
             "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
             f"input, but got: {list(x.shape)}"
         )
-    window = blocks(sizes, kernel_size, dilation, padding, stride)
+    window = block_windows(sizes, kernel_size, dilation, padding, stride)
     if x.shape[-2] % window.taps:
         raise RuntimeError(
             "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)="
@@ -571,11 +347,6 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     return col2im(input, window)
 
 
-def blocks(sizes, *given):
+def block_windows(sizes, *given):
     names = ("kernel_size", "dilation", "padding", "stride")
     return block_window(tuple(sizes), *(numbers(what, value) for what, value in zip(names, given)))
-
-
-def check_floating(x, kernel):
-    if not dtypes.of[x.dtype].is_floating_point:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{word(x)}'")

@@ -2,33 +2,45 @@
 
 import math
 import numbers
-import operator
 from itertools import chain
 
 import numpy as np
 
 from ..arrays import devices, dispatch, dtypes, random
+from ..arrays.devices import brought, device_of, drawing, home, host, moved, numpy_array, place
 from ..arrays.devices import cpu as host_device
-from ..arrays.devices import device_of, drawing, home, host, moved, place  # fmt: skip
-from ..arrays.dispatch import batches, copied, device_names, modules, running
+from ..arrays.dispatch import fresh, modules, not_captured, one_a_sample
 from ..arrays.dtypes import of
-from ..arrays.memory import address, in_order, storage
+from ..arrays.kernels.draws import check_differs, drawn_like
+from ..arrays.memory import part_of_copy
 from ..arrays.size import Size
 from ..arrays.warn import warn
 from ..core.graph import mode, node_class
-from ..core.linear import Clone, ToCopy, cast, clone_array, sum_to, transfer
+from ..core.linear import Clone, ToCopy, cast, clone_array, sum_to
 from ..core.record import array_of, camel, record, register
-from ..core.tensor import Tensor, shown_kind
-from ..core.views import check_writable, fits, overwrite, zeros_for
+from ..core.tensor import Tensor, array_types
+from .checks import (
+    check_generator,
+    integer,
+    is_integer,
+    is_scalar,
+    keyword_size,
+    number,
+    shape_of,
+    shown_kind,
+    sizes,
+    unfit,
+)
+from .transfers import transfer
+from .writes import check_writable, fits, overwrite, zeros_for
 
 # ---- from Python data
 
 
 def leaf(array, requires_grad=False, name="tensor"):
     """A new tensor for an array, made by the function ``name``."""
-    if not array.ndim and type(array) is np.ndarray:  # without dimensions: NumPy's scalar, which computes faster
-        array = array[()]
-    return required(Tensor(array if running.tape is None else running.tape.fresh(array)), requires_grad, name)
+    t = Tensor(fresh(array))
+    return t if requires_grad is False else required(t, requires_grad, name)
 
 
 def required(t, requires_grad, name):
@@ -195,11 +207,9 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
         )
-    x = array_from(data, dtype)
-    if type(x) in device_names and device is None:
-        return leaf(x, requires_grad)
-    x = leaf(moved(x if type(x) in device_names else np.array(x), device), requires_grad)
-    return x.pin_memory() if pin_memory else x
+    new = Tensor(fresh(brought(array_from(data, dtype), device)))
+    new = new if requires_grad is False else required(new, requires_grad, "tensor")
+    return new.pin_memory() if pin_memory else new
 
 
 def legacy_constructor(args, device, dtype=None):
@@ -254,7 +264,7 @@ class LegacyType(type):
 
 
 ByteTensor, CharTensor, ShortTensor, IntTensor, LongTensor, HalfTensor, FloatTensor, DoubleTensor, BoolTensor = (
-    LegacyType(Tensor.typename(np.empty(0, d.np)).removeprefix("torch."), d)
+    LegacyType(dtypes.type_words[d.np] + "Tensor", d)
     for d in (dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.float16, dtypes.float32,
               dtypes.float64, dtypes.bool_)
 )  # fmt: skip
@@ -267,10 +277,7 @@ def as_tensor(data, dtype=None, device=None):
         return to(data, dtype, device=device)
     if type(data) is np.ndarray and (dtype is None or of.get(data.dtype) is dtype) and place(device)[0] is host:
         return from_numpy(data)
-    x = array_from(data, dtype, copy=False)
-    if type(x) in device_names:
-        return leaf(x if device is None else moved(x, device))
-    return leaf(moved(np.array(x), device))
+    return leaf(brought(array_from(data, dtype, copy=False), device))
 
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
@@ -286,10 +293,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
         have = array_of(obj).dtype
         kind = have if dtype is None else dtypes.given(dtype, "asarray").np
         if have != kind:
-            names = [
-                Tensor.typename(np.empty(0, d)).removeprefix("torch.").removesuffix("Tensor") for d in (have, kind)
-            ]
-            raise ValueError("can't alias tensor with dtype '{}' into dtype '{}'.".format(*names))
+            words = dtypes.type_words
+            raise ValueError(f"can't alias tensor with dtype '{words[have]}' into dtype '{words[kind]}'.")
     new = as_tensor(obj, dtype, device)
     new = new.clone() if copy and array_of(new) is array_of(obj) else new
     if new.requires_grad:
@@ -361,104 +366,6 @@ def is_nonzero(input):
 # ---- constants
 
 
-def sizes(args, name):
-    """A shape given to the function ``name`` as numbers or as one sequence.
-
-    TypeError for what is no integer, RuntimeError for a negative size.
-    """
-    if not args:
-        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
-    shape = listed(args[0], args[1:], name, "size")
-    if shape and min(shape) < 0:
-        if name == "zeros":
-            raise RuntimeError("zeros: Dimension size must be non-negative.")
-        n = next(n for n in shape if n < 0)
-        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
-    return shape
-
-
-def listed(first, rest, name, argument, position=1):
-    """Sizes or dims, given one by one or as a sequence, as a tuple of ints.
-
-    TypeError in PyTorch's words for what is no integer; ``argument``, ``position``: what the method ``name`` calls it.
-    """
-    shape = first if not rest and isinstance(first, (tuple, list)) else (first, *rest)
-    for n in shape:
-        if type(n) is not int:
-            break
-    else:
-        return tuple(shape)
-    for i, n in enumerate(shape):
-        if not is_integer(n, bools=i > 0):
-            words = no_size(shape is not first, len(shape), i, shown_kind(type(n)), position)
-            raise TypeError(name + words.format(f"'{argument}'"))
-    return tuple(map(operator.index, shape))
-
-
-def no_size(one_by_one, n, i, kind, position):
-    """PyTorch's words for the i-th of n sizes, which is no integer, after the name of the function."""
-    if i:
-        reason = f'"type must be tuple of ints,but got {kind}"'
-        return f"(): argument {{}} failed to unpack the object at pos {i + 1} with error {reason}"
-    if not one_by_one:
-        return (
-            f"(): argument {{}} (position {position}) must be tuple of ints, but found element of type {kind} at pos 0"
-        )
-    if n == 1:
-        return f"(): argument {{}} (position {position}) must be tuple of ints, not {kind}"
-    return f"() takes 1 positional argument but {n} were given"
-
-
-def is_integer(n, bools=False):
-    """Whether PyTorch takes it for an int: one of Python's or NumPy's, or a tensor of one integer."""
-    if isinstance(n, Tensor):
-        return n.array.size == 1 and n.array.dtype.kind in "iu"
-    return isinstance(n, (int, np.integer)) and (bools or type(n) is not bool)
-
-
-def integer(n, name, argument, position=None):
-    """An int that is the argument of a function.  TypeError in PyTorch's words if it is none."""
-    if type(n) is int:
-        return n
-    if not is_integer(n):
-        raise misfit(n, name, argument, position, "int")
-    return operator.index(n)
-
-
-def shape_of(size, name, position=1):
-    """A shape given as one sequence."""
-    if not isinstance(size, (tuple, list)):
-        kind = shown_kind(type(size))
-        raise TypeError(f"{name}(): argument 'size' (position {position}) must be tuple of ints, not {kind}")
-    return sizes((size,), name)
-
-
-def number(value, name, argument, position=None, kind="Number"):
-    """A Python number that is the argument of a function; a tensor without dimensions and without gradient gives its.
-
-    TypeError in PyTorch's words for anything else.
-    """
-    if type(value) in (float, int):  # to ask numbers.Real takes longer
-        return value
-    if isinstance(value, Tensor) and not value.array.ndim and not value.requires_grad:
-        return item(value)
-    if not isinstance(value, (numbers.Real, np.generic)):
-        raise misfit(value, name, argument, position, kind)
-    return value
-
-
-def misfit(value, name, argument, position, kind):
-    """The error for an argument of a function that is of another kind; ``position``: None if it is given by name."""
-    place = "" if position is None else f" (position {position})"
-    return TypeError(f"{name}(): argument '{argument}'{place} must be {kind}, not {shown_kind(type(value))}")
-
-
-def unfit(name, *args, **named):
-    """The error for arguments that fit none of a function's signatures."""
-    got = ", ".join([shown_kind(type(a)) for a in args] + [f"{n}={shown_kind(type(a))}" for n, a in named.items()])
-    return TypeError(f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n")
-
-
 def factory(name):
     """A creation function of a shape, with its ``_like`` and ``new_`` forms."""
 
@@ -482,21 +389,12 @@ def factory(name):
         shape = sizes(args, title) if size is None else keyword_size(title, args, size)
         where, index = place(device or device_of(self.array))
         x = where.make(index, name, shape, dtypes.given(dtype, title, self.dtype).np)
-        return leaf(x if type(self.array) not in batches else copied(x, self.array), requires_grad, title)
+        return leaf(one_a_sample(x, self.array), requires_grad, title)
 
     create.__doc__ = f"A tensor of a shape, as ``torch.{name}``."
     for function, title in ((create, name), (like, name + "_like"), (new, "new_" + name)):
         register(title, "creation", function)
     return create, like, new
-
-
-def keyword_size(name, args, size):
-    """The shape that is given as ``size=``."""
-    if args:
-        raise TypeError(f"{name}() got multiple values for argument 'size'")
-    if not isinstance(size, (tuple, list)):
-        raise TypeError(f"{name}(): argument 'size' must be tuple of ints, not {shown_kind(type(size))}")
-    return sizes((size,), name)
 
 
 zeros, zeros_like, new_zeros = factory("zeros")
@@ -506,15 +404,16 @@ empty, empty_like, new_empty = factory("empty")
 
 def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None):
     """A tensor of one value; its dtype is that of the value unless given."""
-    return filled("full", size, fill_value, dtype, device, requires_grad)
+    return leaf(filled("full", size, fill_value, dtype, device), requires_grad, "full")
 
 
-def filled(name, size, fill_value, dtype, device, requires_grad):
+def filled(name, size, fill_value, dtype, device):
+    """The array of one value."""
     value = number(fill_value, name, "fill_value", 2)
     default = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(value)
     kind, shape = dtypes.given(dtype, name, default).np, shape_of(size, name)
     where, index = place(device)
-    return leaf(where.make(index, "full", shape, fits(value, kind), kind), requires_grad, name)
+    return where.make(index, "full", shape, fits(value, kind), kind)
 
 
 def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None):
@@ -528,8 +427,8 @@ def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=F
 
 
 def filled_as(self, name, size, fill_value, dtype, device, requires_grad):
-    new = filled(name, size, fill_value, dtype or self.dtype, device or device_of(self.array), requires_grad)
-    return new if type(self.array) not in batches else leaf(copied(new.array, self.array), requires_grad, name)
+    new = filled(name, size, fill_value, dtype or self.dtype, device or device_of(self.array))
+    return leaf(one_a_sample(new, self.array), requires_grad, name)
 
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
@@ -599,13 +498,6 @@ def arange(start=None, end=None, step=None, *, dtype=None, device=None, requires
     else:
         x = floats_from(start, step, n, dtype.np)
     return leaf(moved(x, device), requires_grad, "arange")
-
-
-def is_scalar(value):
-    """Whether it is a real number, or a tensor without dimensions that requires no grad."""
-    if isinstance(value, Tensor):
-        return not value.array.ndim and not value.requires_grad
-    return isinstance(value, (numbers.Real, np.generic))
 
 
 def floats_from(start, step, n, dtype):
@@ -679,6 +571,7 @@ def random_factory(name, draw):
     def like(input, *, dtype=None, device=None, requires_grad=False, generator=None, layout=None, memory_format=None):
         x, kind = input.array, input.array.dtype if dtype is None else dtypes.given(dtype, name + "_like").np
         if device is None:
+            check_generator(generator)
             return leaf(drawn_like(x, kind, draw, generator), requires_grad, name + "_like")
         return leaf(drawn(device, draw, generator, x.shape, kind), requires_grad, name + "_like")
 
@@ -691,22 +584,6 @@ def drawn(device, draw, generator, *arguments):
     where, index = place(device)
     x = getattr(drawing(where.random), draw)(generator, *arguments)
     return x if index is None else moved(x, devices.device(where.type, index))
-
-
-def check_generator(generator):
-    """TypeError if it is none."""
-    if generator is not None and not hasattr(generator, "manual_seed"):
-        raise TypeError(f"argument 'generator' must be torch.Generator, not {shown_kind(type(generator))}")
-
-
-def drawn_like(x, dtype, draw, generator, *arguments):
-    """Random numbers in the shape of an array, on its device; in host memory they are drawn in the order of x there."""
-    check_generator(generator)
-    kind = device_names.get(type(x))
-    function = getattr(drawing(home(kind or "cpu").random), draw)
-    if kind is None and not running.levels:
-        return random.fill(np.empty_like(x, dtype), function, generator, *arguments)
-    return function(generator, x.shape, dtype, *arguments)
 
 
 rand, rand_like = random_factory("rand", "uniform")
@@ -796,6 +673,7 @@ def filler(name, draw, **defaults):
     def fill_(self, *args, generator=None, **options):
         check_writable(self)
         check_differs(self.array)
+        check_generator(generator)
         values = {**defaults, **dict(zip(names, args)), **options}
         x = self.array
         numbers = [v if isinstance(v, float) or v is None or draw == "bernoulli" and isinstance(v, Tensor) else
@@ -805,15 +683,6 @@ def filler(name, draw, **defaults):
         return overwrite(self, record(Backward, drawn_like(x, x.dtype, draw, generator, *numbers), (self,)))
 
     return register(name, "random", fill_)
-
-
-def check_differs(x):
-    """RuntimeError if a vmap wants other numbers for each sample, of an array that is the same for all."""
-    if running.levels and running.levels[-1].randomness == "different" and type(x) not in batches:
-        raise RuntimeError(
-            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
-            "randomness. If this is necessary for your usage, please file an issue with functorch."
-        )
 
 
 Random = [node_class(f"RandomBackward{i}", lambda g: zeros_for(g)) for i in range(3)]
@@ -833,9 +702,13 @@ def random_(self, low=None, high=None, *, generator=None):
     if high is None and low is not None:
         low, high = 0, low
     low = 0 if high is not None and low is None else low
-    check_differs(self.array)
     x = self.array
+    check_differs(x)
+    check_generator(generator)
     return overwrite(self, record(Backward, drawn_like(x, x.dtype, "random", generator, low, high), (self,)))
+
+
+STREAM = "the state of a random generator is read or set"
 
 
 class Generator(random.Generator):
@@ -855,26 +728,21 @@ class Generator(random.Generator):
         super().__init__(devices.cpu if device is None else devices.device(device))
 
     def manual_seed(self, seed):
-        not_captured()
+        not_captured(STREAM)
         return super().manual_seed(seed)
 
     def get_state(self):
         """The state, as a tensor of bytes in PyTorch's layout."""
-        not_captured()
+        not_captured(STREAM)
         return Tensor(super().get_state())
 
     def set_state(self, new_state):
         """Go on from a state; returns the generator."""
-        not_captured()
+        not_captured(STREAM)
         return super().set_state(array_of(new_state))
 
 
-def not_captured():
-    """A capture ends where a program takes a stream into its own hands."""
-    if running.tape is not None:
-        running.tape.refuse("the state of a random generator is read or set")
-
-
+random.as_tensor = Tensor
 random.default_generator = default_generator = Generator()
 default_generator.seed()
 seed, initial_seed = default_generator.seed, default_generator.initial_seed
@@ -927,7 +795,7 @@ def type_name(self, dtype=None, non_blocking=False):
         return Tensor.typename(self.array)
     dtype = dtype.dtype if isinstance(dtype, LegacyType) else dtype
     if isinstance(dtype, str):
-        names = {Tensor.typename(np.empty(0, d.np)): d for d in dtypes.dtypes}
+        names = {f"torch.{word}Tensor": dtypes.of[d] for d, word in dtypes.type_words.items()}
         if dtype not in names:
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = names[dtype]
@@ -1011,15 +879,7 @@ def numpy(self, *, force=False):
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if self.dtype is dtypes.bfloat16:
         raise TypeError("Got unsupported ScalarType BFloat16")
-    x = self.shared()
-    if type(x) in batches:
-        x.tolist()
-    if type(x) in device_names:
-        raise TypeError(
-            f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
-            "memory first."
-        )
-    return x
+    return numpy_array(self.shared())
 
 
 def __array__(self, dtype=None, copy=None):
@@ -1083,7 +943,7 @@ def __bool__(self):
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
     if x.size > 1:
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-    return bool(x) if type(x) in batches else x.item() != 0
+    return bool(x)
 
 
 def __len__(self):
@@ -1120,22 +980,12 @@ def __deepcopy__(self, memo):
     if id(self) in memo:
         return memo[id(self)]
     new = self.__class__.__new__(self.__class__)
-    Tensor.__init__(new, same_part(self.array, memo))
+    Tensor.__init__(new, part_of_copy(self.array, memo))
     memo[id(self)] = new
     new.requires_grad_(self.requires_grad)
     if self._grad is not None:
         new._grad = __deepcopy__(self._grad, memo) if self._grad.is_leaf else self._grad.detach().clone()
     return new
-
-
-def same_part(x, memo):
-    """An array's part of a copy of its memory, which is made once for all that share it."""
-    if type(x) is not np.ndarray or not x.size:
-        return x.copy()
-    owner = storage(x)
-    if id(owner) not in memo:
-        memo[id(owner)] = owner.copy("K")
-    return np.ndarray(x.shape, x.dtype, in_order(memo[id(owner)]), address(x) - address(owner), x.strides)
 
 
 def rebuilt(cls, array, requires_grad, device=host_device):
@@ -1145,6 +995,26 @@ def rebuilt(cls, array, requires_grad, device=host_device):
 
 
 def __reduce_ex__(self, protocol):
-    if type(self.array) in device_names:
-        return rebuilt, (self.__class__, moved(self.array, host_device), self.requires_grad, self.device)
-    return rebuilt, (self.__class__, self.shared(), self.requires_grad)
+    if self.is_cpu:
+        return rebuilt, (self.__class__, self.shared(), self.requires_grad)
+    return rebuilt, (self.__class__, moved(self.array, host_device), self.requires_grad, self.device)
+
+
+# ---- Tensor(2, 3): what PyTorch's old constructor takes
+
+observed: dict = {}  # array type -> what is called with each Tensor that is made of such an array, and with the array
+
+
+def constructed(tensor, array, node, sizes, device):
+    """(array, node) for what is given to ``Tensor``: an array and its node, or what PyTorch's constructor takes."""
+    kind = type(array)
+    if kind in observed:
+        observed[kind](tensor, array)
+    elif kind in dispatch.scalar_types or not dispatch.is_array_type(kind):
+        return legacy_constructor((array, *(() if node is None else (node,)), *sizes), device), None
+    else:
+        array_types.add(kind)
+    return array, node
+
+
+Tensor.construct = constructed

@@ -10,15 +10,19 @@ import operator
 
 import numpy as np
 
-from ..arrays import devices, dispatch, dtypes
-from ..arrays.devices import one_device
-from ..arrays.dispatch import Function, either, modules, number_types, scalar_types, special, words, writers
+from ..arrays import devices, dtypes
+from ..arrays.devices import came_along, one_device
+from ..arrays.dispatch import Function, either, modules, not_batched, number_types, scalar_types, special, xp_of
+from ..arrays.dtypes import c_name, dtype_word
+from ..arrays.kernels import masks
+from ..arrays.shapes import common_shape
 from ..core.graph import mode, node_class
-from ..core.linear import cast, common_shape, sum_to, transfer
-from ..core.record import array_of, camel, record, register, xp_of
-from ..core.tensor import Tensor, c_name
-from ..core.views import fits, in_place, zeros_for
-from .creation import number
+from ..core.linear import cast, sum_to
+from ..core.record import array_of, camel, record, register
+from ..core.tensor import Tensor
+from .checks import no_kernel, number
+from .transfers import transfer
+from .writes import fits, in_place, zeros_for
 
 builtin_abs = abs  # this module's abs is the operation
 
@@ -172,7 +176,7 @@ def bits(name, forward, kernel=None):
         if is_integral(x) and is_integral(y):
             return forward(x, y)
         x = x if type(x) not in scalar_types and dtypes.of[x.dtype].is_floating_point else y
-        kind = "Float" if type(x) in scalar_types else type_words(x)
+        kind = "Float" if type(x) in scalar_types else dtype_word(x)
         raise NotImplementedError(f"\"{kernel or name + '_cpu'}\" not implemented for '{kind}'")
 
     return binary(name, checked, lambda g, _x, _y: None, lambda g, _x, _y: None)
@@ -244,7 +248,7 @@ def floating(dtype):
 def undo_broadcast(rule, a, beside):
     """The rule of an input ``a`` which was broadcast, and perhaps came from the host to a device."""
     shape = a.shape
-    if type(beside) in dispatch.device_names and type(a) not in dispatch.device_names:
+    if came_along(a, beside):
         return lambda g, x, y: transfer(sum_to(rule(g, x, y), shape), devices.cpu)
     return lambda g, x, y: sum_to(rule(g, x, y), shape)
 
@@ -259,14 +263,10 @@ def undo_cast(rule, a, beside, common):
 
 def broadcast_error(x, y):
     """PyTorch's error for shapes that cannot be broadcast together."""
-    a, b = (() if type(v) in scalar_types else v.shape for v in (x, y))
-    n = max(len(a), len(b))
-    for i in reversed(range(n)):
-        p, q = ((1,) * (n - len(s)) + s for s in (a, b))
-        if p[i] != q[i] and 1 not in (p[i], q[i]):
-            return RuntimeError(
-                f"The size of tensor a ({p[i]}) must match the size of tensor b ({q[i]}) at non-singleton dimension {i}"
-            )
+    try:
+        common_shape(*(() if type(v) in scalar_types else v.shape for v in (x, y)))
+    except RuntimeError as error:
+        return error
     return RuntimeError("the operation is not defined for these values")
 
 
@@ -274,8 +274,6 @@ def choose(condition, a, b):
     """``a`` where the array ``condition`` holds, else ``b``: arrays, Tensors or numbers, of one dtype and shape."""
     condition = array_of(condition)
     x, y = array_of(a), array_of(b)
-    if dispatch.device_names and type(condition) in number_types:
-        condition = devices.beside(condition, x, y)
     if x is a and y is b:
         return either.call(condition, a, b)
     dtype = x.dtype if type(y) in scalar_types else y.dtype
@@ -289,16 +287,14 @@ Where = node_class("WhereBackward0",
                    lambda g, mask, _, shape_y: sum_to(choose(mask, 0.0, g), shape_y))  # fmt: skip
 
 
+def scaled(a, factor):
+    """a times a number, which often is 1."""
+    return a if factor == 1 else a * factor
+
+
 def kept(g, mask):
-    """``g`` where ``mask`` holds, else 0, where there was an infinity or nan too: its bits, multiplied by 1 or 0."""
-    if type(g) is np.ndarray and type(mask) is np.ndarray:
-        bits = mask.astype(words[g.itemsize])
-        bits *= g.view(bits.dtype)
-        return bits.view(g.dtype)
-    if type(mask) is np.bool_ and type(g) in scalar_types:
-        return g if mask else g.dtype.type(0)
-    write = writers.get(type(g))
-    return choose(mask, g, 0.0) if write is None else write("kept", kept, g, mask)
+    """``g`` where ``mask`` holds, else 0."""
+    return choose(mask, g, 0.0) if isinstance(g, Tensor) else masks.kept(g, mask)
 
 
 # ---- arithmetic
@@ -376,7 +372,7 @@ def refuse(kernel, kinds, *operands):
         elif x.dtype.kind not in kinds:
             return
         else:
-            words = type_words(x)
+            words = dtype_word(x)
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{words}'")
 
 
@@ -595,7 +591,7 @@ bitwise_not = unary("bitwise_not", lambda x: invert(x), integers="keep")
 
 def invert(x):
     if dtypes.of[x.dtype].is_floating_point:
-        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{type_words(x)}'")
+        raise no_kernel("bitwise_not_cpu", x)
     return ~x
 
 
@@ -616,8 +612,7 @@ def positive(input):
 def equal(input, other):
     """Whether two tensors have the same shape and the same elements."""
     x, y = input.array, other.array
-    if type(x) in dispatch.batches or type(y) in dispatch.batches:
-        raise RuntimeError("Batching rule not implemented for aten::equal. We could not generate a fallback.")
+    not_batched("Batching rule not implemented for aten::equal. We could not generate a fallback.", x, y)
     return x.shape == y.shape and bool((x == y).all())
 
 
@@ -625,7 +620,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Element by element, whether |input - other| <= atol + rtol * |other|."""
     x, y = input.array, other.array
     if x.dtype != y.dtype:
-        raise RuntimeError(f"{type_words(x)} did not match {type_words(y)}")
+        raise RuntimeError(f"{dtype_word(x)} did not match {dtype_word(y)}")
     if rtol < 0 or atol < 0:
         name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
         raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
@@ -640,18 +635,14 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     return Tensor(close)
 
 
-def type_words(x):
-    return Tensor.typename(x).rpartition(".")[2].removesuffix("Tensor")
-
-
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether all elements are close, as ``isclose`` says."""
     close = isclose(input, other, rtol, atol, equal_nan).array
-    if type(close) in dispatch.batches:
-        raise RuntimeError(
-            "vmap over torch.allclose isn't supported yet. Please file an issue at "
-            "https://github.com/pytorch/pytorch/issues if you need this feature."
-        )
+    not_batched(
+        "vmap over torch.allclose isn't supported yet. Please file an issue at "
+        "https://github.com/pytorch/pytorch/issues if you need this feature.",
+        close,
+    )
     return bool(close.all())
 
 
@@ -700,7 +691,7 @@ def float_power(input, exponent):
 def float_power_(self, exponent):
     """``float_power`` written into a float64 tensor; RuntimeError for others."""
     if self.dtype is not dtypes.float64:
-        kind = type_words(self.array)
+        kind = dtype_word(self.array)
         raise RuntimeError(
             f"the base given to float_power_ has dtype {kind} but the operation's result requires dtype Double"
         )
@@ -855,7 +846,7 @@ def round(input, *, decimals=0):
     if dtypes.of[x.dtype].is_floating_point:
         out = xp_of(x).rint(x) if decimals == 0 else rounded(x, decimals)
     elif decimals:
-        raise NotImplementedError(f"\"round_cpu\" not implemented for '{type_words(x)}'")
+        raise no_kernel("round_cpu", x)
     else:
         out = x.copy()
     return record(Round if decimals == 0 else RoundDecimals, out, (input,))

@@ -9,22 +9,86 @@ from math import prod
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.devices import device_of, moved, one_device, violated
-from ..arrays.dispatch import batches, blank, copied, device_names, either, picked, samples, scalar_types
+from ..arrays.devices import are_apart, check_one_device, device_of, moved, violated
+from ..arrays.dispatch import blank, copied, either, known, not_batched, picked, samples, scalar_types, xp_of
+from ..arrays.dtypes import DTYPE_WORDS, dtype_word
+from ..arrays.kernels.indexing import (
+    cleared,
+    corner,
+    dim_key,
+    gathered,
+    index_beside,
+    key_along,
+    order_along,
+    scattered,
+    taken,
+)
+from ..arrays.kernels.picking import placed
+from ..arrays.shapes import common_shape
 from ..arrays.warn import warn
 from ..core.graph import node_class
-from ..core.linear import cast, common_shape, in_order, number_for, pick, place, placed, reshape, sum_to
-from ..core.record import array_of, record, xp_of
-from ..core.tensor import Tensor, checked_dim
-from ..core.views import copy_, fill_, fits, modify, number_in, zeros_for
-from ..surface import return_types
+from ..core.linear import cast, clone, contiguous, in_order, pick, place, reshape, sum_to
+from ..core.record import array_of, record
+from ..core.tensor import Tensor
 from ..surface.outputs import into
-from .creation import integer, unfit, zeros_like
-from .elementwise import choose, ne, operand, sub
+from . import return_types
+from .checks import checked_dim, integer, no_kernel, unfit
+from .creation import zeros_like
+from .elementwise import choose, ne, operand, scaled, sub
 from .elementwise import no_derivative as underived
 from .shape import alias, cat, expand, expand_to, meshgrid, resized, select_at, slice_at, stack, unsqueeze_at, view_of
+from .transfers import number_for
+from .writes import copy_, fill_, fits, modify, number_in, zeros_for
 
-full = slice(None)
+# ---- derivatives: what was picked out goes back into zeros, and what was overwritten gets none
+
+Index = node_class("IndexBackward0", lambda g, shape, dims, *indices: place(g, shape, key_at(dims, indices)))
+Clear = node_class("IndexPutBackward0", lambda g, key: clear(g, key))
+IndexPut = node_class("IndexPutBackward0",
+                      lambda g, dims, accumulate, _shape, _dtype, *indices: g if accumulate
+                      else clear(g, key_at(dims, indices)),
+                      lambda g, dims, _accumulate, shape, dtype, *indices:
+                      cast(sum_to(pick(g, key_at(dims, indices)), shape), dtype))  # fmt: skip
+IndexSelect = node_class(
+    "IndexSelectBackward0", lambda g, dim, shape, index: add_places(g, dim, shape, array_of(index))
+)
+IndexAdd = node_class("IndexAddBackward0", lambda g, _dim, _alpha, _index: g,
+                      lambda g, dim, alpha, index: scaled(index_select(g, dim, index), alpha))  # fmt: skip
+IndexCopy = node_class("IndexCopyBackward0",
+                       lambda g, dim, index: unfilled(g, dim, index),
+                       lambda g, dim, index: index_select(g, dim, index))  # fmt: skip
+IndexFill = node_class("IndexFillBackward0", lambda g, dim, index: unfilled(g, dim, index))
+IndexFillTensor = node_class("IndexFillBackward1", lambda g, dim, _dtype, index: unfilled(g, dim, index),
+                             lambda g, dim, dtype, index: cast(total_of(index_select(g, dim, once(index))),
+                                                               dtype))  # fmt: skip
+Gather = node_class("GatherBackward0", lambda g, dim, shape, index: scatter_zeros(g, dim, shape, index))
+Scatter = node_class("ScatterBackward0", lambda g, dim, _shape, index: not_scattered(g, dim, index),
+                     lambda g, dim, shape, index: in_corner(gather(g, dim, index), shape))  # fmt: skip
+ScatterValue = node_class("ScatterBackward1", lambda g, dim, index: not_scattered(g, dim, index))
+ScatterReduce = node_class("NotImplemented", lambda g: underived("scatter"), lambda g: underived("scatter"))
+ScatterReduceNumber = node_class("NotImplemented", lambda g: underived("scatter"))
+ScatterAdd = node_class("ScatterAddBackward0", lambda g, _dim, _shape, _index: g,
+                        lambda g, dim, shape, index: in_corner(gather(g, dim, index), shape))  # fmt: skip
+Take = node_class("TakeBackward0", lambda g, shape, index: reshape(
+    place(reshape(g, (-1,)), (prod(shape),), (array_of(index).reshape(-1),)), shape))  # fmt: skip
+MaskedFill = node_class("MaskedFillBackward0", lambda g, shape, mask: sum_to(unmasked(g, mask), shape))
+MaskedFillTensor = node_class("MaskedFillBackward1",
+                              lambda g, shape, _dtype, _common, mask: sum_to(unmasked(g, mask), shape),
+                              lambda g, _shape, dtype, common, mask: cast(masked_total(g, mask, common),
+                                                                          dtype))  # fmt: skip
+MaskedSelect = node_class("MaskedSelectBackward0", lambda g, shape, common, mask: sum_to(
+    place(g, common, (xp_of(array_of(mask)).broadcast_to(array_of(mask), common),)), shape))  # fmt: skip
+MaskedScatter = node_class("MaskedScatterBackward0",
+                           lambda g, shape, _source, mask: sum_to(unmasked(g, mask), shape),
+                           lambda g, _shape, source, mask: reshape(
+                               in_corner(pick(g, (array_of(mask),)), (prod(source),)), source))  # fmt: skip
+Where = node_class("WhereBackward0",
+                   lambda g, kind, _other, mask: where_part(unmasked(g, ~array_of(mask)), kind),
+                   lambda g, _kind, other, mask: where_part(unmasked(g, mask), other))  # fmt: skip
+Sort, SortStable, TopK, Kth = (
+    node_class(name, lambda g, dim, shape, index: scatter_zeros(reshape(g, array_of(index).shape), dim, shape, index))
+    for name in ("SortBackward0", "SortBackward1", "TopkBackward0", "KthvalueBackward0")
+)
 
 # ---- x[...]
 
@@ -37,7 +101,7 @@ def getitem(input, key):
         return sliced(input, 0, key, False)
     result, looked_up = views(input, key)
     if looked_up:
-        return lookup(result, looked_up)
+        return read_at_indices(result, looked_up)
     return alias(input) if result is input else result
 
 
@@ -62,7 +126,7 @@ def views(input, key):
         if kind is int or kind is slice:
             used += 1
         elif k is not None and k is not Ellipsis and kind is not bool:
-            k = plain(k)
+            k = one_index(k)
             used += 1 if type(k) is int else 0 if type(k) is bool else k.ndim if k.dtype.kind == "b" else 1
         items.append(k)
     ndim = input.array.ndim
@@ -87,18 +151,9 @@ def views(input, key):
             looked_up[dim] = xp_of(input.array).zeros(int(item), np.int64)
             dim += 1
         else:
-            looked_up[dim] = item if type(item) is type(input.array) or type(item) in batches else beside(input, item)
+            looked_up[dim] = index_beside(input.array, item)
             dim += item.ndim if item.dtype.kind == "b" else 1
     return result, looked_up
-
-
-def beside(input, index):
-    """An index array on the device of the tensor; RuntimeError in PyTorch's words if it is on another device."""
-    if type(index) in device_names:
-        raise RuntimeError(
-            f"indices should be either on cpu or on the same device as the indexed tensor ({input.device})"
-        )
-    return moved(np.asarray(index), input.device)
 
 
 def stands_for_tuple(key):
@@ -116,7 +171,7 @@ def stands_for_tuple(key):
     return found
 
 
-def plain(k):
+def one_index(k):
     """One index that is no slice, None or ..., as an int, a bool, or an array of integers or bools."""
     if isinstance(k, Tensor):
         k = k.array
@@ -132,8 +187,8 @@ def plain(k):
             f"{type(k).__name__})"
         )
     k = as_mask(k)
-    if k.ndim == 0 and k.dtype.kind in "iub" and type(k) not in batches:
-        return k.item()
+    if k.ndim == 0 and k.dtype.kind in "iub" and (n := known(k)) is not None:
+        return n
     if k.dtype.kind != "b" and k.dtype not in (np.int64, np.int32):
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     return k
@@ -151,7 +206,7 @@ def from_sequence(k):
     """The index array of a list."""
     if not len(k):
         return np.zeros(0, np.int64)
-    nested = [array_of(plain(i)) if isinstance(i, (list, tuple, Tensor)) else i for i in k]
+    nested = [array_of(one_index(i)) if isinstance(i, (list, tuple, Tensor)) else i for i in k]
     for i in nested:
         if isinstance(i, str):
             raise TypeError(f"new(): invalid data type '{type(i).__name__}'")
@@ -169,18 +224,18 @@ def sliced(input, dim, s, skip):
     return slice_at(input, dim, slice(start, max(start, stop), step))
 
 
-def key_of(dims, indices):
+def key_at(dims, indices):
     """The NumPy key with arrays at certain dims."""
     key, have = (), 0
     for d, i in zip(dims, map(array_of, indices)):
-        key += (full,) * (d - have) + (i,)
+        key += (slice(None),) * (d - have) + (i,)
         have = d + (i.ndim if i.dtype.kind == "b" else 1)
     return key
 
 
 def read_at(x, dims, indices):
     """x at index arrays, in C order.  IndexError in PyTorch's words where they do not fit."""
-    key = key_of(dims, indices)
+    key = key_at(dims, indices)
     try:
         out = picked(x, key)
     except IndexError:
@@ -219,13 +274,11 @@ def explain(x, dims, indices):
             raise IndexError(f"index {wrong[0].item()} is out of bounds for dimension {position} with size {n}")
 
 
-def lookup(input, looked_up):
+def read_at_indices(input, looked_up):
     dims, indices = tuple(looked_up), tuple(looked_up.values())
     x = input.array
     return record(Index, read_at(x, dims, indices), (input,), (x.shape, dims, *indices))
 
-
-Index = node_class("IndexBackward0", lambda g, shape, dims, *indices: place(g, shape, key_of(dims, indices)))
 
 # ---- x[...] = v
 
@@ -292,7 +345,7 @@ def put(self, looked_up, value, accumulate=False):
 
 
 def put_array(x, dims, indices, v, accumulate):
-    key = key_of(dims, indices)
+    key = key_at(dims, indices)
     try:
         if accumulate:
             xp_of(x).add.at(x, key, v)
@@ -308,33 +361,15 @@ def put_array(x, dims, indices, v, accumulate):
 
 
 def dtypes_differ(x, v):
-    word = lambda a: Tensor.typename(a).rpartition(".")[2][:-6]  # noqa: E731
     return RuntimeError(
-        f"Index put requires the source and destination dtypes match, got {word(x)} for the destination and {word(v)} "
-        "for the source."
+        f"Index put requires the source and destination dtypes match, got {dtype_word(x)} for the destination and "
+        f"{dtype_word(v)} for the source."
     )
-
-
-def cleared(x, key):
-    """An array with zeros at ``key``."""
-    if len(key) == 1 and key[0].dtype == bool and key[0].shape == x.shape:
-        return either.call(key[0], x.dtype.type(0), x)
-    out = copied(x, *key) if x.ndim else xp_of(x).array(x)  # of a scalar, a 0-d array
-    out[key] = 0
-    return out
 
 
 def clear(g, key):
     """g with zeros at ``key``: its own transpose."""
     return record(Clear, cleared(array_of(g), key), (g,), (key,))
-
-
-Clear = node_class("IndexPutBackward0", lambda g, key: clear(g, key))
-IndexPut = node_class("IndexPutBackward0",
-                      lambda g, dims, accumulate, _shape, _dtype, *indices: g if accumulate
-                      else clear(g, key_of(dims, indices)),
-                      lambda g, dims, _accumulate, shape, dtype, *indices:
-                      cast(sum_to(pick(g, key_of(dims, indices)), shape), dtype))  # fmt: skip
 
 
 def index_put(input, indices, values, accumulate=False):
@@ -411,18 +446,12 @@ def index_select(input, dim, index):
         if i.size != 1:
             raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {i.size} value(s)")
         return record(IndexSelect, x.copy(), (input,), (d, (), i))
-    out = picked(x, (full,) * d + (i,)) if type(i) in batches else x.take(i, d)
-    return record(IndexSelect, out, (input,), (d, x.shape, i))
+    return record(IndexSelect, taken(x, i, d), (input,), (d, x.shape, i))
 
 
 def add_places(g, dim, shape, index):
     """Zeros of a shape, with g added at the places of a dim: the transpose of ``index_select``."""
-    return place(g, shape, (full,) * dim + (index,)) if shape else g
-
-
-IndexSelect = node_class(
-    "IndexSelectBackward0", lambda g, dim, shape, index: add_places(g, dim, shape, array_of(index))
-)
+    return place(g, shape, dim_key(dim, index)) if shape else g
 
 
 def out_of_bounds(kind, n, dim, prefix=""):
@@ -444,7 +473,9 @@ def index_add(input, dim, index, source, *, alpha=1):
     """A copy to which ``alpha * source`` was added at the places of a dim that an index vector names."""
     x, s, d, i = places_written("index_add", RuntimeError, input, dim, index, source)
     if s.dtype != x.dtype:
-        raise RuntimeError(f"index_add_(): self ({word(x)}) and source ({word(s)}) must have the same scalar type")
+        raise RuntimeError(
+            f"index_add_(): self ({dtype_word(x)}) and source ({dtype_word(s)}) must have the same scalar type"
+        )
     n = s.shape[d] if s.ndim > d else 1
     if i.size != n:
         raise RuntimeError(
@@ -456,23 +487,11 @@ def index_add(input, dim, index, source, *, alpha=1):
             f"{list(x.shape)} source.shape = {list(s.shape)}"
         )
     added = (
-        placed(s if alpha == 1 else s * fits(alpha, x.dtype), x.shape, (full,) * d + (i,))
+        placed(s if alpha == 1 else s * fits(alpha, x.dtype), x.shape, dim_key(d, i))
         if x.ndim
         else s * fits(alpha, x.dtype)
     )
     return record(IndexAdd, x + added, (input, source), (d, alpha, i))
-
-
-def word(x):
-    return Tensor.typename(x).rpartition(".")[2].removesuffix("Tensor")
-
-
-IndexAdd = node_class("IndexAddBackward0", lambda g, _dim, _alpha, _index: g,
-                      lambda g, dim, alpha, index: scaled(index_select(g, dim, index), alpha))  # fmt: skip
-
-
-def scaled(g, alpha):
-    return g if alpha == 1 else g * alpha
 
 
 def index_copy(input, dim, index, source):
@@ -481,8 +500,8 @@ def index_copy(input, dim, index, source):
     n = s.shape[d] if s.ndim > d else 1
     if s.dtype != x.dtype:
         raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got (self) {word(x)} and (source) "
-            f"{word(s)}"
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {dtype_word(x)} and "
+            f"(source) {dtype_word(s)}"
         )
     if resized(s.shape, d, 1) != resized(x.shape, d, 1):
         rest = lambda a: " ".join(str(n) for e, n in enumerate(a.shape) if e != d)  # noqa: E731
@@ -494,13 +513,8 @@ def index_copy(input, dim, index, source):
         raise IndexError(f"index_copy_(): Number of indices ({i.size}) should be equal to source.size(dim) ({n})")
     out = copied(x, i, s) if x.ndim else s.copy()
     if x.ndim:
-        out[(full,) * d + (i,)] = s
+        out[dim_key(d, i)] = s
     return record(IndexCopy, out, (input, source), (d, i))
-
-
-IndexCopy = node_class("IndexCopyBackward0",
-                       lambda g, dim, index: clear(g, (full,) * dim + (array_of(index),)) if array_of(g).ndim else zeros_for(g),
-                       lambda g, dim, index: index_select(g, dim, index))  # fmt: skip
 
 
 def number_or_scalar(name, value, dtype):
@@ -511,8 +525,8 @@ def number_or_scalar(name, value, dtype):
         raise RuntimeError(
             f"{name}_ only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s)."
         )
-    if dtype.kind in "iu" and type(value.array) not in batches:
-        fits(value.array.item(), dtype)
+    if dtype.kind in "iu" and (n := known(value.array)) is not None:
+        fits(n, dtype)
     return value, True
 
 
@@ -524,7 +538,7 @@ def index_fill(input, dim, index, value):
     n = x.shape[d] if x.ndim else 1
     in_range((i := i.reshape(-1)) + n * (i < 0), n, lambda k: out_of_bounds(IndexError, n, d)(k - n * (k < 0)))
     out = copied(x.reshape(x.shape or (1,)), i, array_of(v))
-    out[(full,) * d + (i,)] = array_of(v)
+    out[dim_key(d, i)] = array_of(v)
     out = out.reshape(x.shape)
     if is_tensor:
         return record(IndexFillTensor, out, (input, v), (d, v.array.dtype, i))
@@ -532,13 +546,7 @@ def index_fill(input, dim, index, value):
 
 
 def unfilled(g, dim, index):
-    return clear(g, (full,) * dim + (array_of(index),)) if array_of(g).ndim else zeros_for(g)
-
-
-IndexFill = node_class("IndexFillBackward0", unfilled)
-IndexFillTensor = node_class("IndexFillBackward1", lambda g, dim, _dtype, index: unfilled(g, dim, index),
-                             lambda g, dim, dtype, index: cast(total_of(index_select(g, dim, once(index))),
-                                                               dtype))  # fmt: skip
+    return clear(g, dim_key(dim, array_of(index))) if array_of(g).ndim else zeros_for(g)
 
 
 def once(index):
@@ -550,16 +558,41 @@ def total_of(g):
     return sum_to(g, ())
 
 
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    """Each element (or each place of a dim) so many times in a row; ``repeats`` is a number, or one for each place."""
+    if repeats is None:
+        return Tensor(counted(input))
+    if dim is None:
+        input, dim = reshape(contiguous(input), (-1,)) if input.ndim != 1 else input, 0
+    shape = input.array.shape
+    d = checked_dim(dim, len(shape))
+    if not isinstance(repeats, Tensor):
+        times = integer(repeats, "repeat_interleave", "repeats", 1)
+        if times < 0:
+            raise RuntimeError("Repeats must be non-negative")
+        wide = expand_to(unsqueeze_at(input, d + 1), (*shape[: d + 1], times, *shape[d + 1 :]))
+        return view_of(contiguous(clone(wide)), resized(shape, d, shape[d] * times))
+    if repeats.numel() not in (1, shape[d]) or repeats.ndim > 1:
+        raise RuntimeError(
+            "repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{repeats.numel()} and input.size({d}) = {shape[d]}"
+        )
+    return index_select(input, d, Tensor(counted(expand(reshape(repeats, (-1,)), (shape[d],)))))
+
+
+def counted(repeats):
+    """Each place so many times as ``repeats`` has there."""
+    x = repeats.array
+    if x.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if x.dtype.kind != "i":
+        raise no_kernel("repeat_interleave_cpu", x)
+    if x.size and samples(x).min() < 0:
+        raise RuntimeError("repeats can not be negative")
+    return xp_of(x).repeat(xp_of(x).arange(x.size), x)
+
+
 # ---- element by element along one dim
-
-
-def grid(index, dim):
-    """The key that reads or writes at ``index`` along a dim, and at each element's own place in the others."""
-    n = index.ndim
-    return tuple(
-        index if d == dim else xp_of(index).arange(size).reshape((1,) * d + (size,) + (1,) * (n - d - 1))
-        for d, size in enumerate(index.shape)
-    )
 
 
 def elementwise_index(name, input, dim, index, source=None):
@@ -596,15 +629,8 @@ def gather(input, dim, index, *, sparse_grad=False):
     """The element at ``index`` along a dim, for each place of the index tensor."""
     d, i = elementwise_index("gather", input, dim, index)
     x = array_of(input)
-    out = read(x, d, i)
+    out = gathered(x, d, i)
     return record(Gather, out, (input,), (d, x.shape, i))
-
-
-def read(x, dim, i):
-    """``gather`` of arrays; a 0-d array counts as one of a single place."""
-    if not i.size:
-        return xp_of(x).zeros(i.shape, x.dtype)
-    return picked(x.reshape(x.shape or (1,)), grid(i.reshape(i.shape or (1,)), dim)).reshape(i.shape)
 
 
 def scatter_zeros(g, dim, shape, index):
@@ -612,15 +638,7 @@ def scatter_zeros(g, dim, shape, index):
     i = array_of(index)
     if not i.size:
         return zeros_for(g, shape)
-    return reshape(place(reshape(g, i.shape or (1,)), shape or (1,), grid(i.reshape(i.shape or (1,)), dim)), shape)
-
-
-Gather = node_class("GatherBackward0", lambda g, dim, shape, index: scatter_zeros(g, dim, shape, index))
-
-
-def corner(x, shape):
-    """The part of an array that an index tensor of a smaller shape covers."""
-    return x[tuple(slice(n) for n in shape)] if shape else x
+    return reshape(place(reshape(g, i.shape or (1,)), shape or (1,), key_along(i.reshape(i.shape or (1,)), dim)), shape)
 
 
 def scatter(input, dim, index, src=None, value=None, *, reduce=None):
@@ -645,36 +663,18 @@ def scatter(input, dim, index, src=None, value=None, *, reduce=None):
     return record(Scatter, out, (input, source), (d, s.shape, i))
 
 
-def scattered(x, dim, i, v, reduce=None):
-    out = copied(x.reshape(x.shape or (1,)), i, v)
-    if i.size:
-        key = grid(i.reshape(i.shape or (1,)), dim)
-        if reduce is None:
-            out[key] = v
-        else:
-            getattr(xp_of(x), reduce).at(out, key, v)
-    return out.reshape(x.shape)
-
-
 def not_scattered(g, dim, index):
     """g with zeros at ``index`` along a dim."""
     i = array_of(index)
     if not i.size:
         return g
     shape = array_of(g).shape
-    return reshape(clear(reshape(g, shape or (1,)), grid(i.reshape(i.shape or (1,)), dim)), shape)
+    return reshape(clear(reshape(g, shape or (1,)), key_along(i.reshape(i.shape or (1,)), dim)), shape)
 
 
-def widened(g, shape):
+def in_corner(g, shape):
     """Zeros of a shape with g in its first corner."""
     return g if array_of(g).shape == shape else place(g, shape, tuple(slice(n) for n in array_of(g).shape))
-
-
-Scatter = node_class("ScatterBackward0", lambda g, dim, _shape, index: not_scattered(g, dim, index),
-                     lambda g, dim, shape, index: widened(gather(g, dim, index), shape))  # fmt: skip
-ScatterValue = node_class("ScatterBackward1", not_scattered)
-ScatterReduce = node_class("NotImplemented", lambda g: underived("scatter"), lambda g: underived("scatter"))
-ScatterReduceNumber = node_class("NotImplemented", lambda g: underived("scatter"))
 
 
 def scatter_add(input, dim, index, src):
@@ -687,16 +687,13 @@ def scatter_add(input, dim, index, src):
     return record(ScatterAdd, out, (input, src), (d, s.shape, i))
 
 
-ScatterAdd = node_class("ScatterAddBackward0", lambda g, _dim, _shape, _index: g,
-                        lambda g, dim, shape, index: widened(gather(g, dim, index), shape))  # fmt: skip
-
-
 def take_along_dim(input, indices, dim=None):
     """``gather`` with indices that broadcast against the input; with no dim, from the flattened input."""
     if dim is None:
         return gather(view_of(input, (-1,)), 0, reshape(indices, (-1,)))
     if indices.dtype is not dtypes.int64:
-        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {word(indices.array)}")
+        words = dtype_word(indices.array)
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {words}")
     d, shape, at = checked_dim(dim, input.ndim), input.array.shape, indices.array.shape
     if len(at) != len(shape):
         raise RuntimeError(
@@ -718,15 +715,12 @@ def take(input, index):
         raise TypeError(f"take(): argument 'index' (position 1) must be Tensor, not {type(index).__name__}")
     x, i = array_of(input), array_of(index)
     if i.dtype != np.int64:
-        raise RuntimeError(f"take(): Expected a long tensor for index, but got {word(i)}")
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {dtype_word(i)}")
     n = x.size
     in_range(i + n * (i < 0), n,
              lambda k: IndexError(f"out of range: tried to access index {k} on a tensor of {n} elements."))  # fmt: skip
     return record(Take, picked(x.reshape(-1), (i,)), (input,), (x.shape, i))
 
-
-Take = node_class("TakeBackward0", lambda g, shape, index: reshape(
-    place(reshape(g, (-1,)), (prod(shape),), (array_of(index).reshape(-1),)), shape))  # fmt: skip
 
 # ---- masks
 
@@ -736,24 +730,20 @@ def mask_array(mask, message, x):
     if not isinstance(mask, Tensor) or mask.array.dtype != np.bool_:
         kind = type(mask).__name__ if not isinstance(mask, Tensor) else ""
         raise RuntimeError(message(kind or mask))
-    if device_names and mask.device != device_of(x):
+    if are_apart(mask.array, x):
         raise RuntimeError(
             f"expected self and mask to be on the same device, but got mask on {mask.device} and self on {device_of(x)}"
         )
     return mask.array
 
 
-def dtype_word(x):
-    from ..core.tensor import DTYPE_WORDS
-
-    return DTYPE_WORDS[dtypes.of[x.dtype].name]
-
-
 def masked_fill(input, mask, value):
     """A copy with a number where a mask holds; input and mask broadcast."""
     x = array_of(input)
     m = mask_array(
-        mask, lambda k: "masked_fill_ only supports boolean masks, but got mask with dtype " + dtype_word(k.array), x
+        mask,
+        lambda k: "masked_fill_ only supports boolean masks, but got mask with dtype " + DTYPE_WORDS[k.dtype.name],
+        x,
     )
     v, is_tensor = number_or_scalar("masked_fill", number_for(x, value), x.dtype)
     common = common_shape(m.shape, x.shape)
@@ -775,59 +765,42 @@ def masked_total(g, mask, shape):
     return sum_to(choose(xp_of(m).broadcast_to(m, array_of(g).shape), g, 0.0), ())
 
 
-MaskedFill = node_class("MaskedFillBackward0", lambda g, shape, mask: sum_to(unmasked(g, mask), shape))
-MaskedFillTensor = node_class("MaskedFillBackward1",
-                              lambda g, shape, _dtype, _common, mask: sum_to(unmasked(g, mask), shape),
-                              lambda g, _shape, dtype, common, mask: cast(masked_total(g, mask, common),
-                                                                          dtype))  # fmt: skip
-
-
 def masked_select(input, mask):
     """The elements where a mask holds, as a vector; input and mask broadcast."""
     x = array_of(input)
     m = mask_array(mask, lambda _: "masked_select: expected BoolTensor for mask", x)
-    if type(m) in batches:
-        raise RuntimeError(
-            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for "
-            "each batch this would return a differently shaped Tensor. Please file an issue at "
-            "https://github.com/pytorch/pytorch/issues if you need this feature."
-        )
+    not_batched(
+        "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for "
+        "each batch this would return a differently shaped Tensor. Please file an issue at "
+        "https://github.com/pytorch/pytorch/issues if you need this feature.",
+        m,
+    )
     common = common_shape(m.shape, x.shape)
     wide = xp_of(x).broadcast_to(m, common)
     out = xp_of(x).broadcast_to(x, common)[wide]
     return record(MaskedSelect, out, (input,), (x.shape, common, m))
 
 
-MaskedSelect = node_class("MaskedSelectBackward0", lambda g, shape, common, mask: sum_to(
-    place(g, common, (xp_of(array_of(mask)).broadcast_to(array_of(mask), common),)), shape))  # fmt: skip
-
-
 def masked_scatter(input, mask, source):
     """A copy with the elements of ``source``, one after the other, where a mask holds."""
     x, s = array_of(input), array_of(source)
     m = mask_array(
-        mask, lambda k: "masked_scatter_ only supports boolean masks, but got mask with dtype " + word(k.array), x
+        mask, lambda k: "masked_scatter_ only supports boolean masks, but got mask with dtype " + dtype_word(k.array), x
     )
     if s.dtype != x.dtype:
         raise RuntimeError(
-            f"masked_scatter_: expected self and source to have same dtypes but got {word(x)} and {word(s)}"
+            f"masked_scatter_: expected self and source to have same dtypes but got {dtype_word(x)} and {dtype_word(s)}"
         )
     common = common_shape(m.shape, x.shape)
     wide = xp_of(x).broadcast_to(m, common)
-    if type(m) in batches:
-        raise NotImplementedError("vmap: masked_scatter takes one mask for all samples: use where() for one of each")
+    words = "vmap: masked_scatter takes one mask for all samples: use where() for one of each"
+    not_batched(words, m, error=NotImplementedError)
     out = copied(xp_of(x).broadcast_to(x, common), s)
     n = int(wide.sum())
     if s.size < n:
         raise RuntimeError("Number of elements of source < number of ones in mask")
     out[wide] = s.reshape(-1)[:n]
     return record(MaskedScatter, out, (input, source), (x.shape, s.shape, wide))
-
-
-MaskedScatter = node_class("MaskedScatterBackward0",
-                           lambda g, shape, _source, mask: sum_to(unmasked(g, mask), shape),
-                           lambda g, _shape, source, mask: reshape(widened(pick(g, (array_of(mask),)), (prod(source),)),
-                                                                   source))  # fmt: skip
 
 
 def where(condition, input=None, other=None, *, out=None):
@@ -847,14 +820,13 @@ def where(condition, input=None, other=None, *, out=None):
     if m.dtype != np.bool_:
         if m.dtype != np.uint8:
             raise RuntimeError(
-                f"where expected condition to be a boolean tensor, but got a tensor with dtype {word(m)}"
+                f"where expected condition to be a boolean tensor, but got a tensor with dtype {dtype_word(m)}"
             )
         warn("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
                       "future "
                       "version of PyTorch. Use a boolean condition instead.")  # fmt: skip
         m = m != 0
-    for v in (x, y) if device_names else ():
-        one_device(m, v)
+    check_one_device((m, x, y))
     dtype = dtypes.result_type(operand(x), operand(y)).np
     a, b = (number_in(v, dtype) if type(v) in scalar_types else v.astype(dtype, copy=False) for v in (x, y))
     common_shape(common_shape(m.shape, a.shape), b.shape)
@@ -866,11 +838,6 @@ def where(condition, input=None, other=None, *, out=None):
 def where_part(g, kind):
     """The cotangent of what was broadcast and cast from a shape and dtype; None for that of a number."""
     return None if kind is None else cast(sum_to(g, kind[0]), kind[1])
-
-
-Where = node_class("WhereBackward0",
-                   lambda g, kind, _other, mask: where_part(unmasked(g, ~array_of(mask)), kind),
-                   lambda g, _kind, other, mask: where_part(unmasked(g, mask), other))  # fmt: skip
 
 
 def where_method(self, condition, other):
@@ -895,30 +862,15 @@ def sort(input, dim=-1, descending=False, stable=False):
     """(values, indices) in order along a dim; equal elements stay as they were, nan counts as the largest."""
     x = array_of(input)
     d = checked_dim(dim, x.ndim)
-    i = order(x, d, descending)
+    i = order_along(x, d, descending)
     Class = SortStable if stable else Sort
-    values = record(Class, read(x, d, i), (input,), (d, x.shape, i))
+    values = record(Class, gathered(x, d, i), (input,), (d, x.shape, i))
     return return_types.sort(values, Tensor(i))
-
-
-Sort, SortStable, TopK, Kth = (
-    node_class(name, lambda g, dim, shape, index: scatter_zeros(reshape(g, array_of(index).shape), dim, shape, index))
-    for name in ("SortBackward0", "SortBackward1", "TopkBackward0", "KthvalueBackward0")
-)
-
-
-def order(x, dim, descending):
-    """The stable order of an array along a dim."""
-    if not x.ndim:
-        return xp_of(x).zeros((), np.int64)
-    backwards = (full,) * dim + (slice(None, None, -1),)
-    i = (x[backwards] if descending else x).argsort(dim, kind="stable")
-    return x.shape[dim] - 1 - i[backwards] if descending else i
 
 
 def argsort(input, dim=-1, descending=False, *, stable=False):
     """The indices that sort a tensor along a dim."""
-    return Tensor(order(input.array, checked_dim(dim, input.ndim), descending))
+    return Tensor(order_along(input.array, checked_dim(dim, input.ndim), descending))
 
 
 def msort(input):
@@ -933,9 +885,9 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
         raise RuntimeError("selected index k out of range")
     if x.dtype == np.bool_:
         raise RuntimeError("topk does not support bool dtypes on CPU")
-    i = order(x, d, largest)
-    i = i[(full,) * d + (slice(k),)].copy() if x.ndim else i
-    return return_types.topk(record(TopK, read(x, d, i), (input,), (d, x.shape, i)), Tensor(i))
+    i = order_along(x, d, largest)
+    i = i[dim_key(d, slice(k))].copy() if x.ndim else i
+    return return_types.topk(record(TopK, gathered(x, d, i), (input,), (d, x.shape, i)), Tensor(i))
 
 
 def kthvalue(input, k, dim=-1, keepdim=False):
@@ -944,13 +896,13 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     if x.ndim and not x.shape[d]:
         raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
     if x.dtype == bool:
-        raise NotImplementedError("\"kthvalue_cpu\" not implemented for 'Bool'")
+        raise no_kernel("kthvalue_cpu", x)
     if not 1 <= k <= (x.shape[d] if x.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
-    i = order(x, d, False)
-    i = i[(full,) * d + (slice(k - 1, k),)].copy() if x.ndim else i
+    i = order_along(x, d, False)
+    i = i[dim_key(d, slice(k - 1, k))].copy() if x.ndim else i
     shape = x.shape[:d] + (1,) * keepdim + x.shape[d + 1 :] if x.ndim else ()
-    values = record(Kth, read(x, d, i).reshape(shape), (input,), (d, x.shape, i))
+    values = record(Kth, gathered(x, d, i).reshape(shape), (input,), (d, x.shape, i))
     return return_types.kthvalue(values, Tensor(i.reshape(shape)))
 
 
@@ -1015,12 +967,12 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def no_derivative(name):
+def not_derived(name):
     def rule(g):
         raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
     return rule
 
 
-Unique2 = node_class("Unique2Backward0", no_derivative("_unique2"))
-UniqueDim = node_class("UniqueDimBackward0", no_derivative("unique_dim"))
+Unique2 = node_class("Unique2Backward0", not_derived("_unique2"))
+UniqueDim = node_class("UniqueDimBackward0", not_derived("unique_dim"))

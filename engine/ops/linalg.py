@@ -8,48 +8,54 @@ from math import inf, nan, prod
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.devices import cpu, moved, one_device
-from ..arrays.dispatch import samples, tensor_cores
-from ..core.graph import mode, node_class, one_step_class
-from ..core.linear import UnsafeView, accumulate_wider, reshape, sum_to, transpose
-from ..core.record import array_of, camel, record, record_one_step, record_outputs, register, xp_of
-from ..core.tensor import Tensor, c_name, checked_dim
-from ..surface import return_types
-from . import reduce
-from .creation import number
-from .elementwise import choose, eq, mul
+from ..arrays.devices import cpu, moved
+from ..arrays.dispatch import samples, xp_of
+from ..arrays.dtypes import accumulate_wider, c_name, dtype_word
+from ..arrays.kernels.products import product, product_plus
+from ..arrays.shapes import common_shape
+from ..core.graph import mode, node_class
+from ..core.linear import UnsafeView, reshape, sum_to, transpose
+from ..core.record import array_of, camel, record, record_outputs, register
+from ..core.tensor import Tensor
+from . import reduce, return_types
+from .checks import check_not_bool, checked_dim, number
+from .elementwise import choose, eq, mul, scaled
 from .index import where
-from .reduce import vector_norm, word
+from .one_step import one_step_class, record_one_step
+from .reduce import vector_norm
 from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at, view_to
 
+# ---- derivatives
+
+Mm = node_class("MmBackward0", lambda g, _x, y: mm(g, y.T), lambda g, x, _y: mm(x.T, g))
+# the same, where y is the transpose of a weight: its cotangent gets the same order of memory as y
+MmColumns = node_class("MmBackward0", Mm.rules[0], lambda g, x, _y: turn(mm(turn(g), x)))
+Bmm = node_class(
+    "BmmBackward0", lambda g, _x, y: bmm(g, transpose(y, -1, -2)), lambda g, x, _y: bmm(transpose(x, -1, -2), g)
+)
+Mv = node_class("MvBackward0", lambda g, _x, y: outer(g, y), lambda g, x, _y: mv(transpose(x, -1, -2), g))
+Dot = node_class("DotBackward0", lambda g, _x, y: g * y, lambda g, x, _y: g * x)
+Times = node_class("MatmulBackward0",
+                   lambda g, x, y: sum_to(times(g, transpose(y, -1, -2)), array_of(x).shape),
+                   lambda g, x, y: sum_to(times(transpose(x, -1, -2), g), array_of(y).shape))  # fmt: skip
+Inv = node_class(
+    "LinalgInvExBackward0", lambda g, out: -times(times(transpose(out, -1, -2), g), transpose(out, -1, -2))
+)
+Solve = node_class("LinalgSolveExBackward0",
+                   lambda g, x, out, _shape, vectors, left: solve_rule_matrix(g, x, out, vectors, left),
+                   lambda g, x, _out, shape, vectors, left: solve_rule_right(g, x, shape, vectors, left))  # fmt: skip
+Det = node_class("LinalgDetBackward0", lambda g, x, out: det_rule(g, x, out))
+SlogDet = node_class("LinalgSlogdetBackward0", lambda parts, x: slogdet_rule(parts, x))
+Trace = node_class("TraceBackward0", lambda g, shape: g * xp_of(array_of(g)).eye(*shape, dtype=array_of(g).dtype))
+Svd = node_class("LinalgSvdBackward0", lambda parts, x: svd_rule(parts, x))
+
+# ---- products
+
 bools = dtypes.bool_.np
-
-# ---- products of arrays
-
-
-def product(x, y):
-    """x @ y of arrays of one dtype; half precision is accumulated in float32, as PyTorch does."""
-    if type(x) is type(y) is np.ndarray and x.ndim < 3 > y.ndim and x.itemsize > 2:
-        return x.dot(y)  # begins in half the time of NumPy's matmul
-    if x.shape[-1] == 1 and x.ndim == y.ndim > 1:  # nothing to add up: NumPy's product takes ten times as long
-        return x * y
-    wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
-    try:
-        if not wide or (type(x) in tensor_cores and x.ndim == y.ndim == 2):
-            return x @ y
-        return (x.astype(wide) @ y.astype(wide)).astype(x.dtype)
-    except TypeError:
-        one_device(x, y)
-        raise
 
 
 def size(x):
     return "x".join(map(str, x.shape))
-
-
-def check_not_bool(x, kernel):
-    if x.dtype == bool:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
 
 
 def mm(input, mat2):
@@ -65,13 +71,6 @@ def mm(input, mat2):
             return Tensor(result)
         return Tensor(result, Mm((p, q), (None if q is None else x, None if p is None else y)))
     return record(Mm, result, (input, mat2), (x, y))
-
-
-Mm = node_class("MmBackward0", lambda g, _x, y: mm(g, y.T), lambda g, x, _y: mm(x.T, g))
-
-
-# the same, where y is the transpose of a weight: its cotangent gets the same order of memory as y
-MmColumns = node_class("MmBackward0", Mm.rules[0], lambda g, x, _y: turn(mm(turn(g), x)))
 
 
 def check_mm(x, y):
@@ -100,14 +99,9 @@ def bmm(input, mat2):
             f"Expected size for first two dimensions of batch2 tensor to be: {need} but got: {list(y.shape[:2])}."
         )
     if x.dtype != y.dtype:
-        raise RuntimeError(f"expected scalar type {word(x)} but found {word(y)}")
+        raise RuntimeError(f"expected scalar type {dtype_word(x)} but found {dtype_word(y)}")
     check_not_bool(x, "bmm")
     return record(Bmm, product(x, y), (input, mat2), (x, y))
-
-
-Bmm = node_class(
-    "BmmBackward0", lambda g, _x, y: bmm(g, transpose(y, -1, -2)), lambda g, x, _y: bmm(transpose(x, -1, -2), g)
-)
 
 
 def product_with(op):
@@ -127,12 +121,12 @@ def mv(input, vec):
     if x.shape[1] != y.shape[0]:
         raise RuntimeError(f"size mismatch, got input ({x.shape[0]}), mat ({size(x)}), vec ({y.shape[0]})")
     if x.dtype != y.dtype:
-        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {word(y)}, {word(x)}, and {word(y)}")
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {dtype_word(y)}, {dtype_word(x)}, "
+            f"and {dtype_word(y)}"
+        )
     check_not_bool(x, "addmv_impl_cpu")
     return record(Mv, product(x, y), (input, vec), (x, y))
-
-
-Mv = node_class("MvBackward0", lambda g, _x, y: outer(g, y), lambda g, x, _y: mv(transpose(x, -1, -2), g))
 
 
 Mv.linear = product_with(mv)
@@ -144,7 +138,9 @@ def dot(input, tensor):
     if x.ndim != 1 or y.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
     if x.dtype != y.dtype:
-        raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {word(x)} and {word(y)}")
+        raise RuntimeError(
+            f"dot : expected both vectors to have same dtype, but found {dtype_word(x)} and {dtype_word(y)}"
+        )
     if x.size != y.size:
         raise RuntimeError(
             f"inconsistent tensor size, expected tensor [{x.size}] and src [{y.size}] to have the same number of "
@@ -152,9 +148,6 @@ def dot(input, tensor):
         )
     check_not_bool(x, "dot")
     return record(Dot, product(x, y), (input, tensor), (x, y))
-
-
-Dot = node_class("DotBackward0", lambda g, _x, y: g * y, lambda g, x, _y: g * x)
 
 
 Dot.linear = product_with(dot)
@@ -195,7 +188,7 @@ def matmul_operator(input, other):
         return vm(input, other)
     if folds(input, other):
         return rows_folded(input, other) if m > n else folded_transposed(input, other)
-    return batched(input, other)
+    return matmul_of_batches(input, other)
 
 
 def folds(input, other):
@@ -228,7 +221,7 @@ def folded_transposed(small, large):
     return transpose(rows_folded(flipped, turn(small)), -1, -2).contiguous()
 
 
-def batched(input, other):
+def matmul_of_batches(input, other):
     """Batches of matrices: both expanded to the common batch shape."""
     x, y = input.array, other.array
     if x.ndim == y.ndim == 3 and x.shape[0] != y.shape[0]:
@@ -238,25 +231,13 @@ def batched(input, other):
             return matmul_operator(input, squeeze_one(other, 0))
     n, m = x.shape[-2:] if x.ndim > 1 else (1, x.shape[0])
     k, p = y.shape[-2:] if y.ndim > 1 else (y.shape[0], 1)
-    shape = broadcast_shape(x.shape[:-2], y.shape[:-2])
+    shape = common_shape(x.shape[:-2], y.shape[:-2])
     b = prod(shape)
     left = reshape(expand_to(input, (*shape, n, m)), (b, n, m))
     right = expand_to(other, (*shape, k, p) if y.ndim > 1 else (*shape, k))
     right = reshape(right, (b, k, p)) if y.ndim > 1 else unsqueeze_at(reshape(right, (b, k)), 2)
     out = bmm(left, right) if y.ndim > 1 else squeeze_one(bmm(left, right), 2)
     return unsafe_view(out, (*shape, *((n,) if x.ndim > 1 else ()), *((p,) if y.ndim > 1 else ())))
-
-
-def broadcast_shape(a, b):
-    """The shape to which two shapes broadcast; RuntimeError in PyTorch's words if they do not."""
-    n = max(len(a), len(b))
-    a, b = ((1,) * (n - len(s)) + tuple(s) for s in (a, b))
-    for i in reversed(range(n)):
-        if a[i] != b[i] and 1 not in (a[i], b[i]):
-            raise RuntimeError(
-                f"The size of tensor a ({a[i]}) must match the size of tensor b ({b[i]}) at non-singleton dimension {i}"
-            )
-    return tuple(q if p == 1 else p for p, q in zip(a, b, strict=True))
 
 
 def unsafe_view(a, shape):
@@ -317,50 +298,11 @@ def plus_product(name, check, multiply, Product, backward=None):
             beta, alpha = number(beta, name, "beta"), number(alpha, name, "alpha")
         w, x, y = array_of(input), array_of(a), array_of(b)
         check(w, x, y)
-        result = summed(w, x, y, multiply, beta, alpha)
+        result = product_plus(w, x, y, multiply, beta, alpha)
         return record(Backward, result, (input, a, b), (w.shape, x, y, beta, alpha))
 
     op.node = Backward
     return register(name, "linalg", op)
-
-
-def summed(w, x, y, multiply=product, beta=1, alpha=1):
-    """beta * w + alpha * multiply(x, y) of arrays; half precision is rounded once, at the end, as PyTorch does."""
-    wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
-    if not wide or type(x) in tensor_cores:
-        return weighted_sum(w, multiply(x, y), beta, alpha)
-    x, y, w, kind = x.astype(wide), y.astype(wide), w.astype(wide), x.dtype
-    return weighted_sum(w, multiply(x, y), beta, alpha).astype(kind)
-
-
-def scaled(a, factor):
-    return a if factor == 1 else a * factor
-
-
-def weighted_sum(w, xy, beta=1, alpha=1):
-    """beta * w + alpha * xy of arrays, in the shape of xy; for integers the factors lose their fractions."""
-    if beta != 1 or alpha != 1:
-        if not dtypes.of[xy.dtype].is_floating_point:
-            beta, alpha = int(beta), int(alpha)
-        xy, w = (xy * alpha).astype(xy.dtype, copy=False), w * beta
-    try:
-        xy += w  # a fresh array: no need for another
-        return xy
-    except ValueError:
-        pass
-    except TypeError:
-        one_device(xy, w)
-        raise
-    if w.ndim > xy.ndim:
-        raise RuntimeError(
-            f"expand({Tensor.typename(w)}{{{list(w.shape)}}}, size={list(xy.shape)}): the number of sizes provided "
-            f"({xy.ndim}) must be greater or equal to the number of dimensions in the tensor ({w.ndim})"
-        )
-    i = next(i for i in range(-1, -w.ndim - 1, -1) if w.shape[i] not in (1, xy.shape[i]))
-    raise RuntimeError(
-        f"The expanded size of the tensor ({xy.shape[i]}) must match the existing size ({w.shape[i]}) at non-singleton "
-        f"dimension {xy.ndim + i}.  Target sizes: {list(xy.shape)}.  Tensor sizes: {list(w.shape)}"
-    )
 
 
 def check_addmm(w, x, y):
@@ -377,7 +319,7 @@ def check_addmm(w, x, y):
 def check_same_dtype(w, x, y):
     for a, name in ((w, "self"), (x, "mat1")):
         if a.dtype != y.dtype:
-            raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {word(a)} and {word(y)}")
+            raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {dtype_word(a)} and {dtype_word(y)}")
 
 
 addmm = plus_product("addmm", check_addmm, product, Mm)
@@ -472,7 +414,7 @@ def einsum(equation, *operands):
     contracted from left to right, each pair by one batched matrix product, as in PyTorch without opt_einsum.
     """
     if not isinstance(equation, str):
-        equation, operands = from_lists((equation, *operands))
+        equation, operands = letters_for((equation, *operands))
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     if not operands:
@@ -496,7 +438,7 @@ def einsum(equation, *operands):
     return contract(aligned, kept)
 
 
-def from_lists(args):
+def letters_for(args):
     """(equation, operands) of the form in which numbers stand for the letters."""
     letter = lambda n: "..." if n is Ellipsis else chr(n + 65 if n < 26 else n + 71)  # noqa: E731
     write = lambda part: "".join(map(letter, part))  # noqa: E731
@@ -634,11 +576,11 @@ def contract(operands, kept):
                 left[d] = 0
         out = reduce.sum(out, tuple(mine), True) if mine else out
         other = reduce.sum(other, tuple(others), True) if others else other
-        out = pair(out, other, both)
+        out = product_of_pair(out, other, both)
     return view_to(out, array_of(out).shape[:kept]) if summed else out
 
 
-def pair(a, b, summed):
+def product_of_pair(a, b, summed):
     """The product of two operands, summed over some dimensions, which stay with size 1: one batched matrix product."""
     if not summed:
         return mul(a, b)
@@ -675,21 +617,20 @@ def square(name, input):
             f"{name}: A must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices"
         )
     if not dtypes.of[x.dtype].is_floating_point:
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {word(x)}")
-    if x.dtype in accumulate_wider:
-        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {word(x)}")
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {dtype_word(x)}")
+    check_precision(name, x)
     return x
+
+
+def check_precision(name, x):
+    if x.dtype in accumulate_wider:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {dtype_word(x)}")
 
 
 def times(a, b):
     """The product of two batches of matrices, in rules."""
     x, y = array_of(a), array_of(b)
     return mm(a, b) if x.ndim == y.ndim == 2 else record(Times, product(x, y), (a, b), (x, y))
-
-
-Times = node_class("MatmulBackward0",
-                   lambda g, x, y: sum_to(times(g, transpose(y, -1, -2)), array_of(x).shape),
-                   lambda g, x, y: sum_to(times(transpose(x, -1, -2), g), array_of(y).shape))  # fmt: skip
 
 
 def first_zero_pivot(x):
@@ -720,18 +661,13 @@ def inv(A):
     return record(Inv, out, (A,), (out,))
 
 
-Inv = node_class(
-    "LinalgInvExBackward0", lambda g, out: -times(times(transpose(out, -1, -2), g), transpose(out, -1, -2))
-)
-
-
 def solve(A, B, *, left=True):
     """X with A @ X = B, or X @ A = B without ``left``.  B: matrices, or vectors.  LinAlgError if A is singular."""
     x, y = square("linalg.solve", A), array_of(B)
     if x.dtype != y.dtype:
         raise RuntimeError(
-            f"linalg.solve: Expected A and B to have the same dtype, but found A of type {word(x)} and B of type "
-            f"{word(y)} instead"
+            f"linalg.solve: Expected A and B to have the same dtype, but found A of type {dtype_word(x)} and B of type "
+            f"{dtype_word(y)} instead"
         )
     vectors = y.ndim == 1 or y.ndim == x.ndim - 1 and y.shape == x.shape[:-1]
     columns = (*y.shape, 1) if vectors else y.shape
@@ -754,13 +690,13 @@ def solve(A, B, *, left=True):
     return record(Solve, out, (A, B), (x, out, y.shape, vectors, left))
 
 
-def solve_rule_matrix(g, x, out, _shape, vectors, left):
+def solve_rule_matrix(g, x, out, vectors, left):
     right = solve_transposed(g, x, vectors, left)
     out = transpose(as_columns(out, vectors), -1, -2)
     return sum_to(-(times(right, out) if left else times(out, right)), array_of(x).shape)
 
 
-def solve_rule_right(g, x, _out, shape, vectors, left):
+def solve_rule_right(g, x, shape, vectors, left):
     right = solve_transposed(g, x, vectors, left)
     return reshape(sum_to(right, (*shape, 1)), shape) if vectors else sum_to(right, shape)
 
@@ -772,9 +708,6 @@ def solve_transposed(g, x, vectors, left):
 
 def as_columns(a, vectors):
     return reshape(a, (*array_of(a).shape, 1)) if vectors else a
-
-
-Solve = node_class("LinalgSolveExBackward0", solve_rule_matrix, solve_rule_right)
 
 
 def det(A):
@@ -797,17 +730,11 @@ def det_rule(g, x, out):
     return g * det(replaced)
 
 
-Det = node_class("LinalgDetBackward0", det_rule)
-
-
 def slogdet(A):
     """(sign, log of the absolute value) of the determinant of each matrix."""
     x = square("linalg.slogdet", A)
     outs = tuple(xp_of(x).linalg.slogdet(x))
     return return_types.slogdet(*record_outputs(SlogDet, outs, (A,), (x,)))
-
-
-SlogDet = node_class("LinalgSlogdetBackward0", lambda parts, x: slogdet_rule(parts, x))
 
 
 def slogdet_rule(parts, x):
@@ -829,8 +756,6 @@ def trace(input):
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}")
     return record(Trace, reduce.sum(x.diagonal()), (input,), (x.shape,))
 
-
-Trace = node_class("TraceBackward0", lambda g, shape: g * xp_of(array_of(g)).eye(*shape, dtype=array_of(g).dtype))
 
 # ---- norms
 
@@ -884,8 +809,7 @@ def svd(A):
     x = array_of(A)
     if x.ndim < 2:
         raise RuntimeError("linalg.svd: The input tensor A must have at least 2 dimensions.")
-    if x.dtype in accumulate_wider:
-        raise RuntimeError(f"linalg.svd: Low precision dtypes not supported. Got {word(x)}")
+    check_precision("linalg.svd", x)
     return record_outputs(Svd, tuple(xp_of(x).linalg.svd(x, full_matrices=False)), (A,), (x,))
 
 
@@ -917,9 +841,6 @@ def svd_rule(parts, x):
         inner = inner + (turned - transpose(turned, -1, -2)) / gap * column
         outer_parts = outer_parts + times(u / row, transpose(gv - times(v, turned), -1, -2))
     return times(times(u, inner), vh) + outer_parts
-
-
-Svd = node_class("LinalgSvdBackward0", svd_rule)
 
 
 def svdvals(A):

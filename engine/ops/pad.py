@@ -2,13 +2,13 @@
 
 from operator import index as integer
 
-from ..arrays.dispatch import blank
+from ..arrays.dispatch import blank, xp_of
 from ..core.graph import node_class
 from ..core.linear import in_order, place
-from ..core.record import array_of, record, register, xp_of
+from ..core.record import array_of, record, register
 from ..core.record import view as define
-from ..core.views import fits
-from .creation import number
+from .checks import number
+from .writes import fits
 
 
 def constant_padded(x, pads, value):

@@ -3,23 +3,174 @@
 Over one dimension they are those over two, of which the first has one element: so PyTorch has it, in the graph too.
 """
 
+import operator
 from functools import lru_cache
 from itertools import starmap
 from math import inf, prod
-from operator import index as integer
-
-import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.dispatch import one_step
+from ..arrays.dispatch import xp_of
+from ..arrays.kernels import pool as kernels
+from ..arrays.kernels.conv import Window, reach
+from ..arrays.kernels.sums import row_starts, sum_array
 from ..core.graph import mode, node_class
-from ..core.linear import accumulate_wider, add_up, in_order, place, reshape, row_starts
-from ..core.record import array_of, record, register, xp_of
+from ..core.linear import in_order, place, reshape
+from ..core.record import array_of, record, register
 from ..core.tensor import Tensor
 from . import reduce
-from .conv import Window, add_windows, check_floating, numbers, reach, small_windows, windows
-from .nn import scatter
+from .checks import check_floating, check_not_bool
+from .conv import numbers
+from .losses import scatter
 from .shape import squeeze_one, unsqueeze_at
+
+# ---- the maximum
+
+
+def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """The maximum under a kernel that moves over (N, C, H, W), or without N; nan is larger than everything.
+
+    ``return_indices``: also where it is, as an index into the flattened H * W.
+    """
+    x, given = array_of(input), arguments("max_pool2d", kernel_size, stride, padding, dilation)
+    window = pool_window("max_pool2d", x.shape, *given, bool(ceil_mode))
+    check_not_bool(x, "max_pool2d")
+    taps = kernels.taps_of(x, window, 0 if window.padded == window.sizes else lowest(x.dtype))
+    ranks = kernels.tap_ranks(xp_of(x), window)
+    return maxima(MaxPool, input, taps, ranks, window.counts, window.disjoint, return_indices)
+
+
+def lowest(dtype):
+    """The smallest number of a type."""
+    return -inf if dtypes.of[dtype].is_floating_point else dtypes.iinfo(dtypes.of[dtype]).min
+
+
+def maxima(Backward, input, taps, ranks, counts, disjoint, return_indices):
+    """The maximum of the taps (positions in the kernel, planes, places), and where in the plane it is.
+
+    Of equal ones the first counts, and of nan the last, as in PyTorch.
+    """
+    x = array_of(input)
+    shape = (*x.shape[:-2], *counts)
+    if not return_indices and (not isinstance(input, Tensor) or input.node is None or not mode.enabled):
+        return record(Backward, taps.max(0).reshape(shape), (input,))
+    best, index = kernels.largest(taps, ranks, x.shape[-2] * x.shape[-1])
+    index = index.reshape(shape)
+    out = record(Backward, best.reshape(shape), (input,), (x.shape, index, disjoint))
+    if not return_indices:
+        return out
+    index = index.astype("int64")
+    return out, Tensor(index) if isinstance(input, Tensor) else index
+
+
+def max_rule(g, shape, index, disjoint):
+    """g at the positions of the maxima, of which none comes twice if the windows are disjoint."""
+    index = array_of(index)
+    if prod(shape[:-2]) != 1:
+        index = index + row_starts(xp_of(index), shape[:-2], shape[-2] * shape[-1], True)[..., None]
+    return scatter(g, shape, index) if disjoint else reshape(place(g, (prod(shape),), (index,)), shape)
+
+
+MaxPool = node_class("MaxPool2DWithIndicesBackward0", max_rule)
+AdaptiveMaxPool = node_class("AdaptiveMaxPool2DBackward0", max_rule)
+
+# ---- the mean: the sum under the kernel times a weight, which is a number or one for each place
+
+
+def average(input, weights, window):
+    weights = array_of(weights)
+    return record(AvgPool, kernels.window_sums(array_of(input), weights, window), (input,), (weights, window))
+
+
+def spread_average(g, weights, window):
+    weights = array_of(weights)
+    return record(SpreadAverage, kernels.window_spread(array_of(g), weights, window), (g,), (weights, window))
+
+
+AvgPool = node_class("AvgPool2DBackward0", lambda g, weights, window: spread_average(g, weights, window))
+SpreadAverage = node_class("AvgPool2DBackwardBackward0", lambda g, weights, window: average(g, weights, window))
+
+
+def avg_pool2d(
+    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+):
+    """The mean under a kernel that moves over (N, C, H, W), or without N.
+
+    The sum is divided by the number of elements, those of the padding included or not, or by ``divisor_override``.
+    """
+    x, given = array_of(input), arguments("avg_pool2d", kernel_size, stride, padding)
+    window = pool_window("avg_pool2d", x.shape, *given, 1, bool(ceil_mode))
+    check_floating(x, "avg_pool2d")
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    if divisor_override is not None:
+        return average(input, 1.0 / divisor_override, window)
+    return average(input, kernels.mean_weights(xp_of(x), window, bool(count_include_pad), x.dtype), window)
+
+
+# ---- adaptive pooling: so many windows, which cover the array evenly and differ in size by one at most
+
+
+def adaptive_counts(name, shape, output_size):
+    """The sizes of the output, of which None stays as it is; RuntimeError in PyTorch's words for what does not fit."""
+    given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * 2
+    if len(shape) <= len(given) and isinstance(output_size, (tuple, list)):
+        raise ValueError(f"Input dimension should be at least {len(given) + 1}")
+    if len(given) != 2 and "max" in name:
+        raise RuntimeError(f"{name}(): internal error: output_size.size() must be 2")
+    if len(given) != 2:
+        raise RuntimeError(f"{name}: output_size must be 2")
+    counts = tuple(have if want is None else operator.index(want) for want, have in zip(given, shape[-2:]))
+    if len(shape) not in (3, 4):
+        got = f"got: {list(shape)}" if "max" in name else f"got {list(shape)}"
+        raise RuntimeError(f"{name}(): Expected 3D or 4D tensor, but {got}")
+    if min(counts) < 0 and "max" in name:
+        shape = [*shape[:-2], *counts]
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(counts)}: {shape}")
+    if min(counts) < 0:
+        received = ", ".join(map(str, counts))
+        raise RuntimeError(
+            f"{name}: elements of output_size must be greater than or equal to 0 but received {{{received}}}"
+        )
+    for d in range(len(shape) - 3, len(shape)):
+        if not shape[d]:
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                f"{list(shape)} with dimension {d} being empty"
+            )
+    return counts
+
+
+def adaptive_avg_pool2d(input, output_size):
+    """The means of (N, C, H, W), or without N, in ``output_size`` windows, which cover it evenly."""
+    x = array_of(input)
+    counts = adaptive_counts("adaptive_avg_pool2d", x.shape, output_size)
+    if counts == (1, 1):
+        return reduce.mean(input, (-1, -2), True)
+    check_floating(x, "adaptive_avg_pool2d")
+    key, weights = kernels.adaptive_key(xp_of(x), x.shape[-2:], counts)
+    weights = weights.astype(x.dtype)
+    return record(AdaptiveAvgPool, in_order(sum_array(x[key] * weights, (-4, -3))), (input,), (x.shape, key, weights))
+
+
+def adaptive_rule(g, shape, key, weights):
+    counts = array_of(g).shape[-2:]
+    return place(reshape(g, (*shape[:-2], 1, 1, *counts)) * weights, shape, key)
+
+
+AdaptiveAvgPool = node_class("AdaptiveAvgPool2DBackward0", adaptive_rule)
+
+
+def adaptive_max_pool2d(input, output_size, return_indices=False):
+    """The maxima of (N, C, H, W), or without N, in ``output_size`` windows, which cover it evenly."""
+    x = array_of(input)
+    counts = adaptive_counts("adaptive_max_pool2d", x.shape, output_size)
+    check_floating(x, "adaptive_max_pool2d")
+    key, _ = kernels.adaptive_key(xp_of(x), x.shape[-2:], counts)
+    taps = x[key].transpose(-4, -3, *range(x.ndim - 2), -2, -1)
+    taps = in_order(taps.reshape(prod(taps.shape[:2]), prod(x.shape[:-2]), prod(counts)))
+    ranks = kernels.adaptive_ranks(xp_of(x), x.shape[-2:], counts)
+    return maxima(AdaptiveMaxPool, input, taps, ranks, counts, False, return_indices)
+
 
 # ---- the window
 
@@ -28,7 +179,7 @@ from .shape import squeeze_one, unsqueeze_at
 def pool_window(name, shape, kernel_size, stride, padding, dilation, ceil_mode):
     """The window of a pooling over the last two dimensions; RuntimeError in PyTorch's words for what does not fit."""
     given = zip(ARGUMENTS, (kernel_size, stride, padding, dilation))
-    kernel, stride, padding, dilation = (pair(name, what, value) for what, value in given)
+    kernel, stride, padding, dilation = (one_each(name, what, value) for what, value in given)
     if name == "max_pool2d" and len(shape) not in (3, 4):
         raise RuntimeError("non-empty 3D or 4D (batch mode) tensor expected for input")
     if 0 in stride:
@@ -50,7 +201,7 @@ def pool_window(name, shape, kernel_size, stride, padding, dilation, ceil_mode):
             + str(list(shape))
         )
     sizes = shape[-2:]
-    counts = tuple(starmap(places, zip(sizes, reach(kernel, dilation), stride, padding, (ceil_mode,) * 2)))
+    counts = tuple(starmap(place_count, zip(sizes, reach(kernel, dilation), stride, padding, (ceil_mode,) * 2)))
     if min(counts) < 1:
         c, h, w = shape[-3:]
         raise RuntimeError(
@@ -60,7 +211,7 @@ def pool_window(name, shape, kernel_size, stride, padding, dilation, ceil_mode):
     return Window(sizes, counts, kernel, stride, padding, dilation)
 
 
-def places(size, reach, stride, padding, ceil_mode):
+def place_count(size, reach, stride, padding, ceil_mode):
     """How many places a kernel has in one dimension; with ``ceil_mode`` also where it reaches out at the end."""
     room = size + 2 * padding - reach
     count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
@@ -70,7 +221,7 @@ def places(size, reach, stride, padding, ceil_mode):
 ARGUMENTS = ("kernel_size", "stride", "padding", "dilation")  # of a pooling, from position 2 on
 
 
-def pair(name, what, value):
+def one_each(name, what, value):
     """A number for each of two dimensions."""
     value = (value,) if isinstance(value, int) else value
     if len(value) not in (1, 2):
@@ -90,260 +241,6 @@ def arguments(name, kernel_size, stride, *more):
         v if type(v) is int else numbers(f"{name}(): argument '{a}' (position {i})", v)
         for i, (a, v) in enumerate(zip(ARGUMENTS, values), 2)
     ]
-
-
-def taps_of(x, window, fill=0):
-    """The windows of (..., H, W) as (positions in the kernel, planes, places)."""
-    shape = window.taps, prod(x.shape[:-2]), window.places
-    small = small_windows(x, window, False, shape, fill)
-    return windows(x, window, 0, fill).reshape(shape) if small is None else small
-
-
-# ---- the maximum
-
-
-def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """The maximum under a kernel that moves over (N, C, H, W), or without N; nan is larger than everything.
-
-    ``return_indices``: also where it is, as an index into the flattened H * W.
-    """
-    x, given = array_of(input), arguments("max_pool2d", kernel_size, stride, padding, dilation)
-    window = pool_window("max_pool2d", x.shape, *given, bool(ceil_mode))
-    if x.dtype == bool:
-        raise NotImplementedError("\"max_pool2d\" not implemented for 'Bool'")
-    taps = taps_of(x, window, 0 if window.padded == window.sizes else lowest(x.dtype))
-    return maxima(MaxPool, input, taps, ranks(xp_of(x), window), window.counts, window.disjoint, return_indices)
-
-
-def lowest(dtype):
-    """The smallest number of a type."""
-    return -inf if dtypes.of[dtype].is_floating_point else dtypes.iinfo(dtypes.of[dtype]).min
-
-
-@lru_cache(maxsize=64)
-def ranks(xp, window):
-    """The ranks of the elements under the kernel, see ``ranked``; where it reaches out they are 0.
-
-    The first, alone, is then that of the first element inside.
-    """
-    moves = zip(window.sizes, window.counts, window.stride, window.padding, window.kernel, window.dilation)
-    lines = [(np.arange(c) * s - p + np.arange(k)[:, None] * d, n, d) for n, c, s, p, k, d in moves]
-    (y, height, _), (x, width, _) = lines
-    rank = ranked(y, x, window.sizes) * crossed((y >= 0) & (y < height), (x >= 0) & (x < width))
-    rank[0] = ranked(*(np.where(line[:1] < 0, line[:1] % d, line[:1]) for line, _, d in lines), window.sizes)[0]
-    return xp.asarray(rank)
-
-
-def crossed(rows, columns):
-    """The products of what is at rows (kH, oH) and at columns (kW, oW): (positions in the kernel, 1, places)."""
-    out = rows[:, None, :, None] * columns[None, :, None, :]
-    return out.reshape(out.shape[0] * out.shape[1], 1, out.shape[2] * out.shape[3])
-
-
-def ranked(rows, columns, sizes):
-    """How far the elements at rows and columns, see ``crossed``, are from the end of the flattened plane."""
-    height, width = sizes
-    rank = crossed((height - rows) * width, np.ones_like(columns)) - crossed(np.ones_like(rows), columns)
-    return rank.astype(np.int32)
-
-
-def maxima(Backward, input, taps, ranks, counts, disjoint, return_indices):
-    """The maximum of the taps (positions in the kernel, planes, places), and where in the plane it is.
-
-    Of equal ones the first counts, and of nan the last, as in PyTorch.
-    """
-    x = array_of(input)
-    shape = (*x.shape[:-2], *counts)
-    if not return_indices and (not isinstance(input, Tensor) or input.node is None or not mode.enabled):
-        return record(Backward, taps.max(0).reshape(shape), (input,))
-    best, index = largest(taps, ranks, x.shape[-2] * x.shape[-1])
-    index = index.reshape(shape)
-    out = record(Backward, best.reshape(shape), (input,), (x.shape, index, disjoint))
-    if not return_indices:
-        return out
-    index = index.astype("int64")
-    return out, Tensor(index) if isinstance(input, Tensor) else index
-
-
-@one_step
-def largest(taps, ranks, size):
-    """(the maximum of the taps, where in the plane of some size it is), of arrays."""
-    best = taps.max(0)
-    index = size - ((taps == best) * ranks).max(0)  # the first one has the highest rank
-    if may_hold_nan(best):
-        index = xp_of(taps).where(best == best, index, ((taps != taps) * (size - ranks)).max(0))
-    return best, index
-
-
-def may_hold_nan(x):
-    """False if no element is nan; of an array that is not in host memory nobody looks."""
-    if x.dtype.kind in "iu":
-        return False
-    if type(x) is not np.ndarray or x.itemsize == 2:
-        return True
-    size = np.vdot(x, x)
-    return size != size
-
-
-def max_rule(g, shape, index, disjoint):
-    """g at the positions of the maxima, of which none comes twice if the windows are disjoint."""
-    index = array_of(index)
-    if prod(shape[:-2]) != 1:
-        index = index + row_starts(xp_of(index), shape[:-2], shape[-2] * shape[-1], True)[..., None]
-    return scatter(g, shape, index) if disjoint else reshape(place(g, (prod(shape),), (index,)), shape)
-
-
-MaxPool = node_class("MaxPool2DWithIndicesBackward0", max_rule)
-AdaptiveMaxPool = node_class("AdaptiveMaxPool2DBackward0", max_rule)
-
-# ---- the mean: the sum under the kernel times a weight, which is a number or one for each place
-
-
-def window_sums(x, weights, window):
-    sums = taps_of(x, window).sum(0, accumulate_wider.get(x.dtype, x.dtype)).reshape(*x.shape[:-2], *window.counts)
-    return (sums * array_of(weights)).astype(x.dtype, copy=False)
-
-
-def window_spread(g, weights, window):
-    """The transpose: each element is the sum of the weighted g of the windows in which it is."""
-    parts = g.astype(accumulate_wider.get(g.dtype, g.dtype), copy=False) * array_of(weights)
-    parts = xp_of(g).broadcast_to(parts, (*window.kernel, *g.shape))
-    return add_windows(parts, window, 0).astype(g.dtype)
-
-
-def average(input, weights, window):
-    return record(AvgPool, window_sums(array_of(input), weights, window), (input,), (array_of(weights), window))
-
-
-def spread_average(g, weights, window):
-    return record(SpreadAverage, window_spread(array_of(g), weights, window), (g,), (array_of(weights), window))
-
-
-AvgPool = node_class("AvgPool2DBackward0", lambda g, weights, window: spread_average(g, weights, window))
-SpreadAverage = node_class("AvgPool2DBackwardBackward0", lambda g, weights, window: average(g, weights, window))
-
-
-def avg_pool2d(
-    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
-):
-    """The mean under a kernel that moves over (N, C, H, W), or without N.
-
-    The sum is divided by the number of elements, those of the padding included or not, or by ``divisor_override``.
-    """
-    x, given = array_of(input), arguments("avg_pool2d", kernel_size, stride, padding)
-    window = pool_window("avg_pool2d", x.shape, *given, 1, bool(ceil_mode))
-    check_floating(x, "avg_pool2d")
-    if divisor_override == 0:
-        raise RuntimeError("divisor must be not zero")
-    if divisor_override is not None:
-        return average(input, 1.0 / divisor_override, window)
-    return average(input, shares(xp_of(x), window, bool(count_include_pad), x.dtype), window)
-
-
-@lru_cache(maxsize=64)
-def shares(xp, window, with_padding, dtype):
-    """1 / (the number of elements under the kernel) at each place, or once if it is the same everywhere."""
-    counts = []  # computed on the host: only the result goes to a device
-    for n, c, k, s, p in zip(window.sizes, window.counts, window.kernel, window.stride, window.padding):
-        start = np.arange(c) * s - p
-        low, high = (-p, n + p) if with_padding else (0, n)
-        counts.append(np.clip(start + k, low, high) - np.clip(start, low, high))
-    if all((c == c[0]).all() for c in counts):
-        return 1.0 / prod(int(c[0]) for c in counts)
-    return xp.asarray((1.0 / (counts[0][:, None] * counts[1])).astype(accumulate_wider.get(dtype, dtype)))
-
-
-# ---- adaptive pooling: so many windows, which cover the array evenly and differ in size by one at most
-
-
-def adaptive_counts(name, shape, output_size):
-    """The sizes of the output, of which None stays as it is; RuntimeError in PyTorch's words for what does not fit."""
-    given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * 2
-    if len(shape) <= len(given) and isinstance(output_size, (tuple, list)):
-        raise ValueError(f"Input dimension should be at least {len(given) + 1}")
-    if len(given) != 2 and "max" in name:
-        raise RuntimeError(f"{name}(): internal error: output_size.size() must be 2")
-    if len(given) != 2:
-        raise RuntimeError(f"{name}: output_size must be 2")
-    counts = tuple(have if want is None else integer(want) for want, have in zip(given, shape[-2:]))
-    if len(shape) not in (3, 4):
-        got = f"got: {list(shape)}" if "max" in name else f"got {list(shape)}"
-        raise RuntimeError(f"{name}(): Expected 3D or 4D tensor, but {got}")
-    if min(counts) < 0 and "max" in name:
-        shape = [*shape[:-2], *counts]
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(counts)}: {shape}")
-    if min(counts) < 0:
-        received = ", ".join(map(str, counts))
-        raise RuntimeError(
-            f"{name}: elements of output_size must be greater than or equal to 0 but received {{{received}}}"
-        )
-    for d in range(len(shape) - 3, len(shape)):
-        if not shape[d]:
-            raise RuntimeError(
-                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
-                f"{list(shape)} with dimension {d} being empty"
-            )
-    return counts
-
-
-@lru_cache(maxsize=64)
-def adaptive_key(xp, sizes, counts):
-    """(the key that picks the windows (..., kH, kW, oH, oW), the share of each of their elements in the mean)."""
-    lines, share = adaptive_lines(sizes, counts)
-    (y, x), (a, b) = [(rows[:, None, :, None], columns[None, :, None, :]) for rows, columns in (lines, share)]
-    return (..., xp.asarray(y), xp.asarray(x)), xp.asarray(a * b)
-
-
-@lru_cache(maxsize=64)
-def adaptive_ranks(xp, sizes, counts):
-    return xp.asarray(ranked(*adaptive_lines(sizes, counts)[0], sizes))
-
-
-def adaptive_lines(sizes, counts):
-    """(the rows (kH, oH) and the columns (kW, oW) of the windows, the shares of both).
-
-    The windows are filled up to the size of the largest with their last element, which has no share then.
-    """
-    lines, share = [], []
-    for size, count in zip(sizes, counts):
-        i = np.arange(count)
-        start, end = i * size // max(count, 1), -((i + 1) * -size // max(count, 1))
-        within = np.arange(int((end - start).max()) if count else 1).reshape(-1, 1)
-        lines.append(np.minimum(start + within, end - 1))
-        share.append((within < end - start) / (end - start))
-    return lines, share
-
-
-def adaptive_avg_pool2d(input, output_size):
-    """The means of (N, C, H, W), or without N, in ``output_size`` windows, which cover it evenly."""
-    x = array_of(input)
-    counts = adaptive_counts("adaptive_avg_pool2d", x.shape, output_size)
-    if counts == (1, 1):
-        return reduce.mean(input, (-1, -2), True)
-    check_floating(x, "adaptive_avg_pool2d")
-    key, weights = adaptive_key(xp_of(x), x.shape[-2:], counts)
-    weights = weights.astype(x.dtype)
-    return record(AdaptiveAvgPool, in_order(add_up(x[key] * weights, (-4, -3))), (input,), (x.shape, key, weights))
-
-
-def adaptive_rule(g, shape, key, weights):
-    counts = array_of(g).shape[-2:]
-    return place(reshape(g, (*shape[:-2], 1, 1, *counts)) * weights, shape, key)
-
-
-AdaptiveAvgPool = node_class("AdaptiveAvgPool2DBackward0", adaptive_rule)
-
-
-def adaptive_max_pool2d(input, output_size, return_indices=False):
-    """The maxima of (N, C, H, W), or without N, in ``output_size`` windows, which cover it evenly."""
-    x = array_of(input)
-    counts = adaptive_counts("adaptive_max_pool2d", x.shape, output_size)
-    check_floating(x, "adaptive_max_pool2d")
-    key, _ = adaptive_key(xp_of(x), x.shape[-2:], counts)
-    taps = x[key].transpose(-4, -3, *range(x.ndim - 2), -2, -1)
-    taps = in_order(taps.reshape(prod(taps.shape[:2]), prod(x.shape[:-2]), prod(counts)))
-    ranks = adaptive_ranks(xp_of(x), x.shape[-2:], counts)
-    return maxima(AdaptiveMaxPool, input, taps, ranks, counts, False, return_indices)
 
 
 # ---- over one dimension
@@ -398,7 +295,7 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
             f"max_pool1d() padding should be at most half of kernel size, but got padding={padding} and "
             f"kernel_size={kernel}"
         )
-    count = places(x.shape[-1], dilation * (kernel - 1) + 1, stride, padding, ceil_mode)
+    count = place_count(x.shape[-1], dilation * (kernel - 1) + 1, stride, padding, ceil_mode)
     if count < 1:
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {count}")
     if not return_indices:

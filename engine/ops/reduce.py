@@ -8,17 +8,201 @@ import builtins
 import math
 
 from ..arrays import dtypes
-from ..arrays.dispatch import batches, blank, samples, summed
+from ..arrays.dispatch import not_batched, samples, xp_of
+from ..arrays.dtypes import accumulate_wider, dtype_word
+from ..arrays.kernels.picking import placed_along
+from ..arrays.kernels.sums import extreme_along, mean_array, sum_array
 from ..arrays.warn import warn
 from ..core.graph import mode, node_class
-from ..core.linear import accumulate_wider, add_up, cast, extreme_along, reshape, spread, sum_to, total
-from ..core.record import array_of, record, record_outputs, register, xp_of
-from ..core.tensor import Tensor, checked_dim, shown_kind
-from ..surface import return_types
+from ..core.linear import cast, reshape, sum_axes, sum_to, unsum, widened
+from ..core.record import array_of, record, record_outputs, register
+from ..core.tensor import Tensor
 from ..surface.outputs import into
-from .creation import integer, misfit, number
+from . import return_types
+from .checks import checked_dim, checked_dims, integer, misfit, number, shown_kind
 from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, floating, maximum, minimum, sgn
+
+# ---- the derivatives
+
+SumAll = node_class("SumBackward0", lambda g, shape: unsum(g, shape))
+Sum = node_class("SumBackward1", lambda g, shape, axis, keepdims: unsum(g, shape, axis, keepdims))
+MeanAll = node_class("MeanBackward0", lambda g, shape, n: unsum(share(g, n), shape))
+Mean = node_class(
+    "MeanBackward1", lambda g, shape, axis, keepdims: unsum(share(g, count(shape, axis)), shape, axis, keepdims)
+)
+
+
+def share(g, n):
+    """g / n; for half precision divided in float32: float16 holds no n above 65504."""
+    dtype = array_of(g).dtype
+    wide = array_of(g).itemsize == 2 and accumulate_wider.get(dtype)
+    return cast(cast(g, wide) / n, dtype) if wide else g / n
+
+
+def var_rule(g, x, axis, keepdims, free):
+    away, g = x - mean(x, axis, True), kept(g, array_of(x).shape, axis, keepdims)
+    if free <= 0:
+        return g * choose(eq(away, 0), math.nan, array_of(away) * 0.0 + math.inf)
+    return away * (g * (2.0 / free))
+
+
+def std_rule(g, x, out, axis, keepdims, free):
+    return var_rule(choose(eq(out, 0), 0.0, g / (out * 2.0)), x, axis, keepdims, free)
+
+
+def std_again_rule(g, x, axis, keepdims, free):
+    """The rule of std as one of several outputs, where the output cannot be saved: computed again."""
+    out = std(x, axis, keepdim=keepdims, correction=count(array_of(x).shape, axis) - free)
+    return std_rule(g, x, out, axis, keepdims, free)
+
+
+def parts_rule(first):
+    """The rule of (first, mean), from the rule of the first."""
+
+    def rule(parts, x, axis, keepdims, free):
+        into = 0.0
+        if 0 in parts:
+            into = first(parts[0], x, axis, keepdims, free)
+        if 1 in parts:
+            into = into + unsum(share(parts[1], count(array_of(x).shape, axis)), array_of(x).shape, axis, keepdims)
+        return into
+
+    return rule
+
+
+Var = node_class("VarBackward0", var_rule)
+Std = node_class("StdBackward0", std_rule)
+VarMean = node_class("VarMeanBackward0", parts_rule(var_rule))
+StdMean = node_class("StdMeanBackward0", parts_rule(std_again_rule))
+
+
+def prod_rule(g, x, out, axis, keepdims):
+    """The product of all others: out / x, or written out where there is a zero."""
+    shape = array_of(x).shape
+    if (samples(array_of(x)) != 0).all():
+        return kept(g * out, shape, axis, keepdims) / x
+    if axis is None:
+        return reshape(g * prod(left_out(reshape(x, (-1,)), 0), 1), shape)
+    return kept(g, shape, axis, keepdims) * prod(left_out(x, axis[0]), axis[0] + 1)
+
+
+def left_out(x, axis):
+    """x with a new dimension before ``axis``, along which one element of that dimension after the other is a 1."""
+    shape = array_of(x).shape
+    n, after = shape[axis], (1,) * (len(shape) - axis - 1)
+    one = xp_of(array_of(x)).eye(n, dtype=bool).reshape((n, n) + after)
+    return choose(one, 1.0, reshape(x, shape[:axis] + (1,) + shape[axis:]))
+
+
+ProdAll = node_class("ProdBackward0", prod_rule)
+Prod = node_class("ProdBackward1", prod_rule)
+
+
+def evenly(g, mask, axis):
+    """g in equal parts where the mask holds: PyTorch's choice of a subgradient where extremes are equal."""
+    return choose(mask, g, 0.0) / mask.sum(axis, keepdims=True).astype(array_of(g).dtype)
+
+
+def evenly_all(g, x, out):
+    """The cotangent of what is extreme among all elements; nan is."""
+    return evenly(g, (array_of(x) == array_of(out)) | (array_of(x) != array_of(x)), None)
+
+
+def evenly_along(g, x, out, axis, keepdims):
+    shape = array_of(x).shape
+    return evenly(kept(g, shape, axis, keepdims), array_of(x) == kept(array_of(out), shape, axis, keepdims), axis)
+
+
+def aminmax_rule(parts, x, axis, keepdims):
+    found = {0: array_of(x).min(axis, keepdims=keepdims), 1: array_of(x).max(axis, keepdims=keepdims)}
+    into = [evenly_along(g, x, found[i], axis, keepdims) for i, g in parts.items()]
+    return into[0] if len(into) == 1 else into[0] + into[1]
+
+
+AMinMax = node_class("AminmaxBackward0", aminmax_rule)
+MedianAll = node_class("MedianBackward0", evenly_all)
+
+
+def place_along(g, indices, shape, axis, keepdims):
+    """Zeros of a shape, with g where ``indices`` point along an axis."""
+    if not shape:
+        return g
+    g, indices = kept(g, shape, axis, keepdims), kept(array_of(indices), shape, axis, keepdims)
+    return record(PlaceAlong, placed_along(array_of(g), indices, shape, axis[0]), (g,), (indices, axis[0]))
+
+
+def pick_along(a, indices, axis):
+    """The elements where ``indices`` point along an axis, which stays."""
+    x, indices = array_of(a), array_of(indices)
+    return record(PickAlong, xp_of(x).take_along_axis(x, indices, axis), (a,), (indices, x.shape, axis))
+
+
+Median = node_class("MedianBackward1", place_along)
+PlaceAlong = node_class("ValueSelectingReductionBackward0", lambda g, indices, axis: pick_along(g, indices, axis))
+PickAlong = node_class("GatherBackward0", lambda g, indices, shape, axis: place_along(g, indices, shape, (axis,), True))
+
+
+def logsumexp_rule(g, x, out, axis, keepdims):
+    shape = array_of(x).shape
+    return kept(g, shape, axis, keepdims) * exp(x - kept(out, shape, axis, keepdims))
+
+
+LogSumExp = node_class("LogsumexpBackward0", logsumexp_rule)
+
+
+def norm_rule(g, x, out, p, axis, keepdims):
+    """g * sgn(x) * (|x| / out)**(p - 1), and 0 where that is not defined."""
+    shape = array_of(x).shape
+    if p == 0:
+        return x * 0.0
+    if p in (math.inf, -math.inf):
+        return sgn(x) * evenly_along(g, absolute(array_of(x)), out, axis, keepdims)
+    g, out = kept(g, shape, axis, keepdims), kept(out, shape, axis, keepdims)
+    if p == 1:
+        return sgn(x) * g
+    if p == 2:
+        return g * choose(eq(out, 0) & eq(x, x), 0.0, x / out)
+    if p < 2:
+        steep = choose(eq(x, 0), 0.0, sgn(x) * absolute(x) ** (p - 1))
+    else:
+        steep = x * absolute(x) ** (p - 2)
+    return steep * choose(eq(out, 0), 0.0, g / out ** (p - 1))
+
+
+VectorNorm = node_class("LinalgVectorNormBackward0", norm_rule)
+
+
+def distance_rule(g, x, y, out, p, shape):
+    return sum_to(norm_rule(g, x - y, out, p, None, False), shape)
+
+
+Dist = node_class("DistBackward0", lambda g, x, y, out, p: distance_rule(g, x, y, out, p, array_of(x).shape),
+                  lambda g, x, y, out, p: -distance_rule(g, x, y, out, p, array_of(y).shape))  # fmt: skip
+
+
+def running_sum(a, axis, backwards):
+    """``cumsum``, from the end if ``backwards``, as rules need it."""
+    return record(CumSum, running(array_of(a), axis, backwards), (a,), (axis, backwards))
+
+
+CumSum = node_class("CumsumBackward0", lambda g, axis, backwards: running_sum(g, axis, not backwards))
+
+
+def cumprod_rule(g, x, out, axis):
+    """Each element is a factor of all products from its own on: these without it, weighted by g and added up."""
+    if not array_of(x).ndim:
+        return g
+    if (samples(array_of(x)) != 0).all():
+        return running_sum(g * out, axis, True) / x
+    shape = array_of(x).shape
+    n, after = shape[axis], (1,) * (len(shape) - axis - 1)
+    later = xp_of(array_of(x)).tri(n, dtype=array_of(x).dtype).T.reshape((n, n) + after)
+    g = reshape(g, shape[:axis] + (1,) + shape[axis:])
+    return sum_axes(g * later * cumprod(left_out(x, axis), axis + 1), axis + 1)
+
+
+CumProd = node_class("CumprodBackward0", cumprod_rule)
 
 # ---- arguments
 
@@ -29,11 +213,7 @@ def axes(dim, ndim):
         return None
     if type(dim) is int and -ndim <= dim < ndim:
         return (dim % ndim,)
-    several = isinstance(dim, (tuple, list))
-    found = tuple(checked_dim(d, ndim) for d in (dim if several else (dim,)))
-    for d in found:
-        if found.count(d) > 1:
-            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    found = checked_dims(dim if isinstance(dim, (tuple, list)) else (dim,), ndim)
     return found if found and ndim else None
 
 
@@ -88,7 +268,7 @@ def converted(input, dtype):
         return x if dtypes.of[x.dtype].is_floating_point else x.astype(dtypes.int64.np, copy=False)
     dtype = dtypes.given(dtype)
     if isinstance(input, Tensor) and input.node is not None and mode.enabled and not dtype.is_floating_point:
-        raise RuntimeError(f"Autograd not support dtype: {word(x.astype(dtype.np))}")
+        raise RuntimeError(f"Autograd not support dtype: {dtype_word(x.astype(dtype.np))}")
     return x.astype(dtype.np, copy=False)
 
 
@@ -111,11 +291,6 @@ def settled(out):
     return out if out.ndim < 2 or out.flags.c_contiguous else out.copy()
 
 
-def word(x):
-    """A dtype as PyTorch's messages call it: Float, Double, Long."""
-    return Tensor.typename(x).rpartition(".")[2][:-6]
-
-
 # ---- sums and moments
 
 
@@ -123,7 +298,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, **names):
     """The sum over ``dim``, all dimensions by default.  Integers and bools are added up as int64."""
     if dim is None and dtype is None and not keepdim and not names and isinstance(input, Tensor):
         x = input.array
-        out = add_up(x)
+        out = sum_array(x)
         if out.dtype is x.dtype:
             p = input.node
             return Tensor(out, SumAll((p,), (x.shape,)) if p is not None and mode.enabled else None)
@@ -131,23 +306,10 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, **names):
         return into(names.pop("out"), sum, input, dim, keepdim, dtype=dtype, **names)
     x, dim, axis, keepdims = parse("sum", input, dim, keepdim, names)
     x = converted(input, dtype)
-    out = settled(add_up(x, axis, keepdims).astype(x.dtype, copy=False))
+    out = settled(sum_array(x, axis, keepdims).astype(x.dtype, copy=False))
     if dim is None and axis is None and not keepdims:
         return record_converted(SumAll, out, (input,), (x.shape,))
     return record_converted(Sum, out, (input,), (x.shape, axis, keepdims))
-
-
-SumAll = node_class("SumBackward0", lambda g, shape: spread(g, shape))
-Sum = node_class("SumBackward1", lambda g, shape, axis, keepdims: spread(g, shape, axis, keepdims))
-
-
-def average(x, axis=None, keepdims=False):
-    """The mean of an array over axes; half precision is added up and divided in float32, as PyTorch does."""
-    wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
-    n = x.size if axis is None else count(x.shape, axis)
-    if wide:
-        return (summed[type(x)](x, axis, wide, None, keepdims) / n).astype(x.dtype)
-    return summed[type(x)](x, axis, None, None, keepdims) / n
 
 
 def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
@@ -156,7 +318,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
         x = input.array
         if dtypes.of[x.dtype].is_floating_point:
             p = input.node
-            return Tensor(average(x), MeanAll((p,), (x.shape, x.size)) if p is not None and mode.enabled else None)
+            return Tensor(mean_array(x), MeanAll((p,), (x.shape, x.size)) if p is not None and mode.enabled else None)
     if names.get("out") is not None:
         return into(names.pop("out"), mean, input, dim, keepdim, dtype=dtype, **names)
     x, dim, axis, keepdims = parse("mean", input, dim, keepdim, names)
@@ -164,26 +326,13 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
     if not (dtype or dtypes.of[x.dtype]).is_floating_point:
         raise RuntimeError(
             f"mean(): could not infer output dtype. {'Optional' if dtype else 'Input'} dtype must be either a floating "
-            f"point or complex dtype. Got: {word(x.astype(dtype.np) if dtype else x)}"
+            f"point or complex dtype. Got: {dtype_word(x.astype(dtype.np) if dtype else x)}"
         )
     x = converted(input, dtype)
-    out = settled(average(x, axis, keepdims))
+    out = settled(mean_array(x, axis, keepdims))
     if dim is None and not keepdims:
         return record_converted(MeanAll, out, (input,), (x.shape, x.size))
     return record_converted(Mean, out, (input,), (x.shape, axis, keepdims))
-
-
-def share(g, n):
-    """g / n; for half precision divided in float32: float16 holds no n above 65504."""
-    dtype = array_of(g).dtype
-    wide = array_of(g).itemsize == 2 and accumulate_wider.get(dtype)
-    return cast(cast(g, wide) / n, dtype) if wide else g / n
-
-
-MeanAll = node_class("MeanBackward0", lambda g, shape, n: spread(share(g, n), shape))
-Mean = node_class(
-    "MeanBackward1", lambda g, shape, axis, keepdims: spread(share(g, count(shape, axis)), shape, axis, keepdims)
-)
 
 
 def moments(name, input, dim, unbiased, keepdim, correction, names):
@@ -204,7 +353,7 @@ def moments(name, input, dim, unbiased, keepdim, correction, names):
             "(input numel divided by output numel).",
         )
     wide = x.astype(dtypes.float64.np)
-    middle = average(wide, axis, True)
+    middle = mean_array(wide, axis, True)
     away = wide - middle
     out = settled((away * away).sum(axis, keepdims=keepdims) / builtins.max(free, 0))
     return x, out, settled(middle.reshape(out.shape)), axis, keepdims, free
@@ -236,42 +385,6 @@ def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, 
     return record_outputs(StdMean, (out, middle.astype(x.dtype)), (input,), (x, axis, keepdims, free))
 
 
-def var_rule(g, x, axis, keepdims, free):
-    away, g = x - mean(x, axis, True), kept(g, array_of(x).shape, axis, keepdims)
-    if free <= 0:
-        return g * choose(eq(away, 0), math.nan, array_of(away) * 0.0 + math.inf)
-    return away * (g * (2.0 / free))
-
-
-def std_rule(g, x, out, axis, keepdims, free):
-    return var_rule(choose(eq(out, 0), 0.0, g / (out * 2.0)), x, axis, keepdims, free)
-
-
-def std_again_rule(g, x, axis, keepdims, free):
-    """The rule of std as one of several outputs, where the output cannot be saved: computed again."""
-    out = std(x, axis, keepdim=keepdims, correction=count(array_of(x).shape, axis) - free)
-    return std_rule(g, x, out, axis, keepdims, free)
-
-
-def parts_rule(first):
-    """The rule of (first, mean), from the rule of the first."""
-
-    def rule(parts, x, axis, keepdims, free):
-        into = 0.0
-        if 0 in parts:
-            into = first(parts[0], x, axis, keepdims, free)
-        if 1 in parts:
-            into = into + spread(share(parts[1], count(array_of(x).shape, axis)), array_of(x).shape, axis, keepdims)
-        return into
-
-    return rule
-
-
-Var = node_class("VarBackward0", var_rule)
-Std = node_class("StdBackward0", std_rule)
-VarMean = node_class("VarMeanBackward0", parts_rule(var_rule))
-StdMean = node_class("StdMeanBackward0", parts_rule(std_again_rule))
-
 # ---- products
 
 
@@ -284,68 +397,7 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, **names):
     return record_converted(Backward, out, (input,), (x, out, axis, keepdims))
 
 
-def prod_rule(g, x, out, axis, keepdims):
-    """The product of all others: out / x, or written out where there is a zero."""
-    shape = array_of(x).shape
-    if (samples(array_of(x)) != 0).all():
-        return kept(g * out, shape, axis, keepdims) / x
-    if axis is None:
-        return reshape(g * prod(left_out(reshape(x, (-1,)), 0), 1), shape)
-    return kept(g, shape, axis, keepdims) * prod(left_out(x, axis[0]), axis[0] + 1)
-
-
-def left_out(x, axis):
-    """x with a new dimension before ``axis``, along which one element of that dimension after the other is a 1."""
-    shape = array_of(x).shape
-    n, after = shape[axis], (1,) * (len(shape) - axis - 1)
-    one = xp_of(array_of(x)).eye(n, dtype=bool).reshape((n, n) + after)
-    return choose(one, 1.0, reshape(x, shape[:axis] + (1,) + shape[axis:]))
-
-
-ProdAll = node_class("ProdBackward0", prod_rule)
-Prod = node_class("ProdBackward1", prod_rule)
-
-
 # ---- extremes
-
-
-def place_along(g, indices, shape, axis, keepdims):
-    """Zeros of a shape, with g where ``indices`` point along an axis."""
-    if not shape:
-        return g
-    g, indices = kept(g, shape, axis, keepdims), kept(array_of(indices), shape, axis, keepdims)
-    return record(PlaceAlong, placed(array_of(g), indices, shape, axis[0]), (g,), (indices, axis[0]))
-
-
-def placed(g, indices, shape, axis):
-    out = blank(shape, g, indices)
-    xp_of(out).put_along_axis(out, indices, g, axis)
-    return out
-
-
-def pick_along(a, indices, axis):
-    """The elements where ``indices`` point along an axis, which stays."""
-    x, indices = array_of(a), array_of(indices)
-    return record(PickAlong, xp_of(x).take_along_axis(x, indices, axis), (a,), (indices, x.shape, axis))
-
-
-PlaceAlong = node_class("ValueSelectingReductionBackward0", lambda g, indices, axis: pick_along(g, indices, axis))
-PickAlong = node_class("GatherBackward0", lambda g, indices, shape, axis: place_along(g, indices, shape, (axis,), True))
-
-
-def evenly(g, mask, axis):
-    """g in equal parts where the mask holds: PyTorch's choice of a subgradient where extremes are equal."""
-    return choose(mask, g, 0.0) / mask.sum(axis, keepdims=True).astype(array_of(g).dtype)
-
-
-def evenly_all(g, x, out):
-    """The cotangent of what is extreme among all elements; nan is."""
-    return evenly(g, (array_of(x) == array_of(out)) | (array_of(x) != array_of(x)), None)
-
-
-def evenly_along(g, x, out, axis, keepdims):
-    shape = array_of(x).shape
-    return evenly(kept(g, shape, axis, keepdims), array_of(x) == kept(array_of(out), shape, axis, keepdims), axis)
 
 
 def extremes(name, pairwise):
@@ -449,15 +501,6 @@ def aminmax(input, *, dim=None, keepdim=False, **names):
     return return_types.aminmax(*record_outputs(AMinMax, outs, (input,), (x, axis, keepdims)))
 
 
-def aminmax_rule(parts, x, axis, keepdims):
-    found = {0: array_of(x).min(axis, keepdims=keepdims), 1: array_of(x).max(axis, keepdims=keepdims)}
-    into = [evenly_along(g, x, found[i], axis, keepdims) for i, g in parts.items()]
-    return into[0] if len(into) == 1 else into[0] + into[1]
-
-
-AMinMax = node_class("AminmaxBackward0", aminmax_rule)
-
-
 def median(input, dim=None, keepdim=False, **names):
     """The middle element (the lower one of two); along a dimension also its index.  nan if there is one."""
     x, dim, axis, keepdims = parse("median", input, dim, keepdim, names, several=False)
@@ -485,9 +528,6 @@ def middle_index(x, axis):
     return xp.where(nan.any(axis, keepdims=True), nan.argmax(axis, keepdims=True), middle)
 
 
-MedianAll = node_class("MedianBackward0", evenly_all)
-Median = node_class("MedianBackward1", place_along)
-
 # ---- logsumexp and norms
 
 
@@ -496,7 +536,7 @@ def logsumexp(input, dim, keepdim=False, **names):
     x, dim, axis, keepdims = parse("logsumexp", input, dim, keepdim, names)
     input = cast(input, floating(x.dtype))
     x = array_of(input)
-    out = log_of_sum(cast(x, accumulate_wider.get(x.dtype, x.dtype)), axis)
+    out = log_of_sum(widened(x), axis)
     out = out.astype(x.dtype)
     out = settled(out if keepdims else out.squeeze(axis))
     return record(LogSumExp, out, (input,), (x, out, axis, keepdims))
@@ -512,14 +552,6 @@ def log_of_sum(x, axis):
     return xp.log(xp.exp(x - top).sum(axis, keepdims=True)) + top
 
 
-def logsumexp_rule(g, x, out, axis, keepdims):
-    shape = array_of(x).shape
-    return kept(g, shape, axis, keepdims) * exp(x - kept(out, shape, axis, keepdims))
-
-
-LogSumExp = node_class("LogsumexpBackward0", logsumexp_rule)
-
-
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, **names):
     """(sum |x|**ord)**(1/ord) over ``dim``: the number of nonzeros for 0, the extremes of |x| for inf and -inf."""
     return p_norm("linalg.vector_norm", x, ord, dim, keepdim, dtype, names)
@@ -529,7 +561,9 @@ def p_norm(name, input, p, dim, keepdim, dtype, names):
     p = number(p, "linalg_vector_norm", "ord", 2)
     x, dim, axis, keepdims = parse(name, input, dim, keepdim, names)
     if not dtypes.of[x.dtype].is_floating_point:
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {word(x)}")
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dtype_word(x)}"
+        )
     x = converted(input, dtype)
     if not x.size and (p < 0 or p == math.inf):
         if axis is None:
@@ -543,7 +577,7 @@ def p_norm(name, input, p, dim, keepdim, dtype, names):
                     f"linalg.vector_norm cannot compute the {float(p):g} norm on the dimension {i}because this "
                     "dimension is empty and the operation does not have an identity"
                 )
-    out = settled(p_norm_of(cast(x, accumulate_wider.get(x.dtype, x.dtype)), p, axis, keepdims).astype(x.dtype))
+    out = settled(p_norm_of(widened(x), p, axis, keepdims).astype(x.dtype))
     return record_converted(VectorNorm, out, (input,), (x, out, p, axis, keepdims))
 
 
@@ -562,39 +596,6 @@ def p_norm_of(x, p, axis, keepdims):
     return ((a**p).sum(axis, keepdims=keepdims)) ** (1.0 / p)
 
 
-def norm_rule(g, x, out, p, axis, keepdims):
-    """g * sgn(x) * (|x| / out)**(p - 1), and 0 where that is not defined."""
-    shape = array_of(x).shape
-    if p == 0:
-        return x * 0.0
-    if p in (math.inf, -math.inf):
-        return sgn(x) * evenly_along(g, absolute(array_of(x)), out, axis, keepdims)
-    g, out = kept(g, shape, axis, keepdims), kept(out, shape, axis, keepdims)
-    if p == 1:
-        return sgn(x) * g
-    if p == 2:
-        return g * choose(eq(out, 0) & eq(x, x), 0.0, x / out)
-    if p < 2:
-        steep = choose(eq(x, 0), 0.0, sgn(x) * absolute(x) ** (p - 1))
-    else:
-        steep = x * absolute(x) ** (p - 2)
-    return steep * choose(eq(out, 0), 0.0, g / out ** (p - 1))
-
-
-VectorNorm = node_class("LinalgVectorNormBackward0", norm_rule)
-
-
-def norm(input, p="fro", dim=None, keepdim=False, dtype=None, **names):
-    """The p-norm of the elements over ``dim``, all by default; "fro" is 2."""
-    if p == "nuc":
-        from .linalg import matrix_norm
-
-        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-    if isinstance(p, str) and p != "fro":
-        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
-    return p_norm("norm", input, 2 if p in ("fro", None) else p, dim, keepdim, dtype, names)
-
-
 def dist(input, other, p=2):
     """The p-norm of input - other, over all elements."""
     if not isinstance(other, Tensor):
@@ -607,13 +608,6 @@ def dist(input, other, p=2):
     return record(Dist, out, (input, other), (x, y, out, p))
 
 
-def distance_rule(g, x, y, out, p, shape):
-    return sum_to(norm_rule(g, x - y, out, p, None, False), shape)
-
-
-Dist = node_class("DistBackward0", lambda g, x, y, out, p: distance_rule(g, x, y, out, p, array_of(x).shape),
-                  lambda g, x, y, out, p: -distance_rule(g, x, y, out, p, array_of(y).shape))  # fmt: skip
-
 # ---- along a dimension
 
 
@@ -621,11 +615,6 @@ def cumsum(input, dim, *, dtype=None):
     """The sums of the first 1, 2, ... elements along ``dim``.  Integers and bools are added up as int64."""
     axis, x = one_axis("cumsum", array_of(input), dim), converted(input, dtype)
     return record_converted(CumSum, running(x, axis, False), (input,), (axis, False))
-
-
-def running_sum(a, axis, backwards):
-    """``cumsum``, from the end if ``backwards``, as rules need it."""
-    return record(CumSum, running(array_of(a), axis, backwards), (a,), (axis, backwards))
 
 
 def running(x, axis, backwards):
@@ -641,9 +630,6 @@ def wide(x):
     return dtypes.float64.np if dtypes.of[x.dtype].is_floating_point else dtypes.int64.np
 
 
-CumSum = node_class("CumsumBackward0", lambda g, axis, backwards: running_sum(g, axis, not backwards))
-
-
 def cumprod(input, dim, *, dtype=None):
     """The products of the first 1, 2, ... elements along ``dim``.  Integers and bools are multiplied as int64."""
     axis = one_axis("cumprod", array_of(input), dim)
@@ -651,21 +637,6 @@ def cumprod(input, dim, *, dtype=None):
     out = settled(x.cumprod(axis, wide(x)).astype(x.dtype)) if x.ndim else x.copy()
     return record_converted(CumProd, out, (input,), (x, out, axis))
 
-
-def cumprod_rule(g, x, out, axis):
-    """Each element is a factor of all products from its own on: these without it, weighted by g and added up."""
-    if not array_of(x).ndim:
-        return g
-    if (samples(array_of(x)) != 0).all():
-        return running_sum(g * out, axis, True) / x
-    shape = array_of(x).shape
-    n, after = shape[axis], (1,) * (len(shape) - axis - 1)
-    later = xp_of(array_of(x)).tri(n, dtype=array_of(x).dtype).T.reshape((n, n) + after)
-    g = reshape(g, shape[:axis] + (1,) + shape[axis:])
-    return total(g * later * cumprod(left_out(x, axis), axis + 1), axis + 1)
-
-
-CumProd = node_class("CumprodBackward0", cumprod_rule)
 
 # ---- counts and tests
 
@@ -680,9 +651,9 @@ def bincount(input, weights=None, minlength=0):
     """How often each of 0, 1, ... occurs in a 1-d tensor of integers, or the sum of the ``weights`` of those."""
     x, w = array_of(input), array_of(weights)
     if dtypes.of[x.dtype].category != dtypes.INTEGER:
-        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{word(x)}'")
-    if type(x) in batches or type(w) in batches:
-        raise NotImplementedError("vmap: bincount is not there for batched arrays: add up one_hot(input) instead")
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{dtype_word(x)}'")
+    not_batched("vmap: bincount is not there for batched arrays: add up one_hot(input) instead", x, w,
+                error=NotImplementedError)  # fmt: skip
     minlength = integer(minlength, "bincount", "minlength")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
@@ -713,5 +684,5 @@ def quantifier(name):
 all = quantifier("all")
 any = quantifier("any")
 
-for function in (sum, mean, var, std, prod, median, logsumexp, vector_norm, norm, dist, cumsum, cumprod, count_nonzero):
+for function in (sum, mean, var, std, prod, median, logsumexp, vector_norm, dist, cumsum, cumprod, count_nonzero):
     register(function.__name__, "reduction", function)

@@ -8,75 +8,24 @@ from itertools import accumulate
 from math import prod
 
 from ..arrays import dtypes
-from ..arrays.devices import one_device
-from ..arrays.dispatch import batches, blank, device_names, samples
-from ..arrays.memory import address, element_strides, expanded, storage, strided, writable
-from ..arrays.size import Size
+from ..arrays.devices import check_one_device
+from ..arrays.dispatch import not_batched, xp_of
+from ..arrays.dtypes import dtype_word
+from ..arrays.kernels.views import at, inserted, offset_in_storage, on_diagonal, reverse, rotated, windows_of, without
+from ..arrays.memory import address, element_strides, expanded, pointer, storage, strided, writable
+from ..arrays.shapes import common_shape, reshape_array
+from ..arrays.size import Size, cannot_expand
 from ..arrays.warn import warn
 from ..core import linear as structure
 from ..core.graph import Output, mode, node_class
-from ..core.linear import (
-    cast,
-    clone,
-    clone_array,
-    common_shape,
-    contiguous,
-    in_order,
-    place,
-    reshape_array,
-    sum_to,
-    total,
-)
-from ..core.record import array_of, record, record_outputs, xp_of
+from ..core.linear import cast, clone, contiguous, in_order, place, sum_axes, sum_to  # noqa: F401  clone: offered here
+from ..core.record import array_of, record, record_outputs
 from ..core.record import view as define
-from ..core.tensor import Tensor, checked_dim, track_view, unreachable
+from ..core.tensor import Tensor, track_view, unreachable
 from ..core.versions import wrote
-from ..core.views import check_writable
 from ..surface.outputs import into
-from .creation import integer, listed, unfit
-
-# ---- what views do to an array
-
-
-def inserted(x, dim):
-    shape = (*x.shape[:dim], 1, *x.shape[dim:])
-    if x.flags.c_contiguous and 1 not in x.shape:
-        return x.reshape(shape)
-    strides = element_strides(x)  # NumPy would give other dims of size 1 new strides too
-    new = x.shape[dim] * strides[dim] if dim < x.ndim else 1
-    return strided(x, shape, (*strides[:dim], new, *strides[dim:]))
-
-
-def without(x, dims):
-    return x.squeeze(tuple(d for d in dims if d < x.ndim and x.shape[d] == 1))[...]
-
-
-def undone(dims):
-    """The permutation that undoes another one."""
-    return tuple(sorted(range(len(dims)), key=dims.__getitem__))
-
-
-def at(dim, i):
-    """The key of index or slice ``i`` in one dimension."""
-    return (slice(None),) * dim + (i, Ellipsis)
-
-
-def windows_of(x, dim, size, step):
-    strides = element_strides(x)
-    shape = (*x.shape[:dim], (x.shape[dim] - size) // step + 1, *x.shape[dim + 1 :], size)
-    return strided(x, shape, (*strides[:dim], strides[dim] * step, *strides[dim + 1 :], strides[dim]))
-
-
-def picked_twice(view_of):
-    """The rule of a view in which elements of the input may come more than once."""
-
-    def rule(g, shape, *args):
-        n = prod(shape)
-        positions = view_of(xp_of(array_of(g)).arange(n).reshape(shape), *args)
-        return reshape(place(reshape(g, (-1,)), (n,), (positions.reshape(-1),)), shape)
-
-    return rule
-
+from .checks import checked_dim, checked_dims, integer, listed, some_tensors, tensors_in, unfit
+from .writes import check_writable
 
 # ---- views: name, what it does to an array, the cotangent of its input
 
@@ -96,39 +45,16 @@ select_at = define("select", lambda x, dim, i: x[at(dim, i)], lambda g, shape, d
 slice_at = define("slice", lambda x, dim, i: x[at(dim, i)], lambda g, shape, dim, i: place(g, shape, at(dim, i)))
 diagonal_at = define("diagonal", lambda x, *where: writable(x.diagonal(*where)),
                    lambda g, shape, *where: place_diagonal(g, shape, *where))  # fmt: skip
-windows = define("unfold", windows_of, picked_twice(windows_of))
-restride = define("as_strided", strided, picked_twice(strided))
+unfold_at = define("unfold", windows_of, lambda g, shape, *args: add_picked(windows_of, g, shape, *args))
+restride = define("as_strided", strided, lambda g, shape, *args: add_picked(strided, g, shape, *args))
 
 # ---- copies
-
-
-def reverse(x, dims):
-    return clone_array(x[tuple(slice(None, None, -1) if d in dims else slice(None) for d in range(x.ndim))])
-
-
-def rotated(x, k, dims):
-    """A copy turned k times; after an odd number PyTorch's lies in memory as the transposed one."""
-    turned = xp_of(x).rot90(x, k, dims)
-    return clone_array(turned) if k % 2 else turned.copy()
-
-
-def on_diagonal(x, shape, *where):
-    """Zeros, with x on the diagonals."""
-    out = blank(shape, x)
-    writable(out.diagonal(*where))[...] = x
-    return out
-
-
-def sum_of_copies(g, shape, repeats):
-    pairs = zip(repeats, (1,) * (len(repeats) - len(shape)) + shape)
-    copies = reshape_to(g, tuple(n for pair in pairs for n in pair))
-    return reshape_to(total(copies, tuple(range(0, 2 * len(repeats), 2))), shape)
-
 
 reversed_in = define("flip", reverse, lambda g, _, dims: reversed_in(g, dims))
 rolled_by = define("roll", lambda x, shifts, dims: xp_of(x).roll(in_order(x), *((shifts, dims) if dims else shifts)),
                  lambda g, _, shifts, dims: rolled_by(g, tuple(-s for s in shifts), dims))  # fmt: skip
-repeat_by = define("repeat", lambda x, repeats: in_order(xp_of(x).tile(x, repeats)), sum_of_copies)
+repeat_by = define("repeat", lambda x, repeats: in_order(xp_of(x).tile(x, repeats)),
+                 lambda g, shape, repeats: sum_of_copies(g, shape, repeats))  # fmt: skip
 lower = define("tril", lambda x, k: in_order(xp_of(x).tril(x, k)), lambda g, _, k: lower(g, k))
 upper = define("triu", lambda x, k: in_order(xp_of(x).triu(x, k)), lambda g, _, k: upper(g, k))
 rotate = define("rot90", rotated, lambda g, _, k, dims: rotate(g, -k, dims))
@@ -138,36 +64,25 @@ place_diagonal = define("diagonal_backward", on_diagonal, lambda g, _, shape, *w
                       "DiagonalBackwardBackward0")  # fmt: skip
 embed_diagonal = define("diag_embed", on_diagonal, lambda g, _, shape, *where: diagonal_at(g, *where))
 
-# ---- arguments
+# ---- rules
 
 
-def checked_dims(dims, ndim):
-    """Dims counted from the front.  RuntimeError if one comes twice."""
-    found = tuple(checked_dim(d, ndim) for d in dims)
-    for d in found:
-        if found.count(d) > 1:
-            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
-    return found
+def undone(dims):
+    """The permutation that undoes another one."""
+    return tuple(sorted(range(len(dims)), key=dims.__getitem__))
 
 
-def tensors_in(name, tensors):
-    """A sequence of Tensors (or, in rules, of arrays) as a list.  TypeError for anything else."""
-    if isinstance(tensors, Tensor) or not isinstance(tensors, (tuple, list)):
-        raise TypeError(
-            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
-        )
-    for i, t in enumerate(tensors):
-        if not hasattr(t, "dtype"):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
-    return list(tensors)
+def add_picked(view_of, g, shape, *args):
+    """The cotangent of what a view shows in which elements may come more than once."""
+    n = prod(shape)
+    positions = view_of(xp_of(array_of(g)).arange(n).reshape(shape), *args)
+    return reshape_to(place(reshape_to(g, (-1,)), (n,), (positions.reshape(-1),)), shape)
 
 
-def some_tensors(name, tensors):
-    """The same, of one tensor at least."""
-    found = tensors_in(name, tensors)
-    if not found:
-        raise RuntimeError(f"{name} expects a non-empty TensorList")
-    return found
+def sum_of_copies(g, shape, repeats):
+    pairs = zip(repeats, (1,) * (len(repeats) - len(shape)) + shape)
+    copies = reshape_to(g, tuple(n for pair in pairs for n in pair))
+    return reshape_to(sum_axes(copies, tuple(range(0, 2 * len(repeats), 2))), shape)
 
 
 # ---- sizes and strides of the same elements
@@ -213,7 +128,7 @@ def view_as_dtype(input, dtype):
 
 def check_elements(x, dtype, times):
     """RuntimeError in PyTorch's words unless ``times`` elements after another are one of another dtype."""
-    words = f"to view {word(x.dtype)} as {word(dtype.np)} (different element sizes)"
+    words = f"to view {dtype_word(x)} as {dtypes.type_words[dtype.np]} (different element sizes)"
     if not x.ndim:
         raise RuntimeError(f"self.dim() cannot be 0 {words}")
     *strides, last = element_strides(x)
@@ -389,27 +304,14 @@ def expand(input, size, *more, name="expand"):
     """Repeated without a copy along new leading dims and dims of size 1; -1 keeps a size."""
     size, x = listed(size, more, name, "size"), array_of(input)
     lead = len(size) - x.ndim
-    if lead < 0:
+    if any(n not in (-1, have) and have != 1 for n, have in zip(size[max(lead, 0) :], x.shape)) or lead < 0:
+        raise cannot_expand(x, size)
+    if -1 in size[:lead]:
         raise RuntimeError(
-            f"expand({Tensor.typename(x)}{{{list(x.shape)}}}, size={list(size)}): the number of sizes provided "
-            f"({len(size)}) must be greater or equal to the number of dimensions in the tensor ({x.ndim})"
+            "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension "
+            f"{max(d for d in range(lead) if size[d] == -1)}"
         )
-    shape = list(size)
-    for d in reversed(range(len(size))):
-        n = size[d]
-        have = x.shape[d - lead] if d >= lead else 1
-        if n == -1 and d < lead:
-            raise RuntimeError(
-                f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {d}"
-            )
-        if n == -1:
-            shape[d] = have
-        elif n != have and have != 1:
-            raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton "
-                f"dimension {d}.  Target sizes: {list(size)}.  Tensor sizes: {list(x.shape)}"
-            )
-    return expand_to(input, tuple(shape))
+    return expand_to(input, (*size[:lead], *(have if n == -1 else n for n, have in zip(size[lead:], x.shape))))
 
 
 def expand_as(input, other):
@@ -442,8 +344,8 @@ def broadcast_tensors(*tensors):
         tensors = tensors[0]
     shape: tuple = ()
     for t in tensors:
-        shape = common_shape(shape, t.array.shape)
-    return tuple(t if t.array.shape == shape else expand_to(t, shape) for t in tensors)
+        shape = common_shape(shape, array_of(t).shape)
+    return tuple(t if array_of(t).shape == shape else expand_to(t, shape) for t in tensors)
 
 
 # ---- parts
@@ -480,10 +382,10 @@ def narrow(input, dim, start, length):
         raise RuntimeError("narrow(): length must be non-negative.")
     if isinstance(start, Tensor) and (start.ndim or start.array.dtype.kind not in "iu"):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    if type(array_of(start)) in batches:
-        raise RuntimeError(
-            "Batching rule not implemented for aten::narrow.Tensor; the fallback path doesn't work on out= or view ops."
-        )
+    not_batched(
+        "Batching rule not implemented for aten::narrow.Tensor; the fallback path doesn't work on out= or view ops.",
+        array_of(start),
+    )
     d, start = checked_dim(dim, x.ndim), integer(start, "narrow", "start", 2)
     n = x.shape[d]
     if not -n <= start <= n:
@@ -660,7 +562,7 @@ def unfold(input, dimension, size, step):
         raise RuntimeError(f"maximum size for tensor at dimension {d} is {shape[d]} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
-    return windows(input, d, size, step) if input.array.ndim else reshape_to(input, (size,))
+    return unfold_at(input, d, size, step) if input.array.ndim else reshape_to(input, (size,))
 
 
 def as_strided(input, size, stride, storage_offset=None):
@@ -724,8 +626,7 @@ def join_new(tensors, dim):
 def same_dtype(tensors):
     """The arrays of tensors, in the dtype that holds them all, and their shapes."""
     arrays = [array_of(t) for t in tensors]
-    for x in arrays[1:] if device_names else ():
-        one_device(arrays[0], x)
+    check_one_device(arrays)
     first = arrays[0].dtype
     if any(x.dtype is not first for x in arrays):
         kinds = ((dtypes.of[x.dtype], dtypes.DIMS if x.ndim else dtypes.ZERO_DIM) for x in arrays)
@@ -864,42 +765,6 @@ def tile(input, dims, *more):
     return repeat(input, (1,) * (input.ndim - len(dims)) + dims)
 
 
-def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
-    """Each element (or each place of a dim) so many times in a row; ``repeats`` is a number, or one for each place."""
-    from .index import index_select
-
-    if repeats is None:
-        return Tensor(counted(input))
-    if dim is None:
-        input, dim = reshape_to(contiguous(input), (-1,)) if input.ndim != 1 else input, 0
-    shape = input.array.shape
-    d = checked_dim(dim, len(shape))
-    if not isinstance(repeats, Tensor):
-        times = integer(repeats, "repeat_interleave", "repeats", 1)
-        if times < 0:
-            raise RuntimeError("Repeats must be non-negative")
-        wide = expand_to(unsqueeze_at(input, d + 1), (*shape[: d + 1], times, *shape[d + 1 :]))
-        return view_of(contiguous(clone(wide)), resized(shape, d, shape[d] * times))
-    if repeats.numel() not in (1, shape[d]) or repeats.ndim > 1:
-        raise RuntimeError(
-            "repeats must have the same size as input along dim, but got repeats.size(0) = "
-            f"{repeats.numel()} and input.size({d}) = {shape[d]}"
-        )
-    return index_select(input, d, Tensor(counted(expand(reshape_to(repeats, (-1,)), (shape[d],)))))
-
-
-def counted(repeats):
-    """Each place so many times as ``repeats`` has there."""
-    x = repeats.array
-    if x.ndim != 1:
-        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-    if x.dtype.kind != "i":
-        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{word(x.dtype)}'")
-    if x.size and samples(x).min() < 0:
-        raise RuntimeError("repeats can not be negative")
-    return xp_of(x).repeat(xp_of(x).arange(x.size), x)
-
-
 def flip(input, dims, *more):
     """The order of places reversed in the given dims."""
     return reversed_in(input, checked_dims(listed(dims, more, "flip", "dims"), input.ndim))
@@ -998,14 +863,6 @@ def cartesian_prod(*tensors):
 # ---- where the elements lie
 
 
-def word(dtype):
-    return Tensor.typename(dtype.type(0)).removeprefix("torch.").removesuffix("Tensor")
-
-
-def offset_in_storage(x):
-    return (address(x) - address(storage(x))) // x.itemsize
-
-
 def stride(input, dim=None):
     """How many elements lie between neighbours: in one dim, or a tuple for all."""
     strides = element_strides(input.array)
@@ -1025,8 +882,7 @@ def storage_offset(input):
 
 
 def data_ptr(input):
-    x = input.shared()
-    return x.tolist() if type(x) in batches else address(x)  # which has none, and says so
+    return pointer(input.shared())
 
 
 def untyped_storage(input):
@@ -1069,7 +925,7 @@ def reshaping(function):
             out.node.__class__ = in_place_nodes[out.node.name()]
         self.array, self.node = out.array, out.node
         if self._base is not None:
-            self.path = out.path
+            self.view_ops = out.view_ops
         wrote(self)
         return self
 

@@ -14,12 +14,11 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays import threads as blocks
 from ..arrays.devices import device_of
-from ..arrays.dispatch import kernels
+from ..arrays.dispatch import kernels, xp_of
 from ..autograd.modes import enable_grad
-from ..core.record import xp_of
 from ..core.tensor import Tensor
 from ..core.versions import wrote
-from ..core.views import refresh
+from ..core.views import rebase_history
 from ..ops.elementwise import maximum, sqrt
 from .optimizer import Optimizer
 
@@ -234,7 +233,7 @@ class Pack:
             for _ in range(writes):
                 wrote(p)
             if "views" in p.__dict__:
-                refresh(p, None)
+                rebase_history(p, None)
 
 
 class Listed(Pack):

@@ -4,10 +4,9 @@ import math
 import types
 from bisect import bisect_right
 from collections import Counter
-from contextlib import contextmanager
 from math import inf, pi
 
-from ..arrays.dispatch import running
+from ..arrays.dispatch import outside_of_captures
 from ..arrays.warn import warn
 from ..core.tensor import Tensor
 from .optimizer import Optimizer
@@ -20,15 +19,13 @@ EPOCH = (
 )
 MORE = " See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 OVERRIDDEN = (
-    "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make "
-    "sure to call "
-    "`optimizer.step()` before `lr_scheduler.step()`." + MORE
+    "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make sure "
+    "to call `optimizer.step()` before `lr_scheduler.step()`." + MORE
 )
 TOO_EARLY = (
     "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call "
     "them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in "
-    "PyTorch skipping the "
-    "first value of the learning rate schedule." + MORE
+    "PyTorch skipping the first value of the learning rate schedule." + MORE
 )
 
 
@@ -96,18 +93,11 @@ class LRScheduler:
         self._initial_step()
 
     def _initial_step(self):
-        self._step_count = 0
-        with self._marked("_is_initial"):
-            self.step()
-
-    @contextmanager
-    def _marked(self, name):
-        """An attribute that is True within the block."""
-        setattr(self, name, True)
+        self._step_count, self._is_initial = 0, True
         try:
-            yield
+            self.step()
         finally:
-            setattr(self, name, False)
+            self._is_initial = False
 
     def state_dict(self):
         """All but the optimizer."""
@@ -134,10 +124,9 @@ class LRScheduler:
         if not self._get_lr_called_within_step:
             warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
 
+    @outside_of_captures
     def step(self, epoch=None):
         """Set the next learning rates; to be called after ``optimizer.step()``."""
-        if running.tape is not None:
-            return running.tape.later(type(self).step, self, (epoch,), {})
         if self._step_count == 1:
             if not (hasattr(self.optimizer.step, "hooked") and hasattr(self.optimizer, "_opt_called")):
                 warn(OVERRIDDEN)
@@ -149,12 +138,17 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def _update_lr(self, epoch=None):
-        with self._marked("_get_lr_called_within_step"):
-            self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-            jumps = epoch is not None and self.closed is not None
-            self._set([self.closed(base) for base in self.base_lrs] if jumps else self.get_lr())
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        jumps = epoch is not None and self.closed is not None
+        self._set([self.closed(base) for base in self.base_lrs] if jumps else None)
 
-    def _set(self, rates):
+    def _set(self, rates=None):
+        """Set learning rates, those of ``get_lr()`` by default."""
+        self._get_lr_called_within_step = True
+        try:
+            rates = self.get_lr() if rates is None else rates
+        finally:
+            self._get_lr_called_within_step = False
         for group, lr in zip(self.optimizer.param_groups, rates):
             set_value(group, "lr", lr)
         self._last_lr = values(self.optimizer, "lr")
@@ -344,10 +338,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def rate(self, lr, base_lr):
         return self.eta_min + (base_lr - self.eta_min) * (1 + math.cos(pi * self.T_cur / self.T_i)) / 2
 
+    @outside_of_captures
     def step(self, epoch=None):
         """Set the next learning rates; ``epoch`` may be a fraction, such as epoch + batch / batches."""
-        if running.tape is not None:
-            return running.tape.later(type(self).step, self, (epoch,), {})
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:
@@ -366,8 +359,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_cur = epoch - self.T_0 * (self.T_mult**n - 1) / (self.T_mult - 1)
             self.T_i = self.T_0 * self.T_mult**n
         self.last_epoch = math.floor(epoch)
-        with self._marked("_get_lr_called_within_step"):
-            self._set(self.get_lr())
+        self._set()
 
 
 # ---- momentum that goes the other way
@@ -584,10 +576,9 @@ class SequentialLR(OfSchedulers):
         first._initial_step()
         self._last_lr = first.get_last_lr()
 
+    @outside_of_captures
     def step(self):
         """Set the next learning rates; to be called after ``optimizer.step()``."""
-        if running.tape is not None:
-            return running.tape.later(type(self).step, self, (), {})
         self.last_epoch += 1
         i = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[i]
@@ -616,10 +607,9 @@ class ChainedScheduler(OfSchedulers):
         self._schedulers, self.optimizer = schedulers, optimizer or schedulers[0].optimizer
         self._last_lr = values(self.optimizer, "lr")
 
+    @outside_of_captures
     def step(self):
         """Let each scheduler take a step."""
-        if running.tape is not None:
-            return running.tape.later(type(self).step, self, (), {})
         for s in self._schedulers:
             s.step()
         self._last_lr = values(self.optimizer, "lr")
@@ -653,10 +643,9 @@ class ReduceLROnPlateau(LRScheduler):
     def _reset(self):
         self.best, self.cooldown_counter, self.num_bad_epochs = self.mode_worse, 0, 0
 
+    @outside_of_captures
     def step(self, metrics, epoch=None):
         """Look at the metric of an epoch, a number or a tensor of one element."""
-        if running.tape is not None:
-            return running.tape.later(type(self).step, self, (metrics, epoch), {})
         current = float(metrics)
         if epoch is not None:
             warn(EPOCH)

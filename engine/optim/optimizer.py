@@ -5,7 +5,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from copy import deepcopy
 
-from ..arrays.dispatch import running
+from ..arrays.dispatch import outside_of_captures
 from ..arrays.warn import warn
 from ..core.tensor import Tensor
 from ..nn.hooks import register
@@ -17,10 +17,9 @@ required = object()  # the default of an option that has none
 def hooked(step):
     """``step`` with the optimizer's hooks around it; schedulers look at ``_opt_called``."""
 
+    @outside_of_captures
     @functools.wraps(step)
     def wrapper(self, *args, **kwargs):
-        if running.tape is not None:
-            return running.tape.later(wrapper, self, args, kwargs)
         own = self.__dict__
         if "_opt_called" in own:
             self._opt_called = True
@@ -165,17 +164,18 @@ class Optimizer:
         ]
         state = {number[id(p)] if isinstance(p, Tensor) else p: values for p, values in self.state.items()}
         result = {"state": state, "param_groups": groups}
-        for hook in self._optimizer_state_dict_post_hooks.values():
-            new = hook(self, result)
-            result = result if new is None else new
-        return result
+        return self._passed_on("state_dict_post", result)
+
+    def _passed_on(self, kind, value):
+        """A value as hooks have it, each of which may return another one."""
+        for hook in self.__dict__[f"_optimizer_{kind}_hooks"].values():
+            new = hook(self, value)
+            value = value if new is None else new
+        return value
 
     def load_state_dict(self, state_dict):
         """Take over states and options.  ValueError if the groups are not as many, or not as large."""
-        state_dict = state_dict.copy()
-        for hook in self._optimizer_load_state_dict_pre_hooks.values():
-            new = hook(self, state_dict)
-            state_dict = state_dict if new is None else new
+        state_dict = self._passed_on("load_state_dict_pre", state_dict.copy())
         groups, saved = self.param_groups, deepcopy(state_dict["param_groups"])
         if len(groups) != len(saved):
             raise ValueError("loaded state dict has a different number of parameter groups")

@@ -17,13 +17,31 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.warn import HERE
 from ..core.tensor import Tensor
-from ..core.views import in_place
-from ..ops import activations, attention, conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape
-from ..ops.creation import integer, listed, misfit, number, unfit
+from ..ops import (
+    activations,
+    attention,
+    conv,
+    creation,
+    dropout,
+    elementwise,
+    index,
+    layers,
+    linalg,
+    losses,
+    norms,
+    pad,
+    pool,
+    reduce,
+    shape,
+    softmax,
+)
+from ..ops.checks import integer, listed, misfit, number, unfit
+from ..ops.writes import in_place
 from .outputs import into
 from .signatures import ALIASES, SIGNATURES
 
-families = activations, attention, conv, creation, elementwise, index, linalg, nn, pad, pool, reduce, shape
+families = (activations, attention, conv, creation, dropout, elementwise, index, layers, linalg, losses, norms, pad,
+            pool, reduce, shape, softmax)  # fmt: skip
 FAMILIES = {f.__name__.rpartition(".")[2]: f for f in families}
 DOOR = __file__.replace("doors.py", "<door>")  # the file that the functions are in, as tracebacks say
 ABSENT = inspect.Parameter.empty  # in the place of an argument that is not given

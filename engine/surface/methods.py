@@ -2,17 +2,17 @@
 
 import functools
 
-from ..core import views as inplace
 from ..core.tensor import Tensor
-from ..core.views import in_place
-from ..ops import elementwise, index, linalg
+from ..ops import elementwise, index, linalg, writes
+from ..ops.writes import in_place
+from . import graph_errors, node_names, tensor  # noqa: F401  what they say of the graph and of Tensors is bound
 from .doors import offered
 
 for kind in ("method", "in_place"):
     for name, function in offered(kind, Tensor.__module__).items():
         setattr(Tensor, name, function)
 for name in ("copy_", "fill_", "zero_"):
-    setattr(Tensor, name, vars(inplace)[name])
+    setattr(Tensor, name, vars(writes)[name])
 
 e = elementwise
 

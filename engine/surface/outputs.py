@@ -7,10 +7,10 @@ from ..arrays.devices import mixed_devices
 from ..arrays.dispatch import blank
 from ..arrays.warn import warn
 from ..core.graph import mode
-from ..core.tensor import Tensor, shown_kind
-from ..core.versions import alive
-from ..core.views import check_cast, check_writable, overwrite
-from .return_types import filled
+from ..core.tensor import Tensor, alive
+from ..ops.checks import shown_kind
+from ..ops.return_types import filled
+from ..ops.writes import check_cast, check_writable, overwrite
 
 
 def into(out, function, *args, **kwargs):

@@ -18,6 +18,7 @@ profiles: dict[str, dict] = {
     "full": default | {"threshold": inf},
 }
 options = SimpleNamespace(**default)
+more_suffixes: list = []  # functions of a tensor: what else is to be said of it, or None
 
 
 def set_printoptions(
@@ -76,13 +77,8 @@ def tensor_repr(t) -> str:
         suffixes.append(f"grad_fn=<{grad_fn}>")
     elif t.requires_grad:
         suffixes.append("requires_grad=True")
-    node = None if grad_fn == "Invalid" else getattr(t, "node", None)
-    if node is not None and node.tangents:
-        from ..autograd.forward_ad import tangent_of
-
-        tangent = tangent_of(t)
-        if tangent is not None:
-            suffixes.append(f"tangent={tangent}")
+    if grad_fn != "Invalid":
+        suffixes += filter(None, (suffix(t) for suffix in more_suffixes))
     return _join_suffixes(prefix + _values(t.array, len(prefix)), suffixes, len(prefix)) + ")"
 
 

@@ -186,9 +186,18 @@ def inside(a, level, ndim=None):
     """The array inside, with dims of size 1 behind the samples so that it broadcasts as a sample of ``ndim`` dims."""
     if not has(a, level):
         return a
-    x = a.x
-    missing = 0 if ndim is None else ndim + 1 - x.ndim
-    return x.reshape(x.shape[:1] + (1,) * missing + x.shape[1:]) if missing else x
+    return a.x if ndim is None else padded(a.x, ndim + 1 - a.x.ndim)
+
+
+def padded(x, missing):
+    """Samples with so many dims of size 1 in front of their own."""
+    return x.reshape(x.shape[:1] + (1,) * missing + x.shape[1:]) if missing > 0 else x
+
+
+def aligned(arrays):
+    """(the newest level of some arrays, what is inside of each, as it broadcasts with the others)."""
+    level, ndim = newest(arrays), max(map(dims, arrays))
+    return level, [inside(a, level, ndim) for a in arrays]
 
 
 def dims(a):
@@ -197,8 +206,8 @@ def dims(a):
 
 def elementwise(function, *arrays, **options):
     """A function of arrays that broadcast, done for all samples at once."""
-    level, ndim = newest(arrays), max(map(dims, arrays))
-    return Batched(function(*[inside(a, level, ndim) for a in arrays], **options), level)
+    level, arrays = aligned(arrays)
+    return Batched(function(*arrays, **options), level)
 
 
 def dynamic(name):
@@ -272,15 +281,10 @@ def matmul(a, b, out=None):
         rows = y.reshape(math.prod(y.shape[:-2]), y.shape[-2])
         z = (rows @ x.swapaxes(0, 1)).reshape(*y.shape[:-2], x.shape[-2], 1)
     else:
-        z = lead(x, has(a, level), m, n) @ lead(y, has(b, level), n, m)
+        z = padded(x, has(a, level) and n - m) @ padded(y, has(b, level) and m - n)
     if column:
         z = z[..., 0]
     return Batched(z[..., 0] if row and column else z[..., 0, :] if row else z, level)
-
-
-def lead(x, batched, have, want):
-    """With dims of size 1 behind the samples."""
-    return x.reshape(x.shape[:1] + (1,) * (want - have) + x.shape[1:]) if batched and want > have else x
 
 
 # ---- along axes
@@ -403,14 +407,15 @@ def setitem(x, key, value):
         target[...] = inside(value, level, target.ndim - 1)
         return
     y, keys, m, p = lookup(x, entries, level)
-    y[keys] = fitted(value, level, x.ndim - sum(k is not None and type(k) is not slice for k in entries) + m, m, p)
+    y[keys] = as_looked_up(value, level, x.ndim, entries, m, p)
 
 
-def fitted(value, level, ndim, m, p):
-    """A value for ``array[key]`` of ``lookup``, given for the result, which has ndim dims."""
-    if not dims(value):
-        return inside(value, level, ndim)
+def as_looked_up(value, level, ndim, entries, m, p):
+    """A value for ``array[key]`` of ``lookup``, where the array has ndim dims and the value those of the result."""
+    ndim += m - sum(k is not None and type(k) is not slice for k in entries)
     v = inside(value, level, ndim)
+    if not dims(value):
+        return v
     b = has(value, level)
     v = v if b or v.ndim == ndim else v.reshape((1,) * (ndim - v.ndim) + v.shape)
     return moved(v, p + b, m, b)
@@ -420,8 +425,7 @@ def add_at(x, key, value):
     """``np.add.at`` for a Batched x."""
     entries, arrays = parsed(key, x.ndim)
     y, keys, m, p = lookup(x, entries, x.level)
-    value = fitted(value, x.level, x.ndim - sum(k is not None and type(k) is not slice for k in entries) + m, m, p)
-    function("add", y).at(y, keys, value)
+    function("add", y).at(y, keys, as_looked_up(value, x.level, x.ndim, entries, m, p))
 
 
 # ---- random numbers
@@ -443,6 +447,7 @@ class Draws:
 
 draw_wrappers.append(lambda functions: Draws(functions) if running.levels else functions)
 
+
 def drawn(make, name, arguments, levels):
     """``make(*arguments)`` for each sample of some levels; but for a few, the arguments begin with a shape."""
     if not levels:
@@ -456,9 +461,8 @@ def drawn(make, name, arguments, levels):
     if level.randomness == "same":
         if any(has(a, level) for a in arguments):
             raise RuntimeError(
-                "Vmap does not currently support same randomness with a batched tensor input. Please file an "
-                "issue with "
-                "functorch"
+                "Vmap does not currently support same randomness with a batched tensor input. Please file an issue "
+                "with functorch"
             )
         return drawn(make, name, arguments, older)
     if name == "randperm":
@@ -496,12 +500,9 @@ def spread_out(a, level):
 
 def by_name(name, *arrays, out=None, **options):
     """An elementwise function."""
-    level = newest(arrays)
-    if level is None:  # numbers and arrays that are no batches
-        return getattr(plain_first(arrays), name)(*arrays, **options)
-    ndim = max(map(dims, arrays))
-    arrays = [inside(a, level, ndim) for a in arrays]
-    return Batched(getattr(plain_first(arrays), name)(*arrays, **options), level)
+    level, arrays = aligned(arrays)
+    out = getattr(plain_first(arrays), name)(*arrays, **options)
+    return out if level is None else Batched(out, level)  # None: numbers and arrays that are no batches
 
 
 def as_it_is(name, x, *args, **options):
@@ -515,7 +516,7 @@ def as_method(name, x, *args, **options):
     return getattr(x, name)(*args, **options)
 
 
-def joined(name, arrays, axis=0):
+def side_by_side(name, arrays, axis=0):
     level = newest(arrays)
     if level is None:
         return function(name, arrays[0])(arrays, axis)
@@ -613,8 +614,7 @@ class Matrices:
 
     def __getattr__(self, name):
         def call(*arrays, **options):
-            level, ndim = newest(arrays), max(map(dims, arrays))
-            arrays = [inside(a, level, ndim) for a in arrays]
+            level, arrays = aligned(arrays)
             out = getattr(plain_first(arrays).linalg, name)(*arrays, **options)
             return tuple(Batched(o, level) for o in out) if isinstance(out, tuple) else Batched(out, level)
 
@@ -690,8 +690,8 @@ taught: dict = {f.__name__: f for f in (
 taught.update(
     linalg=Matrices(),
     special=Special(),
-    stack=partial(joined, "stack"),
-    concatenate=partial(joined, "concatenate"),
+    stack=partial(side_by_side, "stack"),
+    concatenate=partial(side_by_side, "concatenate"),
     array=partial(as_method, "copy"),
     add=partial(by_name, "add"),
     is_number=lambda x: False,

@@ -17,12 +17,14 @@ import threading
 from itertools import count
 from math import inf
 
-from ..arrays.dispatch import Function
-from ..core.backward import backward_pass, grad
-from ..core.graph import AccumulateGrad, Output, OutputCotangents, clock, mode, node_class
-from ..core.linear import cast, spread
-from ..core.record import array_of, xp_of
-from ..core.tensor import Tensor, watch_tensors
+from ..arrays.dispatch import Function, xp_of
+from ..arrays.dtypes import differentiable
+from ..core.backward import backward_pass
+from ..core.graph import AccumulateGrad, Node, Output, OutputCotangents, clock, mode, node_class
+from ..core.linear import cast, unsum
+from ..core.observers import forget, observe
+from ..core.record import array_of
+from ..core.tensor import Tensor
 
 zeros_like = Function("zeros_like").call
 
@@ -42,19 +44,13 @@ class Pass:
         self.recorded: list = []  # the dicts of tangents which are in a graph themselves
 
     def __enter__(self):
-        global open_passes
-        self.before, running.passes = running.passes, (*running.passes, self)
-        with lock:
-            open_passes += 1
-            watch_tensors(look, True)
+        self.before, this_thread.passes = this_thread.passes, (*this_thread.passes, self)
+        observe(Tensor, give_tangents)
         return self
 
     def __exit__(self, *exc):
-        global open_passes
-        running.passes = self.before
-        with lock:
-            open_passes -= 1
-            watch_tensors(look, open_passes > 0)
+        this_thread.passes = self.before
+        forget(Tensor, give_tangents)
 
     def forget(self):
         """Drop the tangents: those in a graph would keep the nodes alive that keep them."""
@@ -63,34 +59,45 @@ class Pass:
         self.recorded = []
 
 
-class Running(threading.local):
+class ThisThread(threading.local):
     """The passes that run in this thread, the newest last."""
 
     passes: tuple = ()
 
 
-running, lock, open_passes = Running(), threading.Lock(), 0
+this_thread = ThisThread()
+Node.tangents = {}  # the derivative of the output, for each pass
+Node.oldest_leaf_time = inf  # of the leaves that it leads to; -inf: it is there for tangents alone
 Dual = node_class("DualBackward0", lambda g: g)
 Identity = node_class("Identity", lambda g: g)
 Dual.diagonal = Identity.diagonal = True
 
 
 def dual(primal, tangent, which):
-    """The primal as a tensor that carries a tangent in a pass."""
+    """The primal as a tensor that carries a tangent in a pass.  ValueError and RuntimeError if it cannot."""
+    for name, v in (("primal", primal), ("tangent", tangent)):
+        if v.array.dtype not in differentiable:
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {v.dtype}")
+    if primal.array.shape != tangent.array.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(primal.array.shape)} while the given forward gradient is of size "
+            f"{list(tangent.array.shape)}."
+        )
+    if primal.node is not None and which in primal.node.tangents:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
+            "supported."
+        )
+    tangent = cast(tangent, primal.array.dtype)
     node = Dual((primal.node,), ())
     node.tangents = {which: tangent} if primal.node is None else {**primal.node.tangents, which: tangent}
-    node.oldest_leaf_time = -inf if primal.node is None else primal.node.oldest_leaf_time
+    leads_to(node, -inf if primal.node is None else primal.node.oldest_leaf_time)
     which.recorded.append(node.tangents)
     return Tensor(primal.array, node)
 
 
 # ---- what leaves a pass, or another transform
-
-
-def parts(tensor, which):
-    """(the tensor without its tangent, the tangent or None), as they leave a pass."""
-    tangent = None if tensor.node is None else tensor.node.tangents.get(which)
-    return outgoing(tensor, which.start), None if tangent is None else outgoing(tangent, which.start)
 
 
 def outgoing(tensor, start):
@@ -101,15 +108,16 @@ def outgoing(tensor, start):
     node = tensor.node
     if node is None or continues([node], start) == "recorded":
         return tensor
-    return bare(tensor, {p: node.tangents[p] for p in running.passes if p in node.tangents})
+    return outside_graph(tensor, {p: node.tangents[p] for p in this_thread.passes if p in node.tangents})
 
 
-def bare(tensor, tangents):
+def outside_graph(tensor, tangents):
     """The tensor outside of the graph, with tangents."""
     new = Tensor(tensor.array)
     if tangents:
         new.node = Dual((None,), ())
-        new.node.tangents, new.node.oldest_leaf_time = tangents, -inf
+        new.node.tangents = tangents
+        leads_to(new.node, -inf)
     return new
 
 
@@ -120,7 +128,7 @@ def continues(nodes, start):
     while todo:
         node = todo.pop()
         if node.oldest_leaf_time <= start:  # nothing older
-            found = found or any(p in node.tangents for p in running.passes) or None
+            found = found or any(p in node.tangents for p in this_thread.passes) or None
             continue
         parents = [p for p in node.parents if p is not None]
         if not parents or node.oldest_leaf_time == node.time:  # a leaf; that of a transform may have a tangent
@@ -134,32 +142,32 @@ def without(tensor, which):
     """The tensor without its tangent in a pass that still runs."""
     others = {p: t for p, t in tensor.node.tangents.items() if p is not which}
     if tensor.node.oldest_leaf_time == -inf:
-        return bare(tensor, others)
+        return outside_graph(tensor, others)
     node = Identity((tensor.node,), ())
-    node.tangents, node.oldest_leaf_time = others, tensor.node.oldest_leaf_time
+    node.tangents = others
+    leads_to(node, tensor.node.oldest_leaf_time)
     return Tensor(tensor.array, node)
 
 
-def gradient_with_tangents(outputs, inputs, grad_outputs, retain_graph, *options):
-    """``autograd.grad`` in a dual level: the backward pass carries the tangents on."""
-    asked, mode.asked = mode.asked, True
-    try:
-        found = grad(outputs, inputs, grad_outputs, bool(retain_graph), True, *options)
-    finally:
-        mode.asked = asked
-    return tuple(None if g is None else g if g.node is None else bare(g, plain_tangents(g.node)) for g in found)
-
-
-def plain_tangents(node):
-    return {p: Tensor(t.array) for p, t in node.tangents.items()}
+def unrecorded(g):
+    """A recorded gradient, outside of the graph, with its tangents."""
+    if g is None or g.node is None:
+        return g
+    return outside_graph(g, {p: Tensor(t.array) for p, t in g.node.tangents.items()})
 
 
 # ---- the tangents of a new node
 
 
-def look(tensor, node):
+def leads_to(node, time):
+    """Note of which time the oldest leaf is that a node leads to."""
+    node.oldest_leaf_time, node.requires_grad = time, time != -inf
+
+
+def give_tangents(tensor):
     """Give a new Tensor's node its tangents."""
-    if node is not None and node.parents and running.passes and "tangents" not in vars(node):
+    node = tensor.node
+    if node is not None and node.parents and this_thread.passes and "tangents" not in vars(node):
         carry(node, tensor.array)
         if mode.dual and not mode.asked and not node.tangents:  # under no_grad there are nodes for tangents alone
             tensor.node = None
@@ -175,8 +183,8 @@ def carry(node, out=None):
             if p.parents and "tangents" not in vars(p) and any(q and q.tangents for q in p.parents):
                 carry(p)  # of this one no Tensor was made: it is one of several nodes of one operation
             oldest_leaf_time = max(oldest_leaf_time, p.oldest_leaf_time)
-    node.oldest_leaf_time = oldest_leaf_time = -inf if mode.dual and not mode.asked else oldest_leaf_time
-    passes, recorded = running.passes, mode.enabled
+    leads_to(node, oldest_leaf_time := -inf if mode.dual and not mode.asked else oldest_leaf_time)
+    passes, recorded = this_thread.passes, mode.enabled
     try:
         for i, which in enumerate(passes):
             ts = [None if p is None else p.tangents.get(which) for p in parents]
@@ -184,12 +192,12 @@ def carry(node, out=None):
                 plain = oldest_leaf_time <= which.start and all(t is None or t.node is None for t in ts)
                 if i and plain:  # the tangent itself must carry the tangents of older passes
                     plain = not any(older in p.tangents for older in passes[:i] for p in parents if p is not None)
-                running.passes, mode.enabled = passes[:i], not plain
+                this_thread.passes, mode.enabled = passes[:i], not plain
                 found[which] = push(real, part, ts, out, plain)
                 if not plain:
                     which.recorded.append(found)
     finally:
-        running.passes, mode.enabled = passes, recorded
+        this_thread.passes, mode.enabled = passes, recorded
     if found and oldest_leaf_time == -inf and real is node and node.saved_from:
         node.saved, node.parents = None, (None,) * len(parents)  # nobody will ask for them: release the arrays
 
@@ -219,17 +227,17 @@ def push(node, part, ts, out, plain):
     x = array_of(total)
     if out is not None and (x.dtype is not out.dtype or x.shape != out.shape):  # what was cast or broadcast
         total = cast(total, out.dtype)
-        total = total if x.shape == out.shape else spread(total, out.shape)
+        total = total if x.shape == out.shape else unsum(total, out.shape)
     return total if isinstance(total, Tensor) else Tensor(total)
 
 
 def transposed(node, i, part, t, out, plain):
     """J_i t: the cotangent t of ``rule_i(u)``, pulled back to the dummy u.  None if that is zero."""
-    u = Tensor(one_sample(out))
+    u = Tensor(xp_of(out).zeros(out.shape, out.dtype))  # without the samples of a batch
     u.node = AccumulateGrad(u)
     recorded, mode.enabled = mode.enabled, True
     try:
-        saved = apart(node) if plain else node.linked(node.saved)
+        saved = saved_outside(node) if plain else node.linked(node.saved)
         into = node.rules[i](u if part is None else OutputCotangents({part: u}), *saved)
     finally:
         mode.enabled = recorded
@@ -238,14 +246,9 @@ def transposed(node, i, part, t, out, plain):
     return backward_pass({into.node: cast(t, into.array.dtype)}, False, not plain, {u.node}).get(u.node)
 
 
-def apart(node):
+def saved_outside(node):
     """The saved values with arrays as Tensors outside of the graph."""
     return [
         Tensor(s) if k is not None and hasattr(s, "dtype") else s
         for s, k in zip(node.saved, node.saved_from or (None,) * len(node.saved))
     ]
-
-
-def one_sample(x):
-    """Zeros in the shape and dtype of an array, without the samples of a batch."""
-    return xp_of(x).zeros(x.shape, x.dtype)

@@ -1,7 +1,7 @@
 """Derivatives as functions of functions, under the names of ``torch.func``.
 
 ``grad``, ``vjp`` and ``jacrev`` record ``func`` on new leaves and go back from its results; ``jvp`` and ``jacfwd`` run
-it in a forward pass (``forward.py``); ``vmap`` runs it on batches (``mapping.py``).  A Jacobian is a vjp or jvp of all
+it in a forward pass (``forward.py``); ``vmap`` runs it on batches (``vmap.py``).  A Jacobian is a vjp or jvp of all
 unit vectors at once.  They compose to any depth, because each works on the same graph: what is computed inside is
 recorded where something outside is going to differentiate it.
 """
@@ -10,16 +10,14 @@ import functools
 from math import inf
 
 from ..arrays import tree
-from ..arrays.dispatch import Function
+from ..arrays.dispatch import Function, xp_of
 from ..arrays.dtypes import differentiable
 from ..core.backward import backward_pass, roots
 from ..core.graph import AccumulateGrad, clock, mode, node_class
-from ..core.linear import cast
-from ..core.record import xp_of
 from ..core.tensor import Tensor
 from ..ops.shape import cat, reshape_to, slice_at
 from .batched import Batched
-from .forward import Pass, continues, dual, outgoing, parts
+from .forward import Pass, continues, dual, leads_to, outgoing
 from .functional_call import functional_call, stack_module_state
 from .nesting import transformed
 from .vmap import batch, check_randomness, leave, unbind, vmap
@@ -37,7 +35,7 @@ Inner.diagonal = True
 # ---- recording on leaves of one's own
 
 
-def recorded(function):
+def outside_inference_mode(function):
     """A transform works in inference mode too: it is left for the call."""
 
     @functools.wraps(function)
@@ -76,14 +74,19 @@ class Recording:
         finally:
             mode.enabled, mode.asked = before
             for node in self.own:  # from now on nobody but us differentiates by it
-                node.oldest_leaf_time = max((p.oldest_leaf_time for p in node.parents), default=-inf)
+                leads_to(node, max((p.oldest_leaf_time for p in node.parents), default=-inf))
 
     def goes_on(self, nodes):
         """Whether somebody outside differentiates what is computed from these nodes."""
         return self.enabled and continues(nodes, self.start) is not None
 
-    def back(self, cotangents, create_graph, retain_graph=True):
-        """The gradients with respect to the leaves from {node: cotangent}, as Tensors; zeros where there are none."""
+    def back(self, outputs, cotangents, create_graph, retain_graph=True):
+        """The gradients with respect to the leaves, as Tensors; zeros where there are none."""
+        pairs = [(o, g) for o, g in zip(outputs, cotangents) if o.node is not None]
+        return self.pulled(roots(*zip(*pairs), create_graph) if pairs else {}, create_graph, retain_graph)
+
+    def pulled(self, cotangents, create_graph, retain_graph=True):
+        """The same from {node: cotangent}."""
         found = backward_pass(cotangents, retain_graph, create_graph, self.own) if cotangents else {}
         return [self.gradient(found.get(x.node), x) for x in self.leaves]
 
@@ -92,9 +95,9 @@ class Recording:
             return Tensor(zeros_like(x.array))
         return outgoing(g, self.start) if isinstance(g, Tensor) else Tensor(g)
 
-    def outside(self, a):
-        """A result of ``func`` as it is handed out."""
-        return leaving(a, self.start)
+    def handed_out(self, values):
+        """What ``func`` returned, or returned beside, as it is handed out."""
+        return handed_out(values, self.start)
 
 
 def goes_on_later(values):
@@ -103,11 +106,15 @@ def goes_on_later(values):
     return mode.enabled and continues(nodes, -inf) is not None
 
 
-def leaving(a, start):
-    """A result of ``func``, or a tensor that it returned beside, as it is handed out."""
-    if not isinstance(a, Tensor):
-        raise RuntimeError(f"Expected tensors, got unsupported type {type(a)}")
-    return outgoing(a, start)
+def handed_out(values, start):
+    """What ``func`` returned, or returned beside, as a transform that began at ``start`` hands it out."""
+
+    def one(a):
+        if not isinstance(a, Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(a)}")
+        return outgoing(a, start)
+
+    return tree.map_tree(one, values)
 
 
 def leaf(x):
@@ -120,17 +127,18 @@ def leaf(x):
     new.transform_level = mode.derivatives + 1
     if x.node is None:
         new.node = AccumulateGrad(new)
-        new.node.oldest_leaf_time = new.node.time
+        leads_to(new.node, new.node.time)
     else:
         new.node = Inner((x.node,), ())
-        new.node.tangents, new.node.oldest_leaf_time = x.node.tangents, max(x.node.oldest_leaf_time, new.node.time)
+        new.node.tangents = x.node.tangents
+        leads_to(new.node, max(x.node.oldest_leaf_time, new.node.time))
     return new
 
 
 # ---- arguments
 
 
-def chosen(argnums, args):
+def checked_argnums(argnums, args):
     """The numbers of the differentiated arguments, counted from the front; RuntimeError in PyTorch's words."""
     if not isinstance(argnums, (int, tuple)):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
@@ -150,7 +158,7 @@ def chosen(argnums, args):
 
 def split_off(argnums, args):
     """(leaves of the differentiated arguments, their structure, how to put others in their place)."""
-    numbers = chosen(argnums, args)
+    numbers = checked_argnums(argnums, args)
     leaves, structure = tree.flatten(tuple(args[i] for i in numbers))
 
     def replaced(new):
@@ -208,7 +216,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     return wrapper
 
 
-@recorded
+@outside_inference_mode
 def gradient_and_value(func, argnums, has_aux, args, kwargs):
     primals, structure, replaced = split_off(argnums, args)
     r = Recording(primals)
@@ -220,14 +228,10 @@ def gradient_and_value(func, argnums, has_aux, args, kwargs):
             "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
             f"{output.array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
         )
-    if output.node is None:
-        grads = r.back({}, False)
-    else:
-        create_graph = r.goes_on([output.node])
-        grads = r.back(roots(output, None, create_graph), create_graph, create_graph)
-    grads = tree.unflatten(structure, grads)
-    value = r.outside(output)
-    return grads, (value, tree.map_tree(r.outside, aux)) if has_aux else value
+    create_graph = output.node is not None and r.goes_on([output.node])
+    grads = tree.unflatten(structure, r.back([output], [None], create_graph, create_graph))
+    value = outgoing(output, r.start)
+    return grads, (value, r.handed_out(aux)) if has_aux else value
 
 
 def outputs_of(r, func, args, has_aux):
@@ -239,13 +243,13 @@ def outputs_of(r, func, args, has_aux):
     for o in outs:
         if o.array.dtype not in differentiable:
             raise RuntimeError(
-                f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with "
-                f"dtype {o.dtype}"
+                "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                f"{o.dtype}"
             )
     return outs, structure, aux
 
 
-@recorded
+@outside_inference_mode
 def vjp(func, *primals, has_aux=False):
     """(the output of ``func(*primals)``, the function that multiplies by its Jacobian from the left: v -> v^T J).
 
@@ -254,24 +258,21 @@ def vjp(func, *primals, has_aux=False):
     leaves, structure = tree.flatten(primals)
     r = Recording(leaves)
     outs, out_structure, aux = outputs_of(r, func, tree.unflatten(structure, r.leaves), has_aux)
-    result = tree.unflatten(out_structure, [r.outside(o) for o in outs])
-    aux = tree.map_tree(r.outside, aux)
+    result = tree.unflatten(out_structure, [outgoing(o, r.start) for o in outs])
+    aux = r.handed_out(aux) if has_aux else None
     r.start = -inf  # vjp_fn may be called inside of transforms that began later
 
-    @recorded
+    @outside_inference_mode
     def vjp_fn(cotangents, retain_graph=True, create_graph=None):
         given, have = tree.flatten(cotangents)
         if have != out_structure:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
-                "function. "
-                f"cotangents: {have.short()}, primal output: {out_structure.short()}"
+                f"function. cotangents: {have.short()}, primal output: {out_structure.short()}"
             )
         if create_graph is None:
             create_graph = goes_on_later(outs + given)
-        pairs = [(o, g) for o, g in zip(outs, given) if o.node is not None]
-        grads = r.back(roots(*zip(*pairs), create_graph) if pairs else {}, create_graph, retain_graph)
-        return tree.unflatten(structure, grads)
+        return tree.unflatten(structure, r.back(outs, given, create_graph, retain_graph))
 
     return (result, vjp_fn, aux) if has_aux else (result, vjp_fn)
 
@@ -285,7 +286,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
-    @recorded
+    @outside_inference_mode
     @functools.wraps(func)
     def wrapper(*args):
         primals, structure, replaced = split_off(argnums, args)
@@ -295,7 +296,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
         create_graph = r.goes_on(nodes)
         rows = [tree.unflatten(structure, jacobian_rows(r, o, chunk_size, create_graph)) for o in outs]
         result = tree.unflatten(out_structure, rows)
-        return (result, tree.map_tree(r.outside, aux)) if has_aux else result
+        return (result, r.handed_out(aux)) if has_aux else result
 
     return wrapper
 
@@ -313,7 +314,7 @@ def jacobian_rows(r, out, chunk_size, create_graph):
         part = basis[start : start + chunk_size].reshape(-1, *x.shape)
         with batch(part.shape[0]) as level:
             g = Batched(part, level)
-            found = r.back({out.node: Tensor(g) if create_graph else g}, create_graph)
+            found = r.pulled({out.node: Tensor(g) if create_graph else g}, create_graph)
             found = [unbind(f, 0, level) for f in found]
         leave(found, level)
         chunks.append(found)
@@ -331,7 +332,7 @@ def unit_vectors(x, n):
 JVP = "jvp(f, primals, tangents)"
 
 
-@recorded
+@outside_inference_mode
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     """(the output of ``func(*primals)``, its derivative along ``tangents``: J t).
 
@@ -342,10 +343,9 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     (xs, structure), (ts, given) = tree.flatten(primals), tree.flatten(tangents)
     if structure != given:
         raise RuntimeError(
-            f"{JVP}: Expected primals and tangents to have the same python structure. For example, if primals "
-            f"is a tuple "
-            f"of 3 tensors, tangents also must be. Got primals with structure {structure} and tangents with structure "
-            f"{given}"
+            f"{JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a "
+            f"tuple of 3 tensors, tangents also must be. Got primals with structure {structure} and tangents with "
+            f"structure {given}"
         )
     for argument, values in (("primals", xs), ("tangents", ts)):
         if not values:
@@ -358,7 +358,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     found = [along(o, which, strict) for o in outs]
     which.forget()
     result = tree.unflatten(out_structure, [p for p, _ in found]), tree.unflatten(out_structure, [t for _, t in found])
-    return (*result, tree.map_tree(lambda a: leaving(a, which.start), aux)) if has_aux else result
+    return (*result, handed_out(aux, which.start)) if has_aux else result
 
 
 def pushed(func, primals, tangents, replaced, has_aux=False):
@@ -367,7 +367,7 @@ def pushed(func, primals, tangents, replaced, has_aux=False):
     mode.enabled = mode.asked = True
     try:
         with Pass() as which, transformed(True):
-            duals = [make_dual(x, t, which) for x, t in zip(primals, tangents)]
+            duals = [dual(normal(x), normal(t), which) for x, t in zip(primals, tangents)]
             output, aux = with_aux(func(*replaced(duals)), has_aux, JVP)
     finally:
         mode.enabled, mode.asked = before
@@ -375,31 +375,16 @@ def pushed(func, primals, tangents, replaced, has_aux=False):
     return which, output, aux
 
 
-def make_dual(x, t, which):
-    """A tensor with a tangent, checked as PyTorch checks it."""
-    for name, v in (("primal", x), ("tangent", t)):
-        if v.array.dtype not in differentiable:
-            raise ValueError(f"Expected {name} to be floating point or complex, but got: {v.dtype}")
-    if x.array.shape != t.array.shape:
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {list(x.array.shape)} while the given forward gradient is of size "
-            f"{list(t.array.shape)}."
-        )
-    return dual(normal(x), cast(normal(t), x.array.dtype), which)
-
-
 def along(out, which, strict=False):
-    """(an output, its tangent, zeros if it has none)."""
-    primal, tangent = parts(out, which)
-    if tangent is None:
-        if strict:
-            raise RuntimeError(
-                "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
-                "allowed with strict=True."
-            )
-        tangent = Tensor(zeros_like(primal.array))
-    return primal, tangent
+    """(an output without its tangent, the tangent: zeros if it has none), as they leave a pass."""
+    tangent = None if out.node is None else out.node.tangents.get(which)
+    if tangent is None and strict:
+        raise RuntimeError(
+            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed "
+            "with strict=True."
+        )
+    tangent = Tensor(zeros_like(out.array)) if tangent is None else outgoing(tangent, which.start)
+    return outgoing(out, which.start), tangent
 
 
 def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
@@ -408,7 +393,6 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
     Shapes: for each output and each differentiated argument (*output, *argument).
     """
 
-    @recorded
     @functools.wraps(func)
     def wrapper(*args):
         check_randomness(randomness)
@@ -416,22 +400,30 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
         for x in primals:
             if not isinstance(x, Tensor):
                 raise RuntimeError(f"{JVP}: Expected primals to only contain Tensors, got {type(x)}")
-        sizes = [x.array.size for x in primals]
-        with batch(sum(sizes), randomness) as level:
-            tangents, start = [], 0
-            for x, n in zip(primals, sizes):
-                basis = unit_vectors(x.array, sum(sizes))[:, start : start + n]
-                tangents.append(Tensor(Batched(basis.reshape(sum(sizes), *x.array.shape), level)))
-                start += n
-            which, output, aux = pushed(func, primals, tangents, replaced, has_aux)
-            outs, out_structure = tree.flatten(output)
-            found = [unbind(t, t.array.ndim, level) for _, t in (along(o, which) for o in outs)]
-            which.forget()
-        leave(found, level)
-        result = tree.unflatten(out_structure, [tree.unflatten(structure, columns(j, primals, sizes)) for j in found])
-        return (result, tree.map_tree(lambda a: leaving(a, which.start), aux)) if has_aux else result
+        found, out_structure, aux = jacobian_columns(func, primals, replaced, has_aux, randomness)
+        result = tree.unflatten(out_structure, [tree.unflatten(structure, row) for row in found])
+        return (result, aux) if has_aux else result
 
     return wrapper
+
+
+@outside_inference_mode
+def jacobian_columns(func, primals, replaced, has_aux=False, randomness="error"):
+    """(the derivatives of each output with respect to each primal, the structure of the outputs, aux)."""
+    sizes = [x.array.size for x in primals]
+    with batch(sum(sizes), randomness) as level:
+        tangents, start = [], 0
+        for x, n in zip(primals, sizes):
+            basis = unit_vectors(x.array, sum(sizes))[:, start : start + n]
+            tangents.append(Tensor(Batched(basis.reshape(sum(sizes), *x.array.shape), level)))
+            start += n
+        which, output, aux = pushed(func, primals, tangents, replaced, has_aux)
+        outs, out_structure = tree.flatten(output)
+        found = [along(o, which)[1] for o in outs]
+        found = [unbind(t, t.array.ndim, level) for t in found]
+        which.forget()
+    leave(found, level)
+    return [columns(j, primals, sizes) for j in found], out_structure, handed_out(aux, which.start) if has_aux else None
 
 
 def columns(jacobian, primals, sizes):
@@ -467,19 +459,13 @@ def linearize(func, *primals):
         if have != structure:
             raise RuntimeError(f"Expected the tangents {have} to have the same argspec as the primals {structure}")
         for i, (t, x) in enumerate(zip(given, leaves)):
-            for what, a, b in (
-                ("shape", t.shape, x.shape),
-                ("device", t.device, x.device),
-                ("dtype", t.dtype, x.dtype),
-            ):
+            for what in ("shape", "device", "dtype"):
+                a, b = getattr(t, what), getattr(x, what)
                 if a != b:
                     raise RuntimeError(
                         f"tangent:{i} with {what} {a} in flattened pytree doesn't match the {what} {b} of the "
                         "corresponding primal."
                     )
-        pairs = [(p, t) for p, t in zip(pulled, given) if p.node is not None]
-        create_graph = goes_on_later(pulled + given)
-        found = dummies.back(roots(*zip(*pairs), create_graph) if pairs else {}, create_graph)
-        return tree.unflatten(out_structure, found)
+        return tree.unflatten(out_structure, dummies.back(pulled, given, goes_on_later(pulled + given)))
 
     return output, jvp_fn

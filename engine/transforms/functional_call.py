@@ -26,10 +26,7 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
             f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(given)}"
         )
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    own = {
-        **dict(module.named_parameters(remove_duplicate=False)),
-        **dict(module.named_buffers(remove_duplicate=False)),
-    }
+    own = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers(remove_duplicate=False))
     given = tied(given, own) if tie_weights else given
     if strict:
         check_names(module, given, own)
@@ -57,13 +54,9 @@ def tied(given, own):
 
 def check_names(module, given, own):
     missing, unexpected = [k for k in own if k not in given], [k for k in given if k not in own]
-    lines = []
-    if unexpected:
-        lines.append("Unexpected key(s): " + ", ".join(map(repr, sorted(unexpected))) + ".")
-    if missing:
-        lines.append("Missing key(s): " + ", ".join(map(repr, sorted(missing))) + ".")
-    if lines:
-        text = "\n\t".join(lines)
+    if unexpected or missing:
+        kinds = ("Unexpected", unexpected), ("Missing", missing)
+        text = "\n\t".join(f"{kind} key(s): {', '.join(map(repr, sorted(keys)))}." for kind, keys in kinds if keys)
         raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t{text}")
 
 

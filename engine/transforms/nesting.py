@@ -1,56 +1,62 @@
-"""What all function transforms share: inside of one, ``backward()`` and ``requires_grad_()`` are refused."""
+"""What all function transforms share: inside of one, ``backward()`` and ``requires_grad_()`` are refused.
 
-import threading
+In other threads they work as ever: who runs no transform is asked, but not refused.
+"""
+
 from contextlib import contextmanager
 
+from ..core import views
 from ..core.graph import mode
-from ..core.tensor import Tensor, watch_tensors
+from ..core.observers import forget, observe
+from ..core.tensor import Tensor
 
-lock, open_blocks, open_derivatives = threading.Lock(), 0, 0  # in all threads: while there are none, nobody looks
-plain = Tensor.backward, Tensor.requires_grad_
+REFUSED = {
+    "backward": "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+    "functorch.vjp instead or call backward() outside of functorch transforms.",
+    "requires_grad_": "You are attempting to call Tensor.requires_grad_() (or perhaps using "
+    "torch.autograd.functional.* APIs) inside of a function being transformed by a functorch transform. This is "
+    "unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
+    "requires_grad_() outside of a function being transformed instead.",
+}
+CAPTURED = (
+    "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation that "
+    "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to "
+    "explicitly accept the mutated Tensor(s) as inputs."
+)
+Tensor.transform_level = 0  # how many transforms that differentiate ran when it was made
 
 
-def backward(self, *args, **kwargs):
-    if mode.transforms:
-        raise RuntimeError(
-            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
-            "functorch.vjp instead or call backward() outside of functorch transforms."
-        )
-    return plain[0](self, *args, **kwargs)
-
-
-def requires_grad_(self, requires_grad=True):
+def refuse_requires_grad(tensor, requires_grad):
+    """RuntimeError if this thread is inside a transform."""
     if mode.transforms and requires_grad:
-        raise RuntimeError(
-            "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) "
-            "inside of a function being transformed by a functorch transform. This is unsupported, please attempt to "
-            "use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside "
-            "of a function being transformed instead."
-        )
-    return plain[1](self, requires_grad)
+        raise RuntimeError(REFUSED["requires_grad_"])
+
+
+def refuse_captured(tensor, others):
+    """RuntimeError if a tensor would be written that was not made inside of the transform."""
+    if mode.derivatives and (tensor if tensor._base is None else tensor._base).transform_level < mode.derivatives:
+        raise RuntimeError(CAPTURED)
+
+
+def stamp(tensor):
+    """Remember inside of which transforms a Tensor was made: only there may it be written."""
+    tensor.transform_level = mode.derivatives
+
+
+Tensor.grad_checks.insert(0, refuse_requires_grad)
+views.write_checks.append(refuse_captured)
 
 
 @contextmanager
 def transformed(differentiates=False):
     """A block that runs inside a transform."""
-    look(+1, differentiates)
+    before = mode.transforms, mode.derivatives
+    mode.transforms, mode.derivatives = mode.transforms + 1, mode.derivatives + differentiates
+    if differentiates:
+        observe(Tensor, stamp)
     try:
         yield
     finally:
-        look(-1, -differentiates)
-
-
-def stamp(tensor, node):
-    """Remember inside of which transforms a Tensor was made: only there may it be written."""
-    tensor.transform_level = mode.derivatives
-
-
-def look(change, derivatives):
-    global open_blocks, open_derivatives
-    mode.transforms += change
-    mode.derivatives += derivatives
-    with lock:
-        open_blocks += change
-        open_derivatives += derivatives
-        watch_tensors(stamp, open_derivatives > 0)
-        Tensor.backward, Tensor.requires_grad_ = (backward, requires_grad_) if open_blocks else plain
+        mode.transforms, mode.derivatives = before
+        if differentiates:
+            forget(Tensor, stamp)

@@ -14,12 +14,13 @@ from ..arrays import tree
 from ..arrays.dispatch import modules
 from ..arrays.memory import expanded
 from ..arrays.random import get_rng_state, set_rng_state
-from ..core.backward import grad
 from ..core.graph import Node, clock, node_class
 from ..core.record import array_of, record
 from ..core.tensor import Tensor
 from ..core.versions import writes_to, wrote
-from .batched import Batched, Level, running
+from ..ops.shape import cat
+from ..surface.gradients import plain_grad
+from .batched import Batched, Level, moved, running
 from .nesting import transformed
 
 # ---- the border
@@ -33,15 +34,7 @@ def bind(a, dim, level):
 def bound(x, dim, level):
     if type(x) is Batched and x.level.number > level.number:
         return Batched(bound(x.x, dim + 1, level), x.level)
-    return Batched(moved(x, dim, 0), level)
-
-
-def moved(x, source, to):
-    """An array with one dim at another place."""
-    if source == to:
-        return x
-    rest = [d for d in range(x.ndim) if d != source]
-    return x.transpose(*rest[:to], source, *rest[to:])
+    return Batched(moved(x, dim, 1, 0), level)
 
 
 def unbind(a, dim, level):
@@ -54,7 +47,7 @@ def unbind(a, dim, level):
 def unbound(x, dim, level):
     if type(x) is Batched:
         if x.level is level:
-            return moved(x.x, 0, dim)
+            return moved(x.x, 0, 1, dim)
         if x.level.number > level.number:
             return Batched(unbound(x.x, dim + 1, level), x.level)
     x = modules[type(x)].expand_dims(x, dim)
@@ -165,7 +158,7 @@ def grad_of_each(outputs, inputs, grad_outputs, retain_graph, create_graph, allo
     """``autograd.grad(is_grads_batched=True)``: the gradients for each of the cotangents along the first dimension."""
     outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     if grad_outputs is None:
-        return grad(outputs, inputs, None, retain_graph, create_graph, allow_unused, False, materialize_grads)
+        return plain_grad(outputs, inputs, None, retain_graph, create_graph, allow_unused, materialize_grads)
     given = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
     for i, (o, g) in enumerate(zip(outputs, given)):
         if g is not None and g.array.shape[1:] != o.array.shape:
@@ -174,19 +167,11 @@ def grad_of_each(outputs, inputs, grad_outputs, retain_graph, create_graph, allo
                 "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
                 f"output, but a mismatch was detected: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a "
                 f"shape of {o.shape}. If you only want some tensors in `grad_output` to be considered batched, "
-                f"consider "
-                "using vmap."
+                "consider using vmap."
             )
-    sizes = [g.array.shape[0] for g in given if g is not None]
-    if len(set(sizes)) > 1:
-        raise ValueError(
-            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for "
-            f"the mapped "
-            "dimension"
-        )
-    with batch(sizes[0]) as level:
+    with batch(number_of_samples([g.array.shape[0] for g in given if g is not None])) as level:
         given = [None if g is None else bind(g, 0, level) for g in given]
-        found = grad(outputs, inputs, given, retain_graph, create_graph, allow_unused, False, materialize_grads)
+        found = plain_grad(outputs, inputs, given, retain_graph, create_graph, allow_unused, materialize_grads)
         found = tuple(None if g is None else unbind(g, 0, level) for g in found)
     leave([g for g in found if g is not None], level)
     return found
@@ -235,17 +220,17 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
         check_out_dims(func, out_dims)
-        leaves, structure, dims, size = arguments(func, in_dims, args)
+        leaves, structure, dims, size = checked_arguments(func, in_dims, args)
         if chunk_size is None or chunk_size >= size:
-            return run(func, leaves, structure, dims, size, out_dims, randomness, kwargs)
+            return mapped(func, leaves, structure, dims, size, out_dims, randomness, kwargs)
         parts, state = [], get_rng_state() if randomness == "same" else None
         for start in range(0, size, chunk_size):
             if start and state is not None:  # the same numbers for the samples of all chunks
                 set_rng_state(state)
             n = min(chunk_size, size - start)
             some = [a if d is None else a.narrow(d, start, n) for a, d in zip(leaves, dims)]
-            parts.append(run(func, some, structure, dims, n, out_dims, randomness, kwargs))
-        return join(func, parts, out_dims)
+            parts.append(mapped(func, some, structure, dims, n, out_dims, randomness, kwargs))
+        return chunks_together(func, parts, out_dims)
 
     return wrapped
 
@@ -255,13 +240,13 @@ def check_randomness(randomness):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
 
 
-def run(func, leaves, structure, dims, size, out_dims, randomness, kwargs):
+def mapped(func, leaves, structure, dims, size, out_dims, randomness, kwargs):
     with batch(size, randomness) as level:
         args = [a if d is None else bind(a, d, level) for a, d in zip(leaves, dims)]
         out = func(*tree.unflatten(structure, args), **kwargs)
         outs, out_structure = tree.flatten(out)
         places = places_of(func, outs, out_structure, out_dims)
-        results = [shown(func, o, d, level) for o, d in zip(outs, places)]
+        results = [with_samples(func, o, d, level) for o, d in zip(outs, places)]
     for a, d, inner in zip(leaves, dims, args):
         if d is not None and writes_to(inner.array) is not None:
             note_writes(a)
@@ -276,7 +261,7 @@ def note_writes(a):
     wrote(a)
 
 
-def shown(func, out, dim, level):
+def with_samples(func, out, dim, level):
     """One result with its samples along a dim."""
     if dim is None:
         if isinstance(out, Tensor) and is_batch(out.array, level):
@@ -295,14 +280,13 @@ def shown(func, out, dim, level):
     return unbind(out, dim % n, level)
 
 
-def arguments(func, in_dims, args):
+def checked_arguments(func, in_dims, args):
     """(the leaves of the arguments, their structure, the dim of each, how many samples there are), checked."""
     what = f"vmap({name(func)}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
-            f"{what}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of "
-            f"inputs, got: "
-            f"{type(in_dims)}."
+            f"{what}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
+            f"got: {type(in_dims)}."
         )
     if not args:
         raise ValueError(
@@ -335,16 +319,18 @@ def arguments(func, in_dims, args):
                 f"in_dim to satisfy -{n} <= in_dim < {n}."
             )
         dims[i] = d % n
-    sizes = [a.array.shape[d] for a, d in zip(leaves, dims) if d is not None]
+    return leaves, structure, dims, number_of_samples([a.array.shape[d] for a, d in zip(leaves, dims) if d is not None])
+
+
+def number_of_samples(sizes):
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if any(s != sizes[0] for s in sizes):
         raise ValueError(
-            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for "
-            f"the mapped "
-            "dimension"
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the "
+            "mapped dimension"
         )
-    return leaves, structure, dims, sizes[0]
+    return sizes[0]
 
 
 def check_out_dims(func, out_dims):
@@ -369,15 +355,12 @@ def places_of(func, outs, structure, out_dims):
     return places
 
 
-def join(func, parts, out_dims):
+def chunks_together(func, parts, out_dims):
     """The results of all chunks, one after the other."""
-    from ..ops.shape import cat
-
-    flat = [tree.flatten(p) for p in parts]
-    structure = flat[0][1]
-    places = places_of(func, flat[0][0], structure, out_dims)
-    results = [outs[0] if d is None else cat(outs, d) for d, *outs in zip(places, *(leaves for leaves, _ in flat))]
-    return tree.unflatten(structure, results)
+    leaves, structures = zip(*map(tree.flatten, parts))
+    places = places_of(func, leaves[0], structures[0], out_dims)
+    results = [outs[0] if d is None else cat(outs, d) for d, *outs in zip(places, *leaves)]
+    return tree.unflatten(structures[0], results)
 
 
 def name(func):

@@ -4,7 +4,6 @@ T. Chen, B. Xu, C. Zhang, C. Guestrin: Training Deep Nets with Sublinear Memory 
 """
 
 import math
-import sys
 import threading
 from contextlib import contextmanager, nullcontext
 from weakref import ref
@@ -19,7 +18,8 @@ from ..autograd.function import CustomNode, Function
 from ..autograd.modes import enable_grad
 from ..core import backward as backward_pass
 from ..core import graph
-from ..core.graph import Node, Output, mode, watch_nodes
+from ..core.graph import Node, Output, mode
+from ..core.observers import forget, observe
 from ..core.tensor import Tensor
 from ..core.versions import check_saved, writes_to
 
@@ -61,6 +61,8 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=without_contexts,
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
         if context_fn is not without_contexts or debug:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        if refuse_part not in backward_pass.attachments:
+            backward_pass.attachments.append(refuse_part)
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
     if determinism_check not in DETERMINISM:
         raise ValueError(f"determinism_check should be one of {list(DETERMINISM)}, but got {determinism_check}")
@@ -143,10 +145,11 @@ def made_nodes(enough=math.inf):
     """The nodes that this thread makes in the block and that save arrays; the node after enough of them ends it."""
     nodes: list[Node] = []
     new: list[Node] = []
-    thread, tape, this = threading.get_ident(), running.tape, object()
+    thread, recorder, this = threading.get_ident(), running.recorder, object()
 
-    def look(node, saved):
-        if threading.get_ident() == thread and running.tape is tape:  # not what a capture inside of the block makes
+    def look(node):
+        # not what a capture inside of the block makes
+        if threading.get_ident() == thread and running.recorder is recorder:
             if type(node) is not Output:  # those before it are complete
                 nodes.extend(filter(keeps_arrays, new))
                 new.clear()
@@ -155,7 +158,7 @@ def made_nodes(enough=math.inf):
             new.append(node)
 
     packing, mode.packing = mode.packing, ()  # what is not kept is not packed
-    watch_nodes(look, True)
+    observe(Node, look)
     try:
         yield nodes
     except Enough as e:
@@ -163,7 +166,7 @@ def made_nodes(enough=math.inf):
             raise
         e.__traceback__ = None  # or its frames would hold it, and with it what they computed
     finally:
-        watch_nodes(look, False)
+        forget(Node, look)
         mode.packing = packing
     nodes.extend(filter(keeps_arrays, new))
 
@@ -240,7 +243,7 @@ class Recomputed:
         self.region, self.values, self.error = region, None, None
         self.size, self.metadata = len(saved), metadata(saved)
         try:  # of what was overwritten later in the region, the recomputation would have the later values
-            for x in map(array, filter(is_array, () if isinstance(saved, Recomputed) else saved)):
+            for x in map(saved_array, filter(holds_array, () if isinstance(saved, Recomputed) else saved)):
                 check_saved(x, node.time)
         except RuntimeError as e:
             self.error = e
@@ -269,30 +272,30 @@ def saved_by(node):
 
 def keeps_arrays(node):
     saved = saved_by(node)
-    return isinstance(saved, Recomputed) or any(map(is_array, saved))
+    return isinstance(saved, Recomputed) or any(map(holds_array, saved))
 
 
-def array(s):
+def saved_array(s):
     """The array of a saved value; custom functions save (Tensor, None) or (array of an output, its number)."""
     s = s[0] if isinstance(s, tuple) and s else s
     return s.array if isinstance(s, Tensor) else s
 
 
-def is_array(s):
-    return type(array(s)) in modules and type(array(s)) not in scalar_types
+def holds_array(s):
+    return type(saved_array(s)) in modules and type(saved_array(s)) not in scalar_types
 
 
 def metadata(saved):
     if isinstance(saved, Recomputed):
         return saved.metadata
-    arrays = map(array, filter(is_array, saved))
+    arrays = map(saved_array, filter(holds_array, saved))
     return [{"shape": Size(x.shape), "dtype": dtypes.of[x.dtype], "device": device_of(x)} for x in arrays]
 
 
 def unwritten(s, since):
     """A saved value, as a copy if it was written in place since then: to the first nodes, all such writes look late."""
-    x = array(s)
-    writes = writes_to(x) if is_array(s) else None
+    x = saved_array(s)
+    writes = writes_to(x) if holds_array(s) else None
     if writes is None or writes.times[-1] > since:
         return s
     if not isinstance(s, tuple):
@@ -318,12 +321,6 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx, *grads):
-        if in_part_of_a_backward_pass():
-            raise RuntimeError(
-                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
-                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
-                ".backward() without passing the `inputs` argument."
-            )
         args = list(ctx.args)
         for i, t in zip(ctx.places, ctx.saved_tensors):
             args[i] = t.detach().requires_grad_(t.requires_grad)
@@ -337,9 +334,16 @@ class CheckpointFunction(Function):
         return (None, None, *(a.grad if isinstance(a, Tensor) else None for a in args))
 
 
-def in_part_of_a_backward_pass():
-    """Whether the backward pass that this is called in is to reach some inputs alone, of which it keeps no record."""
-    frame = sys._getframe()
-    while frame.f_code is not backward_pass.backward_pass.__code__:
-        frame = frame.f_back
-    return frame.f_locals["wanted"] is not None
+def refuse_part(visit, roots, wanted):
+    """An attachment: a backward pass to some inputs alone, which keeps nothing for others, runs no other one."""
+
+    def visit_or_refuse(node, g, parents):
+        if type(node) is CustomNode and type(node.ctx) is CheckpointFunction._backward_cls:
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
+                ".backward() without passing the `inputs` argument."
+            )
+        return visit(node, g, parents)
+
+    return None if wanted is None else visit_or_refuse

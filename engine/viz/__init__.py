@@ -1,16 +1,19 @@
 """Pictures: of the graph that was recorded (``graph``), and of what the compiler made of a function (``compiled``)."""
 
+import importlib
+
+from .dot import INSTALL, NO_PICTURE, STYLES, SVG, Drawing, image, plural, render
 from .recorded import (
-    NO_PICTURE,
+    Graph,
+    Item,
+    Plan,
     brief,
-    compiled,
     graph,
     kept,
     parameters,
-    plural,
     real,
-    render,
     shape_text,
+    source,
     survey,
     title,
     variables,
@@ -18,3 +21,9 @@ from .recorded import (
 )
 
 __all__ = ["compiled", "graph"]
+
+
+def __getattr__(name):
+    if name != "compiled":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module(".stages", __name__).compiled  # a picture of a graph does not load the compiler

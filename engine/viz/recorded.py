@@ -4,31 +4,25 @@ Data flows along the arrows, from the leaves to the result; backward goes the ot
 the nodes and off what they saved: nothing is computed, and recording keeps nothing for it.
 """
 
-import base64
 import inspect
-import os
 import sys
 from collections import deque
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from html import escape
-from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 
 from ..arrays.dispatch import scalar_types
 from ..arrays.dtypes import of as dtype_of
 from ..arrays.memory import storage
-from ..core.graph import OUTPUT, AccumulateGrad, Output, RetainGrad
+from ..autograd.hooks import RetainGrad
+from ..core.graph import OUTPUT, AccumulateGrad, Output
 from ..core.tensor import Tensor
 from ..ops import elementwise
+from .dot import Drawing, box, chip, digraph, plural
 
+ENGINE = __package__.partition(".")[0] + "."
 SHOWN = 6  # elements of a value that is written out; more are summarised
-INSTALL = "no picture: install Graphviz (apt, dnf, brew, choco or conda install graphviz; or pip install pygraphviz)"
 ELEMENTWISE = {"x", "y", "out", "_", "_x", "_y"}  # what a rule names if its inputs and its output have one shape
-SVG = "http://www.w3.org/2000/svg"
 
 
 def graph(result, *, names=None, values=False, gradients=False, saved=True, shapes=True, constants=True, max_nodes=40,
@@ -55,19 +49,6 @@ def graph(result, *, names=None, values=False, gradients=False, saved=True, shap
     named = [*(names or {}).items(), *variables(sys._getframe(1))]
     plan = survey(results, named, max_nodes, values, gradients)
     return Graph(plan, saved=saved, shapes=shapes, constants=constants, direction=direction)
-
-
-def compiled(function, stage=None, *, part=None, direction="TB"):
-    """The steps of a compiled function as they are after a pass of the compiler: in a notebook a picture, else a text.
-
-    ``function``: what ``compile`` gave, called at least once (its last capture is drawn), or what ``explain`` gave.
-    ``stage``: "captured", "joined", "needed" or "fused"; None is the last that there is.  ``part``: "forward",
-    "backward", or None for both.  ``direction``: as in ``graph``.  ValueError, with the reason, where nothing is
-    compiled.
-    """
-    from . import stages
-
-    return stages.compiled(function, stage, part, direction)
 
 
 # ---- what there is to draw, as plain data
@@ -163,7 +144,8 @@ def survey(results, named, max_nodes, values=False, gradients=False):
     for r in results:
         if r.node is None:
             name = next((name for name, t in named if t is r), "")
-            plan.results.append((described(r.array, name, values), None, why_no_graph(r)))
+            why = "it was made in inference mode" if r.inference else "it does not require grad"
+            plan.results.append((described(r.array, name, values), None, why))
         else:
             plan.results.append((known[source(r.node)[0]], items[real(r.node)], ""))
     outside = {}  # id(saved array) -> its number among the constants
@@ -294,7 +276,7 @@ def parameters(rule):
 
 def pass_on(node, known, learn):
     """Conclude from what is known of an operation's output and inputs to the others of them."""
-    if not node.rules or not node.rules[0].__module__.startswith(__package__):
+    if not node.rules or not node.rules[0].__module__.startswith(ENGINE):
         return  # a leaf, or a user's Function: nothing is known of those
     here = (node, *node.parents)
     if node.rules is type(node).rules:
@@ -397,52 +379,6 @@ def elements(values):
 # ---- the text and the picture
 
 
-class Drawing:
-    """What is drawn: ``dot``, ``svg``, ``png``, ``text``; a picture in a notebook, its text where it is printed."""
-
-    def __init__(self, text, dot):
-        self.text, self.dot = text, dot
-
-    @cached_property
-    def svg(self):
-        """The picture as SVG text; None where there is no Graphviz."""
-        drawn = render(self.dot, "svg")
-        return None if drawn is None else labelled(drawn.decode(), self.summary, self.text)
-
-    @cached_property
-    def png(self):
-        """The picture as the bytes of a PNG; None where there is no Graphviz."""
-        return render(self.dot, "png")
-
-    @property
-    def summary(self):
-        """The first line of the text."""
-        return self.text.partition("\n")[0]
-
-    def save(self, path):
-        """Write the picture, or its DOT or text, as the suffix says: .svg, .png, .dot, .gv, .txt."""
-        path = Path(path)
-        kinds = {".svg": "svg", ".png": "png", ".dot": "dot", ".gv": "dot", ".txt": "text"}
-        if path.suffix.lower() not in kinds:
-            raise ValueError(f"graphs are saved as {', '.join(kinds)}, but got {path.name!r}")
-        content = getattr(self, kinds[path.suffix.lower()])
-        if content is None:
-            raise RuntimeError(f"{INSTALL}; or save as .dot or .txt")
-        unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            unfinished.write_bytes(content if isinstance(content, bytes) else content.encode())
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
-
-    def __repr__(self):
-        return self.text
-
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        static = {"text/plain": self.text, "text/html": image(self.svg, self.summary, self.text)}
-        return static if self.svg else in_browser(self.dot) | static
-
-
 class Graph(Drawing):
     """A drawn graph, and the ``plan`` that it is made from."""
 
@@ -451,91 +387,8 @@ class Graph(Drawing):
         self.plan = plan
 
 
-def data_address(svg):
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode('ascii')}"
-
-
-NO_PICTURE = data_address(
-    f'<svg xmlns="{SVG}" width="800" height="20"><text y="15" font-size="13" fill="#808080">{INSTALL}</text></svg>'
-)
-
-
-def image(svg, alt, text, heading="The graph in words"):
-    """HTML that shows an SVG everywhere, in notebooks that are not trusted and on the web too, with its text below.
-
-    In place of an SVG that is None stands what to install.
-    """
-    source = NO_PICTURE if svg is None else data_address(svg)
-    return (
-        f'<img alt="{escape(alt)}" src="{source}">\n'
-        f"<details><summary>{heading}</summary><pre>{escape(text)}</pre></details>"
-    )
-
-
-def in_browser(dot):
-    """The output with which the browser draws DOT text itself; empty without graphviz-anywidget."""
-    try:
-        from graphviz_anywidget import GraphvizAnyWidget
-    except ImportError:
-        return {}
-    bundle = GraphvizAnyWidget(dot_source=dot, enable_zoom=False)._repr_mimebundle_()
-    return bundle[0] if isinstance(bundle, tuple) else bundle
-
-
-def render(dot, kind):
-    """A picture of DOT text, by the first Graphviz that there is: the system's, pygraphviz's own; else None."""
-    try:
-        import graphviz
-
-        return graphviz.pipe("dot", kind, dot.encode(), quiet=True)
-    except Exception:  # whatever is wrong with a Graphviz, a lesson goes on without it
-        pass
-    try:
-        import pygraphviz
-
-        drawing = pygraphviz.AGraph(string=dot)
-        with stderr_unheard():
-            drawing.layout("dot")
-            return drawing.draw(format=kind)
-    except Exception:
-        return None
-
-
-@contextmanager
-def stderr_unheard():
-    """Drop what libraries in C write to stderr: pygraphviz's fontconfig warns of settings made for a newer one."""
-    stderr = os.dup(2)
-    try:
-        with Path(os.devnull).open("wb") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
-        yield
-    finally:
-        os.dup2(stderr, 2)
-        os.close(stderr)
-
-
-def labelled(svg, title, description):
-    """Graphviz's SVG without what changes from build to build, and with words for screen readers."""
-    ElementTree.register_namespace("", SVG)
-    root = ElementTree.fromstring(svg)
-    for element in root.iter():
-        element.attrib.pop("id", None)
-        for child in [c for c in element if c.tag == f"{{{SVG}}}title"]:
-            element.remove(child)
-    root.attrib |= {"role": "img", "aria-label": title}
-    for i, (tag, words) in enumerate((("title", title), ("desc", description))):
-        element = ElementTree.Element(f"{{{SVG}}}{tag}")
-        element.text = words
-        root.insert(i, element)
-    return ElementTree.tostring(root, encoding="unicode")
-
-
 def words(*parts):
     return " ".join(filter(None, parts))
-
-
-def plural(n, noun):
-    return f"{n} {noun}" if n == 1 else f"{n} {noun[:-1]}ves" if noun.endswith("f") else f"{n} {noun}s"
 
 
 def write_text(plan, saved, shapes):
@@ -580,31 +433,9 @@ def about(item, saved, shapes):
     yield sources and "next " + ", ".join(sources)
 
 
-def why_no_graph(t):
-    return "it was made in inference mode" if t.inference else "it does not require grad"
-
-
-# Fills that stand out from white and from black pages, with text that can be read on them.  No two kinds of nodes have
-# the same outline, so that nothing is said by colour alone.
-STYLES = {
-    "operation": 'shape=box style="filled" fillcolor="#35679a" color="#7ba4cf" fontcolor="#ffffff"',
-    "leaf": 'shape=box style="filled,rounded" fillcolor="#2a7a4b" color="#6dbb8d" fontcolor="#ffffff"',
-    "result": 'shape=box style="filled,rounded" peripheries=2 fillcolor="#80479f" color="#b58acb" fontcolor="#ffffff"',
-    "constant": 'shape=box style="filled,dashed,rounded" fillcolor="#eeeeee" color="#777777" fontcolor="#222222"',
-    "more": 'shape=octagon style="filled,dashed" fillcolor="#eeeeee" color="#777777" fontcolor="#222222"',
-}
-FONT = "Helvetica,Arial,sans-serif"
-
-
 def write_dot(plan, saved, shapes, constants, direction):
     """The graph as DOT text; nodes are called n and their turn in backward."""
-    lines = [
-        "digraph {",
-        f'  graph [rankdir={direction} bgcolor="transparent" nodesep=0.3 ranksep=0.35 labelloc=b',
-        f'         fontname="{FONT}" fontsize=10 label={chip(caption(plan))}]',
-        f'  node [fontname="{FONT}" fontsize=12 margin="0.16,0.08" height=0.3]',
-        f'  edge [fontname="{FONT}" fontsize=10 color="#777777" arrowsize=0.7]',
-    ]
+    lines = []
     for i, k in enumerate(plan.constants if constants and saved else ()):
         lines.append(
             f"  c{i} {box('constant', k.name or 'constant', shapes and k.kind, equals(k), 'needs no gradient')}"
@@ -621,7 +452,7 @@ def write_dot(plan, saved, shapes, constants, direction):
         elif not item.is_leaf:
             lines.append(f"  r{i} {box('result', k.name or 'result', shapes and k.kind_in_full, equals(k))}")
             lines.append(f"  n{item.number} -> r{i}")
-    return "\n".join([*lines, "}"])
+    return digraph(lines, caption(plan), direction, (0.3, 0.35), "0.16,0.08")
 
 
 def item_dot(item, saved, shapes, constants):
@@ -647,27 +478,6 @@ def item_dot(item, saved, shapes, constants):
         yield f'  {source} -> {me} [class="{me}-{i}" weight={weight}{label}]'
     for i in dict.fromkeys(s.constant for s in keeps if s.constant is not None and constants):
         yield f"  c{i} -> {me} [style=dashed]"
-
-
-def box(kind, *rows, number=None):
-    """The attributes of a node: its first row in bold, the others small."""
-    first, *others = filter(None, rows)
-    count = "" if number is None else f'<font point-size="9">{number}  </font>'
-    small = "".join(f'<br/><font point-size="10">{escape(row)}</font>' for row in others)
-    name = "" if number is None else f" n{number}"
-    return f'[{STYLES[kind]} class="{kind}{name}" label=<{count}<b>{escape(first)}</b>{small}>]'
-
-
-def chip(rows, note=""):
-    """Text on a light ground of its own, for where it would lie on the page; a note has a ground of another colour."""
-    # The spaces leave room for fonts that are wider than the one which the layout was made with.
-    texts = [f"&#160;{escape(row)}&#160;" for row in rows if row]
-    cells = [("#eeeeee", "<br/>".join(texts)), ("#ffd9c2", note and f"<b>&#160;{escape(note)}&#160;</b>")]
-    table = "".join(
-        f'<tr><td bgcolor="{ground}" style="rounded"><font color="#222222">{text}</font></td></tr>'
-        for ground, text in cells if text
-    )  # fmt: skip
-    return f'<<table border="0" cellborder="0" cellspacing="1" cellpadding="4">{table}</table>>'
 
 
 def caption(plan):

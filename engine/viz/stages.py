@@ -6,10 +6,12 @@
 import re
 from dataclasses import dataclass, field
 
+from ..arrays.dtypes import of as dtype_of
 from ..compiler.capture import Ref, leaves
 from ..compiler.generate import Writer
 from ..compiler.plan import refs, uses
-from .recorded import FONT, Drawing, Known, box, brief, chip, dtype_of, plural
+from .dot import Drawing, box, chip, digraph, plural
+from .recorded import Known, brief
 
 PASSES = {
     "captured": "all that was written down",
@@ -173,8 +175,14 @@ def instead(before, after, number):
 # ---- the text
 
 
-def compiled(function, stage=None, part=None, direction="TB"):
-    """``engine.viz.compiled``."""
+def compiled(function, stage=None, *, part=None, direction="TB"):
+    """The steps of a compiled function as they are after a pass of the compiler: in a notebook a picture, else a text.
+
+    ``function``: what ``compile`` gave, called at least once (its last capture is drawn), or what ``explain`` gave.
+    ``stage``: "captured", "joined", "needed" or "fused"; None is the last that there is.  ``part``: "forward",
+    "backward", or None for both.  ``direction``: as in ``graph``.  ValueError, with the reason, where nothing is
+    compiled.
+    """
     entry = entry_of(function)
     stage = stage or list(entry.passes)[-1]
     if stage not in entry.passes:
@@ -252,13 +260,7 @@ def write_dot(boxes, edges, caption, direction="TB"):
     """DOT text: a frame for each part, and in it a box for each pass over memory; ``edges``: (from, to) -> classes."""
     text = {(a, n): arrow(boxes[a], boxes[n], classes) for (a, n), classes in edges.items()}
     caption = [*caption, LEGEND] if any("dashed" in line for line in text.values()) else [*caption]
-    lines = [
-        "digraph {",
-        f'  graph [rankdir={direction} bgcolor="transparent" nodesep=0.25 ranksep=0.3 labelloc=b',
-        f'         fontname="{FONT}" fontsize=10 label={chip(caption)}]',
-        f'  node [fontname="{FONT}" fontsize=12 margin="0.14,0.06" height=0.3]',
-        f'  edge [fontname="{FONT}" fontsize=10 color="#777777" arrowsize=0.7]',
-    ]
+    lines = []
     for part in ("", *PARTS):
         here = [b for b in boxes.values() if b.part == part]
         frame = f'label={chip([part])} labelloc=t labeljust=l class="part" style=rounded color="#888888"'
@@ -269,7 +271,7 @@ def write_dot(boxes, edges, caption, direction="TB"):
             lines += [f"    {node(b)}" for b in here if b.group == group]
             lines += [] if group is None else ["    }"]
         lines += ["  }"] if part and here else []
-    return "\n".join([*lines, *text.values(), "}"])
+    return digraph([*lines, *text.values()], caption, direction, (0.25, 0.3), "0.14,0.06")
 
 
 def arrow(a, b, classes):

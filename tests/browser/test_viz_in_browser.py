@@ -8,7 +8,7 @@ pytest.importorskip("graphviz_anywidget")
 
 CELL = """
 import engine, engine.viz
-engine.viz.render = lambda dot, kind: None
+engine.viz.dot.render = lambda dot, kind: None
 w = engine.tensor(2.0, requires_grad=True)
 engine.viz.graph(3 * w + 1)
 """

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dispatch import device_names, modules, running, samples, strangers
+from .. import dtypes
+from ..dispatch import batches, device_names, either, modules, number_types, running, samples, strangers
 
 
 class OutOfMemoryError(RuntimeError):
@@ -140,6 +141,17 @@ class Home:
         return getattr(self.xp, name)(*args, **options)
 
 
+class Lookup:
+    """Functions under their names: those given, and what ``find(name)`` says of one when it is first used."""
+
+    def __init__(self, find, **given):
+        self.__dict__.update(given, find=find)
+
+    def __getattr__(self, name):
+        found = self.__dict__[name] = self.find(name)
+        return found
+
+
 homes = {"cpu": Home()}
 host = homes["cpu"]
 
@@ -199,6 +211,12 @@ def device_of(x):
     return cpu if kind is None else device(kind, x.device.id)
 
 
+def typename_of(x):
+    """What PyTorch calls the type of a tensor that has this array."""
+    kind = device_names.get(type(x))
+    return f"torch.{'' if kind is None else kind + '.'}{dtypes.dtype_word(x)}Tensor"
+
+
 def random_source(x):
     """The functions that draw random arrays on the device of an array."""
     return drawing(homes[device_names.get(type(x), "cpu")].random)
@@ -234,9 +252,52 @@ def one_device(x, y):
     return x, y
 
 
-def beside(number, *arrays):
-    """A NumPy number as an array on the device of one of these arrays; itself if they are in host memory."""
-    return next((moved(number, device_of(x)) for x in arrays if type(x) in device_names), number)
+def check_one_device(arrays):
+    """RuntimeError in PyTorch's words for arrays of several devices."""
+    if device_names:
+        for x in arrays[1:]:
+            one_device(arrays[0], x)
+
+
+def are_apart(x, y):
+    """Whether two arrays are on different devices."""
+    return bool(device_names) and device_of(x) != device_of(y)
+
+
+def came_along(x, other):
+    """Whether a number in host memory took part in what was computed on the device of another array."""
+    return type(other) in device_names and type(x) not in device_names
+
+
+def brought(x, where):
+    """An array that a program gave as data, as a copy where tensors are made; one on a device stays there for None."""
+    if type(x) not in device_names:
+        return moved(np.array(x), where)
+    return x if where is None else moved(x, where)
+
+
+def numpy_array(x):
+    """The array itself if it is one of NumPy's.  TypeError in PyTorch's words if it is on a device."""
+    if type(x) in batches:
+        x.tolist()  # says that it has no memory
+    if type(x) in device_names:
+        raise TypeError(
+            f"can't convert {device_of(x)} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+            "memory first."
+        )
+    return x
+
+
+def chosen_by_number(condition, a, b):
+    """``where`` for a single condition in host memory, of arrays that may be on a device."""
+    for x in (a, b) if device_names else ():
+        if type(x) in device_names:
+            condition = moved(condition, device_of(x))
+            return modules[type(x)].where(condition, a, b)
+    return np.where(condition, a, b)
+
+
+either.update(dict.fromkeys(number_types, chosen_by_number))
 
 
 def violated(x, test):
@@ -248,7 +309,9 @@ def violated(x, test):
     kind = device_names.get(type(x))
     if kind is None:
         return bool(samples(test(x)).any())
-    return homes[kind].violated(x, test) if running.tape is None else running.tape.violated(homes[kind], x, test)
+    return (
+        homes[kind].violated(x, test) if running.recorder is None else running.recorder.violated(homes[kind], x, test)
+    )
 
 
 def drawing(functions):

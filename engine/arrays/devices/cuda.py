@@ -36,34 +36,28 @@ class Add:
             cupy.add.at(x, index, values)
 
 
-class Linalg:
-    """``cupy.linalg``, which raises LinAlgError for singular matrices, as NumPy and PyTorch do."""
+def checked_linalg(name):
+    """A function of ``cupy.linalg`` which raises LinAlgError for singular matrices, as NumPy and PyTorch do."""
+    function = getattr(cupy.linalg, name)
 
-    def __getattr__(self, name):
-        function = getattr(cupy.linalg, name)
+    @functools.wraps(function)
+    def checked(*args, **options):
+        with cupyx.errstate(linalg="raise"):
+            return function(*args, **options)
 
-        @functools.wraps(function)
-        def checked(*args, **options):
-            with cupyx.errstate(linalg="raise"):
-                return function(*args, **options)
-
-        self.__dict__[name] = checked
-        return checked
+    return checked
 
 
-class Special:
-    """``cupyx.scipy.special``, in float32 for the types of two bytes."""
+def widened_special(name):
+    """A function of ``cupyx.scipy.special``, in float32 for the types of two bytes."""
+    function = getattr(cupyx.scipy.special, name)
 
-    def __getattr__(self, name):
-        function = getattr(cupyx.scipy.special, name)
+    def widened(*args):
+        *first, x = args
+        x = x.astype(np.float32) if x.itemsize == 2 else x
+        return function(*(cupy.asarray(v, x.dtype) for v in first), x)
 
-        def widened(*args):
-            *first, x = args
-            x = x.astype(np.float32) if x.itemsize == 2 else x
-            return function(*(cupy.asarray(v, x.dtype) for v in first), x)
-
-        self.__dict__[name] = widened
-        return widened
+    return widened
 
 
 def repeat(x, repeats, axis=None):
@@ -129,21 +123,12 @@ def philox(seed, offset, blocks):
     return words
 
 
-class Module:
-    """CuPy, with what is above in place of its own."""
-
-    add, linalg, special = Add(), Linalg(), Special()
-    repeat, apart, philox = staticmethod(repeat), staticmethod(apart), staticmethod(philox)
-    as_strided = staticmethod(cupy.lib.stride_tricks.as_strided)
-    where, concatenate = staticmethod(beside("where")), staticmethod(beside("concatenate"))
-    stack, matmul = staticmethod(beside("stack")), staticmethod(beside("matmul"))
-
-    def __getattr__(self, name):
-        found = self.__dict__[name] = getattr(cupy, name)
-        return found
-
-
-xp = Module()
+xp = devices.Lookup(
+    functools.partial(getattr, cupy), add=Add(), repeat=repeat, apart=apart, philox=philox,
+    linalg=devices.Lookup(checked_linalg), special=devices.Lookup(widened_special),
+    as_strided=cupy.lib.stride_tricks.as_strided,
+    **{name: beside(name) for name in ("where", "concatenate", "stack", "matmul")},
+)  # fmt: skip
 
 # ---- memory
 
@@ -193,51 +178,11 @@ def out_of_memory(size):
 # ---- the device
 
 
-class Event:
-    """A moment in a stream."""
-
-    def __init__(self, enable_timing=True, blocking=False):
-        self.event = cupy.cuda.Event(block=blocking, disable_timing=not enable_timing)
-
-    def record(self, stream=None):
-        self.event.record(None if stream is None else stream.stream)
-
-    def synchronize(self):
-        self.event.synchronize()
-
-    def query(self):
-        return self.event.done
-
-    def elapsed(self, end):
-        return cupy.cuda.get_elapsed_time(self.event, end.event)
-
-
-class Stream:
-    """A queue of work; ``stream`` is CuPy's."""
-
-    def __init__(self, stream=None):
-        self.stream = cupy.cuda.Stream(non_blocking=True) if stream is None else stream
-
-    def __enter__(self):
-        self.stream.__enter__()
-
-    def __exit__(self, *exc):
-        self.stream.__exit__(*exc)
-
-    def synchronize(self):
-        self.stream.synchronize()
-
-    def query(self):
-        return self.stream.done
-
-    def wait(self, event):
-        self.stream.wait_event(event.event)
-
-
 class Home(devices.Home):
     """The GPUs."""
 
-    type, xp, array, Event, Stream = "cuda", xp, cupy.ndarray, Event, Stream
+    type, xp, array, Event, Stream = "cuda", xp, cupy.ndarray, cupy.cuda.Event, cupy.cuda.Stream
+    elapsed, current_stream = staticmethod(cupy.cuda.get_elapsed_time), staticmethod(cupy.cuda.get_current_stream)
 
     def __init__(self):
         self.random = draws.Draws(self, self.generator(self.current()))
@@ -308,11 +253,8 @@ class Home(devices.Home):
     def synchronize(self, index):
         self.on(index).synchronize()
 
-    def current_stream(self):
-        return Stream(cupy.cuda.get_current_stream())
-
     def default_stream(self):
-        return Stream(cupy.cuda.Stream.null)
+        return cupy.cuda.Stream.null
 
     def statistics(self, index):
         with self.on(index):

@@ -8,8 +8,6 @@ Box and Muller's.  A permutation sorts 64 bits an element.
 """
 
 import math
-import os
-import threading
 
 import numpy as np
 
@@ -48,33 +46,18 @@ def kept(words, share, scale):
     return (fraction(words) < share).astype(scale.dtype) * scale
 
 
-class Generator:
+class Generator(random.Seeded):
     """A random stream on a device: its seed, and the number of blocks that are used up."""
-
-    def __init__(self, device):
-        self.device = device
-        self.lock = threading.Lock()
-        self.manual_seed(67280421310721)
 
     def manual_seed(self, seed):
         """Start the stream of ``seed``; returns the generator."""
-        with self.lock:
-            self._seed, self.offset = random.Generator().manual_seed(seed).initial_seed(), 0
+        with self._lock:
+            self._seed, self.offset = random.checked_seed(seed), 0
         return self
-
-    def seed(self):
-        """Start a stream that the system's randomness chooses; returns its seed."""
-        return self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 11).initial_seed()
-
-    def initial_seed(self):
-        """The seed of this stream."""
-        return self._seed
 
     def get_state(self):
         """Seed and offset as 16 bytes, a tensor in host memory."""
-        from ...core.tensor import Tensor
-
-        return Tensor(np.array([self._seed, self.offset], np.uint64).view(np.uint8))
+        return random.as_tensor(np.array([self._seed, self.offset], np.uint64).view(np.uint8))
 
     def set_state(self, new_state):
         """Go on from a state; returns the generator."""
@@ -86,12 +69,12 @@ class Generator:
 
     def mark(self):
         """Where the stream is, for ``go_back``."""
-        with self.lock:
+        with self._lock:
             return self._seed, self.offset
 
     def go_back(self, mark):
         """Draw again what was drawn since the mark."""
-        with self.lock:
+        with self._lock:
             self._seed, self.offset = mark
 
     def twin(self):
@@ -102,7 +85,7 @@ class Generator:
 
     def take(self, blocks):
         """(seed, offset) of the next blocks, which are then used up."""
-        with self.lock:
+        with self._lock:
             start, self.offset = self.offset, self.offset + blocks
         return self._seed, start
 

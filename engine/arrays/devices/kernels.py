@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from ml_dtypes import bfloat16
 
-from ...core.graph import Node
 from .. import dispatch
 
 # dtype -> (its name among a kernel's parameters, the type of C++ to compute in); CuPy has no name for bfloat16, but
@@ -210,6 +209,14 @@ def symbols(kernel, dtypes):
     return [kernel.variable(dtype, f"x{i}") for i, dtype in enumerate(dtypes)]
 
 
+def on_symbols(formula, kinds):
+    """(kernel, inputs, dtypes, results): what a formula gives for symbols and numbers, and writes down meanwhile."""
+    kernel, dtypes = Kernel(), [k for k in kinds if isinstance(k, np.dtype)]
+    given = iter(symbols(kernel, dtypes))
+    results = formula(*(next(given) if isinstance(k, np.dtype) else k[0] for k in kinds))
+    return kernel, [f"{TYPES[t][0]} x{i}" for i, t in enumerate(dtypes)] + kernel.parameters(), dtypes, results
+
+
 class Kernels:
     """What a type of device arrays is computed with: ``make(inputs, outputs, text, name, ...)`` compiles a kernel.
 
@@ -266,12 +273,8 @@ class Kernels:
 
     def write_sum(self, formula, kinds):
         """(kernel, its numbers), or None: the formula is a function of the kernel's, what it gives is added up."""
-        kernel, is_array = Kernel(), [isinstance(k, np.dtype) for k in kinds]
-        dtypes = [k for k in kinds if isinstance(k, np.dtype)]
         try:
-            given = iter(symbols(kernel, dtypes))
-            result = formula(*(next(given) if array else k[0] for array, k in zip(is_array, kinds)))
-            inputs = [f"{TYPES[t][0]} x{i}" for i, t in enumerate(dtypes)] + kernel.parameters()
+            kernel, inputs, dtypes, result = on_symbols(formula, kinds)
         except (TypeError, AttributeError, KeyError):  # it does what no line of a kernel says
             return None
         if type(result) is not Symbol or result.dtype not in (np.float32, np.float64):
@@ -289,21 +292,16 @@ class Kernels:
 
     def write(self, formula, kinds):
         """(kernel, its numbers, the dtypes of its results, whether they are a tuple), or None."""
-        kernel, is_array = Kernel(), [isinstance(k, np.dtype) for k in kinds]
-        dtypes = [k for k in kinds if isinstance(k, np.dtype)]
         try:
-            given = iter(symbols(kernel, dtypes))
-            results = formula(*(next(given) if array else k[0] for array, k in zip(is_array, kinds)))
+            kernel, inputs, dtypes, results = on_symbols(formula, kinds)
             several = type(results) is tuple
             results = results if several else (results,)
             text = [*kernel.lines, *(f"y{i} = {r.name};" for i, r in enumerate(results))]
             outputs = [f"{TYPES[r.dtype][0]} y{i}" for i, r in enumerate(results)]
-            inputs = [f"{TYPES[t][0]} x{i}" for i, t in enumerate(dtypes)]
         except (TypeError, AttributeError, KeyError):  # it does what no line of a kernel says
             return None
         if len(kernel.lines) < len(dtypes) + 2:
             return None  # a single function does as well, and what only hands an array on copies nothing
-        inputs += kernel.parameters()
         made = self.make(", ".join(inputs), ", ".join(outputs), "\n".join(text), title(formula))
         return made, kernel.numbers, [r.dtype for r in results], several
 
@@ -365,7 +363,7 @@ class OneKernel:
 
 def rules_as_kernels():
     """Let the rules of elementwise operations be kernels on a GPU; called when one is first used."""
-    for Class in Node.__subclasses__():
+    for Class in dispatch.rule_classes():
         if (Class.diagonal or Class.elementwise) and not any(isinstance(r, OneKernel) for r in Class.rules):
             Class.rules = tuple(map(OneKernel, Class.rules))
 

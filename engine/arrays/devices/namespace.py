@@ -24,8 +24,8 @@ class Namespace:
 
     @property
     def home(self):
-        if dispatch.running.tape is not None:
-            dispatch.running.tape.refuse(f"the {self.kind} device is asked or told something")
+        if dispatch.running.recorder is not None:
+            dispatch.running.recorder.refuse(f"the {self.kind} device is asked or told something")
         return devices.home(self.kind)
 
     def index(self, device):
@@ -224,7 +224,7 @@ class Stream:
     def __init__(self, device=None, priority=0, *, of=None):
         if not self.namespace.is_available():
             raise RuntimeError("torch.cuda.Stream requires CUDA support")
-        self.own = self.namespace.home.Stream() if of is None else of
+        self.own = self.namespace.home.Stream(non_blocking=True) if of is None else of
         self.device = devices.device(self.namespace.kind, self.namespace.index(device))
 
     def synchronize(self):
@@ -233,7 +233,7 @@ class Stream:
 
     def query(self):
         """Whether its work is done."""
-        return self.own.query()
+        return self.own.done
 
     def record_event(self, event=None):
         """Record an event in it; returns the event."""
@@ -243,7 +243,7 @@ class Stream:
 
     def wait_event(self, event):
         """Let its later work wait for an event."""
-        self.own.wait(event.own)
+        self.own.wait_event(event.own)
 
     def wait_stream(self, stream):
         """Let its later work wait for what is in another stream now."""
@@ -274,7 +274,7 @@ class Event:
 
     def __init__(self, enable_timing=False, blocking=False, interprocess=False):
         self.timed, self.recorded = enable_timing, False
-        self.own = self.namespace.home.Event(enable_timing, blocking)
+        self.own = self.namespace.home.Event(block=blocking, disable_timing=not enable_timing)
 
     def record(self, stream=None):
         """Mark this moment in a stream, by default the current one."""
@@ -287,7 +287,7 @@ class Event:
 
     def query(self):
         """Whether it has come."""
-        return self.own.query()
+        return self.own.done
 
     def wait(self, stream=None):
         """Let the later work of a stream, by default the current one, wait for it."""
@@ -299,4 +299,4 @@ class Event:
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if not self.recorded or not end_event.recorded:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
-        return self.own.elapsed(end_event.own)
+        return self.namespace.home.elapsed(self.own, end_event.own)

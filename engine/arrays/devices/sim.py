@@ -8,6 +8,7 @@ by CUDA's caching allocator of PyTorch, and what crosses to the host is counted.
 import importlib
 import operator
 import time
+from contextlib import nullcontext
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -192,29 +193,23 @@ class Served:
         self.function.at(x.host, on_host(index), *on_host(values))
 
 
-class Module:
+def served(source, absent=()):
     """The functions of a module under their names, for device arrays."""
 
-    def __init__(self, source, absent=()):
-        self.__source, self.__absent = source, frozenset(absent)
-
-    def __getattr__(self, name):
-        if name in self.__absent:
+    def find(name):
+        if name in absent:
             raise AttributeError(f"CuPy has no function {name}, so the simulated device has none")
-        if isinstance(self.__source, str):
-            self.__source = importlib.import_module(self.__source)
-        found = getattr(self.__source, name)
+        found = getattr(importlib.import_module(source), name)
         if isinstance(found, ModuleType):
-            found = Module(found)
-        elif callable(found) and not isinstance(found, type):
-            found = Served(found)
-        self.__dict__[name] = found
-        return found
+            return served(found.__name__)
+        return Served(found) if callable(found) and not isinstance(found, type) else found
+
+    return devices.Lookup(find)
 
 
 LACKING = """block einsum_path frompyfunc geomspace histogram_bin_edges insert matvec nanpercentile nanquantile polyder
 polydiv spacing unstack vecdot vecmat"""
-xp = Module(np, LACKING.split())
+xp = served("numpy", LACKING.split())
 
 
 def put(x):
@@ -246,13 +241,15 @@ def philox(seed, offset, blocks):
 
 
 vars(xp).update(asarray=asarray, array=array, as_strided=as_strided, apart=apart, philox=philox)
-vars(xp).update(special=Module("scipy.special"))
+vars(xp).update(special=served("scipy.special"))
 
 
 class Event:
-    """A moment: the device computes at once, so it is that at which it was recorded."""
+    """A moment, under CuPy's names: the device computes at once, so it is that at which it was recorded."""
 
-    def __init__(self, enable_timing=True, blocking=False):
+    done = True
+
+    def __init__(self, block=False, disable_timing=False):
         self.time = None
 
     def record(self, stream=None):
@@ -261,29 +258,19 @@ class Event:
     def synchronize(self):
         pass
 
-    def query(self):
-        return True
 
-    def elapsed(self, end):
-        return (end.time - self.time) * 1000.0
+class Stream(nullcontext):
+    """A queue, under CuPy's names, that is always empty."""
 
+    done = True
 
-class Stream:
-    """A queue that is always empty."""
-
-    def __enter__(self):
-        pass
-
-    def __exit__(self, *exc):
-        pass
+    def __init__(self, non_blocking=False):
+        super().__init__()
 
     def synchronize(self):
         pass
 
-    def query(self):
-        return True
-
-    def wait(self, event):
+    def wait_event(self, event):
         pass
 
 
@@ -292,6 +279,7 @@ class Home(devices.Home):
 
     type, xp, array, Event, Stream = "sim", xp, Array, Event, Stream
     current_stream = default_stream = staticmethod(Stream)
+    elapsed = staticmethod(lambda start, end: (end.time - start.time) * 1000.0)
     allocator = allocator
 
     def __init__(self):

@@ -1,5 +1,6 @@
 """Module, and the hooks of all modules."""
 
+# ruff: noqa: F401
 from ..hooks import (
     register_module_forward_hook,
     register_module_forward_pre_hook,
@@ -7,11 +8,3 @@ from ..hooks import (
     register_module_full_backward_pre_hook,
 )
 from ..module import Module
-
-__all__ = [
-    "Module",
-    "register_module_forward_hook",
-    "register_module_forward_pre_hook",
-    "register_module_full_backward_hook",
-    "register_module_full_backward_pre_hook",
-]

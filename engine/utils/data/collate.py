@@ -66,12 +66,17 @@ def pinned(data):
     """A batch with its tensors in pinned memory; an object of another class says by ``pin_memory()`` how."""
     if hasattr(data, "pin_memory"):
         return data.pin_memory()
+    return mapped(pinned, data)
+
+
+def mapped(function, data):
+    """A container with ``function`` of each item; anything else as it is."""
     if isinstance(data, Mapping):
-        return refilled(data, {k: pinned(v) for k, v in data.items()})
+        return refilled(data, {k: function(v) for k, v in data.items()})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return type(data)(*map(pinned, data))
+        return type(data)(*map(function, data))
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        return refilled(data, [pinned(v) for v in data])
+        return refilled(data, list(map(function, data)))
     return data
 
 
@@ -102,10 +107,4 @@ def default_convert(data):
         return data
     if isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, (np.str_, np.bytes_)):
         return data if is_text(data.dtype) else as_tensor(data)
-    if isinstance(data, Mapping):
-        return refilled(data, {k: default_convert(v) for k, v in data.items()})
-    if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return type(data)(*map(default_convert, data))
-    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        return refilled(data, [default_convert(d) for d in data])
-    return data
+    return mapped(default_convert, data)

@@ -34,23 +34,21 @@ class DataLoader(Generic[T_co]):
         pin_memory=False, drop_last=False, timeout=0, worker_init_fn=None, multiprocessing_context=None,
         generator=None, *, prefetch_factor=None, persistent_workers=False, pin_memory_device="", in_order=True,
     ):  # fmt: skip
-        if num_workers < 0:
-            raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
-        if timeout < 0:
-            raise ValueError("timeout option should be non-negative")
-        if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError(
-                "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
-                "multiprocessing, otherwise set prefetch_factor to None."
-            )
-        if prefetch_factor is not None and prefetch_factor < 0:
-            raise ValueError("prefetch_factor option should be non-negative")
-        if prefetch_factor == 0:
-            raise ValueError("prefetch_factor option should be positive: with 0, no batch would ever be loaded")
-        if persistent_workers and num_workers == 0:
-            raise ValueError("persistent_workers option needs num_workers > 0")
-        if num_workers == 0 and timeout != 0:
-            raise ValueError("timeout option needs num_workers > 0: in the main process, nobody waits for a batch")
+        for wrong, message in (
+            (num_workers < 0,
+             "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."),
+            (timeout < 0, "timeout option should be non-negative"),
+            (not num_workers and prefetch_factor is not None,
+             "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
+             "multiprocessing, otherwise set prefetch_factor to None."),
+            ((prefetch_factor or 0) < 0, "prefetch_factor option should be non-negative"),
+            (prefetch_factor == 0, "prefetch_factor option should be positive: with 0, no batch would ever be loaded"),
+            (persistent_workers and not num_workers, "persistent_workers option needs num_workers > 0"),
+            (timeout and not num_workers,
+             "timeout option needs num_workers > 0: in the main process, nobody waits for a batch"),
+        ):  # fmt: skip
+            if wrong:
+                raise ValueError(message)
         self.dataset, self.num_workers, self.generator = dataset, num_workers, generator
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
@@ -59,16 +57,11 @@ class DataLoader(Generic[T_co]):
         self.multiprocessing_context = multiprocessing_context
 
         self._streams = isinstance(dataset, IterableDataset)
-        if self._streams:
-            if shuffle:
+        for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
+            if self._streams and value is not None:
                 raise ValueError(
-                    f"DataLoader with IterableDataset: expected unspecified shuffle option, but got shuffle={shuffle}"
+                    f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}"
                 )
-            for name, value in (("sampler", sampler), ("batch_sampler", batch_sampler)):
-                if value is not None:
-                    raise ValueError(
-                        f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}"
-                    )
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:

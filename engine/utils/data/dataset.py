@@ -74,7 +74,7 @@ class Subset(Dataset[T_co]):
         return self.dataset[self.indices[idx]]
 
     def __getitems__(self, indices):
-        return samples(self.dataset, [self.indices[i] for i in indices])
+        return samples_of(self.dataset, [self.indices[i] for i in indices])
 
     def __len__(self):
         return len(self.indices)
@@ -104,7 +104,7 @@ class StackDataset(Dataset):
 
     def __getitems__(self, indices):
         names = list(self.datasets) if isinstance(self.datasets, dict) else None
-        columns = [samples(d, indices) for d in (self.datasets if names is None else self.datasets.values())]
+        columns = [samples_of(d, indices) for d in (self.datasets if names is None else self.datasets.values())]
         for column in columns:
             if len(column) != len(indices):
                 raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(column)}")
@@ -171,8 +171,7 @@ def random_split(dataset, lengths, generator=None):
             lengths[i % len(lengths)] += 1
         for i, length in enumerate(lengths):
             if length == 0:
-                message = f"Length of split at index {i} is 0. This might result in an empty dataset."
-                warn(message)
+                warn(f"Length of split at index {i} is 0. This might result in an empty dataset.")
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     indices = random.randperm(generator, sum(lengths)).tolist()
@@ -182,7 +181,7 @@ def random_split(dataset, lengths, generator=None):
 # ---- batches
 
 
-def samples(dataset, indices):
+def samples_of(dataset, indices):
     """The samples of a batch: those of ``dataset.__getitems__`` where there is one."""
     getitems = getattr(dataset, "__getitems__", None)
     return getitems(indices) if getitems else [dataset[i] for i in indices]
@@ -198,7 +197,7 @@ def batch_of(dataset, indices):
     return None if whole is None else whole(dataset, indices)
 
 
-def rows(dataset, indices):
+def batch_of_tensors(dataset, indices):
     """A batch of a TensorDataset."""
     for t in dataset.tensors:
         if type(t) is not Tensor or t.node is not None or type(t.array) is not np.ndarray:
@@ -217,7 +216,7 @@ def rows(dataset, indices):
         return None
 
 
-def chosen(subset, indices):
+def batch_of_subset(subset, indices):
     """A batch of a Subset, where the dataset that it is taken from can give one."""
     indices = indices if type(indices) in (range, list) else indices.tolist()
     return batch_of(subset.dataset, [subset.indices[i] for i in indices])
@@ -225,6 +224,6 @@ def chosen(subset, indices):
 
 # how samples are taken -> how batches are: a subclass that overrides the one is not found here
 whole_batches = {
-    (TensorDataset.__getitem__, None): rows,
-    (Subset.__getitem__, Subset.__getitems__): chosen,
+    (TensorDataset.__getitem__, None): batch_of_tensors,
+    (Subset.__getitem__, Subset.__getitems__): batch_of_subset,
 }

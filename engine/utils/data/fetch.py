@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .collate import default_collate
-from .dataset import IterableDataset, batch_of, samples
+from .dataset import IterableDataset, batch_of, samples_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,11 @@ def fetcher(dataset, batched, collate_fn, drop_last):
 
     That of a stream raises StopIteration at its end.
     """
-    make = stream if isinstance(dataset, IterableDataset) else lookup
+    make = stream_fetcher if isinstance(dataset, IterableDataset) else map_fetcher
     return make(dataset, batched, collate_fn, drop_last)
 
 
-def lookup(dataset, batched, collate_fn, _drop_last):
+def map_fetcher(dataset, batched, collate_fn, _drop_last):
     def sample(index):
         return collate_fn(dataset[index])
 
@@ -77,12 +77,12 @@ def lookup(dataset, batched, collate_fn, _drop_last):
                 return whole
         if not isinstance(indices, list):
             indices = list(indices) if not hasattr(indices, "tolist") else indices.tolist()
-        return collate_fn(samples(dataset, indices))
+        return collate_fn(samples_of(dataset, indices))
 
     return batch if batched else sample
 
 
-def stream(dataset, batched, collate_fn, drop_last):
+def stream_fetcher(dataset, batched, collate_fn, drop_last):
     source = iter(dataset)
 
     def take(n):

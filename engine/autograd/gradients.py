@@ -1,0 +1,94 @@
+"""``backward`` and ``grad`` as programs call them; ``grad`` maps over cotangents, and carries tangents on."""
+
+import numpy as np
+
+from ..arrays.warn import warn
+from ..core import backward as core
+from ..core.graph import mode
+from ..core.tensor import Tensor
+from ..surface.gradients import differentiated, plain_grad
+from ..transforms.nesting import REFUSED
+from .hooks import accumulate
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
+    """Add the gradients of ``tensors``, weighted by ``grad_tensors``, to the leaves (or to ``inputs`` alone)."""
+    if mode.transforms:
+        raise RuntimeError(REFUSED["backward"])
+    if grad_variables is not None:
+        warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only "
+                "use `grad_tensors`."
+            )
+    grad_tensors = grad_variables if grad_tensors is None else grad_tensors
+    if inputs is None:
+        return core.backward(tensors, grad_tensors, retain_graph, create_graph)
+    inputs = differentiated(inputs, "backward")
+    for i in inputs:
+        i.retain_grad()
+    cotangents = core.roots(tensors, grad_tensors, create_graph)
+    keep = create_graph if retain_graph is None else retain_graph
+    found = core.backward_pass(cotangents, keep, create_graph, {i.node for i in inputs})
+    before, mode.enabled = mode.enabled, create_graph
+    try:
+        for node, g in found.items():
+            if not node.parents:
+                accumulate(node, g, hooks=())
+    finally:
+        mode.enabled = before
+
+
+def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+    """Add d(self)/d(leaf), contracted with ``gradient`` (1 for a scalar), to ``.grad`` of every leaf."""
+    if (
+        inputs is None
+        and not create_graph
+        and isinstance(self.array, np.floating)
+        and gradient is None
+        and self.node
+        and (not mode.transforms)
+    ):
+        core.backward_pass({self.node: type(self.array)(1)}, retain_graph)  # without asking for what is known: -20 %
+    else:
+        backward(self, gradient, retain_graph, create_graph, None, inputs)
+
+
+tensor_backward.__name__ = tensor_backward.__qualname__ = "backward"
+Tensor.backward = tensor_backward
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
+         is_grads_batched=False, materialize_grads=False):  # fmt: skip
+    """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; nothing is added to any ``.grad``.
+
+    RuntimeError if an input was not used, unless ``allow_unused`` (None then) or ``materialize_grads`` (zeros).
+    """
+    if not only_inputs:
+        warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
+            "other parts of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+        )
+    if mode.dual and not create_graph and carries_tangents(outputs):
+        from ..transforms.forward import unrecorded  # which `import engine` need not wait for
+
+        asked, mode.asked = mode.asked, True
+        try:  # recorded, for then it carries the tangents on
+            found = grad(outputs, inputs, grad_outputs, bool(retain_graph), True, True, allow_unused, is_grads_batched,
+                         materialize_grads)  # fmt: skip
+        finally:
+            mode.asked = asked
+        return tuple(map(unrecorded, found))
+    options = retain_graph, create_graph, allow_unused, materialize_grads
+    if not is_grads_batched:
+        return plain_grad(outputs, inputs, grad_outputs, *options)
+    from ..transforms.vmap import grad_of_each  # likewise
+
+    return grad_of_each(outputs, inputs, grad_outputs, *options)
+
+
+def carries_tangents(outputs):
+    outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
+    return any(o.node is not None and o.node.tangents for o in outputs)

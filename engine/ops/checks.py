@@ -1,0 +1,197 @@
+"""What arguments must be: numbers, sizes, dims, lists of tensors; and PyTorch's errors for anything else."""
+
+import numbers
+import operator
+
+import numpy as np
+
+from ..arrays import dtypes
+from ..arrays.dtypes import dtype_word
+from ..core.tensor import Tensor
+
+
+def shown_kind(kind):
+    """A type as PyTorch's errors call it."""
+    return kind.__name__ if kind.__module__ in ("builtins", "engine") else f"{kind.__module__}.{kind.__name__}"
+
+
+def checked_dim(dim, ndim):
+    """A dimension counted from the front.  IndexError in PyTorch's words when there is no such dimension."""
+    if type(dim) is not int:
+        dim = as_dim(dim)
+    n = ndim or 1
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return dim % n
+
+
+def as_dim(dim):
+    """A dimension as an int.  TypeError for what PyTorch does not take as one, bools among it."""
+    tensor = isinstance(dim, Tensor) and (dim.array.ndim or dim.array.dtype.kind not in "iu")
+    if tensor or type(dim) is bool or not hasattr(dim, "__index__"):
+        raise TypeError(f"argument 'dim' must be int, not {shown_kind(type(dim))}")
+    return operator.index(dim)
+
+
+def sizes(args, name):
+    """A shape given to the function ``name`` as numbers or as one sequence.
+
+    TypeError for what is no integer, RuntimeError for a negative size.
+    """
+    if not args:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    shape = listed(args[0], args[1:], name, "size")
+    if shape and min(shape) < 0:
+        if name == "zeros":
+            raise RuntimeError("zeros: Dimension size must be non-negative.")
+        n = next(n for n in shape if n < 0)
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+    return shape
+
+
+def listed(first, rest, name, argument, position=1):
+    """Sizes or dims, given one by one or as a sequence, as a tuple of ints.
+
+    TypeError in PyTorch's words for what is no integer; ``argument``, ``position``: what the method ``name`` calls it.
+    """
+    shape = first if not rest and isinstance(first, (tuple, list)) else (first, *rest)
+    for n in shape:
+        if type(n) is not int:
+            break
+    else:
+        return tuple(shape)
+    for i, n in enumerate(shape):
+        if not is_integer(n, bools=i > 0):
+            words = no_size(shape is not first, len(shape), i, shown_kind(type(n)), position)
+            raise TypeError(name + words.format(f"'{argument}'"))
+    return tuple(map(operator.index, shape))
+
+
+def no_size(one_by_one, n, i, kind, position):
+    """PyTorch's words for the i-th of n sizes, which is no integer, after the name of the function."""
+    if i:
+        reason = f'"type must be tuple of ints,but got {kind}"'
+        return f"(): argument {{}} failed to unpack the object at pos {i + 1} with error {reason}"
+    if not one_by_one:
+        return (
+            f"(): argument {{}} (position {position}) must be tuple of ints, but found element of type {kind} at pos 0"
+        )
+    if n == 1:
+        return f"(): argument {{}} (position {position}) must be tuple of ints, not {kind}"
+    return f"() takes 1 positional argument but {n} were given"
+
+
+def is_integer(n, bools=False):
+    """Whether PyTorch takes it for an int: one of Python's or NumPy's, or a tensor of one integer."""
+    if isinstance(n, Tensor):
+        return n.array.size == 1 and n.array.dtype.kind in "iu"
+    return isinstance(n, (int, np.integer)) and (bools or type(n) is not bool)
+
+
+def integer(n, name, argument, position=None):
+    """An int that is the argument of a function.  TypeError in PyTorch's words if it is none."""
+    if type(n) is int:
+        return n
+    if not is_integer(n):
+        raise misfit(n, name, argument, position, "int")
+    return operator.index(n)
+
+
+def shape_of(size, name, position=1):
+    """A shape given as one sequence."""
+    if not isinstance(size, (tuple, list)):
+        kind = shown_kind(type(size))
+        raise TypeError(f"{name}(): argument 'size' (position {position}) must be tuple of ints, not {kind}")
+    return sizes((size,), name)
+
+
+def number(value, name, argument, position=None, kind="Number"):
+    """A Python number that is the argument of a function; a tensor without dimensions and without gradient gives its.
+
+    TypeError in PyTorch's words for anything else.
+    """
+    if type(value) in (float, int):  # to ask numbers.Real takes longer
+        return value
+    if isinstance(value, Tensor) and not value.array.ndim and not value.requires_grad:
+        return value.item()
+    if not isinstance(value, (numbers.Real, np.generic)):
+        raise misfit(value, name, argument, position, kind)
+    return value
+
+
+def misfit(value, name, argument, position, kind):
+    """The error for an argument of a function that is of another kind; ``position``: None if it is given by name."""
+    place = "" if position is None else f" (position {position})"
+    return TypeError(f"{name}(): argument '{argument}'{place} must be {kind}, not {shown_kind(type(value))}")
+
+
+def unfit(name, *args, **named):
+    """The error for arguments that fit none of a function's signatures."""
+    got = ", ".join([shown_kind(type(a)) for a in args] + [f"{n}={shown_kind(type(a))}" for n, a in named.items()])
+    return TypeError(f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n")
+
+
+def is_scalar(value):
+    """Whether it is a real number, or a tensor without dimensions that requires no grad."""
+    if isinstance(value, Tensor):
+        return not value.array.ndim and not value.requires_grad
+    return isinstance(value, (numbers.Real, np.generic))
+
+
+def keyword_size(name, args, size):
+    """The shape that is given as ``size=``."""
+    if args:
+        raise TypeError(f"{name}() got multiple values for argument 'size'")
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"{name}(): argument 'size' must be tuple of ints, not {shown_kind(type(size))}")
+    return sizes((size,), name)
+
+
+def check_generator(generator):
+    """TypeError if it is none."""
+    if generator is not None and not hasattr(generator, "manual_seed"):
+        raise TypeError(f"argument 'generator' must be torch.Generator, not {shown_kind(type(generator))}")
+
+
+def checked_dims(dims, ndim):
+    """Dims counted from the front.  RuntimeError if one comes twice."""
+    found = tuple(checked_dim(d, ndim) for d in dims)
+    for d in found if len(set(found)) < len(found) else ():
+        if found.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return found
+
+
+def tensors_in(name, tensors):
+    """A sequence of Tensors (or, in rules, of arrays) as a list.  TypeError for anything else."""
+    if isinstance(tensors, Tensor) or not isinstance(tensors, (tuple, list)):
+        raise TypeError(
+            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
+        )
+    for i, t in enumerate(tensors):
+        if not hasattr(t, "dtype"):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+    return list(tensors)
+
+
+def some_tensors(name, tensors):
+    """The same, of one tensor at least."""
+    found = tensors_in(name, tensors)
+    if not found:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return found
+
+
+def no_kernel(kernel, x):
+    """PyTorch's error where a kernel is not there for the dtype of an array."""
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{dtype_word(x)}'")
+
+
+def check_floating(x, kernel):
+    if x.dtype not in dtypes.differentiable:
+        raise no_kernel(kernel, x)
+
+
+def check_not_bool(x, kernel):
+    if x.dtype == bool:
+        raise no_kernel(kernel, x)

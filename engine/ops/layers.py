@@ -1,0 +1,126 @@
+"""Layers without state that are products or lookups: linear, embedding, one_hot."""
+
+from ..arrays import dtypes
+from ..arrays.devices import violated
+from ..arrays.dispatch import xp_of
+from ..arrays.kernels.picking import check_rows, rows_at
+from ..arrays.kernels.products import product, product_plus, weighted_sum
+from ..core.graph import mode, node_class
+from ..core.linear import in_order, place, reshape
+from ..core.record import array_of, record, register
+from ..core.tensor import Tensor
+from .checks import integer
+from .elementwise import add
+from .linalg import addmm_columns, check_addmm, matmul, mm
+from .one_step import one_step_class, record_one_step
+from .reduce import as_input
+from .shape import turn, view_to
+from .writes import size_error
+
+
+def linear(input, weight, bias=None):
+    """input @ weight.T + bias; ``input`` (..., in), ``weight`` (out, in), ``bias`` (out)."""
+    x, w = array_of(input), array_of(weight)
+    if x.ndim == 0:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are 0D and {w.ndim}D")
+    if bias is None:
+        return matmul(input, transposed(weight))
+    if x.ndim == 2:
+        b, y = array_of(bias), w.T
+        check_addmm(b, x, y)
+        out = weighted_sum(b, product(x, y)) if x.itemsize > 2 else product_plus(b, x, y)
+        if not mode.enabled:
+            return Tensor(out)
+        return record_one_step(Linear, out, (bias.node, input.node, weight.node), (b.shape, x, y, 1, 1), w.shape)
+    shape = array_of(bias).shape
+    if len(shape) != 1 and len(shape) - shape.count(1) != 1 or not x.flags.c_contiguous:
+        rows = matmul(input, transposed(weight))
+        out = add(rows, bias)
+        if array_of(out).shape != array_of(rows).shape:
+            raise size_error(array_of(rows), array_of(out).shape)
+        return out
+    out = addmm_columns(bias, reshape(input, (-1, x.shape[-1])), transposed(weight))
+    return view_to(out, (*x.shape[:-1], array_of(out).shape[-1]))
+
+
+def transposed(weight):
+    """The transpose of a weight; nobody can write into this view, so its base need not know of it."""
+    return Tensor(weight.array.T, node_of_transposed(weight.node, weight.array.shape) if mode.enabled else None)
+
+
+def node_of_transposed(node, shape):
+    return node and T((node,), (shape,))
+
+
+T = node_class("TBackward0", lambda g, _: turn(g))
+T.linear = staticmethod(lambda _, t, shape: turn(t))
+Linear = one_step_class(
+    addmm_columns.node,
+    lambda ends, kept, shape: ((*ends[:2], node_of_transposed(ends[2], shape)), kept),
+    *addmm_columns.node.rules[:2],
+    lambda g, _, y, _z, _b, _a: mm(turn(g), y),
+)
+Linear.linear = staticmethod(
+    lambda i, t, shape, y, z, beta, alpha: (
+        mm(y, turn(t)) if i == 2 else addmm_columns.node.linear(i, t, shape, y, z, beta, alpha)
+    )
+)
+
+
+def one_hot(tensor, num_classes=-1):
+    """Rows of zeros with a 1 where the index points; int64, with a new last dimension."""
+    x, num_classes = array_of(tensor), integer(num_classes, "one_hot", "num_classes", 2)
+    if x.dtype != dtypes.int64.np:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if not x.size:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    elif violated(x, lambda x: (x < 0).any()):
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = int(x.max()) + 1
+    elif x.size and violated(x, lambda x: (x >= num_classes).any()):
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    out = xp_of(x).expand_dims(x, -1) == xp_of(x).arange(num_classes)
+    return as_input(in_order(out.astype(dtypes.int64.np)), tensor)
+
+
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    """The rows of ``weight`` that ``input`` points to; the row ``padding_idx`` gets no gradient."""
+    if max_norm is not None or scale_grad_by_freq or sparse:
+        raise NotImplementedError("embedding has no max_norm, scale_grad_by_freq nor sparse gradients: leave them out")
+    i, w = array_of(input), array_of(weight)
+    if w.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    if i.dtype not in (dtypes.int64.np, dtypes.int32.np):
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"{Tensor.typename(i)} instead (while checking arguments for embedding)"
+        )
+    n = w.shape[0]
+    if padding_idx is not None:
+        padding_idx = integer(padding_idx, "embedding", "padding_idx", 3)
+        assert -n <= padding_idx < n, "Padding_idx must be within num_embeddings"
+        padding_idx %= n
+    check_rows(w, i)
+    return embedded(weight, i, n, padding_idx)
+
+
+def embedded(weight, i, n, padding_idx):
+    return record(Embedding, rows_at(array_of(weight), array_of(i)), (weight,), (i, n, padding_idx))
+
+
+def embedding_rule(g, indices, n, padding_idx):
+    indices = array_of(indices).reshape(-1)
+    g = reshape(g, (len(indices), array_of(g).shape[-1]))
+    if padding_idx is not None:
+        g = g * (indices != padding_idx).astype(array_of(g).dtype).reshape(-1, 1)
+    return place(g, (n, array_of(g).shape[-1]), (indices,))
+
+
+Embedding = node_class("EmbeddingBackward0", embedding_rule)
+Embedding.linear = staticmethod(lambda _, t, *where: embedded(t, *where))
+
+
+for function in (linear, one_hot, embedding):
+    register(function.__name__, "nn", function)

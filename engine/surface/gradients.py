@@ -1,0 +1,76 @@
+"""Where a backward pass begins and what it gives, in PyTorch's words."""
+
+from ..arrays.dispatch import Function
+from ..core import backward as core
+from ..core.tensor import Tensor
+
+zeros_like = Function("zeros_like").call
+
+
+def plain_grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None,
+         materialize_grads=False):  # fmt: skip
+    """``autograd.grad`` where nobody maps over samples or carries tangents."""
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    allow_unused = materialize_grads if allow_unused is None else allow_unused
+    inputs = differentiated(inputs, "grad")
+    cotangents = core.roots(outputs, grad_outputs, create_graph)
+    for i in inputs:
+        if i.node is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    keep = create_graph if retain_graph is None else retain_graph
+    found = core.backward_pass(cotangents, keep, create_graph, {i.node for i in inputs})
+    results = [as_result(found.get(i.node), i) for i in inputs]
+    for number, (i, result) in enumerate(zip(inputs, results)):
+        if result is None and not allow_unused:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {number} appears to not have been used in the graph. Set "
+                "allow_unused=True if this is the desired behavior."
+            )
+        if result is None and materialize_grads:
+            results[number] = Tensor(zeros_like(i.array)).requires_grad_(create_graph)
+    return tuple(results)
+
+
+def as_result(g, tensor):
+    """A gradient in the dtype of its tensor (bfloat16 times a number is float32 to NumPy), and no transposed matrix."""
+    if g is None:
+        return None
+    g = g if isinstance(g, Tensor) else Tensor(g)
+    x = g.array
+    if not x.flags.c_contiguous and 0 not in x.strides and tensor.array.flags.c_contiguous:
+        g = Tensor(x.copy(), g.node)
+    return g if x.dtype == tensor.array.dtype else g.to(tensor.dtype)
+
+
+def differentiated(inputs, function):
+    """The ``inputs`` argument of a function as a tuple, checked as PyTorch checks it."""
+    inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    if not inputs:
+        raise RuntimeError(f"`inputs` argument to `{function}()` cannot be empty.")
+    for i in inputs:
+        if not isinstance(i, Tensor):
+            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(i).__name__}")
+    return inputs
+
+
+def check_roots(tensors, gradients):
+    """PyTorch's errors for what a pass cannot begin with."""
+    for g in gradients[: len(tensors)]:
+        if g is not None and not isinstance(g, Tensor):
+            raise TypeError("gradients can be either Tensors or None, but got " + type(g).__name__)
+    if len(gradients) < len(tensors):
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(gradients)} gradients")
+    for i, (t, g) in enumerate(zip(tensors, gradients)):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"element {i} of tensors must be a Tensor, but got {type(t).__name__}")
+        if g is not None and g.array.shape != t.array.shape:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
+                f"{t.shape}."
+            )
+
+
+core.root_checks.append(check_roots)

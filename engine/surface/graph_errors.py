@@ -1,0 +1,104 @@
+"""What the core says where the graph does not bear something, in PyTorch's words."""
+
+import re
+
+import numpy as np
+
+from ..arrays.devices import typename_of
+from ..core import errors
+from ..core.graph import AccumulateGrad
+from ..core.tensor import alive
+from ..core.views import ViewOfBase
+from .node_names import edge
+
+errors.FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
+)
+HINTS = [
+    "enable anomaly detection to find the operation that failed to compute its gradient, with "
+    "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+]  # the last one counts
+view_that_is_gone = ViewOfBase((), ([],))
+
+
+def short_name(node):
+    """The name of a node as it stands in error messages: Mul for MulBackward0, Squeeze1 for SqueezeBackward1."""
+    return re.sub(r"Backward(?:0|(\d*))$", r"\1", node.name())
+
+
+def written_maker(x, writes, source):
+    """(node, output number) of the tensor with a saved array: the one which the write gave it, if it is still there."""
+    base = writes.base()
+    bases = [] if base is None else alive(base, "aliases") or [base]
+    held = [t for b in bases for t in (b, *alive(b, "views")) if t.array is x or (t is b and isinstance(x, np.generic))]
+    if held:
+        t = min(held, key=lambda t: (t.node is None) != (source is None))  # not the one that detach() made of it
+        return t.grad_fn, t.output_nr
+    if source is not None and any(b.array is not x and b.node is not None for b in bases):
+        return view_that_is_gone, 0
+    return edge(source)
+
+
+def modified(x, writes, since, maker, source):
+    """The error for a saved array that was overwritten after ``since``."""
+    number = 0
+    if maker is None:
+        maker, number = written_maker(x, writes, source)
+        if type(maker) is AccumulateGrad:
+            maker = None
+    late = sum(t < since for t in writes.times)
+    kind = typename_of(x) if x.dtype != np.bool_ else "CPUBoolType"
+    return RuntimeError(
+        f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind} "
+        f"{list(x.shape)}]" + (f", which is output {number} of {short_name(maker)}," if maker is not None else "")
+        + f" is at version {writes.count}; expected version {writes.count - late} instead. Hint: "
+        + HINTS[-1]
+    )  # fmt: skip
+
+
+MANY = (
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
+    "to be modified inplace. You should replace the inplace operation by an out-of-place one."
+)
+UNCLEAR = (
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+    "the view and the inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both "
+    "outside (if you want the inplace to be tracked)."
+)
+CUSTOM = (
+    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+    "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+    "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+)
+
+
+def forbidden_view(view, what):
+    """PyTorch's error for a view which came about in a way that forbids in-place writes."""
+    node = view.__dict__["node"]
+    grad_fn, number = (None, 0) if type(node) is AccumulateGrad else edge(node)
+    unrecorded = view.creation_meta in ("no_grad", "inference")
+    if grad_fn is None:
+        begin, created = "A view was created in", True
+    else:
+        begin = f"Output {number} of {short_name(grad_fn)} is a view"
+        created = unrecorded
+        begin += " of a view which was created in" if unrecorded else ""
+    if created:
+        where = (
+            ("inference mode", "in normal mode")
+            if view.creation_meta == "inference"
+            else ("no_grad mode", "with grad mode enabled")
+        )
+        begin = f"{begin} {where[0]} and {what} {where[1]}. "
+    else:
+        begin = f"{begin} and {what}. "
+    block = {"no_grad": "no_grad", "inference": "inference_mode"}
+    return begin + (
+        UNCLEAR.format(block[view.creation_meta]) if unrecorded else MANY if view.creation_meta == "several" else CUSTOM
+    )
+
+
+errors.modified, errors.forbidden_view = modified, forbidden_view

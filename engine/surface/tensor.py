@@ -1,0 +1,200 @@
+"""What programs see of a Tensor besides its operations: its properties, and PyTorch's words where one does not fit."""
+
+from ..arrays import dtypes
+from ..arrays.devices import cpu, device_of, typename_of
+from ..arrays.dispatch import device_names
+from ..arrays.memory import apart, same_place
+from ..arrays.warn import warn
+from ..core.graph import Output
+from ..core.tensor import Tensor
+from ..ops.checks import checked_dim
+from .node_names import edge
+from .printing import format_tensor, tensor_repr
+
+
+class Surface:
+    """What is bound to Tensor."""
+
+    def size(self, dim=None):
+        if dim is None:
+            return self.shape
+        return self.array.shape[checked_dim(dim, self.array.ndim)]
+
+    @property
+    def ndim(self):
+        return self.array.ndim
+
+    def dim(self):
+        return self.array.ndim
+
+    ndimension = dim
+
+    def numel(self):
+        return int(self.array.size)
+
+    nelement = numel
+
+    @property
+    def dtype(self):
+        return dtypes.of[self.array.dtype]
+
+    @property
+    def device(self):
+        return cpu if type(self.array) not in device_names else device_of(self.array)
+
+    @property
+    def itemsize(self):
+        return self.array.itemsize
+
+    element_size = lambda self: self.array.itemsize  # noqa: E731
+
+    @property
+    def nbytes(self):
+        return int(self.array.size) * self.array.itemsize
+
+    def is_floating_point(self):
+        return self.dtype.is_floating_point
+
+    def is_complex(self):
+        return False
+
+    def is_signed(self):
+        return self.dtype.is_signed
+
+    is_cuda = property(lambda self: self.device.type == "cuda")
+    is_cpu = property(lambda self: self.device.type == "cpu")
+    is_sparse = is_quantized = is_mps = is_meta = False
+    layout = "torch.strided"
+
+    typename = staticmethod(typename_of)
+
+    # ---- its place in the graph
+
+    def set_requires_grad(self, value):
+        if not isinstance(value, bool):
+            raise RuntimeError("requires_grad must be a bool")
+        if value and not self.is_leaf:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
+        if value and not self.dtype.is_floating_point:
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+        self.requires_grad_(value)
+
+    requires_grad = Tensor.requires_grad.setter(set_requires_grad)
+    del set_requires_grad
+
+    @property
+    def grad_fn(self):
+        return None if self.is_leaf else edge(self.node)[0]
+
+    @property
+    def output_nr(self):
+        return self.node.saved[0] if type(self.node) is Output else 0
+
+    @property
+    def grad(self):
+        """What backward added up here: a Tensor or None.  A non-leaf keeps none unless ``retain_grad()`` was called."""
+        if self._grad is None and not self.is_leaf and not self.retains_grad:
+            warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
+                "won't be populated during autograd.backward(). If you indeed want the .grad field to be populated for "
+                "a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by "
+                "mistake, make sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for "
+                "more information.",
+            )
+        return self._grad
+
+    @grad.setter
+    def grad(self, value):
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+                )
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if value.array.dtype != self.array.dtype:
+                own, word = (
+                    self.typename(self.array).rpartition(".")[2].removesuffix("Tensor"),
+                    dtypes.c_name(value.dtype),
+                )
+                raise RuntimeError(
+                    f"attempting to assign a gradient with dtype '{word}' to a tensor with grad_dtype '{own}'. The "
+                    "gradient must match the tensor's grad_dtype (defaults to the tensor's dtype)."
+                )
+            if value.device != self.device:
+                raise RuntimeError(
+                    f"attempting to assign a gradient with device type '{value.device.type}' to a tensor with device "
+                    f"type '{self.device.type}'. Please ensure that the gradient and the tensor are on the same device"
+                )
+            if value.array.shape != self.array.shape:
+                raise RuntimeError(
+                    f"attempting to assign a gradient of size '{list(value.array.shape)}' to a tensor of size "
+                    f"'{list(self.array.shape)}'. Please ensure that the gradient and the tensor are the same size"
+                )
+        self._grad = value
+
+    @grad.deleter
+    def grad(self):
+        self._grad = None
+
+    def detach_(self):
+        if self._base is not None:
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+                "detach_() cannot be called on these gradients. To fix this error, please refer to the "
+                "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
+            )
+        self.node = None
+        return self
+
+    @property
+    def data(self):
+        """The same memory, outside of the graph and with a version counter of its own; assigning replaces it."""
+        return Tensor(apart(self.shared()))
+
+    @data.setter
+    def data(self, value):
+        if value.array.dtype != self.array.dtype and self.node is not None and not value.dtype.is_floating_point:
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        if not same_place(self.shared(), value.shared()):
+            self.array = apart(value.array)
+
+    def _is_view(self):
+        return self._base is not None
+
+    # ---- printing and identity
+
+    def __repr__(self, *, tensor_contents=None):
+        return tensor_repr(self)
+
+    def __format__(self, spec):
+        return format_tensor(self, spec)
+
+    def __delitem__(self, index):
+        raise TypeError("Tensor does not support deleting items")
+
+
+for name, value in vars(Surface).items():
+    if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
+        setattr(Tensor, name, value)
+
+
+def check_requires_grad(tensor, requires_grad):
+    """PyTorch's errors of ``requires_grad_``."""
+    if not isinstance(requires_grad, bool):
+        raise TypeError(
+            f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}"
+        )
+    if requires_grad == (tensor.node is not None):
+        return
+    if not tensor.is_leaf:
+        raise RuntimeError(
+            "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
+            "a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+        )
+    if requires_grad and not tensor.dtype.is_floating_point:
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
+
+
+Tensor.grad_checks.append(check_requires_grad)

@@ -28,13 +28,14 @@ def count(Class, look, change):
         observers[Class] = looks
         if "plain_init" not in vars(Class):
             Class.plain_init = Class.__init__
-        Class.__init__ = observed_init(Class.plain_init, Class) if looks else Class.plain_init
+        Class.__init__ = observed_init(Class.plain_init, tuple(looks)) if looks else Class.plain_init
 
 
-def observed_init(plain_init, Class):
+def observed_init(plain_init, looks):
     def __init__(self, *args, **options):
         plain_init(self, *args, **options)
-        notify(Class, self)
+        for look in looks:
+            look(self)
 
     return __init__
 

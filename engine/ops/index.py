@@ -976,15 +976,3 @@ def not_derived(name):
 
 Unique2 = node_class("Unique2Backward0", not_derived("_unique2"))
 UniqueDim = node_class("UniqueDimBackward0", not_derived("unique_dim"))
-
-METHODS = """
-argsort argwhere diff gather index_add index_copy index_fill index_put index_put_ index_select kthvalue masked_fill
-masked_scatter masked_select msort nonzero repeat_interleave scatter scatter_add sort take take_along_dim topk unique
-where:where_method
-"""
-IN_PLACE = "index_add index_copy index_fill masked_fill masked_scatter scatter scatter_add"
-FUNCTIONS = """
-argsort argwhere combinations diff gather index_add index_copy index_fill index_put index_select isin kthvalue
-masked_fill masked_scatter masked_select msort nonzero repeat_interleave scatter scatter_add sort take take_along_dim
-topk unique where
-"""

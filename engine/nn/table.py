@@ -5,6 +5,7 @@ from inspect import Parameter as Argument
 from inspect import Signature
 
 from ..ops.losses import legacy
+from ..surface.checks.dropout import dropout
 from . import functional as F
 from .module import Module
 
@@ -62,8 +63,7 @@ class RandomMask(Row):
     shown = "p={p}, inplace={inplace}"
 
     def keep(self, p, inplace):
-        if p < 0 or p > 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        dropout(p)
         super().keep(p=p, inplace=inplace)
 
     def forward(self, input):

@@ -16,7 +16,6 @@ from .shape import undone
 
 def dropout(input, p=0.5, training=True, inplace=False):
     """Zero each element with probability ``p`` and scale the others by 1 / (1 - p), in training."""
-    check_probability(p)
     x = array_of(input)
     if p == 0 or not training or not x.size:
         return input
@@ -38,14 +37,8 @@ def feature_noise(x, p):
     return random_source(x).dropout_mask(None, (*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype, p)
 
 
-def check_probability(p):
-    if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-
-
 def feature_dropout(input, p, train, inplace=False):
     """Dropout of whole channels: (N, C, ...)."""
-    check_probability(p)
     if not p or not train or not array_of(input).size:
         return input
     return into(input, mul(input, Tensor(feature_noise(array_of(input), p))), inplace)
@@ -53,7 +46,6 @@ def feature_dropout(input, p, train, inplace=False):
 
 def dropout1d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of (N, C, L) or (C, L)."""
-    check_probability(p)
     if input.ndim not in (2, 3):
         raise RuntimeError(
             f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to "
@@ -65,7 +57,6 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
 
 def dropout2d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of (N, C, H, W)."""
-    check_probability(p)
     warn_of_dims("dropout2d", input.ndim, 2)
     if input.ndim == 3:
         warn(
@@ -79,7 +70,6 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
 
 def dropout3d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
-    check_probability(p)
     warn_of_dims("dropout3d", input.ndim, 3)
     return batched(input, p, training, inplace, 5)
 
@@ -117,7 +107,6 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
 
 
 def kept_alike(input, p, training, inplace, draw):
-    check_probability(p)
     x = array_of(input)
     if not p or not training or not x.size:
         return input

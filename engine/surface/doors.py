@@ -2,7 +2,8 @@
 
 A door has the signature of PyTorch's function.  Where every argument is of the type that the line says, it calls the
 operation.  ``Door.unusual`` looks at all other calls: it converts what PyTorch converts, writes into ``out=``, or says
-in PyTorch's words which argument is wrong.
+in PyTorch's words which argument is wrong.  What arguments of these types must be besides, the check of the operation's
+name says, in ``checks/``: it is called first, with those of the door's arguments that its own are named after.
 """
 
 import dis
@@ -37,6 +38,7 @@ from ..ops import (
 )
 from ..ops.checks import integer, listed, misfit, number, unfit
 from ..ops.writes import in_place
+from . import checks
 from .outputs import into
 from .signatures import ALIASES, SIGNATURES
 
@@ -160,11 +162,13 @@ class Door:
     Its function is written out when it is first called, so that ``import engine`` is quick.
     """
 
-    def __init__(self, title, inner, lines, several, method, module):
+    def __init__(self, title, inner, lines, several, method, module, check):
         self.title, self.inner, self.lines, self.several, self.method = title, inner, lines, several, method
-        self.asks = getattr(inner, "made", None) and self.asking(inner)
+        self.check = check
+        self.asks = not check and getattr(inner, "made", None) and self.asking(inner)
         through = self.asks or inner
-        self.function = f = through if self.asks and "out" not in lines[0][0] else shut(through, self.unusual)
+        given = through, self.unusual, check
+        self.function = f = through if self.asks and "out" not in lines[0][0] else shut(*given)
         f.__name__ = f.__qualname__ = title
         f.__module__, f.__doc__, f.__signature__ = module, inner.__doc__, Shown(self)
 
@@ -178,7 +182,9 @@ class Door:
 
     @functools.cached_property
     def signatures(self):
-        """Those of its lines; of a method those that take a tensor first."""
+        """Those of its lines; of a method those that take a tensor first.  Without a line the operation's own."""
+        if not self.lines:
+            return [Signature(str(inspect.signature(self.inner))[1:-1], "")]
         found = [Signature(*line) for line in self.lines]
         return [s for s in found if not self.method or "Tensor" in s.parameters[0].kind]
 
@@ -226,6 +232,9 @@ class Door:
         if first.kind == "Number|Tensor" and not any(isinstance(v, Tensor) for v in (*taken.values(), *itself)):
             name, value = next(iter(taken.items()))  # two numbers: the first becomes a tensor
             taken[name] = Tensor(elementwise.to_array(value, dtypes.scalar_dtype(value).np))
+        if self.check:
+            every = dict.fromkeys(self.looked_at, itself and itself[0]) | {self.more: more, self.options: names} | taken
+            self.check(*map(every.get, self.looked_at))
         out = taken.pop("out", None) if self.writes else None
         if self.options:
             taken |= {"dtype": getattr(out, "dtype", None)} | names  # what makes a tensor makes it in the dtype of out
@@ -247,10 +256,16 @@ class Door:
                     raise
         raise unfit(self.title, *used, **named)
 
+    @property
+    def looked_at(self):
+        """The names of those arguments that the check looks at."""
+        return self.check.__code__.co_varnames[: self.check.__code__.co_argcount] if self.check else ()
+
     def write(self):
         """Give the function the code that its line stands for."""
         method, parameters = self.method, self.parameters
-        others = not self.asks and any(p.name in ALIASES.values() for p in parameters)  # names that arguments have too
+        typed = bool(self.lines) and not self.asks
+        others = typed and any(p.name in ALIASES.values() for p in parameters)  # names that arguments have too
         short = {p.name: f"p{i}" for i, p in enumerate(parameters)}
         by_name = [p for p in parameters if p.by_name]
         rest = self.more or "rest" * others
@@ -261,21 +276,23 @@ class Door:
         call += [short[p.name] for p in self.places if p.name != "out"]
         call += ["*" + self.more] * bool(self.more) + ["**names"] * bool(self.options)
         call += [f"{p.name}={short[p.name]}" for p in by_name if p.name != "out" or not p.kind]
-        tests = [] if self.asks else [p.quick(short[p.name]) for p in parameters if p.name != "out"]
+        tests = [] if not typed else [p.quick(short[p.name]) for p in parameters if p.name != "out"]
         if tests and not method and parameters[0].kind == "Number|Tensor":
             tests[0] = QUICK["Tensor"].format("p0")
         if self.writes:
             tests.insert(0, f"{short['out']} is None")
         if others:
             tests.append("not names" if self.more else "not names and not rest")
-        tests, inside = " and ".join(filter(None, tests)) or "True", f"return inner({', '.join(call)})"
+        every = dict.fromkeys(self.looked_at, "self") | {self.more: self.more, self.options: "names"} | short
+        check = f"check({', '.join(every[n] for n in self.looked_at)}); " * bool(self.check)
+        tests, inside = " and ".join(filter(None, tests)) or "True", f"{check}return inner({', '.join(call)})"
         if any(p.kind == "int[]" for p in parameters):  # of which not every one is looked at before
             inside = f"try: {inside}\n   except TypeError:\n    if {self.more or 'False'}: raise"
         names = "names" if others or self.options else "{}"
         given = f"({''.join(v + ', ' for v in short.values())}), {rest or '()'}, {names}"
         code = written(
-            f"def make(inner, unusual):\n def door({', '.join(head)}):\n  if {tests}:\n   {inside}\n"
-            f"  return unusual({given}{', self' * method})\n"
+            f"def make(inner, unusual, check):\n def door({', '.join(head)}):\n  if {tests}:\n   {inside}\n"
+            f"  return unusual({given}{', self' * method})\n  check"
         )
         f, names = self.function, {v: k for k, v in short.items()}
         f.__code__ = code.replace(co_varnames=tuple(names.get(v, v) for v in code.co_varnames))
@@ -284,11 +301,11 @@ class Door:
         return f
 
 
-def shut(inner, unusual):
+def shut(inner, unusual, check):
     """The function of a door before its first call."""
 
     def door(*args, **kwargs):
-        return inner and unusual.__self__.write()(*args, **kwargs)
+        return (inner, check) and unusual.__self__.write()(*args, **kwargs)
 
     return door
 
@@ -348,8 +365,10 @@ def offered(kind, module):
         if kind in kinds.split():
             f, method = vars(FAMILIES[family])[name], kind in ("method", "in_place")
             title += "_" * (kind == "in_place")
-            if signatures and not (method and signatures[0][0] in ITSELF):
-                through = Door(title, f, signatures, several, method, module).function
+            check = vars(vars(checks).get(family, checks)).get(name)
+            check = check if getattr(check, "__module__", "").startswith(checks.__name__) else None  # not an import
+            if check or signatures and not (method and signatures[0][0] in ITSELF):
+                through = Door(title, f, signatures, several, method and bool(signatures), module, check).function
                 if kind == "in_place":
                     through.__name__, through.written = f.__name__, getattr(f, "written", None)
                 f = through

@@ -129,7 +129,7 @@ expand_as reshape_as view_as(Tensor input, Tensor other)
 stride(Tensor input, int? dim=None)
 
 [index] function
-combinations(Tensor input, r=2, with_replacement=False)
+combinations(Tensor input, int r=2, with_replacement=False)
 isin(elements, test_elements, *, assume_unique=False, invert=False, Tensor? out=None)
 where
 
@@ -139,7 +139,7 @@ index_put_ where=where_method
 [index] function method
 argsort.dim(Tensor input, int dim=-1, descending=False, *, stable=False)
 argwhere(Tensor input)
-diff(Tensor input, n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor? out=None)
+diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor? out=None)
 gather(Tensor input, int dim, Tensor index, *, sparse_grad=False, Tensor? out=None)
 index_put(Tensor input, indices, values, accumulate=False)
 index_select(Tensor input, int dim, Tensor index, *, Tensor? out=None)

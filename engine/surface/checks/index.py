@@ -1,0 +1,210 @@
+"""Checks of indices, masks, and places along a dim."""
+
+import numpy as np
+
+from ...arrays import dtypes
+from ...arrays.devices import are_apart, violated
+from ...arrays.dispatch import samples
+from ...core.tensor import Tensor
+from ...ops.checks import checked_dim, no_kernel, shown_kind, unfit
+from .. import messages as say
+from ..require import require
+
+
+def along(name, input, dim, index, sentence=say.INDEX_KIND, vector=False):
+    """(array, dim counted from the front, its size, index array) of what works along one dim."""
+    x, i = input.array, index.array
+    require(not i.size or i.dtype in (np.int64, np.int32), sentence, name)
+    d = checked_dim(dim, x.ndim)
+    require(not vector or i.ndim < 2, say.INDEX_NO_VECTOR, name, error=IndexError)
+    return x, d, size_at(x, d), i
+
+
+def size_at(x, d):
+    return x.shape[d] if x.ndim > d else 1
+
+
+def in_range(i, n, sentence, *facts, error=IndexError):
+    """Whether none is outside of 0 to n - 1; the first fact is the first that is."""
+    if i.size and violated(i, lambda i: ((i < 0) | (i >= n)).any()):
+        each = samples(i)
+        require(False, sentence, each[(each < 0) | (each >= n)].reshape(-1)[0].item(), *facts, error=error)
+
+
+def index_put(input, indices, values, *, name="index_put"):
+    require(isinstance(indices, (tuple, list)), say.INDICES_TYPE, name, shown_kind(type(indices)), error=TypeError)
+    require(isinstance(values, Tensor), say.VALUES_TYPE, name, shown_kind(type(values)), error=TypeError)
+    dims = 0
+    for i in indices:
+        require(i is None or isinstance(i, Tensor), say.INDEX_TYPE, name, shown_kind(type(i)), error=TypeError)
+        i = np.zeros(0, np.int64) if i is None else i.array
+        require(not i.size or i.dtype.kind in "ub" or i.dtype in (np.int64, np.int32), say.INDEX_KIND, name)
+        dims += i.ndim if i.dtype in (np.bool_, np.uint8) else 1
+    require(dims <= input.ndim, say.TOO_MANY_INDICES, input.ndim, dims, error=IndexError)
+    x, v = input.array, values.array
+    require(v.dtype == x.dtype, say.INDEX_PUT_DTYPES, x.dtype, v.dtype)
+
+
+def index_put_(self, indices, values):
+    index_put(self, indices, values, name="index_put_")
+
+
+def index_select(input, dim, index):
+    x, _, n, i = along("index_select", input, dim, index, say.INDEX_KIND_VECTOR, vector=True)
+    in_range(i, n, say.INDEX_OUTSIDE)
+    require(x.ndim or i.size == 1, say.INDEX_TO_SCALAR, i.size)
+
+
+def index_add(input, dim, index, source):
+    x, d, n, i = along("index_add", input, dim, index, say.INDEX_KIND_WRITTEN, vector=True)
+    in_range(i, n, say.OUT_OF_BOUNDS, 0, n, error=RuntimeError)
+    s = source.array
+    require(s.dtype == x.dtype, say.INDEX_ADD_DTYPES, x.dtype, s.dtype)
+    require(i.size == size_at(s, d), say.INDEX_ADD_COUNT, i.size, size_at(s, d), d)
+    require(beside(s, d) == beside(x, d), say.INDEX_ADD_SHAPES, x.shape, s.shape)
+
+
+def index_copy(input, dim, index, source):
+    x, d, n, i = along("index_copy", input, dim, index, say.INDEX_KIND_WRITTEN, vector=True)
+    in_range(i, n, say.INDEX_COPY_OUT_OF_BOUNDS, 0, n)
+    s = source.array
+    require(s.dtype == x.dtype, say.INDEX_COPY_DTYPES, x.dtype, s.dtype)
+    rest, given = (" ".join(map(str, beside(a, d))) for a in (x, s))
+    require(beside(s, d) == beside(x, d), say.INDEX_COPY_SHAPES, rest, d, given, d)
+    require(i.size == size_at(s, d), say.INDEX_COPY_COUNT, i.size, size_at(s, d), error=IndexError)
+
+
+def beside(x, dim):
+    """The sizes of the other dims."""
+    return (*x.shape[:dim], *x.shape[dim + 1 :])
+
+
+def index_fill(input, dim, index, value):
+    check_value("index_fill", value)
+    _, d, n, i = along("index_fill_", input, dim, index)
+    in_range(i + n * (i < 0), n, say.OUT_OF_BOUNDS, d, n)
+
+
+def check_value(name, value):
+    """Whether it is a number, or a tensor without dimensions."""
+    if isinstance(value, Tensor):
+        require(not value.ndim, say.VALUE_DIMENSIONS, name, value.ndim)
+
+
+def repeat_interleave(input, repeats, dim):
+    if repeats is None:
+        repeats = input
+        require(input.ndim == 1, say.REPEATS_NO_VECTOR)
+    elif isinstance(repeats, Tensor):
+        d = 0 if dim is None else checked_dim(dim, input.ndim)
+        n = input.array.size if dim is None else size_at(input, d)
+        require(repeats.numel() in (1, n) and repeats.ndim < 2, say.REPEATS_SIZE, repeats.numel(), d, n)
+    else:
+        return
+    x = repeats.array
+    if x.dtype.kind != "i":
+        raise no_kernel("repeat_interleave_cpu", x)
+    require(not x.size or samples(x).min() >= 0, say.NEGATIVE_REPEATS)
+
+
+def beyond(i, x, d):
+    """The first dim but d in which an index is larger."""
+    return next((e for e, (a, b) in enumerate(zip(i.shape, x.shape)) if e != d and a > b), None)
+
+
+def gather(input, dim, index):
+    x, d, n, i = along("gather", input, dim, index)
+    if i.size:
+        require(max(i.ndim, 1) == max(x.ndim, 1), say.INDEX_DIMENSIONS, "input")
+        e = beyond(i, x, d)
+        require(e is None, say.GATHER_SHAPE, e, i.shape, x.shape, d)
+    in_range(i, n, say.OUT_OF_BOUNDS, d, n, error=RuntimeError)
+
+
+def scatter_add(input, dim, index, src, *, name="scatter_add"):
+    x, d, n, i = along(name, input, dim, index)
+    s = src.array if isinstance(src, Tensor) else None
+    if i.size:
+        require(max(i.ndim, 1) == max(x.ndim, 1), say.INDEX_DIMENSIONS, "self")
+        if s is None:
+            require(beyond(i, x, d) is None, say.SCATTER_SHAPE, i.shape, x.shape, d)
+        else:
+            require(max(s.ndim, 1) == max(x.ndim, 1), say.INDEX_DIMENSIONS, "src")
+            fits = beyond(i, x, d) is beyond(i, s, None) is None
+            require(fits, say.SCATTER_SHAPES, i.shape, x.shape, d, s.shape)
+            require(s.dtype == x.dtype, say.SCATTER_DTYPE)
+    in_range(i, n, say.OUT_OF_BOUNDS, d, n, error=RuntimeError)
+
+
+def scatter(input, dim, index, src, value, reduce):
+    require(reduce in (None, "add", "multiply"), say.SCATTER_REDUCE)
+    scatter_add(input, dim, index, value if src is None else src, name="scatter")
+
+
+def take_along_dim(input, indices, dim):
+    if dim is not None:
+        i, d = indices.array, checked_dim(dim, input.ndim)
+        require(i.dtype == np.int64, say.TAKE_ALONG_DTYPE, i.dtype)
+        require(i.ndim == input.ndim, say.TAKE_ALONG_DIMENSIONS, input.ndim, i.ndim)
+        require(i.ndim, say.DIM_OF_SCALAR, dim, error=IndexError)
+        n = input.shape[d]
+        in_range(i + n * (i < 0), n, say.OUT_OF_BOUNDS, d, n, error=RuntimeError)
+
+
+def take(input, index):
+    n, i = input.array.size, index.array
+    require(i.dtype == np.int64, say.TAKE_DTYPE, i.dtype)
+    in_range(i + n * (i < 0), n, say.TAKE_OUT_OF_RANGE, n)
+
+
+def masked_fill(input, mask, value):
+    check_mask(input, mask, say.MASKED_FILL_DTYPE, dtypes.DTYPE_WORDS[mask.array.dtype.name])
+    check_value("masked_fill", value)
+
+
+def masked_select(input, mask):
+    check_mask(input, mask, say.MASKED_SELECT_DTYPE)
+
+
+def masked_scatter(input, mask, source):
+    check_mask(input, mask, say.MASKED_SCATTER_DTYPE, mask.array.dtype)
+    x, s = input.array, source.array
+    require(s.dtype == x.dtype, say.MASKED_SCATTER_DTYPES, x.dtype, s.dtype)
+
+
+def check_mask(input, mask, sentence, *facts):
+    require(mask.array.dtype == np.bool_, sentence, *facts)
+    if are_apart(mask.array, input.array):
+        require(False, say.MASK_DEVICE, mask.device, input.device)
+
+
+def topk(input, k, dim):
+    x, d = input.array, checked_dim(dim, input.ndim)
+    require(0 <= k <= size_at(x, d), say.TOPK_RANGE)
+    require(x.dtype.kind != "b", say.TOPK_BOOL)
+
+
+def kthvalue(input, k, dim):
+    x, d = input.array, checked_dim(dim, input.ndim)
+    require(size_at(x, d), say.REDUCED_SIZE, "kthvalue()", d, error=IndexError)
+    if x.dtype.kind == "b":
+        raise no_kernel("kthvalue_cpu", x)
+    require(1 <= k <= size_at(x, d), say.KTHVALUE_RANGE, d)
+
+
+def diff(input, n, prepend, append):
+    require(input.ndim, say.DIFF_SCALAR)
+    require(all(v is None or v.ndim == input.ndim for v in (prepend, append)), say.DIFF_DIMENSIONS)
+    require(n >= 0, say.DIFF_ORDER, n)
+
+
+def combinations(input, r):
+    require(input.ndim == 1, say.NO_VECTOR, input.array.shape)
+    require(r >= 0, say.COMBINATIONS_COUNT, r)
+
+
+def isin(elements, test_elements):
+    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+        raise unfit("isin", elements, test_elements)
+    for v in (elements, test_elements):
+        require(type(v) is not bool and getattr(v, "dtype", None) is not dtypes.bool_, say.ISIN_BOOL)

@@ -170,12 +170,6 @@ def unflatten(input, dim, sizes):
     """One dim split into several, of which one may be -1."""
     shape, sizes = input.array.shape, listed(sizes, (), "unflatten", "sizes", 2)
     d = checked_dim(dim, len(shape))
-    known = prod(n for n in sizes if n != -1)
-    if shape[d] != known and (-1 not in sizes or not known or shape[d] % known):
-        raise RuntimeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the "
-            "input tensor"
-        )
     return view_of(input, (*shape[:d], *sizes, *shape[d + 1 :]))
 
 
@@ -224,18 +218,11 @@ def permute(input, dims, *more):
 
 def movedim(input, source, destination):
     """Dims ``source`` (an int or several) moved to the places ``destination``; the others keep their order."""
-    source, destination = listed(source, (), "movedim", "source"), listed(destination, (), "movedim", "destination", 2)
     n = input.ndim
-    if len(source) != len(destination):
-        raise RuntimeError(
-            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same "
-            f"number of dims as destination ({list(destination)} dims)"
-        )
-    ends = []
-    for name, dims in (("source", source), ("destination", destination)):
-        ends.append([checked_dim(d, n) for d in dims])
-        if len(set(ends[-1])) < len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")
+    ends = [
+        [checked_dim(d, n) for d in listed(dims, (), "movedim", name, position)]
+        for position, (name, dims) in enumerate((("source", source), ("destination", destination)), 1)
+    ]
     if not n:
         return alias(input)
     order = [d for d in range(n) if d not in ends[0]]
@@ -351,48 +338,21 @@ def broadcast_tensors(*tensors):
 # ---- parts
 
 
-def checked_index(i, shape, dim, message):
-    n = shape[dim]
-    if not -n <= i < n:
-        raise IndexError(message.format(i=i, n=n, dim=dim, shape=list(shape)))
-    return i + n if i < 0 else i
-
-
 def select(input, dim, index):
     """The part at one place of a dim, without that dim: a view, also where it is one element."""
-    shape = array_of(input).shape
-    if not shape:
-        raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    d = checked_dim(dim, len(shape))
-    i = checked_index(
-        integer(index, "select", "index", 2),
-        shape,
-        d,
-        "select(): index {i} out of range for tensor of size {shape} at dimension {dim}",
-    )
-    return select_at(input, d, i)
+    d, i = checked_dim(dim, len(shape := array_of(input).shape)), index
+    return select_at(input, d, i + shape[d] if i < 0 else i)
 
 
 def narrow(input, dim, start, length):
     """``length`` places of a dim, from ``start`` on."""
-    x = array_of(input)
-    if not x.ndim:
-        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    if integer(length, "narrow", "length", 3) < 0:
-        raise RuntimeError("narrow(): length must be non-negative.")
-    if isinstance(start, Tensor) and (start.ndim or start.array.dtype.kind not in "iu"):
-        raise RuntimeError("start must be an 0-dim integral Tensor.")
     not_batched(
         "Batching rule not implemented for aten::narrow.Tensor; the fallback path doesn't work on out= or view ops.",
         array_of(start),
     )
-    d, start = checked_dim(dim, x.ndim), integer(start, "narrow", "start", 2)
-    n = x.shape[d]
-    if not -n <= start <= n:
-        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
-    start += n if start < 0 else 0
-    if start + length > n:
-        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    shape = array_of(input).shape
+    d, start = checked_dim(dim, len(shape)), int(start)
+    start += shape[d] if start < 0 else 0
     return slice_at(input, d, slice(start, start + length, 1))
 
 
@@ -440,36 +400,18 @@ def unbind(input, dim=0):
     """The parts at each place of a dim, as a tuple of views."""
     shape = input.array.shape
     d = checked_dim(dim, len(shape))
-    if not shape:
-        raise IndexError(f"Dimension specified as {d} but tensor has no dimensions")
     return several_views(input, [(select_at, (d, i)) for i in range(shape[d])], Unbind, d)
 
 
 def split(tensor, split_size_or_sections, dim=0):
     """Pieces along a dim, of one size (the last may be smaller) or of the sizes in a list: a tuple of views."""
     shape, size = tensor.array.shape, split_size_or_sections
-    if not shape:
-        raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = checked_dim(dim, len(shape))
     n = shape[d]
     sizes = listed(size, (), "split_with_sizes", "split_sizes", 2)
     if isinstance(size, (tuple, list)):
-        if any(s < 0 for s in sizes):
-            raise RuntimeError(
-                "split_with_sizes expects split_sizes have only non-negative entries, but got "
-                f"split_sizes={list(sizes)}"
-            )
-        if sum(sizes) != n:
-            raise RuntimeError(
-                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension "
-                f"{dim}), but got split_sizes={list(sizes)}"
-            )
         return pieces(tensor, d, sizes, SplitWithSizes)
     (size,) = sizes
-    if size < 0:
-        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
-    if size == 0 and n:
-        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
     starts = range(0, n, size) if n else (0,)
     return pieces(tensor, d, tuple(min(size, n - i) for i in starts), Split)
 
@@ -482,10 +424,6 @@ def pieces(input, d, sizes, Backward):
 def chunk(input, chunks, dim=0):
     """At most ``chunks`` pieces of one size along a dim; the last may be smaller."""
     shape = input.array.shape
-    if not shape:
-        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    if integer(chunks, "chunk", "chunks", 1) <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     n = shape[checked_dim(dim, len(shape))]
     return split(input, -(-n // chunks) if n else [0] * chunks, dim)
 
@@ -502,16 +440,12 @@ def unsafe_chunk(input, chunks, dim=0):
 def tensor_split(input, indices_or_sections, dim=0):
     """Pieces along a dim, so many of nearly one size, or cut at the given places."""
     shape = input.array.shape
-    if not shape:
-        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     d, cuts = checked_dim(dim, len(shape)), indices_or_sections
     n = shape[d]
     if isinstance(cuts, Tensor) and cuts.ndim == 1:
         cuts = cuts.tolist()
     if not isinstance(cuts, (tuple, list)):
         sections = integer(cuts, "tensor_split", "sections", 1)
-        if sections <= 0:
-            raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
         size, larger = divmod(n, sections)
         cuts = list(accumulate(size + (i < larger) for i in range(sections)))[:-1]
     ends = [*(slice(None, c).indices(n)[1] for c in listed(cuts, (), "tensor_split", "indices")), n]
@@ -522,32 +456,25 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     """The elements whose places in two dims are equal (or ``offset`` apart), as the last dim of a view."""
     n = input.ndim
     d1, d2 = checked_dim(dim1, n), checked_dim(dim2, n)
-    if d1 == d2:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return diagonal_at(input, integer(offset, "diagonal", "offset", 1), d1, d2)
+    return diagonal_at(input, offset, d1, d2)
 
 
 def diag(input, diagonal=0):
     """The diagonal of a matrix, or the matrix with a vector on its diagonal, as a copy."""
-    n, offset = input.ndim, integer(diagonal, "diag", "diagonal", 1)
-    if n == 1:
-        return diag_embed(input, offset)
-    if n != 2:
-        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {n}D")
-    return diagonal_copy(input, offset, 0, 1)
+    if input.ndim == 1:
+        return diag_embed(input, diagonal)
+    return diagonal_copy(input, diagonal, 0, 1)
 
 
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """Zeros with the last dim of the input on the diagonals of two new dims."""
     shape, n = array_of(input).shape, input.ndim + 1
     d1, d2 = checked_dim(dim1, n), checked_dim(dim2, n)
-    if d1 == d2:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     rest, side = iter(shape[:-1]), shape[-1] + abs(offset)
     return embed_diagonal(
         input,
         tuple(side if d in (d1, d2) else next(rest) for d in range(n)),
-        integer(offset, "diag_embed", "offset", 1),
+        offset,
         d1,
         d2,
     )
@@ -557,11 +484,6 @@ def unfold(input, dimension, size, step):
     """All windows of ``size`` along a dim, ``step`` apart: a view, with the places in a window as the last dim."""
     shape = input.array.shape or (1,)
     d = checked_dim(dimension, len(shape))
-    size, step = integer(size, "unfold", "size", 2), integer(step, "unfold", "step", 3)
-    if size > shape[d]:
-        raise RuntimeError(f"maximum size for tensor at dimension {d} is {shape[d]} but size is {size}")
-    if step <= 0:
-        raise RuntimeError(f"step is {step} but must be > 0")
     return unfold_at(input, d, size, step) if input.array.ndim else reshape_to(input, (size,))
 
 
@@ -572,28 +494,8 @@ def as_strided(input, size, stride, storage_offset=None):
     """
     size, stride = listed(size, (), "as_strided", "size"), listed(stride, (), "as_strided", "stride", 2)
     x = input.shared()
-    if not x.flags.c_contiguous:
-        raise NotImplementedError(
-            "as_strided of a tensor that is not contiguous is not there: call .contiguous() first"
-        )
-    if any(s < 0 for s in stride):
-        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
-    before, whole = offset_in_storage(x), storage(x).nbytes // x.itemsize
-    offset = before if storage_offset is None else storage_offset
-    last = offset + sum((n - 1) * s for n, s in zip(size, stride))
-    if 0 in size:
-        last = offset = before
-    if last >= max(whole, 1):
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize "
-            f"{x.itemsize} requiring a storage size of {(last + 1) * x.itemsize} are out of bounds for storage of "
-            f"size {whole * x.itemsize}"
-        )
-    if (offset < before or last >= before + x.size) and input.node is not None and mode.enabled:
-        raise NotImplementedError(
-            "as_strided outside of the elements of a tensor that requires grad: call it on the base"
-        )
-    return restride(input, size, stride, offset - before)
+    offset = offset_in_storage(x) if storage_offset is None or 0 in size else storage_offset
+    return restride(input, size, stride, offset - offset_in_storage(x))
 
 
 # ---- joined
@@ -750,12 +652,7 @@ def detach(input):
 
 def repeat(input, repeats, *more):
     """Copied so many times along each dim; more numbers than dims make new leading ones."""
-    repeats, shape = listed(repeats, more, "repeat", "repeats"), array_of(input).shape
-    if len(repeats) < len(shape):
-        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
-    if repeats and min(repeats) < 0:
-        sizes = [n * r for n, r in zip((1,) * (len(repeats) - len(shape)) + shape, repeats)]
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: {sizes}")
+    repeats = listed(repeats, more, "repeat", "repeats")
     return repeat_by(input, repeats)
 
 
@@ -785,42 +682,23 @@ def flipud(input):
 def roll(input, shifts, dims=()):
     """Moved along dims, what falls off coming back at the other end; with no dims, along the flattened tensor."""
     shifts, dims = listed(shifts, (), "roll", "shifts"), listed(dims, (), "roll", "dims", 2)
-    if not shifts:
-        raise RuntimeError("`shifts` required")
-    if dims and not input.ndim:
-        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
-    if not dims and len(shifts) == 1:
-        return rolled_by(input, shifts, ())
-    if len(shifts) != len(dims):
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     return rolled_by(input, shifts, tuple(checked_dim(d, input.ndim) for d in dims))
 
 
 def rot90(input, k=1, dims=(0, 1)):
     """Turned by 90 degrees ``k`` times, from the first of two dims towards the second."""
-    if len(dims) != 2:
-        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
-    if input.ndim < 2:
-        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
     d0, d1 = (checked_dim(d, input.ndim) for d in listed(dims, (), "rot90", "dims", 2))
-    if d0 == d1:
-        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    return rotate(input, integer(k, "rot90", "k", 1), (d0, d1))
+    return rotate(input, k, (d0, d1))
 
 
-def triangle(name, op):
-    """``tril`` or ``triu``."""
-
-    def function(input, diagonal=0):
-        if input.ndim < 2:
-            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-        return op(input, integer(diagonal, name, "diagonal", 1))
-
-    function.__name__ = function.__qualname__ = name
-    return function
+def tril(input, diagonal=0):
+    """Zeros above a diagonal."""
+    return lower(input, diagonal)
 
 
-tril, triu = triangle("tril", lower), triangle("triu", upper)
+def triu(input, diagonal=0):
+    """Zeros below a diagonal."""
+    return upper(input, diagonal)
 
 
 def meshgrid(*tensors, indexing=None):
@@ -830,16 +708,9 @@ def meshgrid(*tensors, indexing=None):
     """
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tensors[0]
-    tensors = some_tensors("meshgrid", tuple(tensors))
-    for t in tensors:
-        if t.ndim > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t!r}")
-        if t.dtype is not tensors[0].dtype:
-            raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+    tensors = list(tensors)
     if indexing is None:
         warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
-    elif indexing not in ("ij", "xy"):
-        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     swaps = indexing == "xy" and len(tensors) > 1
     if swaps:
         tensors[:2] = tensors[1::-1]
@@ -852,9 +723,6 @@ def meshgrid(*tensors, indexing=None):
 
 def cartesian_prod(*tensors):
     """All tuples of an element of each vector, in order, as rows; of one vector, itself."""
-    for t in tensors:
-        if t.ndim != 1:
-            raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.array.shape)}")
     if len(tensors) == 1:
         return tensors[0]
     return stack([reshape_to(t, (-1,)) for t in meshgrid(*tensors, indexing="ij")], 1)
@@ -868,8 +736,6 @@ def stride(input, dim=None):
     strides = element_strides(input.array)
     if dim is None:
         return strides
-    if not strides:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return strides[checked_dim(dim, len(strides))]
 
 

@@ -103,10 +103,10 @@ adjoint fliplr flipud ravel t(Tensor input)
 as_strided(Tensor input, size, stride, storage_offset=None)
 chunk unsafe_chunk(Tensor input, int chunks, int dim=0)
 diag(Tensor input, int diagonal=0, *, Tensor? out=None)
-diag_embed(Tensor input, offset=0, int dim1=-2, int dim2=-1)
-diagonal(Tensor input, offset=0, int dim1=0, int dim2=1)
+diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1)
+diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1)
 moveaxis movedim(Tensor input, source, destination)
-narrow(Tensor input, int dim, start, length)
+narrow(Tensor input, int dim, int|Tensor start, int length)
 roll(Tensor input, int[] shifts, int[] dims=())
 rot90(Tensor input, int k=1, dims=(0,1))
 select(Tensor input, int dim, int index)
@@ -123,10 +123,11 @@ tril triu(Tensor input, int diagonal=0, *, Tensor? out=None)
 
 [shape] method
 H T mH mT broadcast_to clone contiguous flatten flip permute reshape swapdims tile transpose
-is_contiguous data_ptr storage_offset untyped_storage expand repeat unfold view
+is_contiguous data_ptr storage_offset untyped_storage expand repeat view
 squeeze_ swapaxes_=transpose_ swapdims_=transpose_ t_ transpose_ unsqueeze_
 expand_as reshape_as view_as(Tensor input, Tensor other)
 stride(Tensor input, int? dim=None)
+unfold(Tensor input, int dimension, int size, int step)
 
 [index] function
 combinations(Tensor input, int r=2, with_replacement=False)

@@ -7,11 +7,11 @@ import threading
 from functools import partial
 from heapq import heappop, heappush, heapreplace
 from operator import attrgetter
-from sys import getrefcount
 
 import numpy as np
 
 from ..arrays.dispatch import Function
+from ..arrays.memory import is_alone
 from . import errors, versions
 from .graph import AccumulateGrad, Output, extend, mode, node_class
 from .tensor import Tensor
@@ -245,17 +245,9 @@ def add_to_grad(tensor, g):
     if g.dtype is not tensor.array.dtype:
         g = g.astype(tensor.array.dtype)
     if grad is None:
-        alone = g.base is None or g.strides == tensor.array.strides and holders(g) == ALONE
-        tensor._grad = Tensor(g if alone else g.copy())
+        tensor._grad = Tensor(g if is_alone(g, tensor.array) else g.copy())
     else:  # in place, so that whoever holds .grad sees the sum
         write(grad, g, add=True)
 
 
-def holders(view):
-    """How many references there are to the memory of a view."""
-    base = view.base
-    return getrefcount(base) if base.size == view.size else 0
-
-
-ALONE = holders(np.empty(1)[:])  # the view's own, and those of counting
 Copied = node_class("CopyBackwards", lambda g: None, lambda g: g)  # a recorded gradient becomes the .grad of a leaf

@@ -19,7 +19,7 @@ from .autograd import (
     set_grad_enabled,
 )
 from .surface import methods
-from .surface.arguments import public
+from .surface.doors import offered
 
 # fmt: off
 from .arrays.dtypes import (  # isort: skip
@@ -35,8 +35,7 @@ from .surface.printing import set_printoptions
 # PyTorch gives inf and nan without a word; so does the engine, in every thread (NumPy's errstate is a thread's own)
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"engine\.")
 
-for family in methods.families:
-    globals().update({name: public(name, f) for name, f in methods.offers(family, family.FUNCTIONS)})
+globals().update(offered("function", __name__))
 
 
 # what not every program needs is imported when it is first named, so that `import engine` is quick

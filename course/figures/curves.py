@@ -45,7 +45,7 @@ class DescentExplorer(Explorer):
 
     def walk(self, rate: float, steps: int) -> list[float]:
         """The positions, the first one included."""
-        x = engine.tensor(float(self.begin), requires_grad=True)  # type: ignore[operator]  # not the module
+        x = engine.tensor(float(self.begin), requires_grad=True)
         positions = [x.item()]
         for _ in range(steps):
             self.f(x).backward()

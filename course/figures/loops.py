@@ -28,7 +28,7 @@ class LoopsExplorer(Explorer):
         return positions[: steps + 1], grads[:steps]
 
     def _walk(self, rate: float, clear: bool) -> tuple[list[float], list[float]]:
-        x = engine.tensor(float(self.begin), requires_grad=True)  # type: ignore[operator]  # not the module
+        x = engine.tensor(float(self.begin), requires_grad=True)
         positions, grads = [x.item()], []
         for _ in range(self.last):
             self.f(x).backward()

@@ -20,8 +20,8 @@ class CrossEntropyExplorer(Explorer):
 
     def numbers(self, **scores: float) -> tuple[list[float], float]:
         """The three chances, and the loss if the right answer is the cat."""
-        row = engine.tensor([[scores[name] for name in self.names]])  # type: ignore[operator]
-        loss = engine.nn.functional.cross_entropy(row, engine.tensor([0]))  # type: ignore[operator]
+        row = engine.tensor([[scores[name] for name in self.names]])
+        loss = engine.nn.functional.cross_entropy(row, engine.tensor([0]))
         return row.softmax(1)[0].tolist(), loss.item()
 
     def words(self, **scores: float) -> str:

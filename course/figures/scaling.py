@@ -36,7 +36,7 @@ def timeline(first: float, interval: int, gradients: str) -> tuple[Step, ...]:
     found = []
     for number in range(STEPS):
         top = largest(number, gradients)
-        slopes = engine.tensor([top, top * SPREAD**0.5, top * SPREAD])  # type: ignore[operator]
+        slopes = engine.tensor([top, top * SPREAD**0.5, top * SPREAD])
         scale = scaler.get_scale()
         optimizer.zero_grad()
         scaler.scale((weights.half().float() * slopes).sum()).backward()

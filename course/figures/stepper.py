@@ -204,7 +204,7 @@ class Recording:
         self.add("backward()", rule=rule, outgoing=outgoing)
 
     def run(self, start: dict[Node, Any], nodes: set[Node]) -> None:
-        """A pass with a visit that looks on; what the program has registered stays in force, but for ``retain_grad``."""
+        """A pass with a visit that looks on; what the program registered stays in force, but for ``retain_grad``."""
         thread = threading.get_ident()
 
         def looking(visit: Visit, *_: Any) -> Visit | None:

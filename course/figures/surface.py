@@ -35,7 +35,7 @@ class SurfaceExplorer(Explorer):
 
     def walk(self, optimizer: str, rate: float, steps: int) -> list[list[float]]:
         """The positions, the first one included."""
-        p: Any = engine.tensor(self.begin, requires_grad=True)  # type: ignore[operator]
+        p: Any = engine.tensor(self.begin, requires_grad=True)
         step = OPTIMIZERS[optimizer](p, rate)
         positions = [p.tolist()]
         for _ in range(steps):

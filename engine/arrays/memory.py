@@ -102,7 +102,7 @@ def apart(x):
 
 
 def overwritten_array(x, value, add=False):
-    """x with its memory overwritten, or added to; another one where x is a number, or a batch of them, with no memory."""
+    """x with its memory overwritten, or added to; another one where x is a number (or a batch of them) without any."""
     if isinstance(x, np.generic):
         value = x + value if add else value
         if isinstance(value, x.dtype.type):

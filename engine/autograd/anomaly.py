@@ -98,7 +98,8 @@ def tell_where(node):
     warn(
         f"Error detected in {node.name()}. "
         + ("No forward pass information available. Enable detect anomaly during forward pass for more information."
-           if call is None else "Traceback of forward call that caused the error:\n" + "".join(traceback.format_list(call))),
+           if call is None else
+           "Traceback of forward call that caused the error:\n" + "".join(traceback.format_list(call))),
     )  # fmt: skip
 
 

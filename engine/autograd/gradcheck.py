@@ -126,7 +126,8 @@ class Check:
             "\nThe above quantities relating the numerical and analytical jacobians are computed \nin fast mode. See: "
             "https://github.com/pytorch/pytorch/issues/53876 for more background \nabout fast mode. Below, we "
             "recompute numerical and analytical jacobians in slow mode:\n\n"
-            f"Numerical:\n {Tensor(expected)}\nAnalytical:\n{Tensor(got)}\n\nThe max per-element difference (slow mode) is: {abs(got - expected).max()}.\n"
+            f"Numerical:\n {Tensor(expected)}\nAnalytical:\n{Tensor(got)}\n\n"
+            f"The max per-element difference (slow mode) is: {abs(got - expected).max()}.\n"
         )
 
     # ---- by central differences

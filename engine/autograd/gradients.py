@@ -4,7 +4,7 @@ import numpy as np
 
 from ..arrays.warn import warn
 from ..core import backward as core
-from ..core.graph import mode
+from ..core.graph import extend, mode
 from ..core.tensor import Tensor
 from ..surface.gradients import differentiated, plain_grad
 from ..transforms.nesting import REFUSED
@@ -56,7 +56,7 @@ def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, 
 
 
 tensor_backward.__name__ = tensor_backward.__qualname__ = "backward"
-Tensor.backward = tensor_backward
+extend(Tensor, backward=tensor_backward)
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,

@@ -7,13 +7,16 @@ from weakref import ref
 
 from ..core import backward, views
 from ..core.backward import add_to_grad, lock, own, reachable
-from ..core.graph import AccumulateGrad, Node, OutputCotangents, mode
+from ..core.graph import AccumulateGrad, Node, OutputCotangents, extend, mode
 from ..core.tensor import Tensor
 
-Node.hooks = ()  # the tensor's: called with its cotangent, each returns that or another one
-Node.pre_hooks = ()  # the node's: called after those with the cotangents of all outputs
-Node.post_hooks = ()  # called with the cotangents of the inputs and of the outputs
-AccumulateGrad.leaf_hooks = ()  # called with the leaf after its .grad was added to
+extend(
+    Node,
+    hooks=(),  # the tensor's: called with its cotangent, each returns that or another one
+    pre_hooks=(),  # the node's: called after those with the cotangents of all outputs
+    post_hooks=(),  # called with the cotangents of the inputs and of the outputs
+    leaf_hooks=(),  # a leaf's: called with it after its .grad was added to
+)
 hooked_leaves: set = set()  # weak references to the AccumulateGrad nodes on which a hook was registered
 hooked: set = set()  # and to the others
 
@@ -36,7 +39,7 @@ class RemovableHandle:
         node = self.node()
         if node is not None:
             setattr(node, self.where, tuple(h for h in getattr(node, self.where) if h is not self.hook))
-            if not (node.hooks or node.pre_hooks or node.post_hooks or getattr(node, "leaf_hooks", ())):
+            if not (node.hooks or node.pre_hooks or node.post_hooks or node.leaf_hooks):
                 hooked_leaves.discard(ref(node))
                 hooked.discard(ref(node))
 
@@ -109,10 +112,14 @@ def node_register_prehook(self, hook):
     return RemovableHandle(self, "pre_hooks", hook)
 
 
-Tensor.register_hook, Tensor.retain_grad = register_hook, retain_grad
-Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook
-Tensor.retains_grad = property(lambda self: not self.is_leaf and any(type(h) is RetainGrad for h in self.node.hooks))
-Node.register_hook, Node.register_prehook = node_register_hook, node_register_prehook
+extend(
+    Tensor,
+    register_hook=register_hook,
+    register_post_accumulate_grad_hook=register_post_accumulate_grad_hook,
+    retain_grad=retain_grad,
+    retains_grad=property(lambda self: not self.is_leaf and any(type(h) is RetainGrad for h in self.node.hooks)),
+)
+extend(Node, register_hook=node_register_hook, register_prehook=node_register_prehook)
 
 
 def move_retain_grad(tensor, node):
@@ -259,7 +266,7 @@ def edges_into_hooked(roots):
 
 def arrive(leaves, wanted):
     """Run the hooks of leaves (and of other ends of a pass towards wanted nodes) at the end of a pass."""
-    for node, g in [*leaves.items()]:
+    for node in [*leaves]:
         if wanted is None and (node.hooks or node.pre_hooks or node.post_hooks or node.leaf_hooks):
             accumulate(node, leaves.pop(node))
         elif wanted is not None:
@@ -302,4 +309,5 @@ def call_leaf(node, grad):
     return ()
 
 
-Node.__call__, AccumulateGrad.__call__ = call, call_leaf  # type: ignore[method-assign]
+extend(Node, __call__=call)
+extend(AccumulateGrad, __call__=call_leaf)

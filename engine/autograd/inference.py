@@ -1,4 +1,4 @@
-"""Inference tensors: what was made in inference mode, and the checks that no node saves it, and nobody writes it outside.
+"""Inference tensors: made in inference mode, never saved by a node, and not to be written outside of that mode.
 
 While there are none, nobody looks for them.
 """
@@ -8,13 +8,12 @@ from weakref import ref
 from ..arrays.dispatch import scalar_types
 from ..arrays.memory import storage
 from ..core import tensor, versions, views
-from ..core.graph import Node, mode
+from ..core.graph import Node, extend, mode
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor
 
 marked: dict = {}  # id(owner of memory) -> the tensors on it that were made in inference mode, weakly
-Tensor.inference = False  # made in inference mode
-Tensor.is_inference = lambda self: self.inference
+extend(Tensor, inference=False, is_inference=lambda self: self.inference)
 
 
 def mark(tensor):
@@ -78,7 +77,7 @@ def version(self):
 tensor.inherited.append(hand_on)
 views.write_checks.insert(0, check_write)
 Tensor.grad_checks.append(check_requires_grad)
-Tensor._version = property(version)
+extend(Tensor, _version=property(version))
 
 INFERENCE = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "

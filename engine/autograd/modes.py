@@ -4,16 +4,19 @@ import functools
 import inspect
 
 from ..arrays.warn import warn
-from ..core.graph import Mode, mode
+from ..core.graph import Mode, extend, mode
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor
 from .inference import mark
 
-Mode.asked = True  # in inference mode and in a dual level: what is_grad_enabled() says, whatever is recorded
-Mode.inference = False
-Mode.dual = False  # in a dual level (forward_ad): tangents are computed, and so nodes made, under no_grad too
-Mode.transforms = 0  # how many function transforms run, one inside the other
-Mode.derivatives = 0  # and how many of them differentiate
+extend(
+    Mode,
+    asked=True,  # in inference mode and in a dual level: what is_grad_enabled() says, whatever is recorded
+    inference=False,
+    dual=False,  # in a dual level (forward_ad): tangents are computed, and so nodes made, under no_grad too
+    transforms=0,  # how many function transforms run, one inside the other
+    derivatives=0,  # and how many of them differentiate
+)
 
 
 class GradMode:

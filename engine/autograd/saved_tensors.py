@@ -6,15 +6,18 @@ Outside of the hooks' blocks nobody looks: nodes keep plain tuples of arrays.
 from functools import cache
 
 from ..arrays.dispatch import scalar_types
-from ..core.graph import Mode, Node, mode
+from ..core.graph import Mode, Node, extend, mode
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor
 from ..core.versions import version
 from ..ops.checks import shown_kind
 from ..surface.node_names import saved_tensor
 
-Mode.packing = ()  # the hooks on saved tensors, the innermost last
-Mode.no_packing = None  # where there may be none, the message of the error
+extend(
+    Mode,
+    packing=(),  # the hooks on saved tensors, the innermost last
+    no_packing=None,  # where there may be none, the message of the error
+)
 
 
 class saved_tensors_hooks:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays.dispatch import Function
 from . import errors, versions
-from .graph import AccumulateGrad, Output, mode, node_class
+from .graph import AccumulateGrad, Output, extend, mode, node_class
 from .tensor import Tensor
 from .versions import check_unmodified, write
 
@@ -53,8 +53,8 @@ def current_visit(visit, cotangents, wanted=None):
 def backward_pass(cotangents, retain_graph=False, create_graph=False, wanted=None):
     """Carry cotangents from the roots, {node: cotangent}, to the leaves, and add them to their ``.grad``.
 
-    With ``wanted``, a set of nodes, nothing is added to leaves: only the nodes on the way to those are visited, and what
-    arrives at them is returned, as {node: cotangent}.
+    With ``wanted``, a set of nodes, nothing is added to leaves: only the nodes on the way to those are visited, and
+    what arrives at them is returned, as {node: cotangent}.
     """
     visit, found, ends = recorded if create_graph else chain_rule, {}, {}
     if attachments:
@@ -209,7 +209,7 @@ def grad(outputs, inputs, gradients=None, retain_graph=None, create_graph=False)
     return [g if g is None or isinstance(g, Tensor) else Tensor(g) for g in found]
 
 
-Tensor.backward = lambda self, gradient=None, **options: backward(self, gradient, **options)
+extend(Tensor, backward=lambda self, gradient=None, **options: backward(self, gradient, **options))
 
 
 def own(g):

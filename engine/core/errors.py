@@ -4,7 +4,7 @@ FREED = "Trying to backward through the graph a second time"
 
 
 def modified(x, writes, since, maker, source):
-    """An array was overwritten after a node saved it: how often and when, by whom it was made, and of which input it is."""
+    """An array was overwritten after a node saved it; ``maker``, ``source``: whose output, whose input it is."""
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation"
     )

@@ -7,6 +7,7 @@ what was made before, so the time is a topological order: the backward pass visi
 import threading
 from functools import lru_cache
 from itertools import count
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from ..arrays.dispatch import scalar_types
@@ -32,6 +33,12 @@ class Mode(threading.local):
 mode = Mode()
 
 
+def extend(Class, **members):
+    """Let a class of the core have what a feature keeps in it, and of which the core knows nothing."""
+    for name, member in members.items():
+        setattr(Class, name, member)
+
+
 class Node:
     """One recorded operation: edges to its inputs and what its rules need."""
 
@@ -42,10 +49,24 @@ class Node:
     checks_versions = True  # arrays that it saved must not be written before they are used
     requires_grad = True  # its output does
 
+    if TYPE_CHECKING:  # features keep what is theirs in attributes of their own
+
+        def __getattr__(self, name: str) -> Any: ...
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
     def __init__(self, parents, saved):
         self.parents = parents  # the node of each input; None for one that requires no gradient
         self.saved = saved  # None once it was released
         self.time = next(clock)
+
+    looks: tuple = ()  # see observers.py
+    plain_init = __init__
+
+    def observed_init(self, parents, saved):
+        self.plain_init(parents, saved)
+        for look in self.looks:
+            look(self)
 
     def vjp(self, g, saved, parents):
         """The cotangents of the inputs from that of the output; None for a parent that is None."""

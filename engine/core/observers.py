@@ -10,7 +10,7 @@ observers: dict = {}  # class -> {look: how often it was asked for}
 
 
 def observe(Class, look):
-    """Let ``look(new, node)`` see every new Tensor, or ``look(new, saved)`` every new node, until ``forget`` is called."""
+    """Let ``look(new)`` see every new Tensor or node, until ``forget`` is called."""
     count(Class, look, 1)
 
 
@@ -26,20 +26,11 @@ def count(Class, look, change):
         if looks[look] <= 0:
             del looks[look]
         observers[Class] = looks
-        if "plain_init" not in vars(Class):
-            Class.plain_init = Class.__init__
-        Class.__init__ = observed_init(Class.plain_init, Class) if looks else Class.plain_init
-
-
-def observed_init(plain_init, Class):
-    def __init__(self, *args, **options):
-        plain_init(self, *args, **options)
-        notify(Class, self)
-
-    return __init__
+        Class.looks = tuple(looks)
+        Class.__init__ = Class.observed_init if looks else Class.plain_init
 
 
 def notify(Class, new):
     """Show who looks what is new, or has become so."""
-    for look in observers.get(Class, ()):
+    for look in Class.looks:
         look(new)

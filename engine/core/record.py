@@ -24,30 +24,11 @@ class Row:
         self.function, self.kind, self.rules = function, kind, rules
 
 
-def register(name, kind, function, *rules, public=None):
-    """Give an operation its name and a row in the registry.
-
-    ``public``: the same operation for programs, if the one for rules and operators takes what PyTorch does not.
-    """
-    function.public = public or function
-    if public:
-        public.public, public.__module__ = None, "engine"  # it refuses by itself; where pickle finds it
-    for f in (function, function.public):
-        f.__name__ = f.__qualname__ = name
+def register(name, kind, function, *rules):
+    """Give an operation its name and a row in the registry."""
+    function.__name__ = function.__qualname__ = name
     registry[name] = Row(function, kind, rules)
     return function
-
-
-def rename(function, **names):
-    """Give arguments of a function that a table made the names that PyTorch's has there: ``other="exponent"``."""
-    for f in {function, public_of(function)}:
-        f.__code__ = f.__code__.replace(co_varnames=tuple(names.get(v, v) for v in f.__code__.co_varnames))
-    return function
-
-
-def public_of(function):
-    """An operation as programs call it by name."""
-    return getattr(function, "public", function)
 
 
 def array_of(a):

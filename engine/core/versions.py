@@ -69,7 +69,7 @@ def version(tensor):
 
 
 def write(tensor, value, add=False):
-    """Overwrite the memory of a tensor (or add to it), and note it; True and False are everybody's, and get their own."""
+    """Overwrite the memory of a tensor (or add to it), and note it; True and False, which all share, get their own."""
     x = tensor.shared() if isinstance(tensor.array, np.bool_) else tensor.array
     new = overwritten_array(x, value, add)
     if new is not x:

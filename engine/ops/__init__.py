@@ -4,9 +4,12 @@ What a row says of its class of nodes besides, for the features that ask.
 """
 
 from ..arrays import dispatch
-from ..core.graph import Node
+from ..core.graph import Node, extend
 
-Node.diagonal = False  # what a rule gives at a place depends on what is there: it is its own transpose
-Node.elementwise = False  # its rules are computed element by element: on a GPU each is one kernel
-Node.linear = None  # of what is linear in each input: ``linear(i, t, *saved)`` is it, with t in place of input i
+extend(
+    Node,
+    diagonal=False,  # what a rule gives at a place depends on what is there: it is its own transpose
+    elementwise=False,  # its rules are computed element by element: on a GPU each is one kernel
+    linear=None,  # of what is linear in each input: ``linear(i, t, *saved)`` is it, with t in place of input i
+)
 dispatch.rule_classes = Node.__subclasses__

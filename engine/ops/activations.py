@@ -112,7 +112,7 @@ celu_of = activation("celu", "elu_cpu", lambda x, alpha: elu_of(x, alpha, 1.0, 1
 
 def relu(input, inplace=False):
     """max(x, 0)"""
-    out = e.relu.public(input)
+    out = e.relu(input)
     return into(input, out, inplace) if inplace else out
 
 
@@ -311,7 +311,3 @@ Prelu = node_class("PreluKernelBackward0",
 
 for name in "relu6 hardtanh softsign tanhshrink glu prelu".split():
     register(name, "nn", globals()[name])
-
-METHODS = "hardshrink prelu"
-IN_PLACE = ""
-FUNCTIONS = "celu hardshrink prelu selu threshold"

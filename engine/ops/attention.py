@@ -150,7 +150,3 @@ def masked(scores, mask):
 
 
 register("scaled_dot_product_attention", "attention", scaled_dot_product_attention)
-
-METHODS = ""
-IN_PLACE = ""
-FUNCTIONS = ""

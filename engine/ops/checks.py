@@ -125,9 +125,9 @@ def misfit(value, name, argument, position, kind):
     return TypeError(f"{name}(): argument '{argument}'{place} must be {kind}, not {shown_kind(type(value))}")
 
 
-def unfit(name, *args):
+def unfit(name, *args, **named):
     """The error for arguments that fit none of a function's signatures."""
-    got = ", ".join(shown_kind(type(a)) for a in args)
+    got = ", ".join([shown_kind(type(a)) for a in args] + [f"{n}={shown_kind(type(a))}" for n, a in named.items()])
     return TypeError(f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n")
 
 
@@ -145,14 +145,6 @@ def keyword_size(name, args, size):
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"{name}(): argument 'size' must be tuple of ints, not {shown_kind(type(size))}")
     return sizes((size,), name)
-
-
-NO_OUT = "out= is not supported: assign the result, or write it into a tensor with copy_()"
-
-
-def no_out(out):
-    if out is not None:
-        raise NotImplementedError(NO_OUT)
 
 
 def check_generator(generator):

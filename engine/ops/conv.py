@@ -350,8 +350,3 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
 def block_windows(sizes, *given):
     names = ("kernel_size", "dilation", "padding", "stride")
     return block_window(tuple(sizes), *(numbers(what, value) for what, value in zip(names, given)))
-
-
-METHODS = ""
-IN_PLACE = ""
-FUNCTIONS = "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"

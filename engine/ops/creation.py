@@ -15,8 +15,8 @@ from ..arrays.kernels.draws import check_differs, drawn_like
 from ..arrays.memory import part_of_copy
 from ..arrays.size import Size
 from ..arrays.warn import warn
-from ..core.graph import mode, node_class
-from ..core.linear import Clone, ToCopy, cast, clone_array, sum_to, transfer
+from ..core.graph import extend, mode, node_class
+from ..core.linear import Clone, ToCopy, cast, clone_array, sum_to
 from ..core.record import array_of, camel, record, register
 from ..core.tensor import Tensor, array_types
 from .checks import (
@@ -25,13 +25,13 @@ from .checks import (
     is_integer,
     is_scalar,
     keyword_size,
-    no_out,
     number,
     shape_of,
     shown_kind,
     sizes,
     unfit,
 )
+from .transfers import transfer
 from .writes import check_writable, fits, overwrite, zeros_for
 
 # ---- from Python data
@@ -369,9 +369,8 @@ def is_nonzero(input):
 def factory(name):
     """A creation function of a shape, with its ``_like`` and ``new_`` forms."""
 
-    def create(*args, size=None, dtype=None, device=None, requires_grad=False, out=None, layout=None, pin_memory=False,
+    def create(*args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False,
                memory_format=None):  # fmt: skip
-        no_out(out)
         shape = sizes(args, name) if size is None else keyword_size(name, args, size)
         where, index = place(device)
         x = where.make(index, name, shape, dtypes.given(dtype, name).np)
@@ -403,9 +402,8 @@ ones, ones_like, new_ones = factory("ones")
 empty, empty_like, new_empty = factory("empty")
 
 
-def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, out=None, layout=None):
+def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None):
     """A tensor of one value; its dtype is that of the value unless given."""
-    no_out(out)
     return leaf(filled("full", size, fill_value, dtype, device), requires_grad, "full")
 
 
@@ -439,9 +437,8 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
     return tensor(array_of(data), dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
-def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, out=None):
+def eye(n, m=None, *, dtype=None, device=None, requires_grad=False):
     """Ones on the diagonal, zeros elsewhere."""
-    no_out(out)
     n = integer(n, "eye", "n", 1)
     if m is not None and not is_integer(m):
         raise unfit("eye", n, m)
@@ -470,9 +467,8 @@ def triangle_indices(name, side):
 tril_indices, triu_indices = triangle_indices("tril_indices", np.tril), triangle_indices("triu_indices", np.triu)
 
 
-def arange(start=None, end=None, step=None, *, dtype=None, device=None, requires_grad=False, out=None):
+def arange(start=None, end=None, step=None, *, dtype=None, device=None, requires_grad=False):
     """Numbers from ``start`` (0) to ``end``, without it, by ``step``: int64, or the default dtype if one is a float."""
-    no_out(out)
     given = [v for v in (start, end, step) if v is not None]
     if step is None and len(given) < 2:
         start, end = 0, number(start if end is None else end, "arange", "end", 1)
@@ -517,9 +513,8 @@ def floats_from(start, step, n, dtype):
     return (begin.astype(wide) + step * (i - first).astype(wide)).astype(np.float64).astype(dtype)
 
 
-def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False, out=None):
+def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False):
     """``steps`` numbers from ``start`` to ``end``, both included; computed from both ends, as PyTorch does."""
-    no_out(out)
     dtype = dtypes.given(dtype, "linspace")
     start, end = ends("linspace", start, end, steps, dtype)
     steps = int(steps)
@@ -552,9 +547,8 @@ def ends(name, start, end, steps, dtype):
     return (start, end) if dtype.is_floating_point else tuple(int(fits(v, dtype.np)) for v in (start, end))
 
 
-def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False, out=None):
+def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False):
     """``base`` to the powers ``linspace(start, end, steps)``."""
-    no_out(out)
     dtype = dtypes.given(dtype, "logspace")
     start, end = ends("logspace", start, end, steps, dtype)
     base = number(base, "logspace", "base", 4, "float")
@@ -568,9 +562,8 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_
 def random_factory(name, draw):
     """A creation function of random numbers and its ``_like`` form, by the draw of that name."""
 
-    def create(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, out=None, layout=None,
+    def create(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, layout=None,
                pin_memory=False):  # fmt: skip
-        no_out(out)
         shape = sizes(args, name) if size is None else keyword_size(name, args, size)
         kind = dtypes.given(dtype, name).np
         return leaf(drawn(device, draw, generator, shape, kind), requires_grad, name)
@@ -597,9 +590,8 @@ rand, rand_like = random_factory("rand", "uniform")
 randn, randn_like = random_factory("randn", "normal")
 
 
-def randint(low=None, high=None, size=None, *, generator=None, dtype=None, device=None, requires_grad=False, out=None):
+def randint(low=None, high=None, size=None, *, generator=None, dtype=None, device=None, requires_grad=False):
     """Integers from ``low`` (0) to ``high``, without it: ``randint(high, size)`` or ``randint(low, high, size)``."""
-    no_out(out)
     given = [v for v in (low, high, size) if v is not None]
     if len(given) < 2:
         raise unfit("randint", *given)
@@ -627,17 +619,15 @@ def randint_like(input, low, high=None, *, dtype=None, device=None, requires_gra
     return randint(low, high, input.array.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
-def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False, out=None):
+def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False):
     """The integers from 0 to n - 1 in random order."""
-    no_out(out)
     n, kind = integer(n, "randperm", "n", 1), dtypes.given(dtype, "randperm", dtypes.int64).np
     return leaf(drawn(device, "randperm", generator, n, kind), requires_grad, "randperm")
 
 
-def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=None, requires_grad=False, out=None,
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=None, requires_grad=False,
            layout=None, pin_memory=False):  # fmt: skip
     """Normal samples: numbers and a size, or tensors (either or both) of means and deviations."""
-    no_out(out)
     if size is not None:
         if not is_scalar(mean) or not is_scalar(std):
             raise unfit("normal", mean, std, size)
@@ -653,9 +643,8 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=N
     return leaf(drawn(device, "normal", generator, shape, kind, mean, std), requires_grad, "normal")
 
 
-def bernoulli(input, p=None, *, generator=None, out=None):
+def bernoulli(input, p=None, *, generator=None):
     """Zeros and ones: one with the probability that ``input`` gives, element by element."""
-    no_out(out)
     x, p = input.shared(), p if p is None else number(p, "bernoulli", "p", 2, "float")
     return record(Bernoulli, drawn(device_of(x), "bernoulli", generator, x.shape, x.dtype, x if p is None else p),
                   (input,))  # fmt: skip
@@ -670,9 +659,8 @@ NORMALS = {
 }
 
 
-def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+def multinomial(input, num_samples, replacement=False, *, generator=None):
     """Indices drawn with probabilities proportional to ``input``, row by row."""
-    no_out(out)
     x = input.array
     num_samples = integer(num_samples, "multinomial", "num_samples", 2)
     return Tensor(drawn(device_of(x), "multinomial", generator, x, num_samples, replacement))
@@ -1012,24 +1000,6 @@ def __reduce_ex__(self, protocol):
     return rebuilt, (self.__class__, moved(self.array, host_device), self.requires_grad, self.device)
 
 
-METHODS = """
-__array__ __array_wrap__ __bool__ __complex__ __contains__ __cuda_array_interface__ __deepcopy__ __dlpack__
-__dlpack_device__ __float__ __index__ __int__ __iter__ __len__ __reduce_ex__ __reversed__ bernoulli bernoulli_ bfloat16
-byte cauchy_ char cpu cuda double exponential_ float:to_float int:to_int bool:to_bool geometric_ get_device half
-is_nonzero is_pinned item log_normal_ long multinomial new_empty new_full new_ones new_tensor new_zeros normal_ numpy
-pin_memory random_ short to tolist type:type_name type_as uniform_
-"""
-IN_PLACE = ""
-FUNCTIONS = """
-arange as_tensor asarray bernoulli empty empty_like eye from_dlpack from_numpy full full_like get_rng_state
-is_complex is_floating_point is_inference is_nonzero is_signed is_tensor linspace logspace manual_seed multinomial
-normal ones ones_like rand rand_like randint randint_like randn
-randn_like randperm scalar_tensor set_rng_state tensor zeros zeros_like Generator default_generator seed
-initial_seed tril_indices triu_indices ByteTensor CharTensor ShortTensor IntTensor LongTensor HalfTensor FloatTensor
-DoubleTensor BoolTensor BFloat16Tensor
-"""
-
-
 # ---- Tensor(2, 3): what PyTorch's old constructor takes
 
 observed: dict = {}  # array type -> what is called with each Tensor that is made of such an array, and with the array
@@ -1047,4 +1017,4 @@ def constructed(tensor, array, node, sizes, device):
     return array, node
 
 
-Tensor.construct = constructed
+extend(Tensor, construct=constructed)

@@ -131,7 +131,3 @@ def kept_alike(input, p, training, inplace, draw):
 
 for function in (dropout, feature_dropout, alpha_dropout, feature_alpha_dropout):
     register(function.__name__, "nn", function)
-
-METHODS = ""
-IN_PLACE = ""
-FUNCTIONS = "alpha_dropout dropout feature_alpha_dropout feature_dropout"

@@ -17,11 +17,11 @@ from ..arrays.dtypes import c_name, dtype_word
 from ..arrays.kernels import masks
 from ..arrays.shapes import common_shape
 from ..core.graph import mode, node_class
-from ..core.linear import cast, sum_to, transfer
-from ..core.record import array_of, camel, public_of, record, register, rename
+from ..core.linear import cast, sum_to
+from ..core.record import array_of, camel, record, register
 from ..core.tensor import Tensor
-from ..surface.outputs import into
-from .checks import integer, no_kernel, number, shown_kind
+from .checks import no_kernel, number
+from .transfers import transfer
 from .writes import fits, in_place, zeros_for
 
 builtin_abs = abs  # this module's abs is the operation
@@ -43,12 +43,10 @@ def unary(name, forward, rule=None, *, integers="float", backward=None, refuses=
     to_float = integers == "float"
     functions = Function(forward, formula=True)
 
-    def calls(plain):
-        def op(input, *, out=None):
+    def made(unusual):
+        def op(input):
             if not isinstance(input, Tensor):
-                return plain[type(input)](input)
-            if out is not None:
-                return into(out, op, input)
+                return unusual[type(input)](input)
             x = input.array
             if refuses is not None and x.dtype.kind == "b":
                 refuse(refuses, "b", x)
@@ -63,22 +61,19 @@ def unary(name, forward, rule=None, *, integers="float", backward=None, refuses=
 
         return op
 
-    return register(name, "unary" if rule else "test", calls(functions), rule, public=calls(Refusing(name)))
+    return register(name, "unary" if rule else "test", offers(made, functions), rule)
+
+
+def offers(made, unusual):
+    """The operation that asks ``unusual`` where its arguments are not Tensors; a door makes one that asks the door."""
+    op = made(unusual)
+    op.made = made
+    return op
 
 
 def floats(compute, x, out):
     """What a function gives for integers: that for floats; NumPy's dtype for a bfloat16 and a number is not kept."""
     return out.astype(x.dtype) if x.dtype in dtypes.differentiable else compute(x.astype(floating(x.dtype)))
-
-
-class Refusing(dict):
-    """In place of the functions for arrays, where an operation is called by its public name: that takes Tensors."""
-
-    def __init__(self, name):
-        self.name = name
-
-    def __missing__(self, kind):
-        raise TypeError(f"{self.name}(): argument 'input' (position 1) must be Tensor, not {shown_kind(kind)}")
 
 
 def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward=None):
@@ -98,17 +93,15 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
 
     forward = Function(forward).call if isinstance(forward, str) else forward
 
-    def calls(unusual, numbers_taken=scalar_types):
-        def op(input, other, *, out=None):
-            if out is not None:
-                return into(out, op, input, other)
+    def made(unusual, numbers=scalar_types):
+        def op(input, other):
             if isinstance(input, Tensor):
                 x, p = input.array, input.node
                 if isinstance(other, Tensor):
                     y, q = other.array, other.node
                     kind = type(x)
-                    numbers = kind is type(y) and kind in number_types  # so the dtypes are equal, and the shapes
-                    if not numbers and x.dtype is not y.dtype:
+                    scalars = kind is type(y) and kind in number_types  # so the dtypes are equal, and the shapes
+                    if not scalars and x.dtype is not y.dtype:
                         return mixed(x, p, y, q, Backward)
                     try:
                         out = forward(x, y)
@@ -127,10 +120,10 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
                         node = Backward((p, q), (x if yx else None, y if yy else None))
                     else:
                         return Tensor(out)
-                    if not numbers and (x.shape != y.shape or kind is not type(y)):
+                    if not scalars and (x.shape != y.shape or kind is not type(y)):
                         node.rules = undo_broadcast(rule_x, x, y), undo_broadcast(rule_y, y, x)
                     return Tensor(out, node)
-                if type(other) in numbers_taken:
+                if type(other) in numbers:
                     try:
                         out = forward(x, other)
                     except (OverflowError, TypeError):
@@ -145,22 +138,14 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
 
         return op
 
-    def plainly(input, other):
-        """Numbers and arrays on either side, as rules and operators have them; NumPy's numbers are as Python's."""
+    def unusual(input, other):
+        """Numbers and arrays on either side; NumPy's numbers are as Python's."""
         if isinstance(input, Tensor):
             return mixed(input.array, input.node, other.item() if type(other) in number_types else other, None, Second)
         if isinstance(other, Tensor):
             input = input.item() if type(input) in number_types else input
             return mixed(input, None, other.array, other.node, First)
         return forward(input, other)
-
-    def publicly(input, other):
-        """The same by the public name, with PyTorch's errors."""
-        if not accepted(name, input, other):
-            raise refused(name, input, other)
-        if not isinstance(input, Tensor) and not isinstance(other, Tensor):
-            input = Tensor(to_array(input, dtypes.scalar_dtype(input).np))
-        return plainly(input, other)
 
     def mixed(x, p, y, q, Class):
         """The cases in which a program spends no time: other dtypes, arrays beside Tensors, errors."""
@@ -179,41 +164,7 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
         node.rules = undo_cast(rule_x, x, y, common), undo_cast(rule_y, y, x, common)
         return Tensor(out, node)
 
-    public = calls(publicly, () if name in TWO_TENSORS else scalar_types)
-    return register(name, "binary", calls(plainly), rule_x, rule_y, public=public)
-
-
-# ---- what public names accept
-
-TWO_TENSORS = "maximum minimum fmax fmin hypot atan2 logaddexp logical_and logical_or logical_xor matmul".split()
-TWO_NUMBERS = "add sub mul div floor_divide div_floor div_trunc".split()
-NUMBER_FIRST = "pow remainder xlogy bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift".split()
-
-
-def accepted(name, input, other):
-    """Whether PyTorch takes these two arguments, of which one at least is no Tensor."""
-    first, second = (isinstance(v, Tensor) for v in (input, other))
-    numbers = [isinstance(v, (int, float, np.generic)) for v in (input, other)]
-    if name in TWO_TENSORS:
-        return first and second
-    if name in TWO_NUMBERS:
-        return (first or numbers[0]) and (second or numbers[1])
-    return first and numbers[1] or second and numbers[0] and name in NUMBER_FIRST
-
-
-def refused(name, *given):
-    """PyTorch's error for arguments that an operation does not take."""
-    name = name.partition("div_")[0] or "div"
-    if name in TWO_TENSORS or name in TWO_NUMBERS:
-        right = Tensor if name in TWO_TENSORS else (Tensor, int, float, np.generic)
-        i = next(i for i, v in enumerate(given) if not isinstance(v, right))
-        what = f"'{('input', 'other')[i]}' (position {i + 1})"
-        return TypeError(f"{name}(): argument {what} must be Tensor, not {shown_kind(type(given[i]))}")
-    got = ", ".join(shown_kind(type(v)) for v in given)
-    return TypeError(
-        f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n"
-        " * (Tensor input, Tensor other)\n * (Tensor input, Number other)\n"
-    )
+    return register(name, "binary", offers(made, unusual), rule_x, rule_y)
 
 
 def bits(name, forward, kernel=None):
@@ -234,44 +185,39 @@ def bits(name, forward, kernel=None):
 def comparison(name, forward):
     """An elementwise test of two inputs; the result is bool."""
 
-    def calls(unusual, usual=modules):
-        def op(input, other, *, out=None):
-            if out is not None:
-                return into(out, op, input, other)
-            x, y = array_of(input), array_of(other)
-            if x is input or type(y) not in usual:
-                return unusual(input, other)
-            try:
-                if type(y) not in scalar_types and x.dtype is not y.dtype:
-                    return Tensor(promoted(forward, x, y)[0])
-                return Tensor(forward(x, y))
-            except ValueError:
-                raise broadcast_error(x, y) from None
-            except TypeError:
-                return Tensor(promoted(forward, *one_device(x, y))[0])
+    def made(unusual, numbers=scalar_types):
+        def op(input, other):
+            if isinstance(input, Tensor):
+                if isinstance(other, Tensor):
+                    return compared(input.array, other.array)
+                if type(other) in numbers:
+                    return compared(input.array, other)
+            return unusual(input, other)
 
         return op
 
-    def plainly(input, other):
+    def compared(x, y):
+        try:
+            if type(y) not in scalar_types and x.dtype is not y.dtype:
+                return Tensor(promoted(forward, x, y)[0])
+            return Tensor(forward(x, y))
+        except ValueError:
+            raise broadcast_error(x, y) from None
+        except TypeError:
+            return Tensor(promoted(forward, *one_device(x, y))[0])
+
+    def unusual(input, other):
         x, y = array_of(input), array_of(other)
         if type(x) not in modules or type(y) not in modules:
             return NotImplemented
-        return forward(x, y) if y is other else Tensor(forward(x, y))
+        return (
+            forward(x, y) if x is input and y is other else compared(x, y) if x is not input else Tensor(forward(x, y))
+        )
 
-    def publicly(input, other):
-        raise refused(name, input, other)
-
-    public = calls(publicly, ArrayTypes() if name in TWO_TENSORS else modules)
-    if name not in TWO_TENSORS:  # what they are written into loses its past; after logical_and_ PyTorch keeps it
-        public.written = [node_class(f"{camel(name)}Backward{i}", lambda g: zeros_for(g)) for i in (0, 1)]
-    return register(name, "comparison", calls(plainly), public=public)
-
-
-class ArrayTypes:
-    """The types in ``modules`` that are no numbers'."""
-
-    def __contains__(self, kind):
-        return kind in modules and kind not in scalar_types
+    op = offers(made, unusual)
+    if not name.startswith("logical"):  # what they are written into loses its past; after logical_and_ PyTorch keeps it
+        op.written = [node_class(f"{camel(name)}Backward{i}", lambda g: zeros_for(g)) for i in (0, 1)]
+    return register(name, "comparison", op)
 
 
 def promoted(forward, x, y, divides=False):
@@ -363,7 +309,6 @@ mul = binary("mul", operator.mul, lambda g, _x, y: g * y, lambda g, x, _y: g * x
 div = binary("div", operator.truediv, lambda g, _x, y: g / y, lambda g, x, y: -g * ((x / y) / y), divides=True)
 pow = binary("pow", lambda x, y: power(x, y), lambda g, x, y: pow_x(g, x, y), lambda g, x, y: pow_y(g, x, y),
              backward=("PowBackward1", "PowBackward0", "PowBackward2"))
-rename(pow, other="exponent")
 floor_divide = binary("floor_divide", lambda x, y: floor_quotient(x, y),
                       lambda g, _x, _y: no_derivative("floor_divide"), lambda g, _x, _y: no_derivative("floor_divide"),
                       backward=("NotImplemented",) * 3)
@@ -666,8 +611,6 @@ def positive(input):
 
 def equal(input, other):
     """Whether two tensors have the same shape and the same elements."""
-    if not isinstance(other, Tensor):
-        raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {shown_kind(type(other))}")
     x, y = input.array, other.array
     not_batched("Batching rule not implemented for aten::equal. We could not generate a fallback.", x, y)
     return x.shape == y.shape and bool((x == y).all())
@@ -678,7 +621,6 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     x, y = input.array, other.array
     if x.dtype != y.dtype:
         raise RuntimeError(f"{dtype_word(x)} did not match {dtype_word(y)}")
-    rtol, atol = number(rtol, "isclose", "rtol", None, "float"), number(atol, "isclose", "atol", None, "float")
     if rtol < 0 or atol < 0:
         name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
         raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
@@ -714,9 +656,7 @@ def with_factor(name, base, sign):
 
     def op(input, other, *, alpha=1):
         if type(alpha) is int and alpha == 1:
-            return public_of(base)(input, other)
-        if type(input) in scalar_types and not isinstance(other, Tensor):
-            input = Tensor(to_array(input, dtypes.scalar_dtype(input).np))
+            return base(input, other)
         x, y = array_of(input), array_of(other)
         common, alpha = dtypes.result_type(operand(x), operand(y)), number(alpha, name, "alpha")
         if type(alpha) is bool and common is not dtypes.bool_:
@@ -740,15 +680,11 @@ sub_scaled = with_factor("sub", sub, -1)
 
 def rsub_scaled(input, other, *, alpha=1):
     """other - alpha * input."""
-    if not isinstance(input, Tensor):
-        raise refused("rsub", input, other)
-    return public_of(rsub)(input, other) if type(alpha) is int and alpha == 1 else sub_scaled(other, input, alpha=alpha)
+    return rsub(input, other) if type(alpha) is int and alpha == 1 else sub_scaled(other, input, alpha=alpha)
 
 
 def float_power(input, exponent):
     """input ** exponent, both in float64."""
-    if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
-        raise refused("float_power", input, exponent)
     return pow(*(v.to(dtypes.float64) if isinstance(v, Tensor) else float(v) for v in (input, exponent)))
 
 
@@ -765,12 +701,12 @@ def float_power_(self, exponent):
 def divide(input, other, *, rounding_mode=None):
     """input / other; ``rounding_mode`` "floor" or "trunc" rounds the quotient, which then has no gradient."""
     if rounding_mode is None:
-        return public_of(div)(input, other)
+        return div(input, other)
     if rounding_mode not in ("floor", "trunc"):
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
         )
-    return public_of(div_floor if rounding_mode == "floor" else div_trunc)(input, other)
+    return (div_floor if rounding_mode == "floor" else div_trunc)(input, other)
 
 
 def truncated(x, y):
@@ -906,7 +842,6 @@ LerpTensor = node_class("LerpBackward1",
 def round(input, *, decimals=0):
     """To the nearest integer, halves to the even one; ``decimals`` digits after the point are kept."""
     x = array_of(input)
-    decimals = integer(decimals, "round", "decimals", 2)
     refuse("round_cpu" if decimals else "round_vml_cpu", "b", x)
     if dtypes.of[x.dtype].is_floating_point:
         out = xp_of(x).rint(x) if decimals == 0 else rounded(x, decimals)
@@ -942,10 +877,6 @@ def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
     if not dtypes.of[x.dtype].is_floating_point:
         return input.clone()
     info = dtypes.finfo(dtypes.of[x.dtype])
-    nan, posinf, neginf = (
-        v if v is None else number(v, "nan_to_num", name, None, "float")
-        for name, v in (("nan", nan), ("posinf", posinf), ("neginf", neginf))
-    )
     nan = 0.0 if nan is None else nan
     posinf, neginf = (info.max if posinf is None else posinf), (info.min if neginf is None else neginf)
     where = xp_of(x).where
@@ -967,7 +898,6 @@ def addcmul(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 * tensor2."""
     x, y, z = in_common(input, tensor1, tensor2)
     refuse("addcmul_cpu_out", "b", x)
-    value = number(value, "addcmul", "value")
     if x.dtype not in dtypes.differentiable:
         value = fits(value, x.dtype).item()
     out = array_of(Tensor(x) + Tensor(y) * Tensor(z) * value)
@@ -982,7 +912,7 @@ Addcmul = node_class("AddcmulBackward0",
 
 def addcdiv(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 / tensor2.  RuntimeError for integers, of which the quotient would be none."""
-    (x, y, z), value = in_common(input, tensor1, tensor2), number(value, "addcdiv", "value")
+    x, y, z = in_common(input, tensor1, tensor2)
     if array_of(tensor1).dtype.kind in "iub" and array_of(tensor2).dtype.kind in "iub":
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
@@ -1014,25 +944,3 @@ for function in (
     float_power,
 ):
     register(function.__name__, "call", function)
-
-METHODS = """
-abs absolute:abs acos acosh add:add_scaled addcdiv addcmul allclose arccos:acos arcsin:asin arctan:atan arctan2:atan2
-asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil
-clamp clamp_max clamp_min clip:clamp cos cosh digamma div:divide divide eq equal erf erfc erfinv exp exp2 expm1
-fix:trunc float_power float_power_
-floor floor_divide fmax fmin fmod frac ge greater:gt greater_equal:ge gt hypot isclose isfinite
-isinf isnan isneginf isposinf le lerp less:lt less_equal:le lgamma log log10 log1p log2 logaddexp logical_and
-logical_not logical_or logical_xor lt maximum minimum mul multiply:mul nan_to_num ne neg negative:neg not_equal:ne
-positive pow reciprocal relu remainder round rsqrt sigmoid sign signbit sin sinh sqrt square sub:sub_scaled
-subtract:sub_scaled tan tanh true_divide:div trunc xlogy
-"""
-IN_PLACE = """
-abs absolute:abs acos acosh add:add_scaled addcdiv addcmul arccos:acos arcsin:asin arctan2:atan2 arctan:atan asin asinh
-atan atan2 atanh bitwise_and bitwise_left_shift bitwise_not bitwise_right_shift fix:trunc greater:gt greater_equal:ge
-less:lt less_equal:le not_equal:ne
-bitwise_or bitwise_xor ceil clamp clamp_max clamp_min clip:clamp cos cosh digamma div:divide divide eq erf erfc erfinv
-exp exp2 expm1 floor floor_divide fmod frac ge gt hypot le lerp lgamma log log10 log1p log2 logical_and
-logical_not logical_or logical_xor lt mul multiply:mul nan_to_num ne neg negative:neg pow reciprocal relu remainder
-round rsqrt sigmoid sign sin sinh sqrt square sub:sub_scaled subtract:sub_scaled tan tanh true_divide:div trunc xlogy
-"""
-FUNCTIONS = METHODS.replace("float_power_", "") + " rsub:rsub_scaled"

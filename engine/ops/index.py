@@ -27,16 +27,17 @@ from ..arrays.kernels.picking import placed
 from ..arrays.shapes import common_shape
 from ..arrays.warn import warn
 from ..core.graph import node_class
-from ..core.linear import cast, clone, contiguous, in_order, number_for, pick, place, reshape, sum_to
+from ..core.linear import cast, clone, contiguous, in_order, pick, place, reshape, sum_to
 from ..core.record import array_of, record
 from ..core.tensor import Tensor
-from ..surface import return_types
 from ..surface.outputs import into
+from . import return_types
 from .checks import checked_dim, integer, no_kernel, unfit
 from .creation import zeros_like
 from .elementwise import choose, ne, operand, scaled, sub
 from .elementwise import no_derivative as underived
 from .shape import alias, cat, expand, expand_to, meshgrid, resized, select_at, slice_at, stack, unsqueeze_at, view_of
+from .transfers import number_for
 from .writes import copy_, fill_, fits, modify, number_in, zeros_for
 
 # ---- derivatives: what was picked out goes back into zeros, and what was overwritten gets none
@@ -975,15 +976,3 @@ def not_derived(name):
 
 Unique2 = node_class("Unique2Backward0", not_derived("_unique2"))
 UniqueDim = node_class("UniqueDimBackward0", not_derived("unique_dim"))
-
-METHODS = """
-argsort argwhere diff gather index_add index_copy index_fill index_put index_put_ index_select kthvalue masked_fill
-masked_scatter masked_select msort nonzero repeat_interleave scatter scatter_add sort take take_along_dim topk unique
-where:where_method
-"""
-IN_PLACE = "index_add index_copy index_fill masked_fill masked_scatter scatter scatter_add"
-FUNCTIONS = """
-argsort argwhere combinations diff gather index_add index_copy index_fill index_put index_select isin kthvalue
-masked_fill masked_scatter masked_select msort nonzero repeat_interleave scatter scatter_add sort take take_along_dim
-topk unique where
-"""

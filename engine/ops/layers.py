@@ -124,7 +124,3 @@ Embedding.linear = staticmethod(lambda _, t, *where: embedded(t, *where))
 
 for function in (linear, one_hot, embedding):
     register(function.__name__, "nn", function)
-
-METHODS = ""
-IN_PLACE = ""
-FUNCTIONS = ""

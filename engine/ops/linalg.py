@@ -15,12 +15,11 @@ from ..arrays.kernels.products import product, product_plus
 from ..arrays.shapes import common_shape
 from ..core.graph import mode, node_class
 from ..core.linear import UnsafeView, reshape, sum_to, transpose
-from ..core.record import array_of, camel, record, record_outputs, register, rename
+from ..core.record import array_of, camel, record, record_outputs, register
 from ..core.tensor import Tensor
-from ..surface import return_types
-from . import reduce
-from .checks import check_not_bool, checked_dim, no_out, number
-from .elementwise import choose, eq, mul, refused, scaled
+from . import reduce, return_types
+from .checks import check_not_bool, checked_dim, number
+from .elementwise import choose, eq, mul, scaled
 from .index import where
 from .one_step import one_step_class, record_one_step
 from .reduce import vector_norm
@@ -59,13 +58,11 @@ def size(x):
     return "x".join(map(str, x.shape))
 
 
-def mm(input, mat2, *, out=None):
+def mm(input, mat2):
     """The product of two matrices.  RuntimeError if they are no matrices, do not fit, or differ in dtype."""
     if not isinstance(input, Tensor) and not isinstance(mat2, Tensor):
         return product(input, mat2)
     x, y = array_of(input), array_of(mat2)
-    if out is not None:
-        no_out(out)
     check_mm(x, y)
     result = product(x, y)
     if isinstance(input, Tensor) and isinstance(mat2, Tensor):
@@ -90,9 +87,8 @@ def check_mm(x, y):
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a} != {b}")
 
 
-def bmm(input, mat2, *, out=None):
+def bmm(input, mat2):
     """The products of two batches of matrices, (b, n, m) and (b, m, p)."""
-    no_out(out)
     x, y = array_of(input), array_of(mat2)
     for a, name in ((x, "batch1"), (y, "batch2")):
         if a.ndim != 3:
@@ -170,14 +166,9 @@ ger = outer
 # ---- matmul
 
 
-def matmul(input, other, *, out=None):
+def matmul(input, other):
     """The matrix product: of vectors, matrices, and batches of matrices, whose batch dimensions broadcast."""
-    if out is not None:
-        no_out(out)
-    result = matmul_operator(input, other)
-    if result is NotImplemented:
-        raise refused("matmul", input, other)
-    return result
+    return matmul_operator(input, other)
 
 
 def matmul_operator(input, other):
@@ -290,7 +281,7 @@ RowTimesMatrix.linear = staticmethod(lambda _, t, row: reshape(mm(row, t), (-1,)
 # ---- sums with products
 
 
-def plus_product(name, check, multiply, Product, backward=None, factors=("mat1", "mat2")):
+def plus_product(name, check, multiply, Product, backward=None):
     """``addmm`` and its like: beta * input + alpha * (a @ b); ``input`` broadcasts; Product is the node of a @ b."""
     rule_a, rule_b = Product.rules  # the first needs b alone, the second a
     Backward = node_class(backward or camel(name) + "Backward0",
@@ -302,9 +293,7 @@ def plus_product(name, check, multiply, Product, backward=None, factors=("mat1",
             lambda i, t, _, y, z, beta, alpha: scaled(Product.linear(i - 1, t, y, z), alpha) if i else scaled(t, beta)
         )
 
-    def op(input, a, b, *, beta=1, alpha=1, out=None):
-        if out is not None:
-            no_out(out)
+    def op(input, a, b, *, beta=1, alpha=1):
         if type(beta) is not int or type(alpha) is not int:
             beta, alpha = number(beta, name, "beta"), number(alpha, name, "alpha")
         w, x, y = array_of(input), array_of(a), array_of(b)
@@ -313,7 +302,7 @@ def plus_product(name, check, multiply, Product, backward=None, factors=("mat1",
         return record(Backward, result, (input, a, b), (w.shape, x, y, beta, alpha))
 
     op.node = Backward
-    return rename(register(name, "linalg", op), a=factors[0], b=factors[1])
+    return register(name, "linalg", op)
 
 
 def check_addmm(w, x, y):
@@ -335,8 +324,8 @@ def check_same_dtype(w, x, y):
 
 addmm = plus_product("addmm", check_addmm, product, Mm)
 addmm_columns = plus_product("addmm_columns", check_addmm, product, MmColumns, "AddmmBackward0")
-addmv = plus_product("addmv", check_same_dtype, mv, Mv, factors=("mat", "vec"))
-baddbmm = plus_product("baddbmm", check_same_dtype, bmm, Bmm, factors=("batch1", "batch2"))
+addmv = plus_product("addmv", check_same_dtype, mv, Mv)
+baddbmm = plus_product("baddbmm", check_same_dtype, bmm, Bmm)
 
 
 def check_addbmm(w, x, y):
@@ -360,14 +349,13 @@ SumOfProducts = node_class(
     lambda g, _x, y: Bmm.rules[0](expand_to(g, (array_of(y).shape[0], *array_of(g).shape)), None, y),
     lambda g, x, _y: Bmm.rules[1](expand_to(g, (array_of(x).shape[0], *array_of(g).shape)), x, None),
 )
-addbmm = plus_product("addbmm", check_addbmm, sum_of_products, SumOfProducts, factors=("batch1", "batch2"))
+addbmm = plus_product("addbmm", check_addbmm, sum_of_products, SumOfProducts)
 
 # ---- contractions
 
 
-def tensordot(a, b, dims=2, out=None):
+def tensordot(a, b, dims=2):
     """The sum of products over ``dims`` of both: the last n of a and the first n of b, or a pair of lists."""
-    no_out(out)
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
@@ -403,9 +391,8 @@ def tensordot(a, b, dims=2, out=None):
     return reshape(out, (*(x.shape[d] for d in rows), *(y.shape[d] for d in columns)))
 
 
-def inner(input, other, *, out=None):
+def inner(input, other):
     """The sums of products over the last dimensions of both; with a scalar, the product."""
-    no_out(out)
     x, y = array_of(input), array_of(other)
     if x.ndim == 0 or y.ndim == 0:
         return mul(input, other)
@@ -773,9 +760,8 @@ def trace(input):
 # ---- norms
 
 
-def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
+def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     """``vector_norm`` over one dimension or, without ``ord``, over all; ``matrix_norm`` over two."""
-    no_out(out)
     ndim = array_of(A).ndim
     if ord is not None and dim is None and ndim not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
@@ -785,9 +771,8 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
 
 
-def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The norm of each matrix: "fro", and 1, -1, inf, -inf, the extremes of the sums of columns and of rows."""
-    no_out(out)
     ndim = array_of(A).ndim
     if ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
@@ -868,7 +853,3 @@ inverse = inv
 NAMES = """mm bmm mv dot outer matmul tensordot inner einsum inv solve det slogdet logdet trace matrix_norm svdvals"""
 for name in NAMES.split():
     register(name, "linalg", globals()[name])
-
-METHODS = """addbmm addmm addmv baddbmm bmm det dot ger inner inverse logdet matmul mm mv outer slogdet trace"""
-IN_PLACE = "addbmm addmm addmv baddbmm"
-FUNCTIONS = METHODS + " einsum tensordot"

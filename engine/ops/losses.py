@@ -17,7 +17,7 @@ from ..core.tensor import Tensor
 from . import elementwise as e
 from . import reduce
 from .activations import check_floating, hardtanh, logsigmoid_of
-from .checks import number
+from .checks import misfit, number
 from .elementwise import choose, exp, log, mul, sigmoid
 from .reduce import record_converted
 from .shape import broadcast_tensors
@@ -182,6 +182,8 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
             "only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the "
             "same as 'batchmean' in the next major release.",
         )
+    if not isinstance(target, Tensor):
+        raise misfit(target, "kl_div", "target", 2, "Tensor")
     reduction = legacy(size_average, reduce, reduction)
     if (
         not dtypes.of[array_of(input).dtype].is_floating_point
@@ -429,7 +431,3 @@ def zero_where(a, mask):
 for function in (mse_loss, l1_loss, smooth_l1_loss, huber_loss, kl_div, binary_cross_entropy_with_logits,
                  binary_cross_entropy, nll_loss, cross_entropy):  # fmt: skip
     register(function.__name__, "nn", function)
-
-METHODS = ""
-IN_PLACE = ""
-FUNCTIONS = ""

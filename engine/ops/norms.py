@@ -18,7 +18,7 @@ from ..core.versions import write
 from . import elementwise as e
 from . import reduce
 from .activations import check_floating
-from .checks import checked_dim, no_out, number
+from .checks import checked_dim, number
 from .elementwise import mul
 from .linalg import matrix_norm
 from .reduce import p_norm
@@ -243,9 +243,8 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 # ---- vectors to a length
 
 
-def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+def normalize(input, p=2.0, dim=1, eps=1e-12):
     """input / max(norm, eps), with the p-norm over ``dim``."""
-    no_out(out)
     size = norm(input, p, dim, keepdim=True)
     return e.div(input, expand_to(e.clamp_min(size, eps), array_of(input).shape))
 
@@ -280,7 +279,3 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None, **names):
 for function in (layer_norm, group_norm, batch_norm, instance_norm, rms_norm, normalize, cosine_similarity):
     register(function.__name__, "nn", function)
 register("norm", "reduction", norm)
-
-METHODS = "norm"
-IN_PLACE = ""
-FUNCTIONS = "cosine_similarity norm rms_norm"

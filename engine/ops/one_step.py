@@ -5,7 +5,7 @@ Such a node is one like any other.  To who looks at it stand for it those that P
 
 import threading
 
-from ..core import backward, observers
+from ..core import backward
 from ..core.graph import VARARGS, Node, clock, mode, written_out
 from ..core.record import keep_needed
 from ..core.tensor import Tensor
@@ -16,8 +16,9 @@ unfolding = threading.Lock()  # two threads that look at a node must see the sam
 def one_step_class(Class, unfold, *rules):
     """``Class``, for a node that goes in one step where PyTorch shows several: it is the last of those.
 
-    It is a node like any other.  To who looks at it (``grad_fn_view``) stands for it what ``unfold(parents, saved, *facts)``
-    gives, the (parents, saved) of a ``Class``; from then on it goes by those, so that their hooks run.
+    It is a node like any other.  To who looks at it (``grad_fn_view``) stands for it what
+    ``unfold(parents, saved, *facts)`` gives, the (parents, saved) of a ``Class``; from then on it goes by those, so
+    that their hooks run.
     """
 
     def init(self, parents, saved, *facts):
@@ -93,6 +94,6 @@ def record_one_step(Class, out, ends, kept, *facts):
         return Tensor(out)
     if None in ends:
         kept = keep_needed(Class, ends, kept)
-    if observers.observers.get(Node):  # they see every node as it is made
+    if Node.looks:  # they see every node as it is made
         return Tensor(out, Class.plain(*Class.unfold(ends, kept, *facts)))
     return Tensor(out, Class(ends, kept, *facts))

@@ -134,7 +134,3 @@ def check_pads(x, pads, mode):
 
 
 register("pad", "shape", pad)
-
-METHODS = ""
-IN_PLACE = ""
-FUNCTIONS = "constant_pad_nd"

@@ -335,7 +335,3 @@ NAMES = """max_pool1d max_pool2d avg_pool1d avg_pool2d adaptive_avg_pool1d adapt
 adaptive_max_pool2d"""
 for name in NAMES.split():
     register(name, "pool", globals()[name])
-
-METHODS = ""
-IN_PLACE = ""
-FUNCTIONS = "adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d max_pool1d max_pool2d"

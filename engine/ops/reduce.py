@@ -17,11 +17,11 @@ from ..core.graph import mode, node_class
 from ..core.linear import cast, reshape, sum_axes, sum_to, unsum, widened
 from ..core.record import array_of, record, record_outputs, register
 from ..core.tensor import Tensor
-from ..surface import return_types
 from ..surface.outputs import into
-from .checks import checked_dim, checked_dims, integer, misfit, no_out, number, shown_kind
+from . import return_types
+from .checks import checked_dim, checked_dims, integer, misfit, number, shown_kind
 from .elementwise import abs as absolute
-from .elementwise import choose, eq, exp, floating, maximum, minimum, refused, sgn
+from .elementwise import choose, eq, exp, floating, maximum, minimum, sgn
 
 # ---- the derivatives
 
@@ -228,7 +228,6 @@ def parse(name, input, dim, keepdim, names, several=True):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if names:
         dim, keepdim = names.pop("axis", dim), names.pop("keepdims", keepdim)
-        no_out(names.pop("out", None))
         for unknown in names:
             raise TypeError(f"{name}() got an unexpected keyword argument '{unknown}'")
     if not isinstance(keepdim, bool):
@@ -408,12 +407,12 @@ def extremes(name, pairwise):
     Along = node_class(title + "Backward0", place_along)
     Result = getattr(return_types, name)
 
-    def op(input, dim=None, keepdim=False, *, other=None, **names):
+    def op(input, dim=None, keepdim=False, *, other=None, out=None, **names):
         if isinstance(dim, Tensor) or other is not None:
             pair = input, dim if other is None else other
-            if not isinstance(input, Tensor):
-                raise refused(name, *pair)
-            return pairwise(*pair, **names)
+            return pairwise(*pair) if out is None else into(out, pairwise, *pair)
+        if out is not None:
+            return into(out, op, input, dim, keepdim)
         x, dim, axis, keepdims = parse(name, input, dim, keepdim, names, several=False)
         check_not_empty(name, x, dim, axis)
         if dim is None:
@@ -687,8 +686,3 @@ any = quantifier("any")
 
 for function in (sum, mean, var, std, prod, median, logsumexp, vector_norm, dist, cumsum, cumprod, count_nonzero):
     register(function.__name__, "reduction", function)
-
-METHODS = """all amax amin aminmax any argmax argmin bincount count_nonzero cumprod cumsum logsumexp max mean median min
-dist prod std sum var"""
-IN_PLACE = "cumprod cumsum"
-FUNCTIONS = METHODS + " std_mean var_mean"

@@ -941,18 +941,3 @@ in_place_nodes = {
 in_place_nodes["TBackward0"] = node_class("TBackward1", lambda g, _: turn(g))
 in_place_nodes["TransposeBackward0"] = node_class("TransposeBackward1", lambda g, shape, i, j: swap(g, i, j))
 squeeze_, unsqueeze_, t_, transpose_ = map(reshaping, (squeeze, unsqueeze, t, transpose))
-
-METHODS = """
-H T adjoint as_strided broadcast_to chunk clone contiguous data_ptr diag diag_embed diagonal expand expand_as
-flatten flip fliplr flipud is_contiguous mH mT moveaxis movedim narrow permute ravel repeat
-reshape reshape_as roll rot90 select split squeeze squeeze_ storage_offset stride swapaxes swapaxes_:transpose_
-swapdims swapdims_:transpose_ t t_ tensor_split tile transpose transpose_ tril triu unbind unflatten unfold
-unsafe_chunk unsqueeze unsqueeze_ untyped_storage view view_as
-"""
-IN_PLACE = "tril triu"
-FUNCTIONS = """
-adjoint as_strided atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors broadcast_to cartesian_prod cat
-chunk clone column_stack concat concatenate detach diag diag_embed diagonal dstack flatten flip fliplr flipud hstack
-meshgrid moveaxis movedim narrow numel permute ravel reshape roll rot90 row_stack select split
-squeeze stack swapaxes swapdims t tensor_split tile transpose tril triu unbind unflatten unsafe_chunk unsqueeze vstack
-"""

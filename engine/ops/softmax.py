@@ -65,7 +65,3 @@ def checked(name, input, dim, dtype):
 
 for function in (softmax, log_softmax):
     register(function.__name__, "nn", function)
-
-METHODS = "log_softmax softmax"
-IN_PLACE = ""
-FUNCTIONS = METHODS

@@ -13,10 +13,11 @@ from ..arrays.memory import overlaps, overlaps_itself, same_place
 from ..arrays.shapes import common_shape
 from ..core import views
 from ..core.graph import mode, node_class
-from ..core.linear import cast, number_for, sum_to, transfer
+from ..core.linear import cast, sum_to
 from ..core.record import array_of
 from ..core.tensor import Tensor
 from ..core.views import views_may_overlap
+from .transfers import number_for, transfer
 
 
 def in_place(operation):

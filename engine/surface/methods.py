@@ -1,63 +1,16 @@
-"""Binds the operations to Tensor: operators, methods, in-place methods.  Each family says at its end what it offers."""
+"""Binds the operations to Tensor: operators, methods, in-place methods."""
 
 import functools
 
-from ..core.record import public_of
 from ..core.tensor import Tensor
-from ..ops import (
-    activations,
-    attention,
-    conv,
-    creation,
-    dropout,
-    elementwise,
-    index,
-    layers,
-    linalg,
-    losses,
-    norms,
-    pad,
-    pool,
-    reduce,
-    shape,
-    softmax,
-    writes,
-)
+from ..ops import elementwise, index, linalg, writes
 from ..ops.writes import in_place
 from . import graph_errors, node_names, tensor  # noqa: F401  what they say of the graph and of Tensors is bound
-from .arguments import CHECKED, method
+from .doors import offered
 
-families = (activations, attention, conv, creation, dropout, elementwise, index, layers, linalg, losses, norms, pad,
-            pool, reduce, shape, softmax)  # fmt: skip
-
-
-def offers(family, names):
-    """(name, function) for each of a family's names; "clip:clamp" is another name of the function clamp."""
-    for entry in names.split():
-        name, _, function = entry.partition(":")
-        function = vars(family)[function or name]
-        yield name, public_of(function)
-
-
-TAKE_TENSORS = """
-addbmm addcdiv addcmul addmm addmv allclose atan2 baddbmm bmm clamp_max clamp_min clip dot equal expand_as fmax fmin ger
-hypot inner isclose lerp logaddexp logical_and logical_or logical_xor masked_fill masked_scatter masked_select maximum
-minimum mv outer prelu reshape_as take_along_dim type_as view_as
-""".split()  # what is called more often does without the explanation of wrong arguments, which takes a tenth of it
-
-
-def explains(name, function):
-    """Whether a method is looked at once it has failed: it takes tensors, or what has several names."""
-    code = getattr(function, "__code__", None)
-    return name in TAKE_TENSORS or code and name not in CHECKED and {"dim", "low"} & {*code.co_varnames[1:3]}
-
-
-for family in families:
-    for name, function in offers(family, family.METHODS):
-        setattr(Tensor, name, method(name, function) if explains(name, function) else function)
-    for name, function in offers(family, family.IN_PLACE):
-        op_ = in_place(function)
-        setattr(Tensor, name + "_", method(name, op_, name + "_") if explains(name, function) else op_)
+for kind in ("method", "in_place"):
+    for name, function in offered(kind, Tensor.__module__).items():
+        setattr(Tensor, name, function)
 for name in ("copy_", "fill_", "zero_"):
     setattr(Tensor, name, vars(writes)[name])
 

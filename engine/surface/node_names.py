@@ -7,13 +7,10 @@ import numpy as np
 
 from ..arrays.dispatch import scalar_types
 from ..core import errors
-from ..core.graph import OUTPUT, SAVED, AccumulateGrad, Node, Output
+from ..core.graph import OUTPUT, SAVED, AccumulateGrad, Node, Output, extend
 from ..core.tensor import Tensor
 from ..core.versions import check_unmodified
 from ..core.views import CopySlices
-
-Node.scalar_operand = False  # the other operand is a number, for which PyTorch has no edge
-Node.grad_fn_view = lambda self: self  # what stands for this node in ``grad_fn`` and ``next_functions``
 
 
 def name(self):
@@ -34,10 +31,17 @@ def next_functions(self):
     return tuple(edge(p) for p in self.parents if p is not None or not self.scalar_operand)
 
 
-Node.name = name
-Node.next_functions = property(next_functions)
-Node.metadata = property(lambda self: self.__dict__.setdefault("_metadata", {}))
-CopySlices.next_functions = property(lambda self: (edge(self.parents[0]), *edge(self.parents[1])[0].next_functions[1:]))
+extend(
+    Node,
+    name=name,
+    next_functions=property(next_functions),
+    metadata=property(lambda self: self.__dict__.setdefault("_metadata", {})),
+    scalar_operand=False,  # the other operand is a number, for which PyTorch has no edge
+    grad_fn_view=lambda self: self,  # what stands for this node in ``grad_fn`` and ``next_functions``
+    called={},  # how PyTorch calls what the rules keep
+)
+extend(CopySlices, next_functions=property(
+    lambda self: (edge(self.parents[0]), *edge(self.parents[1])[0].next_functions[1:])))  # fmt: skip
 
 # what PyTorch shows of the saved values, and how it calls x, y, out, ...: in general, and where a name contains ...
 SHOWN = {*SAVED, "shape", "axis", "dim", "keepdims"}
@@ -92,7 +96,6 @@ def saved_tensor(s, source):
     return leaf if leaf is not None and leaf.array is s else Tensor(s, source)
 
 
-Node.called = {}
-Node.__init_subclass__ = classmethod(name_saved)
+extend(Node, __init_subclass__=classmethod(name_saved))
 for Class in [Node, *Node.__subclasses__()]:
     name_saved(Class)

@@ -9,18 +9,8 @@ from ..arrays.warn import warn
 from ..core.graph import mode
 from ..core.tensor import Tensor, alive
 from ..ops.checks import shown_kind
+from ..ops.return_types import filled
 from ..ops.writes import check_cast, check_writable, overwrite
-from .return_types import filled
-
-# what has no such argument in PyTorch either
-WITHOUT = """adjoint allclose alpha_dropout argsort argwhere as_strided atleast_1d atleast_2d atleast_3d avg_pool1d
-adaptive_avg_pool1d adaptive_max_pool1d bincount broadcast_tensors broadcast_to celu chunk clone constant_pad_nd conv1d
-conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity count_nonzero det detach diag_embed
-diagonal dropout einsum empty_like equal feature_alpha_dropout feature_dropout flatten flip fliplr flipud full_like
-index_fill index_put isclose isfinite isinf isnan masked_fill masked_scatter max_pool1d max_pool2d meshgrid moveaxis
-movedim narrow numel ones_like permute positive prelu rand_like randint_like randn_like ravel relu repeat_interleave
-reshape rms_norm roll rot90 rsub scalar_tensor select selu split squeeze std_mean swapaxes swapdims t tensor
-tensor_split tile trace transpose unbind unflatten unique unsafe_chunk unsqueeze var_mean zeros_like""".split()
 
 
 def into(out, function, *args, **kwargs):
@@ -30,8 +20,6 @@ def into(out, function, *args, **kwargs):
     if something requires grad, and for a dtype that cannot hold the result.
     """
     name = function.__name__
-    if name in WITHOUT:
-        raise TypeError(f"{name}() got an unexpected keyword argument 'out'")
     outs = out if isinstance(out, tuple) else (out,)
     for t in outs:
         if not isinstance(t, Tensor):

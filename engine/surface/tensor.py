@@ -5,7 +5,7 @@ from ..arrays.devices import cpu, device_of, typename_of
 from ..arrays.dispatch import device_names
 from ..arrays.memory import apart, same_place
 from ..arrays.warn import warn
-from ..core.graph import Output
+from ..core.graph import Output, extend
 from ..core.tensor import Tensor
 from ..ops.checks import checked_dim
 from .node_names import edge
@@ -79,7 +79,7 @@ class Surface:
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         self.requires_grad_(value)
 
-    requires_grad = Tensor.requires_grad.setter(set_requires_grad)
+    requires_grad = Tensor.requires_grad.setter(set_requires_grad)  # type: ignore[attr-defined]
     del set_requires_grad
 
     @property
@@ -175,9 +175,8 @@ class Surface:
         raise TypeError("Tensor does not support deleting items")
 
 
-for name, value in vars(Surface).items():
-    if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
-        setattr(Tensor, name, value)
+PLAIN = {"__module__", "__dict__", "__weakref__", "__doc__"}  # what every class has
+extend(Tensor, **{name: member for name, member in vars(Surface).items() if name not in PLAIN})
 
 
 def check_requires_grad(tensor, requires_grad):

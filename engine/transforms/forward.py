@@ -20,7 +20,7 @@ from math import inf
 from ..arrays.dispatch import Function, xp_of
 from ..arrays.dtypes import differentiable
 from ..core.backward import backward_pass
-from ..core.graph import AccumulateGrad, Node, Output, OutputCotangents, clock, mode, node_class
+from ..core.graph import AccumulateGrad, Node, Output, OutputCotangents, clock, extend, mode, node_class
 from ..core.linear import cast, unsum
 from ..core.observers import forget, observe
 from ..core.record import array_of
@@ -66,8 +66,11 @@ class ThisThread(threading.local):
 
 
 this_thread = ThisThread()
-Node.tangents = {}  # the derivative of the output, for each pass
-Node.oldest_leaf_time = inf  # of the leaves that it leads to; -inf: it is there for tangents alone
+extend(
+    Node,
+    tangents={},  # the derivative of the output, for each pass
+    oldest_leaf_time=inf,  # of the leaves that it leads to; -inf: it is there for tangents alone
+)
 Dual = node_class("DualBackward0", lambda g: g)
 Identity = node_class("Identity", lambda g: g)
 Dual.diagonal = Identity.diagonal = True

@@ -6,7 +6,7 @@ In other threads they work as ever: who runs no transform is asked, but not refu
 from contextlib import contextmanager
 
 from ..core import views
-from ..core.graph import mode
+from ..core.graph import extend, mode
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor
 
@@ -23,7 +23,7 @@ CAPTURED = (
     "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to "
     "explicitly accept the mutated Tensor(s) as inputs."
 )
-Tensor.transform_level = 0  # how many transforms that differentiate ran when it was made
+extend(Tensor, transform_level=0)  # how many transforms that differentiate ran when it was made
 
 
 def refuse_requires_grad(tensor, requires_grad):

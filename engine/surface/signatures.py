@@ -1,0 +1,317 @@
+"""The public names: each with its arguments, in PyTorch's own notation, and where it is offered.
+
+A heading says in which file of ``ops`` the operations stand, and whether they are functions of the package, methods of
+Tensor, methods that write into it, or functions of ``nn.functional`` or ``linalg``.  ``clip=clamp``: the operation
+``clamp`` under another name.  ``.any``: PyTorch has several signatures of that name, and says of wrong arguments that
+none fits; ``.dim``: if there is more than one argument.  Two lines for one name: the first that fits is taken.  What
+has no type is looked at by the operation.  ``as``: how PyTorch's errors call the function and its arguments, and in
+which order they come there.  A name without arguments is offered as it is.
+"""
+
+# names of arguments that PyTorch takes too: NumPy's, and those of one signature among several
+ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other", "input": "A",
+           "from": "low", "to": "high", "split_size": "split_size_or_sections", "sections": "indices_or_sections",
+           "indices": "indices_or_sections", "tensor_indices_or_sections": "indices_or_sections"}  # fmt: skip
+
+SIGNATURES = """
+[elementwise] function method in_place
+abs absolute=abs acos acosh arccos=acos arcsin=asin arctan=atan asin asinh atan atanh(Tensor input, *, Tensor? out=None)
+bitwise_not ceil cos cosh digamma erf erfc erfinv exp exp2 expm1 fix=trunc floor frac(Tensor input, *, Tensor? out=None)
+lgamma log log10 log1p log2 logical_not neg negative=neg reciprocal rsqrt sigmoid(Tensor input, *, Tensor? out=None)
+sign sin sinh sqrt square tan tanh trunc(Tensor input, *, Tensor? out=None)
+relu(Tensor input)
+add=add_scaled sub=sub_scaled(Number|Tensor input, Number|Tensor other, *, alpha=1, Tensor? out=None)
+subtract=sub_scaled(Number|Tensor input, Number|Tensor other, *, alpha=1, Tensor? out=None)
+mul multiply=mul true_divide=div floor_divide(Number|Tensor input, Number|Tensor other, *, Tensor? out=None)
+div=divide divide(Number|Tensor input, Number|Tensor other, *, rounding_mode=None, Tensor? out=None)
+pow.any(Tensor input, Number|Tensor exponent, *, Tensor? out=None)
+pow.any(Number input, Tensor exponent, *, Tensor? out=None)
+remainder.any xlogy.any bitwise_and.any bitwise_or.any bitwise_xor.any(Tensor input, Number|Tensor other, *,
+    Tensor? out=None)
+remainder.any xlogy.any bitwise_and.any bitwise_or.any bitwise_xor.any(Number input, Tensor other, *, Tensor? out=None)
+bitwise_left_shift.any bitwise_right_shift.any(Tensor input, Number|Tensor other, *, Tensor? out=None)
+bitwise_left_shift.any bitwise_right_shift.any(Number input, Tensor other, *, Tensor? out=None)
+eq.any ne.any lt.any le.any gt.any ge.any fmod.any(Tensor input, Number|Tensor other, *, Tensor? out=None)
+greater.any=gt greater_equal.any=ge less.any=lt less_equal.any=le not_equal.any=ne(Tensor input, Number|Tensor other,
+    *, Tensor? out=None)
+atan2 arctan2=atan2 hypot logical_and logical_or logical_xor(Tensor input, Tensor other, *, Tensor? out=None)
+addcdiv addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Number value=1, Tensor? out=None)
+clamp.any clip.any=clamp(Tensor input, Number|Tensor? min=None, Number|Tensor? max=None, *, Tensor? out=None)
+clamp_min.any(Tensor input, Number|Tensor min, *, Tensor? out=None)
+clamp_max.any(Tensor input, Number|Tensor max, *, Tensor? out=None)
+lerp.any(Tensor input, Tensor end, Number|Tensor weight, *, Tensor? out=None)
+nan_to_num(Tensor input, float? nan=0.0, float? posinf=None, float? neginf=None, *, Tensor? out=None)
+round.dim(Tensor input, *, int decimals=0, Tensor? out=None)
+
+[elementwise] function method
+fmax fmin logaddexp maximum minimum(Tensor input, Tensor other, *, Tensor? out=None)
+isneginf isposinf signbit(Tensor input, *, Tensor? out=None)
+isfinite isinf isnan positive(Tensor input)
+allclose isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, equal_nan=False)
+equal(Tensor input, Tensor other)
+float_power.any(Tensor input, Number|Tensor exponent, *, Tensor? out=None)
+float_power.any(Number input, Tensor exponent, *, Tensor? out=None)
+
+[elementwise] function
+rsub.any=rsub_scaled(Tensor input, Number|Tensor other, *, alpha=1)
+
+[elementwise] method
+float_power_
+
+[elementwise] functional
+sigmoid tanh(Tensor input)
+
+[reduce] linalg
+vector_norm(Tensor x, ord=2, dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None) as linalg_
+
+[reduce] function
+std_mean.any var_mean.any(Tensor input, int[]|bool? dim=None, unbiased=None, bool keepdim=False, *, correction=None)
+
+[reduce] function method
+sum mean
+all.any any.any(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor? out=None)
+amax amin(Tensor input, int[] dim=(), bool keepdim=False, *, Tensor? out=None)
+aminmax(Tensor input, *, int? dim=None, bool keepdim=False, Tensor? out=None)
+argmax argmin(Tensor input, int? dim=None, bool keepdim=False, *, Tensor? out=None)
+median(Tensor input, int? dim=None, bool keepdim=False, *, Tensor? out=None)
+bincount(Tensor input, weights=None, minlength=0)
+count_nonzero.any(Tensor input, int[]? dim=None)
+logsumexp(Tensor input, int[] dim, bool keepdim=False, *, Tensor? out=None)
+max.dim min.dim(Tensor input, int|Tensor? dim=None, bool keepdim=False, *, Tensor? other=None, out=None)
+dist(Tensor input, Tensor other, p=2)
+prod.dim(Tensor input, int? dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None)
+std.any var.any(Tensor input, int[]|bool? dim=None, unbiased=None, bool keepdim=False, *, correction=None,
+    Tensor? out=None)
+
+[reduce] function method in_place
+cumprod cumsum(Tensor input, int dim, *, dtype=None, Tensor? out=None)
+
+[shape] function
+atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_shapes cartesian_prod cat meshgrid
+column_stack dstack hstack row_stack vstack(tensors, *, Tensor? out=None)
+concat concatenate stack(tensors, int dim=0, *, Tensor? out=None)
+detach numel(Tensor input)
+flatten(Tensor input, int start_dim=0, int end_dim=-1)
+clone(Tensor input, *, memory_format=None)
+swapdims transpose(Tensor input, int dim0, int dim1)
+reshape(Tensor input, int[] shape, *more)
+flip permute tile(Tensor input, int[] dims, *more)
+broadcast_to(Tensor input, int[] size, *more)
+
+[shape] function method
+adjoint fliplr flipud ravel t(Tensor input)
+as_strided(Tensor input, size, stride, storage_offset=None)
+chunk unsafe_chunk(Tensor input, int chunks, int dim=0)
+diag(Tensor input, int diagonal=0, *, Tensor? out=None)
+diag_embed(Tensor input, offset=0, int dim1=-2, int dim2=-1)
+diagonal(Tensor input, offset=0, int dim1=0, int dim2=1)
+moveaxis movedim(Tensor input, source, destination)
+narrow(Tensor input, int dim, start, length)
+roll(Tensor input, int[] shifts, int[] dims=())
+rot90(Tensor input, int k=1, dims=(0,1))
+select(Tensor input, int dim, int index)
+split(Tensor tensor, split_size_or_sections, int dim=0)
+squeeze(Tensor input, dim=None)
+swapaxes(Tensor input, axis0, axis1)
+tensor_split(Tensor input, indices_or_sections, int dim=0)
+unbind(Tensor input, int dim=0)
+unflatten(Tensor input, int dim, sizes)
+unsqueeze(Tensor input, int dim)
+
+[shape] function method in_place
+tril triu(Tensor input, int diagonal=0, *, Tensor? out=None)
+
+[shape] method
+H T mH mT broadcast_to clone contiguous flatten flip permute reshape swapdims tile transpose
+is_contiguous data_ptr storage_offset untyped_storage expand repeat unfold view
+squeeze_ swapaxes_=transpose_ swapdims_=transpose_ t_ transpose_ unsqueeze_
+expand_as reshape_as view_as(Tensor input, Tensor other)
+stride(Tensor input, int? dim=None)
+
+[index] function
+combinations(Tensor input, r=2, with_replacement=False)
+isin(elements, test_elements, *, assume_unique=False, invert=False, Tensor? out=None)
+where
+
+[index] method
+index_put_ where=where_method
+
+[index] function method
+argsort.dim(Tensor input, int dim=-1, descending=False, *, stable=False)
+argwhere(Tensor input)
+diff(Tensor input, n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor? out=None)
+gather(Tensor input, int dim, Tensor index, *, sparse_grad=False, Tensor? out=None)
+index_put(Tensor input, indices, values, accumulate=False)
+index_select(Tensor input, int dim, Tensor index, *, Tensor? out=None)
+kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False, *, Tensor? out=None)
+masked_select(Tensor input, Tensor mask, *, Tensor? out=None)
+msort(Tensor input, *, Tensor? out=None)
+nonzero(Tensor input, *, as_tuple=False, Tensor? out=None)
+sort.dim(Tensor input, int dim=-1, descending=False, *, stable=False, Tensor? out=None)
+take(Tensor input, Tensor index, *, Tensor? out=None)
+take_along_dim(Tensor input, Tensor indices, int? dim=None, *, Tensor? out=None)
+topk(Tensor input, int k, int dim=-1, largest=True, sorted=True, *, Tensor? out=None)
+unique(Tensor input, sorted=True, return_inverse=False, return_counts=False, int? dim=None)
+repeat_interleave(Tensor input, repeats=None, int? dim=None, *, output_size=None)
+
+[index] function method in_place
+index_add(Tensor input, int dim, Tensor index, Tensor source, *, alpha=1, Tensor? out=None)
+index_copy(Tensor input, int dim, Tensor index, Tensor source, *, Tensor? out=None)
+index_fill.any(Tensor input, int dim, Tensor index, Number|Tensor value)
+masked_fill.any(Tensor input, Tensor mask, Number|Tensor value)
+masked_scatter(Tensor input, Tensor mask, Tensor source)
+scatter(Tensor input, int dim, Tensor index, src=None, value=None, *, reduce=None, Tensor? out=None)
+scatter_add(Tensor input, int dim, Tensor index, Tensor src, *, Tensor? out=None)
+
+[linalg] function
+einsum
+tensordot(a, b, dims=2, *, Tensor? out=None)
+
+[linalg] linalg
+LinAlgError
+det inv slogdet svdvals(Tensor A, *, Tensor? out=None) as linalg_
+matmul(Tensor input, Tensor other, *, Tensor? out=None) as linalg_
+matrix_norm(Tensor A, ord='fro', dim=(-2,-1), bool keepdim=False, *, dtype=None, Tensor? out=None) as linalg_
+norm(Tensor A, ord=None, dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None) as linalg_
+solve(Tensor A, Tensor B, *, left=True, Tensor? out=None) as linalg_
+
+[linalg] function method
+bmm mm(Tensor input, Tensor mat2, *, Tensor? out=None)
+det(Tensor A)
+dot(Tensor input, Tensor tensor, *, Tensor? out=None)
+ger outer(Tensor input, Tensor vec2, *, Tensor? out=None)
+inner matmul(Tensor input, Tensor other, *, Tensor? out=None)
+inverse slogdet(Tensor A, *, Tensor? out=None)
+logdet(Tensor A)
+mv(Tensor input, Tensor vec, *, Tensor? out=None)
+trace(Tensor input)
+
+[linalg] function method in_place
+addbmm baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, beta=1, alpha=1, Tensor? out=None)
+addmm(Tensor input, Tensor mat1, Tensor mat2, *, beta=1, alpha=1, Tensor? out=None)
+addmv(Tensor input, Tensor mat, Tensor vec, *, beta=1, alpha=1, Tensor? out=None)
+
+[creation] function
+arange empty eye full linspace logspace normal ones rand randint randn randperm zeros(*args, Tensor? out=None,
+    **options)
+as_tensor asarray from_dlpack from_numpy get_rng_state is_tensor manual_seed scalar_tensor set_rng_state tensor
+Generator default_generator seed initial_seed tril_indices triu_indices
+ByteTensor CharTensor ShortTensor IntTensor LongTensor HalfTensor FloatTensor DoubleTensor BoolTensor BFloat16Tensor
+empty_like ones_like zeros_like(Tensor input, *, dtype=None, device=None, requires_grad=False, layout=None,
+    memory_format=None)
+full_like(Tensor input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None)
+is_complex is_floating_point is_inference is_signed(Tensor input)
+rand_like randn_like(Tensor input, *, dtype=None, device=None, requires_grad=False, generator=None, layout=None,
+    memory_format=None)
+randint_like(Tensor input, low, high=None, *, dtype=None, device=None, requires_grad=False)
+
+[creation] function method
+bernoulli(Tensor input, p=None, *, generator=None, Tensor? out=None)
+is_nonzero(Tensor input)
+multinomial(Tensor input, num_samples, replacement=False, *, generator=None, Tensor? out=None)
+
+[creation] method
+__array__ __array_wrap__ __bool__ __complex__ __contains__ __cuda_array_interface__ __deepcopy__ __dlpack__
+__dlpack_device__ __float__ __index__ __int__ __iter__ __len__ __reduce_ex__ __reversed__ bernoulli_ bfloat16
+byte cauchy_ char cpu cuda double exponential_ float=to_float int=to_int bool=to_bool geometric_ get_device half
+is_pinned item log_normal_ long new_empty new_full new_ones new_tensor new_zeros normal_ numpy
+pin_memory short to tolist type=type_name uniform_
+random_(Tensor input, low=None, high=None, *, generator=None)
+type_as(Tensor input, Tensor other)
+
+[activations] function functional
+celu(Tensor input, alpha=1.0, inplace=False)
+threshold(Tensor input, threshold, value, inplace=False)
+selu(Tensor input, inplace=False)
+
+[activations] function method functional
+hardshrink(Tensor input, Number lambd=0.5, *, Tensor? out=None)
+prelu(Tensor input, Tensor weight)
+
+[activations] functional
+hardsigmoid hardswish mish(Tensor input, inplace=False)
+softshrink(Tensor input, lambd=0.5)
+glu
+elu(Tensor input, alpha=1.0, inplace=False)
+gelu(Tensor input, *, approximate='none')
+hardtanh(Tensor input, min_val=-1.0, max_val=1.0, inplace=False)
+leaky_relu(Tensor input, negative_slope=0.01, inplace=False)
+logsigmoid(Tensor input) as log_sigmoid
+relu relu6 silu(Tensor input, inplace=False)
+softplus(Tensor input, beta=1, threshold=20)
+softsign tanhshrink
+
+[softmax] function method
+log_softmax softmax(Tensor input, int dim, dtype=None, *, Tensor? out=None)
+
+[losses] functional
+cross_entropy(Tensor input, Tensor target, Tensor? weight=None, size_average=None, int ignore_index=-100, reduce=None,
+    reduction='mean', label_smoothing=0.0) as cross_entropy_loss
+kl_div(Tensor input, target, size_average=None, reduce=None, reduction='mean', log_target=False)
+nll_loss(Tensor input, Tensor target, Tensor? weight=None, size_average=None, int ignore_index=-100, reduce=None,
+    reduction='mean') as nll_loss_nd
+binary_cross_entropy binary_cross_entropy_with_logits huber_loss l1_loss mse_loss
+smooth_l1_loss
+
+[norms] function functional
+rms_norm(Tensor input, normalized_shape, Tensor? weight=None, eps=None)
+cosine_similarity(Tensor x1, Tensor x2, int dim=1, eps=1e-08)
+
+[norms] functional
+batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None,
+    training=False, momentum=0.1, eps=1e-05) as batch_norm(input, weight, bias, running_mean, running_var)
+layer_norm(Tensor input, normalized_shape, Tensor? weight=None, Tensor? bias=None, eps=1e-05)
+normalize(input, p=2.0, dim=1, eps=1e-12, Tensor? out=None)
+group_norm instance_norm
+
+[norms] function method
+norm(Tensor input, p='fro', int[]? dim=None, bool keepdim=False, dtype=None, *, Tensor? out=None)
+
+[layers] functional
+embedding(Tensor input, Tensor weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+    sparse=False) as embedding(weight, indices=input)
+linear(Tensor input, Tensor weight, Tensor? bias=None)
+one_hot(Tensor tensor, int num_classes=-1) as one_hot(input=tensor)
+
+[dropout] function
+feature_dropout(Tensor input, p, train, inplace=False)
+
+[dropout] function functional
+alpha_dropout feature_alpha_dropout(Tensor input, p=0.5, training=False, inplace=False)
+dropout(Tensor input, p=0.5, training=True, inplace=False)
+
+[dropout] functional
+dropout1d dropout2d dropout3d
+
+[conv] function functional
+conv1d.any conv2d.any conv3d.any(Tensor input, Tensor weight, Tensor? bias=None, stride=1, padding=0, dilation=1,
+    groups=1)
+conv_transpose1d conv_transpose2d conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, stride=1,
+    padding=0, output_padding=0, groups=1, dilation=1)
+
+[conv] functional
+fold(Tensor input, output_size, kernel_size, dilation=1, padding=0, stride=1) as col2im
+unfold(Tensor input, kernel_size, dilation=1, padding=0, stride=1) as im2col
+
+[pool] function functional
+adaptive_avg_pool1d(Tensor input, output_size)
+adaptive_max_pool1d(Tensor input, output_size, return_indices=False)
+avg_pool1d(Tensor input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True)
+max_pool1d max_pool2d(Tensor input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
+    return_indices=False)
+
+[pool] functional
+avg_pool2d(Tensor input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
+    divisor_override=None)
+adaptive_avg_pool2d adaptive_max_pool2d
+
+[pad] function
+constant_pad_nd(Tensor input, pad, value=0)
+
+[pad] functional
+pad(Tensor input, pad, mode='constant', value=None)
+
+[attention] functional
+scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, dropout_p=0.0,
+    is_causal=False, scale=None, enable_gqa=False)
+"""

@@ -74,15 +74,18 @@ def words():
 # ---- the tables and the links
 
 
+def docstring(path):
+    return ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+
+
 def first_line(path):
-    text = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
-    return text.partition("\n")[0].replace("``", "`").replace("|", "\\|")
+    return docstring(path).partition("\n")[0].replace("``", "`").replace("|", "\\|")
 
 
 def reading_order(folder):
     """The files of a folder as the docstring of its __init__ lists them, those that it does not name at the end."""
     files = sorted(path for path in folder.glob("*.py") if path.stat().st_size)
-    listed = re.findall(r"(?m)^(\w+)  ", ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or "")
+    listed = re.findall(r"(?m)^(\w+)  ", docstring(folder / "__init__.py"))
     place = {name: i for i, name in enumerate(["__init__", *listed])}
     return sorted(files, key=lambda path: place.get(path.stem, len(place)))
 
@@ -91,7 +94,7 @@ def table(names):
     """A row for each file of a folder, or for each of the files that are named."""
     folder, *chosen = names.split()
     files = [ENGINE / folder / name for name in chosen] or reading_order(ENGINE / folder)
-    rows = [f"| [{p.name}](../{p.relative_to(DOCS.parent).as_posix()}) | {first_line(p)} |" for p in files]
+    rows = [f"| [`{p.name}`](../{p.relative_to(DOCS.parent).as_posix()}) | {first_line(p)} |" for p in files]
     return "\n".join(["| | |", "|---|---|", *rows, ""])
 
 
@@ -130,7 +133,7 @@ def contents():
 
 def main():
     sys.path.insert(0, str(DOCS.parent))
-    from engine.viz.dot import INSTALL, Drawing
+    from engine.viz.dot import INSTALL, Drawing  # noqa: PLC0415  the rest needs no engine
 
     for path, text in contents().items():
         path.write_text(text, encoding="utf-8")

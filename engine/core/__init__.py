@@ -1,7 +1,6 @@
-"""The core: what it takes to record operations and to go back through them, and nothing else.
+"""The core: what it takes to record operations and to go back through them.  Features attach from above.
 
-No operation, no device and no feature is named here; they attach from above.  Read the files in this order, for each
-stands on those before it:
+Read the files in this order, for each stands on those before it (``docs/engine.md`` is the map):
 
 graph      a Node has parents, saved values, rules and a time; ``node_class`` makes a class of nodes of derivatives
 errors     what is said where the graph does not bear something
@@ -12,6 +11,4 @@ linear     what undoes a broadcast, a reduction and a cast: operations whose rul
 backward   cotangents travel from the newest node to the oldest, and end in the ``.grad`` of the leaves
 observers  who sees each Tensor, or each node, that is made
 views      a write into memory, and what it does to the graph of the tensor, its base and their views
-
-``docs/engine.md`` follows one operation and one backward pass through them.
 """

@@ -404,7 +404,7 @@ def looked_up_at(indices):
 def index_select(input, dim, index):
     """The places of a dim that an index vector names."""
     x = array_of(input)
-    d, i = checked_dim(dim, x.ndim), array_of(index).reshape(-1)
+    d, i = dim % (x.ndim or 1), array_of(index).reshape(-1)
     if not x.ndim:
         return record(IndexSelect, x.copy(), (input,), (d, (), i))
     return record(IndexSelect, taken(x, i, d), (input,), (d, x.shape, i))
@@ -418,7 +418,7 @@ def add_places(g, dim, shape, index):
 def places_written(input, dim, index, source):
     """The arrays of ``index_add`` and ``index_copy``, and the dim counted from the front."""
     x = array_of(input)
-    return x, array_of(source), checked_dim(dim, x.ndim), array_of(index).reshape(-1)
+    return x, array_of(source), dim % (x.ndim or 1), array_of(index).reshape(-1)
 
 
 def index_add(input, dim, index, source, *, alpha=1):
@@ -454,7 +454,7 @@ def index_fill(input, dim, index, value):
     """A copy with a number at the places of a dim that an index vector names; here they may count from the back."""
     x = array_of(input)
     v, is_tensor = number_or_scalar(value, x.dtype)
-    i, d = array_of(index).reshape(-1), checked_dim(dim, x.ndim)
+    i, d = array_of(index).reshape(-1), dim % (x.ndim or 1)
     out = copied(x.reshape(x.shape or (1,)), i, array_of(v))
     out[dim_key(d, i)] = array_of(v)
     out = out.reshape(x.shape)
@@ -505,7 +505,7 @@ def counted(repeats):
 def gather(input, dim, index, *, sparse_grad=False):
     """The element at ``index`` along a dim, for each place of the index tensor."""
     x, i = array_of(input), array_of(index)
-    d = checked_dim(dim, x.ndim)
+    d = dim % (x.ndim or 1)
     return record(Gather, gathered(x, d, i), (input,), (d, x.shape, i))
 
 
@@ -520,7 +520,7 @@ def scatter_zeros(g, dim, shape, index):
 def scatter(input, dim, index, src=None, value=None, *, reduce=None):
     """A copy with ``src``, or a number, written at ``index`` along a dim; for a repeated index the last one stays."""
     x, i = array_of(input), array_of(index)
-    d = checked_dim(dim, x.ndim)
+    d = dim % (x.ndim or 1)
     source = value if src is None else src
     if not isinstance(source, Tensor) and not hasattr(source, "dtype"):
         out = scattered(x, d, i, fits(source, x.dtype), reduce)
@@ -553,7 +553,7 @@ def in_corner(g, shape):
 def scatter_add(input, dim, index, src):
     """A copy to which ``src`` was added at ``index`` along a dim."""
     x, s, i = array_of(input), array_of(src), array_of(index)
-    d = checked_dim(dim, x.ndim)
+    d = dim % (x.ndim or 1)
     out = x + scatter_zeros(corner(s, i.shape), d, x.shape, i)
     return record(ScatterAdd, out, (input, src), (d, s.shape, i))
 
@@ -562,7 +562,7 @@ def take_along_dim(input, indices, dim=None):
     """``gather`` with indices that broadcast against the input; with no dim, from the flattened input."""
     if dim is None:
         return gather(view_of(input, (-1,)), 0, reshape(indices, (-1,)))
-    d, shape, at = checked_dim(dim, input.ndim), input.array.shape, indices.array.shape
+    d, shape, at = dim % (input.array.ndim or 1), input.array.shape, indices.array.shape
     n, indices = shape[d], array_of(indices)
     indices = Tensor(indices + n * (indices < 0))
     common = common_shape(resized(shape, d, 1), resized(at, d, 1))
@@ -708,7 +708,7 @@ def msort(input):
 def topk(input, k, dim=-1, largest=True, sorted=True):
     """(values, indices) of the k largest, or smallest, elements along a dim, in order."""
     x = array_of(input)
-    d = checked_dim(dim, x.ndim)
+    d = dim % (x.ndim or 1)
     i = order_along(x, d, largest)
     i = i[dim_key(d, slice(k))].copy() if x.ndim else i
     return return_types.topk(record(TopK, gathered(x, d, i), (input,), (d, x.shape, i)), Tensor(i))
@@ -716,7 +716,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
 
 def kthvalue(input, k, dim=-1, keepdim=False):
     """(values, indices) of the k-th smallest element along a dim."""
-    x, d = array_of(input), checked_dim(dim, input.ndim)
+    x, d = array_of(input), dim % (input.array.ndim or 1)
     i = order_along(x, d, False)
     i = i[dim_key(d, slice(k - 1, k))].copy() if x.ndim else i
     shape = x.shape[:d] + (1,) * keepdim + x.shape[d + 1 :] if x.ndim else ()

@@ -170,6 +170,12 @@ def unflatten(input, dim, sizes):
     """One dim split into several, of which one may be -1."""
     shape, sizes = input.array.shape, listed(sizes, (), "unflatten", "sizes", 2)
     d = checked_dim(dim, len(shape))
+    known = prod(n for n in sizes if n != -1)
+    if shape[d] != known and (-1 not in sizes or not known or shape[d] % known):
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the "
+            "input tensor"
+        )
     return view_of(input, (*shape[:d], *sizes, *shape[d + 1 :]))
 
 
@@ -218,11 +224,18 @@ def permute(input, dims, *more):
 
 def movedim(input, source, destination):
     """Dims ``source`` (an int or several) moved to the places ``destination``; the others keep their order."""
+    source, destination = listed(source, (), "movedim", "source"), listed(destination, (), "movedim", "destination", 2)
     n = input.ndim
-    ends = [
-        [checked_dim(d, n) for d in listed(dims, (), "movedim", name, position)]
-        for position, (name, dims) in enumerate((("source", source), ("destination", destination)), 1)
-    ]
+    if len(source) != len(destination):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same "
+            f"number of dims as destination ({list(destination)} dims)"
+        )
+    ends = []
+    for name, dims in (("source", source), ("destination", destination)):
+        ends.append([checked_dim(d, n) for d in dims])
+        if len(set(ends[-1])) < len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")
     if not n:
         return alias(input)
     order = [d for d in range(n) if d not in ends[0]]
@@ -340,8 +353,9 @@ def broadcast_tensors(*tensors):
 
 def select(input, dim, index):
     """The part at one place of a dim, without that dim: a view, also where it is one element."""
-    d, i = checked_dim(dim, len(shape := array_of(input).shape)), index
-    return select_at(input, d, i + shape[d] if i < 0 else i)
+    shape = array_of(input).shape
+    d = dim % len(shape)
+    return select_at(input, d, index + shape[d] if index < 0 else index)
 
 
 def narrow(input, dim, start, length):
@@ -351,7 +365,7 @@ def narrow(input, dim, start, length):
         array_of(start),
     )
     shape = array_of(input).shape
-    d, start = checked_dim(dim, len(shape)), int(start)
+    d, start = dim % len(shape), int(start)
     start += shape[d] if start < 0 else 0
     return slice_at(input, d, slice(start, start + length, 1))
 
@@ -455,7 +469,7 @@ def tensor_split(input, indices_or_sections, dim=0):
 def diagonal(input, offset=0, dim1=0, dim2=1):
     """The elements whose places in two dims are equal (or ``offset`` apart), as the last dim of a view."""
     n = input.ndim
-    d1, d2 = checked_dim(dim1, n), checked_dim(dim2, n)
+    d1, d2 = dim1 % n, dim2 % n
     return diagonal_at(input, offset, d1, d2)
 
 
@@ -469,7 +483,7 @@ def diag(input, diagonal=0):
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """Zeros with the last dim of the input on the diagonals of two new dims."""
     shape, n = array_of(input).shape, input.ndim + 1
-    d1, d2 = checked_dim(dim1, n), checked_dim(dim2, n)
+    d1, d2 = dim1 % n, dim2 % n
     rest, side = iter(shape[:-1]), shape[-1] + abs(offset)
     return embed_diagonal(
         input,
@@ -482,9 +496,8 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
 
 def unfold(input, dimension, size, step):
     """All windows of ``size`` along a dim, ``step`` apart: a view, with the places in a window as the last dim."""
-    shape = input.array.shape or (1,)
-    d = checked_dim(dimension, len(shape))
-    return unfold_at(input, d, size, step) if input.array.ndim else reshape_to(input, (size,))
+    n = input.array.ndim
+    return unfold_at(input, dimension % n, size, step) if n else reshape_to(input, (size,))
 
 
 def as_strided(input, size, stride, storage_offset=None):
@@ -652,7 +665,12 @@ def detach(input):
 
 def repeat(input, repeats, *more):
     """Copied so many times along each dim; more numbers than dims make new leading ones."""
-    repeats = listed(repeats, more, "repeat", "repeats")
+    repeats, shape = listed(repeats, more, "repeat", "repeats"), array_of(input).shape
+    if len(repeats) < len(shape):
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    if repeats and min(repeats) < 0:
+        sizes = [n * r for n, r in zip((1,) * (len(repeats) - len(shape)) + shape, repeats)]
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: {sizes}")
     return repeat_by(input, repeats)
 
 

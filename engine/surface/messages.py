@@ -62,9 +62,6 @@ ISIN_BOOL = "Unsupported input type encountered for isin(): Bool"
 
 # ---- shapes
 
-UNFLATTEN_SIZES = "unflatten: Provided sizes {} don't multiply up to the size of dim {} ({}) in the input tensor"
-MOVEDIM_LENGTHS = "movedim: Invalid source or destination dims: source ({} dims) should contain the same number of dims as destination ({} dims)"  # noqa: E501
-MOVEDIM_REPEATED = "movedim: repeated dim in `{}` ({})"
 SELECT_SCALAR = "select() cannot be applied to a 0-dim tensor."
 SELECT_RANGE = "select(): index {} out of range for tensor of size {} at dimension {}"
 NARROW_SCALAR = "narrow() cannot be applied to a 0-dim tensor."
@@ -89,8 +86,6 @@ STRIDED_INPUT = "as_strided of a tensor that is not contiguous is not there: cal
 STRIDED_NEGATIVE = "as_strided: Negative strides are not supported at the moment, got strides: {}"
 STRIDED_STORAGE = "setStorage: sizes {}, strides {}, storage offset {}, and itemsize {} requiring a storage size of {} are out of bounds for storage of size {}"  # noqa: E501
 STRIDED_GRADIENT = "as_strided outside of the elements of a tensor that requires grad: call it on the base"
-REPEAT_DIMENSIONS = "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
-NEGATIVE_SIZE = "Trying to create tensor with negative dimension {}: {}"
 ROLL_SHIFTS = "`shifts` required"
 ROLL_LENGTHS = "shifts and dimensions must align. shifts: {}, dims:{}"
 ROTATION_DIMS = "expected total rotation dims == 2, but got dims = {}"

@@ -14,9 +14,11 @@ from ..require import require
 def along(name, input, dim, index, sentence=say.INDEX_KIND, vector=False):
     """(array, dim counted from the front, its size, index array) of what works along one dim."""
     x, i = input.array, index.array
-    require(not i.size or i.dtype in (np.int64, np.int32), sentence, name)
+    if (i.dtype.kind != "i" or i.itemsize < 4) and i.size:
+        require(False, sentence, name)
     d = checked_dim(dim, x.ndim)
-    require(not vector or i.ndim < 2, say.INDEX_NO_VECTOR, name, error=IndexError)
+    if vector and i.ndim > 1:
+        require(False, say.INDEX_NO_VECTOR, name, error=IndexError)
     return x, d, size_at(x, d), i
 
 
@@ -52,7 +54,8 @@ def index_put_(self, indices, values):
 def index_select(input, dim, index):
     x, _, n, i = along("index_select", input, dim, index, say.INDEX_KIND_VECTOR, vector=True)
     in_range(i, n, say.INDEX_OUTSIDE)
-    require(x.ndim or i.size == 1, say.INDEX_TO_SCALAR, i.size)
+    if not x.ndim:
+        require(i.size == 1, say.INDEX_TO_SCALAR, i.size)
 
 
 def index_add(input, dim, index, source):
@@ -87,8 +90,8 @@ def index_fill(input, dim, index, value):
 
 def check_value(name, value):
     """Whether it is a number, or a tensor without dimensions."""
-    if isinstance(value, Tensor):
-        require(not value.ndim, say.VALUE_DIMENSIONS, name, value.ndim)
+    if isinstance(value, Tensor) and value.array.ndim:
+        require(False, say.VALUE_DIMENSIONS, name, value.ndim)
 
 
 def repeat_interleave(input, repeats, dim):
@@ -158,7 +161,7 @@ def take(input, index):
 
 
 def masked_fill(input, mask, value):
-    check_mask(input, mask, say.MASKED_FILL_DTYPE, dtypes.DTYPE_WORDS[mask.array.dtype.name])
+    check_mask(input, mask, say.MASKED_FILL_DTYPE, dtypes.DTYPE_WORDS)
     check_value("masked_fill", value)
 
 
@@ -167,21 +170,24 @@ def masked_select(input, mask):
 
 
 def masked_scatter(input, mask, source):
-    check_mask(input, mask, say.MASKED_SCATTER_DTYPE, mask.array.dtype)
+    check_mask(input, mask, say.MASKED_SCATTER_DTYPE)
     x, s = input.array, source.array
     require(s.dtype == x.dtype, say.MASKED_SCATTER_DTYPES, x.dtype, s.dtype)
 
 
-def check_mask(input, mask, sentence, *facts):
-    require(mask.array.dtype == np.bool_, sentence, *facts)
+def check_mask(input, mask, sentence, words=None):
+    kind = mask.array.dtype
+    if kind.kind != "b":
+        require(False, sentence, words[kind.name] if words else kind)
     if are_apart(mask.array, input.array):
         require(False, say.MASK_DEVICE, mask.device, input.device)
 
 
 def topk(input, k, dim):
     x, d = input.array, checked_dim(dim, input.ndim)
-    require(0 <= k <= size_at(x, d), say.TOPK_RANGE)
-    require(x.dtype.kind != "b", say.TOPK_BOOL)
+    if not 0 <= k <= size_at(x, d) or x.dtype.kind == "b":
+        require(x.dtype.kind == "b" and 0 <= k <= size_at(x, d), say.TOPK_RANGE)
+        require(False, say.TOPK_BOOL)
 
 
 def kthvalue(input, k, dim):

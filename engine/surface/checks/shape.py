@@ -1,7 +1,5 @@
 """Checks of dims, sizes and places."""
 
-from math import prod
-
 from ...arrays.dispatch import known
 from ...arrays.kernels.views import offset_in_storage
 from ...arrays.memory import storage
@@ -12,26 +10,9 @@ from .. import messages as say
 from ..require import require
 
 
-def unflatten(input, dim, sizes):
-    n, sizes = input.shape[d := checked_dim(dim, input.ndim)], listed(sizes, (), "unflatten", "sizes", 2)
-    known = prod(s for s in sizes if s != -1)
-    fits = n == known or -1 in sizes and known and n % known == 0
-    require(fits, say.UNFLATTEN_SIZES, sizes, d, n)
-
-
-def movedim(input, source, destination):
-    source, destination = listed(source, (), "movedim", "source"), listed(destination, (), "movedim", "destination", 2)
-    require(len(source) == len(destination), say.MOVEDIM_LENGTHS, source, destination)
-    for name, dims in (("source", source), ("destination", destination)):
-        require(len({checked_dim(d, input.ndim) for d in dims}) == len(dims), say.MOVEDIM_REPEATED, name, dims)
-
-
-moveaxis = movedim
-
-
 def select(input, dim, index):
-    if not (shape := input.array.shape):
-        require(False, say.SELECT_SCALAR, error=IndexError)
+    shape = input.array.shape
+    require(shape, say.SELECT_SCALAR, error=IndexError)
     n = shape[d := checked_dim(dim, len(shape))]
     if not -n <= index < n:
         require(False, say.SELECT_RANGE, index, shape, d, error=IndexError)
@@ -100,16 +81,17 @@ def diag_embed(input, dim1, dim2):
 
 
 def check_two(dim1, dim2, n):
-    """Whether two dims are not the same."""
-    if checked_dim(dim1, n) == checked_dim(dim2, n):
-        require(False, say.DIAGONAL_DIMS, dim1, dim2)
+    """Whether they are two dims."""
+    if not (-n <= dim1 < n and -n <= dim2 < n and (dim1 - dim2) % n):
+        require(checked_dim(dim1, n) != checked_dim(dim2, n), say.DIAGONAL_DIMS, dim1, dim2)
 
 
 def unfold(input, dimension, size, step):
     shape = input.array.shape or (1,)
-    d = checked_dim(dimension, len(shape))
-    require(size <= shape[d], say.UNFOLD_SIZE, d, shape[d], size)
-    require(step > 0, say.UNFOLD_STEP, step)
+    n = shape[d := checked_dim(dimension, len(shape))]
+    if size > n or step <= 0:
+        require(size <= n, say.UNFOLD_SIZE, d, n, size)
+        require(False, say.UNFOLD_STEP, step)
 
 
 def as_strided(input, size, stride, storage_offset):
@@ -127,20 +109,9 @@ def as_strided(input, size, stride, storage_offset):
         require(within or input.node is None or not mode.enabled, say.STRIDED_GRADIENT, error=NotImplementedError)
 
 
-def repeat(input, repeats, more):
-    repeats, shape = listed(repeats, more, "repeat", "repeats"), input.array.shape
-    require(len(repeats) >= len(shape), say.REPEAT_DIMENSIONS)
-    if repeats and min(repeats) < 0:
-        sizes = [n * r for n, r in zip((1,) * (len(repeats) - len(shape)) + shape, repeats)]
-        require(False, say.NEGATIVE_SIZE, min(sizes), sizes)
-
-
-def tile(input, dims, more):
-    dims = listed(dims, more, "tile", "dims")
-    repeat(input, (1,) * (input.ndim - len(dims)) + dims, ())
-
-
 def roll(input, shifts, dims):
+    if type(shifts) is int and dims == ():
+        return
     shifts, dims = listed(shifts, (), "roll", "shifts"), listed(dims, (), "roll", "dims", 2)
     require(shifts, say.ROLL_SHIFTS)
     require(input.ndim or not dims, say.DIM_OF_SCALAR, *dims[:1], error=IndexError)

@@ -1,3 +1,102 @@
-"""What PyTorch says of arguments that do not fit: its sentences, whole, for ``require`` to fill in."""
+"""What PyTorch says of arguments that do not fit: its sentences, each whole, on a line, for ``require`` to fill in."""
 
+# ---- several families
+
+CANNOT_CAST = "result type {} can't be cast to the desired output type {}"
+DOES_NOT_BROADCAST = "output with shape {} doesn't match the broadcast shape {}"
+NO_KERNEL = "\"{}\" not implemented for '{}'"
+
+# ---- activations
+
+CELU_ZERO = "ZeroDivisionError: alpha cannot be 0 for CELU"
+GELU_APPROXIMATE = "approximate argument must be either none or tanh."
+GLU_HALVES = "Halving dimension must be even, but dimension {} is size {}"
+GLU_SCALAR = "glu does not support scalars because halving size must be even"
+HARDTANH_BOOL = "Bool inputs not supported for hardtanh"
+HARDTANH_LIMITS = "min_val cannot be greater than max_val"
+HARDTANH_UNSIGNED = "cannot do hardtanh on an unsigned type with negative limits"
+PRELU_CHANNELS = (
+    "Mismatch of parameter numbers and input channel size. Found parameter numbers = {} and channel size = {}."
+)
+PRELU_DTYPES = "prelu: Type promoting not supported. Got {} and {}"
+PRELU_SCALAR = "Not allow zero-dim input tensor."
+PRELU_WEIGHT = "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {}"
+SOFTSHRINK_LAMBDA = "lambda must be in range [0, {:g}] for input dtype {}, but found {:g}"
+
+# ---- dropout
+
+DROPOUT1D_DIMS = "dropout1d: Expected 2D or 3D input, but received a {}D input. Note that dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
+DROPOUT2D_OF_3D = "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, please switch to using dropout1d instead."
+DROPOUT_DIMS = "{0}: Received a {1}-D input to {0}, which is deprecated and will result in an error in a future release. To retain the behavior and silence this warning, please use dropout instead. Note that {0} exists to provide channel-wise dropout on inputs with {2} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {3}D or {4}D inputs)."
 DROPOUT_PROBABILITY = "dropout probability has to be between 0 and 1, but got {}"
+FEATURE_DROPOUT_DIMS = "Feature dropout requires at least 2 dimensions in the input"
+
+# ---- layers
+
+EMBEDDING_INDICES = "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got {} instead (while checking arguments for embedding)"
+EMBEDDING_OPTIONS = "embedding has no max_norm, scale_grad_by_freq nor sparse gradients: leave them out"
+EMBEDDING_PADDING = "Padding_idx must be within num_embeddings"
+EMBEDDING_WEIGHT = "'weight' must be 2-D"
+LINEAR_SCALAR = "both arguments to linear need to be at least 1D, but they are 0D and {}D"
+ONE_HOT_DTYPE = "one_hot is only applicable to index tensor of type LongTensor."
+ONE_HOT_EMPTY = "Can not infer total number of classes from empty tensor."
+ONE_HOT_LARGE = "Class values must be smaller than num_classes."
+ONE_HOT_NEGATIVE = "Class values must be non-negative."
+
+# ---- losses
+
+BATCH_SIZES = "Expected input batch_size ({}) to match target batch_size ({})."
+BCE_DTYPES = "Found dtype {} but expected {}"
+BCE_RANGE = "all elements of {} should be between 0 and 1"
+BCE_SIZES = "Using a target size (torch.Size({})) that is different to the input size (torch.Size({})) is deprecated. Please ensure they have the same size."
+BETA_NEGATIVE = "smooth_l1_loss does not support negative values for beta."
+CLASSES_0D = "Expected 1 or more dimensions (got 0)"
+CLASSES_1D = "For 1D input, 1D target must have size 1, but got target size: {}"
+CLASSES_DIMS = "0D or 1D target tensor expected, multi-target not supported"
+CLASSES_DTYPE = "expected target dtype to be Long or Byte, but got {}"
+CLASSES_SIZES = "Expected target size {}, got {}"
+CLASSES_SPATIAL = "only batches of spatial targets supported (3D tensors) but got targets of dimension: {}"
+CLASSES_SPATIAL_SIZES = "size mismatch (got input: {} , target: {}"
+CLASS_WEIGHTS = (
+    "weight tensor should be defined either for all {} classes or no classes but got weight tensor of shape: {}"
+)
+DELTA_NOT_POSITIVE = "huber_loss does not support non-positive values for delta."
+KL_DIV_INTEGERS = "kl_div: Integral inputs not supported."
+KL_DIV_MEAN = "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' in the next major release."
+LABEL_SMOOTHING = "label_smoothing must be between 0.0 and 1.0. Got: {:g}"
+LOGITS_SIZES = "Target size (torch.Size({})) must be the same as input size (torch.Size({}))"
+LOSS_SIZES = "Using a target size (torch.Size({})) that is different to the input size (torch.Size({})). This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
+NOT_DIFFERENTIABLE = (
+    "The function '{}' is not differentiable with respect to argument '{}'. This input cannot have requires_grad True."
+)
+PROBABILITIES_DTYPE = "Expected floating point type for target with class probabilities, got {}"
+PROBABILITIES_IGNORE = "ignore_index is not supported for floating point target"
+PROBABILITIES_WEIGHTS = "cross_entropy: weight tensor should be defined either for all {} classes or no classes but got weight tensor of shape: {}"
+REDUCTION = "{} is not a valid value for reduction"
+REDUCTION_IN_OLD_WORDS = "size_average and reduce args will be deprecated, please use reduction='{}' instead."
+SCALAR_TYPE = "expected scalar type {} but found {}"
+WEIGHTS_SIZE = "Weights and input must have the same size."
+
+# ---- norms
+
+COMMON_DTYPE = "expected common dtype to be floating point, yet common dtype is {}"
+GROUP_NORM_CHANNELS = (
+    "Expected number of channels in input to be divisible by num_groups, but got input of shape {} and num_groups={}"
+)
+GROUP_NORM_DIMS = "Expected at least 2 dimensions for input tensor but received {}"
+GROUP_NORM_PARAMETER = "Expected {0} to be a vector of size equal to the number of channels in input, but got {0} of shape {1} and input of shape {2}"
+MATRIX_NORM_ORDER = "linalg.matrix_norm: Order {} not supported."
+NORM_EPS = "batch_norm eps must be positive during training, but got {}"
+NORM_ONE_PLACE = "Expected more than 1 spatial element when training, got input size torch.Size({})"
+NORM_ONE_VALUE = "Expected more than 1 value per channel when training, got input size torch.Size({})"
+NORM_PARAMETER_DTYPE = "mixed dtype (CPU): expect parameter to have scalar type of Float"
+NORM_PARAMETER_DTYPES = "mixed dtype (CPU): all inputs must share same datatype."
+NORM_PARAMETER_SIZE = "{} should contain {} elements not {}"
+NORM_SLICES = "Given normalized_shape={}, expected input with shape [*{}], but got input of size{}"
+NORM_SLICES_EMPTY = "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
+NORM_SLICES_INT = "layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int"
+NORM_SLICES_PARAMETER = (
+    "Expected {0} to be of same shape as normalized_shape, but got {0} of shape {1} and normalized_shape = {2}"
+)
+RUNNING_BOTH = "Expected running_mean and running_var to be defined when use_input_stats is false"
+RUNNING_MISSING = "{} must be defined in evaluation mode"

@@ -1,6 +1,105 @@
-"""What PyTorch says of arguments that do not fit: its sentences, whole, for ``require`` to fill in."""
+"""What PyTorch says of arguments that do not fit: its sentences, each whole, on a line, for ``require`` to fill in."""
 
+# ---- several families
+
+CANNOT_CAST = "result type {} can't be cast to the desired output type {}"
+DOES_NOT_BROADCAST = "output with shape {} doesn't match the broadcast shape {}"
+NO_KERNEL = "\"{}\" not implemented for '{}'"
+
+# ---- activations
+
+CELU_ZERO = "ZeroDivisionError: alpha cannot be 0 for CELU"
+GELU_APPROXIMATE = "approximate argument must be either none or tanh."
+GLU_HALVES = "Halving dimension must be even, but dimension {} is size {}"
+GLU_SCALAR = "glu does not support scalars because halving size must be even"
+HARDTANH_BOOL = "Bool inputs not supported for hardtanh"
+HARDTANH_LIMITS = "min_val cannot be greater than max_val"
+HARDTANH_UNSIGNED = "cannot do hardtanh on an unsigned type with negative limits"
+PRELU_CHANNELS = (
+    "Mismatch of parameter numbers and input channel size. Found parameter numbers = {} and channel size = {}."
+)
+PRELU_DTYPES = "prelu: Type promoting not supported. Got {} and {}"
+PRELU_SCALAR = "Not allow zero-dim input tensor."
+PRELU_WEIGHT = "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {}"
+SOFTSHRINK_LAMBDA = "lambda must be in range [0, {:g}] for input dtype {}, but found {:g}"
+
+# ---- dropout
+
+DROPOUT1D_DIMS = "dropout1d: Expected 2D or 3D input, but received a {}D input. Note that dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
+DROPOUT2D_OF_3D = "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, please switch to using dropout1d instead."
+DROPOUT_DIMS = "{0}: Received a {1}-D input to {0}, which is deprecated and will result in an error in a future release. To retain the behavior and silence this warning, please use dropout instead. Note that {0} exists to provide channel-wise dropout on inputs with {2} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {3}D or {4}D inputs)."
 DROPOUT_PROBABILITY = "dropout probability has to be between 0 and 1, but got {}"
+FEATURE_DROPOUT_DIMS = "Feature dropout requires at least 2 dimensions in the input"
+
+# ---- layers
+
+EMBEDDING_INDICES = "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got {} instead (while checking arguments for embedding)"
+EMBEDDING_OPTIONS = "embedding has no max_norm, scale_grad_by_freq nor sparse gradients: leave them out"
+EMBEDDING_PADDING = "Padding_idx must be within num_embeddings"
+EMBEDDING_WEIGHT = "'weight' must be 2-D"
+LINEAR_SCALAR = "both arguments to linear need to be at least 1D, but they are 0D and {}D"
+ONE_HOT_DTYPE = "one_hot is only applicable to index tensor of type LongTensor."
+ONE_HOT_EMPTY = "Can not infer total number of classes from empty tensor."
+ONE_HOT_LARGE = "Class values must be smaller than num_classes."
+ONE_HOT_NEGATIVE = "Class values must be non-negative."
+
+# ---- losses
+
+BATCH_SIZES = "Expected input batch_size ({}) to match target batch_size ({})."
+BCE_DTYPES = "Found dtype {} but expected {}"
+BCE_RANGE = "all elements of {} should be between 0 and 1"
+BCE_SIZES = "Using a target size (torch.Size({})) that is different to the input size (torch.Size({})) is deprecated. Please ensure they have the same size."
+BETA_NEGATIVE = "smooth_l1_loss does not support negative values for beta."
+CLASSES_0D = "Expected 1 or more dimensions (got 0)"
+CLASSES_1D = "For 1D input, 1D target must have size 1, but got target size: {}"
+CLASSES_DIMS = "0D or 1D target tensor expected, multi-target not supported"
+CLASSES_DTYPE = "expected target dtype to be Long or Byte, but got {}"
+CLASSES_SIZES = "Expected target size {}, got {}"
+CLASSES_SPATIAL = "only batches of spatial targets supported (3D tensors) but got targets of dimension: {}"
+CLASSES_SPATIAL_SIZES = "size mismatch (got input: {} , target: {}"
+CLASS_WEIGHTS = (
+    "weight tensor should be defined either for all {} classes or no classes but got weight tensor of shape: {}"
+)
+DELTA_NOT_POSITIVE = "huber_loss does not support non-positive values for delta."
+KL_DIV_INTEGERS = "kl_div: Integral inputs not supported."
+KL_DIV_MEAN = "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' in the next major release."
+LABEL_SMOOTHING = "label_smoothing must be between 0.0 and 1.0. Got: {:g}"
+LOGITS_SIZES = "Target size (torch.Size({})) must be the same as input size (torch.Size({}))"
+LOSS_SIZES = "Using a target size (torch.Size({})) that is different to the input size (torch.Size({})). This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
+NOT_DIFFERENTIABLE = (
+    "The function '{}' is not differentiable with respect to argument '{}'. This input cannot have requires_grad True."
+)
+PROBABILITIES_DTYPE = "Expected floating point type for target with class probabilities, got {}"
+PROBABILITIES_IGNORE = "ignore_index is not supported for floating point target"
+PROBABILITIES_WEIGHTS = "cross_entropy: weight tensor should be defined either for all {} classes or no classes but got weight tensor of shape: {}"
+REDUCTION = "{} is not a valid value for reduction"
+REDUCTION_IN_OLD_WORDS = "size_average and reduce args will be deprecated, please use reduction='{}' instead."
+SCALAR_TYPE = "expected scalar type {} but found {}"
+WEIGHTS_SIZE = "Weights and input must have the same size."
+
+# ---- norms
+
+COMMON_DTYPE = "expected common dtype to be floating point, yet common dtype is {}"
+GROUP_NORM_CHANNELS = (
+    "Expected number of channels in input to be divisible by num_groups, but got input of shape {} and num_groups={}"
+)
+GROUP_NORM_DIMS = "Expected at least 2 dimensions for input tensor but received {}"
+GROUP_NORM_PARAMETER = "Expected {0} to be a vector of size equal to the number of channels in input, but got {0} of shape {1} and input of shape {2}"
+MATRIX_NORM_ORDER = "linalg.matrix_norm: Order {} not supported."
+NORM_EPS = "batch_norm eps must be positive during training, but got {}"
+NORM_ONE_PLACE = "Expected more than 1 spatial element when training, got input size torch.Size({})"
+NORM_ONE_VALUE = "Expected more than 1 value per channel when training, got input size torch.Size({})"
+NORM_PARAMETER_DTYPE = "mixed dtype (CPU): expect parameter to have scalar type of Float"
+NORM_PARAMETER_DTYPES = "mixed dtype (CPU): all inputs must share same datatype."
+NORM_PARAMETER_SIZE = "{} should contain {} elements not {}"
+NORM_SLICES = "Given normalized_shape={}, expected input with shape [*{}], but got input of size{}"
+NORM_SLICES_EMPTY = "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
+NORM_SLICES_INT = "layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int"
+NORM_SLICES_PARAMETER = (
+    "Expected {0} to be of same shape as normalized_shape, but got {0} of shape {1} and normalized_shape = {2}"
+)
+RUNNING_BOTH = "Expected running_mean and running_var to be defined when use_input_stats is false"
+RUNNING_MISSING = "{} must be defined in evaluation mode"
 
 # ---- indices, masks, order
 
@@ -20,10 +119,10 @@ INDEX_TO_SCALAR = "index_select(): Index to scalar can have only 1 value, got {}
 OUT_OF_BOUNDS = "index {} is out of bounds for dimension {} with size {}"
 INDEX_ADD_DTYPES = "index_add_(): self ({}) and source ({}) must have the same scalar type"
 INDEX_ADD_COUNT = "index_add_(): Number of indices ({}) should be equal to source.size(dim): ({}), for dim: {}"
-INDEX_ADD_SHAPES = "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {} source.shape = {}"  # noqa: E501
+INDEX_ADD_SHAPES = "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {} source.shape = {}"
 INDEX_COPY_OUT_OF_BOUNDS = "index_copy_(): " + OUT_OF_BOUNDS
 INDEX_COPY_DTYPES = "index_copy_(): self and source expected to have the same dtype, but got (self) {} and (source) {}"
-INDEX_COPY_SHAPES = "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: {} at dimension {} and source slice shape: {} at dimension {}."  # noqa: E501
+INDEX_COPY_SHAPES = "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: {} at dimension {} and source slice shape: {} at dimension {}."
 INDEX_COPY_COUNT = "index_copy_(): Number of indices ({}) should be equal to source.size(dim) ({})"
 VALUE_DIMENSIONS = "{}_ only supports a 0-dimensional value tensor, but got tensor with {} dimension(s)."
 REPEATS_NO_VECTOR = "repeat_interleave only accept 1D vector as repeat"
@@ -40,7 +139,7 @@ SCATTER_SHAPES = SCATTER_SHAPE + " and to be no larger size than src {}"
 SCATTER_DTYPE = "scatter(): Expected self.dtype to be equal to src.dtype"
 SCATTER_REDUCE = "reduce argument must be either add or multiply."
 TAKE_ALONG_DTYPE = "torch.take_along_dim(): dtype of indices should be Long but got {}"
-TAKE_ALONG_DIMENSIONS = "torch.take_along_dim(): input and indices should have the same number of dimensions, but got {} dimensions for input, and {} dimensions for indices"  # noqa: E501
+TAKE_ALONG_DIMENSIONS = "torch.take_along_dim(): input and indices should have the same number of dimensions, but got {} dimensions for input, and {} dimensions for indices"
 DIM_OF_SCALAR = "Dimension specified as {} but tensor has no dimensions"
 TAKE_DTYPE = "take(): Expected a long tensor for index, but got {}"
 TAKE_OUT_OF_RANGE = "out of range: tried to access index {} on a tensor of {} elements."
@@ -73,7 +172,7 @@ SPLIT_SCALAR = "split expects at least a 1-dimensional tensor"
 SPLIT_NEGATIVE = "split expects split_size be non-negative, but got split_size={}"
 SPLIT_BY_ZERO = "split_size can only be 0 if dimension size is 0, but got dimension size of {}"
 SPLIT_SIZES_NEGATIVE = "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={}"
-SPLIT_SIZES_SUM = "split_with_sizes expects split_sizes to sum exactly to {} (input tensor's size at dimension {}), but got split_sizes={}"  # noqa: E501
+SPLIT_SIZES_SUM = "split_with_sizes expects split_sizes to sum exactly to {} (input tensor's size at dimension {}), but got split_sizes={}"
 CHUNK_SCALAR = "chunk expects at least a 1-dimensional tensor"
 CHUNK_COUNT = "chunk expects `chunks` to be greater than 0, got: {}"
 TENSOR_SPLIT_SCALAR = "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
@@ -84,7 +183,7 @@ UNFOLD_SIZE = "maximum size for tensor at dimension {} is {} but size is {}"
 UNFOLD_STEP = "step is {} but must be > 0"
 STRIDED_INPUT = "as_strided of a tensor that is not contiguous is not there: call .contiguous() first"
 STRIDED_NEGATIVE = "as_strided: Negative strides are not supported at the moment, got strides: {}"
-STRIDED_STORAGE = "setStorage: sizes {}, strides {}, storage offset {}, and itemsize {} requiring a storage size of {} are out of bounds for storage of size {}"  # noqa: E501
+STRIDED_STORAGE = "setStorage: sizes {}, strides {}, storage offset {}, and itemsize {} requiring a storage size of {} are out of bounds for storage of size {}"
 STRIDED_GRADIENT = "as_strided outside of the elements of a tensor that requires grad: call it on the base"
 ROLL_SHIFTS = "`shifts` required"
 ROLL_LENGTHS = "shifts and dimensions must align. shifts: {}, dims:{}"

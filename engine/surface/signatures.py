@@ -5,7 +5,8 @@ Tensor, methods that write into it, or functions of ``nn.functional`` or ``linal
 ``clamp`` under another name.  ``.any``: PyTorch has several signatures of that name, and says of wrong arguments that
 none fits; ``.dim``: if there is more than one argument.  Two lines for one name: the first that fits is taken.  What
 has no type is looked at by the operation.  ``as``: how PyTorch's errors call the function and its arguments, and in
-which order they come there.  A name without arguments is offered as it is.
+which order they come there: PyTorch's own functions give them on by position.  A name without arguments is offered as
+it is.
 """
 
 # names of arguments that PyTorch takes too: NumPy's, and those of one signature among several
@@ -247,7 +248,8 @@ log_softmax softmax(Tensor input, int dim, dtype=None, *, Tensor? out=None)
 
 [losses] functional
 cross_entropy(Tensor input, Tensor target, Tensor? weight=None, size_average=None, int ignore_index=-100, reduce=None,
-    reduction='mean', label_smoothing=0.0) as cross_entropy_loss
+    reduction='mean', float label_smoothing=0.0) as cross_entropy_loss(input, target, weight, reduction, ignore_index,
+    label_smoothing)
 kl_div(Tensor input, target, size_average=None, reduce=None, reduction='mean', log_target=False)
 nll_loss(Tensor input, Tensor target, Tensor? weight=None, size_average=None, int ignore_index=-100, reduce=None,
     reduction='mean') as nll_loss_nd

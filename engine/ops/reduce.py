@@ -19,7 +19,7 @@ from ..core.record import array_of, record, record_outputs, register
 from ..core.tensor import Tensor
 from ..surface.outputs import into
 from . import return_types
-from .checks import checked_dim, checked_dims, integer, misfit, number, shown_kind
+from .checks import checked_dim, checked_dims, number, shown_kind
 from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, floating, maximum, minimum, sgn
 
@@ -335,17 +335,15 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
     return record_converted(Mean, out, (input,), (x.shape, axis, keepdims))
 
 
-def moments(name, input, dim, unbiased, keepdim, correction, names):
+def moments(name, input, dim, unbiased, correction, keepdim):
     """(input, variance, mean, axis, keepdims, degrees of freedom), for var and std; added up in float64."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if correction is None:
         correction = 1 if unbiased is None else int(unbiased)
     correction = number(correction, name, "correction")
-    x, dim, axis, keepdims = parse(name, input, dim, keepdim, names)
-    if not dtypes.of[x.dtype].is_floating_point:
-        what = name if name.endswith("_mean") else "std and var"
-        raise RuntimeError(f"{what} only support floating point and complex dtypes")
+    x = array_of(input)
+    axis = axes(dim, x.ndim)
     free = count(x.shape, axis) - correction
     if free <= 0:
         warn(
@@ -355,46 +353,46 @@ def moments(name, input, dim, unbiased, keepdim, correction, names):
     wide = x.astype(dtypes.float64.np)
     middle = mean_array(wide, axis, True)
     away = wide - middle
-    out = settled((away * away).sum(axis, keepdims=keepdims) / builtins.max(free, 0))
-    return x, out, settled(middle.reshape(out.shape)), axis, keepdims, free
+    out = settled((away * away).sum(axis, keepdims=keepdim) / builtins.max(free, 0))
+    return x, out, settled(middle.reshape(out.shape)), axis, free
 
 
-def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, **names):
+def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The variance over ``dim``: the sum of squared distances from the mean / (count - ``correction``, which is 1)."""
-    x, out, _, axis, keepdims, free = moments("var", input, dim, unbiased, keepdim, correction, names)
-    return record(Var, out.astype(x.dtype), (input,), (x, axis, keepdims, free))
+    x, out, _, axis, free = moments("var", input, dim, unbiased, correction, keepdim)
+    return record(Var, out.astype(x.dtype), (input,), (x, axis, keepdim, free))
 
 
-def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, **names):
+def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The square root of ``var``."""
-    x, out, _, axis, keepdims, free = moments("std", input, dim, unbiased, keepdim, correction, names)
+    x, out, _, axis, free = moments("std", input, dim, unbiased, correction, keepdim)
     out = xp_of(out).sqrt(out).astype(x.dtype)
-    return record(Std, out, (input,), (x, out, axis, keepdims, free))
+    return record(Std, out, (input,), (x, out, axis, keepdim, free))
 
 
-def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, **names):
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """(variance, mean) over ``dim``."""
-    x, out, middle, axis, keepdims, free = moments("var_mean", input, dim, unbiased, keepdim, correction, names)
-    return record_outputs(VarMean, (out.astype(x.dtype), middle.astype(x.dtype)), (input,), (x, axis, keepdims, free))
+    x, out, middle, axis, free = moments("var_mean", input, dim, unbiased, correction, keepdim)
+    return record_outputs(VarMean, (out.astype(x.dtype), middle.astype(x.dtype)), (input,), (x, axis, keepdim, free))
 
 
-def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, **names):
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """(standard deviation, mean) over ``dim``."""
-    x, out, middle, axis, keepdims, free = moments("std_mean", input, dim, unbiased, keepdim, correction, names)
+    x, out, middle, axis, free = moments("std_mean", input, dim, unbiased, correction, keepdim)
     out = xp_of(out).sqrt(out).astype(x.dtype)
-    return record_outputs(StdMean, (out, middle.astype(x.dtype)), (input,), (x, axis, keepdims, free))
+    return record_outputs(StdMean, (out, middle.astype(x.dtype)), (input,), (x, axis, keepdim, free))
 
 
 # ---- products
 
 
-def prod(input, dim=None, keepdim=False, *, dtype=None, **names):
+def prod(input, dim=None, keepdim=False, *, dtype=None):
     """The product over ``dim`` (one dimension, or all).  Integers and bools are multiplied as int64."""
-    x, dim, axis, keepdims = parse("prod", input, dim, keepdim, names, several=False)
     x = converted(input, dtype)
-    out = settled(x.prod(axis, accumulate_wider.get(x.dtype, x.dtype), keepdims=keepdims).astype(x.dtype))
+    axis = axes(dim, x.ndim)
+    out = settled(x.prod(axis, accumulate_wider.get(x.dtype, x.dtype), keepdims=keepdim).astype(x.dtype))
     Backward = ProdAll if dim is None else Prod
-    return record_converted(Backward, out, (input,), (x, out, axis, keepdims))
+    return record_converted(Backward, out, (input,), (x, out, axis, keepdim))
 
 
 # ---- extremes
@@ -414,7 +412,6 @@ def extremes(name, pairwise):
         if out is not None:
             return into(out, op, input, dim, keepdim)
         x, dim, axis, keepdims = parse(name, input, dim, keepdim, names, several=False)
-        check_not_empty(name, x, dim, axis)
         if dim is None:
             out = getattr(x, name)()
             return record(All, out, (input,), (x, out))
@@ -439,18 +436,6 @@ def as_input(out, input):
     return Tensor(out) if isinstance(input, Tensor) else out
 
 
-def check_not_empty(name, x, dim, axis, error=RuntimeError, shown=None):
-    """Raise PyTorch's errors for an extreme of nothing."""
-    if x.size:
-        return
-    if dim is None or axis is None:
-        hint = "" if error is IndexError else " Specify the reduction dim with the 'dim' argument."
-        raise error(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.{hint}")
-    for i in axis:
-        if x.shape[i] == 0:
-            raise IndexError(f"{shown or name + '()'}: Expected reduction dim {i} to have non-zero size.")
-
-
 max = extremes("max", maximum)
 min = extremes("min", minimum)
 
@@ -459,11 +444,11 @@ def extreme(name, plain):
     """``amax`` or ``amin``: over one or several dimensions, values alone."""
     Backward = node_class(name.capitalize() + "Backward0", evenly_along)
 
-    def op(input, dim=(), keepdim=False, **names):
-        x, dim, axis, keepdims = parse(name, input, dim, keepdim, names)
-        check_not_empty(name, x, dim, axis)
-        out = settled(getattr(x, plain)(axis, keepdims=keepdims))
-        return record(Backward, out, (input,), (x, out, axis, keepdims))
+    def op(input, dim=(), keepdim=False):
+        x = array_of(input)
+        axis = axes(dim, x.ndim)
+        out = settled(getattr(x, plain)(axis, keepdims=keepdim))
+        return record(Backward, out, (input,), (x, out, axis, keepdim))
 
     return register(name, "reduction", op)
 
@@ -475,12 +460,9 @@ amin = extreme("amin", "min")
 def arg_extreme(name, plain):
     """``argmax`` or ``argmin``: the index of the extreme, in the flattened input by default."""
 
-    def op(input, dim=None, keepdim=False, **names):
-        x, dim, axis, keepdims = parse(name, input, dim, keepdim, names, several=False)
-        if x.dtype == bool:
-            raise RuntimeError(f"{name}(): does not support bool input")
-        check_not_empty(name, x, dim, axis, IndexError)
-        return as_input(arg(plain, x, axis, keepdims), input)
+    def op(input, dim=None, keepdim=False):
+        x = array_of(input)
+        return as_input(arg(plain, x, axes(dim, x.ndim), keepdim), input)
 
     return register(name, "reduction", op)
 
@@ -489,34 +471,28 @@ argmax = arg_extreme("argmax", "max")
 argmin = arg_extreme("argmin", "min")
 
 
-def aminmax(input, *, dim=None, keepdim=False, **names):
+def aminmax(input, *, dim=None, keepdim=False):
     """(min, max) in one call."""
-    x, dim, axis, keepdims = parse("aminmax", input, dim, keepdim, names, several=False)
-    if not x.size and axis is None:
-        raise RuntimeError(
-            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
-        )
-    check_not_empty("aminmax", x, dim, axis, shown="aminmax")
-    outs = settled(x.min(axis, keepdims=keepdims)), settled(x.max(axis, keepdims=keepdims))
-    return return_types.aminmax(*record_outputs(AMinMax, outs, (input,), (x, axis, keepdims)))
+    x = array_of(input)
+    axis = axes(dim, x.ndim)
+    outs = settled(x.min(axis, keepdims=keepdim)), settled(x.max(axis, keepdims=keepdim))
+    return return_types.aminmax(*record_outputs(AMinMax, outs, (input,), (x, axis, keepdim)))
 
 
-def median(input, dim=None, keepdim=False, **names):
+def median(input, dim=None, keepdim=False):
     """The middle element (the lower one of two); along a dimension also its index.  nan if there is one."""
-    x, dim, axis, keepdims = parse("median", input, dim, keepdim, names, several=False)
-    if x.dtype == bool:
-        raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
+    x = array_of(input)
+    axis = axes(dim, x.ndim)
     if dim is None:
         flat = x.reshape((-1,))
         out = flat[middle_index(flat, 0)[0]] if x.size else xp_of(x).full((), math.nan, x.dtype)
         return record(MedianAll, out, (input,), (x, out))
-    check_not_empty("median", x, dim, axis)
     at = middle_index(x, axis[0]) if x.ndim else xp_of(x).zeros((), dtypes.int64.np)
     out = xp_of(x).take_along_axis(x, at, axis[0]) if x.ndim else x.copy()
-    if not keepdims and x.ndim:
+    if not keepdim and x.ndim:
         at, out = at.squeeze(axis), out.squeeze(axis)
     at, out = settled(at), settled(out)
-    return return_types.median(record(Median, out, (input,), (at, x.shape, axis, keepdims)), as_input(at, input))
+    return return_types.median(record(Median, out, (input,), (at, x.shape, axis, keepdim)), as_input(at, input))
 
 
 def middle_index(x, axis):
@@ -531,15 +507,15 @@ def middle_index(x, axis):
 # ---- logsumexp and norms
 
 
-def logsumexp(input, dim, keepdim=False, **names):
+def logsumexp(input, dim, keepdim=False):
     """log(sum(exp(x))) over ``dim``, without overflow."""
-    x, dim, axis, keepdims = parse("logsumexp", input, dim, keepdim, names)
-    input = cast(input, floating(x.dtype))
+    input = cast(input, floating(array_of(input).dtype))
     x = array_of(input)
+    axis = axes(dim, x.ndim)
     out = log_of_sum(widened(x), axis)
     out = out.astype(x.dtype)
-    out = settled(out if keepdims else out.squeeze(axis))
-    return record(LogSumExp, out, (input,), (x, out, axis, keepdims))
+    out = settled(out if keepdim else out.squeeze(axis))
+    return record(LogSumExp, out, (input,), (x, out, axis, keepdim))
 
 
 def log_of_sum(x, axis):
@@ -598,11 +574,7 @@ def p_norm_of(x, p, axis, keepdims):
 
 def dist(input, other, p=2):
     """The p-norm of input - other, over all elements."""
-    if not isinstance(other, Tensor):
-        raise misfit(other, "dist", "other", 2, "Tensor")
     x, y, p = array_of(input), array_of(other), number(p, "dist", "p")
-    if not dtypes.promoted[input.dtype, other.dtype].is_floating_point:
-        raise RuntimeError("norm(): input dtype should be either floating point or complex")
     away = array_of(absolute(Tensor(x) - Tensor(y)))
     out = array_of(p_norm("dist", away, p, None, False, None, {}))
     return record(Dist, out, (input, other), (x, y, out, p))
@@ -613,7 +585,7 @@ def dist(input, other, p=2):
 
 def cumsum(input, dim, *, dtype=None):
     """The sums of the first 1, 2, ... elements along ``dim``.  Integers and bools are added up as int64."""
-    axis, x = one_axis("cumsum", array_of(input), dim), converted(input, dtype)
+    axis, x = checked_dim(dim, array_of(input).ndim), converted(input, dtype)
     return record_converted(CumSum, running(x, axis, False), (input,), (axis, False))
 
 
@@ -632,7 +604,7 @@ def wide(x):
 
 def cumprod(input, dim, *, dtype=None):
     """The products of the first 1, 2, ... elements along ``dim``.  Integers and bools are multiplied as int64."""
-    axis = one_axis("cumprod", array_of(input), dim)
+    axis = checked_dim(dim, array_of(input).ndim)
     x = converted(input, dtype)
     out = settled(x.cumprod(axis, wide(x)).astype(x.dtype)) if x.ndim else x.copy()
     return record_converted(CumProd, out, (input,), (x, out, axis))
@@ -650,19 +622,10 @@ def count_nonzero(input, dim=None):
 def bincount(input, weights=None, minlength=0):
     """How often each of 0, 1, ... occurs in a 1-d tensor of integers, or the sum of the ``weights`` of those."""
     x, w = array_of(input), array_of(weights)
-    if dtypes.of[x.dtype].category != dtypes.INTEGER:
-        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{dtype_word(x)}'")
     not_batched("vmap: bincount is not there for batched arrays: add up one_hot(input) instead", x, w,
                 error=NotImplementedError)  # fmt: skip
-    minlength = integer(minlength, "bincount", "minlength")
-    if minlength < 0:
-        raise RuntimeError("minlength should be >= 0")
-    if x.ndim != 1 or x.size and x.min() < 0:
+    if x.size and x.min() < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    if w is not None and w.shape != x.shape:
-        raise RuntimeError("weights should be 1-d and have the same length as input")
-    if isinstance(weights, Tensor) and weights.requires_grad and mode.enabled:
-        raise NotImplementedError("bincount has no gradient: detach() the weights")
     out = xp_of(x).bincount(x, w, minlength)
     return as_input(out if w is None else out.astype(w.dtype if w.dtype == dtypes.float32.np else out.dtype), input)
 
@@ -670,12 +633,12 @@ def bincount(input, weights=None, minlength=0):
 def quantifier(name):
     """``all`` or ``any``; the result is bool, of uint8 it is uint8."""
 
-    def op(input, dim=None, keepdim=False, **names):
-        x, dim, axis, keepdims = parse(name, input, dim, keepdim, names)
+    def op(input, dim=None, keepdim=False):
+        x = array_of(input)
         if isinstance(dim, (tuple, list)) and not dim:
             out = x != 0
         else:
-            out = getattr(x != 0, name)(axis, keepdims=keepdims)
+            out = getattr(x != 0, name)(axes(dim, x.ndim), keepdims=keepdim)
         return as_input(out.astype(x.dtype) if x.dtype == dtypes.uint8.np else out, input)
 
     return register(name, "reduction", op)

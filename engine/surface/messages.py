@@ -194,3 +194,16 @@ TRIANGLE_INPUT = "{}: input tensor must have at least 2 dimensions"
 GRID_DIMENSIONS = "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {!r}"
 GRID_DTYPES = "torch.meshgrid expects all tensors to have the same dtype"
 GRID_INDEXING = 'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {}'
+
+# ---- reductions
+
+REDUCE_DIM = "{}: Expected reduction dim to be specified for input.numel() == 0."
+REDUCE_DIM_HINT = " Specify the reduction dim with the 'dim' argument."
+ARGMAX_BOOL = "{}: does not support bool input"
+AMINMAX_EMPTY = "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+ONLY_FLOATS = "{} only support floating point and complex dtypes"
+DIST_DTYPE = "norm(): input dtype should be either floating point or complex"
+BINCOUNT_LENGTH = "minlength should be >= 0"
+BINCOUNT_INPUT = "bincount only supports 1-d non-negative integral inputs."
+BINCOUNT_WEIGHTS = "weights should be 1-d and have the same length as input"
+BINCOUNT_GRADIENT = "bincount has no gradient: detach() the weights"

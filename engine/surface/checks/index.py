@@ -7,18 +7,18 @@ from ...arrays.devices import are_apart, violated
 from ...arrays.dispatch import samples
 from ...core.tensor import Tensor
 from ...ops.checks import checked_dim, no_kernel, shown_kind, unfit
-from .. import messages as say
+from .. import messages as m
 from ..require import require
 
 
-def along(name, input, dim, index, sentence=say.INDEX_KIND, vector=False):
+def along(name, input, dim, index, sentence=m.INDEX_KIND, vector=False):
     """(array, dim counted from the front, its size, index array) of what works along one dim."""
     x, i = input.array, index.array
     if (i.dtype.kind != "i" or i.itemsize < 4) and i.size:
         require(False, sentence, name)
     d = checked_dim(dim, x.ndim)
     if vector and i.ndim > 1:
-        require(False, say.INDEX_NO_VECTOR, name, error=IndexError)
+        require(False, m.INDEX_NO_VECTOR, name, error=IndexError)
     return x, d, size_at(x, d), i
 
 
@@ -34,17 +34,17 @@ def in_range(i, n, sentence, *facts, error=IndexError):
 
 
 def index_put(input, indices, values, *, name="index_put"):
-    require(isinstance(indices, (tuple, list)), say.INDICES_TYPE, name, shown_kind(type(indices)), error=TypeError)
-    require(isinstance(values, Tensor), say.VALUES_TYPE, name, shown_kind(type(values)), error=TypeError)
+    require(isinstance(indices, (tuple, list)), m.INDICES_TYPE, name, shown_kind(type(indices)), error=TypeError)
+    require(isinstance(values, Tensor), m.VALUES_TYPE, name, shown_kind(type(values)), error=TypeError)
     dims = 0
     for i in indices:
-        require(i is None or isinstance(i, Tensor), say.INDEX_TYPE, name, shown_kind(type(i)), error=TypeError)
+        require(i is None or isinstance(i, Tensor), m.INDEX_TYPE, name, shown_kind(type(i)), error=TypeError)
         i = np.zeros(0, np.int64) if i is None else i.array
-        require(not i.size or i.dtype.kind in "ub" or i.dtype in (np.int64, np.int32), say.INDEX_KIND, name)
+        require(not i.size or i.dtype.kind in "ub" or i.dtype in (np.int64, np.int32), m.INDEX_KIND, name)
         dims += i.ndim if i.dtype in (np.bool_, np.uint8) else 1
-    require(dims <= input.ndim, say.TOO_MANY_INDICES, input.ndim, dims, error=IndexError)
+    require(dims <= input.ndim, m.TOO_MANY_INDICES, input.ndim, dims, error=IndexError)
     x, v = input.array, values.array
-    require(v.dtype == x.dtype, say.INDEX_PUT_DTYPES, x.dtype, v.dtype)
+    require(v.dtype == x.dtype, m.INDEX_PUT_DTYPES, x.dtype, v.dtype)
 
 
 def index_put_(self, indices, values):
@@ -52,29 +52,29 @@ def index_put_(self, indices, values):
 
 
 def index_select(input, dim, index):
-    x, _, n, i = along("index_select", input, dim, index, say.INDEX_KIND_VECTOR, vector=True)
-    in_range(i, n, say.INDEX_OUTSIDE)
+    x, _, n, i = along("index_select", input, dim, index, m.INDEX_KIND_VECTOR, vector=True)
+    in_range(i, n, m.INDEX_OUTSIDE)
     if not x.ndim:
-        require(i.size == 1, say.INDEX_TO_SCALAR, i.size)
+        require(i.size == 1, m.INDEX_TO_SCALAR, i.size)
 
 
 def index_add(input, dim, index, source):
-    x, d, n, i = along("index_add", input, dim, index, say.INDEX_KIND_WRITTEN, vector=True)
-    in_range(i, n, say.OUT_OF_BOUNDS, 0, n, error=RuntimeError)
+    x, d, n, i = along("index_add", input, dim, index, m.INDEX_KIND_WRITTEN, vector=True)
+    in_range(i, n, m.OUT_OF_BOUNDS, 0, n, error=RuntimeError)
     s = source.array
-    require(s.dtype == x.dtype, say.INDEX_ADD_DTYPES, x.dtype, s.dtype)
-    require(i.size == size_at(s, d), say.INDEX_ADD_COUNT, i.size, size_at(s, d), d)
-    require(beside(s, d) == beside(x, d), say.INDEX_ADD_SHAPES, x.shape, s.shape)
+    require(s.dtype == x.dtype, m.INDEX_ADD_DTYPES, x.dtype, s.dtype)
+    require(i.size == size_at(s, d), m.INDEX_ADD_COUNT, i.size, size_at(s, d), d)
+    require(beside(s, d) == beside(x, d), m.INDEX_ADD_SHAPES, x.shape, s.shape)
 
 
 def index_copy(input, dim, index, source):
-    x, d, n, i = along("index_copy", input, dim, index, say.INDEX_KIND_WRITTEN, vector=True)
-    in_range(i, n, say.INDEX_COPY_OUT_OF_BOUNDS, 0, n)
+    x, d, n, i = along("index_copy", input, dim, index, m.INDEX_KIND_WRITTEN, vector=True)
+    in_range(i, n, m.INDEX_COPY_OUT_OF_BOUNDS, 0, n)
     s = source.array
-    require(s.dtype == x.dtype, say.INDEX_COPY_DTYPES, x.dtype, s.dtype)
+    require(s.dtype == x.dtype, m.INDEX_COPY_DTYPES, x.dtype, s.dtype)
     rest, given = (" ".join(map(str, beside(a, d))) for a in (x, s))
-    require(beside(s, d) == beside(x, d), say.INDEX_COPY_SHAPES, rest, d, given, d)
-    require(i.size == size_at(s, d), say.INDEX_COPY_COUNT, i.size, size_at(s, d), error=IndexError)
+    require(beside(s, d) == beside(x, d), m.INDEX_COPY_SHAPES, rest, d, given, d)
+    require(i.size == size_at(s, d), m.INDEX_COPY_COUNT, i.size, size_at(s, d), error=IndexError)
 
 
 def beside(x, dim):
@@ -85,29 +85,29 @@ def beside(x, dim):
 def index_fill(input, dim, index, value):
     check_value("index_fill", value)
     _, d, n, i = along("index_fill_", input, dim, index)
-    in_range(i + n * (i < 0), n, say.OUT_OF_BOUNDS, d, n)
+    in_range(i + n * (i < 0), n, m.OUT_OF_BOUNDS, d, n)
 
 
 def check_value(name, value):
     """Whether it is a number, or a tensor without dimensions."""
     if isinstance(value, Tensor) and value.array.ndim:
-        require(False, say.VALUE_DIMENSIONS, name, value.ndim)
+        require(False, m.VALUE_DIMENSIONS, name, value.ndim)
 
 
 def repeat_interleave(input, repeats, dim):
     if repeats is None:
         repeats = input
-        require(input.ndim == 1, say.REPEATS_NO_VECTOR)
+        require(input.ndim == 1, m.REPEATS_NO_VECTOR)
     elif isinstance(repeats, Tensor):
         d = 0 if dim is None else checked_dim(dim, input.ndim)
         n = input.array.size if dim is None else size_at(input, d)
-        require(repeats.numel() in (1, n) and repeats.ndim < 2, say.REPEATS_SIZE, repeats.numel(), d, n)
+        require(repeats.numel() in (1, n) and repeats.ndim < 2, m.REPEATS_SIZE, repeats.numel(), d, n)
     else:
         return
     x = repeats.array
     if x.dtype.kind != "i":
         raise no_kernel("repeat_interleave_cpu", x)
-    require(not x.size or samples(x).min() >= 0, say.NEGATIVE_REPEATS)
+    require(not x.size or samples(x).min() >= 0, m.NEGATIVE_REPEATS)
 
 
 def beyond(i, x, d):
@@ -118,61 +118,61 @@ def beyond(i, x, d):
 def gather(input, dim, index):
     x, d, n, i = along("gather", input, dim, index)
     if i.size:
-        require(max(i.ndim, 1) == max(x.ndim, 1), say.INDEX_DIMENSIONS, "input")
+        require(max(i.ndim, 1) == max(x.ndim, 1), m.INDEX_DIMENSIONS, "input")
         e = beyond(i, x, d)
-        require(e is None, say.GATHER_SHAPE, e, i.shape, x.shape, d)
-    in_range(i, n, say.OUT_OF_BOUNDS, d, n, error=RuntimeError)
+        require(e is None, m.GATHER_SHAPE, e, i.shape, x.shape, d)
+    in_range(i, n, m.OUT_OF_BOUNDS, d, n, error=RuntimeError)
 
 
 def scatter_add(input, dim, index, src, *, name="scatter_add"):
     x, d, n, i = along(name, input, dim, index)
     s = src.array if isinstance(src, Tensor) else None
     if i.size:
-        require(max(i.ndim, 1) == max(x.ndim, 1), say.INDEX_DIMENSIONS, "self")
+        require(max(i.ndim, 1) == max(x.ndim, 1), m.INDEX_DIMENSIONS, "self")
         if s is None:
-            require(beyond(i, x, d) is None, say.SCATTER_SHAPE, i.shape, x.shape, d)
+            require(beyond(i, x, d) is None, m.SCATTER_SHAPE, i.shape, x.shape, d)
         else:
-            require(max(s.ndim, 1) == max(x.ndim, 1), say.INDEX_DIMENSIONS, "src")
+            require(max(s.ndim, 1) == max(x.ndim, 1), m.INDEX_DIMENSIONS, "src")
             fits = beyond(i, x, d) is beyond(i, s, None) is None
-            require(fits, say.SCATTER_SHAPES, i.shape, x.shape, d, s.shape)
-            require(s.dtype == x.dtype, say.SCATTER_DTYPE)
-    in_range(i, n, say.OUT_OF_BOUNDS, d, n, error=RuntimeError)
+            require(fits, m.SCATTER_SHAPES, i.shape, x.shape, d, s.shape)
+            require(s.dtype == x.dtype, m.SCATTER_DTYPE)
+    in_range(i, n, m.OUT_OF_BOUNDS, d, n, error=RuntimeError)
 
 
 def scatter(input, dim, index, src, value, reduce):
-    require(reduce in (None, "add", "multiply"), say.SCATTER_REDUCE)
+    require(reduce in (None, "add", "multiply"), m.SCATTER_REDUCE)
     scatter_add(input, dim, index, value if src is None else src, name="scatter")
 
 
 def take_along_dim(input, indices, dim):
     if dim is not None:
         i, d = indices.array, checked_dim(dim, input.ndim)
-        require(i.dtype == np.int64, say.TAKE_ALONG_DTYPE, i.dtype)
-        require(i.ndim == input.ndim, say.TAKE_ALONG_DIMENSIONS, input.ndim, i.ndim)
-        require(i.ndim, say.DIM_OF_SCALAR, dim, error=IndexError)
+        require(i.dtype == np.int64, m.TAKE_ALONG_DTYPE, i.dtype)
+        require(i.ndim == input.ndim, m.TAKE_ALONG_DIMENSIONS, input.ndim, i.ndim)
+        require(i.ndim, m.DIM_OF_SCALAR, dim, error=IndexError)
         n = input.shape[d]
-        in_range(i + n * (i < 0), n, say.OUT_OF_BOUNDS, d, n, error=RuntimeError)
+        in_range(i + n * (i < 0), n, m.OUT_OF_BOUNDS, d, n, error=RuntimeError)
 
 
 def take(input, index):
     n, i = input.array.size, index.array
-    require(i.dtype == np.int64, say.TAKE_DTYPE, i.dtype)
-    in_range(i + n * (i < 0), n, say.TAKE_OUT_OF_RANGE, n)
+    require(i.dtype == np.int64, m.TAKE_DTYPE, i.dtype)
+    in_range(i + n * (i < 0), n, m.TAKE_OUT_OF_RANGE, n)
 
 
 def masked_fill(input, mask, value):
-    check_mask(input, mask, say.MASKED_FILL_DTYPE, dtypes.DTYPE_WORDS)
+    check_mask(input, mask, m.MASKED_FILL_DTYPE, dtypes.DTYPE_WORDS)
     check_value("masked_fill", value)
 
 
 def masked_select(input, mask):
-    check_mask(input, mask, say.MASKED_SELECT_DTYPE)
+    check_mask(input, mask, m.MASKED_SELECT_DTYPE)
 
 
 def masked_scatter(input, mask, source):
-    check_mask(input, mask, say.MASKED_SCATTER_DTYPE)
+    check_mask(input, mask, m.MASKED_SCATTER_DTYPE)
     x, s = input.array, source.array
-    require(s.dtype == x.dtype, say.MASKED_SCATTER_DTYPES, x.dtype, s.dtype)
+    require(s.dtype == x.dtype, m.MASKED_SCATTER_DTYPES, x.dtype, s.dtype)
 
 
 def check_mask(input, mask, sentence, words=None):
@@ -180,37 +180,37 @@ def check_mask(input, mask, sentence, words=None):
     if kind.kind != "b":
         require(False, sentence, words[kind.name] if words else kind)
     if are_apart(mask.array, input.array):
-        require(False, say.MASK_DEVICE, mask.device, input.device)
+        require(False, m.MASK_DEVICE, mask.device, input.device)
 
 
 def topk(input, k, dim):
     x, d = input.array, checked_dim(dim, input.ndim)
     if not 0 <= k <= size_at(x, d) or x.dtype.kind == "b":
-        require(x.dtype.kind == "b" and 0 <= k <= size_at(x, d), say.TOPK_RANGE)
-        require(False, say.TOPK_BOOL)
+        require(x.dtype.kind == "b" and 0 <= k <= size_at(x, d), m.TOPK_RANGE)
+        require(False, m.TOPK_BOOL)
 
 
 def kthvalue(input, k, dim):
     x, d = input.array, checked_dim(dim, input.ndim)
-    require(size_at(x, d), say.REDUCED_SIZE, "kthvalue()", d, error=IndexError)
+    require(size_at(x, d), m.REDUCED_SIZE, "kthvalue()", d, error=IndexError)
     if x.dtype.kind == "b":
         raise no_kernel("kthvalue_cpu", x)
-    require(1 <= k <= size_at(x, d), say.KTHVALUE_RANGE, d)
+    require(1 <= k <= size_at(x, d), m.KTHVALUE_RANGE, d)
 
 
 def diff(input, n, prepend, append):
-    require(input.ndim, say.DIFF_SCALAR)
-    require(all(v is None or v.ndim == input.ndim for v in (prepend, append)), say.DIFF_DIMENSIONS)
-    require(n >= 0, say.DIFF_ORDER, n)
+    require(input.ndim, m.DIFF_SCALAR)
+    require(all(v is None or v.ndim == input.ndim for v in (prepend, append)), m.DIFF_DIMENSIONS)
+    require(n >= 0, m.DIFF_ORDER, n)
 
 
 def combinations(input, r):
-    require(input.ndim == 1, say.NO_VECTOR, input.array.shape)
-    require(r >= 0, say.COMBINATIONS_COUNT, r)
+    require(input.ndim == 1, m.NO_VECTOR, input.array.shape)
+    require(r >= 0, m.COMBINATIONS_COUNT, r)
 
 
 def isin(elements, test_elements):
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise unfit("isin", elements, test_elements)
     for v in (elements, test_elements):
-        require(type(v) is not bool and getattr(v, "dtype", None) is not dtypes.bool_, say.ISIN_BOOL)
+        require(type(v) is not bool and getattr(v, "dtype", None) is not dtypes.bool_, m.ISIN_BOOL)

@@ -1,0 +1,91 @@
+"""Checks of reductions: what they are over, and in which dtypes."""
+
+from ...arrays import dtypes
+from ...core.graph import mode
+from ...core.tensor import Tensor
+from ...ops.checks import no_kernel
+from ...ops.reduce import axes
+from .. import messages as m
+from ..require import require
+
+
+def not_empty(name, input, dim, error=RuntimeError, hint=m.REDUCE_DIM_HINT):
+    """Whether what is reduced to one has an element."""
+    x = input.array
+    if not x.size:
+        axis = axes(dim, x.ndim)
+        require(dim is not None and axis is not None, m.REDUCE_DIM + hint, name, error=error)
+        for i in axis:
+            require(x.shape[i], m.REDUCED_SIZE, name, i, error=IndexError)
+
+
+def amax(input, dim):
+    not_empty("amax()", input, dim)
+
+
+def amin(input, dim):
+    not_empty("amin()", input, dim)
+
+
+def argmax(input, dim, *, name="argmax()"):
+    if input.array.dtype.kind == "b":
+        require(False, m.ARGMAX_BOOL, name)
+    not_empty(name, input, dim, IndexError, "")
+
+
+def argmin(input, dim):
+    argmax(input, dim, name="argmin()")
+
+
+def max(input, dim, other):
+    if other is None and not isinstance(dim, Tensor):
+        not_empty("max()", input, dim)
+
+
+def min(input, dim, other):
+    if other is None and not isinstance(dim, Tensor):
+        not_empty("min()", input, dim)
+
+
+def aminmax(input, dim):
+    if not input.array.size:
+        require(axes(dim, input.ndim) is not None, m.AMINMAX_EMPTY)
+        not_empty("aminmax", input, dim)
+
+
+def median(input, dim):
+    if input.array.dtype.kind == "b":
+        raise no_kernel("median_cpu", input.array)
+    if dim is not None:
+        not_empty("median()", input, dim)
+
+
+def var(input, *, name="std and var"):
+    if not dtypes.of[input.array.dtype].is_floating_point:
+        require(False, m.ONLY_FLOATS, name)
+
+
+std = var
+
+
+def var_mean(input):
+    var(input, name="var_mean")
+
+
+def std_mean(input):
+    var(input, name="std_mean")
+
+
+def dist(input, other):
+    require(dtypes.promoted[input.dtype, other.dtype].is_floating_point, m.DIST_DTYPE)
+
+
+def bincount(input, weights, minlength):
+    x = input.array
+    if dtypes.of[x.dtype].category != dtypes.INTEGER:
+        raise no_kernel("bincount_cpu", x)
+    require(minlength >= 0, m.BINCOUNT_LENGTH)
+    require(x.ndim == 1, m.BINCOUNT_INPUT)
+    if weights is not None:
+        require(weights.shape == x.shape, m.BINCOUNT_WEIGHTS)
+        require(not (weights.requires_grad and mode.enabled), m.BINCOUNT_GRADIENT, error=NotImplementedError)

@@ -207,3 +207,10 @@ BINCOUNT_LENGTH = "minlength should be >= 0"
 BINCOUNT_INPUT = "bincount only supports 1-d non-negative integral inputs."
 BINCOUNT_WEIGHTS = "weights should be 1-d and have the same length as input"
 BINCOUNT_GRADIENT = "bincount has no gradient: detach() the weights"
+
+# ---- creation
+
+ENDS_DIMENSIONS = "{} only supports 0-dimensional start and end tensors, but got start with {} dimension(s) and end with {} dimension(s)."
+EYE_SIZE = "{} must be greater or equal to 0, got {}"
+NEGATIVE_STEPS = "number of steps must be non-negative"
+TRIANGLE_SIZE = "{} must be non-negative, got{}"

@@ -194,10 +194,14 @@ addmm(Tensor input, Tensor mat1, Tensor mat2, *, beta=1, alpha=1, Tensor? out=No
 addmv(Tensor input, Tensor mat, Tensor vec, *, beta=1, alpha=1, Tensor? out=None)
 
 [creation] function
-arange empty eye full linspace logspace normal ones rand randint randn randperm zeros(*args, Tensor? out=None,
+arange empty full normal ones rand randint randn randperm zeros(*args, Tensor? out=None,
     **options)
 as_tensor asarray from_dlpack from_numpy get_rng_state is_tensor manual_seed scalar_tensor set_rng_state tensor
-Generator default_generator seed initial_seed tril_indices triu_indices
+Generator default_generator seed initial_seed
+eye(int n, m=None, *, Tensor? out=None, **options)
+linspace(start, end, steps, *, Tensor? out=None, **options)
+logspace(start, end, steps, base=10.0, *, Tensor? out=None, **options)
+tril_indices triu_indices(int row, int col, int offset=0, *, dtype=None, device=None)
 ByteTensor CharTensor ShortTensor IntTensor LongTensor HalfTensor FloatTensor DoubleTensor BoolTensor BFloat16Tensor
 empty_like ones_like zeros_like(Tensor input, *, dtype=None, device=None, requires_grad=False, layout=None,
     memory_format=None)

@@ -226,8 +226,8 @@ random_(Tensor input, low=None, high=None, *, generator=None)
 type_as(Tensor input, Tensor other)
 
 [activations] function functional
-celu(Tensor input, alpha=1.0, inplace=False)
-threshold(Tensor input, threshold, value, inplace=False)
+celu(Tensor input, Number alpha=1.0, inplace=False) as (input, alpha)
+threshold(Tensor input, Number threshold, Number value, inplace=False) as (input, threshold, value)
 selu(Tensor input, inplace=False)
 
 [activations] function method functional
@@ -236,15 +236,15 @@ prelu(Tensor input, Tensor weight)
 
 [activations] functional
 hardsigmoid hardswish mish(Tensor input, inplace=False)
-softshrink(Tensor input, lambd=0.5)
+softshrink(Tensor input, Number lambd=0.5)
 glu
-elu(Tensor input, alpha=1.0, inplace=False)
+elu(Tensor input, Number alpha=1.0, inplace=False) as (input, alpha)
 gelu(Tensor input, *, approximate='none')
-hardtanh(Tensor input, min_val=-1.0, max_val=1.0, inplace=False)
-leaky_relu(Tensor input, negative_slope=0.01, inplace=False)
+hardtanh(Tensor input, Number min_val=-1.0, Number max_val=1.0, inplace=False) as (input, min_val, max_val)
+leaky_relu(Tensor input, Number negative_slope=0.01, inplace=False) as (input, negative_slope)
 logsigmoid(Tensor input) as log_sigmoid
 relu relu6 silu(Tensor input, inplace=False)
-softplus(Tensor input, beta=1, threshold=20)
+softplus(Tensor input, Number beta=1, Number threshold=20)
 softsign tanhshrink
 
 [softmax] function method
@@ -262,12 +262,14 @@ smooth_l1_loss
 
 [norms] function functional
 rms_norm(Tensor input, normalized_shape, Tensor? weight=None, eps=None)
-cosine_similarity(Tensor x1, Tensor x2, int dim=1, eps=1e-08)
+cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)
 
 [norms] functional
 batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None,
-    training=False, momentum=0.1, eps=1e-05) as batch_norm(input, weight, bias, running_mean, running_var)
-layer_norm(Tensor input, normalized_shape, Tensor? weight=None, Tensor? bias=None, eps=1e-05)
+    training=False, float momentum=0.1, float eps=1e-05) as batch_norm(input, weight, bias, running_mean, running_var,
+    training, momentum, eps)
+layer_norm(Tensor input, normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) as layer_norm(input,
+    normalized_shape, weight, bias, eps)
 normalize(input, p=2.0, dim=1, eps=1e-12, Tensor? out=None)
 group_norm instance_norm
 
@@ -275,8 +277,8 @@ group_norm instance_norm
 norm(Tensor input, p='fro', int[]? dim=None, bool keepdim=False, dtype=None, *, Tensor? out=None)
 
 [layers] functional
-embedding(Tensor input, Tensor weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
-    sparse=False) as embedding(weight, indices=input)
+embedding(Tensor input, Tensor weight, int? padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+    sparse=False) as embedding(weight, indices=input, padding_idx)
 linear(Tensor input, Tensor weight, Tensor? bias=None)
 one_hot(Tensor tensor, int num_classes=-1) as one_hot(input=tensor)
 

@@ -424,11 +424,8 @@ def places_written(input, dim, index, source):
 def index_add(input, dim, index, source, *, alpha=1):
     """A copy to which ``alpha * source`` was added at the places of a dim that an index vector names."""
     x, s, d, i = places_written(input, dim, index, source)
-    added = (
-        placed(s if alpha == 1 else s * fits(alpha, x.dtype), x.shape, dim_key(d, i))
-        if x.ndim
-        else s * fits(alpha, x.dtype)
-    )
+    s = s if alpha == 1 else s * fits(alpha, x.dtype)
+    added = placed(s, x.shape, dim_key(d, i)) if x.ndim else s
     return record(IndexAdd, x + added, (input, source), (d, alpha, i))
 
 

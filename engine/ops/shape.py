@@ -360,10 +360,12 @@ def select(input, dim, index):
 
 def narrow(input, dim, start, length):
     """``length`` places of a dim, from ``start`` on."""
-    not_batched(
-        "Batching rule not implemented for aten::narrow.Tensor; the fallback path doesn't work on out= or view ops.",
-        array_of(start),
-    )
+    if type(start) is not int:
+        not_batched(
+            "Batching rule not implemented for aten::narrow.Tensor; the fallback path doesn't work on out= or view "
+            "ops.",
+            array_of(start),
+        )
     shape = array_of(input).shape
     d, start = dim % len(shape), int(start)
     start += shape[d] if start < 0 else 0
@@ -420,7 +422,7 @@ def unbind(input, dim=0):
 def split(tensor, split_size_or_sections, dim=0):
     """Pieces along a dim, of one size (the last may be smaller) or of the sizes in a list: a tuple of views."""
     shape, size = tensor.array.shape, split_size_or_sections
-    d = checked_dim(dim, len(shape))
+    d = dim % len(shape)
     n = shape[d]
     sizes = listed(size, (), "split_with_sizes", "split_sizes", 2)
     if isinstance(size, (tuple, list)):

@@ -200,7 +200,8 @@ def kthvalue(input, k, dim):
 
 def diff(input, n, prepend, append):
     require(input.ndim, m.DIFF_SCALAR)
-    require(all(v is None or v.ndim == input.ndim for v in (prepend, append)), m.DIFF_DIMENSIONS)
+    if prepend is not None or append is not None:
+        require(all(v is None or v.ndim == input.ndim for v in (prepend, append)), m.DIFF_DIMENSIONS)
     require(n >= 0, m.DIFF_ORDER, n)
 
 

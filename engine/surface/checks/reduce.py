@@ -19,22 +19,19 @@ def not_empty(name, input, dim, error=RuntimeError, hint=m.REDUCE_DIM_HINT):
             require(x.shape[i], m.REDUCED_SIZE, name, i, error=IndexError)
 
 
-def amax(input, dim):
-    not_empty("amax()", input, dim)
+def over(title, error=RuntimeError, hint=m.REDUCE_DIM_HINT, bools=True):
+    """The check of a reduction that nothing has no result of."""
+
+    def check(input, dim):
+        if not bools and input.array.dtype.kind == "b":
+            require(False, m.ARGMAX_BOOL, title)
+        not_empty(title, input, dim, error, hint)
+
+    return check
 
 
-def amin(input, dim):
-    not_empty("amin()", input, dim)
-
-
-def argmax(input, dim, *, name="argmax()"):
-    if input.array.dtype.kind == "b":
-        require(False, m.ARGMAX_BOOL, name)
-    not_empty(name, input, dim, IndexError, "")
-
-
-def argmin(input, dim):
-    argmax(input, dim, name="argmin()")
+amax, amin = over("amax()"), over("amin()")
+argmax, argmin = (over(title, IndexError, "", bools=False) for title in ("argmax()", "argmin()"))
 
 
 def max(input, dim, other):

@@ -9,7 +9,7 @@ from ..arrays.warn import warn
 from ..autograd.modes import no_grad
 from ..core.tensor import Tensor
 from ..ops.creation import full
-from .autocast_mode import kind_of, present
+from .autocast_mode import device_kind, present
 
 
 class OptState(Enum):
@@ -18,7 +18,7 @@ class OptState(Enum):
     STEPPED = 2
 
 
-def fresh():
+def per_optimizer_state():
     """What is known of an optimizer at the beginning of an iteration."""
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
@@ -46,7 +46,7 @@ class GradScaler:
     def __init__(self, device="cuda", init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000,
                  enabled=True):  # fmt: skip
         self._device, self._enabled = device, enabled
-        if enabled and not present(kind_of(device)):
+        if enabled and not present(device_kind(device)):
             warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
             self._enabled = False
         if self._enabled:
@@ -58,7 +58,7 @@ class GradScaler:
             self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
             self._growth_interval = growth_interval
             self._scale = self._growth_tracker = None  # tensors on the device of the first loss
-            self._per_optimizer_states = defaultdict(fresh)
+            self._per_optimizer_states = defaultdict(per_optimizer_state)
 
     def _check_scale_growth_tracker(self, funcname):
         for name in ("_scale", "_growth_tracker"):
@@ -182,7 +182,7 @@ class GradScaler:
                 if grown.isfinite():
                     scale.copy_(grown)
             tracker.fill_(count)
-        self._per_optimizer_states = defaultdict(fresh)
+        self._per_optimizer_states = defaultdict(per_optimizer_state)
 
     def get_scale(self):
         """The scale; 1.0 of a scaler that is not enabled."""

@@ -2,7 +2,7 @@
 
 import traceback
 
-from ..arrays.warn import HERE, warn
+from ..arrays.warn import ENGINE_FOLDER, warn
 from ..core import backward as backward_pass
 from ..core.graph import Node, OutputCotangents
 from ..core.observers import forget, observe
@@ -10,12 +10,12 @@ from ..core.record import array_of
 from ..surface.graph_errors import HINTS
 
 
-class State:
+class AnomalyState:
     anomaly = ""  # whether anomaly detection is on: "", "trace", or "check", which also looks for nan
 
 
-state = State()
-HINT = (
+state = AnomalyState()
+ANOMALY_HINT = (
     "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was "
     "changed in there or anywhere later. Good luck!"
 )
@@ -52,7 +52,7 @@ class detect_anomaly(set_detect_anomaly):
 def switch(anomaly):
     if bool(anomaly) != bool(state.anomaly):
         (observe if anomaly else forget)(Node, remember_call)
-    state.anomaly, HINTS[1:] = anomaly, [HINT] if anomaly else []
+    state.anomaly, HINTS[1:] = anomaly, [ANOMALY_HINT] if anomaly else []
     others = [a for a in backward_pass.attachments if a not in (checking, telling)]
     # the first is nearest to the node
     backward_pass.attachments[:] = [checking, *others, telling] if anomaly else others
@@ -104,7 +104,7 @@ def tell_where(node):
 
 
 def remember_call(node):
-    node.call = [f for f in traceback.extract_stack() if not f.filename.startswith(HERE)]
+    node.call = [f for f in traceback.extract_stack() if not f.filename.startswith(ENGINE_FOLDER)]
 
 
 def is_anomaly_enabled():

@@ -9,7 +9,7 @@ from collections import namedtuple
 
 from ..core.graph import mode
 from ..surface import printing
-from ..transforms.forward import Pass, dual, without
+from ..transforms.forward import ForwardPass, dual, without_tangent
 from .modes import is_grad_enabled, set_recording
 
 UnpackedDualTensor = namedtuple("UnpackedDualTensor", "primal tangent")
@@ -31,7 +31,7 @@ def enter_dual_level():
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     mode.asked, mode.dual = is_grad_enabled(), True
     set_recording(mode.asked)
-    state.level = Pass(inner=False)
+    state.level = ForwardPass(inner=False)
     state.level.__enter__()
     return 0
 
@@ -74,7 +74,7 @@ def unpack_dual(tensor, *, level=None):
     tangent = tangent_of(tensor)
     if tangent is None:
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(without(tensor, state.level), tangent)
+    return UnpackedDualTensor(without_tangent(tensor, state.level), tangent)
 
 
 def tangent_of(tensor):

@@ -49,11 +49,11 @@ class FunctionCtx:
 
     def mark_dirty(self, *args):
         """Say which arguments ``forward`` has written in place; they must be among its results."""
-        self.dirty_tensors = only_tensors("mark_dirty can only accept variables", args)
+        self.dirty_tensors = check_tensors("mark_dirty can only accept variables", args)
 
     def mark_non_differentiable(self, *args):
         """Say which results do not depend differentiably on the arguments."""
-        self.non_differentiable = only_tensors("mark_non_differentiable only accepts variable arguments", args)
+        self.non_differentiable = check_tensors("mark_non_differentiable only accepts variable arguments", args)
 
     def set_materialize_grads(self, value):
         """Whether ``backward`` sees zeros (the default) or None for a result that was not used."""
@@ -101,7 +101,7 @@ class FunctionCtx:
         return self._node().register_hook(hook)
 
 
-def only_tensors(message, args):
+def check_tensors(message, args):
     for i, a in enumerate(args):
         if not isinstance(a, Tensor):
             raise RuntimeError(f"{message}, but argument {i} is of type {type(a).__name__}")
@@ -149,7 +149,7 @@ class CustomNode(Node):
 
     def vjp(self, g, saved, parents):
         ctx, function = self.ctx, self.ctx._forward_cls
-        grads = [None if r is None else given(g.get(i), r, ctx.materialize_grads) for i, r in enumerate(ctx._results)]
+        grads = [r and materialized(g.get(i), r, ctx.materialize_grads) for i, r in enumerate(ctx._results)]
         into = function._backward()(ctx, *grads)
         into = into if isinstance(into, tuple) else (into,)
         n = len(ctx._inputs)
@@ -170,7 +170,7 @@ class CustomNode(Node):
             raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
         of_tensors = [(x, like) for x, like in zip(into, ctx._inputs) if like is not None]
         into = [
-            None if x is None or p is None else cotangent(fitted(self, i, x, *like))
+            None if x is None or p is None else cotangent(validated_gradient(self, i, x, *like))
             for i, ((x, like), p) in enumerate(zip(of_tensors, parents))
         ]
         # it may be in the user's hands: a leaf must not take it for its .grad
@@ -186,14 +186,14 @@ def zeros_like_result(result):
     return Tensor(modules[array_type].zeros(shape, dtype))
 
 
-def given(g, result, materialize):
+def materialized(g, result, materialize):
     """The gradient of a result as ``backward`` sees it."""
     if g is None:
         return zeros_like_result(result) if materialize else None
     return g if isinstance(g, Tensor) else Tensor(g)
 
 
-def fitted(node, i, g, shape, dtype, _array_type):
+def validated_gradient(node, i, g, shape, dtype, _array_type):
     """A gradient in the shape and dtype of its input, summed where it was broadcast.  RuntimeError if it cannot be."""
     have = g.array.shape
     if have == shape and g.array.dtype is dtype:
@@ -207,7 +207,7 @@ def fitted(node, i, g, shape, dtype, _array_type):
     return cast(sum_to(g, shape), dtype)
 
 
-def described(a):
+def input_metadata(a):
     """What is remembered of an argument or a result: (shape, dtype, type of array), None if it is no Tensor."""
     return (a.array.shape, a.array.dtype, type(a.array)) if isinstance(a, Tensor) else None
 
@@ -317,16 +317,16 @@ class Function:
                 result = cls.forward(ctx, *args, **kwargs)
             results = result if isinstance(result, tuple) else (result,)
             ctx._plain = [i for i, r in enumerate(results) if is_plain(r, ctx)]
-            results = tuple([new_tensor(r, ctx, args) for r in results])
+            results = tuple([fresh_output(r, ctx, args) for r in results])
         finally:
             mode.enabled = recording
         check_dirty(ctx, args, results)
         if recording and any(ctx.needs_input_grad):
-            join(ctx, parents, args, results)
+            record_call(ctx, parents, args, results)
         return results if isinstance(result, tuple) else results[0]
 
 
-def new_tensor(result, ctx, args):
+def fresh_output(result, ctx, args):
     """A result that can be given a node: a view of it if it is an argument as it came, or part of a graph already."""
     if not isinstance(result, Tensor) or is_one_of(result, ctx.dirty_tensors):
         return result
@@ -366,11 +366,11 @@ def check_dirty(ctx, args, results):
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
 
 
-def join(ctx, parents, args, results):
+def record_call(ctx, parents, args, results):
     """Make the node of a call, and let the differentiable results be its outputs."""
     ctx._parents = parents
-    ctx._inputs = tuple(map(described, args))
-    ctx._results = tuple(map(described, results))
+    ctx._inputs = tuple(map(input_metadata, args))
+    ctx._results = tuple(map(input_metadata, results))
     node = CustomNode(ctx)
     ctx._made, ctx._order = ref(node), node.time
     outputs = [Output(node, i) for i in range(len(results))]

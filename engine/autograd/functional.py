@@ -49,7 +49,7 @@ def outside(results, create_graph, several):
     return results if several else results[0]
 
 
-def zeros_for(x):
+def zeros_of(x):
     return Tensor(zeros_like(x.array))
 
 
@@ -74,7 +74,7 @@ def vector(v, like, several, create_graph, function):
     return v
 
 
-def called(func, inputs, name, strict):
+def checked_call(func, inputs, name, strict):
     """(the outputs, whether they are several) of a call of the program's function."""
     several, outputs = as_tuple(func(*inputs), "outputs of the user-provided function", name)
     check_depend(outputs, "outputs", strict)
@@ -127,7 +127,7 @@ def check_depend(tensors, kind, strict):
             raise RuntimeError(INDEPENDENT[kind].format(i))
 
 
-def filled(grads, like, stage, create_graph, strict):
+def zeros_for_none(grads, like, stage, create_graph, strict):
     """The gradients, with zeros for those that are None; in strict mode RuntimeError."""
     for i, g in enumerate(grads if strict else ()):
         if g is None:
@@ -138,7 +138,7 @@ def filled(grads, like, stage, create_graph, strict):
                 f"The {what} of the user-provided function is independent of input {i}. This is not allowed in strict "
                 "mode when create_graph=True."
             )
-    return tuple(zeros_for(x) if g is None else g for g, x in zip(grads, like))
+    return tuple(zeros_of(x) if g is None else g for g, x in zip(grads, like))
 
 
 def grads_of(outputs, inputs, given=None, create_graph=False, retain_graph=None, batched=False):
@@ -156,17 +156,17 @@ def grads_of(outputs, inputs, given=None, create_graph=False, retain_graph=None,
 
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
     """(func(*inputs), v^T J): v is as the outputs, and may be left out for a single number."""
-    return product("vjp", func, inputs, v, create_graph, strict)
+    return jacobian_product("vjp", func, inputs, v, create_graph, strict)
 
 
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
     """(func(*inputs), J v): v is as the inputs.  Computed as PyTorch does here, by pulling back the vjp."""
-    return product("jvp", func, inputs, v, create_graph, strict)
+    return jacobian_product("jvp", func, inputs, v, create_graph, strict)
 
 
 def vhp(func, inputs, v=None, create_graph=False, strict=False):
     """(func(*inputs), v^T H) of a function that returns one number: the gradient's vjp."""
-    return product("vhp", func, inputs, v, create_graph, strict)
+    return jacobian_product("vhp", func, inputs, v, create_graph, strict)
 
 
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
@@ -175,10 +175,10 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
     The Hessian is symmetric, so this is ``vhp``.  In strict mode it is the gradient's jvp, by pulling back its vjp, as
     PyTorch computes it: that shows what depends on what.
     """
-    return product("hvp", func, inputs, v, create_graph, strict)
+    return jacobian_product("hvp", func, inputs, v, create_graph, strict)
 
 
-def product(name, func, inputs, v, create_graph, strict):
+def jacobian_product(name, func, inputs, v, create_graph, strict):
     """(func(*inputs), a product with its Jacobian, or with that of its gradient)."""
     second, pulls_back = name in ("vhp", "hvp"), name == "jvp" or name == "hvp" and strict
     stage = "double_back" if second else "back"
@@ -187,7 +187,7 @@ def product(name, func, inputs, v, create_graph, strict):
         inputs = prepared(inputs, create_graph)
         if name != "vjp":
             v = vector(v, inputs, several, create_graph, name)
-        outputs, several_out = called(func, inputs, name, strict)
+        outputs, several_out = checked_call(func, inputs, name, strict)
         if name == "vjp":
             v = vector(v, outputs, several_out, create_graph, name)
         values = outputs  # whose Jacobian it is
@@ -197,15 +197,15 @@ def product(name, func, inputs, v, create_graph, strict):
             check_depend(values, "jacobian", strict)
         sources = inputs
         if pulls_back:  # the vjp is linear in its vector, and its own vjp is the transpose: J v
-            sources = tuple(zeros_for(x).requires_grad_() for x in values)
+            sources = tuple(zeros_of(x).requires_grad_() for x in values)
             values = grads_of(values, inputs, sources, create_graph=True)
             if second:
-                values = filled(values, inputs, stage, create_graph, strict)
+                values = zeros_for_none(values, inputs, stage, create_graph, strict)
             else:
                 check_depend(values, "grad_inputs", strict)
             stage += "_trick"
     with set_grad_enabled(create_graph or mode.enabled):
-        found = filled(grads_of(values, sources, v, create_graph), sources, stage, create_graph, strict)
+        found = zeros_for_none(grads_of(values, sources, v, create_graph), sources, stage, create_graph, strict)
     return (
         outside(outputs, create_graph, several_out),
         outside(found, create_graph, several_out if name == "jvp" else several),
@@ -230,13 +230,13 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     with enable_grad():
         several, inputs = as_tuple(inputs, "inputs", "jacobian")
         inputs = prepared(inputs, create_graph)
-        outputs, several_out = called(func, inputs, "jacobian", strict)
+        outputs, several_out = checked_call(func, inputs, "jacobian", strict)
         if vectorize and strict:
             raise RuntimeError(
                 "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
                 "Please either set `strict=False` or `vectorize=False`."
             )
-        rows = rows_at_once if vectorize else rows_one_by_one
+        rows = rows_in_one_pass if vectorize else rows_one_by_one
         found = []
         for i, out in enumerate(outputs):
             parts = zip(rows(i, out, inputs, create_graph, strict), inputs)
@@ -245,12 +245,12 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     return tuple(found) if several_out else found[0]
 
 
-def rows_at_once(_, out, inputs, create_graph, strict):
+def rows_in_one_pass(_, out, inputs, create_graph, strict):
     """The derivatives of an output with respect to the inputs, all rows in one backward pass."""
     n = out.numel()
     basis = Tensor(unit_vectors(out.array, n).reshape(n, *out.array.shape))
     found = grads_of((out,), inputs, (basis,), create_graph, True, batched=True)
-    return [zeros_for(x).expand((n, *x.shape)) if g is None else g for g, x in zip(found, inputs)]
+    return [zeros_of(x).expand((n, *x.shape)) if g is None else g for g, x in zip(found, inputs)]
 
 
 def rows_one_by_one(i, out, inputs, create_graph, strict):
@@ -269,8 +269,8 @@ def rows_one_by_one(i, out, inputs, create_graph, strict):
                     f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in "
                     "strict mode when create_graph=True."
                 )
-        rows.append([zeros_for(x) if g is None else g for g, x in zip(grads, inputs)])
-    return [stack(column, 0) for column in zip(*rows)] if rows else [zeros_for(x).expand((0, *x.shape)) for x in inputs]
+        rows.append([zeros_of(x) if g is None else g for g, x in zip(grads, inputs)])
+    return [stack(column, 0) for column in zip(*rows)] if rows else [zeros_of(x).expand((0, *x.shape)) for x in inputs]
 
 
 def jacobian_forward(func, inputs, create_graph, strict, vectorize):
@@ -311,7 +311,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
     forward = outer_jacobian_strategy == "forward-mode"
 
     def single(*inputs):
-        outputs, several_out = called(func, inputs, "hessian", strict)
+        outputs, several_out = checked_call(func, inputs, "hessian", strict)
         check_single(outputs, several_out, "hessian")
         return squeeze_all(outputs[0])
 

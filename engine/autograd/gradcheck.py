@@ -74,14 +74,15 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, gen_non_contig_grad_output
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     if grad_outputs is None:
         draw = np.random.default_rng(0).standard_normal
-        outputs = differentiable(func(*inputs))
+        outputs = differentiable_outputs(func(*inputs))
         grad_outputs = [Tensor(there(draw(o.shape), o)).requires_grad_() for o in outputs]
     grad_outputs = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
 
     def gradients(*args):
         inputs, grad_outputs = args[:n], args[n:]
         variables = [x for x, at in zip(inputs, moving) if at]
-        return grad(differentiable(func(*inputs)), variables, grad_outputs, create_graph=True, allow_unused=True)
+        outputs = differentiable_outputs(func(*inputs))
+        return grad(outputs, variables, grad_outputs, create_graph=True, allow_unused=True)
 
     n, moving = len(inputs), [isinstance(x, Tensor) and x.requires_grad for x in inputs]
     options |= {"check_forward_ad": check_fwd_over_rev, "check_backward_ad": check_rev_over_rev}
@@ -94,13 +95,13 @@ class Check:
     def __init__(self, func, inputs, eps, rtol, atol, fast):
         self.func, self.inputs, self.eps, self.rtol, self.atol, self.fast = func, inputs, eps, rtol, atol, fast
         self.variables = checked_inputs(inputs)
-        self.outputs = differentiable(func(*inputs))
+        self.outputs = differentiable_outputs(func(*inputs))
         rng = np.random.default_rng(0)
         self.u = [unit(rng, x) for x in self.variables]
         self.v = [unit(rng, o) for o in self.outputs]
 
     def output(self, o, *inputs):
-        return differentiable(self.func(*(inputs or self.inputs)))[o]
+        return differentiable_outputs(self.func(*(inputs or self.inputs)))[o]
 
     def pairs(self):
         return [(o, i) for o in range(len(self.outputs)) for i in range(len(self.variables))]
@@ -219,7 +220,7 @@ class Check:
             alone = grad(o, self.variables, self.v[k], **options)
             given = [self.v[k] if o is other else zero for other, zero in zip(self.outputs, zeros)]
             for a, b in zip(alone, grad(self.outputs, self.variables, given, **options)):
-                if not np.allclose(numbers(a, b), numbers(b, a)):
+                if not np.allclose(gradient_array(a, b), gradient_array(b, a)):
                     raise GradcheckError(
                         "Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
                         'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
@@ -285,7 +286,7 @@ def units(t):
         yield Tensor(there(one, t))
 
 
-def numbers(g, other):
+def gradient_array(g, other):
     """The array of a gradient; zeros for None."""
     if g is None:
         return np.zeros(() if other is None else other.shape)
@@ -316,7 +317,7 @@ def checked_inputs(inputs):
     return variables
 
 
-def differentiable(outputs):
+def differentiable_outputs(outputs):
     """The outputs that depend on an input that requires grad."""
     return [o for o in as_tuple(outputs) if isinstance(o, Tensor) and o.requires_grad]
 

@@ -68,8 +68,8 @@ def note(node):
     """Remember that a node has hooks, and attach them to the backward pass if they are the first."""
     known = hooked_leaves if type(node) is AccumulateGrad else hooked
     known.add(ref(node, known.discard))
-    if attach not in backward.attachments:
-        backward.attachments.insert(bool(backward.attachments), attach)  # around the check for nan
+    if attach_hooks not in backward.attachments:
+        backward.attachments.insert(bool(backward.attachments), attach_hooks)  # around the check for nan
         backward.arrivals.append(arrive)
         views.rebased.append(move_retain_grad)
 
@@ -150,7 +150,9 @@ def tensor_hook(hook):
     def call(g):
         shown = as_tensor(g)
         new = hook(shown)
-        return cotangent(shown) if new is None else checked(hook, new, g)  # a single number that it wrote is a new one
+        return (
+            checked_grad(hook, new, g) if new is not None else cotangent(shown)
+        )  # a number that it wrote is a new one
 
     return call
 
@@ -160,13 +162,13 @@ def run_pre_hooks(node, g):
     for hook in node.pre_hooks:
         grads = as_grad_tuple(g, node.outputs)
         new = hook(grads)
-        new = [*map(cotangent, grads)] if new is None else checked_all(hook, new, grads)
+        new = [*map(cotangent, grads)] if new is None else checked_grads(hook, new, grads)
         several = type(g) is OutputCotangents
         g = OutputCotangents({i: t for i, t in enumerate(new) if t is not None}) if several else new[0]
     return g
 
 
-def checked_all(hook, new, old):
+def checked_grads(hook, new, old):
     """The cotangents in the tuple that a hook returned in place of others."""
     if not isinstance(new, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(new).__name__}'")
@@ -175,10 +177,10 @@ def checked_all(hook, new, old):
             f"hook '{hook_name(hook)}' has returned an incorrect number of values (got {len(new)}, but expected "
             f"{len(old)})"
         )
-    return [checked(hook, n, o) for n, o in zip(new, old)]
+    return [checked_grad(hook, n, o) for n, o in zip(new, old)]
 
 
-def checked(hook, new, old):
+def checked_grad(hook, new, old):
     """The cotangent that a hook returned in place of another.  TypeError or RuntimeError if it is none."""
     if new is None:
         return None
@@ -207,7 +209,7 @@ def as_grad_tuple(g, n):
 # ---- in the backward pass
 
 
-def attach(visit, roots, wanted):
+def attach_hooks(visit, roots, wanted):
     """The visit of a pass in a program that has hooks; None where there are none."""
     if not hooked and not hooked_leaves:
         return None
@@ -233,7 +235,7 @@ def with_node_hooks(visit, node, g, parents):
     for hook in node.post_hooks:
         grads = tuple(map(as_tensor, into))
         new = hook(grads, as_grad_tuple(g, node.outputs))
-        into = [*map(cotangent, grads)] if new is None else checked_all(hook, new, into)
+        into = [*map(cotangent, grads)] if new is None else checked_grads(hook, new, into)
     # what a hook returned may be in the program's hands: a leaf must not take it for its .grad
     return [x if x is None or type(p) is not AccumulateGrad else own(x) for p, x in zip(parents, into)]
 
@@ -296,7 +298,7 @@ def accumulate(node, g, hooks=None):
         hook((), (as_tensor(g),))
 
 
-def call(node, *grads):
+def call_node(node, *grads):
     """Run this node alone: gradients of the outputs give those of the inputs, a tuple unless there is one input."""
     visit = backward.recorded if mode.enabled else backward.chain_rule
     g = OutputCotangents(enumerate(map(cotangent, grads))) if node.outputs > 1 else cotangent(*grads)
@@ -309,5 +311,5 @@ def call_leaf(node, grad):
     return ()
 
 
-extend(Node, __call__=call)
+extend(Node, __call__=call_node)
 extend(AccumulateGrad, __call__=call_leaf)

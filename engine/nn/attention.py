@@ -12,7 +12,7 @@ from ..ops.shape import cat
 from . import functional as F
 from . import init
 from .containers import ModuleList
-from .layers import LayerNorm, Linear, parameters
+from .layers import LayerNorm, Linear, add_parameters
 from .module import Module
 from .table import GELU, Dropout, ReLU
 
@@ -64,10 +64,10 @@ class MultiheadAttention(Module):
         shapes = shapes | together if apart else together | shapes
         shapes["in_proj_bias"] = 3 * embed_dim if bias else None
         factory = {"device": device, "dtype": dtype}
-        parameters(self, factory, **shapes)
+        add_parameters(self, factory, **shapes)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, **factory)
         if add_bias_kv:
-            parameters(self, factory, bias_k=(1, 1, embed_dim), bias_v=(1, 1, embed_dim))
+            add_parameters(self, factory, bias_k=(1, 1, embed_dim), bias_v=(1, 1, embed_dim))
         else:
             self.bias_k = self.bias_v = None
         self._reset_parameters()

@@ -6,11 +6,11 @@ from itertools import chain
 from operator import index
 
 from ..core.tensor import Tensor
-from .module import Module, indented, named
+from .module import Module, indented, type_name
 from .parameter import Parameter
 
 
-def position(i, size):
+def checked_index(i, size):
     """A position counted from the front.  IndexError if there is none."""
     i = index(i)
     if not -size <= i < size:
@@ -47,14 +47,14 @@ class Numbered(Module):
     def __getitem__(self, i):
         if isinstance(i, slice):
             return self._part(i)
-        return [*self._modules.values()][position(i, len(self))]
+        return [*self._modules.values()][checked_index(i, len(self))]
 
     def __setitem__(self, i, module):
-        setattr(self, [*self._modules][position(i, len(self))], module)
+        setattr(self, [*self._modules][checked_index(i, len(self))], module)
 
     def __delitem__(self, i):
         names = [*self._modules]
-        for name in names[i] if isinstance(i, slice) else [names[position(i, len(self))]]:
+        for name in names[i] if isinstance(i, slice) else [names[checked_index(i, len(self))]]:
             delattr(self, name)
         self.__dict__["_modules"] = {str(k): module for k, module in enumerate(self)}
 
@@ -257,10 +257,10 @@ class ParameterList(Module):
     def __getitem__(self, i):
         if isinstance(i, slice):
             return type(self)(self[k] for k in range(*i.indices(len(self))))
-        return getattr(self, str(position(i, len(self))))
+        return getattr(self, str(checked_index(i, len(self))))
 
     def __setitem__(self, i, value):
-        setattr(self, str(position(i, len(self))), as_parameter(value))
+        setattr(self, str(checked_index(i, len(self))), as_parameter(value))
 
     def append(self, value):
         """Add a value at the end."""
@@ -381,7 +381,7 @@ class ParameterDict(Module):
         return self
 
     def extra_repr(self):
-        return "\n".join(shown(key, value, named) for key, value in self.items())
+        return "\n".join(shown(key, value, type_name) for key, value in self.items())
 
     def __call__(self, input):
         raise RuntimeError("ParameterDict should not be called.")

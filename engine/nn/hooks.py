@@ -29,7 +29,7 @@ class RemovableHandle:
         self.remove()
 
 
-def register(hooks, hook, prepend=False, **marks):
+def add_hook(hooks, hook, prepend=False, **marks):
     """Put a hook into an ordered dictionary, at its end or its beginning, and its id into some ``marks``.
 
     ``marks``: name=(whether, dictionary).  Returns a handle.
@@ -57,29 +57,29 @@ always_called_everywhere: dict = {}
 
 def register_module_forward_pre_hook(hook):
     """Call ``hook(module, args)`` before the ``forward`` of every module.  Returns a handle."""
-    return register(before_all, hook, counted=(True, everywhere))
+    return add_hook(before_all, hook, counted=(True, everywhere))
 
 
 def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
     """Call ``hook(module, args, output)`` after the ``forward`` of every module.  Returns a handle."""
-    return register(behind_all, hook, counted=(True, everywhere), kwargs=(with_kwargs, with_kwargs_everywhere),
+    return add_hook(behind_all, hook, counted=(True, everywhere), kwargs=(with_kwargs, with_kwargs_everywhere),
                     always=(always_call, always_called_everywhere))  # fmt: skip
 
 
 def register_module_full_backward_pre_hook(hook):
     """Call ``hook(module, grad_output)`` when the gradients of the outputs of any module are known."""
-    return register(backward_before_all, hook, counted=(True, everywhere))
+    return add_hook(backward_before_all, hook, counted=(True, everywhere))
 
 
 def register_module_full_backward_hook(hook):
     """Call ``hook(module, grad_input, grad_output)`` when both are known of any module."""
-    return register(backward_behind_all, hook, counted=(True, everywhere))
+    return add_hook(backward_behind_all, hook, counted=(True, everywhere))
 
 
 # ---- calls
 
 
-def call(module, args, kwargs):
+def call_with_hooks(module, args, kwargs):
     """``module(*args, **kwargs)`` for a module with hooks."""
     result, done = None, set()
     behind = {**behind_all, **module._forward_hooks}
@@ -158,7 +158,7 @@ class BackwardHooks:
 
     def inputs(self, args):
         """The arguments, with a node before them which calls the hooks."""
-        places = tensors_in(args)
+        places = tensor_positions(args)
         unwatched = {i: args[i] for i in places if not args[i].requires_grad}
         args, node = passed_through(args, places)
         self.count = len(args)
@@ -175,7 +175,7 @@ class BackwardHooks:
                 f"{type(result)}",
             )
         results = result if isinstance(result, tuple) else (result,)
-        places, size = tensors_in(results), len(results)
+        places, size = tensor_positions(results), len(results)
         results, node = passed_through(results, places)
         if node is not None:
             node.register_hook(lambda _, grads: self.arrived(grads, places, size))
@@ -230,7 +230,7 @@ class BackwardHooks:
         return tuple(None if i in unwatched else grads[i] for i in places)
 
 
-def tensors_in(values):
+def tensor_positions(values):
     return [i for i, v in enumerate(values) if isinstance(v, Tensor)]
 
 

@@ -8,7 +8,7 @@ from ..arrays.dispatch import offers
 from ..autograd.modes import no_grad
 from ..core.tensor import Tensor
 from . import hooks
-from .hooks import register
+from .hooks import add_hook
 from .parameter import Buffer, Parameter
 
 
@@ -21,7 +21,7 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", "missing_keys unexpected_
         return super().__repr__() if self.missing_keys or self.unexpected_keys else "<All keys matched successfully>"
 
 
-def named(value):
+def type_name(value):
     """The name of a value's type in error messages, as PyTorch writes it."""
     if isinstance(value, Tensor):
         return Tensor.typename(value.array)
@@ -78,7 +78,7 @@ class Module:
         except KeyError:
             watched = self._backward_hooks  # the error of a module whose __init__ did not call super().__init__()
         if watched:
-            return hooks.call(self, args, kwargs)
+            return hooks.call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
     def compile(self, **how):
@@ -114,7 +114,7 @@ class Module:
         elif parameters is not None and name in parameters:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{named(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
+                    f"cannot assign '{type_name(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
                 )
             self.register_parameter(name, value)
         elif isinstance(value, Module):
@@ -125,13 +125,13 @@ class Module:
         elif modules is not None and name in modules:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{named(value)}' as child module '{name}' (torch.nn.Module or None expected)"
+                    f"cannot assign '{type_name(value)}' as child module '{name}' (torch.nn.Module or None expected)"
                 )
             modules[name] = value
         elif isinstance(value, Buffer) or (buffers is not None and name in buffers):
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(
-                    f"cannot assign '{named(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None "
+                    f"cannot assign '{type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None "
                     "expected)"
                 )
             persistent = value.persistent if isinstance(value, Buffer) else name not in self._non_persistent_buffers_set
@@ -162,7 +162,7 @@ class Module:
         if place not in self.__dict__:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {named(name)}")
+            raise TypeError(f"{kind} name should be a string. Got {type_name(name)}")
         taken = hasattr(self, name) and name not in self.__dict__[place]
         if kind == "module" and taken:
             raise KeyError(f"attribute '{name}' already exists")
@@ -178,7 +178,7 @@ class Module:
         self._check_name("parameter", name, "_parameters")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
-                f"cannot assign '{named(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
+                f"cannot assign '{type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
             )
         if param is not None and param.grad_fn is not None:
             raise ValueError(
@@ -192,7 +192,7 @@ class Module:
         self._check_name("buffer", name, "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"cannot assign '{named(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+                f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
         self._buffers[name] = tensor
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
@@ -200,7 +200,7 @@ class Module:
     def add_module(self, name, module):
         """Keep a Module (or None) under a name."""
         if not isinstance(module, Module) and module is not None:
-            raise TypeError(f"{named(module)} is not a Module subclass")
+            raise TypeError(f"{type_name(module)} is not a Module subclass")
         self._check_name("module", name, "_modules")
         self._modules[name] = module
 
@@ -448,7 +448,7 @@ class Module:
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         metadata = getattr(state_dict, "_metadata", {})
         missing, unexpected, errors = [], [], []
-        load(self, OrderedDict(state_dict), "", metadata, assign, missing, unexpected, errors)
+        load_tree(self, OrderedDict(state_dict), "", metadata, assign, missing, unexpected, errors)
         if strict:
             for title, keys in (("Unexpected", unexpected), ("Missing", missing)):
                 if keys:
@@ -522,25 +522,25 @@ class Module:
 
     def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
         """Call ``hook(module, args)`` before ``forward``; it may return other arguments.  Returns a handle."""
-        return register(
+        return add_hook(
             self._forward_pre_hooks, hook, prepend, kwargs=(with_kwargs, self._forward_pre_hooks_with_kwargs)
         )
 
     def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
         """Call ``hook(module, args, output)`` after ``forward``; it may return another output.  Returns a handle."""
-        return register(
+        return add_hook(
             self._forward_hooks, hook, prepend, kwargs=(with_kwargs, self._forward_hooks_with_kwargs),
             always=(always_call, self._forward_hooks_always_called),
         )  # fmt: skip
 
     def register_full_backward_pre_hook(self, hook, prepend=False):
         """Call ``hook(module, grad_output)`` when the gradients of the outputs are known; it may return others."""
-        return register(self._backward_pre_hooks, hook, prepend)
+        return add_hook(self._backward_pre_hooks, hook, prepend)
 
     def register_full_backward_hook(self, hook, prepend=False):
         """Call ``hook(module, grad_input, grad_output)`` when both are known; it may return others of the inputs."""
         self.__dict__["_is_full_backward_hook"] = True
-        return register(self._backward_hooks, hook, prepend)
+        return add_hook(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook):
         raise NotImplementedError(
@@ -549,19 +549,19 @@ class Module:
 
     def register_state_dict_pre_hook(self, hook):
         """Call ``hook(module, prefix, keep_vars)`` before ``state_dict`` is made."""
-        return register(self._state_dict_pre_hooks, hook)
+        return add_hook(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook):
         """Call ``hook(module, state_dict, prefix, metadata)`` when a ``state_dict`` is made, to change it in place."""
-        return register(self._state_dict_hooks, hook)
+        return add_hook(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook):
         """Call ``hook(module, state_dict, prefix, ...)`` before this module's state is loaded."""
-        return register(self._load_state_dict_pre_hooks, hook)
+        return add_hook(self._load_state_dict_pre_hooks, hook)
 
     def register_load_state_dict_post_hook(self, hook):
         """Call ``hook(module, incompatible_keys)`` when this module's state is loaded; it may change them in place."""
-        return register(self._load_state_dict_post_hooks, hook)
+        return add_hook(self._load_state_dict_post_hooks, hook)
 
     # ---- printing
 
@@ -586,7 +586,7 @@ class Module:
 EXTRA_STATE = "_extra_state"
 
 
-def load(module, state_dict, prefix, metadata, assign, missing, unexpected, errors):
+def load_tree(module, state_dict, prefix, metadata, assign, missing, unexpected, errors):
     """Load the part of a state_dict that begins with a prefix, into a module and all below it."""
     local = dict(metadata.get(prefix[:-1], {}))
     if assign:
@@ -596,7 +596,7 @@ def load(module, state_dict, prefix, metadata, assign, missing, unexpected, erro
         if child is not None:
             below = f"{prefix}{name}."
             part = {key: value for key, value in state_dict.items() if key.startswith(below)}
-            load(child, part, below, metadata, assign, missing, unexpected, errors)
+            load_tree(child, part, below, metadata, assign, missing, unexpected, errors)
     for hook in module._load_state_dict_post_hooks.values():
         if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
             raise AssertionError(

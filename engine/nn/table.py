@@ -11,7 +11,7 @@ from .module import Module
 functions = vars(F)
 
 
-class Row(Module):
+class FunctionModule(Module):
     """Calls ``function`` (by its name in ``functional``) with the arguments that the module was made with."""
 
     function: str
@@ -36,14 +36,14 @@ class Row(Module):
         return ", ".join(f"{name}={value!r}" for name, value in values.items() if name != "inplace" or value)
 
 
-class Elementwise(Row):
+class Elementwise(FunctionModule):
     """A function of one tensor and ``inplace``: the shortest way to it."""
 
     def forward(self, input):
         return functions[self.function](input, self.inplace)
 
 
-class Loss(Row):
+class Loss(FunctionModule):
     """A function of input and target with a reduction; weights are buffers."""
 
     shown = ""
@@ -56,7 +56,7 @@ class Loss(Row):
         super().keep(**arguments)
 
 
-class RandomMask(Row):
+class RandomMask(FunctionModule):
     """A function that draws numbers in training."""
 
     shown = "p={p}, inplace={inplace}"
@@ -70,7 +70,7 @@ class RandomMask(Row):
         return functions[self.function](input, self.p, self.training, self.inplace)
 
 
-class Pool(Row):
+class Pool(FunctionModule):
     """A function of windows, which lie side by side unless ``stride`` says otherwise."""
 
     def keep(self, kernel_size, stride, **arguments):
@@ -98,7 +98,7 @@ def binder(name, arguments):
     return bind
 
 
-def row(name, function, base=Row, shown=None, **arguments):
+def row(name, function, base=FunctionModule, shown=None, **arguments):
     """The module ``name`` for a function, with the arguments and their defaults."""
     signature = Signature([Argument(k, Argument.POSITIONAL_OR_KEYWORD, default=v) for k, v in arguments.items()])
     given = tuple(k for k in arguments if k not in MOVED)

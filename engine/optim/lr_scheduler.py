@@ -29,13 +29,13 @@ TOO_EARLY = (
 )
 
 
-def copied(value):
+def cloned(value):
     return value.clone() if isinstance(value, Tensor) else value
 
 
 def values(optimizer, key):
     """An option of all groups."""
-    return [copied(group[key]) for group in optimizer.param_groups]
+    return [cloned(group[key]) for group in optimizer.param_groups]
 
 
 def set_value(group, key, value):
@@ -50,13 +50,13 @@ def for_each(name, optimizer, value):
     """A value for each group.  ValueError for a list of another length."""
     n = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
-        return [copied(value) for _ in range(n)]
+        return [cloned(value) for _ in range(n)]
     if len(value) != n:
         raise ValueError(
             f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
             f"param_groups has {n}."
         )
-    return [*map(copied, value)]
+    return [*map(cloned, value)]
 
 
 def check_optimizer(optimizer):
@@ -79,7 +79,7 @@ class LRScheduler:
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", copied(group["lr"]))
+                group.setdefault("initial_lr", cloned(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
                     f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "

@@ -8,8 +8,8 @@ from copy import deepcopy
 from ..arrays.dispatch import outside_of_captures
 from ..arrays.warn import warn
 from ..core.tensor import Tensor
-from ..nn.hooks import register
-from ..nn.module import clear_gradients, named
+from ..nn.hooks import add_hook
+from ..nn.module import clear_gradients, type_name
 
 required = object()  # the default of an option that has none
 
@@ -68,7 +68,7 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                + named(params)
+                + type_name(params)
             )
         self.state = defaultdict(dict)
         self.param_groups = []
@@ -125,7 +125,7 @@ class Optimizer:
             param_group["param_names"] = names
         for p in params:
             if not isinstance(p, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {named(p)}")
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type_name(p)}")
             if not p.is_leaf and not p.retains_grad:
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
@@ -186,7 +186,7 @@ class Optimizer:
         parameter = {i: p for g, s in zip(groups, saved) for i, p in zip(s["params"], g["params"])}
         state = defaultdict(dict)
         for i, values in state_dict["state"].items():
-            state[parameter.get(i, i)] = fitted(values, parameter.get(i))
+            state[parameter.get(i, i)] = cast_state(values, parameter.get(i))
         for group, options in zip(groups, saved):
             options["params"] = group["params"]
             if "param_names" in group:
@@ -199,37 +199,37 @@ class Optimizer:
 
     def register_step_pre_hook(self, hook):
         """Call ``hook(optimizer, args, kwargs)`` before each step; it may return others.  Returns a handle."""
-        return register(self._optimizer_step_pre_hooks, hook)
+        return add_hook(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook):
         """Call ``hook(optimizer, args, kwargs)`` after each step."""
-        return register(self._optimizer_step_post_hooks, hook)
+        return add_hook(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook, prepend=False):
         """Call ``hook(optimizer)`` before ``state_dict``."""
-        return register(self._optimizer_state_dict_pre_hooks, hook, prepend)
+        return add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(self, hook, prepend=False):
         """Call ``hook(optimizer, state_dict)`` after ``state_dict``; it may return another one."""
-        return register(self._optimizer_state_dict_post_hooks, hook, prepend)
+        return add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook, prepend=False):
         """Call ``hook(optimizer, state_dict)`` before ``load_state_dict``; it may return another one."""
-        return register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+        return add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook, prepend=False):
         """Call ``hook(optimizer)`` after ``load_state_dict``."""
-        return register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+        return add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
 
-def fitted(value, p, key=None):
+def cast_state(value, p, key=None):
     """A loaded state with its tensors, but for the step, in the dtype and on the device of the parameter."""
     if isinstance(value, Tensor):
         if p is None or key == "step":
             return value
         return value.to(dtype=p.dtype if p.is_floating_point() else None, device=p.device)
     if isinstance(value, dict):
-        return {k: fitted(v, p, k) for k, v in value.items()}
+        return {k: cast_state(v, p, k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str):
-        return type(value)(fitted(v, p) for v in value)
+        return type(value)(cast_state(v, p) for v in value)
     return value

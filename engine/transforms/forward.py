@@ -29,7 +29,7 @@ from ..core.tensor import Tensor
 zeros_like = Function("zeros_like").call
 
 
-class Pass:
+class ForwardPass:
     """One computation of derivatives in forward mode.
 
     ``inner``: whether leaves that were made during the pass belong to transforms inside of it, which never
@@ -72,8 +72,8 @@ extend(
     oldest_leaf_time=inf,  # of the leaves that it leads to; -inf: it is there for tangents alone
 )
 Dual = node_class("DualBackward0", lambda g: g)
-Identity = node_class("Identity", lambda g: g)
-Dual.diagonal = Identity.diagonal = True
+IdentityNode = node_class("Identity", lambda g: g)
+Dual.diagonal = IdentityNode.diagonal = True
 
 
 def dual(primal, tangent, which):
@@ -141,12 +141,12 @@ def continues(nodes, start):
     return found and "tangents"
 
 
-def without(tensor, which):
+def without_tangent(tensor, which):
     """The tensor without its tangent in a pass that still runs."""
     others = {p: t for p, t in tensor.node.tangents.items() if p is not which}
     if tensor.node.oldest_leaf_time == -inf:
         return outside_graph(tensor, others)
-    node = Identity((tensor.node,), ())
+    node = IdentityNode((tensor.node,), ())
     node.tangents = others
     leads_to(node, tensor.node.oldest_leaf_time)
     return Tensor(tensor.array, node)
@@ -223,7 +223,7 @@ def push(node, part, ts, out, plain):
         elif node.linear is not None:
             term = node.linear(i, t, *saved)
         else:
-            term = transposed(node, i, part, t, out, plain)
+            term = transposed_rule(node, i, part, t, out, plain)
         total = term if total is None else total if term is None else total + term
     if total is None:
         return Tensor(zeros_like(out))
@@ -234,7 +234,7 @@ def push(node, part, ts, out, plain):
     return total if isinstance(total, Tensor) else Tensor(total)
 
 
-def transposed(node, i, part, t, out, plain):
+def transposed_rule(node, i, part, t, out, plain):
     """J_i t: the cotangent t of ``rule_i(u)``, pulled back to the dummy u.  None if that is zero."""
     u = Tensor(xp_of(out).zeros(out.shape, out.dtype))  # without the samples of a batch
     u.node = AccumulateGrad(u)

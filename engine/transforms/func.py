@@ -17,10 +17,10 @@ from ..core.graph import AccumulateGrad, clock, mode, node_class
 from ..core.tensor import Tensor
 from ..ops.shape import cat, reshape_to, slice_at
 from .batched import Batched
-from .forward import Pass, continues, dual, leads_to, outgoing
+from .forward import ForwardPass, continues, dual, leads_to, outgoing
 from .functional_call import functional_call, stack_module_state
 from .nesting import transformed
-from .vmap import batch, check_randomness, leave, unbind, vmap
+from .vmap import batch, check_randomness, leave, remove_batch_dim, vmap
 
 __all__ = [
     "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
@@ -51,7 +51,7 @@ def outside_inference_mode(function):
     return call
 
 
-def normal(x):
+def saveable(x):
     """A tensor that may be saved: a copy of one that was made in inference mode."""
     return Tensor(x.array.copy()) if x.inference else x
 
@@ -61,7 +61,7 @@ class Recording:
 
     def __init__(self, primals):
         self.start = next(clock)
-        self.leaves = [leaf(x) for x in primals]
+        self.leaves = [new_leaf(x) for x in primals]
         self.own = {x.node for x in self.leaves}
         self.enabled = mode.enabled
 
@@ -117,13 +117,13 @@ def handed_out(values, start):
     return tree.map_tree(one, values)
 
 
-def leaf(x):
+def new_leaf(x):
     """A new Tensor on the memory of x, from which a graph begins."""
     if not isinstance(x, Tensor):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
     if x.array.dtype not in differentiable:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
-    new = Tensor(normal(x).array)
+    new = Tensor(saveable(x).array)
     new.transform_level = mode.derivatives + 1
     if x.node is None:
         new.node = AccumulateGrad(new)
@@ -315,7 +315,7 @@ def jacobian_rows(r, out, chunk_size, create_graph):
         with batch(part.shape[0]) as level:
             g = Batched(part, level)
             found = r.pulled({out.node: Tensor(g) if create_graph else g}, create_graph)
-            found = [unbind(f, 0, level) for f in found]
+            found = [remove_batch_dim(f, 0, level) for f in found]
         leave(found, level)
         chunks.append(found)
     columns = chunks[0] if len(chunks) == 1 else [cat(c, 0) for c in zip(*chunks)]
@@ -355,7 +355,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
                 raise RuntimeError(f"{JVP}: Expected {argument} to only contain Tensors, got {type(v)}")
     which, output, aux = pushed(func, xs, ts, lambda new: tree.unflatten(structure, new), has_aux)
     outs, out_structure = tree.flatten(output)
-    found = [along(o, which, strict) for o in outs]
+    found = [primal_and_tangent(o, which, strict) for o in outs]
     which.forget()
     result = tree.unflatten(out_structure, [p for p, _ in found]), tree.unflatten(out_structure, [t for _, t in found])
     return (*result, handed_out(aux, which.start)) if has_aux else result
@@ -366,8 +366,8 @@ def pushed(func, primals, tangents, replaced, has_aux=False):
     before = mode.enabled, mode.asked
     mode.enabled = mode.asked = True
     try:
-        with Pass() as which, transformed(True):
-            duals = [dual(normal(x), normal(t), which) for x, t in zip(primals, tangents)]
+        with ForwardPass() as which, transformed(True):
+            duals = [dual(saveable(x), saveable(t), which) for x, t in zip(primals, tangents)]
             output, aux = with_aux(func(*replaced(duals)), has_aux, JVP)
     finally:
         mode.enabled, mode.asked = before
@@ -375,7 +375,7 @@ def pushed(func, primals, tangents, replaced, has_aux=False):
     return which, output, aux
 
 
-def along(out, which, strict=False):
+def primal_and_tangent(out, which, strict=False):
     """(an output without its tangent, the tangent: zeros if it has none), as they leave a pass."""
     tangent = None if out.node is None else out.node.tangents.get(which)
     if tangent is None and strict:
@@ -419,8 +419,8 @@ def jacobian_columns(func, primals, replaced, has_aux=False, randomness="error")
             start += n
         which, output, aux = pushed(func, primals, tangents, replaced, has_aux)
         outs, out_structure = tree.flatten(output)
-        found = [along(o, which)[1] for o in outs]
-        found = [unbind(t, t.array.ndim, level) for t in found]
+        found = [primal_and_tangent(o, which)[1] for o in outs]
+        found = [remove_batch_dim(t, t.array.ndim, level) for t in found]
         which.forget()
     leave(found, level)
     return [columns(j, primals, sizes) for j in found], out_structure, handed_out(aux, which.start) if has_aux else None

@@ -30,7 +30,7 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
     given = tied(given, own) if tie_weights else given
     if strict:
         check_names(module, given, own)
-    with replaced(module, given):
+    with reparametrized(module, given):
         return module(*args, **(kwargs or {}))
 
 
@@ -61,7 +61,7 @@ def check_names(module, given, own):
 
 
 @contextmanager
-def replaced(module, given):
+def reparametrized(module, given):
     """A block in which other tensors stand in a module."""
     before = []
     try:

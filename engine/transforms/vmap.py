@@ -20,7 +20,7 @@ from ..core.tensor import Tensor
 from ..core.versions import writes_to, wrote
 from ..ops.shape import cat
 from ..surface.gradients import plain_grad
-from .batched import Batched, Level, moved, running
+from .batched import Batched, Level, move_dims, running
 from .nesting import transformed
 
 # ---- the border
@@ -34,20 +34,20 @@ def bind(a, dim, level):
 def bound(x, dim, level):
     if type(x) is Batched and x.level.number > level.number:
         return Batched(bound(x.x, dim + 1, level), x.level)
-    return Batched(moved(x, dim, 1, 0), level)
+    return Batched(move_dims(x, dim, 1, 0), level)
 
 
-def unbind(a, dim, level):
+def remove_batch_dim(a, dim, level):
     """Show the samples again, along ``dim``; an array that has none is the same for every sample."""
     if isinstance(a, Tensor) and a.node is None:
         return Tensor(unbound(a.array, dim, level))
-    return record(Unbind, unbound(array_of(a), dim, level), (a,), (dim, level, is_batch(array_of(a), level)))
+    return record(RemoveBatchDim, unbound(array_of(a), dim, level), (a,), (dim, level, is_batch(array_of(a), level)))
 
 
 def unbound(x, dim, level):
     if type(x) is Batched:
         if x.level is level:
-            return moved(x.x, 0, 1, dim)
+            return move_dims(x.x, 0, 1, dim)
         if x.level.number > level.number:
             return Batched(unbound(x.x, dim + 1, level), x.level)
     x = modules[type(x)].expand_dims(x, dim)
@@ -70,12 +70,12 @@ def summed(x, level):
     return x.x.sum(0) if x.level is level else Batched(summed(x.x, level), x.level)
 
 
-Bind = node_class("VmapBackward0", lambda g, dim, level: unbind(g, dim, level))
-Unbind = node_class("UnvmapBackward0", lambda g, dim, level, batch: unbind_rule(g, dim, level, batch))
+Bind = node_class("VmapBackward0", lambda g, dim, level: remove_batch_dim(g, dim, level))
+RemoveBatchDim = node_class("UnvmapBackward0", lambda g, dim, level, batch: unbind_rule(g, dim, level, batch))
 Summed = node_class("SumOfSamplesBackward0",
-                    lambda g, level, batch: bind(unbind(g, 0, level), 0, level) if batch else g)  # fmt: skip
+                    lambda g, level, batch: bind(remove_batch_dim(g, 0, level), 0, level) if batch else g)  # fmt: skip
 Bind.linear = staticmethod(lambda _, t, dim, level: bind(t, dim, level))
-Unbind.linear = staticmethod(lambda _, t, dim, level, batch: unbind(t, dim, level))
+RemoveBatchDim.linear = staticmethod(lambda _, t, dim, level, batch: remove_batch_dim(t, dim, level))
 Summed.linear = staticmethod(
     lambda _, t, level, batch: (
         t * level.size if batch and not is_batch(array_of(t), level) else sum_of_samples(t, level)
@@ -172,7 +172,7 @@ def grad_of_each(outputs, inputs, grad_outputs, retain_graph, create_graph, allo
     with batch(number_of_samples([g.array.shape[0] for g in given if g is not None])) as level:
         given = [None if g is None else bind(g, 0, level) for g in given]
         found = plain_grad(outputs, inputs, given, retain_graph, create_graph, allow_unused, materialize_grads)
-        found = tuple(None if g is None else unbind(g, 0, level) for g in found)
+        found = tuple(None if g is None else remove_batch_dim(g, 0, level) for g in found)
     leave([g for g in found if g is not None], level)
     return found
 
@@ -187,7 +187,7 @@ def by_own_rule(function, args, has_rule):
         )
     level = running.levels[-1]
     own = [isinstance(a, Tensor) and is_batch(a.array, level) for a in args]
-    shown = [unbind(a, 0, level) if b else a for a, b in zip(args, own)]
+    shown = [remove_batch_dim(a, 0, level) if b else a for a, b in zip(args, own)]
     before, running.levels = running.levels, running.levels[:-1]
     try:
         info = VmapInfo(level.size, level.randomness)
@@ -222,14 +222,14 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         check_out_dims(func, out_dims)
         leaves, structure, dims, size = checked_arguments(func, in_dims, args)
         if chunk_size is None or chunk_size >= size:
-            return mapped(func, leaves, structure, dims, size, out_dims, randomness, kwargs)
+            return run_on_batches(func, leaves, structure, dims, size, out_dims, randomness, kwargs)
         parts, state = [], get_rng_state() if randomness == "same" else None
         for start in range(0, size, chunk_size):
             if start and state is not None:  # the same numbers for the samples of all chunks
                 set_rng_state(state)
             n = min(chunk_size, size - start)
             some = [a if d is None else a.narrow(d, start, n) for a, d in zip(leaves, dims)]
-            parts.append(mapped(func, some, structure, dims, n, out_dims, randomness, kwargs))
+            parts.append(run_on_batches(func, some, structure, dims, n, out_dims, randomness, kwargs))
         return chunks_together(func, parts, out_dims)
 
     return wrapped
@@ -240,7 +240,7 @@ def check_randomness(randomness):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
 
 
-def mapped(func, leaves, structure, dims, size, out_dims, randomness, kwargs):
+def run_on_batches(func, leaves, structure, dims, size, out_dims, randomness, kwargs):
     with batch(size, randomness) as level:
         args = [a if d is None else bind(a, d, level) for a, d in zip(leaves, dims)]
         out = func(*tree.unflatten(structure, args), **kwargs)
@@ -266,23 +266,23 @@ def with_samples(func, out, dim, level):
     if dim is None:
         if isinstance(out, Tensor) and is_batch(out.array, level):
             raise ValueError(
-                f"vmap({name(func)}, ...): `{name(func)}` can not return a BatchedTensor when out_dim is None"
+                f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when out_dim is None"
             )
         return out
     if not isinstance(out, Tensor):
         raise ValueError(
-            f"vmap({name(func)}, ...): `{name(func)}` must only return Tensors, got type {type(out)}. Did you mean to "
-            "set out_dims= to None for output?"
+            f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type {type(out)}. Did you "
+            "mean to set out_dims= to None for output?"
         )
     n = out.array.ndim + 1
     if not -n <= dim < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-    return unbind(out, dim % n, level)
+    return remove_batch_dim(out, dim % n, level)
 
 
 def checked_arguments(func, in_dims, args):
     """(the leaves of the arguments, their structure, the dim of each, how many samples there are), checked."""
-    what = f"vmap({name(func)}, in_dims={in_dims}, ...)(<inputs>): "
+    what = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
             f"{what}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
@@ -290,8 +290,8 @@ def checked_arguments(func, in_dims, args):
         )
     if not args:
         raise ValueError(
-            f"vmap({name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap "
-            "over a function with no inputs. The latter is unsupported."
+            f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to "
+            "vmap over a function with no inputs. The latter is unsupported."
         )
     leaves, structure = tree.flatten(args)
     dims = structure.spread(in_dims)
@@ -337,8 +337,8 @@ def check_out_dims(func, out_dims):
     for d in tree.flatten(out_dims)[0]:
         if not isinstance(d, int) and d is not None:
             raise ValueError(
-                f"vmap({name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection "
-                "of ints representing where in the outputs the vmapped dimension should appear."
+                f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python "
+                "collection of ints representing where in the outputs the vmapped dimension should appear."
             )
 
 
@@ -349,8 +349,8 @@ def places_of(func, outs, structure, out_dims):
     places = structure.spread(out_dims)
     if places is None:
         raise ValueError(
-            f"vmap({name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "
-            f"`outputs`. out_dims has structure {tree.flatten(out_dims)[1]} but outputs has structure {structure}."
+            f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure "
+            f"of `outputs`. out_dims has structure {tree.flatten(out_dims)[1]} but outputs has structure {structure}."
         )
     return places
 
@@ -363,8 +363,8 @@ def chunks_together(func, parts, out_dims):
     return tree.unflatten(structures[0], results)
 
 
-def name(func):
+def name_of(func):
     """How errors call a function."""
     if hasattr(func, "__name__"):
         return func.__name__
-    return f"functools.partial({name(func.func)}, ...)" if isinstance(func, functools.partial) else repr(func)
+    return f"functools.partial({name_of(func.func)}, ...)" if isinstance(func, functools.partial) else repr(func)

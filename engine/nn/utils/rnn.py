@@ -94,11 +94,11 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     step, sequence = np.nonzero(np.arange(sizes[0])[:, None] < sizes)
     counts = as_tensor(np.bincount(step), dtype=int64)
     where = tuple(as_tensor(i).to(input.device).array for i in ((sequence, step) if batch_first else (step, sequence)))
-    data = record(Pack, input.array[where], (input,), (input.array.shape, where))
+    data = record(PackNode, input.array[where], (input,), (input.array.shape, where))
     return PackedSequence(data, counts, order)
 
 
-Pack = node_class("PackPaddedSequenceBackward0", lambda g, shape, where: place(g, shape, where))
+PackNode = node_class("PackPaddedSequenceBackward0", lambda g, shape, where: place(g, shape, where))
 
 
 def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):

@@ -9,7 +9,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FunctionType, ModuleType
 from weakref import ref
 
@@ -19,6 +19,7 @@ from ..autograd.modes import enable_grad
 from ..core.graph import AccumulateGrad
 from ..core.linear import cast
 from ..core.tensor import Tensor
+from . import messages
 
 # ---- which operations are cast to what; "linalg_inv" is linalg.inv
 
@@ -107,12 +108,12 @@ def to_dtype(t, kind, dtype):
     return known[1]
 
 
-def tensors_of(values):
+def nested_tensors(values):
     for v in values:
         if isinstance(v, Tensor):
             yield v
         elif type(v) in (list, tuple):
-            yield from tensors_of(v)
+            yield from nested_tensors(v)
 
 
 def all_to(args, kwargs, kind, dtype):
@@ -142,7 +143,7 @@ def float32_result(function, args, kwargs, kind):
     """Asks for a result in float32, unless the program asked for a dtype."""
     place = [*inspect.signature(function).parameters].index("dtype")
     given = len(args) > place or kwargs.get("dtype") is not None
-    first = next(tensors_of((*args, *kwargs.values())), None)
+    first = next(nested_tensors((*args, *kwargs.values())), None)
     if given or first is None or not eligible(first, kind):
         return args, kwargs
     return args, {**kwargs, "dtype": dtypes.float32}
@@ -151,7 +152,7 @@ def float32_result(function, args, kwargs, kind):
 def widest(function, args, kwargs, kind):
     """Casts to float32 if that is among the arguments."""
     common = low = state.dtype[kind]
-    for t in tensors_of((*args, *kwargs.values())):
+    for t in nested_tensors((*args, *kwargs.values())):
         if eligible(t, kind):
             if dtypes.float32 in (common, t.dtype):
                 common = dtypes.float32
@@ -165,13 +166,7 @@ def as_given(function, args, kwargs, kind):
 
 
 def refused(function, args, kwargs, kind):
-    raise RuntimeError(
-        "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
-        "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
-        "In this case, combine the two layers using torch.nn.functional.binary_cross_entropy_with_logits\n"
-        "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
-        "safe to autocast."
-    )
+    raise RuntimeError(messages.BCE_UNSAFE)
 
 
 POLICIES = {
@@ -337,10 +332,7 @@ class autocast:
             warn("CUDA is not available or torch_xla is imported. Disabling autocast.")
             enabled = False
         elif enabled and self.fast_dtype not in LOWER:
-            warn(
-                f"In {device_type.upper()} autocast, but the target dtype is not supported. Disabling autocast.\n"
-                f"{device_type.upper()} Autocast only supports dtypes of {', '.join(map(str, LOWER))} currently.",
-            )
+            warn(messages.DTYPE_NOT_SUPPORTED.format(device_type.upper(), ", ".join(map(str, LOWER))))
             enabled = False
         self._enabled = enabled
 
@@ -360,11 +352,7 @@ class autocast:
 
     def __call__(self, func):
         if not callable(func):
-            raise TypeError(
-                f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use autocast as "
-                "a context manager? For example:\n    with torch.autocast(device_type=...):\n        output = "
-                "model(input)"
-            )
+            raise TypeError(messages.NOT_CALLABLE.format(type(func).__name__))
 
         @functools.wraps(func)
         def inside(*args, **kwargs):
@@ -380,14 +368,10 @@ def same_casts():
 
     @contextmanager
     def region():
-        entered = [autocast(*each) for each in now]
-        for each in entered:
-            each.__enter__()
-        try:
+        with ExitStack() as stack:
+            for each in now:
+                stack.enter_context(autocast(*each))
             yield
-        finally:
-            for each in reversed(entered):
-                each.__exit__()
 
     return region
 

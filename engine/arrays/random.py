@@ -29,7 +29,7 @@ import numpy as np
 from .warn import warn
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
-BLOCK = 16384  # values made at a time, so that what lies between the words and the result stays in the cache
+WORDS_AT_ONCE = 16384  # values made at a time, so that what lies between the words and the result stays in the cache
 
 
 class _Type(NamedTuple):
@@ -234,8 +234,8 @@ def _draw(generator, shape, wide, dtype, transform):
     generator, out = generator or default_generator, np.empty(shape, dtype)
     flat = out.reshape(-1)
     with generator._lock:
-        for start in range(0, flat.size, BLOCK):
-            block = flat[start : start + BLOCK]
+        for start in range(0, flat.size, WORDS_AT_ONCE):
+            block = flat[start : start + WORDS_AT_ONCE]
             words = generator._stream.random_raw(block.size * (1 + wide))
             generator._drawn += block.size * (1 + wide)
             block[...] = transform(words[::2] << 32 | words[1::2] if wide else words)
@@ -339,8 +339,8 @@ def _box_muller_(uniforms, mean, std):
     if uniforms.dtype == F64:
         rounded, log, sincos = (lambda x: x), np.log, (lambda x: (np.sin(x), np.cos(x)))
     two_pi, mean, std = (float(uniforms.dtype.type(number)) for number in (2 * math.pi, mean, std))
-    for start in range(0, len(uniforms), BLOCK):
-        halves = uniforms[start : start + BLOCK].reshape(-1, 2, 8).swapaxes(0, 1)
+    for start in range(0, len(uniforms), WORDS_AT_ONCE):
+        halves = uniforms[start : start + WORDS_AT_ONCE].reshape(-1, 2, 8).swapaxes(0, 1)
         u, v = halves.astype(F64, "C").reshape(2, -1)  # NumPy is slow on pieces of 8
         radius = rounded(np.sqrt(-2.0 * log(1.0 - u)))
         sin, cos = sincos(rounded(two_pi * v))

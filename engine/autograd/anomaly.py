@@ -8,6 +8,7 @@ from ..core.graph import Node, OutputCotangents
 from ..core.observers import forget, observe
 from ..core.record import array_of
 from ..surface.graph_errors import HINTS
+from . import messages
 
 
 class AnomalyState:
@@ -15,10 +16,6 @@ class AnomalyState:
 
 
 state = AnomalyState()
-ANOMALY_HINT = (
-    "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was "
-    "changed in there or anywhere later. Good luck!"
-)
 
 
 class set_detect_anomaly:
@@ -39,10 +36,7 @@ class detect_anomaly(set_detect_anomaly):
     """Look for anomalies in a ``with`` block."""
 
     def __init__(self, check_nan=True):
-        warn(
-            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
-            "debugging.",
-        )
+        warn(messages.ANOMALY_IS_SLOW)
         self.check_nan = check_nan
 
     def __enter__(self):
@@ -52,7 +46,7 @@ class detect_anomaly(set_detect_anomaly):
 def switch(anomaly):
     if bool(anomaly) != bool(state.anomaly):
         (observe if anomaly else forget)(Node, remember_call)
-    state.anomaly, HINTS[1:] = anomaly, [ANOMALY_HINT] if anomaly else []
+    state.anomaly, HINTS[1:] = anomaly, [messages.ANOMALY_HINT] if anomaly else []
     others = [a for a in backward_pass.attachments if a not in (checking, telling)]
     # the first is nearest to the node
     backward_pass.attachments[:] = [checking, *others, telling] if anomaly else others

@@ -16,6 +16,7 @@ from ..core.tensor import Tensor
 from ..core.versions import check_saved
 from ..core.views import rebase_history
 from ..ops.writes import check_writable
+from . import messages
 from .hooks import cotangent
 from .inference import INFERENCE
 from .saved_tensors import Packed
@@ -38,9 +39,7 @@ class FunctionCtx:
         """Keep tensors for ``backward``, which finds them in ``saved_tensors``.  TypeError for what is no tensor."""
         for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
-                raise TypeError(
-                    f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}"
-                )
+                raise TypeError(messages.SAVED_NO_TENSOR.format(i, type(t).__name__))
         self.to_save = tensors
 
     def save_for_forward(self, *tensors):
@@ -49,11 +48,11 @@ class FunctionCtx:
 
     def mark_dirty(self, *args):
         """Say which arguments ``forward`` has written in place; they must be among its results."""
-        self.dirty_tensors = check_tensors("mark_dirty can only accept variables", args)
+        self.dirty_tensors = refuse_others("mark_dirty can only accept variables", args)
 
     def mark_non_differentiable(self, *args):
         """Say which results do not depend differentiably on the arguments."""
-        self.non_differentiable = check_tensors("mark_non_differentiable only accepts variable arguments", args)
+        self.non_differentiable = refuse_others("mark_non_differentiable only accepts variable arguments", args)
 
     def set_materialize_grads(self, value):
         """Whether ``backward`` sees zeros (the default) or None for a result that was not used."""
@@ -101,7 +100,7 @@ class FunctionCtx:
         return self._node().register_hook(hook)
 
 
-def check_tensors(message, args):
+def refuse_others(message, args):
     for i, a in enumerate(args):
         if not isinstance(a, Tensor):
             raise RuntimeError(f"{message}, but argument {i} is of type {type(a).__name__}")
@@ -156,17 +155,12 @@ class CustomNode(Node):
         if len(into) > n and all(x is None for x in into[n:]):
             into = into[:n]
         if len(into) != n:
-            raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected {n}, got {len(into)})"
-            )
+            raise RuntimeError(messages.NUMBER_OF_GRADIENTS.format(self.name(), n, len(into)))
         for i, (x, like) in enumerate(zip(into, ctx._inputs)):
             if x is None or like is not None and isinstance(x, Tensor):
                 continue
             if like is None:
-                raise RuntimeError(
-                    f"function {self.name()} returned a gradient different than None at position {i + 1}, but the "
-                    "corresponding forward input was not a Variable"
-                )
+                raise RuntimeError(messages.GRADIENT_OF_NO_TENSOR.format(self.name(), i + 1))
             raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
         of_tensors = [(x, like) for x, like in zip(into, ctx._inputs) if like is not None]
         into = [
@@ -200,10 +194,7 @@ def validated_gradient(node, i, g, shape, dtype, _array_type):
         return g
     tail = have[len(have) - len(shape) :] if len(have) >= len(shape) else None
     if tail is None or any(n not in (1, m) for n, m in zip(shape, tail)):
-        raise RuntimeError(
-            f"Function {node.name()} returned an invalid gradient at index {i} - got {list(have)} but expected shape "
-            f"compatible with {list(shape)}"
-        )
+        raise RuntimeError(messages.INVALID_GRADIENT.format(node.name(), i, list(have), list(shape)))
     return cast(sum_to(g, shape), dtype)
 
 
@@ -228,19 +219,10 @@ class Function:
         cls._backward_cls = type(cls.__name__ + "Backward", (FunctionCtx,), names)
 
     def __init__(self, *args, **kwargs):
-        warn(
-            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
-            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
-            "version of PyTorch.",
-            DeprecationWarning,
-        )
+        warn(messages.INSTANTIATED.format(type(self)), DeprecationWarning)
 
     def __call__(self, *args, **kwargs):
-        raise RuntimeError(
-            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
-            "function with static forward method. (Example: "
-            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
-        )
+        raise RuntimeError(messages.LEGACY_FUNCTION)
 
     @staticmethod
     def forward(*args, **kwargs):
@@ -252,26 +234,18 @@ class Function:
 
     @staticmethod
     def backward(ctx, *grad_outputs):
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
-            "backward mode AD."
-        )
+        raise NotImplementedError(messages.NO_BACKWARD)
 
     vjp = backward
     generate_vmap_rule = False
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
-        raise NotImplementedError(
-            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
-        )
+        raise NotImplementedError(messages.NO_JVP)
 
     @staticmethod
     def vmap(info, in_dims, *args):
-        raise NotImplementedError(
-            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
-            "generate_vmap_rule=True."
-        )
+        raise NotImplementedError(messages.NO_VMAP)
 
     @classmethod
     def _backward(cls):
@@ -279,10 +253,7 @@ class Function:
         if cls.vjp is Function.vjp:
             return cls.backward
         if cls.backward is not Function.backward:
-            raise RuntimeError(
-                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
-                "implement one of them."
-            )
+            raise RuntimeError(messages.BACKWARD_AND_VJP)
         return cls.vjp
 
     @classmethod
@@ -291,11 +262,7 @@ class Function:
         apart = cls.setup_context is not Function.setup_context
         if mode.transforms:
             if not apart:
-                raise RuntimeError(
-                    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it "
-                    "must override the setup_context staticmethod. For more details, please see "
-                    "https://pytorch.org/docs/main/notes/extending.func.html"
-                )
+                raise RuntimeError(messages.NO_SETUP_CONTEXT)
             if any(isinstance(a, Tensor) and type(a.array) in batches for a in args):
                 from ..transforms.vmap import by_own_rule  # which is there: an array is a batch
 
@@ -353,15 +320,9 @@ def check_dirty(ctx, args, results):
     """PyTorch's errors about arguments that were written in place."""
     for t in ctx.dirty_tensors:
         if not is_one_of(t, results):
-            raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
-                "are modified inplace must all be outputs of the Function."
-            )
+            raise RuntimeError(messages.DIRTY_NOT_RETURNED)
         if not is_one_of(t, args):
-            warn(
-                "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated "
-                "should be passed to ctx.mark_dirty().",
-            )
+            warn(messages.DIRTY_NOT_AN_INPUT)
         elif mode.enabled and type(t.node) is AccumulateGrad:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
 
@@ -383,13 +344,7 @@ def record_call(ctx, parents, args, results):
             r.node = None
         elif dirty and r._base is not None:
             if len(results) > 1:
-                raise RuntimeError(
-                    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
-                    "return more than one Tensor. This is not supported by the current autograd engine. You should "
-                    "either make sure the input is not a view (using .clone() for example) or make your Function only "
-                    "return one Tensor (potentially splitting it into two Functions: one doing the inplace that "
-                    "returns a single Tensor and a second one that does the other operations)."
-                )
+                raise RuntimeError(messages.DIRTY_VIEW)
             check_writable(r)
             rebase_history(r, output)
         elif dirty:

@@ -10,6 +10,7 @@ from ..arrays.dtypes import float64
 from ..arrays.warn import warn
 from ..core.tensor import Tensor
 from ..ops.shape import stack
+from . import messages
 from .gradients import grad
 
 
@@ -200,11 +201,7 @@ class Check:
             if not np.allclose(first, again, 0, nondet_tol) and np.allclose(
                 first, self.differences(o, i), self.rtol, self.atol
             ):
-                raise GradcheckError(
-                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
-                    "gives different values, although analytical gradient matches numerical gradient.The tolerance for "
-                    f"nondeterminism was {nondet_tol}."
-                )
+                raise GradcheckError(messages.NOT_REENTRANT.format(nondet_tol))
 
     def dtypes(self):
         for o in self.outputs:
@@ -221,10 +218,7 @@ class Check:
             given = [self.v[k] if o is other else zero for other, zero in zip(self.outputs, zeros)]
             for a, b in zip(alone, grad(self.outputs, self.variables, given, **options)):
                 if not np.allclose(gradient_array(a, b), gradient_array(b, a)):
-                    raise GradcheckError(
-                        "Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
-                        'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
-                    )
+                    raise GradcheckError(messages.UNDEFINED_GRADIENTS)
 
     def backward_each(self, o, i, tangents):
         return [
@@ -245,6 +239,7 @@ class Check:
 
     def batched(self, each, together, option):
         """GradcheckError unless the derivatives along two directions are the same by vmap and one after the other."""
+        hint = messages.BATCHED_HINT.format(option)
         for o, i in self.pairs():
             rng = np.random.default_rng(1)
             like = self.outputs[o] if each == self.backward_each else self.variables[i]
@@ -252,24 +247,15 @@ class Check:
             try:
                 ours, expected = together(o, i, tangents), each(o, i, tangents)
             except RuntimeError as error:
-                raise GradcheckError(
-                    f"While computing batched gradients, got: {error}\n\n{HINT.format(option)}"
-                ) from None
+                raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{hint}") from None
             if ours is None or expected[0] is None:
                 continue
             expected = np.stack([moved(e.array, cpu) for e in expected])
             if not np.allclose(moved(ours.array, cpu), expected):
-                raise GradcheckError(
-                    f"\nFor output {o} and input {i}:\n\n{HINT.format(option)}\n\nGot:\n{ours}\n\nExpected:\n"
-                    f"{Tensor(expected)}\n"
-                )
+                raise GradcheckError(messages.BATCHED_DIFFERS.format(o, i, hint, ours, Tensor(expected)))
 
 
 OPTION, FORWARD_OPTION = "check_batched_grad", "check_batched_forward_grad"
-HINT = (
-    "gradcheck or gradgradcheck failed while testing batched gradient computation. Call it with `{}=False`, or let the "
-    "function and its backward use nothing that vmap cannot do for all samples at once."
-)
 
 
 def unit(rng, t):
@@ -297,23 +283,14 @@ def checked_inputs(inputs):
     """The inputs that require grad.  ValueError if there are none; a warning for those of few digits."""
     variables = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
     if not variables:
-        raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
-        )
+        raise ValueError(messages.NO_INPUT_REQUIRES_GRAD)
     for i, x in enumerate(inputs):
         if not isinstance(x, Tensor) or not x.requires_grad:
             continue
         if x.dtype is not float64:
-            warn(
-                f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
-                "will likely fail if all the inputs are not of double precision floating point or complex. "
-            )
+            warn(messages.FEW_DIGITS.format(i))
         if any(s == 0 and n > 1 for s, n in zip(x.shared().strides, x.shape)):
-            raise RuntimeError(
-                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
-                "non-overlapping to be able to compute the numerical gradients correctly. You should call .contiguous "
-                "on the input before passing it to gradcheck."
-            )
+            raise RuntimeError(messages.STRIDE_0.format(i))
     return variables
 
 

@@ -9,6 +9,7 @@ from ..core import backward, views
 from ..core.backward import add_to_grad, lock, own, reachable
 from ..core.graph import AccumulateGrad, Node, OutputCotangents, extend, mode
 from ..core.tensor import Tensor
+from . import messages
 
 extend(
     Node,
@@ -173,10 +174,7 @@ def checked_grads(hook, new, old):
     if not isinstance(new, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(new).__name__}'")
     if len(new) != len(old):
-        raise RuntimeError(
-            f"hook '{hook_name(hook)}' has returned an incorrect number of values (got {len(new)}, but expected "
-            f"{len(old)})"
-        )
+        raise RuntimeError(messages.NUMBER_OF_VALUES.format(hook_name(hook), len(new), len(old)))
     return [checked_grad(hook, n, o) for n, o in zip(new, old)]
 
 

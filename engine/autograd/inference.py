@@ -11,6 +11,7 @@ from ..core import tensor, versions, views
 from ..core.graph import Node, extend, mode
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor
+from . import messages
 
 marked: dict = {}  # id(owner of memory) -> the tensors on it that were made in inference mode, weakly
 extend(Tensor, inference=False, is_inference=lambda self: self.inference)
@@ -57,10 +58,7 @@ def check_inference(node):
 
 def check_write(tensor, others):
     if tensor.inference and not mode.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
-            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
-        )
+        raise RuntimeError(messages.INFERENCE_UPDATE)
 
 
 def check_requires_grad(tensor, requires_grad):

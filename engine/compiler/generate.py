@@ -357,7 +357,7 @@ class MemoryPlan:
         for owner in self.gone[i]:
             if owner in self.held:
                 self.free.append(self.held.pop(owner))
-            elif owner not in self.taken and is_large(self.source[owner]) and self.source[owner].kind not in APART:
+            elif owner not in self.taken and large_result(self.source[owner]) and self.source[owner].kind not in APART:
                 gone.update(names[n] for n in self.on[owner] if n in names)
         return sorted(gone)
 
@@ -402,7 +402,7 @@ def shared_grads(plan, writer):
     return {i for i, known in enumerate(shared) if known}
 
 
-def is_large(step):
+def large_result(step):
     return step.shape is not None and math.prod(step.shape) >= LARGE_BUFFER
 
 

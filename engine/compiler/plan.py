@@ -62,7 +62,7 @@ def is_ours(step):
 
 
 @cache
-def special():
+def scipy_special():
     return importlib.import_module("scipy.special")
 
 
@@ -71,7 +71,7 @@ def simple_ufunc(step):
     found = step.function
     if step.where:
         place, _, name = step.name.rpartition(".")
-        found = getattr(special() if place == "special" else np, name, None) if place in ("", "special") else None
+        found = getattr(scipy_special() if place == "special" else np, name, None) if place in ("", "special") else None
     return found if isinstance(found, np.ufunc) and found.nout == 1 and found.signature is None else None
 
 
@@ -88,15 +88,15 @@ def rename(step, names):
         step.change(args=substituted(step.args, names), options=options)
 
 
-def key_of(a):
+def argument_key(a):
     """Equal for arguments that are the same."""
     kind = type(a)
     if kind is Ref:
         return kind, a.number
     if kind is tuple or kind is list:
-        return kind, tuple(map(key_of, a))
+        return kind, tuple(map(argument_key, a))
     if kind is slice:
-        return "slice", key_of((a.start, a.stop, a.step))
+        return "slice", argument_key((a.start, a.stop, a.step))
     if isinstance(a, (np.ndarray, np.generic)):
         return a.dtype, a.shape, a.tobytes() if a.size <= 4096 else id(a)
     if kind is float:
@@ -132,7 +132,7 @@ def without_repeats(steps, written, _wanted):
         step.owner = owner.get(step.owner, step.owner)
         if is_pure(step, written, owners) and step.name not in FRESH:
             what = step.function if step.kind == "function" else None
-            key = step.kind, step.name, what, key_of(step.args), key_of([*step.options.items()])
+            key = step.kind, step.name, what, argument_key(step.args), argument_key([*step.options.items()])
             if key in first:
                 names[step.number] = Ref(first[key].number)
                 owner[step.number] = first[key].owner

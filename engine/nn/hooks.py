@@ -5,13 +5,15 @@ from itertools import count
 
 from ..arrays.warn import warn
 from ..autograd.function import Function
+from ..autograd.hooks import RemovableHandle
 from ..core.graph import mode
 from ..core.tensor import Tensor
 from ..ops.creation import zeros_like
+from . import messages
 
 
-class RemovableHandle:
-    """Takes a hook out of the dictionaries that hold it; also a context manager."""
+class HandleInDictionaries(RemovableHandle):
+    """Takes a hook of a module or an optimizer out of the dictionaries that hold it."""
 
     ids = count()
 
@@ -22,19 +24,13 @@ class RemovableHandle:
         for d in self.dictionaries:
             d.pop(self.id, None)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.remove()
-
 
 def add_hook(hooks, hook, prepend=False, **marks):
     """Put a hook into an ordered dictionary, at its end or its beginning, and its id into some ``marks``.
 
     ``marks``: name=(whether, dictionary).  Returns a handle.
     """
-    handle = RemovableHandle(hooks, *(d for _, d in marks.values()))
+    handle = HandleInDictionaries(hooks, *(d for _, d in marks.values()))
     hooks[handle.id] = hook
     if prepend:
         hooks.move_to_end(handle.id, last=False)
@@ -102,10 +98,7 @@ def call_with_hooks(module, args, kwargs):
                 try:
                     result = after_forward(module, key, hook, args, kwargs, result)
                 except Exception as e:
-                    warn(
-                        "module forward hook with ``always_call=True`` raised an exception that was silenced as "
-                        f"another error was raised in forward: {e}",
-                    )
+                    warn(messages.ALWAYS_CALL_FAILED.format(e))
         raise
 
 
@@ -116,9 +109,7 @@ def before_forward(module, args, kwargs):
             new = hook(module, args, kwargs)
             if new is not None:
                 if not isinstance(new, tuple) or len(new) != 2:
-                    raise RuntimeError(
-                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {new}."
-                    )
+                    raise RuntimeError(messages.PRE_HOOK_RETURNED.format(new))
                 args, kwargs = new
         else:
             new = hook(module, args)
@@ -170,10 +161,7 @@ class BackwardHooks:
     def outputs(self, result):
         """The result, with a node behind it which calls the pre-hooks (and the hooks, if no input requires grad)."""
         if not isinstance(result, (Tensor, tuple)):
-            warn(
-                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
-                f"{type(result)}",
-            )
+            warn(messages.OUTPUT_NO_TENSOR.format(type(result)))
         results = result if isinstance(result, tuple) else (result,)
         places, size = tensor_positions(results), len(results)
         results, node = passed_through(results, places)
@@ -188,26 +176,15 @@ class BackwardHooks:
             new = hook(self.module, self.grad_outputs)
             if new is not None:
                 if len(new) != size:
-                    raise RuntimeError(
-                        f"Backward pre hook returned an invalid number of grad_output, got {len(new)}, but expected "
-                        f"{size}"
-                    )
+                    raise RuntimeError(messages.NUMBER_OF_GRAD_OUTPUTS.format(len(new), size))
                 self.grad_outputs = new
         grads = self.grad_outputs
         if not self.watches_inputs:
-            warn(
-                "Full backward hook is firing when gradients are computed with respect to module outputs since no "
-                "inputs require gradients. See "
-                "https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module."
-                "register_full_backward_hook for more details.",
-            )
+            warn(messages.NO_INPUT_REQUIRES_GRAD)
             for hook in self.hooks:
                 new = hook(self.module, (None,) * self.count, self.grad_outputs)
                 if new is not None and not (isinstance(new, tuple) and all(n is None for n in new)):
-                    raise RuntimeError(
-                        "Backward hook for Modules where no input requires gradient should always return None or "
-                        "None for all gradients."
-                    )
+                    raise RuntimeError(messages.HOOK_WITHOUT_INPUTS)
             self.grad_outputs = None
         return tuple(grads[i] for i in places)
 
@@ -221,10 +198,7 @@ class BackwardHooks:
             new = hook(self.module, grads, self.grad_outputs)
             if new is not None:
                 if len(new) != len(grads):
-                    raise RuntimeError(
-                        f"Backward hook returned an invalid number of grad_input, got {len(new)}, but expected "
-                        f"{len(grads)}"
-                    )
+                    raise RuntimeError(messages.NUMBER_OF_GRAD_INPUTS.format(len(new), len(grads)))
                 grads = new
         self.grad_outputs = None
         return tuple(None if i in unwatched else grads[i] for i in places)

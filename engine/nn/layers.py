@@ -7,7 +7,7 @@ from ..arrays.warn import warn
 from ..autograd.modes import no_grad
 from ..ops.creation import empty, ones, tensor, zeros
 from . import functional as F
-from . import init
+from . import init, messages
 from .module import Module
 from .parameter import Parameter
 
@@ -42,14 +42,10 @@ class Unflatten(Module):
     def __init__(self, dim, unflattened_size):
         super().__init__()
         if not isinstance(unflattened_size, (tuple, list)):
-            raise TypeError(
-                f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}"
-            )
+            raise TypeError(messages.UNFLATTENED_SIZE.format(type(unflattened_size).__name__))
         for i, n in enumerate(unflattened_size):
             if not isinstance(n, int):
-                raise TypeError(
-                    f"unflattened_size must be tuple of ints, but found element of type {type(n).__name__} at pos {i}"
-                )
+                raise TypeError(messages.UNFLATTENED_SIZE_ELEMENT.format(type(n).__name__, i))
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input):
@@ -348,10 +344,7 @@ class TransposedConvolution(Convolution):
         """The padding with which the output has a size.  ValueError if there is none."""
         n, lead = self.dims, input.ndim - self.dims
         if len(output_size) not in (n, n + lead):
-            raise ValueError(
-                f"ConvTranspose{n}D: for {input.ndim}D input, output_size must have {n} or {n + lead} elements (got "
-                f"{len(output_size)})"
-            )
+            raise ValueError(messages.OUTPUT_SIZE_LENGTH.format(n, input.ndim, n + lead, len(output_size)))
         wanted, sizes = list(output_size[-n:]), input.shape[lead:]
         least = [
             (size - 1) * s - 2 * p + d * (k - 1) + 1
@@ -359,10 +352,7 @@ class TransposedConvolution(Convolution):
         ]
         most = [low + s - 1 for low, s in zip(least, self.stride)]
         if any(not low <= size <= high for low, size, high in zip(least, wanted, most)):
-            raise ValueError(
-                f"requested an output size of {wanted}, but valid sizes range from {least} to {most} (for an input of "
-                f"{input.shape[2:]})"
-            )
+            raise ValueError(messages.OUTPUT_SIZE_RANGE.format(wanted, least, most, input.shape[2:]))
         return [size - low for size, low in zip(wanted, least)]
 
 

@@ -7,7 +7,7 @@ from ..arrays import devices, dtypes
 from ..arrays.dispatch import offers
 from ..autograd.modes import no_grad
 from ..core.tensor import Tensor
-from . import hooks
+from . import hooks, messages
 from .hooks import add_hook
 from .parameter import Buffer, Parameter
 
@@ -21,7 +21,7 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", "missing_keys unexpected_
         return super().__repr__() if self.missing_keys or self.unexpected_keys else "<All keys matched successfully>"
 
 
-def type_name(value):
+def full_name(value):
     """The name of a value's type in error messages, as PyTorch writes it."""
     if isinstance(value, Tensor):
         return Tensor.typename(value.array)
@@ -113,9 +113,7 @@ class Module:
             self.register_parameter(name, value)
         elif parameters is not None and name in parameters:
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{type_name(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
-                )
+                raise TypeError(messages.PARAMETER_EXPECTED.format(full_name(value), name))
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             if modules is None:
@@ -124,16 +122,11 @@ class Module:
             modules[name] = value
         elif modules is not None and name in modules:
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{type_name(value)}' as child module '{name}' (torch.nn.Module or None expected)"
-                )
+                raise TypeError(messages.MODULE_EXPECTED.format(full_name(value), name))
             modules[name] = value
         elif isinstance(value, Buffer) or (buffers is not None and name in buffers):
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(
-                    f"cannot assign '{type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None "
-                    "expected)"
-                )
+                raise TypeError(messages.NO_BUFFER.format(full_name(value), name))
             persistent = value.persistent if isinstance(value, Buffer) else name not in self._non_persistent_buffers_set
             self.register_buffer(name, value, persistent)
         else:
@@ -162,7 +155,7 @@ class Module:
         if place not in self.__dict__:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {type_name(name)}")
+            raise TypeError(f"{kind} name should be a string. Got {full_name(name)}")
         taken = hasattr(self, name) and name not in self.__dict__[place]
         if kind == "module" and taken:
             raise KeyError(f"attribute '{name}' already exists")
@@ -177,30 +170,23 @@ class Module:
         """Keep a Parameter (or None) under a name.  KeyError, TypeError or ValueError for what cannot be one."""
         self._check_name("parameter", name, "_parameters")
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(
-                f"cannot assign '{type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
-            )
+            raise TypeError(messages.NO_PARAMETER.format(full_name(param), name))
         if param is not None and param.grad_fn is not None:
-            raise ValueError(
-                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
-                f"To express '{name}' as a function of another Tensor, compute the value in the forward() method."
-            )
+            raise ValueError(messages.NON_LEAF_PARAMETER.format(name))
         self._parameters[name] = param
 
     def register_buffer(self, name, tensor, persistent=True):
         """Keep a tensor (or None) that is not trained under a name; ``persistent``: in the ``state_dict`` too."""
         self._check_name("buffer", name, "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
-            )
+            raise TypeError(messages.NO_BUFFER_TENSOR.format(full_name(tensor), name))
         self._buffers[name] = tensor
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name, module):
         """Keep a Module (or None) under a name."""
         if not isinstance(module, Module) and module is not None:
-            raise TypeError(f"{type_name(module)} is not a Module subclass")
+            raise TypeError(f"{full_name(module)} is not a Module subclass")
         self._check_name("module", name, "_modules")
         self._modules[name] = module
 
@@ -368,9 +354,7 @@ class Module:
                 device = devices.device(a)
         dtype = dtype if dtype is None else dtypes.given(dtype)
         if dtype is not None and not dtype.is_floating_point:
-            raise TypeError(
-                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
-            )
+            raise TypeError(messages.NOT_FLOATING.format(dtype))
         return self._apply(lambda t: t.to(dtype=dtype if t.is_floating_point() else None, device=device))
 
     def float(self):
@@ -402,9 +386,7 @@ class Module:
         return self._apply(lambda t: t.cuda(device))
 
     def share_memory(self):
-        raise NotImplementedError(
-            "parameters cannot be moved to shared memory: send their state_dict to the other process"
-        )
+        raise NotImplementedError(messages.NO_SHARED_MEMORY)
 
     # ---- state
 
@@ -543,9 +525,7 @@ class Module:
         return add_hook(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook):
-        raise NotImplementedError(
-            "backward hooks that see one node alone are not supported: use register_full_backward_hook"
-        )
+        raise NotImplementedError(messages.NO_BACKWARD_HOOK)
 
     def register_state_dict_pre_hook(self, hook):
         """Call ``hook(module, prefix, keep_vars)`` before ``state_dict`` is made."""
@@ -599,10 +579,7 @@ def load_tree(module, state_dict, prefix, metadata, assign, missing, unexpected,
             load_tree(child, part, below, metadata, assign, missing, unexpected, errors)
     for hook in module._load_state_dict_post_hooks.values():
         if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
-            raise AssertionError(
-                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, "
-                "if incompatible_keys need to be modified, it should be done inplace."
-            )
+            raise AssertionError(messages.POST_HOOK_RETURNED)
 
 
 def clear_gradients(parameters, set_to_none):

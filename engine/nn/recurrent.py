@@ -8,7 +8,7 @@ from ..ops.creation import zeros
 from ..ops.elementwise import relu, sigmoid, tanh
 from ..ops.shape import cat, stack, unsafe_chunk
 from . import functional as F
-from . import init
+from . import init, messages
 from .layers import add_parameters, non_default
 from .module import Module
 from .utils.rnn import PackedSequence
@@ -138,14 +138,9 @@ class Recurrent(Module):
         """ValueError or RuntimeError if the input does not fit."""
         dtype = self.weight_ih_l0.dtype
         if input.dtype is not dtype:
-            raise ValueError(
-                f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). Convert input: "
-                f"input.to({dtype}), or convert model: model.to({input.dtype})"
-            )
+            raise ValueError(messages.RNN_DTYPE.format(input.dtype, dtype))
         if input.shape[-1] != self.input_size:
-            raise RuntimeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
-            )
+            raise RuntimeError(messages.INPUT_SIZE.format(self.input_size, input.shape[-1]))
 
     def _checked_state(self, state, input, batch):
         """The state to begin with: what was given, or zeros.  RuntimeError if it does not fit."""
@@ -225,14 +220,9 @@ def one_below_another(states):
 
 def check_arguments(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size):
     if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
-        raise ValueError(
-            "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
-        )
+        raise ValueError(messages.DROPOUT_RANGE)
     if dropout > 0 and num_layers == 1:
-        warn(
-            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
-            f"greater than 1, but got dropout={dropout} and num_layers={num_layers}",
-        )
+        warn(messages.DROPOUT_OF_ONE_LAYER.format(dropout, num_layers))
     for name, value, kind in (("bias", bias, bool), ("batch_first", batch_first, bool), ("input_size", input_size, int),
                               ("hidden_size", hidden_size, int)):  # fmt: skip
         if not isinstance(value, kind):
@@ -342,9 +332,7 @@ class Cell(Module):
             if len(h) != n:
                 raise RuntimeError(f"Input batch size {n} doesn't match hidden{i} batch size {len(h)}")
             if h.shape[1] != self.hidden_size:
-                raise RuntimeError(
-                    f"hidden{i} has inconsistent hidden_size: got {h.shape[1]}, expected {self.hidden_size}"
-                )
+                raise RuntimeError(messages.HIDDEN_SIZE.format(i, h.shape[1], self.hidden_size))
         x, h = F.linear(input, self.weight_ih, self.bias_ih), F.linear(state[0], self.weight_hh, self.bias_hh)
         state = CELLS[self.mode][0](x, h, state)
         if not batched:

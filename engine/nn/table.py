@@ -173,14 +173,14 @@ Fold = row("Fold", "fold", shown="output_size={output_size}, kernel_size={kernel
 
 # ---- losses
 
-moved = dict.fromkeys(MOVED)
-MSELoss = row("MSELoss", "mse_loss", Loss, **moved, reduction="mean")
-L1Loss = row("L1Loss", "l1_loss", Loss, **moved, reduction="mean")
-SmoothL1Loss = row("SmoothL1Loss", "smooth_l1_loss", Loss, **moved, reduction="mean", beta=1.0)
+moved_options = dict.fromkeys(MOVED)
+MSELoss = row("MSELoss", "mse_loss", Loss, **moved_options, reduction="mean")
+L1Loss = row("L1Loss", "l1_loss", Loss, **moved_options, reduction="mean")
+SmoothL1Loss = row("SmoothL1Loss", "smooth_l1_loss", Loss, **moved_options, reduction="mean", beta=1.0)
 HuberLoss = row("HuberLoss", "huber_loss", Loss, reduction="mean", delta=1.0)
-KLDivLoss = row("KLDivLoss", "kl_div", Loss, **moved, reduction="mean", log_target=False)
-BCELoss = row("BCELoss", "binary_cross_entropy", Loss, weight=None, **moved, reduction="mean")
-BCEWithLogitsLoss = row("BCEWithLogitsLoss", "binary_cross_entropy_with_logits", Loss, weight=None, **moved,
+KLDivLoss = row("KLDivLoss", "kl_div", Loss, **moved_options, reduction="mean", log_target=False)
+BCELoss = row("BCELoss", "binary_cross_entropy", Loss, weight=None, **moved_options, reduction="mean")
+BCEWithLogitsLoss = row("BCEWithLogitsLoss", "binary_cross_entropy_with_logits", Loss, weight=None, **moved_options,
                         reduction="mean", pos_weight=None)  # fmt: skip
 NLLLoss = row(
     "NLLLoss", "nll_loss", Loss, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"

@@ -1,7 +1,7 @@
 """The optimizers: a formula each, which changes raw arrays in place.
 
-Small parameters are laid end to end, so that one call of a NumPy function serves many of them: see ``Pack``.  On a GPU
-the same formula is one kernel, which takes a list of parameters as they are: see ``Listed``.
+Small parameters are laid end to end, so that one call of a NumPy function serves many (``FlatParameters``).  On a GPU
+the same formula is one kernel, which takes a list of parameters as they are (``Listed``).
 """
 
 import math

@@ -22,6 +22,7 @@ from ..arrays import dispatch, memory
 from ..arrays.devices import draw_wrappers
 from ..arrays.dispatch import modules, running, scalar_types
 from ..arrays.memory import address, storage, strided
+from . import messages
 
 all_of = slice(None)
 
@@ -108,17 +109,10 @@ class Batched:
         return self.shape[0]
 
     def __bool__(self):
-        raise RuntimeError(
-            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
-            "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
-        )
+        raise RuntimeError(messages.CONTROL_FLOW)
 
     def item(self):
-        raise RuntimeError(
-            "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
-            "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere "
-            "inside PyTorch internals, please file a bug report."
-        )
+        raise RuntimeError(messages.ITEM)
 
     __float__ = __int__ = __index__ = item
 
@@ -127,12 +121,7 @@ class Batched:
 
     def __array__(self, dtype=None, copy=None):
         """NumPy asks for this where it is to write a Batched into an array which is no batch."""
-        raise RuntimeError(
-            "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
-            "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` "
-            "not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. "
-            "If said operator is being called inside the PyTorch framework, please file a bug report instead."
-        )
+        raise RuntimeError(messages.UNBATCHED_IN_PLACE)
 
     def nonzero(self):
         raise dynamic("nonzero")
@@ -341,10 +330,7 @@ def parsed(key, ndim):
             entries += [all_of] * (ndim - used)
         elif hasattr(k, "dtype") and k.dtype.kind == "b":
             if type(k) is Batched:
-                raise RuntimeError(
-                    "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch "
-                    "over indexing with a boolean mask."
-                )
+                raise RuntimeError(messages.BOOLEAN_MASK)
             entries += k.nonzero()
         else:
             entries.append(k)
@@ -454,16 +440,10 @@ def draw_samples(make, name, arguments, levels):
         return make(*arguments)
     *older, level = levels
     if level.randomness == "error":
-        raise RuntimeError(
-            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-            "randomness flags on vmap or perform the randomness operation out of vmap"
-        )
+        raise RuntimeError(messages.RANDOMNESS_ERROR)
     if level.randomness == "same":
         if any(has(a, level) for a in arguments):
-            raise RuntimeError(
-                "Vmap does not currently support same randomness with a batched tensor input. Please file an issue "
-                "with functorch"
-            )
+            raise RuntimeError(messages.SAME_RANDOMNESS)
         return draw_samples(make, name, arguments, older)
     if name == "randperm":
         each = [draw_samples(make, name, arguments, older) for _ in range(level.size)]
@@ -604,9 +584,7 @@ def refuse_dynamic_shape(name, *args, **options):
 
 
 def unknown(name, *args, **options):
-    raise NotImplementedError(
-        f"vmap: {name} is not there for batched arrays: call it outside of vmap, sample by sample"
-    )
+    raise NotImplementedError(messages.NOT_FOR_BATCHES.format(name))
 
 
 class BatchedLinalg:

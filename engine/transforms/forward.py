@@ -9,15 +9,15 @@ Two kinds of rows need no dummy.  An elementwise rule multiplies by a diagonal, 
 ``J t = rule(t)``; an operation that is linear in an input, a view or a product, is its own derivative there, so
 ``J t = op(t)``.  How a row was made says which it is (``Node.diagonal``, ``Node.linear``).
 
-While a ``Pass`` runs, each new Tensor with a node gets its tangent at once, on the node.  Passes nest: the tangents of
-a newer pass are computed by operations which carry the tangents of the older ones, but never its own.
+While a ``ForwardPass`` runs, each new Tensor with a node gets its tangent at once, on the node.  Passes nest: the
+tangents of a newer pass are computed by operations which carry the tangents of the older ones, but never its own.
 """
 
 import threading
 from itertools import count
 from math import inf
 
-from ..arrays.dispatch import Function, xp_of
+from ..arrays.dispatch import xp_of, zeros_like
 from ..arrays.dtypes import differentiable
 from ..core.backward import backward_pass
 from ..core.graph import AccumulateGrad, Node, Output, OutputCotangents, clock, extend, mode, node_class
@@ -25,8 +25,7 @@ from ..core.linear import cast, unsum
 from ..core.observers import forget, observe
 from ..core.record import array_of
 from ..core.tensor import Tensor
-
-zeros_like = Function("zeros_like").call
+from . import messages
 
 
 class ForwardPass:
@@ -82,16 +81,9 @@ def dual(primal, tangent, which):
         if v.array.dtype not in differentiable:
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {v.dtype}")
     if primal.array.shape != tangent.array.shape:
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {list(primal.array.shape)} while the given forward gradient is of size "
-            f"{list(tangent.array.shape)}."
-        )
+        raise RuntimeError(messages.TANGENT_SIZE.format(list(primal.array.shape), list(tangent.array.shape)))
     if primal.node is not None and which in primal.node.tangents:
-        raise RuntimeError(
-            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
-            "supported."
-        )
+        raise RuntimeError(messages.TANGENT_THERE)
     tangent = cast(tangent, primal.array.dtype)
     node = Dual((primal.node,), ())
     node.tangents = {which: tangent} if primal.node is None else {**primal.node.tangents, which: tangent}

@@ -10,12 +10,13 @@ import functools
 from math import inf
 
 from ..arrays import tree
-from ..arrays.dispatch import Function, xp_of
+from ..arrays.dispatch import xp_of, zeros_like
 from ..arrays.dtypes import differentiable
 from ..core.backward import backward_pass, roots
 from ..core.graph import AccumulateGrad, clock, mode, node_class
 from ..core.tensor import Tensor
 from ..ops.shape import cat, reshape_to, slice_at
+from . import messages
 from .batched import Batched
 from .forward import ForwardPass, continues, dual, leads_to, outgoing
 from .functional_call import functional_call, stack_module_state
@@ -27,7 +28,6 @@ __all__ = [
     "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 
-zeros_like = Function("zeros_like").call
 Inner = node_class("ViewBackward0", lambda g: g)  # a leaf of a transform, on a tensor that is in a graph already
 Inner.diagonal = True
 
@@ -224,10 +224,7 @@ def gradient_and_value(func, argnums, has_aux, args, kwargs):
     if not isinstance(output, Tensor):
         raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
     if output.array.ndim:
-        raise RuntimeError(
-            "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
-            f"{output.array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
-        )
+        raise RuntimeError(messages.NOT_A_SCALAR.format(output.array.ndim))
     create_graph = output.node is not None and r.goes_on([output.node])
     grads = tree.unflatten(structure, r.back([output], [None], create_graph, create_graph))
     value = outgoing(output, r.start)
@@ -242,10 +239,7 @@ def outputs_of(r, func, args, has_aux):
     check_tensors(outs, what)
     for o in outs:
         if o.array.dtype not in differentiable:
-            raise RuntimeError(
-                "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
-                f"{o.dtype}"
-            )
+            raise RuntimeError(messages.VJP_DTYPE.format(o.dtype))
     return outs, structure, aux
 
 
@@ -266,10 +260,7 @@ def vjp(func, *primals, has_aux=False):
     def vjp_fn(cotangents, retain_graph=True, create_graph=None):
         given, have = tree.flatten(cotangents)
         if have != out_structure:
-            raise RuntimeError(
-                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
-                f"function. cotangents: {have.short()}, primal output: {out_structure.short()}"
-            )
+            raise RuntimeError(messages.COTANGENTS_STRUCTURE.format(have.short(), out_structure.short()))
         if create_graph is None:
             create_graph = goes_on_later(outs + given)
         return tree.unflatten(structure, r.back(outs, given, create_graph, retain_graph))
@@ -342,11 +333,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         raise RuntimeError(f"{JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     (xs, structure), (ts, given) = tree.flatten(primals), tree.flatten(tangents)
     if structure != given:
-        raise RuntimeError(
-            f"{JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a "
-            f"tuple of 3 tensors, tangents also must be. Got primals with structure {structure} and tangents with "
-            f"structure {given}"
-        )
+        raise RuntimeError(messages.TANGENTS_STRUCTURE.format(JVP, structure, given))
     for argument, values in (("primals", xs), ("tangents", ts)):
         if not values:
             raise RuntimeError(f"{JVP}: Expected {argument} to contain at least one Tensor.")
@@ -379,10 +366,7 @@ def primal_and_tangent(out, which, strict=False):
     """(an output without its tangent, the tangent: zeros if it has none), as they leave a pass."""
     tangent = None if out.node is None else out.node.tangents.get(which)
     if tangent is None and strict:
-        raise RuntimeError(
-            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed "
-            "with strict=True."
-        )
+        raise RuntimeError(messages.JVP_STRICT)
     tangent = Tensor(zeros_like(out.array)) if tangent is None else outgoing(tangent, which.start)
     return outgoing(out, which.start), tangent
 
@@ -462,10 +446,7 @@ def linearize(func, *primals):
             for what in ("shape", "device", "dtype"):
                 a, b = getattr(t, what), getattr(x, what)
                 if a != b:
-                    raise RuntimeError(
-                        f"tangent:{i} with {what} {a} in flattened pytree doesn't match the {what} {b} of the "
-                        "corresponding primal."
-                    )
+                    raise RuntimeError(messages.TANGENT_DIFFERS.format(i, what, a, b))
         return tree.unflatten(out_structure, dummies.back(pulled, given, goes_on_later(pulled + given)))
 
     return output, jvp_fn

@@ -20,6 +20,7 @@ from ..core.tensor import Tensor
 from ..core.versions import writes_to, wrote
 from ..ops.shape import cat
 from ..surface.gradients import plain_grad
+from . import messages
 from .batched import Batched, Level, move_dims, running
 from .nesting import transformed
 
@@ -162,13 +163,7 @@ def grad_of_each(outputs, inputs, grad_outputs, retain_graph, create_graph, allo
     given = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
     for i, (o, g) in enumerate(zip(outputs, given)):
         if g is not None and g.array.shape[1:] != o.array.shape:
-            raise RuntimeError(
-                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
-                "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
-                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a "
-                f"shape of {o.shape}. If you only want some tensors in `grad_output` to be considered batched, "
-                "consider using vmap."
-            )
+            raise RuntimeError(messages.GRADS_BATCHED_SHAPE.format(i, g.shape, o.shape))
     with batch(number_of_samples([g.array.shape[0] for g in given if g is not None])) as level:
         given = [None if g is None else bind(g, 0, level) for g in given]
         found = plain_grad(outputs, inputs, given, retain_graph, create_graph, allow_unused, materialize_grads)
@@ -180,11 +175,7 @@ def grad_of_each(outputs, inputs, grad_outputs, retain_graph, create_graph, allo
 def by_own_rule(function, args, has_rule):
     """A custom Function on batches, by its ``vmap``, which returns (results, where their samples are)."""
     if not has_rule:
-        raise RuntimeError(
-            f"You tried to vmap over {function.__name__}, but it does not have vmap support. Please override and "
-            "implement the vmap staticmethod or set generate_vmap_rule=True. For more details, please see "
-            "https://pytorch.org/docs/main/notes/extending.func.html"
-        )
+        raise RuntimeError(messages.NO_VMAP_SUPPORT.format(function.__name__))
     level = running.levels[-1]
     own = [isinstance(a, Tensor) and is_batch(a.array, level) for a in args]
     shown = [remove_batch_dim(a, 0, level) if b else a for a, b in zip(args, own)]
@@ -265,15 +256,10 @@ def with_samples(func, out, dim, level):
     """One result with its samples along a dim."""
     if dim is None:
         if isinstance(out, Tensor) and is_batch(out.array, level):
-            raise ValueError(
-                f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when out_dim is None"
-            )
+            raise ValueError(messages.OUT_DIM_NONE.format(func_name(func)))
         return out
     if not isinstance(out, Tensor):
-        raise ValueError(
-            f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type {type(out)}. Did you "
-            "mean to set out_dims= to None for output?"
-        )
+        raise ValueError(messages.NOT_TENSORS.format(func_name(func), type(out)))
     n = out.array.ndim + 1
     if not -n <= dim < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
@@ -282,42 +268,25 @@ def with_samples(func, out, dim, level):
 
 def checked_arguments(func, in_dims, args):
     """(the leaves of the arguments, their structure, the dim of each, how many samples there are), checked."""
-    what = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>): "
+    what = f"vmap({func_name(func)}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, (int, tuple)):
-        raise ValueError(
-            f"{what}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
-            f"got: {type(in_dims)}."
-        )
+        raise ValueError(messages.IN_DIMS_TYPE.format(what, type(in_dims)))
     if not args:
-        raise ValueError(
-            f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to "
-            "vmap over a function with no inputs. The latter is unsupported."
-        )
+        raise ValueError(messages.NO_INPUTS.format(func_name(func)))
     leaves, structure = tree.flatten(args)
     dims = structure.spread(in_dims)
     if dims is None:
-        raise ValueError(
-            f"{what}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
-            f"{tree.flatten(in_dims)[1]} but inputs has structure {structure}."
-        )
+        raise ValueError(messages.IN_DIMS_STRUCTURE.format(what, tree.flatten(in_dims)[1], structure))
     for i, (a, d) in enumerate(zip(leaves, dims)):
         if d is None:
             continue
         if not isinstance(d, int):
-            raise ValueError(
-                f"{what}Got in_dim={d} for an input but in_dim must be either an integer dimension or None."
-            )
+            raise ValueError(messages.IN_DIM_TYPE.format(what, d))
         if not isinstance(a, Tensor):
-            raise ValueError(
-                f"{what}Got in_dim={d} for an input but the input is of type {type(a)}. We cannot vmap over non-Tensor "
-                "arguments, please use None as the respective in_dim"
-            )
+            raise ValueError(messages.IN_DIM_OF_NO_TENSOR.format(what, d, type(a)))
         n = a.array.ndim
         if not -n <= d < n:
-            raise ValueError(
-                f"{what}Got in_dim={d} for some input, but that input is a Tensor of dimensionality {n} so expected "
-                f"in_dim to satisfy -{n} <= in_dim < {n}."
-            )
+            raise ValueError(messages.IN_DIM_RANGE.format(what, d, n))
         dims[i] = d % n
     return leaves, structure, dims, number_of_samples([a.array.shape[d] for a, d in zip(leaves, dims) if d is not None])
 
@@ -326,20 +295,14 @@ def number_of_samples(sizes):
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if any(s != sizes[0] for s in sizes):
-        raise ValueError(
-            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the "
-            "mapped dimension"
-        )
+        raise ValueError(messages.SIZES_DIFFER.format(sizes))
     return sizes[0]
 
 
 def check_out_dims(func, out_dims):
     for d in tree.flatten(out_dims)[0]:
         if not isinstance(d, int) and d is not None:
-            raise ValueError(
-                f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python "
-                "collection of ints representing where in the outputs the vmapped dimension should appear."
-            )
+            raise ValueError(messages.OUT_DIMS_TYPE.format(func_name(func), out_dims))
 
 
 def places_of(func, outs, structure, out_dims):
@@ -349,8 +312,7 @@ def places_of(func, outs, structure, out_dims):
     places = structure.spread(out_dims)
     if places is None:
         raise ValueError(
-            f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure "
-            f"of `outputs`. out_dims has structure {tree.flatten(out_dims)[1]} but outputs has structure {structure}."
+            messages.OUT_DIMS_STRUCTURE.format(func_name(func), out_dims, tree.flatten(out_dims)[1], structure)
         )
     return places
 
@@ -363,8 +325,8 @@ def chunks_together(func, parts, out_dims):
     return tree.unflatten(structures[0], results)
 
 
-def name_of(func):
+def func_name(func):
     """How errors call a function."""
     if hasattr(func, "__name__"):
         return func.__name__
-    return f"functools.partial({name_of(func.func)}, ...)" if isinstance(func, functools.partial) else repr(func)
+    return f"functools.partial({func_name(func.func)}, ...)" if isinstance(func, functools.partial) else repr(func)

@@ -6,6 +6,17 @@ from .. import devices, dispatch
 from .allocator import readable
 
 OutOfMemoryError = devices.OutOfMemoryError
+PEAK = "The most since ``reset_peak_memory_stats`` (on a GPU: since a memory function was first called)."
+
+
+def statistic(name, doc):
+    """A function that tells one of the numbers of the allocator."""
+
+    def read(self, device=None):
+        return self.home.statistics(self.index(device)).get(name, 0) if self.is_initialized() else 0
+
+    read.__doc__ = doc
+    return read
 
 
 class Namespace:
@@ -99,24 +110,10 @@ class Namespace:
 
     # ---- memory, in bytes
 
-    def counted(self, name, device):
-        return self.home.statistics(self.index(device)).get(name, 0) if self.is_initialized() else 0
-
-    def memory_allocated(self, device=None):
-        """What tensors take, each rounded up to a block."""
-        return self.counted("allocated", device)
-
-    def memory_reserved(self, device=None):
-        """What the allocator holds: blocks in use, and its cache of free ones."""
-        return self.counted("reserved", device)
-
-    def max_memory_allocated(self, device=None):
-        """The most since ``reset_peak_memory_stats`` (on a GPU: since a memory function was first called)."""
-        return self.counted("max_allocated", device)
-
-    def max_memory_reserved(self, device=None):
-        """The most since ``reset_peak_memory_stats`` (on a GPU: since a memory function was first called)."""
-        return self.counted("max_reserved", device)
+    memory_allocated = statistic("allocated", "What tensors take, each rounded up to a block.")
+    memory_reserved = statistic("reserved", "What the allocator holds: blocks in use, and its cache of free ones.")
+    max_memory_allocated = statistic("max_allocated", PEAK)
+    max_memory_reserved = statistic("max_reserved", PEAK)
 
     def reset_peak_memory_stats(self, device=None):
         """Let the peaks be what is in use now."""

@@ -9,6 +9,7 @@ from ...ops.creation import tensor
 from ...ops.elementwise import clamp
 from ...ops.reduce import vector_norm
 from ...ops.shape import cat, stack
+from .. import messages
 from . import rnn
 
 
@@ -28,11 +29,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
         return tensor(0.0)
     total = vector_norm(stack([vector_norm(t, norm_type) for t in tensors]), norm_type)
     if error_if_nonfinite and not total.isfinite():
-        raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
-            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
-            "`error_if_nonfinite=False`"
-        )
+        raise RuntimeError(messages.TOTAL_NORM_NOT_FINITE.format(norm_type))
     return total
 
 
@@ -57,10 +54,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 
 def clip_grad_norm(*args, **kwargs):
     """``clip_grad_norm_`` under its old name."""
-    warn(
-        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
-        FutureWarning,
-    )
+    warn(messages.CLIP_GRAD_NORM_RENAMED, FutureWarning)
     return clip_grad_norm_(*args, **kwargs)
 
 

@@ -8,6 +8,7 @@ from weakref import finalize
 
 from ...arrays.devices import has_cuda
 from ...arrays.warn import warn
+from .. import messages
 from .collate import default_collate, default_convert, pinned
 from .dataset import IterableDataset
 from .fetch import End, Failure, fetcher
@@ -59,16 +60,12 @@ class DataLoader(Generic[T_co]):
         self._streams = isinstance(dataset, IterableDataset)
         for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
             if self._streams and value is not None:
-                raise ValueError(
-                    f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}"
-                )
+                raise ValueError(messages.OPTION_OF_ITERABLE.format(name, value))
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError(
-                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
-                )
+                raise ValueError(messages.BATCH_SAMPLER)
             batch_size = None
         elif batch_size is None and drop_last:
             raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
@@ -129,23 +126,14 @@ def context(method, num_workers):
     import multiprocessing  # 0.02 s: most programs have no workers
 
     if num_workers == 0:
-        raise ValueError(
-            "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
-            f"num_workers={num_workers}"
-        )
+        raise ValueError(messages.CONTEXT_WITHOUT_WORKERS.format(num_workers))
     if isinstance(method, str):
         known = multiprocessing.get_all_start_methods()
         if method not in known:
-            raise ValueError(
-                f"multiprocessing_context option should specify a valid start method in {known!r}, but got "
-                f"multiprocessing_context={method!r}"
-            )
+            raise ValueError(messages.START_METHOD.format(known, method))
         return multiprocessing.get_context(method)
     if not isinstance(method, multiprocessing.context.BaseContext):
-        raise TypeError(
-            "multiprocessing_context option should be a valid context object or a string specifying the start method, "
-            f"but got multiprocessing_context={method}"
-        )
+        raise TypeError(messages.CONTEXT_TYPE.format(method))
     return method
 
 
@@ -155,13 +143,7 @@ def check_number_of_workers(n):
         known = hasattr(os, "sched_getaffinity")
         processors = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
         if n > processors:
-            warn(
-                f"This DataLoader will create {n} worker processes in total. Our suggested max number of worker in "
-                f"current system is {processors}{'' if known else ' (`cpuset` is not taken into account)'}, which is "
-                "smaller than what this DataLoader is going to create. Please be aware that excessive worker creation "
-                "might get DataLoader running slow or even freeze, lower the worker number to avoid potential "
-                "slowness/freeze if necessary.",
-            )  # fmt: skip
+            warn(messages.MANY_WORKERS.format(n, processors, "" if known else " (`cpuset` is not taken into account)"))
 
 
 class LoaderIterator:
@@ -171,10 +153,7 @@ class LoaderIterator:
         self.loader = loader
         self.pins = loader.pin_memory and has_cuda()
         if loader.pin_memory and not self.pins:
-            warn(
-                "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
-                "used.",
-            )
+            warn(messages.PIN_MEMORY)
         self.indices = loader._indices()
         self.seed = random_seed(loader.generator)  # drawn without workers too: the numbers after it are the same
         self.given = 0

@@ -26,6 +26,7 @@ import numpy as np
 
 from ...arrays import random
 from ...arrays.threads import set_num_threads
+from .. import messages
 from . import fetch
 from .dataset import IterableDataset
 from .fetch import End, Failure, WorkerInfo, fetcher
@@ -35,11 +36,6 @@ SHARED_MEMORY_FROM = 1 << 16  # bytes: a smaller batch fits into a pipe
 ALIGNMENT = 64  # bytes
 DONE = b"done"  # no pickle begins like this
 RESTART = -1  # the number of the question for another epoch
-UNREADABLE = (
-    "Workers that are not started by 'fork' get the dataset, collate_fn and worker_init_fn as pickles: define their "
-    "classes and functions at the top of a .py file and import them; what a notebook's cell, a function or a lambda "
-    "defines cannot be sent."
-)
 
 
 # ---- in a worker
@@ -65,7 +61,7 @@ class Job:
             try:
                 self.parts = pickle.loads(self.parts)  # the main process wrote it
             except (AttributeError, ImportError) as e:
-                e.add_note(UNREADABLE)
+                e.add_note(messages.WORKER_CANNOT_READ)
                 raise
         self.dataset, self.collate_fn, initialize = self.parts
         set_num_threads(1)  # the workers share the cores
@@ -187,7 +183,7 @@ class Member:
             with interrupts_held():
                 self.process.start()
         except (TypeError, AttributeError, pickle.PicklingError) as e:
-            e.add_note(UNREADABLE)
+            e.add_note(messages.WORKER_CANNOT_READ)
             raise
         theirs.close()
         answers.close()

@@ -1,0 +1,38 @@
+"""What the function transforms say, in PyTorch's words.  A sentence is a line."""
+
+# fmt: off
+BOOLEAN_MASK = "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a boolean mask."
+CAPTURED_WRITTEN = "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation that would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to explicitly accept the mutated Tensor(s) as inputs."
+CONTROL_FLOW = "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
+COTANGENTS_STRUCTURE = "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. cotangents: {}, primal output: {}"
+GRADS_BATCHED_SHAPE = "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: grad_output[{0}] has a shape of {1} and output[{0}] has a shape of {2}. If you only want some tensors in `grad_output` to be considered batched, consider using vmap."
+IN_DIMS_STRUCTURE = "{}in_dims is not compatible with the structure of `inputs`. in_dims has structure {} but inputs has structure {}."
+IN_DIMS_TYPE = "{}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: {}."
+IN_DIM_OF_NO_TENSOR = "{}Got in_dim={} for an input but the input is of type {}. We cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
+IN_DIM_RANGE = "{0}Got in_dim={1} for some input, but that input is a Tensor of dimensionality {2} so expected in_dim to satisfy -{2} <= in_dim < {2}."
+IN_DIM_TYPE = "{}Got in_dim={} for an input but in_dim must be either an integer dimension or None."
+ITEM = "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report."
+JVP_STRICT = "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
+NOT_A_SCALAR = "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with {} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+NOT_FOR_BATCHES = "vmap: {} is not there for batched arrays: call it outside of vmap, sample by sample"
+NOT_IN_TRANSFORMS = {
+    "backward": "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead or call backward() outside of functorch transforms.",
+    "requires_grad_": "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of a function being transformed by a functorch transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being transformed instead.",
+}
+NOT_TENSORS = "vmap({0}, ...): `{0}` must only return Tensors, got type {1}. Did you mean to set out_dims= to None for output?"
+NO_DICTS = "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {}"
+NO_INPUTS = "vmap({})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no inputs. The latter is unsupported."
+NO_VMAP_SUPPORT = "You tried to vmap over {}, but it does not have vmap support. Please override and implement the vmap staticmethod or set generate_vmap_rule=True. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+OUT_DIMS_STRUCTURE = "vmap({}, ..., out_dims={})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has structure {} but outputs has structure {}."
+OUT_DIMS_TYPE = "vmap({}, ..., out_dims={}): `out_dims` must be an int, None or a python collection of ints representing where in the outputs the vmapped dimension should appear."
+OUT_DIM_NONE = "vmap({0}, ...): `{0}` can not return a BatchedTensor when out_dim is None"
+RANDOMNESS_ERROR = "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on vmap or perform the randomness operation out of vmap"
+SAME_RANDOMNESS = "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
+SIZES_DIFFER = "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {} for the mapped dimension"
+TANGENTS_STRUCTURE = "{}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple of 3 tensors, tangents also must be. Got primals with structure {} and tangents with structure {}"
+TANGENT_DIFFERS = "tangent:{0} with {1} {2} in flattened pytree doesn't match the {1} {3} of the corresponding primal."
+TANGENT_SIZE = "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is of size {} while the given forward gradient is of size {}."
+TANGENT_THERE = "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported."
+TIED_TWICE = "functional_call got multiple values for keys {}, which are tied. Consider using tie_weights=False"
+UNBATCHED_IN_PLACE = "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. If said operator is being called inside the PyTorch framework, please file a bug report instead."
+VJP_DTYPE = "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {}"

@@ -7,6 +7,7 @@ from .recorded import (
     Graph,
     GraphDrawing,
     Item,
+    as_shown,
     brief,
     graph,
     graph_drawing,

@@ -18,7 +18,6 @@ from ..core.views import rebase_history
 from ..ops.writes import check_writable
 from . import messages
 from .hooks import cotangent
-from .inference import INFERENCE
 from .saved_tensors import Packed
 
 
@@ -302,11 +301,8 @@ def fresh_output(result, ctx, args):
 
 def is_plain(result, ctx):
     """Whether a result is outside of the graph."""
-    return (
-        not isinstance(result, Tensor)
-        or is_one_of(result, ctx.non_differentiable)
-        or not result.dtype.is_floating_point
-    )
+    floats = isinstance(result, Tensor) and result.dtype.is_floating_point
+    return not floats or is_one_of(result, ctx.non_differentiable)
 
 
 def is_one_of(tensor, tensors):
@@ -355,7 +351,7 @@ def record_call(ctx, parents, args, results):
                 r.creation_meta = "custom"
     numbers = {id(r): i for i, r in enumerate(results) if isinstance(r, Tensor) and r.node is outputs[i]}
     if any(t is not None and t.inference for t in ctx.to_save):
-        raise RuntimeError(INFERENCE)
+        raise RuntimeError(messages.INFERENCE)
     ctx._saved = tuple([  # a result is kept as its array, for the Tensor would keep the node that keeps it
         None if t is None else (t.array, numbers[id(t)]) if id(t) in numbers else (t, None) for t in ctx.to_save
     ])  # fmt: skip

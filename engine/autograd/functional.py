@@ -31,11 +31,9 @@ def checked_tuple(values, what, function):
     return several, values
 
 
-def prepared(inputs, create_graph, need_graph=True):
+def prepared(inputs, create_graph, track=True):
     """New tensors on the memory of the inputs, joined to their graph if the results are to be differentiated."""
-    return tuple(
-        x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_(need_graph) for x in inputs
-    )
+    return tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_(track) for x in inputs)
 
 
 def outside(results, create_graph, several):
@@ -56,7 +54,7 @@ def vector(v, like, several, create_graph, function):
             raise RuntimeError(messages.NO_V["vjp" if function == "vjp" else "jvp"])
         return None
     _, v = checked_tuple(v, "v", function)
-    v = prepared(v, create_graph, need_graph=False)
+    v = prepared(v, create_graph, track=False)
     if len(v) != len(like):
         raise RuntimeError(
             f"v is a tuple of invalid length: should be {len(like)} but got {len(v)}."

@@ -3,6 +3,8 @@
 A Jacobian is here a matrix with a row for each element of the input and a column for each of the output.
 """
 
+from functools import partial
+
 import numpy as np
 
 from ..arrays.devices import cpu, moved
@@ -154,7 +156,7 @@ class Check:
         return jacobians(self.outputs[o], [self.variables[i]])[0]
 
     def backward_product(self, o, i):
-        (g,) = grad(self.outputs[o], [self.variables[i]], self.v[o], retain_graph=True, allow_unused=True)
+        (g,) = grads(self.outputs[o], [self.variables[i]], self.v[o])
         return np.float64(0) if g is None else moved((g * self.u[i]).sum().array, cpu)
 
     def forward(self, o, i):
@@ -205,7 +207,7 @@ class Check:
 
     def dtypes(self):
         for o in self.outputs:
-            for x, g in zip(self.variables, grad(o, self.variables, o, retain_graph=True, allow_unused=True)):
+            for x, g in zip(self.variables, grads(o, self.variables, o)):
                 if g is not None and g.dtype is not x.dtype:
                     raise GradcheckError("Gradient has dtype mismatch")
 
@@ -213,21 +215,17 @@ class Check:
         """GradcheckError if outputs without a gradient are not treated as those with a gradient of zeros."""
         zeros = [Tensor(there(np.zeros(o.shape), o)) for o in self.outputs]
         for k, o in enumerate(self.outputs if len(zeros) > 1 else ()):
-            options = {"retain_graph": True, "allow_unused": True}
-            alone = grad(o, self.variables, self.v[k], **options)
+            alone = grads(o, self.variables, self.v[k])
             given = [self.v[k] if o is other else zero for other, zero in zip(self.outputs, zeros)]
-            for a, b in zip(alone, grad(self.outputs, self.variables, given, **options)):
+            for a, b in zip(alone, grads(self.outputs, self.variables, given)):
                 if not np.allclose(gradient_array(a, b), gradient_array(b, a)):
                     raise GradcheckError(messages.UNDEFINED_GRADIENTS)
 
     def backward_each(self, o, i, tangents):
-        return [
-            grad(self.outputs[o], [self.variables[i]], t, retain_graph=True, allow_unused=True)[0] for t in tangents
-        ]
+        return [grads(self.outputs[o], [self.variables[i]], t)[0] for t in tangents]
 
     def backward_together(self, o, i, tangents):
-        return grad(self.outputs[o], [self.variables[i]], stack(tangents), retain_graph=True, allow_unused=True,
-                    is_grads_batched=True)[0]  # fmt: skip
+        return grads(self.outputs[o], [self.variables[i]], stack(tangents), is_grads_batched=True)[0]
 
     def forward_each(self, o, i, tangents):
         return [self.along(o, i, t) for t in tangents]
@@ -255,6 +253,7 @@ class Check:
                 raise GradcheckError(messages.BATCHED_DIFFERS.format(o, i, hint, ours, Tensor(expected)))
 
 
+grads = partial(grad, retain_graph=True, allow_unused=True)
 OPTION, FORWARD_OPTION = "check_batched_grad", "check_batched_forward_grad"
 
 
@@ -310,7 +309,7 @@ def there(x, t):
 
 def jacobians(output, variables):
     """For each variable, the matrix of d output[j] / d variable[i], a row for each i: one backward pass for each j."""
-    columns = [grad(output, variables, one, retain_graph=True, allow_unused=True) for one in units(output)]
+    columns = [grads(output, variables, one) for one in units(output)]
     return [
         np.stack([np.zeros(v.numel(), v.array.dtype) if g[i] is None else moved(g[i].array, cpu).ravel()
                   for g in columns], 1)

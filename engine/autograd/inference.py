@@ -53,7 +53,7 @@ def check_inference(node):
         owner = storage(s)
         for t in (r() for r in marked.get(id(owner), ())):
             if t is not None and t.inference and storage(t.array) is owner:  # a view of a normal tensor is normal
-                raise RuntimeError(INFERENCE)
+                raise RuntimeError(messages.INFERENCE)
 
 
 def check_write(tensor, others):
@@ -76,9 +76,3 @@ tensor.inherited.append(hand_on)
 views.write_checks.insert(0, check_write)
 Tensor.grad_checks.append(check_requires_grad)
 extend(Tensor, _version=property(version))
-
-INFERENCE = (
-    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
-    "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
-)

@@ -22,6 +22,7 @@ INDEPENDENT = {
     "jacobian": "While computing the hessian, found that the jacobian of the user-provided function with respect to input {} is independent of the input. This is not allowed in strict mode. You should ensure that your function is twice differentiable and that the jacobian depends on the inputs (this would be violated by a linear function for example).",
 }
 INDEPENDENT_OF_INPUT = "The {} of the user-provided function is independent of input {}. This is not allowed in strict mode when create_graph=True."
+INFERENCE = "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
 INFERENCE_UPDATE = "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
 INSTANTIATED = "{} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch."
 INVALID_GRADIENT = "Function {} returned an invalid gradient at index {} - got {} but expected shape compatible with {}"

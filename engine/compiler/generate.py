@@ -242,11 +242,8 @@ class Writer:
                 lines += ["    " + line for line in fuse.lines(step, self, memory)]
             else:
                 text = self.line(step, memory.place(step, i))
-                what = (
-                    ""
-                    if step.shape is None
-                    else f"{'x'.join(map(str, step.shape)) or 'number'} {dtype_name(step.dtype)}"
-                )
+                size = "x".join(map(str, step.shape or ())) or "number"
+                what = "" if step.shape is None else f"{size} {dtype_name(step.dtype)}"
                 note = "  ".join(filter(None, (what, "" if step.line == shown_line else step.line)))
                 shown_line = step.line
                 lines.append(f"    {text}" + (f"  # {note}" if note else ""))

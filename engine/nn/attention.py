@@ -134,10 +134,8 @@ class MultiheadAttention(Module):
         elif k is v:
             if q is k:
                 return parts(F.linear(q, weight, bias), 3)
-            (w_q, w_kv), (b_q, b_kv) = (
-                weight.split([n, 2 * n]),
-                (None, None) if bias is None else bias.split([n, 2 * n]),
-            )
+            w_q, w_kv = weight.split([n, 2 * n])
+            b_q, b_kv = (None, None) if bias is None else bias.split([n, 2 * n])
             return F.linear(q, w_q, b_q), *parts(F.linear(k, w_kv, b_kv), 2)
         else:
             weights = weight.chunk(3)

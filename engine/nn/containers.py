@@ -170,9 +170,7 @@ class ModuleList(Numbered):
             else:
                 runs.append([i, i, text])
         lines = [f"({i}): {text}" if i == j else f"({i}-{j}): {j - i + 1} x {text}" for i, j, text in runs]
-        return (
-            "\n  ".join([self._get_name() + "(", *map(indented, lines)]) + "\n)" if lines else self._get_name() + "()"
-        )
+        return self._around([*map(indented, lines)])
 
 
 class ModuleDict(Module):

@@ -4,6 +4,7 @@
 ALWAYS_CALL_FAILED = "module forward hook with ``always_call=True`` raised an exception that was silenced as another error was raised in forward: {}"
 BATCH_SIZES_ON_CPU = "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. They should be instantiated by functions like pack_sequence and pack_padded_sequences in nn.utils.rnn."
 CLIP_GRAD_NORM_RENAMED = "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`."
+COPY_FAILED = 'While copying the parameter named "{}", whose dimensions in the model are {} and whose dimensions in the checkpoint are {}, an exception occurred : {}.'
 DROPOUT_OF_ONE_LAYER = "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater than 1, but got dropout={} and num_layers={}"
 DROPOUT_RANGE = "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
 EMPTY_SEQUENCE = "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
@@ -38,6 +39,8 @@ PARAMETER_EXPECTED = "cannot assign '{}' as parameter '{}' (torch.nn.Parameter o
 POST_HOOK_RETURNED = "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if incompatible_keys need to be modified, it should be done inplace."
 PRE_HOOK_RETURNED = "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {}."
 RNN_DTYPE = "RNN input dtype ({0}) does not match weight dtype ({1}). Convert input: input.to({1}), or convert model: model.to({0})"
+SIZE_MISMATCH = "size mismatch for {}: copying a param with shape {} from checkpoint, the shape in current model is {}."
+STATE_NO_TENSOR = 'While copying the parameter named "{}", expected torch.Tensor or Tensor-like object from checkpoint but received {}'
 TOTAL_LENGTH = "Expected total_length to be at least the length of the longest sequence in input, but got total_length={} and max sequence length being {}"
 TOTAL_NORM_NOT_FINITE = "The total norm of order {} for gradients from `parameters` is non-finite, so it cannot be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
 TRUNCATED_FAR_FROM_MEAN = "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect."

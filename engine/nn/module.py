@@ -221,9 +221,7 @@ class Module:
 
     def get_parameter(self, target):
         """The parameter at a path.  AttributeError if there is none."""
-        return self._member(
-            target, lambda module, name: isinstance(getattr(module, name), Parameter), "an nn.Parameter"
-        )
+        return self._member(target, lambda m, name: isinstance(getattr(m, name), Parameter), "an nn.Parameter")
 
     def get_buffer(self, target):
         """The buffer at a path.  AttributeError if there is none."""
@@ -446,14 +444,11 @@ class Module:
         """Load what this module itself keeps.  What goes wrong is appended to the three lists."""
         for hook in self._load_state_dict_pre_hooks.values():
             hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-        state = self._state()
+        state, assign = self._state(), local_metadata.get("assign_to_params_buffers")
         for name, value in state.items():
             key = prefix + name
             if key in state_dict:
-                complaint = self._load_value(
-                    name, value, key, state_dict[key], local_metadata.get("assign_to_params_buffers")
-                )
-                error_msgs.extend(complaint)
+                error_msgs.extend(self._load_value(name, value, key, state_dict[key], assign))
             elif strict:
                 missing_keys.append(key)
         extra = prefix + EXTRA_STATE
@@ -473,17 +468,11 @@ class Module:
     def _load_value(self, name, value, key, new, assign):
         """Load one tensor; a list of what is wrong with it."""
         if not isinstance(new, Tensor):
-            return [
-                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
-                f"checkpoint but received {type(new)}"
-            ]
+            return [messages.STATE_NO_TENSOR.format(key, type(new))]
         if value.ndim == 0 and new.shape == (1,):
             new = new[0]
         if new.shape != value.shape:
-            return [
-                f"size mismatch for {key}: copying a param with shape {new.shape} from checkpoint, the shape in "
-                f"current model is {value.shape}."
-            ]
+            return [messages.SIZE_MISMATCH.format(key, new.shape, value.shape)]
         try:
             with no_grad():
                 if not assign:
@@ -494,10 +483,7 @@ class Module:
                         new.requires_grad_(value.requires_grad)
                     setattr(self, name, new)
         except Exception as e:
-            return [
-                f'While copying the parameter named "{key}", whose dimensions in the model are {value.size()} and '
-                f"whose dimensions in the checkpoint are {new.size()}, an exception occurred : {e.args}."
-            ]
+            return [messages.COPY_FAILED.format(key, value.size(), new.size(), e.args)]
         return []
 
     # ---- hooks
@@ -556,11 +542,13 @@ class Module:
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
         lines += [f"({name}): {indented(repr(module))}" for name, module in self._modules.items()]
-        if not lines:
-            return self._get_name() + "()"
         if not self._modules and len(lines) == 1:
             return f"{self._get_name()}({lines[0]})"
-        return "\n  ".join([self._get_name() + "(", *lines]) + "\n)"
+        return self._around(lines)
+
+    def _around(self, lines):
+        """The name of the class around lines of text."""
+        return "\n  ".join([self._get_name() + "(", *lines]) + "\n)" if lines else self._get_name() + "()"
 
 
 EXTRA_STATE = "_extra_state"

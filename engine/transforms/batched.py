@@ -200,10 +200,7 @@ def elementwise_on_samples(function, *arrays, **options):
 
 
 def dynamic(name):
-    return RuntimeError(
-        f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::{name}"
-        ". Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
-    )
+    return RuntimeError(messages.DYNAMIC_SHAPE.format(name))
 
 
 # ---- operators

@@ -311,9 +311,8 @@ def places_of(func, outs, structure, out_dims):
         return list(out_dims)
     places = structure.spread(out_dims)
     if places is None:
-        raise ValueError(
-            messages.OUT_DIMS_STRUCTURE.format(func_name(func), out_dims, tree.flatten(out_dims)[1], structure)
-        )
+        have = tree.flatten(out_dims)[1]
+        raise ValueError(messages.OUT_DIMS_STRUCTURE.format(func_name(func), out_dims, have, structure))
     return places
 
 

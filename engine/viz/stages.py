@@ -158,9 +158,7 @@ def fate(entry, number):
 
 def instead(before, after, number):
     """What the users of a step take in its place by now; "" if there are none."""
-    first, later = (
-        {m.number: m for s in stage.steps for m in getattr(s, "members", (s,))} for stage in (before, after)
-    )
+    first, later = ({m.number: m for s in at.steps for m in getattr(s, "members", (s,))} for at in (before, after))
     pairs = [(m.args, later[n].args) for n, m in first.items() if n in later]
     for old, new in (*pairs, (before.outputs, after.outputs), (before.grads, after.grads)):
         for a, b in zip(leaves(old), leaves(new), strict=False):

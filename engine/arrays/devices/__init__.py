@@ -309,9 +309,8 @@ def violated(x, test):
     kind = device_names.get(type(x))
     if kind is None:
         return bool(samples(test(x)).any())
-    return (
-        homes[kind].violated(x, test) if running.recorder is None else running.recorder.violated(homes[kind], x, test)
-    )
+    home, recorder = homes[kind], running.recorder
+    return home.violated(x, test) if recorder is None else recorder.violated(home, x, test)
 
 
 def drawing(functions):

@@ -213,24 +213,28 @@ class OnDevice:
         self.namespace.set_device(self.before)
 
 
-class Stream:
-    """A queue in which a device does its work in order."""
+class Wrapper:
+    """A stream or an event around the device's own."""
 
     namespace: Namespace
+
+    def synchronize(self):
+        """Wait until its work is done, or the event has come."""
+        self.own.synchronize()
+
+    def query(self):
+        """Whether its work is done, or the event has come."""
+        return self.own.done
+
+
+class Stream(Wrapper):
+    """A queue in which a device does its work in order."""
 
     def __init__(self, device=None, priority=0, *, of=None):
         if not self.namespace.is_available():
             raise RuntimeError("torch.cuda.Stream requires CUDA support")
         self.own = self.namespace.home.Stream(non_blocking=True) if of is None else of
         self.device = devices.device(self.namespace.kind, self.namespace.index(device))
-
-    def synchronize(self):
-        """Wait until its work is done."""
-        self.own.synchronize()
-
-    def query(self):
-        """Whether its work is done."""
-        return self.own.done
 
     def record_event(self, event=None):
         """Record an event in it; returns the event."""
@@ -264,10 +268,8 @@ class InStream:
             self.wanted.own.__exit__(*exc)
 
 
-class Event:
+class Event(Wrapper):
     """A moment in the work of a device: ``start.elapsed_time(end)`` in milliseconds."""
-
-    namespace: Namespace
 
     def __init__(self, enable_timing=False, blocking=False, interprocess=False):
         self.timed, self.recorded = enable_timing, False
@@ -277,14 +279,6 @@ class Event:
         """Mark this moment in a stream, by default the current one."""
         self.recorded = True
         self.own.record(None if stream is None else stream.own)
-
-    def synchronize(self):
-        """Wait until it has come."""
-        self.own.synchronize()
-
-    def query(self):
-        """Whether it has come."""
-        return self.own.done
 
     def wait(self, stream=None):
         """Let the later work of a stream, by default the current one, wait for it."""

@@ -36,18 +36,14 @@ class DataLoader(Generic[T_co]):
         generator=None, *, prefetch_factor=None, persistent_workers=False, pin_memory_device="", in_order=True,
     ):  # fmt: skip
         for wrong, message in (
-            (num_workers < 0,
-             "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."),
+            (num_workers < 0, messages.NUM_WORKERS),
             (timeout < 0, "timeout option should be non-negative"),
-            (not num_workers and prefetch_factor is not None,
-             "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
-             "multiprocessing, otherwise set prefetch_factor to None."),
+            (not num_workers and prefetch_factor is not None, messages.PREFETCH_WITHOUT_WORKERS),
             ((prefetch_factor or 0) < 0, "prefetch_factor option should be non-negative"),
             (prefetch_factor == 0, "prefetch_factor option should be positive: with 0, no batch would ever be loaded"),
             (persistent_workers and not num_workers, "persistent_workers option needs num_workers > 0"),
-            (timeout and not num_workers,
-             "timeout option needs num_workers > 0: in the main process, nobody waits for a batch"),
-        ):  # fmt: skip
+            (timeout and not num_workers, messages.TIMEOUT_WITHOUT_WORKERS),
+        ):
             if wrong:
                 raise ValueError(message)
         self.dataset, self.num_workers, self.generator = dataset, num_workers, generator
@@ -182,17 +178,8 @@ class LoaderIterator:
     def check_length(self, told):
         """Warn if a stream has given more than it said."""
         if self.given > told:
-            message = (
-                f"Length of IterableDataset {self.loader.dataset} was reported to be {told}(when accessing "
-                f"len(dataloader)), but {self.given} samples have been fetched. "
-            )
-            if self.loader.num_workers:
-                message += (
-                    "For multiprocessing data-loading, this could be caused by not properly configuring the "
-                    "IterableDataset replica at each worker. Please see "
-                    "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
-                )
-            warn(message)
+            message = messages.LENGTH.format(self.loader.dataset, told, self.given)
+            warn(message + messages.LENGTH_WITH_WORKERS * bool(self.loader.num_workers))
 
     def __getstate__(self):
         raise NotImplementedError(f"{type(self).__name__} cannot be pickled: iterate over the DataLoader itself there")

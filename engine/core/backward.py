@@ -203,17 +203,15 @@ def roots(tensors, gradients=None, create_graph=False):
 
 def backward(tensors, gradients=None, retain_graph=None, create_graph=False):
     """Add the gradients of ``tensors``, weighted by ``gradients``, to the leaves."""
-    backward_pass(
-        roots(tensors, gradients, create_graph), create_graph if retain_graph is None else retain_graph, create_graph
-    )
+    keep = create_graph if retain_graph is None else retain_graph
+    backward_pass(roots(tensors, gradients, create_graph), keep, create_graph)
 
 
 def grad(outputs, inputs, gradients=None, retain_graph=None, create_graph=False):
     """The gradients of ``outputs`` with respect to ``inputs``, None for one that was not used; no ``.grad`` changes."""
     keep = create_graph if retain_graph is None else retain_graph
     found = backward_pass(roots(outputs, gradients, create_graph), keep, create_graph, {i.node for i in inputs})
-    found = [found.get(i.node) for i in inputs]
-    return [g if g is None or isinstance(g, Tensor) else Tensor(g) for g in found]
+    return [g if g is None or isinstance(g, Tensor) else Tensor(g) for g in (found.get(i.node) for i in inputs)]
 
 
 extend(Tensor, backward=lambda self, gradient=None, **options: backward(self, gradient, **options))

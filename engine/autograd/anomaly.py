@@ -56,9 +56,9 @@ def checking(visit, roots, wanted):
     """The visit that looks for nan."""
 
     def visit_and_check(node, g, parents):
-        into = visit(node, g, parents)
-        check_nan(node, into)
-        return into
+        cotangents = visit(node, g, parents)
+        check_nan(node, cotangents)
+        return cotangents
 
     return visit_and_check if state.anomaly == "check" else None
 
@@ -78,9 +78,9 @@ def telling(visit, roots, wanted):
     return visit_and_tell
 
 
-def check_nan(node, into):
+def check_nan(node, cotangents):
     """Raise PyTorch's error if a cotangent is nan."""
-    for i, g in enumerate(into):
+    for i, g in enumerate(cotangents):
         x = array_of(g)
         if x is not None and type(x) is not OutputCotangents and (x != x).any():
             raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")

@@ -148,26 +148,26 @@ class CustomNode(Node):
     def vjp(self, g, saved, parents):
         ctx, function = self.ctx, self.ctx._forward_cls
         grads = [r and materialized(g.get(i), r, ctx.materialize_grads) for i, r in enumerate(ctx._results)]
-        into = function._backward()(ctx, *grads)
-        into = into if isinstance(into, tuple) else (into,)
+        returned = function._backward()(ctx, *grads)
+        returned = returned if isinstance(returned, tuple) else (returned,)
         n = len(ctx._inputs)
-        if len(into) > n and all(x is None for x in into[n:]):
-            into = into[:n]
-        if len(into) != n:
-            raise RuntimeError(messages.NUMBER_OF_GRADIENTS.format(self.name(), n, len(into)))
-        for i, (x, like) in enumerate(zip(into, ctx._inputs)):
+        if len(returned) > n and all(x is None for x in returned[n:]):
+            returned = returned[:n]
+        if len(returned) != n:
+            raise RuntimeError(messages.NUMBER_OF_GRADIENTS.format(self.name(), n, len(returned)))
+        for i, (x, like) in enumerate(zip(returned, ctx._inputs)):
             if x is None or like is not None and isinstance(x, Tensor):
                 continue
             if like is None:
                 raise RuntimeError(messages.GRADIENT_OF_NO_TENSOR.format(self.name(), i + 1))
             raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
-        of_tensors = [(x, like) for x, like in zip(into, ctx._inputs) if like is not None]
-        into = [
+        of_tensors = [(x, like) for x, like in zip(returned, ctx._inputs) if like is not None]
+        cotangents = [
             None if x is None or p is None else cotangent(validated_gradient(self, i, x, *like))
             for i, ((x, like), p) in enumerate(zip(of_tensors, parents))
         ]
         # it may be in the user's hands: a leaf must not take it for its .grad
-        return [own(x) if x is not None and type(p) is AccumulateGrad else x for x, p in zip(into, parents)]
+        return [own(x) if x is not None and type(p) is AccumulateGrad else x for x, p in zip(cotangents, parents)]
 
 
 def as_results(values):
@@ -371,15 +371,15 @@ def once_differentiable(backward):
     def unrecorded(ctx, *grads):
         recording, mode.enabled = mode.enabled, False
         try:
-            into = backward(ctx, *grads)
+            returned = backward(ctx, *grads)
         finally:
             mode.enabled = recording
         if not recording or not any(isinstance(g, Tensor) and g.node is not None for g in grads):
-            return into
-        several = into if isinstance(into, tuple) else (into,)
+            return returned
+        several = returned if isinstance(returned, tuple) else (returned,)
         source = next(g for g in grads if isinstance(g, Tensor) and g.node is not None)
         ends = tuple(None if x is None else record(DelayedError, x.array, (source,)) for x in several)
-        return ends if isinstance(into, tuple) else ends[0]
+        return ends if isinstance(returned, tuple) else ends[0]
 
     return unrecorded
 

@@ -221,10 +221,10 @@ def attach_hooks(visit, roots, wanted):
         for hook in node.hooks:
             g = hook(g)
         if node.pre_hooks or node.post_hooks:
-            into = with_node_hooks(visit, node, g, parents)
+            cotangents = with_node_hooks(visit, node, g, parents)
         else:
-            into = visit(node, g, parents)
-        return withheld(parents, into, waiting, held) if waiting else into
+            cotangents = visit(node, g, parents)
+        return withheld(parents, cotangents, waiting, held) if waiting else cotangents
 
     return visit_with_hooks
 
@@ -232,30 +232,30 @@ def attach_hooks(visit, roots, wanted):
 def with_node_hooks(visit, node, g, parents):
     """What the hooks of a node make of its cotangents."""
     g = run_pre_hooks(node, g)
-    into = visit(node, g, parents)
+    cotangents = visit(node, g, parents)
     for hook in node.post_hooks:
-        grads = tuple(map(as_tensor, into))
+        grads = tuple(map(as_tensor, cotangents))
         new = hook(grads, as_grad_tuple(g, node.outputs))
-        into = [*map(cotangent, grads)] if new is None else checked_grads(hook, new, into)
+        cotangents = [*map(cotangent, grads)] if new is None else checked_grads(hook, new, cotangents)
     # what a hook returned may be in the program's hands: a leaf must not take it for its .grad
-    return [x if x is None or type(p) is not AccumulateGrad else own(x) for p, x in zip(parents, into)]
+    return [x if x is None or type(p) is not AccumulateGrad else own(x) for p, x in zip(parents, cotangents)]
 
 
-def withheld(parents, into, waiting, held):
+def withheld(parents, cotangents, waiting, held):
     """Keep back what goes to leaves with hooks: it is accumulated when it is complete, before another node is visited.
 
     So PyTorch does it; a program sees when its hooks run.
     """
-    into = list(into)
+    cotangents = list(cotangents)
     for i, p in enumerate(parents):
         if p in waiting:
             waiting[p] -= 1
-            if into[i] is not None:
-                held[p] = held[p] + into[i] if p in held else own(into[i])
-                into[i] = None
+            if cotangents[i] is not None:
+                held[p] = held[p] + cotangents[i] if p in held else own(cotangents[i])
+                cotangents[i] = None
             if not waiting[p] and p in held:
                 this_thread.complete.append((p, held.pop(p)))
-    return into
+    return cotangents
 
 
 class ThisThread(threading.local):
@@ -318,8 +318,8 @@ def call_node(node, *grads):
     """Run this node alone: gradients of the outputs give those of the inputs, a tuple unless there is one input."""
     visit = backward.recorded if mode.enabled else backward.chain_rule
     g = OutputCotangents(enumerate(map(cotangent, grads))) if node.outputs > 1 else cotangent(*grads)
-    into = visit(node, g, node.parents, retain_graph=True)
-    return tuple(map(as_tensor, into)) if len(into) != 1 else as_tensor(into[0])
+    cotangents = visit(node, g, node.parents, retain_graph=True)
+    return tuple(map(as_tensor, cotangents)) if len(cotangents) != 1 else as_tensor(cotangents[0])
 
 
 def call_leaf(node, grad):

@@ -155,7 +155,7 @@ class BackwardHooks:
         self.count = len(args)
         if node is not None:
             self.watches_inputs = True
-            node.register_hook(lambda grads, _: self.call_hooks(grads, places, unwatched))
+            node.register_hook(lambda grads, _: self.on_grad_inputs(grads, places, unwatched))
         return args
 
     def outputs(self, result):
@@ -166,10 +166,10 @@ class BackwardHooks:
         places, size = tensor_positions(results), len(results)
         results, node = passed_through(results, places)
         if node is not None:
-            node.register_hook(lambda _, grads: self.arrived(grads, places, size))
+            node.register_hook(lambda _, grads: self.on_grad_outputs(grads, places, size))
         return results if isinstance(result, tuple) else results[0]
 
-    def arrived(self, grads, places, size):
+    def on_grad_outputs(self, grads, places, size):
         """The gradients of the outputs are there."""
         self.grad_outputs = spaced(grads, places, size)
         for hook in self.pre_hooks:
@@ -188,7 +188,7 @@ class BackwardHooks:
             self.grad_outputs = None
         return tuple(grads[i] for i in places)
 
-    def call_hooks(self, grads, places, unwatched):
+    def on_grad_inputs(self, grads, places, unwatched):
         """The gradients of the inputs are there; the hooks see zeros for an input that requires none."""
         if self.grad_outputs is None:
             return None

@@ -46,7 +46,7 @@ class Batched:
     def __init__(self, x, level, base=None):
         self.x, self.level, self.base = x, level, base
 
-    def seen(self, x):
+    def rewrapped(self, x):
         """A part or another form of this array: a view of it if it has the same memory."""
         return Batched(x, self.level, storage(self) if storage(x) is storage(self.x) else None)
 
@@ -65,25 +65,25 @@ class Batched:
 
     def reshape(self, *shape):
         shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        return self.seen(self.x.reshape(self.x.shape[0], *shape))
+        return self.rewrapped(self.x.reshape(self.x.shape[0], *shape))
 
     def transpose(self, *dims):
         n = self.ndim
         dims = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims or range(n - 1, -1, -1)
-        return self.seen(self.x.transpose(0, *(d % n + 1 for d in dims)))
+        return self.rewrapped(self.x.transpose(0, *(d % n + 1 for d in dims)))
 
     def swapaxes(self, i, j):
-        return self.seen(self.x.swapaxes(inner_axis(i), inner_axis(j)))
+        return self.rewrapped(self.x.swapaxes(inner_axis(i), inner_axis(j)))
 
     def squeeze(self, axis=None):
         axis = tuple(d for d, n in enumerate(self.shape) if n == 1) if axis is None else axis
-        return self.seen(self.x.squeeze(inner_axis(axis)))
+        return self.rewrapped(self.x.squeeze(inner_axis(axis)))
 
     def diagonal(self, offset=0, axis1=0, axis2=1):
-        return self.seen(memory.writable(self.x.diagonal(offset, inner_axis(axis1), inner_axis(axis2))))
+        return self.rewrapped(memory.writable(self.x.diagonal(offset, inner_axis(axis1), inner_axis(axis2))))
 
     def view(self, dtype):
-        return self.seen(self.x.view(dtype))
+        return self.rewrapped(self.x.view(dtype))
 
     def astype(self, dtype, copy=True):
         return self if not copy and self.x.dtype == dtype else Batched(self.x.astype(dtype), self.level)
@@ -157,7 +157,7 @@ def inner_axis(axis):
     return tuple(map(inner_axis, axis)) if isinstance(axis, (tuple, list)) else axis + 1 if axis >= 0 else axis
 
 
-def newest(arrays):
+def newest_level(arrays):
     """The newest level of some arrays."""
     found = None
     for a in arrays:
@@ -185,7 +185,7 @@ def padded(x, missing):
 
 def unwrapped_to_broadcast(arrays):
     """(the newest level of some arrays, what is inside of each, as it broadcasts with the others)."""
-    level, ndim = newest(arrays), max(map(dims, arrays))
+    level, ndim = newest_level(arrays), max(map(dims, arrays))
     return level, [inside(a, level, ndim) for a in arrays]
 
 
@@ -235,7 +235,7 @@ def in_place_method(name):
     compute = getattr(operator, name if name not in ("and", "or") else name + "_")
 
     def method(self, other):
-        level, x = newest((self, other)), self.x
+        level, x = newest_level((self, other)), self.x
         y = inside(other, self.level, self.ndim)
         if level is self.level and dims(y) <= x.ndim and x.flags.writeable and (0 not in x.strides or 0 in x.shape):
             self.x = change(x, y)
@@ -256,7 +256,7 @@ for name in "neg pos abs invert".split():
 
 def matmul(a, b, out=None):
     """a @ b; where only one has the batch, its samples become more rows of one product."""
-    level = newest((a, b))
+    level = newest_level((a, b))
     row, column = a.ndim == 1, b.ndim == 1
     x, y = inside(a, level), inside(b, level)
     x, y = x[..., None, :] if row else x, y[..., None] if column else y
@@ -365,10 +365,10 @@ def move_dims(x, start, n, to):
 
 def getitem(x, key):
     """x[key], where x or an index array of the key is a batch."""
-    level = newest((x, *(key if type(key) is tuple else (key,))))
+    level = newest_level((x, *(key if type(key) is tuple else (key,))))
     entries, arrays = parsed(key, x.ndim)
     if not arrays:
-        return x.seen(x.x[(all_of, *(key if type(key) is tuple else (key,)))])
+        return x.rewrapped(x.x[(all_of, *(key if type(key) is tuple else (key,)))])
     y, keys, m, p = advanced_index(x, entries, level)
     return Batched(move_dims(dispatch.picked(y, keys), 1, m, p + 1), level)
 
@@ -376,7 +376,7 @@ def getitem(x, key):
 def setitem(x, key, value):
     """``x[key] = value`` for a Batched x."""
     level = x.level
-    other = newest((value, *(key if type(key) is tuple else (key,))))
+    other = newest_level((value, *(key if type(key) is tuple else (key,))))
     if other is not None and other.number > level.number:
         x.__array__()
     if type(key) is tuple and len(key) == 1 and type(key[0]) is Batched and key[0].dtype.kind == "b":
@@ -494,7 +494,7 @@ def as_method(name, x, *args, **options):
 
 
 def side_by_side(name, arrays, axis=0):
-    level = newest(arrays)
+    level = newest_level(arrays)
     if level is None:
         return function_for(name, arrays[0])(arrays, axis)
     arrays = [spread_out(a, level) for a in arrays]
@@ -502,14 +502,14 @@ def side_by_side(name, arrays, axis=0):
 
 
 def expand_dims(x, axis):
-    return x.seen(function_for("expand_dims", x.x)(x.x, inner_axis(axis)))
+    return x.rewrapped(function_for("expand_dims", x.x)(x.x, inner_axis(axis)))
 
 
 def broadcast_to(x, shape):
     if type(x) is not Batched:
         return function_for("broadcast_to", x)(x, shape)
     y = inside(x, x.level, len(shape))
-    return x.seen(function_for("broadcast_to", y)(y, (y.shape[0], *shape)))
+    return x.rewrapped(function_for("broadcast_to", y)(y, (y.shape[0], *shape)))
 
 
 def tile(x, repeats):
@@ -525,7 +525,7 @@ def roll(x, shift, axis=None):
 
 
 def rot90(x, k, axes):
-    return x.seen(function_for("rot90", x.x)(x.x, k, inner_axis(axes)))
+    return x.rewrapped(function_for("rot90", x.x)(x.x, k, inner_axis(axes)))
 
 
 def flip(x, axis=None):
@@ -541,7 +541,7 @@ def repeat(x, repeats, axis=None):
 
 
 def take_along_axis(x, indices, axis):
-    level = newest((x, indices))
+    level = newest_level((x, indices))
     x, indices = spread_out(x, level), spread_out(indices, level)
     return Batched(function_for("take_along_axis", x)(x, indices, inner_axis(axis)), level)
 
@@ -558,12 +558,12 @@ def ascontiguousarray(x):
 def strided_samples(x, shape, strides, start=0):
     """``memory.strided``: each sample in another shape, with strides."""
     step = memory.element_strides(x.x)[0]
-    return x.seen(strided(x.x, (x.x.shape[0], *shape), (step, *strides), start))
+    return x.rewrapped(strided(x.x, (x.x.shape[0], *shape), (step, *strides), start))
 
 
 def blank(shape, arrays):
     """Zeros to write arrays into, of the dtype of the first."""
-    level = newest(arrays)
+    level = newest_level(arrays)
     return Batched(dispatch.blank((level.size, *shape), *(inside(a, level) for a in arrays)), level)
 
 

@@ -142,7 +142,7 @@ def made_nodes(enough=math.inf):
     new: list[Node] = []
     thread, recorder, this = threading.get_ident(), running.recorder, object()
 
-    def look(node):
+    def note_node(node):
         # not what a capture inside of the block makes
         if threading.get_ident() == thread and running.recorder is recorder:
             if type(node) is not Output:  # those before it are complete
@@ -153,7 +153,7 @@ def made_nodes(enough=math.inf):
             new.append(node)
 
     packing, mode.packing = mode.packing, ()  # what is not kept is not packed
-    observe(Node, look)
+    observe(Node, note_node)
     try:
         yield nodes
     except Enough as e:
@@ -161,7 +161,7 @@ def made_nodes(enough=math.inf):
             raise
         e.__traceback__ = None  # or its frames would hold it, and with it what they computed
     finally:
-        forget(Node, look)
+        forget(Node, note_node)
         mode.packing = packing
     nodes.extend(filter(keeps_arrays, new))
 

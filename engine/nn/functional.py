@@ -5,7 +5,6 @@ from ..ops import softmax as ops
 from ..ops.elementwise import add, neg
 from ..ops.linalg import einsum
 from ..surface.doors import offered
-from . import messages
 
 functions = offered("functional", __name__)
 globals().update(functions)
@@ -45,7 +44,9 @@ def implied(name, input, dim):
     """The dimension along which a softmax is taken that names none, with PyTorch's warning."""
     if dim is not None:
         return dim
-    warn(messages.IMPLICIT_DIM.format(name))
+    warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+    )
     return 0 if input.ndim in (0, 1, 3) else 1
 
 

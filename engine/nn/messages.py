@@ -11,7 +11,6 @@ EMPTY_SEQUENCE = "Length of all samples has to be greater than 0, but found an e
 HEADS_NOT_POSITIVE = "embed_dim and num_heads must be greater than 0, got embed_dim={} and num_heads={} instead"
 HIDDEN_SIZE = "hidden{} has inconsistent hidden_size: got {}, expected {}"
 HOOK_WITHOUT_INPUTS = "Backward hook for Modules where no input requires gradient should always return None or None for all gradients."
-IMPLICIT_DIM = "Implicit dimension choice for {} has been deprecated. Change the call to include dim=X as an argument."
 INPUT_SIZE = "input.size(-1) must be equal to input_size. Expected {}, got {}"
 IS_CAUSAL_WITHOUT_MASK = "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method `generate_square_subsequent_mask` to create this mask."
 KEY_AND_VALUE_DIMS = "{}, expected `key` and `value` to be {}-D but found {}-D and {}-D tensors respectively"

@@ -24,11 +24,12 @@ from ..arrays.kernels.indexing import (
     taken,
 )
 from ..arrays.kernels.picking import placed
+from ..arrays.kernels.scans import running_extreme
 from ..arrays.shapes import common_shape
 from ..arrays.warn import warn
 from ..core.graph import node_class
 from ..core.linear import cast, clone, contiguous, in_order, pick, place, reshape, sum_to
-from ..core.record import array_of, record
+from ..core.record import array_of, record, register
 from ..core.tensor import Tensor
 from ..surface.outputs import into
 from . import return_types
@@ -36,6 +37,7 @@ from .checks import checked_dim, integer, no_kernel, unfit
 from .creation import zeros_like
 from .elementwise import choose, ne, operand, scaled, sub
 from .elementwise import no_derivative as underived
+from .reduce import as_input
 from .shape import alias, cat, expand, expand_to, meshgrid, resized, select_at, slice_at, stack, unsqueeze_at, view_of
 from .transfers import number_for
 from .writes import copy_, fill_, fits, modify, number_in, zeros_for
@@ -62,6 +64,7 @@ IndexFillTensor = node_class("IndexFillBackward1", lambda g, dim, _dtype, index:
                              lambda g, dim, dtype, index: cast(total_of(index_select(g, dim, once(index))),
                                                                dtype))  # fmt: skip
 Gather = node_class("GatherBackward0", lambda g, dim, shape, index: scatter_zeros(g, dim, shape, index))
+Gathered = node_class("ScatterAddBackward0", lambda g, dim, _shape, index: gather(g, dim, index))
 Scatter = node_class("ScatterBackward0", lambda g, dim, _shape, index: not_scattered(g, dim, index),
                      lambda g, dim, shape, index: in_corner(gather(g, dim, index), shape))  # fmt: skip
 ScatterValue = node_class("ScatterBackward1", lambda g, dim, index: not_scattered(g, dim, index))
@@ -85,9 +88,10 @@ MaskedScatter = node_class("MaskedScatterBackward0",
 Where = node_class("WhereBackward0",
                    lambda g, kind, _other, mask: where_part(unmasked(g, ~array_of(mask)), kind),
                    lambda g, _kind, other, mask: where_part(unmasked(g, mask), other))  # fmt: skip
-Sort, SortStable, TopK, Kth = (
+Sort, SortStable, TopK, Kth, CumMax, CumMin = (
     node_class(name, lambda g, dim, shape, index: scatter_zeros(reshape(g, array_of(index).shape), dim, shape, index))
-    for name in ("SortBackward0", "SortBackward1", "TopkBackward0", "KthvalueBackward0")
+    for name in ("SortBackward0", "SortBackward1", "TopkBackward0", "KthvalueBackward0", "CummaxBackward0",
+                 "CumminBackward0")
 )
 
 # ---- x[...]
@@ -627,6 +631,8 @@ def elementwise_index(name, input, dim, index, source=None):
 
 def gather(input, dim, index, *, sparse_grad=False):
     """The element at ``index`` along a dim, for each place of the index tensor."""
+    if sparse_grad and isinstance(input, Tensor) and input.requires_grad:
+        raise NotImplementedError("gather has no sparse gradients: leave sparse_grad out")
     d, i = elementwise_index("gather", input, dim, index)
     x = array_of(input)
     out = gathered(x, d, i)
@@ -636,9 +642,9 @@ def gather(input, dim, index, *, sparse_grad=False):
 def scatter_zeros(g, dim, shape, index):
     """Zeros of a shape, with g added at ``index`` along a dim: the transpose of ``gather``."""
     i = array_of(index)
-    if not i.size:
-        return zeros_for(g, shape)
-    return reshape(place(reshape(g, i.shape or (1,)), shape or (1,), key_along(i.reshape(i.shape or (1,)), dim)), shape)
+    x = array_of(g).reshape(i.shape or (1,))
+    out = placed(x, shape or (1,), key_along(i.reshape(x.shape), dim)) if i.size else blank(shape, x, i)
+    return record(Gathered, out.reshape(shape), (g,), (dim, shape, i))
 
 
 def scatter(input, dim, index, src=None, value=None, *, reduce=None):
@@ -906,6 +912,24 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     return return_types.kthvalue(values, Tensor(i.reshape(shape)))
 
 
+def running(name, extreme, Backward):
+    """``cummax`` or ``cummin``."""
+
+    def op(input, dim):
+        x = array_of(input)
+        if not x.ndim and dim not in (0, -1):
+            raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
+        d = checked_dim(dim, x.ndim)
+        out, i = map(in_order, running_extreme(x, extreme, d)) if x.ndim else (x.copy(), xp_of(x).zeros((), np.int64))
+        return getattr(return_types, name)(record(Backward, out, (input,), (d, x.shape, i)), as_input(i, input))
+
+    op.__doc__ = f"(the {extreme} of the first 1, 2, ... elements along ``dim``, the last places where these are)"
+    return register(name, "reduction", op)
+
+
+cummax, cummin = running("cummax", "maximum", CumMax), running("cummin", "minimum", CumMin)
+
+
 def diff(input, n=1, dim=-1, prepend=None, append=None):
     """The differences of neighbours along ``dim``, ``n`` times; what is prepended and appended is joined before."""
     if not input.ndim:
@@ -976,3 +1000,6 @@ def not_derived(name):
 
 Unique2 = node_class("Unique2Backward0", not_derived("_unique2"))
 UniqueDim = node_class("UniqueDimBackward0", not_derived("unique_dim"))
+
+for function in (gather, scatter_add):
+    register(function.__name__, "call", function)

@@ -64,7 +64,6 @@ IndexFillTensor = node_class("IndexFillBackward1", lambda g, dim, _dtype, index:
                              lambda g, dim, dtype, index: cast(total_of(index_select(g, dim, once(index))),
                                                                dtype))  # fmt: skip
 Gather = node_class("GatherBackward0", lambda g, dim, shape, index: scatter_zeros(g, dim, shape, index))
-Gathered = node_class("ScatterAddBackward0", lambda g, dim, _shape, index: gather(g, dim, index))
 Scatter = node_class("ScatterBackward0", lambda g, dim, _shape, index: not_scattered(g, dim, index),
                      lambda g, dim, shape, index: in_corner(gather(g, dim, index), shape))  # fmt: skip
 ScatterValue = node_class("ScatterBackward1", lambda g, dim, index: not_scattered(g, dim, index))
@@ -88,11 +87,13 @@ MaskedScatter = node_class("MaskedScatterBackward0",
 Where = node_class("WhereBackward0",
                    lambda g, kind, _other, mask: where_part(unmasked(g, ~array_of(mask)), kind),
                    lambda g, _kind, other, mask: where_part(unmasked(g, mask), other))  # fmt: skip
-Sort, SortStable, TopK, Kth, CumMax, CumMin = (
-    node_class(name, lambda g, dim, shape, index: scatter_zeros(reshape(g, array_of(index).shape), dim, shape, index))
-    for name in ("SortBackward0", "SortBackward1", "TopkBackward0", "KthvalueBackward0", "CummaxBackward0",
-                 "CumminBackward0")
+Sort, TopK, CumMax, CumMin = (
+    node_class(name + "Backward0", lambda g, dim, shape, index: scatter_zeros(g, dim, shape, index))
+    for name in ("Sort", "Topk", "Cummax", "Cummin")
 )
+SortStable = node_class("SortBackward1", *Sort.rules)
+Kth = node_class("KthvalueBackward0", lambda g, dim, shape, index: scatter_zeros(
+    reshape(g, array_of(index).shape), dim, shape, index))  # fmt: skip
 
 # ---- x[...]
 
@@ -644,7 +645,7 @@ def scatter_zeros(g, dim, shape, index):
     i = array_of(index)
     x = array_of(g).reshape(i.shape or (1,))
     out = placed(x, shape or (1,), key_along(i.reshape(x.shape), dim)) if i.size else blank(shape, x, i)
-    return record(Gathered, out.reshape(shape), (g,), (dim, shape, i))
+    return record(ScatterAdd, out.reshape(shape), (None, g), (dim, i.shape, i))
 
 
 def scatter(input, dim, index, src=None, value=None, *, reduce=None):

@@ -155,13 +155,13 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     check_bags(w, i, starts, y, include_last_offset, padding_idx, mode)
     starts = starts[:-1] if include_last_offset else starts
     kept = (xp_of(i).ones(i.shape, bool) if padding_idx is None else i != padding_idx % n).astype(w.dtype)
-    if mode == "max":
+    if mode == "max" or not len(starts):
         out, rows, some = largest_rows(w, i, kept != 0, starts)
         return record(BagMaximum, out, (weight, None), (w.shape, rows, some))
     bags, size = bags_of(starts, len(i)), len(starts)
     share = kept / counts_at(bags, kept, size) if mode == "mean" else kept
     back = share / counts_at(i, xp_of(i).ones(i.shape, w.dtype), n) if scale_grad_by_freq else share
-    y = None if y is None else reshape(y, (-1,))
+    y = reshape(y, (-1,)) if y is not None and y.ndim > 1 else y
     terms = rows_at(w, i) * column(share if y is None else share * array_of(y))
     out = placed(widened(terms), (size, w.shape[1]), (bags,)).astype(w.dtype)
     return record(Bags, out, (weight, y), (w, array_of(y), i, bags, share, back))
@@ -189,7 +189,11 @@ BagMaximum = node_class("EmbeddingBagBackward0",
 
 def shorten(weight, i, longest, p):
     """Let no row that indices point to be longer than ``longest``, in the p-norm: written into the weight."""
-    rows = rows_at(array_of(weight), i)
+    n, d = weight.shape
+    if violated(i, lambda i: ((i < 0) | (i >= n)).any()):
+        wrong = i[(i < 0) | (i >= n)][0].item()
+        raise IndexError(f"select(): index {wrong} out of range for tensor of size [{n}, {d}] at dimension 0")
+    rows = rows_at(weight.array, i)
     norms = vector_norm(rows, p, 1, True)
     recorded, recording.enabled = recording.enabled, False
     try:

@@ -24,7 +24,18 @@ from .elementwise import choose, clamp, div, eq, mul, scaled, sqrt, sub
 from .index import where
 from .one_step import one_step_class, record_one_step
 from .reduce import vector_norm
-from .shape import diagonal_at, expand_to, permute_to, squeeze_all, squeeze_one, turn, undone, unsqueeze_at, view_of, view_to
+from .shape import (
+    diagonal_at,
+    expand_to,
+    permute_to,
+    squeeze_all,
+    squeeze_one,
+    turn,
+    undone,
+    unsqueeze_at,
+    view_of,
+    view_to,
+)
 
 # ---- derivatives
 
@@ -170,9 +181,8 @@ def kron(input, other):
     n = max(array_of(input).ndim, array_of(other).ndim)
     a, b = (((1,) * (n - v.ndim) + v.shape) for v in map(array_of, (input, other)))
     shapes = tuple(k for m in a for k in (m, 1)), tuple(k for m in b for k in (1, m))
-    for v, shape in zip((input, other), shapes):
-        view_of(Tensor(array_of(v)), shape)  # it is an error where PyTorch has no view
     return unsafe_view(mul(*map(unsafe_view, (input, other), shapes)), tuple(m * k for m, k in zip(a, b)))
+
 
 # ---- matmul
 
@@ -312,10 +322,8 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         lost = div(mul(reduce.sum(mul(w, aweights)), correction), total)
     free = sub(total, lost)
     if violated(free.array, lambda f: f <= 0) if w is not None else n <= correction:
-        warn(
-            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations."
-        )
-        free = mul(free, 0)
+        warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
+        free = sub(free, free)
     away = sub(rows, unsqueeze_at(div(reduce.sum(weighted(rows), 1), total), 1))
     return squeeze_all(div(mm(away, turn(weighted(away))), free))
 
@@ -930,7 +938,7 @@ def svdvals(A):
 
 inverse = inv
 
-NAMES = """mm bmm mv dot outer matmul tensordot inner einsum inv solve det slogdet logdet trace matrix_norm svdvals kron cov
-corrcoef"""
+NAMES = """mm bmm mv dot outer matmul tensordot inner einsum inv solve det slogdet logdet trace matrix_norm svdvals
+kron cov corrcoef"""
 for name in NAMES.split():
     register(name, "linalg", globals()[name])

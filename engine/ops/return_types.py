@@ -22,7 +22,8 @@ def filled(kind):
 
 
 max, min, median, sort, topk, kthvalue, cummax, cummin = (
-    named(name, "values", "indices") for name in ("max", "min", "median", "sort", "topk", "kthvalue", "cummax", "cummin")
+    named(name, "values", "indices")
+    for name in ("max", "min", "median", "sort", "topk", "kthvalue", "cummax", "cummin")
 )
 aminmax = named("aminmax", "min", "max")
 slogdet = named("slogdet", "sign", "logabsdet")

@@ -24,7 +24,7 @@ from ..core.record import view as define
 from ..core.tensor import Tensor, track_view, unreachable
 from ..core.versions import wrote
 from ..surface.outputs import into
-from .checks import checked_dim, checked_dims, integer, listed, some_tensors, tensors_in, unfit
+from .checks import checked_dim, checked_dims, integer, listed, misfit, some_tensors, tensors_in, unfit
 from .writes import check_writable
 
 # ---- views: name, what it does to an array, the cotangent of its input
@@ -466,6 +466,8 @@ def split(tensor, split_size_or_sections, dim=0):
 
 def split_with_sizes(input, split_sizes, dim=0):
     """Pieces of these sizes along a dim: a tuple of views."""
+    if not isinstance(split_sizes, (tuple, list)):
+        raise misfit(split_sizes, "split_with_sizes", "split_sizes", 1, "tuple of ints")
     shape, sizes = input.array.shape, tuple(split_sizes)
     if not shape:
         raise RuntimeError("split expects at least a 1-dimensional tensor")

@@ -342,7 +342,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, **names):
 def nansum(input, dim=None, keepdim=False, *, dtype=None, **names):
     """The sum over ``dim`` of what is not nan."""
     x, dim, axis, keepdims = parse("nansum", input, dim, keepdim, names)
-    y = converted(input, dtype)
+    y = converted(input, dtype and dtypes.given(dtype, "nansum"))
     out = settled(sum_array(either.call(x == x, y, 0), axis, keepdims).astype(y.dtype, copy=False))
     return record_converted(NanSum, out, (input,), (x, axis, keepdims))
 

@@ -18,7 +18,9 @@ allclose equal float_power subtract multiply divide negative absolute
 
 eq ne lt le gt ge logical_and logical_or logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not all any
 
-sum prod mean var std norm max min amax amin argmax argmin median logsumexp count_nonzero nansum logcumsumexp cummax cummin cov corrcoef kron copysign split_with_sizes cumsum cumprod bincount
+sum prod mean var std norm max min amax amin argmax argmin median logsumexp count_nonzero cumsum cumprod bincount
+
+nansum logcumsumexp cummax cummin cov corrcoef kron copysign split_with_sizes
 
 size numel ndim shape reshape view reshape_as view_as flatten ravel squeeze unsqueeze transpose permute t T mT movedim
 expand expand_as broadcast_to broadcast_tensors repeat tile repeat_interleave cat concat stack hstack vstack split chunk

@@ -152,6 +152,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         raise RuntimeError("step must be nonzero")
     else:
         starts = xp_of(i).arange(input.shape[0]) * input.shape[1]
+    include_last_offset = include_last_offset and offsets is not None
     check_bags(w, i, starts, y, include_last_offset, padding_idx, mode)
     starts = starts[:-1] if include_last_offset else starts
     kept = (xp_of(i).ones(i.shape, bool) if padding_idx is None else i != padding_idx % n).astype(w.dtype)

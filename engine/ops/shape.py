@@ -19,7 +19,7 @@ from ..arrays.warn import warn
 from ..core import linear as structure
 from ..core.graph import Output, mode, node_class
 from ..core.linear import cast, clone, contiguous, in_order, place, sum_axes, sum_to  # noqa: F401  clone: offered here
-from ..core.record import array_of, record, record_outputs
+from ..core.record import array_of, record, record_outputs, register
 from ..core.record import view as define
 from ..core.tensor import Tensor, track_view, unreachable
 from ..core.versions import wrote
@@ -426,10 +426,19 @@ def split(tensor, split_size_or_sections, dim=0):
     n = shape[d]
     sizes = listed(size, (), "split_with_sizes", "split_sizes", 2)
     if isinstance(size, (tuple, list)):
-        return pieces(tensor, d, sizes, SplitWithSizes)
+        return split_with_sizes(tensor, sizes, dim)
     (size,) = sizes
     starts = range(0, n, size) if n else (0,)
     return pieces(tensor, d, tuple(min(size, n - i) for i in starts), Split)
+
+
+def split_with_sizes(input, split_sizes, dim=0):
+    """Pieces of these sizes along a dim: a tuple of views."""
+    d = dim % input.array.ndim
+    return pieces(input, d, tuple(split_sizes), SplitWithSizes)
+
+
+register("split_with_sizes", "view", split_with_sizes)
 
 
 def pieces(input, d, sizes, Backward):

@@ -131,6 +131,7 @@ REPEATS_SIZE = (
 )
 NEGATIVE_REPEATS = "repeats can not be negative"
 INDEX_DIMENSIONS = "Index tensor must have the same number of dimensions as {} tensor"
+GATHER_SPARSE = "gather has no sparse gradients: leave sparse_grad out"
 GATHER_SHAPE = (
     "Size does not match at dimension {} expected index {} to be no larger than self {} apart from dimension {}"
 )

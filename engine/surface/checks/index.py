@@ -115,7 +115,8 @@ def beyond(i, x, d):
     return next((e for e, (a, b) in enumerate(zip(i.shape, x.shape)) if e != d and a > b), None)
 
 
-def gather(input, dim, index):
+def gather(input, dim, index, sparse_grad):
+    require(not sparse_grad or not input.requires_grad, m.GATHER_SPARSE, error=NotImplementedError)
     x, d, n, i = along("gather", input, dim, index)
     if i.size:
         require(max(i.ndim, 1) == max(x.ndim, 1), m.INDEX_DIMENSIONS, "input")

@@ -5,7 +5,7 @@ from ...arrays.kernels.views import offset_in_storage
 from ...arrays.memory import storage
 from ...core.graph import mode
 from ...core.tensor import Tensor
-from ...ops.checks import checked_dim, integer, listed, some_tensors
+from ...ops.checks import checked_dim, integer, listed, misfit, some_tensors
 from .. import messages as m
 from ..require import require
 
@@ -40,18 +40,24 @@ def unbind(input, dim):
 
 def split(tensor, split_size_or_sections, dim):
     shape, size = tensor.array.shape, split_size_or_sections
-    if not shape:
-        require(False, m.SPLIT_SCALAR)
-    n = shape[checked_dim(dim, len(shape))]
     if isinstance(size, (tuple, list)):
-        sizes = listed(size, (), "split_with_sizes", "split_sizes", 2)
-        require(not sizes or min(sizes) >= 0, m.SPLIT_SIZES_NEGATIVE, sizes)
-        require(sum(sizes) == n, m.SPLIT_SIZES_SUM, n, dim, sizes)
-        return
+        return split_with_sizes(tensor, listed(size, (), "split_with_sizes", "split_sizes", 2), dim)
+    require(shape, m.SPLIT_SCALAR)
+    n = shape[checked_dim(dim, len(shape))]
     (size,) = (size,) if type(size) is int else listed(size, (), "split_with_sizes", "split_sizes", 2)
     if size <= 0:
         require(size == 0, m.SPLIT_NEGATIVE, size)
         require(n == 0, m.SPLIT_BY_ZERO, n)
+
+
+def split_with_sizes(input, split_sizes, dim):
+    if not isinstance(split_sizes, (tuple, list)):
+        raise misfit(split_sizes, "split_with_sizes", "split_sizes", 1, "tuple of ints")
+    shape, sizes = input.array.shape, tuple(split_sizes)
+    require(shape, m.SPLIT_SCALAR)
+    n = shape[checked_dim(dim, len(shape))]
+    require(not sizes or min(sizes) >= 0, m.SPLIT_SIZES_NEGATIVE, sizes)
+    require(sum(sizes) == n, m.SPLIT_SIZES_SUM, n, dim, sizes)
 
 
 def chunk(input, chunks):

@@ -16,7 +16,7 @@ from collections import defaultdict
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.warn import HERE
+from ..arrays.warn import ENGINE_FOLDER
 from ..core.tensor import Tensor
 from ..ops import (
     activations,
@@ -149,7 +149,7 @@ class Signature:
 def named_in_call():
     """The arguments that the program gives by name in the call of a door that is going on."""
     frame = sys._getframe()
-    while frame.f_code.co_filename.startswith(HERE):
+    while frame.f_code.co_filename.startswith(ENGINE_FOLDER):
         frame = frame.f_back
     last = [i for i in dis.get_instructions(frame.f_code) if i.offset <= frame.f_lasti][-3:]
     name = "LOAD_CONST" if last[-1].opname == "CALL_KW" else "KW_NAMES"  # as Python 3.13 and 3.12 have it

@@ -11,7 +11,6 @@ from ..core.linear import sum_to
 from ..core.record import array_of, camel, record, register, registry
 from ..core.tensor import Tensor
 from . import elementwise as e
-from .checks import checked_dim
 from .elementwise import abs, choose, exp, gt, le, lt, sigmoid, tanh
 from .shape import join, narrow, view_to
 from .writes import check_writable, overwrite
@@ -188,10 +187,10 @@ def tanhshrink(input):
 def glu(input, dim=-1):
     """a * sigmoid(b), where a and b are the halves of the input along ``dim``."""
     x = array_of(input)
-    dim = checked_dim(dim, x.ndim)
+    dim = range(x.ndim)[dim]
     a, b = halves(x, dim)
     wide = accumulate_wider.get(x.dtype, x.dtype)
-    out = (a.astype(wide, copy=False) * sigmoid(b.astype(wide, copy=False))).astype(x.dtype, copy=False)
+    out = (a.astype(wide) * sigmoid(b.astype(wide))).astype(x.dtype, copy=False)
     return record(Glu, out, (input,), (x, dim))
 
 

@@ -1,3 +1,56 @@
 """What PyTorch says of arguments that do not fit: its sentences, whole, for ``require`` to fill in."""
 
 DROPOUT_PROBABILITY = "dropout probability has to be between 0 and 1, but got {}"
+
+# ---- products, contractions, linear systems
+
+NO_MATRIX = "{} must be a matrix"
+NO_MATRIX_GOT = "{} must be a matrix, got {}-D tensor"
+NO_BATCH = "{} must be a 3D tensor"
+MATRICES = "mat1 and mat2 shapes cannot be multiplied ({} and {})"
+MATRIX_DTYPES = "expected m1 and m2 to have the same dtype, but got: {} != {}"
+MAT2_DTYPE = "{} and mat2 must have the same dtype, but got {} and {}"
+BATCHES = "Expected size for first two dimensions of batch2 tensor to be: {} but got: {}."
+BATCH_COUNTS = "batch1 and batch2 must have same number of batches, got {} and {}"
+BATCH_SIZES = "Incompatible matrix sizes for bmm ({} and {})"
+SCALAR_TYPES = "expected scalar type {} but found {}"
+MATRIX_AND_VECTOR = "vector + matrix @ vector expected, got 1, {}, {}"
+VECTOR_SIZE = "size mismatch, got input ({}), mat ({}), vec ({})"
+ADDMV_DTYPES = "addmv input tensors must have the same dtype, but got {}, {}, and {}"
+VECTORS = "1D tensors expected, but got {}D and {}D tensors"
+DOT_DTYPES = "dot : expected both vectors to have same dtype, but found {} and {}"
+DOT_SIZES = "inconsistent tensor size, expected tensor [{0}] and src [{1}] to have the same number of elements, but got {0} and {1} elements respectively"  # noqa: E501
+AT_LEAST_1D = "both arguments to {} need to be at least 1D, but they are {}D and {}D"
+OUTER = "outer: Expected 1-D argument {}, but got {}-D"
+INNER_SHAPES = "inner() the last dimension must match on both input tensors but got shapes {} and {}"
+INNER_DTYPES = "both inputs should have same dtype"
+TENSORDOT_NEGATIVE = "tensordot expects dims >= 0, but got dims={}"
+TENSORDOT_DIMS = "tensordot expects dims < ndim_a or ndim_b, but got dims={}"
+TENSORDOT_LENGTHS = "both dimension lists should have same length"
+TENSORDOT_SIZES = (
+    "contracted dimensions need to match, but first has size {} in dim {} and second has size {} in dim {}"
+)
+EINSUM_NOTHING = "einsum(): must provide at least one operand"
+EINSUM_OPERANDS = "einsum(): {} operands were provided than specified in the equation"
+EINSUM_DOTS = "einsum(): found '.' for {} for which an ellipsis was already found"
+EINSUM_DOT = "einsum(): found '.' for {} that is not part of any ellipsis"
+EINSUM_LETTER = "einsum(): invalid subscript given at index {} in the equation string, subscripts must be in [a-zA-Z]"
+EINSUM_MANY = (
+    "einsum(): the number of subscripts in the equation ({}) is more than the number of dimensions ({}) for operand {}"
+)
+EINSUM_RANK = "einsum(): the number of subscripts in the equation ({}) does not match the number of dimensions ({}) for operand {} and no ellipsis was given"  # noqa: E501
+EINSUM_TWICE = "einsum(): output subscript {} appears more than once in the output"
+EINSUM_UNKNOWN = "einsum(): output subscript {} does not appear in the equation for any input operand"
+EINSUM_REPEATED = "einsum(): subscript {} is repeated for operand {} but the sizes don't match, {} != {}"
+EINSUM_SIZES = "einsum(): {} has size {} for operand {} which does not broadcast with previously seen size {}"
+EINSUM_ELLIPSIS = "dimension covered by ellipsis"
+MATRICES_NEEDED = "{}: The input tensor A must have at least 2 dimensions."
+SQUARE_NEEDED = "{}: A must be batches of square matrices, but they are {} by {} matrices"
+FLOATING_NEEDED = "{}: Expected a floating point or complex tensor as input. Got {}"
+LOW_PRECISION = "{}: Low precision dtypes not supported. Got {}"
+SOLVE_DTYPES = "linalg.solve: Expected A and B to have the same dtype, but found A of type {} and B of type {} instead"
+SOLVE_SHAPES = "linalg.solve: Incompatible shapes of A and B for the equation {} = B ({}x{} and {}x{})"
+TRACE = "trace: expected a matrix, but got tensor with dim {}"
+NORM_DIMS = "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {}D."
+NORM_SAME_DIMS = "linalg.matrix_norm: dims must be different. Got ({}, {})"
+NORM_ORDER = "linalg.matrix_norm: Order {} not supported."

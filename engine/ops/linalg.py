@@ -55,6 +55,8 @@ Svd = node_class("LinalgSvdBackward0", lambda parts, x: svd_rule(parts, x))
 
 def mm(input, mat2):
     """The product of two matrices."""
+    if not isinstance(input, Tensor) and not isinstance(mat2, Tensor):
+        return product(input, mat2)
     if isinstance(input, Tensor) and isinstance(mat2, Tensor):
         x, y, p, q = input.array, mat2.array, input.node, mat2.node
         if (p is None and q is None) or not mode.enabled:
@@ -110,14 +112,10 @@ ger = outer
 def matmul(input, other):
     """The matrix product: of vectors, matrices, and batches of matrices, whose batch dimensions broadcast."""
     m, n = input.array.ndim, other.array.ndim
-    if m == 2 and n == 2:
-        return mm(input, other)
-    if m == 1 and n == 1:
-        return dot(input, other)
-    if m == 2 and n == 1:
-        return mv(input, other)
-    if m == 1 and n == 2:
-        return vm(input, other)
+    if n == 2 and m < 3:
+        return mm(input, other) if m == 2 else vm(input, other)
+    if n == 1 and m < 3:
+        return mv(input, other) if m == 2 else dot(input, other)
     input, other = as_matrices(input, other)
     if folds(input, other):
         return rows_folded(input, other) if input.ndim > other.ndim else folded_transposed(input, other)

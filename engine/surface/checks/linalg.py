@@ -270,13 +270,15 @@ def norm(A, ord, dim, dtype):
 def matrix_norm(A, ord, dim, dtype):
     x = A.array
     require(x.ndim >= 2, m.MATRICES_NEEDED, "linalg.matrix_norm")
+    if ord == "fro":
+        return
     ord = ord if isinstance(ord, str) else number(ord, "linalg_matrix_norm", "ord", 2)
     if ord in (2, -2, "nuc"):
         row, column = (checked_dim(d, x.ndim) for d in dim)
         require(row != column, m.NORM_SAME_DIMS, *dim)
         dtype = x.dtype if dtype is None else dtype.np
         require(dtype not in accumulate_wider, m.LOW_PRECISION, "linalg.svd", dtype)
-    elif ord != "fro":
+    else:
         require(not isinstance(ord, str) and abs(ord) in (1, inf), m.NORM_ORDER, ord)
 
 

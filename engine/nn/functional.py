@@ -1,7 +1,6 @@
 """Layers without state, activations, losses and normalizations, under ``torch.nn.functional``'s names."""
 
 from ..arrays.warn import warn
-from ..ops import softmax as ops
 from ..ops.elementwise import add, neg
 from ..ops.linalg import einsum
 from ..surface.doors import offered
@@ -27,23 +26,21 @@ def bilinear(input1, input2, weight, bias=None):
 
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """exp(x) / sum(exp(x)) along ``dim``."""
-    return ops.softmax(input, implied("softmax", input, dim), dtype)
+    return input.softmax(implied("softmax", input) if dim is None else dim, dtype)
 
 
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """log(softmax(x)) along ``dim``, without overflow."""
-    return ops.log_softmax(input, implied("log_softmax", input, dim), dtype)
+    return input.log_softmax(implied("log_softmax", input) if dim is None else dim, dtype)
 
 
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """softmax(-x) along ``dim``."""
-    return ops.softmax(neg(input), implied("softmin", input, dim), dtype)
+    return neg(input).softmax(implied("softmin", input) if dim is None else dim, dtype)
 
 
-def implied(name, input, dim):
+def implied(name, input):
     """The dimension along which a softmax is taken that names none, with PyTorch's warning."""
-    if dim is not None:
-        return dim
     warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
     )

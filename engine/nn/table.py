@@ -4,8 +4,8 @@ from collections.abc import Callable
 from inspect import Parameter as Argument
 from inspect import Signature
 
-from ..ops.losses import legacy
-from ..surface.checks.dropout import dropout
+from ..surface.checks.dropout import probability
+from ..surface.checks.losses import in_new_words
 from . import functional as F
 from .module import Module
 
@@ -50,7 +50,7 @@ class Loss(Row):
     shown = ""
 
     def keep(self, size_average=None, reduce=None, reduction="mean", **arguments):
-        self.reduction = legacy(size_average, reduce, reduction)
+        self.reduction = in_new_words(size_average, reduce, reduction)
         for name in ("weight", "pos_weight"):
             if name in arguments:
                 self.register_buffer(name, arguments.pop(name))
@@ -63,7 +63,7 @@ class RandomMask(Row):
     shown = "p={p}, inplace={inplace}"
 
     def keep(self, p, inplace):
-        dropout(p)
+        probability(p)
         super().keep(p=p, inplace=inplace)
 
     def forward(self, input):

@@ -1,8 +1,7 @@
 """Activations: elementwise functions of one tensor, a row each; gelu, glu and prelu."""
 
-from ..arrays import dtypes
 from ..arrays.dispatch import xp_of
-from ..arrays.dtypes import accumulate_wider, dtype_word
+from ..arrays.dtypes import accumulate_wider
 from ..arrays.kernels.blocks import blockwise
 from ..arrays.kernels.gelu import ROOT_2_PI, ROOT_HALF
 from ..arrays.kernels.gelu import gelu as gelu_array
@@ -12,7 +11,7 @@ from ..core.linear import sum_to
 from ..core.record import array_of, camel, record, register, registry
 from ..core.tensor import Tensor
 from . import elementwise as e
-from .checks import check_floating, checked_dim, number
+from .checks import checked_dim
 from .elementwise import abs, choose, exp, gt, le, lt, sigmoid, tanh
 from .shape import join, narrow, view_to
 from .writes import check_writable, overwrite
@@ -20,11 +19,10 @@ from .writes import check_writable, overwrite
 # ---- how a row becomes an activation
 
 
-def activation(name, kernel, forward, rule, in_place="Backward0"):
+def activation(name, forward, rule, in_place="Backward0"):
     """An elementwise function of a floating tensor and of numbers: ``forward(x, *numbers)``, ``rule(g, x, *numbers)``.
 
-    Half precision is computed in float32.  ``kernel``: PyTorch's name for it in the error for integers; ``in_place``:
-    how the name of the node ends where the input is overwritten.
+    Half precision is computed in float32.  ``in_place``: how the name of the node ends where the input is overwritten.
     """
     nodes = [node_class(camel(name) + end, rule) for end in ("Backward0", in_place)]
     for Class in nodes:
@@ -37,7 +35,6 @@ def activation(name, kernel, forward, rule, in_place="Backward0"):
 
     def op(input, *numbers, inplace=False):
         x = array_of(input)
-        check_floating(x, kernel)
         out = blockwise(compute, (x,), numbers)
         return into(input, record(nodes[inplace], out, (input,), (x, *numbers)), inplace)
 
@@ -81,31 +78,30 @@ def silu_rule(g, x):
 # fmt: off
 # the numbers of elu: scale * alpha * (exp(x * rate) - 1) below 0, scale * x above
 elu_of = activation(
-    "elu", "elu_cpu", lambda x, alpha, scale, rate: above(x) * scale + e.expm1(below(x) * rate) * (alpha * scale),
+    "elu", lambda x, alpha, scale, rate: above(x) * scale + e.expm1(below(x) * rate) * (alpha * scale),
     lambda g, x, alpha, scale, rate: choose(
         gt(x, 0), g * scale, g * (exp(choose(e.ge(x, 0), 0.0, x) * rate) * (alpha * scale * rate))),
     "Backward1")
-leaky_relu_of = activation("leaky_relu", "leaky_relu_cpu", lambda x, slope: above(x) + below(x) * slope,
+leaky_relu_of = activation("leaky_relu", lambda x, slope: above(x) + below(x) * slope,
                            lambda g, x, slope: choose(gt(x, 0), g, g * slope), "Backward1")
-silu_of = activation("silu", "silu_cpu", lambda x: x * sigmoid(x), lambda g, x: silu_rule(g, x))
+silu_of = activation("silu", lambda x: x * sigmoid(x), lambda g, x: silu_rule(g, x))
 softplus_of = activation(
-    "softplus", "softplus_cpu",
-    lambda x, beta, threshold: choose(x * beta > threshold, x, log_sigmoid(x * -beta) / -beta),
+    "softplus", lambda x, beta, threshold: choose(x * beta > threshold, x, log_sigmoid(x * -beta) / -beta),
     lambda g, x, beta, threshold: choose(gt(x * beta, threshold), g, g * sigmoid(x * beta)))
-logsigmoid_of = activation("log_sigmoid", "log_sigmoid_cpu", log_sigmoid, lambda g, x: g * sigmoid(-x))
-mish_of = activation("mish", "mish_cpu", lambda x: x * tanh(-log_sigmoid(-x)), mish_rule)
+logsigmoid_of = activation("log_sigmoid", log_sigmoid, lambda g, x: g * sigmoid(-x))
+mish_of = activation("mish", lambda x: x * tanh(-log_sigmoid(-x)), mish_rule)
 hardswish_of = activation(
-    "hardswish", "hardswish_cpu", lambda x: x * ramp(x) / 6,
+    "hardswish", lambda x: x * ramp(x) / 6,
     lambda g, x: choose(gt(x, -3), choose(lt(x, 3), g * (x / 3.0 + 0.5), g), 0.0))
-hardsigmoid_of = activation("hardsigmoid", "hardsigmoid_cpu", lambda x: ramp(x) / 6,
+hardsigmoid_of = activation("hardsigmoid", lambda x: ramp(x) / 6,
                             lambda g, x: choose(array_of(gt(x, -3)) & array_of(lt(x, 3)), g / 6.0, 0.0))
-hardshrink_of = activation("hardshrink", "hardshrink_cpu", lambda x, edge: choose(abs(x) <= edge, 0.0, x),
+hardshrink_of = activation("hardshrink", lambda x, edge: choose(abs(x) <= edge, 0.0, x),
                            lambda g, x, edge: choose(le(abs(x), edge), 0.0, g))
-softshrink_of = activation("softshrink", "softshrink_cpu", lambda x, edge: above(x - edge) + below(x + edge),
+softshrink_of = activation("softshrink", lambda x, edge: above(x - edge) + below(x + edge),
                            lambda g, x, edge: choose(le(abs(x), edge), 0.0, g))
-threshold_of = activation("threshold", "threshold_cpu", lambda x, edge, value: choose(x <= edge, value, x),
+threshold_of = activation("threshold", lambda x, edge, value: choose(x <= edge, value, x),
                           lambda g, x, edge, _: choose(le(x, edge), 0.0, g), "Backward1")
-celu_of = activation("celu", "elu_cpu", lambda x, alpha: elu_of(x, alpha, 1.0, 1.0 / alpha),
+celu_of = activation("celu", lambda x, alpha: elu_of(x, alpha, 1.0, 1.0 / alpha),
                      lambda g, x, alpha: registry["elu"].rules[0](g, x, alpha, 1.0, 1.0 / alpha), "Backward1")
 # fmt: on
 
@@ -118,14 +114,7 @@ def relu(input, inplace=False):
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """x between ``min_val`` and ``max_val``, these beyond."""
-    min_val, max_val = number(min_val, "hardtanh", "min_val", 2), number(max_val, "hardtanh", "max_val", 3)
-    if min_val > max_val:
-        raise ValueError("min_val cannot be greater than max_val")
     x = array_of(input)
-    if x.dtype.kind == "b":
-        raise RuntimeError("Bool inputs not supported for hardtanh")
-    if x.dtype.kind == "u" and min_val < 0:
-        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     low, high = (x.dtype.type(v) for v in (min_val, max_val))
     out = xp_of(x).minimum(xp_of(x).maximum(x, low), high)
     return into(input, record(hardtanh_nodes[inplace], out, (input,), (x, min_val, max_val)), inplace)
@@ -146,12 +135,12 @@ def relu6(input, inplace=False):
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """x above 0, ``negative_slope`` * x below."""
-    return leaky_relu_of(input, number(negative_slope, "leaky_relu", "negative_slope", 2), inplace=inplace)
+    return leaky_relu_of(input, negative_slope, inplace=inplace)
 
 
 def elu(input, alpha=1.0, inplace=False):
     """x above 0, ``alpha`` * (exp(x) - 1) below."""
-    return elu_of(input, number(alpha, "elu", "alpha", 2), 1.0, 1.0, inplace=inplace)
+    return elu_of(input, alpha, 1.0, 1.0, inplace=inplace)
 
 
 def selu(input, inplace=False):
@@ -166,10 +155,7 @@ def silu(input, inplace=False):
 
 def gelu(input, *, approximate="none"):
     """x * cdf(x) of the normal distribution; ``approximate="tanh"``: by a hyperbolic tangent."""
-    if approximate not in ("none", "tanh"):
-        raise RuntimeError("approximate argument must be either none or tanh.")
     x = array_of(input)
-    check_floating(x, "GeluKernelImpl")
     recorded = mode.enabled and isinstance(input, Tensor) and input.node is not None
     out, slope = gelu_array(x, approximate, recorded)
     return record(Gelu, out, (input,), (x, approximate, slope))
@@ -191,7 +177,7 @@ Gelu = node_class("GeluBackward0", gelu_rule)
 
 def softplus(input, beta=1, threshold=20):
     """log(1 + exp(beta * x)) / beta; x itself where beta * x is above ``threshold``."""
-    return softplus_of(input, number(beta, "softplus", "beta"), number(threshold, "softplus", "threshold"))
+    return softplus_of(input, beta, threshold)
 
 
 def logsigmoid(input):
@@ -226,45 +212,31 @@ def hardsigmoid(input, inplace=False):
 
 def celu(input, alpha=1.0, inplace=False):
     """x above 0, ``alpha`` * (exp(x / alpha) - 1) below."""
-    if not isinstance(alpha, Tensor) and not alpha:
-        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return celu_of(input, number(alpha, "celu", "alpha", 2), inplace=inplace)
+    return celu_of(input, alpha, inplace=inplace)
 
 
 def hardshrink(input, lambd=0.5):
     """x, but 0 between -lambd and lambd."""
-    return hardshrink_of(input, number(lambd, "hardshrink", "lambd"))
+    return hardshrink_of(input, lambd)
 
 
 def softshrink(input, lambd=0.5):
     """x moved towards 0 by ``lambd``, 0 between."""
-    lambd = number(lambd, "softshrink", "lambd")
-    if lambd < 0:
-        most = dtypes.finfo(dtypes.of[array_of(input).dtype]).max
-        raise RuntimeError(
-            f"lambda must be in range [0, {most:g}] for input dtype {dtype_word(array_of(input))}, but found {lambd:g}"
-        )
     return softshrink_of(input, lambd)
 
 
 def threshold(input, threshold, value, inplace=False):
     """x above the threshold, ``value`` elsewhere."""
-    numbers = number(threshold, "threshold", "threshold", 2), number(value, "threshold", "value", 3)
-    return threshold_of(input, *numbers, inplace=inplace)
+    return threshold_of(input, threshold, value, inplace=inplace)
 
 
 def glu(input, dim=-1):
     """a * sigmoid(b), where a and b are the halves of the input along ``dim``."""
     x = array_of(input)
-    if x.ndim == 0:
-        raise RuntimeError("glu does not support scalars because halving size must be even")
     dim = checked_dim(dim, x.ndim)
-    if x.shape[dim] % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {x.shape[dim]}")
-    check_floating(x, "glu_cpu")
     a, b = halves(x, dim)
     wide = accumulate_wider.get(x.dtype, x.dtype)
-    out = (a.astype(wide) * sigmoid(b.astype(wide))).astype(x.dtype)
+    out = (a.astype(wide, copy=False) * sigmoid(b.astype(wide, copy=False))).astype(x.dtype, copy=False)
     return record(Glu, out, (input,), (x, dim))
 
 
@@ -285,20 +257,6 @@ Glu = node_class("GluBackward0", glu_rule)
 def prelu(input, weight):
     """x above 0, ``weight`` * x below; ``weight``: one number, or one for each channel (dimension 1)."""
     x, w = array_of(input), array_of(weight)
-    if x.dtype != w.dtype:
-        raise RuntimeError(f"prelu: Type promoting not supported. Got {dtype_word(x)} and {dtype_word(w)}")
-    if w.ndim > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {w.ndim}")
-    if w.size != 1:
-        if not x.ndim:
-            raise RuntimeError("Not allow zero-dim input tensor.")
-        channels = x.shape[1] if x.ndim > 1 else 1
-        if channels != w.size:
-            raise RuntimeError(
-                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {w.size} and channel "
-                f"size = {channels}."
-            )
-    check_floating(x, "prelu_cpu")
     if w.ndim != x.ndim:
         weight = view_to(weight, (1, w.size, *(1,) * (x.ndim - 2)) if x.ndim > 1 else (1,) * x.ndim)
         w = array_of(weight)

@@ -12,7 +12,6 @@ from ..core.linear import cast, sum_axes, transpose, widened
 from ..core.record import array_of, joint_class, record, register
 from ..core.tensor import Tensor
 from . import elementwise as e
-from .checks import number
 from .dropout import dropout
 from .elementwise import choose
 from .linalg import matmul
@@ -29,11 +28,7 @@ def scaled_dot_product_attention(
     nowhere gets zeros.  ``is_causal``: query i looks at the keys up to i.
     """
     q, k, v, mask = array_of(query), array_of(key), array_of(value), array_of(attn_mask)
-    scale = (
-        1.0 / math.sqrt(q.shape[-1] or 1)
-        if scale is None
-        else number(scale, "scaled_dot_product_attention", "scale", None, "float")
-    )
+    scale = 1.0 / math.sqrt(q.shape[-1] or 1) if scale is None else scale
     if dropout_p == 0 and in_one(q, k, v, attn_mask):
         return attention(query, key, value, lower(q, k, mask) if is_causal else mask, scale)
     if is_causal:

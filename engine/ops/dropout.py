@@ -2,11 +2,8 @@
 
 import math
 
-from ..arrays import dtypes
 from ..arrays.devices import random_source
 from ..arrays.dispatch import xp_of
-from ..arrays.dtypes import dtype_word
-from ..arrays.warn import warn
 from ..core.record import array_of, register
 from ..core.tensor import Tensor
 from .activations import into
@@ -19,8 +16,6 @@ def dropout(input, p=0.5, training=True, inplace=False):
     x = array_of(input)
     if p == 0 or not training or not x.size:
         return input
-    if not dtypes.of[x.dtype].is_floating_point:
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {dtype_word(x)}")
     return into(input, mul(input, Tensor(noise(x, p))), inplace)
 
 
@@ -32,8 +27,6 @@ def noise(x, p):
 
 def feature_noise(x, p):
     """One such number for each channel, dimension 1."""
-    if x.ndim < 2:
-        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     return random_source(x).dropout_mask(None, (*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype, p)
 
 
@@ -46,42 +39,17 @@ def feature_dropout(input, p, train, inplace=False):
 
 def dropout1d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of (N, C, L) or (C, L)."""
-    if input.ndim not in (2, 3):
-        raise RuntimeError(
-            f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to "
-            "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional "
-            "batch dimension (i.e. 2D or 3D inputs)."
-        )
     return batched(input, p, training, inplace, 3)
 
 
 def dropout2d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of (N, C, H, W)."""
-    warn_of_dims("dropout2d", input.ndim, 2)
-    if input.ndim == 3:
-        warn(
-            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
-            "- input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
-            "future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
-            "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
-        )
     return feature_dropout(input, p, training, inplace)
 
 
 def dropout3d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
-    warn_of_dims("dropout3d", input.ndim, 3)
     return batched(input, p, training, inplace, 5)
-
-
-def warn_of_dims(name, ndim, spatial):
-    if ndim not in (spatial + 1, spatial + 2):
-        warn(
-            f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an error in a future "
-            "release. To retain the behavior and silence this warning, please use dropout instead. Note that "
-            f"{name} exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel "
-            f"dimension, and an optional batch dimension (i.e. {spatial + 1}D or {spatial + 2}D inputs).",
-        )
 
 
 def batched(input, p, training, inplace, ndim):

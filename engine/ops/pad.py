@@ -7,7 +7,6 @@ from ..core.graph import node_class
 from ..core.linear import in_order, place
 from ..core.record import array_of, record, register
 from ..core.record import view as define
-from .checks import number
 from .writes import fits
 
 
@@ -57,7 +56,7 @@ def pad(input, pad, mode="constant", value=None):
     """
     pads, x = tuple(map(integer, pad)), array_of(input)
     if mode == "constant":
-        return constant_pad(input, pads, 0 if value is None else number(value, "pad", "value", 4, "float"))
+        return constant_pad(input, pads, 0 if value is None else value)
     n, xp = len(pads) // 2, xp_of(x)
     key = tuple(
         MODES[mode](xp, xp.arange(-before, size + after), size, max(-before, 0), size + min(after, 0))

@@ -141,7 +141,7 @@ class Signature:
                 what = f"{len(missing)} required positional argument{'s' if len(missing) == 1 else ''}"
                 raise TypeError(f"{name}() missing {what}: {', '.join(missing)}")
             if p.name != "out" and (value is not None or not p.optional) and not (more and p.kind == "int[]"):
-                named = p.by_name or p.name in named_in_call()
+                named = p.by_name or (position > len(self.order) and p.name in named_in_call())
                 taken[p.name] = TAKES[p.kind](value, name, called, None if named else position)
         return taken
 

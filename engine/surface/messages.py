@@ -1,6 +1,104 @@
-"""What PyTorch says of arguments that do not fit: its sentences, whole, for ``require`` to fill in."""
+"""What PyTorch says of arguments that do not fit: its sentences, each whole, on a line, for ``require`` to fill in."""
 
+# ---- several families
+
+CANNOT_CAST = "result type {} can't be cast to the desired output type {}"
+DOES_NOT_BROADCAST = "output with shape {} doesn't match the broadcast shape {}"
+NO_KERNEL = "\"{}\" not implemented for '{}'"
+
+# ---- activations
+
+CELU_ZERO = "ZeroDivisionError: alpha cannot be 0 for CELU"
+GELU_APPROXIMATE = "approximate argument must be either none or tanh."
+GLU_HALVES = "Halving dimension must be even, but dimension {} is size {}"
+GLU_SCALAR = "glu does not support scalars because halving size must be even"
+HARDTANH_BOOL = "Bool inputs not supported for hardtanh"
+HARDTANH_LIMITS = "min_val cannot be greater than max_val"
+HARDTANH_UNSIGNED = "cannot do hardtanh on an unsigned type with negative limits"
+PRELU_CHANNELS = (
+    "Mismatch of parameter numbers and input channel size. Found parameter numbers = {} and channel size = {}."
+)
+PRELU_DTYPES = "prelu: Type promoting not supported. Got {} and {}"
+PRELU_SCALAR = "Not allow zero-dim input tensor."
+PRELU_WEIGHT = "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {}"
+SOFTSHRINK_LAMBDA = "lambda must be in range [0, {:g}] for input dtype {}, but found {:g}"
+
+# ---- dropout
+
+DROPOUT1D_DIMS = "dropout1d: Expected 2D or 3D input, but received a {}D input. Note that dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
+DROPOUT2D_OF_3D = "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, please switch to using dropout1d instead."
+DROPOUT_DIMS = "{0}: Received a {1}-D input to {0}, which is deprecated and will result in an error in a future release. To retain the behavior and silence this warning, please use dropout instead. Note that {0} exists to provide channel-wise dropout on inputs with {2} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {3}D or {4}D inputs)."
 DROPOUT_PROBABILITY = "dropout probability has to be between 0 and 1, but got {}"
+FEATURE_DROPOUT_DIMS = "Feature dropout requires at least 2 dimensions in the input"
+
+# ---- layers
+
+EMBEDDING_INDICES = "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got {} instead (while checking arguments for embedding)"
+EMBEDDING_OPTIONS = "embedding has no max_norm, scale_grad_by_freq nor sparse gradients: leave them out"
+EMBEDDING_PADDING = "Padding_idx must be within num_embeddings"
+EMBEDDING_WEIGHT = "'weight' must be 2-D"
+ONE_HOT_DTYPE = "one_hot is only applicable to index tensor of type LongTensor."
+ONE_HOT_EMPTY = "Can not infer total number of classes from empty tensor."
+ONE_HOT_LARGE = "Class values must be smaller than num_classes."
+ONE_HOT_NEGATIVE = "Class values must be non-negative."
+
+# ---- losses
+
+BATCH_SIZES = "Expected input batch_size ({}) to match target batch_size ({})."
+BCE_DTYPES = "Found dtype {} but expected {}"
+BCE_RANGE = "all elements of {} should be between 0 and 1"
+BCE_SIZES = "Using a target size (torch.Size({})) that is different to the input size (torch.Size({})) is deprecated. Please ensure they have the same size."
+BETA_NEGATIVE = "smooth_l1_loss does not support negative values for beta."
+CLASSES_0D = "Expected 1 or more dimensions (got 0)"
+CLASSES_1D = "For 1D input, 1D target must have size 1, but got target size: {}"
+CLASSES_DIMS = "0D or 1D target tensor expected, multi-target not supported"
+CLASSES_DTYPE = "expected target dtype to be Long or Byte, but got {}"
+CLASSES_SIZES = "Expected target size {}, got {}"
+CLASSES_SPATIAL = "only batches of spatial targets supported (3D tensors) but got targets of dimension: {}"
+CLASSES_SPATIAL_SIZES = "size mismatch (got input: {} , target: {}"
+CLASS_WEIGHTS = (
+    "weight tensor should be defined either for all {} classes or no classes but got weight tensor of shape: {}"
+)
+DELTA_NOT_POSITIVE = "huber_loss does not support non-positive values for delta."
+KL_DIV_INTEGERS = "kl_div: Integral inputs not supported."
+KL_DIV_MEAN = "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' in the next major release."
+LABEL_SMOOTHING = "label_smoothing must be between 0.0 and 1.0. Got: {:g}"
+LOGITS_SIZES = "Target size (torch.Size({})) must be the same as input size (torch.Size({}))"
+LOSS_SIZES = "Using a target size (torch.Size({})) that is different to the input size (torch.Size({})). This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
+NOT_DIFFERENTIABLE = (
+    "The function '{}' is not differentiable with respect to argument '{}'. This input cannot have requires_grad True."
+)
+PROBABILITIES_DTYPE = "Expected floating point type for target with class probabilities, got {}"
+PROBABILITIES_IGNORE = "ignore_index is not supported for floating point target"
+PROBABILITIES_WEIGHTS = "cross_entropy: weight tensor should be defined either for all {} classes or no classes but got weight tensor of shape: {}"
+REDUCTION = "{} is not a valid value for reduction"
+REDUCTION_IN_OLD_WORDS = "size_average and reduce args will be deprecated, please use reduction='{}' instead."
+SCALAR_TYPE = "expected scalar type {} but found {}"
+WEIGHTS_SIZE = "Weights and input must have the same size."
+
+# ---- norms
+
+COMMON_DTYPE = "expected common dtype to be floating point, yet common dtype is {}"
+GROUP_NORM_CHANNELS = (
+    "Expected number of channels in input to be divisible by num_groups, but got input of shape {} and num_groups={}"
+)
+GROUP_NORM_DIMS = "Expected at least 2 dimensions for input tensor but received {}"
+GROUP_NORM_PARAMETER = "Expected {0} to be a vector of size equal to the number of channels in input, but got {0} of shape {1} and input of shape {2}"
+MATRIX_NORM_ORDER = "linalg.matrix_norm: Order {} not supported."
+NORM_EPS = "batch_norm eps must be positive during training, but got {}"
+NORM_ONE_PLACE = "Expected more than 1 spatial element when training, got input size torch.Size({})"
+NORM_ONE_VALUE = "Expected more than 1 value per channel when training, got input size torch.Size({})"
+NORM_PARAMETER_DTYPE = "mixed dtype (CPU): expect parameter to have scalar type of Float"
+NORM_PARAMETER_DTYPES = "mixed dtype (CPU): all inputs must share same datatype."
+NORM_PARAMETER_SIZE = "{} should contain {} elements not {}"
+NORM_SLICES = "Given normalized_shape={}, expected input with shape [*{}], but got input of size{}"
+NORM_SLICES_EMPTY = "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
+NORM_SLICES_INT = "layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int"
+NORM_SLICES_PARAMETER = (
+    "Expected {0} to be of same shape as normalized_shape, but got {0} of shape {1} and normalized_shape = {2}"
+)
+RUNNING_BOTH = "Expected running_mean and running_var to be defined when use_input_stats is false"
+RUNNING_MISSING = "{} must be defined in evaluation mode"
 
 # ---- products, contractions, linear systems
 
@@ -12,14 +110,14 @@ MATRIX_DTYPES = "expected m1 and m2 to have the same dtype, but got: {} != {}"
 MAT2_DTYPE = "{} and mat2 must have the same dtype, but got {} and {}"
 BATCHES = "Expected size for first two dimensions of batch2 tensor to be: {} but got: {}."
 BATCH_COUNTS = "batch1 and batch2 must have same number of batches, got {} and {}"
-BATCH_SIZES = "Incompatible matrix sizes for bmm ({} and {})"
+BMM_SIZES = "Incompatible matrix sizes for bmm ({} and {})"
 SCALAR_TYPES = "expected scalar type {} but found {}"
 MATRIX_AND_VECTOR = "vector + matrix @ vector expected, got 1, {}, {}"
 VECTOR_SIZE = "size mismatch, got input ({}), mat ({}), vec ({})"
 ADDMV_DTYPES = "addmv input tensors must have the same dtype, but got {}, {}, and {}"
 VECTORS = "1D tensors expected, but got {}D and {}D tensors"
 DOT_DTYPES = "dot : expected both vectors to have same dtype, but found {} and {}"
-DOT_SIZES = "inconsistent tensor size, expected tensor [{0}] and src [{1}] to have the same number of elements, but got {0} and {1} elements respectively"  # noqa: E501
+DOT_SIZES = "inconsistent tensor size, expected tensor [{0}] and src [{1}] to have the same number of elements, but got {0} and {1} elements respectively"
 AT_LEAST_1D = "both arguments to {} need to be at least 1D, but they are {}D and {}D"
 OUTER = "outer: Expected 1-D argument {}, but got {}-D"
 INNER_SHAPES = "inner() the last dimension must match on both input tensors but got shapes {} and {}"
@@ -38,7 +136,7 @@ EINSUM_LETTER = "einsum(): invalid subscript given at index {} in the equation s
 EINSUM_MANY = (
     "einsum(): the number of subscripts in the equation ({}) is more than the number of dimensions ({}) for operand {}"
 )
-EINSUM_RANK = "einsum(): the number of subscripts in the equation ({}) does not match the number of dimensions ({}) for operand {} and no ellipsis was given"  # noqa: E501
+EINSUM_RANK = "einsum(): the number of subscripts in the equation ({}) does not match the number of dimensions ({}) for operand {} and no ellipsis was given"
 EINSUM_TWICE = "einsum(): output subscript {} appears more than once in the output"
 EINSUM_UNKNOWN = "einsum(): output subscript {} does not appear in the equation for any input operand"
 EINSUM_REPEATED = "einsum(): subscript {} is repeated for operand {} but the sizes don't match, {} != {}"
@@ -60,7 +158,7 @@ NORM_ORDER = "linalg.matrix_norm: Order {} not supported."
 NUMBERS = "{} must be tuple of ints, not {}"
 CONV_DIMS = "Expected {}D (unbatched) or {}D (batched) input to {}, but got input of size: {}"
 CONV_BIAS_DTYPE = "Input type ({}) and bias type ({}) should be the same"
-CONV_WEIGHT_DTYPE = "Input type ({}) and weight type ({}) should be the same or input should be a MKLDNN tensor and weight is a dense tensor"  # noqa: E501
+CONV_WEIGHT_DTYPE = "Input type ({}) and weight type ({}) should be the same or input should be a MKLDNN tensor and weight is a dense tensor"
 CONV_BIAS = (
     "Given {}weight of size {}, expected bias to be 1-dimensional with {} elements, but got bias of size {} instead"
 )
@@ -68,7 +166,7 @@ CONV_CHANNELS = "Given groups={}, weight of size {}, expected input{} to have {}
 CONV_RANKS = (
     "Expected {0}-dimensional input for {0}-dimensional weight {1}, but got {2}-dimensional input of size {3} instead"
 )
-CONV_KERNEL = "Calculated padded input size per channel: ({}). Kernel size: ({}). Kernel size can't be greater than actual input size"  # noqa: E501
+CONV_KERNEL = "Calculated padded input size per channel: ({}). Kernel size: ({}). Kernel size can't be greater than actual input size"
 CONV_EMPTY = "Only zero batch or zero channel inputs are supported, but got input shape: {}"
 PADDING_WORD = "Invalid padding string: '{}'"
 NO_PADDING_WORD = "conv_transpose{}d(): argument 'padding' must be tuple of ints, not str"
@@ -88,11 +186,11 @@ TRANSPOSED_SIZE = (
     "Given input size per channel: ({}). Calculated output size per channel: ({}). Output size is too small"
 )
 OUTPUT_PADDING = "output padding must be smaller than either stride or dilation, but got {}"
-UNFOLD_INPUT = "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: {}"  # noqa: E501
-UNFOLD_BLOCKS = "Given input with spatial size {}, kernel_size={}, dilation={}, padding={}, calculated shape of the array of sliding blocks as {}, but its components must be at least one."  # noqa: E501
-FOLD_INPUT = "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: {}"  # noqa: E501
-FOLD_CHANNELS = "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)={} and kernel_size={}."  # noqa: E501
-FOLD_BLOCKS = "Given output_size={}, kernel_size={}, dilation={}, padding={}, stride={}, expected size of input's dimension 2 to match the calculated number of sliding blocks {} * {} = {}, but got input.size(2)={}."  # noqa: E501
+UNFOLD_INPUT = "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: {}"
+UNFOLD_BLOCKS = "Given input with spatial size {}, kernel_size={}, dilation={}, padding={}, calculated shape of the array of sliding blocks as {}, but its components must be at least one."
+FOLD_INPUT = "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: {}"
+FOLD_CHANNELS = "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)={} and kernel_size={}."
+FOLD_BLOCKS = "Given output_size={}, kernel_size={}, dilation={}, padding={}, stride={}, expected size of input's dimension 2 to match the calculated number of sliding blocks {} * {} = {}, but got input.size(2)={}."
 BLOCK_NUMBERS = "It is expected {} equals to 2, but got size {}"
 BLOCK_PADDING = "padding should be non-negative, but got pad_height: {} pad_width: {}"
 BLOCK_POSITIVE = "{} should be greater than zero, but got {}_height: {} {}_width: {}"
@@ -115,7 +213,7 @@ ADAPTIVE_MAX_PAIR = "{}(): internal error: output_size.size() must be 2"
 ADAPTIVE_INPUT = "{}(): Expected 3D or 4D tensor, but got {}"
 ADAPTIVE_MAX_INPUT = "{}(): Expected 3D or 4D tensor, but got: {}"
 ADAPTIVE_NEGATIVE = "{}: elements of output_size must be greater than or equal to 0 but received {{{}}}"
-ADAPTIVE_EMPTY = "{}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {} with dimension {} being empty"  # noqa: E501
+ADAPTIVE_EMPTY = "{}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {} with dimension {} being empty"
 NEGATIVE_DIMENSION = "Trying to create tensor with negative dimension {}: {}"
 ONE_INT = "{}() argument '{}' should contain one int (got {})"
 LINES = (
@@ -134,7 +232,7 @@ MAX_POOL1D_SIZE = "max_pool1d() Invalid computed output size: {}"
 
 PAD_ODD = "Length of pad must be even but instead it equals {}"
 PAD_ODD_MODE = "Padding length must be divisible by 2"
-PAD_LENGTH = "Padding length should be less than or equal to two times the input dimension but got padding length {} and input of dimension {}"  # noqa: E501
+PAD_LENGTH = "Padding length should be less than or equal to two times the input dimension but got padding length {} and input of dimension {}"
 PAD_NARROW = "narrow(): length must be non-negative."
 PAD_KIND = "pad(): argument 'pad' (position 2) must be tuple of ints, not {}"
 PAD_ELEMENT = "pad(): argument 'pad' (position 2) must be tuple of ints, but found element of type {} at pos {}"
@@ -145,18 +243,17 @@ Supported combinations for non-constant padding:
   - 2D or 3D input: padding size = 2 (pads last dimension)
   - 3D or 4D input: padding size = 4 (pads last 2 dimensions)
   - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"""
-PAD_REFLECT = "Argument #{}: Padding size should be less than the corresponding input dimension, but got: padding ({}, {}) at dimension {} of input {}"  # noqa: E501
+PAD_REFLECT = "Argument #{}: Padding size should be less than the corresponding input dimension, but got: padding ({}, {}) at dimension {} of input {}"
 PAD_CIRCULAR = "Padding value causes wrapping around more than once."
 PAD_EMPTY = "Negative padding value is resulting in an empty dimension"
 PAD_SMALL = "input ({0}: {1}) is too small. Calculated output {0}: {2}"
 
 # ---- attention
 
-ATTENTION_DTYPES = "Expected query, key, and value to have the same dtype, but got query.dtype: {} key.dtype: {} and value.dtype: {} instead."  # noqa: E501
-ATTENTION_DIMS = "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {} key.dim: {} and value.dim: {} instead."  # noqa: E501
+ATTENTION_DTYPES = "Expected query, key, and value to have the same dtype, but got query.dtype: {} key.dtype: {} and value.dtype: {} instead."
+ATTENTION_DIMS = "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {} key.dim: {} and value.dim: {} instead."
 ATTENTION_FLOAT = "expected scalar type Float but found {}"
-ATTENTION_MASK = "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {} and  query.dtype: {} instead."  # noqa: E501
+ATTENTION_MASK = "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {} and  query.dtype: {} instead."
 ATTENTION_GQA = "enable_gqa is not there: repeat key and value for each query with repeat_interleave"
 ATTENTION_DROPOUT = "dropout probability has to be between 0 and 1, but got {:g}"
 ATTENTION_CAUSAL = "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
-BROADCAST_SHAPE = "output with shape {} doesn't match the broadcast shape {}"

@@ -5,7 +5,8 @@ Tensor, methods that write into it, or functions of ``nn.functional`` or ``linal
 ``clamp`` under another name.  ``.any``: PyTorch has several signatures of that name, and says of wrong arguments that
 none fits; ``.dim``: if there is more than one argument.  Two lines for one name: the first that fits is taken.  What
 has no type is looked at by the operation.  ``as``: how PyTorch's errors call the function and its arguments, and in
-which order they come there.  A name without arguments is offered as it is.
+which order they come there: PyTorch's own functions give them on by position.  A name without arguments is offered as
+it is.
 """
 
 # names of arguments that PyTorch takes too: NumPy's, and those of one signature among several
@@ -220,8 +221,8 @@ random_(Tensor input, low=None, high=None, *, generator=None)
 type_as(Tensor input, Tensor other)
 
 [activations] function functional
-celu(Tensor input, alpha=1.0, inplace=False)
-threshold(Tensor input, threshold, value, inplace=False)
+celu(Tensor input, Number alpha=1.0, inplace=False) as (input, alpha)
+threshold(Tensor input, Number threshold, Number value, inplace=False) as (input, threshold, value)
 selu(Tensor input, inplace=False)
 
 [activations] function method functional
@@ -230,15 +231,15 @@ prelu(Tensor input, Tensor weight)
 
 [activations] functional
 hardsigmoid hardswish mish(Tensor input, inplace=False)
-softshrink(Tensor input, lambd=0.5)
+softshrink(Tensor input, Number lambd=0.5)
 glu
-elu(Tensor input, alpha=1.0, inplace=False)
+elu(Tensor input, Number alpha=1.0, inplace=False) as (input, alpha)
 gelu(Tensor input, *, approximate='none')
-hardtanh(Tensor input, min_val=-1.0, max_val=1.0, inplace=False)
-leaky_relu(Tensor input, negative_slope=0.01, inplace=False)
+hardtanh(Tensor input, Number min_val=-1.0, Number max_val=1.0, inplace=False) as (input, min_val, max_val)
+leaky_relu(Tensor input, Number negative_slope=0.01, inplace=False) as (input, negative_slope)
 logsigmoid(Tensor input) as log_sigmoid
 relu relu6 silu(Tensor input, inplace=False)
-softplus(Tensor input, beta=1, threshold=20)
+softplus(Tensor input, Number beta=1, Number threshold=20)
 softsign tanhshrink
 
 [softmax] function method
@@ -246,7 +247,8 @@ log_softmax softmax(Tensor input, int dim, dtype=None, *, Tensor? out=None)
 
 [losses] functional
 cross_entropy(Tensor input, Tensor target, Tensor? weight=None, size_average=None, int ignore_index=-100, reduce=None,
-    reduction='mean', label_smoothing=0.0) as cross_entropy_loss
+    reduction='mean', float label_smoothing=0.0) as cross_entropy_loss(input, target, weight, reduction, ignore_index,
+    label_smoothing)
 kl_div(Tensor input, target, size_average=None, reduce=None, reduction='mean', log_target=False)
 nll_loss(Tensor input, Tensor target, Tensor? weight=None, size_average=None, int ignore_index=-100, reduce=None,
     reduction='mean') as nll_loss_nd
@@ -255,12 +257,14 @@ smooth_l1_loss
 
 [norms] function functional
 rms_norm(Tensor input, normalized_shape, Tensor? weight=None, eps=None)
-cosine_similarity(Tensor x1, Tensor x2, int dim=1, eps=1e-08)
+cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08)
 
 [norms] functional
 batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None,
-    training=False, momentum=0.1, eps=1e-05) as batch_norm(input, weight, bias, running_mean, running_var)
-layer_norm(Tensor input, normalized_shape, Tensor? weight=None, Tensor? bias=None, eps=1e-05)
+    training=False, float momentum=0.1, float eps=1e-05) as batch_norm(input, weight, bias, running_mean, running_var,
+    training, momentum, eps)
+layer_norm(Tensor input, normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) as layer_norm(input,
+    normalized_shape, weight, bias, eps)
 normalize(input, p=2.0, dim=1, eps=1e-12, Tensor? out=None)
 group_norm instance_norm
 
@@ -268,8 +272,8 @@ group_norm instance_norm
 norm(Tensor input, p='fro', int[]? dim=None, bool keepdim=False, dtype=None, *, Tensor? out=None)
 
 [layers] functional
-embedding(Tensor input, Tensor weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
-    sparse=False) as embedding(weight, indices=input)
+embedding(Tensor input, Tensor weight, int? padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+    sparse=False) as embedding(weight, indices=input, padding_idx)
 linear(Tensor input, Tensor weight, Tensor? bias=None)
 one_hot(Tensor tensor, int num_classes=-1) as one_hot(input=tensor)
 
@@ -309,9 +313,9 @@ adaptive_avg_pool2d adaptive_max_pool2d
 constant_pad_nd(Tensor input, pad, value=0)
 
 [pad] functional
-pad(Tensor input, pad, mode='constant', value=None)
+pad(Tensor input, pad, mode='constant', float? value=None)
 
 [attention] functional
 scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, dropout_p=0.0,
-    is_causal=False, scale=None, enable_gqa=False)
+    is_causal=False, float? scale=None, enable_gqa=False)
 """

@@ -5,4 +5,4 @@ those that it looks at.  Its door (``doors.py``, which finds it by name) calls i
 operation itself does without.
 """
 
-from . import attention, conv, dropout, layers, linalg, pad, pool
+from . import activations, attention, conv, dropout, layers, linalg, losses, norms, pad, pool, softmax

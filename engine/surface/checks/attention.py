@@ -28,7 +28,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_cau
     if mask is not None and dropout_p == 0 and attention.in_one(q, k, v, attn_mask):
         scores = (*q.shape[:3], k.shape[2])
         whole = common_shape(scores, mask.shape)
-        require(whole == scores, m.BROADCAST_SHAPE, scores, whole)
+        require(whole == scores, m.DOES_NOT_BROADCAST, scores, whole)
     elif mask is not None:
         require(not is_causal, m.ATTENTION_CAUSAL)
     if q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:

@@ -151,7 +151,7 @@ def addbmm(input, batch1, batch2):
     for a, name in ((x, "batch1"), (y, "batch2")):
         require(a.ndim == 3, m.NO_BATCH, name)
     require(x.shape[0] == y.shape[0], m.BATCH_COUNTS, x.shape[0], y.shape[0])
-    require(x.shape[2] == y.shape[1], m.BATCH_SIZES, *("x".join(map(str, a.shape[1:])) for a in (x, y)))
+    require(x.shape[2] == y.shape[1], m.BMM_SIZES, *("x".join(map(str, a.shape[1:])) for a in (x, y)))
     same_dtype(w, x, y)
 
 

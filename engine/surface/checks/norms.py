@@ -1,0 +1,104 @@
+"""Checks of the normalizations' arguments."""
+
+import math
+
+import numpy as np
+
+from ...arrays import dtypes
+from ...arrays.dtypes import accumulate_wider
+from ...core.record import array_of
+from ...ops.checks import check_floating, checked_dim, number
+from .. import messages as m
+from ..require import require
+
+
+def same_dtype(x, *parameters):
+    """Parameters are in the dtype of x; beside half precision they may be float32."""
+    for p in parameters:
+        dtype = x.dtype if p is None else p.dtype
+        if dtype is not x.dtype and dtype != x.dtype:
+            require(dtype == np.float32, m.NORM_PARAMETER_DTYPE)
+            require(x.dtype in accumulate_wider, m.NORM_PARAMETER_DTYPES)
+
+
+def slices(x, shape, comma, **parameters):
+    """x ends in a shape, and parameters have it."""
+    require(shape, m.NORM_SLICES_EMPTY)
+    for name, p in parameters.items():
+        require(p is None or p.shape == shape, m.NORM_SLICES_PARAMETER, name, p is not None and p.shape, shape)
+    if x.shape[-len(shape) :] != shape:
+        require(False, m.NORM_SLICES, shape, comma + ", ".join(map(str, shape)), x.shape)
+
+
+def layer_norm(input, normalized_shape, weight, bias):
+    if isinstance(normalized_shape, int):
+        raise TypeError(m.NORM_SLICES_INT)
+    shape, x, w, b = tuple(normalized_shape), input.array, array_of(weight), array_of(bias)
+    if x.dtype not in dtypes.differentiable:
+        check_floating(x, "LayerNormKernelImpl")
+    fitting = (w is None or w.shape == shape) and (b is None or b.shape == shape)
+    if not (shape and fitting and x.shape[-len(shape) :] == shape):
+        slices(x, shape, ", ", weight=w, bias=b)
+    same_dtype(x, w, b)
+
+
+def rms_norm(input, normalized_shape, weight):
+    shape, x, w = tuple(normalized_shape), input.array, array_of(weight)
+    if not (shape and x.shape[-len(shape) :] == shape and (w is None or w.shape == shape)):
+        slices(x, shape, "", weight=w)
+
+
+def group_norm(input, num_groups, weight, bias, eps):
+    x, w, b = array_of(input), array_of(weight), array_of(bias)
+    require(x.ndim >= 2, m.GROUP_NORM_DIMS, x.ndim)
+    number(eps, "group_norm", "eps", 5, "float")
+    channels = x.shape[1]
+    require(channels % num_groups == 0, m.GROUP_NORM_CHANNELS, x.shape, num_groups)
+    for name, p in (("weight", w), ("bias", b)):
+        if p is not None and p.shape != (channels,):
+            require(False, m.GROUP_NORM_PARAMETER, name, p.shape, x.shape)
+    same_dtype(x, w, b)
+
+
+def instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps):
+    x, given = array_of(input), (running_mean, running_var, weight, bias)
+    one = use_input_stats and math.prod(x.shape[2:]) == 1
+    require(not one, m.NORM_ONE_PLACE, x.shape, error=ValueError)
+    require(use_input_stats or not (running_mean is None or running_var is None), m.RUNNING_BOTH)
+    check_floating(x, "batch_norm")
+    number(momentum, "batch_norm", "momentum", 7, "float")
+    positive = number(eps, "batch_norm", "eps", 8, "float") > 0 or not use_input_stats
+    require(positive, m.NORM_EPS, eps, error=ValueError)
+    channelwise(x, math.prod(x.shape[:2]), x.shape[0], given, use_input_stats)
+
+
+def batch_norm(input, running_mean, running_var, weight, bias, training, eps):
+    x = input.array
+    check_floating(x, "batch_norm")
+    if training:
+        if x.size:
+            checked_dim(1, x.ndim)
+        require(eps > 0, m.NORM_EPS, eps, error=ValueError)
+        require(math.prod(x.shape[:1] + x.shape[2:]) != 1, m.NORM_ONE_VALUE, x.shape, error=ValueError)
+    channelwise(x, x.shape[1] if x.ndim > 1 else 0, 1, (running_mean, running_var, weight, bias), training)
+
+
+def channelwise(x, channels, times, given, training):
+    """Running statistics and parameters have an element for each channel, so many times."""
+    arrays = tuple(map(array_of, given))
+    for name, v in zip(("running_mean", "running_var", "weight", "bias"), arrays):
+        if v is None:
+            require(training or not name.startswith("running"), m.RUNNING_MISSING, name)
+        elif v.size * times != channels:
+            require(False, m.NORM_PARAMETER_SIZE, name, channels, v.size * times)
+    same_dtype(x, *arrays)
+
+
+def cosine_similarity(x1, x2):
+    dtype = dtypes.promote_types(x1.dtype, x2.dtype)
+    require(dtype.is_floating_point, m.COMMON_DTYPE, dtype.np)
+
+
+def norm(p):
+    if isinstance(p, str) and p not in ("fro", "nuc"):
+        raise RuntimeError(m.MATRIX_NORM_ORDER.format(p))

@@ -9,7 +9,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FunctionType, ModuleType
 from weakref import ref
 
@@ -19,6 +19,7 @@ from ..autograd.modes import enable_grad
 from ..core.graph import AccumulateGrad
 from ..core.linear import cast
 from ..core.tensor import Tensor
+from . import messages
 
 # ---- which operations are cast to what; "linalg_inv" is linalg.inv
 
@@ -59,10 +60,10 @@ DEVICE = {
 }
 TABLES = {"cpu": HOST, "cuda": DEVICE, "sim": DEVICE}
 POLICY = {kind: {name: p for p, names in t.items() for name in names.split()} for kind, t in TABLES.items()}
-OPERATORS = {"__matmul__": "matmul", "__rmatmul__": "matmul", "__pow__": "pow", "__rpow__": "pow"}
+OPERATOR_METHODS = {"__matmul__": "matmul", "__rmatmul__": "matmul", "__pow__": "pow", "__rpow__": "pow"}
 
 
-class State(threading.local):
+class AutocastState(threading.local):
     """What is cast in this thread."""
 
     def __init__(self):
@@ -74,7 +75,7 @@ class State(threading.local):
         self.cache = {}  # (id of a weight, dtype) -> (the weight, weakly; its cast)
 
 
-state = State()
+state = AutocastState()
 
 # ---- casting
 
@@ -85,12 +86,12 @@ def eligible(t, kind):
     return dtypes.of[x.dtype].is_floating_point and x.dtype.itemsize < 8 and t.device.type == kind
 
 
-def converted(value, kind, dtype):
+def cast_arg(value, kind, dtype):
     """An argument with its tensors cast."""
     if isinstance(value, Tensor):
         return to_dtype(value, kind, dtype) if value.dtype is not dtype and eligible(value, kind) else value
     if type(value) in (list, tuple):
-        return type(value)([converted(v, kind, dtype) for v in value])
+        return type(value)([cast_arg(v, kind, dtype) for v in value])
     return value
 
 
@@ -107,16 +108,16 @@ def to_dtype(t, kind, dtype):
     return known[1]
 
 
-def tensors_in(values):
+def nested_tensors(values):
     for v in values:
         if isinstance(v, Tensor):
             yield v
         elif type(v) in (list, tuple):
-            yield from tensors_in(v)
+            yield from nested_tensors(v)
 
 
 def all_to(args, kwargs, kind, dtype):
-    return tuple([converted(a, kind, dtype) for a in args]), {k: converted(v, kind, dtype) for k, v in kwargs.items()}
+    return tuple([cast_arg(a, kind, dtype) for a in args]), {k: cast_arg(v, kind, dtype) for k, v in kwargs.items()}
 
 
 def lower(function, args, kwargs, kind):
@@ -142,7 +143,7 @@ def float32_result(function, args, kwargs, kind):
     """Asks for a result in float32, unless the program asked for a dtype."""
     place = [*inspect.signature(function).parameters].index("dtype")
     given = len(args) > place or kwargs.get("dtype") is not None
-    first = next(tensors_in((*args, *kwargs.values())), None)
+    first = next(nested_tensors((*args, *kwargs.values())), None)
     if given or first is None or not eligible(first, kind):
         return args, kwargs
     return args, {**kwargs, "dtype": dtypes.float32}
@@ -151,7 +152,7 @@ def float32_result(function, args, kwargs, kind):
 def widest(function, args, kwargs, kind):
     """Casts to float32 if that is among the arguments."""
     common = low = state.dtype[kind]
-    for t in tensors_in((*args, *kwargs.values())):
+    for t in nested_tensors((*args, *kwargs.values())):
         if eligible(t, kind):
             if dtypes.float32 in (common, t.dtype):
                 common = dtypes.float32
@@ -165,13 +166,7 @@ def as_given(function, args, kwargs, kind):
 
 
 def refused(function, args, kwargs, kind):
-    raise RuntimeError(
-        "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
-        "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
-        "In this case, combine the two layers using torch.nn.functional.binary_cross_entropy_with_logits\n"
-        "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
-        "safe to autocast."
-    )
+    raise RuntimeError(messages.BCE_UNSAFE)
 
 
 POLICIES = {
@@ -205,14 +200,14 @@ def casting(name, function):
 
 
 PACKAGE = __name__.partition(".")[0]
-lock = threading.Lock()
+install_lock = threading.Lock()
 installed = False
 
 
 def install():
     """Put the casting forms in the place of the operations, in all modules that offer or have imported them."""
     global installed
-    with lock:
+    with install_lock:
         if installed:
             return
         from .. import linalg
@@ -230,7 +225,7 @@ def install():
                     form = forms[id(function)] = casting(name, function)
                     if isinstance(place, ModuleType):  # where pickle finds it; its own module keeps the operation
                         form.__module__, form.__qualname__ = place.__name__, attribute
-        for operator, name in OPERATORS.items():
+        for operator, name in OPERATOR_METHODS.items():
             setattr(Tensor, operator, casting(name, vars(Tensor)[operator]))
         for name, value in [*vars(Tensor).items()]:
             if id(value) in forms:
@@ -247,7 +242,7 @@ def install():
 # ---- the state of this thread
 
 
-def kind_of(device_type):
+def device_kind(device_type):
     """The kind of device that a string names.  RuntimeError for those for which there is no autocast."""
     if device_type not in TABLES:
         devices.device(device_type)
@@ -262,7 +257,7 @@ def is_autocast_available(device_type):
 
 def is_autocast_enabled(device_type="cuda"):
     """Whether operations on a kind of device are cast."""
-    return state.enabled[kind_of(device_type)]
+    return state.enabled[device_kind(device_type)]
 
 
 def set_autocast_enabled(device_type, enabled=None):
@@ -270,18 +265,18 @@ def set_autocast_enabled(device_type, enabled=None):
     device_type, enabled = ("cuda", device_type) if enabled is None else (device_type, enabled)
     if enabled and not installed:
         install()
-    state.enabled[kind_of(device_type)] = bool(enabled)
+    state.enabled[device_kind(device_type)] = bool(enabled)
     state.active = tuple(kind for kind, on in state.enabled.items() if on)
 
 
 def get_autocast_dtype(device_type):
     """The low precision of a kind of device."""
-    return state.dtype[kind_of(device_type)]
+    return state.dtype[device_kind(device_type)]
 
 
 def set_autocast_dtype(device_type, dtype):
     """Choose the low precision of a kind of device."""
-    state.dtype[kind_of(device_type)] = dtype
+    state.dtype[device_kind(device_type)] = dtype
 
 
 def is_autocast_cache_enabled():
@@ -311,7 +306,7 @@ def autocast_decrement_nesting():
 
 # ---- regions
 
-SUPPORTED = (dtypes.bfloat16, dtypes.float16)
+LOWER = (dtypes.bfloat16, dtypes.float16)
 
 
 def present(kind):
@@ -330,17 +325,14 @@ class autocast:
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
-        self.device = kind_of(device_type)
+        self.device = device_kind(device_type)
         self.fast_dtype = state.dtype[device_type] if dtype is None else dtype
         self._cache_enabled = state.cache_enabled if cache_enabled is None else cache_enabled
         if enabled and not present(device_type):
             warn("CUDA is not available or torch_xla is imported. Disabling autocast.")
             enabled = False
-        elif enabled and self.fast_dtype not in SUPPORTED:
-            warn(
-                f"In {device_type.upper()} autocast, but the target dtype is not supported. Disabling autocast.\n"
-                f"{device_type.upper()} Autocast only supports dtypes of {', '.join(map(str, SUPPORTED))} currently.",
-            )
+        elif enabled and self.fast_dtype not in LOWER:
+            warn(messages.DTYPE_NOT_SUPPORTED.format(device_type.upper(), ", ".join(map(str, LOWER))))
             enabled = False
         self._enabled = enabled
 
@@ -360,11 +352,7 @@ class autocast:
 
     def __call__(self, func):
         if not callable(func):
-            raise TypeError(
-                f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use autocast as "
-                "a context manager? For example:\n    with torch.autocast(device_type=...):\n        output = "
-                "model(input)"
-            )
+            raise TypeError(messages.NOT_CALLABLE.format(type(func).__name__))
 
         @functools.wraps(func)
         def inside(*args, **kwargs):
@@ -380,14 +368,10 @@ def same_casts():
 
     @contextmanager
     def region():
-        entered = [autocast(*each) for each in now]
-        for each in entered:
-            each.__enter__()
-        try:
+        with ExitStack() as stack:
+            for each in now:
+                stack.enter_context(autocast(*each))
             yield
-        finally:
-            for each in reversed(entered):
-                each.__exit__()
 
     return region
 

@@ -16,7 +16,7 @@ from collections import defaultdict
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.warn import HERE
+from ..arrays.warn import ENGINE_FOLDER
 from ..core.tensor import Tensor
 from ..ops import (
     activations,
@@ -149,7 +149,7 @@ class Signature:
 def named_in_call():
     """The arguments that the program gives by name in the call of a door that is going on."""
     frame = sys._getframe()
-    while frame.f_code.co_filename.startswith(HERE):
+    while frame.f_code.co_filename.startswith(ENGINE_FOLDER):
         frame = frame.f_back
     last = [i for i in dis.get_instructions(frame.f_code) if i.offset <= frame.f_lasti][-3:]
     name = "LOAD_CONST" if last[-1].opname == "CALL_KW" else "KW_NAMES"  # as Python 3.13 and 3.12 have it
@@ -162,7 +162,7 @@ class Door:
     Its function is written out when it is first called, so that ``import engine`` is quick.
     """
 
-    def __init__(self, title, inner, lines, several, method, module, check):
+    def __init__(self, title, inner, lines, several, method, module, check=None):
         self.title, self.inner, self.lines, self.several, self.method = title, inner, lines, several, method
         self.check = check
         self.asks = not check and getattr(inner, "made", None) and self.asking(inner)

@@ -11,7 +11,6 @@ from ..core.linear import sum_to
 from ..core.record import array_of, camel, record, register, registry
 from ..core.tensor import Tensor
 from . import elementwise as e
-from .checks import checked_dim
 from .elementwise import abs, choose, exp, gt, le, lt, sigmoid, tanh
 from .shape import join, narrow, view_to
 from .writes import check_writable, overwrite
@@ -19,7 +18,7 @@ from .writes import check_writable, overwrite
 # ---- how a row becomes an activation
 
 
-def activation(name, forward, rule, in_place="Backward0"):
+def activation(name, doc, forward, rule, in_place="Backward0"):
     """An elementwise function of a floating tensor and of numbers: ``forward(x, *numbers)``, ``rule(g, x, *numbers)``.
 
     Half precision is computed in float32.  ``in_place``: how the name of the node ends where the input is overwritten.
@@ -34,10 +33,13 @@ def activation(name, forward, rule, in_place="Backward0"):
         return forward(x, *numbers) if wide is None else forward(x.astype(wide), *numbers).astype(x.dtype)
 
     def op(input, *numbers, inplace=False):
+        if len(numbers) > count:
+            numbers, inplace = numbers[:count], numbers[count]
         x = array_of(input)
         out = blockwise(compute, (x,), numbers)
         return into(input, record(nodes[inplace], out, (input,), (x, *numbers)), inplace)
 
+    op.__doc__, count = doc, rule.__code__.co_argcount - 2
     return register(name, "activation", op, rule)
 
 
@@ -66,7 +68,7 @@ def ramp(x):
 
 
 def mish_rule(g, x):
-    t = tanh(-logsigmoid_of(-x))
+    t = tanh(-logsigmoid(-x))
     return g * (t + x * sigmoid(x) * (1.0 - t * t))
 
 
@@ -78,31 +80,38 @@ def silu_rule(g, x):
 # fmt: off
 # the numbers of elu: scale * alpha * (exp(x * rate) - 1) below 0, scale * x above
 elu_of = activation(
-    "elu", lambda x, alpha, scale, rate: above(x) * scale + e.expm1(below(x) * rate) * (alpha * scale),
+    "elu", None, lambda x, alpha, scale, rate: above(x) * scale + e.expm1(below(x) * rate) * (alpha * scale),
     lambda g, x, alpha, scale, rate: choose(
         gt(x, 0), g * scale, g * (exp(choose(e.ge(x, 0), 0.0, x) * rate) * (alpha * scale * rate))),
     "Backward1")
-leaky_relu_of = activation("leaky_relu", lambda x, slope: above(x) + below(x) * slope,
-                           lambda g, x, slope: choose(gt(x, 0), g, g * slope), "Backward1")
-silu_of = activation("silu", lambda x: x * sigmoid(x), lambda g, x: silu_rule(g, x))
-softplus_of = activation(
-    "softplus", lambda x, beta, threshold: choose(x * beta > threshold, x, log_sigmoid(x * -beta) / -beta),
+leaky_relu = activation(
+    "leaky_relu", "x above 0, ``negative_slope`` * x below.", lambda x, slope: above(x) + below(x) * slope,
+    lambda g, x, slope: choose(gt(x, 0), g, g * slope), "Backward1")
+silu = activation("silu", "x * sigmoid(x)", lambda x: x * sigmoid(x), silu_rule)
+softplus = activation(
+    "softplus", "log(1 + exp(beta * x)) / beta; x itself where beta * x is above ``threshold``.",
+    lambda x, beta, threshold: choose(x * beta > threshold, x, log_sigmoid(x * -beta) / -beta),
     lambda g, x, beta, threshold: choose(gt(x * beta, threshold), g, g * sigmoid(x * beta)))
-logsigmoid_of = activation("log_sigmoid", log_sigmoid, lambda g, x: g * sigmoid(-x))
-mish_of = activation("mish", lambda x: x * tanh(-log_sigmoid(-x)), mish_rule)
-hardswish_of = activation(
-    "hardswish", lambda x: x * ramp(x) / 6,
+logsigmoid = activation("log_sigmoid", "log(sigmoid(x))", log_sigmoid, lambda g, x: g * sigmoid(-x))
+mish = activation("mish", "x * tanh(softplus(x))", lambda x: x * tanh(-log_sigmoid(-x)), mish_rule)
+hardswish = activation(
+    "hardswish", "x * min(max(x + 3, 0), 6) / 6", lambda x: x * ramp(x) / 6,
     lambda g, x: choose(gt(x, -3), choose(lt(x, 3), g * (x / 3.0 + 0.5), g), 0.0))
-hardsigmoid_of = activation("hardsigmoid", lambda x: ramp(x) / 6,
-                            lambda g, x: choose(array_of(gt(x, -3)) & array_of(lt(x, 3)), g / 6.0, 0.0))
-hardshrink_of = activation("hardshrink", lambda x, edge: choose(abs(x) <= edge, 0.0, x),
-                           lambda g, x, edge: choose(le(abs(x), edge), 0.0, g))
-softshrink_of = activation("softshrink", lambda x, edge: above(x - edge) + below(x + edge),
-                           lambda g, x, edge: choose(le(abs(x), edge), 0.0, g))
-threshold_of = activation("threshold", lambda x, edge, value: choose(x <= edge, value, x),
-                          lambda g, x, edge, _: choose(le(x, edge), 0.0, g), "Backward1")
-celu_of = activation("celu", lambda x, alpha: elu_of(x, alpha, 1.0, 1.0 / alpha),
-                     lambda g, x, alpha: registry["elu"].rules[0](g, x, alpha, 1.0, 1.0 / alpha), "Backward1")
+hardsigmoid = activation(
+    "hardsigmoid", "min(max(x + 3, 0), 6) / 6", lambda x: ramp(x) / 6,
+    lambda g, x: choose(array_of(gt(x, -3)) & array_of(lt(x, 3)), g / 6.0, 0.0))
+hardshrink = activation(
+    "hardshrink", "x, but 0 between -lambd and lambd.", lambda x, edge: choose(abs(x) <= edge, 0.0, x),
+    lambda g, x, edge: choose(le(abs(x), edge), 0.0, g))
+softshrink = activation(
+    "softshrink", "x moved towards 0 by ``lambd``, 0 between.", lambda x, edge: above(x - edge) + below(x + edge),
+    lambda g, x, edge: choose(le(abs(x), edge), 0.0, g))
+threshold = activation(
+    "threshold", "x above the threshold, ``value`` elsewhere.", lambda x, edge, value: choose(x <= edge, value, x),
+    lambda g, x, edge, _: choose(le(x, edge), 0.0, g), "Backward1")
+celu = activation(
+    "celu", "x above 0, ``alpha`` * (exp(x / alpha) - 1) below.", lambda x, alpha: elu_of(x, alpha, 1.0, 1.0 / alpha),
+    lambda g, x, alpha: registry["elu"].rules[0](g, x, alpha, 1.0, 1.0 / alpha), "Backward1")
 # fmt: on
 
 
@@ -133,11 +142,6 @@ def relu6(input, inplace=False):
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
-def leaky_relu(input, negative_slope=0.01, inplace=False):
-    """x above 0, ``negative_slope`` * x below."""
-    return leaky_relu_of(input, negative_slope, inplace=inplace)
-
-
 def elu(input, alpha=1.0, inplace=False):
     """x above 0, ``alpha`` * (exp(x) - 1) below."""
     return elu_of(input, alpha, 1.0, 1.0, inplace=inplace)
@@ -146,11 +150,6 @@ def elu(input, alpha=1.0, inplace=False):
 def selu(input, inplace=False):
     """1.0507 * elu(x, 1.6733), the self-normalizing one."""
     return elu_of(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0, inplace=inplace)
-
-
-def silu(input, inplace=False):
-    """x * sigmoid(x)"""
-    return silu_of(input, inplace=inplace)
 
 
 def gelu(input, *, approximate="none"):
@@ -175,16 +174,6 @@ def gelu_rule(g, x, approximate, slope):
 Gelu = node_class("GeluBackward0", gelu_rule)
 
 
-def softplus(input, beta=1, threshold=20):
-    """log(1 + exp(beta * x)) / beta; x itself where beta * x is above ``threshold``."""
-    return softplus_of(input, beta, threshold)
-
-
-def logsigmoid(input):
-    """log(sigmoid(x))"""
-    return logsigmoid_of(input)
-
-
 def softsign(input):
     """x / (1 + |x|)"""
     return e.div(input, e.add(e.abs(input), 1))
@@ -195,48 +184,13 @@ def tanhshrink(input):
     return e.sub(input, tanh(input))
 
 
-def mish(input, inplace=False):
-    """x * tanh(softplus(x))"""
-    return mish_of(input, inplace=inplace)
-
-
-def hardswish(input, inplace=False):
-    """x * min(max(x + 3, 0), 6) / 6"""
-    return hardswish_of(input, inplace=inplace)
-
-
-def hardsigmoid(input, inplace=False):
-    """min(max(x + 3, 0), 6) / 6"""
-    return hardsigmoid_of(input, inplace=inplace)
-
-
-def celu(input, alpha=1.0, inplace=False):
-    """x above 0, ``alpha`` * (exp(x / alpha) - 1) below."""
-    return celu_of(input, alpha, inplace=inplace)
-
-
-def hardshrink(input, lambd=0.5):
-    """x, but 0 between -lambd and lambd."""
-    return hardshrink_of(input, lambd)
-
-
-def softshrink(input, lambd=0.5):
-    """x moved towards 0 by ``lambd``, 0 between."""
-    return softshrink_of(input, lambd)
-
-
-def threshold(input, threshold, value, inplace=False):
-    """x above the threshold, ``value`` elsewhere."""
-    return threshold_of(input, threshold, value, inplace=inplace)
-
-
 def glu(input, dim=-1):
     """a * sigmoid(b), where a and b are the halves of the input along ``dim``."""
     x = array_of(input)
-    dim = checked_dim(dim, x.ndim)
+    dim = range(x.ndim)[dim]
     a, b = halves(x, dim)
     wide = accumulate_wider.get(x.dtype, x.dtype)
-    out = (a.astype(wide, copy=False) * sigmoid(b.astype(wide, copy=False))).astype(x.dtype, copy=False)
+    out = (a.astype(wide) * sigmoid(b.astype(wide))).astype(x.dtype, copy=False)
     return record(Glu, out, (input,), (x, dim))
 
 

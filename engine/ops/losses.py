@@ -12,7 +12,7 @@ from ..core.record import array_of, record, register
 from ..core.tensor import Tensor
 from . import elementwise as e
 from . import reduce
-from .activations import hardtanh, logsigmoid_of
+from .activations import hardtanh, logsigmoid
 from .elementwise import choose, exp, log, mul, sigmoid
 from .reduce import record_converted
 from .shape import broadcast_tensors
@@ -36,7 +36,7 @@ BCEWithLogits = node_class("BinaryCrossEntropyWithLogitsBackward0",
 WeightedBCEWithLogits = node_class(
     "BinaryCrossEntropyWithLogitsBackward0",
     lambda g, x, y, scale, more: ((y * more + 1.0) * sigmoid(x) - (y * more + y)) * (g * scale),
-    lambda g, x, _y, scale, more: (x + logsigmoid_of(x) * more) * (g * -scale))
+    lambda g, x, _y, scale, more: (x + logsigmoid(x) * more) * (g * -scale))
 BCE = node_class("BinaryCrossEntropyBackward0",
                  lambda g, x, y, scale: (x - y) / e.clamp_min((1.0 - x) * x, 1e-12) * (g * scale),
                  lambda g, x, _y, scale: (log_above(1.0 - x) - log_above(x)) * (g * scale))

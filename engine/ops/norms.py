@@ -120,9 +120,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         middle = array_of(running_mean).reshape(shape).astype(wide)  # a copy: training may go on before
         rate = e.rsqrt(array_of(running_var).reshape(shape).astype(wide) + eps)
         out = (x - middle) * rate
-        w, b = (v if v is None else array_of(v).reshape(shape) for v in (weight, bias))
-        out = out if w is None else out * w
-        out = cast(out if b is None else out + b, x.dtype)
+        out = out if weight is None else out * array_of(weight).reshape(shape)
+        out = cast(out if bias is None else out + array_of(bias).reshape(shape), x.dtype)
         return record(FixedNorm, out, (input, weight, bias), (x, array_of(weight), shape, middle, rate))
     split, thin, axis = x.shape, (channels,), (0,)
     if x.ndim > 2:

@@ -4,7 +4,7 @@ from ..arrays import dtypes
 from ..arrays.kernels import softmax as kernels
 from ..core.graph import node_class
 from ..core.linear import cast, in_order, sum_axes, widened
-from ..core.record import array_of, record, register
+from ..core.record import array_of, attach, record, register
 from ..core.tensor import Tensor
 from .checks import checked_dim
 from .elementwise import exp
@@ -34,14 +34,14 @@ def softmax(input, dim, dtype=None):
     """exp(x) / sum(exp(x)) along ``dim``."""
     input, x, axis = checked("softmax", input, dim, dtype)
     out = kernels.softmax(axis, x)
-    return record(Softmax, out, (input,), (out, axis))
+    return attach(Softmax, out, (input.node,), (out, axis)) if isinstance(input, Tensor) else out
 
 
 def log_softmax(input, dim, dtype=None):
     """log(softmax(x)) along ``dim``, without overflow."""
     input, x, axis = checked("log_softmax", input, dim, dtype)
     out, *known = kernels.log_softmax(axis, x)
-    return record(LogSoftmax, out, (input,), (out, axis, *known))
+    return attach(LogSoftmax, out, (input.node,), (out, axis, *known)) if isinstance(input, Tensor) else out
 
 
 def safe_softmax(input):

@@ -65,10 +65,7 @@ def expandable(weight, x):
         require(shape == x.shape, m.DOES_NOT_BROADCAST, x.shape, shape)
 
 
-mse_loss = compared("mse_cpu")
-l1_loss = compared(None)
-smooth_l1 = compared("smooth_l1_cpu")
-huber = compared("huber_cpu")
+mse_loss, l1_loss, smooth_l1, huber = map(compared, ("mse_cpu", None, "smooth_l1_cpu", "huber_cpu"))
 
 
 def smooth_l1_loss(input, target, size_average, reduce, reduction, beta):

@@ -66,9 +66,8 @@ def instance_norm(input, running_mean, running_var, weight, bias, use_input_stat
     require(not one, m.NORM_ONE_PLACE, x.shape, error=ValueError)
     require(use_input_stats or not (running_mean is None or running_var is None), m.RUNNING_BOTH)
     check_floating(x, "batch_norm")
-    number(momentum, "batch_norm", "momentum", 7, "float")
-    positive = number(eps, "batch_norm", "eps", 8, "float") > 0 or not use_input_stats
-    require(positive, m.NORM_EPS, eps, error=ValueError)
+    number(momentum, "instance_norm", "momentum", 7, "float")
+    number(eps, "instance_norm", "eps", 8, "float")
     channelwise(x, math.prod(x.shape[:2]), x.shape[0], given, use_input_stats)
 
 

@@ -6,16 +6,12 @@ there.
 
 import math
 
-from ..arrays import dtypes
 from ..arrays.dispatch import xp_of
-from ..arrays.dtypes import c_name, dtype_word
 from ..arrays.kernels.attention import attended, attended_slopes
-from ..arrays.shapes import common_shape
 from ..core.linear import cast, sum_axes, transpose, widened
 from ..core.record import array_of, joint_class, record, register
 from ..core.tensor import Tensor
 from . import elementwise as e
-from .checks import number
 from .dropout import dropout
 from .elementwise import choose
 from .linalg import matmul
@@ -32,48 +28,12 @@ def scaled_dot_product_attention(
     nowhere gets zeros.  ``is_causal``: query i looks at the keys up to i.
     """
     q, k, v, mask = array_of(query), array_of(key), array_of(value), array_of(attn_mask)
-    check(q, k, v, mask)
-    if enable_gqa and not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
-        raise NotImplementedError("enable_gqa is not there: repeat key and value for each query with repeat_interleave")
-    if dropout_p < 0.0 or dropout_p > 1.0:
-        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")
-    scale = (
-        1.0 / math.sqrt(q.shape[-1] or 1)
-        if scale is None
-        else number(scale, "scaled_dot_product_attention", "scale", None, "float")
-    )
+    scale = 1.0 / math.sqrt(q.shape[-1] or 1) if scale is None else scale
     if dropout_p == 0 and in_one(q, k, v, attn_mask):
         return attention(query, key, value, lower(q, k, mask) if is_causal else mask, scale)
-    if is_causal and mask is not None:
-        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if is_causal:
         attn_mask = Tensor(lower(q, k, None))
     return composed(query, key, value, attn_mask, dropout_p, scale)
-
-
-def check(q, k, v, mask):
-    """PyTorch's errors for operands that do not go together."""
-    if not q.dtype == k.dtype == v.dtype:
-        raise RuntimeError(
-            f"Expected query, key, and value to have the same dtype, but got query.dtype: {name_of(q)} key.dtype: "
-            f"{name_of(k)} and value.dtype: {name_of(v)} instead."
-        )
-    if min(q.ndim, k.ndim, v.ndim) < 2:
-        raise RuntimeError(
-            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {q.ndim} key.dim: "
-            f"{k.ndim} and value.dim: {v.ndim} instead."
-        )
-    if not dtypes.of[q.dtype].is_floating_point:
-        raise RuntimeError(f"expected scalar type Float but found {dtype_word(q)}")
-    if mask is not None and mask.dtype != bool and mask.dtype != q.dtype:
-        raise RuntimeError(
-            f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-            f"{name_of(mask)} and  query.dtype: {name_of(q)} instead."
-        )
-
-
-def name_of(x):
-    return c_name(dtypes.of[x.dtype])
 
 
 def lower(q, k, mask):
@@ -96,20 +56,10 @@ def in_one(q, k, v, mask):
 
 def attention(query, key, value, mask, scale):
     q, k, v = (widened(array_of(a)) for a in (query, key, value))
-    if mask is not None:
-        check_broadcasts(mask.shape, (*q.shape[:3], k.shape[2]))
     out, weights = attended(q, k, v, mask, scale)
     out = cast(out, array_of(query).dtype)
     saved = array_of(query), array_of(key), array_of(value), out, mask, scale, weights
     return record(Attention, out, (query, key, value), saved)
-
-
-def check_broadcasts(have, shape):
-    """PyTorch's errors for the shape of a mask that does not broadcast to the shape of the scores."""
-    if common_shape(shape, have) != shape:
-        raise RuntimeError(
-            f"output with shape {list(shape)} doesn't match the broadcast shape {list(common_shape(shape, have))}"
-        )
 
 
 def attention_rule(g, x, y, z, out, mask, scale, weights):

@@ -14,7 +14,7 @@ from ..core.record import array_of, record, register
 from ..core.tensor import Tensor
 from .elementwise import add, choose
 from .index import setitem
-from .linalg import addmm_columns, check_addmm, matmul, mm
+from .linalg import addmm_columns, matmul, mm
 from .one_step import one_step_class, record_one_step
 from .reduce import as_input, vector_norm
 from .shape import turn, view_to
@@ -28,13 +28,11 @@ def linear(input, weight, bias=None):
         return matmul(input, transposed(weight))
     if x.ndim == 2:
         b, y = array_of(bias), w.T
-        check_addmm(b, x, y)
         out = weighted_sum(b, product(x, y)) if x.itemsize > 2 else product_plus(b, x, y)
         if not recording.enabled:
             return Tensor(out)
         return record_one_step(Linear, out, (bias.node, input.node, weight.node), (b.shape, x, y, 1, 1), w.shape)
-    shape = array_of(bias).shape
-    if len(shape) != 1 and len(shape) - shape.count(1) != 1 or not x.flags.c_contiguous:
+    if not in_one_product(x, array_of(bias)):
         rows = matmul(input, transposed(weight))
         out = add(rows, bias)
         if array_of(out).shape != array_of(rows).shape:
@@ -42,6 +40,11 @@ def linear(input, weight, bias=None):
         return out
     out = addmm_columns(bias, reshape(input, (-1, x.shape[-1])), transposed(weight))
     return view_to(out, (*x.shape[:-1], array_of(out).shape[-1]))
+
+
+def in_one_product(x, b):
+    """Whether the rows of x and a bias go into one product."""
+    return x.ndim == 2 or (b.ndim == 1 or b.ndim - b.shape.count(1) == 1) and x.flags.c_contiguous
 
 
 def transposed(weight):

@@ -3,14 +3,16 @@
 ``mm``, ``bmm``, ``mv`` and ``dot`` carry the rules; ``matmul``, ``einsum`` and their like are composed of them.
 """
 
-from math import inf, nan, prod
+import re
+from functools import lru_cache
+from math import nan, prod
 
 import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.devices import cpu, moved, violated
 from ..arrays.dispatch import samples, xp_of
-from ..arrays.dtypes import accumulate_wider, c_name, dtype_word
+from ..arrays.dtypes import dtype_word
 from ..arrays.kernels.products import product, product_plus
 from ..arrays.shapes import common_shape
 from ..arrays.warn import warn
@@ -19,7 +21,7 @@ from ..core.linear import UnsafeView, reshape, sum_to, transpose
 from ..core.record import array_of, camel, record, record_outputs, register
 from ..core.tensor import Tensor
 from . import reduce, return_types
-from .checks import check_not_bool, checked_dim, number
+from .checks import checked_dim, number
 from .elementwise import choose, clamp, div, eq, mul, scaled, sqrt, sub
 from .index import where
 from .one_step import one_step_class, record_one_step
@@ -63,56 +65,23 @@ Svd = node_class("LinalgSvdBackward0", lambda parts, x: svd_rule(parts, x))
 
 # ---- products
 
-bools = dtypes.bool_.np
-
-
-def size(x):
-    return "x".join(map(str, x.shape))
-
 
 def mm(input, mat2):
-    """The product of two matrices.  RuntimeError if they are no matrices, do not fit, or differ in dtype."""
+    """The product of two matrices."""
     if not isinstance(input, Tensor) and not isinstance(mat2, Tensor):
         return product(input, mat2)
-    x, y = array_of(input), array_of(mat2)
-    check_mm(x, y)
-    result = product(x, y)
     if isinstance(input, Tensor) and isinstance(mat2, Tensor):
-        p, q = input.node, mat2.node
+        x, y, p, q = input.array, mat2.array, input.node, mat2.node
         if (p is None and q is None) or not mode.enabled:
-            return Tensor(result)
-        return Tensor(result, Mm((p, q), (None if q is None else x, None if p is None else y)))
-    return record(Mm, result, (input, mat2), (x, y))
-
-
-def check_mm(x, y):
-    if x.ndim == y.ndim == 2 and x.shape[1] == y.shape[0] and x.dtype is y.dtype is not bools:
-        return
-    for a, name in ((x, "self"), (y, "mat2")):
-        if a.ndim != 2:
-            raise RuntimeError(f"{name} must be a matrix")
-    if x.shape[1] != y.shape[0]:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({size(x)} and {size(y)})")
-    check_not_bool(x, "addmm_impl_cpu_")
-    if x.dtype != y.dtype:
-        a, b = (c_name(dtypes.of[v.dtype]) for v in (x, y))
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a} != {b}")
+            return Tensor(product(x, y))
+        return Tensor(product(x, y), Mm((p, q), (None if q is None else x, None if p is None else y)))
+    x, y = array_of(input), array_of(mat2)
+    return record(Mm, product(x, y), (input, mat2), (x, y))
 
 
 def bmm(input, mat2):
     """The products of two batches of matrices, (b, n, m) and (b, m, p)."""
     x, y = array_of(input), array_of(mat2)
-    for a, name in ((x, "batch1"), (y, "batch2")):
-        if a.ndim != 3:
-            raise RuntimeError(f"{name} must be a 3D tensor")
-    need = [x.shape[0], x.shape[2]]
-    if list(y.shape[:2]) != need:
-        raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: {need} but got: {list(y.shape[:2])}."
-        )
-    if x.dtype != y.dtype:
-        raise RuntimeError(f"expected scalar type {dtype_word(x)} but found {dtype_word(y)}")
-    check_not_bool(x, "bmm")
     return record(Bmm, product(x, y), (input, mat2), (x, y))
 
 
@@ -128,16 +97,6 @@ Bmm.linear = product_with(bmm)
 def mv(input, vec):
     """The product of a matrix and a vector."""
     x, y = array_of(input), array_of(vec)
-    if x.ndim != 2 or y.ndim != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {x.ndim}, {y.ndim}")
-    if x.shape[1] != y.shape[0]:
-        raise RuntimeError(f"size mismatch, got input ({x.shape[0]}), mat ({size(x)}), vec ({y.shape[0]})")
-    if x.dtype != y.dtype:
-        raise RuntimeError(
-            f"addmv input tensors must have the same dtype, but got {dtype_word(y)}, {dtype_word(x)}, "
-            f"and {dtype_word(y)}"
-        )
-    check_not_bool(x, "addmv_impl_cpu")
     return record(Mv, product(x, y), (input, vec), (x, y))
 
 
@@ -147,18 +106,6 @@ Mv.linear = product_with(mv)
 def dot(input, tensor):
     """The sum of the products of the elements of two vectors."""
     x, y = array_of(input), array_of(tensor)
-    if x.ndim != 1 or y.ndim != 1:
-        raise RuntimeError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
-    if x.dtype != y.dtype:
-        raise RuntimeError(
-            f"dot : expected both vectors to have same dtype, but found {dtype_word(x)} and {dtype_word(y)}"
-        )
-    if x.size != y.size:
-        raise RuntimeError(
-            f"inconsistent tensor size, expected tensor [{x.size}] and src [{y.size}] to have the same number of "
-            f"elements, but got {x.size} and {y.size} elements respectively"
-        )
-    check_not_bool(x, "dot")
     return record(Dot, product(x, y), (input, tensor), (x, y))
 
 
@@ -167,9 +114,6 @@ Dot.linear = product_with(dot)
 
 def outer(input, vec2):
     """All products of an element of one vector and an element of the other."""
-    for a, name in ((input, "self"), (vec2, "vec2")):
-        if array_of(a).ndim != 1:
-            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {array_of(a).ndim}-D")
     return mul(reshape(input, (-1, 1)), vec2)
 
 
@@ -189,27 +133,26 @@ def kron(input, other):
 
 def matmul(input, other):
     """The matrix product: of vectors, matrices, and batches of matrices, whose batch dimensions broadcast."""
-    return matmul_operator(input, other)
-
-
-def matmul_operator(input, other):
-    """``input @ other``."""
-    if not isinstance(other, Tensor) or not isinstance(input, Tensor):
-        return NotImplemented
     m, n = input.array.ndim, other.array.ndim
-    if m == 2 and n == 2:
-        return mm(input, other)
-    if m == 0 or n == 0:
-        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D")
-    if m == 1 and n == 1:
-        return dot(input, other)
-    if m == 2 and n == 1:
-        return mv(input, other)
-    if m == 1 and n == 2:
-        return vm(input, other)
+    if n == 2 and m < 3:
+        return mm(input, other) if m == 2 else vm(input, other)
+    if n == 1 and m < 3:
+        return mv(input, other) if m == 2 else dot(input, other)
+    input, other = as_matrices(input, other)
     if folds(input, other):
-        return rows_folded(input, other) if m > n else folded_transposed(input, other)
+        return rows_folded(input, other) if input.ndim > other.ndim else folded_transposed(input, other)
     return matmul_of_batches(input, other)
+
+
+def as_matrices(input, other):
+    """Of two batches the one without its batch that has a single matrix, which requires grad: as PyTorch has it."""
+    x, y = input.array, other.array
+    if x.ndim == y.ndim == 3 and x.shape[0] != y.shape[0]:
+        if x.shape[0] == 1 and input.requires_grad:
+            return squeeze_one(input, 0), other
+        if y.shape[0] == 1 and other.requires_grad:
+            return input, squeeze_one(other, 0)
+    return input, other
 
 
 def folds(input, other):
@@ -245,11 +188,6 @@ def folded_transposed(small, large):
 def matmul_of_batches(input, other):
     """Batches of matrices: both expanded to the common batch shape."""
     x, y = input.array, other.array
-    if x.ndim == y.ndim == 3 and x.shape[0] != y.shape[0]:
-        if x.shape[0] == 1 and input.requires_grad:
-            return matmul_operator(squeeze_one(input, 0), other)
-        if y.shape[0] == 1 and other.requires_grad:
-            return matmul_operator(input, squeeze_one(other, 0))
     n, m = x.shape[-2:] if x.ndim > 1 else (1, x.shape[0])
     k, p = y.shape[-2:] if y.ndim > 1 else (y.shape[0], 1)
     shape = common_shape(x.shape[:-2], y.shape[:-2])
@@ -270,8 +208,6 @@ def unsafe_view(a, shape):
 def vm(vec, mat):
     """The product of a vector and a matrix: as in PyTorch that of matrices, of which the first has one row."""
     row, y = vec.array[None], mat.array
-    if row.shape[1] != y.shape[0] or row.dtype is not y.dtype or y.dtype is bools:
-        check_mm(row, y)
     out = product(row, y)[0]
     p, q = vec.node, mat.node
     if p is None:
@@ -305,7 +241,7 @@ RowTimesMatrix.linear = staticmethod(lambda _, t, row: reshape(mm(row, t), (-1,)
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """The covariances of the rows of a matrix, its variables; weights: how often a column counts, and how much."""
     x = check_variables("cov", input)
-    if x.dtype == bools:
+    if x.dtype == bool:
         raise RuntimeError("cov(): bool dtype is not supported for input")
     rows = view_of(input, (1, x.size)) if x.ndim < 2 else input
     n = rows.array.shape[1]
@@ -325,7 +261,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
         free = sub(free, free)
     away = sub(rows, unsqueeze_at(div(reduce.sum(weighted(rows), 1), total), 1))
-    return squeeze_all(div(mm(away, turn(weighted(away))), free))
+    return squeeze_all(div(away.mm(turn(weighted(away))), free))
 
 
 def check_variables(name, input):
@@ -369,7 +305,7 @@ def corrcoef(input):
 # ---- sums with products
 
 
-def plus_product(name, check, multiply, Product, backward=None):
+def plus_product(name, Product, multiply=product, backward=None):
     """``addmm`` and its like: beta * input + alpha * (a @ b); ``input`` broadcasts; Product is the node of a @ b."""
     rule_a, rule_b = Product.rules  # the first needs b alone, the second a
     Backward = node_class(backward or camel(name) + "Backward0",
@@ -385,7 +321,6 @@ def plus_product(name, check, multiply, Product, backward=None):
         if type(beta) is not int or type(alpha) is not int:
             beta, alpha = number(beta, name, "beta"), number(alpha, name, "alpha")
         w, x, y = array_of(input), array_of(a), array_of(b)
-        check(w, x, y)
         result = product_plus(w, x, y, multiply, beta, alpha)
         return record(Backward, result, (input, a, b), (w.shape, x, y, beta, alpha))
 
@@ -393,38 +328,10 @@ def plus_product(name, check, multiply, Product, backward=None):
     return register(name, "linalg", op)
 
 
-def check_addmm(w, x, y):
-    if x.ndim == y.ndim == 2 and x.shape[1] == y.shape[0] and w.dtype is x.dtype is y.dtype:
-        return
-    for a, name in ((x, "mat1"), (y, "mat2")):
-        if a.ndim != 2:
-            raise RuntimeError(f"{name} must be a matrix, got {a.ndim}-D tensor")
-    if x.shape[1] != y.shape[0]:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({size(x)} and {size(y)})")
-    check_same_dtype(w, x, y)
-
-
-def check_same_dtype(w, x, y):
-    for a, name in ((w, "self"), (x, "mat1")):
-        if a.dtype != y.dtype:
-            raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {dtype_word(a)} and {dtype_word(y)}")
-
-
-addmm = plus_product("addmm", check_addmm, product, Mm)
-addmm_columns = plus_product("addmm_columns", check_addmm, product, MmColumns, "AddmmBackward0")
-addmv = plus_product("addmv", check_same_dtype, mv, Mv)
-baddbmm = plus_product("baddbmm", check_same_dtype, bmm, Bmm)
-
-
-def check_addbmm(w, x, y):
-    for a, name in ((x, "batch1"), (y, "batch2")):
-        if a.ndim != 3:
-            raise RuntimeError(f"{name} must be a 3D tensor")
-    if x.shape[0] != y.shape[0]:
-        raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {x.shape[0]} and {y.shape[0]}")
-    if x.shape[2] != y.shape[1]:
-        raise RuntimeError(f"Incompatible matrix sizes for bmm ({size(x[0])} and {size(y[0])})")
-    check_same_dtype(w, x, y)
+addmm = plus_product("addmm", Mm)
+addmm_columns = plus_product("addmm_columns", MmColumns, backward="AddmmBackward0")
+addmv = plus_product("addmv", Mv)
+baddbmm = plus_product("baddbmm", Bmm)
 
 
 def sum_of_products(x, y):
@@ -437,46 +344,36 @@ SumOfProducts = node_class(
     lambda g, _x, y: Bmm.rules[0](expand_to(g, (array_of(y).shape[0], *array_of(g).shape)), None, y),
     lambda g, x, _y: Bmm.rules[1](expand_to(g, (array_of(x).shape[0], *array_of(g).shape)), x, None),
 )
-addbmm = plus_product("addbmm", check_addbmm, sum_of_products, SumOfProducts)
+addbmm = plus_product("addbmm", SumOfProducts, sum_of_products)
 
 # ---- contractions
 
 
 def tensordot(a, b, dims=2):
     """The sum of products over ``dims`` of both: the last n of a and the first n of b, or a pair of lists."""
-    if isinstance(dims, int):
-        if dims < 0:
-            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
-        if dims > min(array_of(a).ndim, array_of(b).ndim):
-            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
-        dims = list(range(-dims, 0)), list(range(dims))
-    first, second = ([dims[i]] if isinstance(dims[i], int) else list(dims[i]) for i in (0, 1))
-    if len(first) != len(second):
-        raise RuntimeError("both dimension lists should have same length")
-    as_given = first, second
-    first = [checked_dim(d, array_of(a).ndim) for d in first]
-    second = [checked_dim(d, array_of(b).ndim) for d in second]
-    for i, j, *said in zip(first, second, *as_given, strict=True):
-        n, m = array_of(a).shape[i], array_of(b).shape[j]
-        if m == 1 != n:
-            a = reduce.sum(a, i, True, dtype=dtypes.of[array_of(a).dtype])
-        elif n == 1 != m:
-            b = reduce.sum(b, j, True, dtype=dtypes.of[array_of(b).dtype])
-        elif n != m:
-            raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {n} in dim {said[0]} and second has size {m} "
-                f"in dim {said[1]}"
-            )
+    x, y = array_of(a), array_of(b)
+    first, second = ([checked_dim(d, t.ndim) for d in given] for t, given in zip((x, y), contracted(dims)))
+    for i, j in zip(first, second):
+        if x.shape[i] == 1 != y.shape[j]:
+            b = reduce.sum(b, j, True, dtype=dtypes.of[y.dtype])
+        elif y.shape[j] == 1 != x.shape[i]:
+            a = reduce.sum(a, i, True, dtype=dtypes.of[x.dtype])
     x, y = array_of(a), array_of(b)
     rows = [d for d in range(x.ndim) if d not in first]
     columns = [d for d in range(y.ndim) if d not in second]
     left, right = permute_to(a, (*rows, *first)), permute_to(b, (*second, *columns))
     if not rows and not columns:
         left, right = (v if array_of(v).ndim == 1 else reshape(v, (-1,)) for v in (left, right))
-        return reshape(dot(left, right), ())
+        return reshape(left.dot(right), ())
     n, k, m = (prod(z.shape[d] for d in dims) for z, dims in ((x, rows), (x, first), (y, columns)))
-    out = mm(reshape(left, (n, k)), reshape(right, (k, m)))
+    out = reshape(left, (n, k)).mm(reshape(right, (k, m)))
     return reshape(out, (*(x.shape[d] for d in rows), *(y.shape[d] for d in columns)))
+
+
+def contracted(dims):
+    """The dims of each operand over which ``tensordot`` sums, as they are given."""
+    pair = (range(-dims, 0), range(dims)) if isinstance(dims, int) else dims
+    return [[pair[i]] if isinstance(pair[i], int) else list(pair[i]) for i in (0, 1)]
 
 
 def inner(input, other):
@@ -484,13 +381,6 @@ def inner(input, other):
     x, y = array_of(input), array_of(other)
     if x.ndim == 0 or y.ndim == 0:
         return mul(input, other)
-    if x.shape[-1] != y.shape[-1]:
-        raise RuntimeError(
-            "inner() the last dimension must match on both input tensors but got shapes "
-            f"{list(x.shape)} and {list(y.shape)}"
-        )
-    if x.dtype != y.dtype:
-        raise RuntimeError("both inputs should have same dtype")
     return tensordot(input, other, ([-1], [-1]))
 
 
@@ -498,102 +388,43 @@ def einsum(equation, *operands):
     """Sums of products as an equation says: ``einsum("bij,bjk->bik", x, y)``.
 
     One letter a dimension, "..." for dimensions that broadcast; letters that are not in the result are summed over.
-    Also ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.  RuntimeError if the equation and the operands do not fit.  They are
-    contracted from left to right, each pair by one batched matrix product, as in PyTorch without opt_einsum.
+    Also ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.  They are contracted from left to right,
+    each pair by one batched matrix product, as in PyTorch without opt_einsum.
     """
+    equation, operands = as_letters(equation, operands)
+    labels, order, kept, spread_over = subscripts(equation, tuple([array_of(o).ndim for o in operands]))
+    return contract([align(o, part, order, spread_over) for o, part in zip(operands, labels)], kept)
+
+
+def as_letters(equation, operands):
+    """(equation, operands) of any form: one in which numbers stand for the letters, one with a list of operands."""
     if not isinstance(equation, str):
-        equation, operands = letters_for((equation, *operands))
-    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-        operands = tuple(operands[0])
-    if not operands:
-        raise RuntimeError("einsum(): must provide at least one operand")
+        letter = lambda n: "..." if n is Ellipsis else chr(n + 65 if n < 26 else n + 71)  # noqa: E731
+        write = lambda part: "".join(map(letter, part))  # noqa: E731
+        args, n = (equation, *operands), (len(operands) + 1) // 2
+        equation = ",".join(map(write, args[1 : 2 * n : 2])) + ("->" + write(args[-1]) if len(args) % 2 else "")
+        operands = args[0 : 2 * n : 2]
+    alone = len(operands) == 1 and isinstance(operands[0], (list, tuple))
+    return equation, tuple(operands[0]) if alone else operands
+
+
+letters = re.compile(r"\.\.\.|[a-zA-Z]").findall  # the labels of a term
+
+
+@lru_cache(maxsize=256)
+def subscripts(equation, ranks):
+    """(labels of each operand, all in order, how many dims the result has, how many "..." stands for at most)"""
     inputs, arrow, result = equation.partition("->")
-    labels = [labels_of(part, i, operands) for i, part in enumerate(split_inputs(inputs, operands))]
-    ranks = [array_of(o).ndim - len(part) + 1 for o, part in zip(operands, labels, strict=True) if "..." in part]
-    spread_over = max(ranks, default=0)
-    if arrow:
-        out = labels_of_output(result, labels)
-    else:
-        once = sorted(
-            c for c in {c for part in labels for c in part} - {"..."} if sum(part.count(c) for part in labels) == 1
-        )
-        out = (["..."] if any("..." in part for part in labels) else []) + once
-    seen = {c for part in labels for c in part}
-    order = [*out, *sorted(seen - set(out) - {"..."}), *(["..."] if "..." in seen and "..." not in out else [])]
-    kept = sum(spread_over if c == "..." else 1 for c in out)
-    aligned = [align(o, labels[i], order, spread_over, i) for i, o in enumerate(operands)]
-    check_sizes(aligned, operands, labels, order, spread_over)
-    return contract(aligned, kept)
+    labels = [letters(part) for part in inputs.split(",")]
+    spread_over = max((n - len(part) + 1 for n, part in zip(ranks, labels) if "..." in part), default=0)
+    every = [c for part in labels for c in part]
+    named = sorted({*every} - {"..."})
+    out = letters(result) if arrow else ["..."] * ("..." in every) + [c for c in named if every.count(c) == 1]
+    order = [*out, *(c for c in named if c not in out), *["..."] * ("..." in every and "..." not in out)]
+    return labels, order, sum(spread_over if c == "..." else 1 for c in out), spread_over
 
 
-def letters_for(args):
-    """(equation, operands) of the form in which numbers stand for the letters."""
-    letter = lambda n: "..." if n is Ellipsis else chr(n + 65 if n < 26 else n + 71)  # noqa: E731
-    write = lambda part: "".join(map(letter, part))  # noqa: E731
-    n = len(args) // 2
-    equation = ",".join(write(part) for part in args[1 : 2 * n : 2])
-    return equation + ("->" + write(args[-1]) if len(args) % 2 else ""), args[0 : 2 * n : 2]
-
-
-def split_inputs(text, operands):
-    parts = text.split(",")
-    if len(parts) != len(operands):
-        few = "fewer" if len(operands) < len(parts) else "more"
-        raise RuntimeError(f"einsum(): {few} operands were provided than specified in the equation")
-    return parts
-
-
-def letters(text, where):
-    """The labels of one term: letters and at most one "..."."""
-    found = []
-    i = 0
-    while i < len(text):
-        if text.startswith("...", i):
-            if "..." in found:
-                raise RuntimeError(f"einsum(): found '.' for {where} for which an ellipsis was already found")
-            found.append("...")
-            i += 3
-            continue
-        c = text[i]
-        if c.isascii() and c.isalpha():
-            found.append(c)
-        elif c == ".":
-            raise RuntimeError(f"einsum(): found '.' for {where} that is not part of any ellipsis")
-        elif not c.isspace():
-            raise RuntimeError(
-                f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z]"
-            )
-        i += 1
-    return found
-
-
-def labels_of(text, i, operands):
-    found, ndim = letters(text, f"operand {i}"), array_of(operands[i]).ndim
-    if "..." in found:
-        if len(found) - 1 > ndim:
-            raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({len(found) - 1}) is more than the number of "
-                f"dimensions ({ndim}) for operand {i}"
-            )
-    elif len(found) != ndim:
-        raise RuntimeError(
-            f"einsum(): the number of subscripts in the equation ({len(found)}) does not match the number of "
-            f"dimensions ({ndim}) for operand {i} and no ellipsis was given"
-        )
-    return found
-
-
-def labels_of_output(text, labels):
-    out = letters(text, "the output")
-    for c in out:
-        if c != "..." and out.count(c) > 1:
-            raise RuntimeError(f"einsum(): output subscript {c} appears more than once in the output")
-        if c != "..." and not any(c in part for part in labels):
-            raise RuntimeError(f"einsum(): output subscript {c} does not appear in the equation for any input operand")
-    return out
-
-
-def align(operand, labels, order, spread_over, i):
+def align(operand, labels, order, spread_over):
     """An operand with one dimension for each label in ``order``, of size 1 where it has none."""
     where, dim = {}, 0
     for c in labels:
@@ -603,12 +434,7 @@ def align(operand, labels, order, spread_over, i):
             where[c] = list(range(dim, dim + spread_over))
             dim += spread_over
         elif c in where:
-            shape, first = array_of(operand).shape, where[c][0]
-            if shape[dim] != shape[first]:
-                raise RuntimeError(
-                    f"einsum(): subscript {c} is repeated for operand {i} but the sizes don't match, {shape[dim]} != "
-                    f"{shape[first]}"
-                )
+            first = where[c][0]
             operand = diagonal_at(operand, 0, first, dim)
             last = array_of(operand).ndim - 1
             operand = permute_to(operand, (*range(first), last, *range(first, last)))
@@ -622,22 +448,6 @@ def align(operand, labels, order, spread_over, i):
             operand = unsqueeze_at(operand, array_of(operand).ndim)
         dims += where.get(c, [])
     return permute_to(operand, tuple(dims))
-
-
-def check_sizes(aligned, operands, labels, order, spread_over):
-    """RuntimeError unless the sizes of each label are equal or 1."""
-    names = [c for c in order for _ in range(spread_over if c == "..." else 1)]
-    for d, c in enumerate(names):
-        size = 1
-        for i, a in enumerate(aligned):
-            n = array_of(a).shape[d]
-            if n != 1 and size not in (1, n):
-                what = "dimension covered by ellipsis" if c == "..." else f"subscript {c}"
-                raise RuntimeError(
-                    f"einsum(): {what} has size {n} for operand {i} which does not broadcast with previously seen size "
-                    f"{size}"
-                )
-            size = n if n != 1 else size
 
 
 def contract(operands, kept):
@@ -682,7 +492,7 @@ def product_of_pair(a, b, summed):
     right = reshape(permute_to(b, (*batch, *summed, *columns, *rows)), (n, k, prod(y[d] for d in columns)))
     order = (*batch, *rows, *summed, *columns)
     sizes = tuple(x[d] if d in batch or d in rows else 1 if d in summed else y[d] for d in order)
-    return permute_to(view_to(bmm(left, right), sizes), undone(order))
+    return permute_to(view_to(left.bmm(right), sizes), undone(order))
 
 
 # ---- square matrices
@@ -693,26 +503,6 @@ class LinAlgError(RuntimeError):
 
 
 LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"  # as tracebacks call PyTorch's
-
-
-def square(name, input):
-    """The array of a batch of square matrices; RuntimeError in PyTorch's words for anything else."""
-    x = array_of(input)
-    if x.ndim < 2:
-        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
-    if x.shape[-1] != x.shape[-2]:
-        raise RuntimeError(
-            f"{name}: A must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices"
-        )
-    if not dtypes.of[x.dtype].is_floating_point:
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {dtype_word(x)}")
-    check_precision(name, x)
-    return x
-
-
-def check_precision(name, x):
-    if x.dtype in accumulate_wider:
-        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {dtype_word(x)}")
 
 
 def times(a, b):
@@ -737,7 +527,7 @@ def first_zero_pivot(x):
 
 def inv(A):
     """The inverse of each matrix.  LinAlgError if one is singular."""
-    x = square("linalg.inv", A)
+    x = array_of(A)
     try:
         out = xp_of(x).linalg.inv(x)
     except np.linalg.LinAlgError:
@@ -751,19 +541,9 @@ def inv(A):
 
 def solve(A, B, *, left=True):
     """X with A @ X = B, or X @ A = B without ``left``.  B: matrices, or vectors.  LinAlgError if A is singular."""
-    x, y = square("linalg.solve", A), array_of(B)
-    if x.dtype != y.dtype:
-        raise RuntimeError(
-            f"linalg.solve: Expected A and B to have the same dtype, but found A of type {dtype_word(x)} and B of type "
-            f"{dtype_word(y)} instead"
-        )
-    vectors = y.ndim == 1 or y.ndim == x.ndim - 1 and y.shape == x.shape[:-1]
+    x, y = array_of(A), array_of(B)
+    vectors = are_vectors(x, y)
     columns = (*y.shape, 1) if vectors else y.shape
-    if columns[-2 if left else -1] != x.shape[-1]:
-        raise RuntimeError(
-            f"linalg.solve: Incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B "
-            f"({x.shape[-2]}x{x.shape[-1]} and {columns[-2]}x{columns[-1]})"
-        )
     solved = xp_of(x).linalg.solve
     try:
         if left:
@@ -776,6 +556,11 @@ def solve(A, B, *, left=True):
         raise LinAlgError(words) from None
     out = out[..., 0] if vectors else out
     return record(Solve, out, (A, B), (x, out, y.shape, vectors, left))
+
+
+def are_vectors(x, y):
+    """Whether the right-hand side of systems with the matrices x is a vector for each."""
+    return y.ndim == 1 or y.ndim == x.ndim - 1 and y.shape == x.shape[:-1]
 
 
 def solve_rule_matrix(g, x, out, vectors, left):
@@ -800,7 +585,7 @@ def as_columns(a, vectors):
 
 def det(A):
     """The determinant of each matrix."""
-    x = square("linalg.det", A)
+    x = array_of(A)
     out = xp_of(x).linalg.det(x)
     return record(Det, out, (A,), (x, out))
 
@@ -820,7 +605,7 @@ def det_rule(g, x, out):
 
 def slogdet(A):
     """(sign, log of the absolute value) of the determinant of each matrix."""
-    x = square("linalg.slogdet", A)
+    x = array_of(A)
     outs = tuple(xp_of(x).linalg.slogdet(x))
     return return_types.slogdet(*record_outputs(SlogDet, outs, (A,), (x,)))
 
@@ -832,7 +617,6 @@ def slogdet_rule(parts, x):
 
 def logdet(A):
     """The logarithm of the determinant of each matrix; nan where that is negative."""
-    square("logdet", A)
     sign, logarithm = slogdet(A)
     return where(eq(sign, -1.0), nan, logarithm)
 
@@ -840,8 +624,6 @@ def logdet(A):
 def trace(input):
     """The sum of the diagonal of a matrix."""
     x = array_of(input)
-    if x.ndim != 2:
-        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}")
     return record(Trace, reduce.sum(x.diagonal()), (input,), (x.shape,))
 
 
@@ -850,28 +632,25 @@ def trace(input):
 
 def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     """``vector_norm`` over one dimension or, without ``ord``, over all; ``matrix_norm`` over two."""
-    ndim = array_of(A).ndim
-    if ord is not None and dim is None and ndim not in (1, 2):
-        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
-    pair = isinstance(dim, (tuple, list)) and len(dim) == 2 or dim is None and ndim == 2
-    if ord is not None and (pair or isinstance(ord, str)):
+    if of_matrices(array_of(A).ndim, ord, dim):
         return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
 
 
+def of_matrices(ndim, ord, dim):
+    """Whether ``norm`` is that of matrices."""
+    pair = isinstance(dim, (tuple, list)) and len(dim) == 2 or dim is None and ndim == 2
+    return ord is not None and (pair or isinstance(ord, str))
+
+
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The norm of each matrix: "fro", and 1, -1, inf, -inf, the extremes of the sums of columns and of rows."""
-    ndim = array_of(A).ndim
-    if ndim < 2:
-        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
     ord = ord if isinstance(ord, str) else number(ord, "linalg_matrix_norm", "ord", 2)
     if ord == "fro":
         return vector_norm(A, 2, tuple(dim), keepdim, dtype=dtype)
     if ord in (2, -2, "nuc"):
         return singular_norm(A, ord, dim, keepdim, dtype)
-    if isinstance(ord, str) or abs(ord) not in (1, inf):
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
-    row, column = (checked_dim(d, ndim) for d in dim)
+    row, column = (checked_dim(d, array_of(A).ndim) for d in dim)
     along, across = (row, column) if abs(ord) == 1 else (column, row)
     sums = vector_norm(A, 1, along, keepdim, dtype=dtype)
     extreme = reduce.amax if ord > 0 else reduce.amin
@@ -881,8 +660,6 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
 def singular_norm(A, ord, dim, keepdim, dtype):
     """The largest or the smallest singular value of each matrix, or the sum of all."""
     row, column = (checked_dim(d, array_of(A).ndim) for d in dim)
-    if row == column:
-        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     A = A if dtype is None else A.to(dtype)
     rest = [d for d in range(array_of(A).ndim) if d not in (row, column)]
     values = svdvals(permute_to(A, (*rest, row, column)))
@@ -895,9 +672,6 @@ def singular_norm(A, ord, dim, keepdim, dtype):
 def svd(A):
     """(U, S, Vh) with A = U @ diag(S) @ Vh, the singular values S in descending order; Vh and U not filled up."""
     x = array_of(A)
-    if x.ndim < 2:
-        raise RuntimeError("linalg.svd: The input tensor A must have at least 2 dimensions.")
-    check_precision("linalg.svd", x)
     return record_outputs(Svd, tuple(xp_of(x).linalg.svd(x, full_matrices=False)), (A,), (x,))
 
 

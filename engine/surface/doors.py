@@ -162,7 +162,7 @@ class Door:
     Its function is written out when it is first called, so that ``import engine`` is quick.
     """
 
-    def __init__(self, title, inner, lines, several, method, module, check):
+    def __init__(self, title, inner, lines, several, method, module, check=None):
         self.title, self.inner, self.lines, self.several, self.method = title, inner, lines, several, method
         self.check = check
         self.asks = not check and getattr(inner, "made", None) and self.asking(inner)

@@ -37,7 +37,6 @@ EMBEDDING_INDICES = "Expected tensor for argument #1 'indices' to have one of th
 EMBEDDING_OPTIONS = "embedding has no max_norm, scale_grad_by_freq nor sparse gradients: leave them out"
 EMBEDDING_PADDING = "Padding_idx must be within num_embeddings"
 EMBEDDING_WEIGHT = "'weight' must be 2-D"
-LINEAR_SCALAR = "both arguments to linear need to be at least 1D, but they are 0D and {}D"
 ONE_HOT_DTYPE = "one_hot is only applicable to index tensor of type LongTensor."
 ONE_HOT_EMPTY = "Can not infer total number of classes from empty tensor."
 ONE_HOT_LARGE = "Class values must be smaller than num_classes."
@@ -215,3 +214,161 @@ ENDS_DIMENSIONS = "{} only supports 0-dimensional start and end tensors, but got
 EYE_SIZE = "{} must be greater or equal to 0, got {}"
 NEGATIVE_STEPS = "number of steps must be non-negative"
 TRIANGLE_SIZE = "{} must be non-negative, got{}"
+
+# ---- products, contractions, linear systems
+
+NO_MATRIX = "{} must be a matrix"
+NO_MATRIX_GOT = "{} must be a matrix, got {}-D tensor"
+NO_BATCH = "{} must be a 3D tensor"
+MATRICES = "mat1 and mat2 shapes cannot be multiplied ({} and {})"
+MATRIX_DTYPES = "expected m1 and m2 to have the same dtype, but got: {} != {}"
+MAT2_DTYPE = "{} and mat2 must have the same dtype, but got {} and {}"
+BATCHES = "Expected size for first two dimensions of batch2 tensor to be: {} but got: {}."
+BATCH_COUNTS = "batch1 and batch2 must have same number of batches, got {} and {}"
+BMM_SIZES = "Incompatible matrix sizes for bmm ({} and {})"
+SCALAR_TYPES = "expected scalar type {} but found {}"
+MATRIX_AND_VECTOR = "vector + matrix @ vector expected, got 1, {}, {}"
+VECTOR_SIZE = "size mismatch, got input ({}), mat ({}), vec ({})"
+ADDMV_DTYPES = "addmv input tensors must have the same dtype, but got {}, {}, and {}"
+VECTORS = "1D tensors expected, but got {}D and {}D tensors"
+DOT_DTYPES = "dot : expected both vectors to have same dtype, but found {} and {}"
+DOT_SIZES = "inconsistent tensor size, expected tensor [{0}] and src [{1}] to have the same number of elements, but got {0} and {1} elements respectively"
+AT_LEAST_1D = "both arguments to {} need to be at least 1D, but they are {}D and {}D"
+OUTER = "outer: Expected 1-D argument {}, but got {}-D"
+INNER_SHAPES = "inner() the last dimension must match on both input tensors but got shapes {} and {}"
+INNER_DTYPES = "both inputs should have same dtype"
+TENSORDOT_NEGATIVE = "tensordot expects dims >= 0, but got dims={}"
+TENSORDOT_DIMS = "tensordot expects dims < ndim_a or ndim_b, but got dims={}"
+TENSORDOT_LENGTHS = "both dimension lists should have same length"
+TENSORDOT_SIZES = (
+    "contracted dimensions need to match, but first has size {} in dim {} and second has size {} in dim {}"
+)
+EINSUM_NOTHING = "einsum(): must provide at least one operand"
+EINSUM_OPERANDS = "einsum(): {} operands were provided than specified in the equation"
+EINSUM_DOTS = "einsum(): found '.' for {} for which an ellipsis was already found"
+EINSUM_DOT = "einsum(): found '.' for {} that is not part of any ellipsis"
+EINSUM_LETTER = "einsum(): invalid subscript given at index {} in the equation string, subscripts must be in [a-zA-Z]"
+EINSUM_MANY = (
+    "einsum(): the number of subscripts in the equation ({}) is more than the number of dimensions ({}) for operand {}"
+)
+EINSUM_RANK = "einsum(): the number of subscripts in the equation ({}) does not match the number of dimensions ({}) for operand {} and no ellipsis was given"
+EINSUM_TWICE = "einsum(): output subscript {} appears more than once in the output"
+EINSUM_UNKNOWN = "einsum(): output subscript {} does not appear in the equation for any input operand"
+EINSUM_REPEATED = "einsum(): subscript {} is repeated for operand {} but the sizes don't match, {} != {}"
+EINSUM_SIZES = "einsum(): {} has size {} for operand {} which does not broadcast with previously seen size {}"
+EINSUM_ELLIPSIS = "dimension covered by ellipsis"
+MATRICES_NEEDED = "{}: The input tensor A must have at least 2 dimensions."
+SQUARE_NEEDED = "{}: A must be batches of square matrices, but they are {} by {} matrices"
+FLOATING_NEEDED = "{}: Expected a floating point or complex tensor as input. Got {}"
+LOW_PRECISION = "{}: Low precision dtypes not supported. Got {}"
+SOLVE_DTYPES = "linalg.solve: Expected A and B to have the same dtype, but found A of type {} and B of type {} instead"
+SOLVE_SHAPES = "linalg.solve: Incompatible shapes of A and B for the equation {} = B ({}x{} and {}x{})"
+TRACE = "trace: expected a matrix, but got tensor with dim {}"
+NORM_DIMS = "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {}D."
+NORM_SAME_DIMS = "linalg.matrix_norm: dims must be different. Got ({}, {})"
+NORM_ORDER = "linalg.matrix_norm: Order {} not supported."
+
+# ---- convolutions
+
+NUMBERS = "{} must be tuple of ints, not {}"
+CONV_DIMS = "Expected {}D (unbatched) or {}D (batched) input to {}, but got input of size: {}"
+CONV_BIAS_DTYPE = "Input type ({}) and bias type ({}) should be the same"
+CONV_WEIGHT_DTYPE = "Input type ({}) and weight type ({}) should be the same or input should be a MKLDNN tensor and weight is a dense tensor"
+CONV_BIAS = (
+    "Given {}weight of size {}, expected bias to be 1-dimensional with {} elements, but got bias of size {} instead"
+)
+CONV_CHANNELS = "Given groups={}, weight of size {}, expected input{} to have {} channels, but got {} channels instead"
+CONV_RANKS = (
+    "Expected {0}-dimensional input for {0}-dimensional weight {1}, but got {2}-dimensional input of size {3} instead"
+)
+CONV_KERNEL = "Calculated padded input size per channel: ({}). Kernel size: ({}). Kernel size can't be greater than actual input size"
+CONV_EMPTY = "Only zero batch or zero channel inputs are supported, but got input shape: {}"
+PADDING_WORD = "Invalid padding string: '{}'"
+NO_PADDING_WORD = "conv_transpose{}d(): argument 'padding' must be tuple of ints, not str"
+SAME_STRIDED = "padding='same' is not supported for strided convolutions"
+WEIGHT_DIMS = "weight should have at least three dimensions"
+ONE_A_DIM = (
+    "expected {} to be a single integer value or a list of {} values to match the convolution dimensions, but got {}={}"
+)
+NEGATIVE = "negative {} is not supported"
+NOT_POSITIVE = "non-positive {} is not supported"
+DILATION = "dilation should be greater than zero"
+GROUPS = "Given groups={0}, expected weight to be {1} {0} at dimension 0, but got weight of size {2} instead"
+TRANSPOSED_CHANNELS = (
+    "Given transposed=1, weight of size {}, expected input{} to have {} channels, but got {} channels instead"
+)
+TRANSPOSED_SIZE = (
+    "Given input size per channel: ({}). Calculated output size per channel: ({}). Output size is too small"
+)
+OUTPUT_PADDING = "output padding must be smaller than either stride or dilation, but got {}"
+UNFOLD_INPUT = "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: {}"
+UNFOLD_BLOCKS = "Given input with spatial size {}, kernel_size={}, dilation={}, padding={}, calculated shape of the array of sliding blocks as {}, but its components must be at least one."
+FOLD_INPUT = "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: {}"
+FOLD_CHANNELS = "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)={} and kernel_size={}."
+FOLD_BLOCKS = "Given output_size={}, kernel_size={}, dilation={}, padding={}, stride={}, expected size of input's dimension 2 to match the calculated number of sliding blocks {} * {} = {}, but got input.size(2)={}."
+BLOCK_NUMBERS = "It is expected {} equals to 2, but got size {}"
+BLOCK_PADDING = "padding should be non-negative, but got pad_height: {} pad_width: {}"
+BLOCK_POSITIVE = "{} should be greater than zero, but got {}_height: {} {}_width: {}"
+
+# ---- pooling
+
+ARGUMENT = "{}(): argument '{}' (position {})"
+POOL_DIMS = "non-empty 3D or 4D (batch mode) tensor expected for input"
+POOL_INPUT = "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{}"
+POOL_PAIR = "{}: {} must {} {}a single int, or a tuple of two ints"
+POOL_POSITIVE = "{} should be greater than zero, but got {}H: {} {}W: {}"
+POOL_SIZE = "Given input size: ({}x{}x{}). Calculated output size: ({}x{}x{}). Output size is too small"
+STRIDE_ZERO = "stride should not be zero"
+PAD_NEGATIVE = "pad must be non-negative, but got pad: {}"
+PAD_HALF = "pad should be at most half of effective kernel size, but got pad={}, kernel_size={} and dilation={}"
+DIVISOR = "divisor must be not zero"
+ADAPTIVE_DIMS = "Input dimension should be at least {}"
+ADAPTIVE_PAIR = "{}: output_size must be 2"
+ADAPTIVE_MAX_PAIR = "{}(): internal error: output_size.size() must be 2"
+ADAPTIVE_INPUT = "{}(): Expected 3D or 4D tensor, but got {}"
+ADAPTIVE_MAX_INPUT = "{}(): Expected 3D or 4D tensor, but got: {}"
+ADAPTIVE_NEGATIVE = "{}: elements of output_size must be greater than or equal to 0 but received {{{}}}"
+ADAPTIVE_EMPTY = "{}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {} with dimension {} being empty"
+NEGATIVE_DIMENSION = "Trying to create tensor with negative dimension {}: {}"
+ONE_INT = "{}() argument '{}' should contain one int (got {})"
+LINES = (
+    "Expected 2 to 3 dimensions, but got {}-dimensional tensor for argument #1 'self' (while checking arguments for {})"
+)
+MAX_POOL1D_INPUT = (
+    "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{}"
+)
+MAX_POOL1D_ONE = "{}() {} must be an int, list of ints or tuple of ints of size 1 but got size {}"
+MAX_POOL1D_POSITIVE = "max_pool1d() {} must be greater than zero, but got {}"
+MAX_POOL1D_PADDING = "max_pool1d() padding must be non-negative, but got {}"
+MAX_POOL1D_HALF = "max_pool1d() padding should be at most half of kernel size, but got padding={} and kernel_size={}"
+MAX_POOL1D_SIZE = "max_pool1d() Invalid computed output size: {}"
+
+# ---- padding
+
+PAD_ODD = "Length of pad must be even but instead it equals {}"
+PAD_ODD_MODE = "Padding length must be divisible by 2"
+PAD_LENGTH = "Padding length should be less than or equal to two times the input dimension but got padding length {} and input of dimension {}"
+PAD_NARROW = "narrow(): length must be non-negative."
+PAD_KIND = "pad(): argument 'pad' (position 2) must be tuple of ints, not {}"
+PAD_ELEMENT = "pad(): argument 'pad' (position 2) must be tuple of ints, but found element of type {} at pos {}"
+PAD_VALUE = 'Padding mode "{}" doesn\'t take in value argument'
+PAD_MODE = "Unrecognised padding mode {}"
+PAD_SUPPORTED = """Padding size {} is not supported for {}D input tensor.
+Supported combinations for non-constant padding:
+  - 2D or 3D input: padding size = 2 (pads last dimension)
+  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)
+  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"""
+PAD_REFLECT = "Argument #{}: Padding size should be less than the corresponding input dimension, but got: padding ({}, {}) at dimension {} of input {}"
+PAD_CIRCULAR = "Padding value causes wrapping around more than once."
+PAD_EMPTY = "Negative padding value is resulting in an empty dimension"
+PAD_SMALL = "input ({0}: {1}) is too small. Calculated output {0}: {2}"
+
+# ---- attention
+
+ATTENTION_DTYPES = "Expected query, key, and value to have the same dtype, but got query.dtype: {} key.dtype: {} and value.dtype: {} instead."
+ATTENTION_DIMS = "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {} key.dim: {} and value.dim: {} instead."
+ATTENTION_FLOAT = "expected scalar type Float but found {}"
+ATTENTION_MASK = "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {} and  query.dtype: {} instead."
+ATTENTION_GQA = "enable_gqa is not there: repeat key and value for each query with repeat_interleave"
+ATTENTION_DROPOUT = "dropout probability has to be between 0 and 1, but got {:g}"
+ATTENTION_CAUSAL = "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"

@@ -6,6 +6,8 @@ from ..core.tensor import Tensor
 from ..ops import elementwise, index, linalg, writes
 from ..ops.writes import in_place
 from . import graph_errors, node_names, tensor  # noqa: F401  what they say of the graph and of Tensors is bound
+from .checks.linalg import BOOL
+from .checks.linalg import matmul as check_matmul
 from .doors import offered
 
 for kind in ("method", "in_place"):
@@ -27,12 +29,22 @@ def reflected(operation):
     return op
 
 
+def matmul(self, other):
+    """``self @ other``."""
+    if not isinstance(self, Tensor) or not isinstance(other, Tensor):
+        return NotImplemented
+    x, y = self.array, other.array
+    if not (x.dtype is y.dtype is not BOOL and x.ndim and 0 < y.ndim < 3 and x.shape[-1] == y.shape[0]):
+        check_matmul(self, other)
+    return linalg.matmul(self, other)
+
+
 OPERATORS = {
     "__add__": e.add, "__radd__": e.add, "__sub__": e.sub, "__rsub__": e.rsub, "__mul__": e.mul, "__rmul__": e.mul,
     "__truediv__": e.div, "__rtruediv__": lambda self, other: e.mul(e.reciprocal(self), other),
     "__floordiv__": e.floor_divide, "__rfloordiv__": reflected(e.floor_divide),
     "__mod__": e.remainder, "__rmod__": reflected(e.remainder), "__pow__": e.pow, "__rpow__": reflected(e.pow),
-    "__matmul__": linalg.matmul_operator, "__rmatmul__": reflected(linalg.matmul_operator),
+    "__matmul__": matmul, "__rmatmul__": reflected(matmul),
     "__neg__": e.neg, "__pos__": e.positive, "__abs__": e.abs,
     "__eq__": e.eq, "__ne__": e.ne, "__lt__": e.lt, "__le__": e.le, "__gt__": e.gt, "__ge__": e.ge,
     "__and__": e.bitwise_and, "__or__": e.bitwise_or, "__xor__": e.bitwise_xor, "__invert__": e.inverted,

@@ -328,9 +328,9 @@ adaptive_avg_pool2d adaptive_max_pool2d
 constant_pad_nd(Tensor input, pad, value=0)
 
 [pad] functional
-pad(Tensor input, pad, mode='constant', value=None)
+pad(Tensor input, pad, mode='constant', float? value=None)
 
 [attention] functional
 scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, dropout_p=0.0,
-    is_causal=False, scale=None, enable_gqa=False)
+    is_causal=False, float? scale=None, enable_gqa=False)
 """

@@ -5,4 +5,20 @@ those that it looks at.  Its door (``doors.py``, which finds it by name) calls i
 operation itself does without.
 """
 
-from . import activations, creation, dropout, index, layers, losses, norms, reduce, shape, softmax
+from . import (
+    activations,
+    attention,
+    conv,
+    creation,
+    dropout,
+    index,
+    layers,
+    linalg,
+    losses,
+    norms,
+    pad,
+    pool,
+    reduce,
+    shape,
+    softmax,
+)

@@ -3,15 +3,24 @@
 from ...arrays import dtypes
 from ...arrays.devices import typename_of, violated
 from ...arrays.kernels.picking import check_rows
+from ...ops import layers
 from .. import messages as m
 from ..require import require
+from .linalg import BOOL, matmul, plus_matrices
 
 INDICES = dtypes.int64.np, dtypes.int32.np
 
 
-def linear(input, weight):
-    if not input.array.ndim:
-        require(False, m.LINEAR_SCALAR, weight.ndim)
+def linear(input, weight, bias):
+    x, w = input.array, weight.array
+    if x.ndim and w.ndim == 2 and x.shape[-1] == w.shape[1] and x.dtype is w.dtype is not BOOL:
+        if bias is None or bias.array.dtype is w.dtype:
+            return
+    require(x.ndim, m.AT_LEAST_1D, "linear", x.ndim, w.ndim)
+    if bias is not None and layers.in_one_product(x, bias.array):
+        plus_matrices(bias.array, x if x.ndim == 2 else x.reshape(-1, x.shape[-1]), w.T)
+    else:
+        matmul(input, layers.transposed(weight))
 
 
 def one_hot(tensor, num_classes):

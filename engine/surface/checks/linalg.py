@@ -1,0 +1,287 @@
+"""Checks of what is multiplied, contracted and solved."""
+
+import re
+from functools import lru_cache
+from math import inf, prod
+
+import numpy as np
+
+from ...arrays import dtypes
+from ...arrays.dtypes import accumulate_wider, c_name
+from ...arrays.shapes import common_shape
+from ...ops import linalg
+from ...ops.checks import check_not_bool, checked_dim, number
+from .. import messages as m
+from ..require import require
+
+BOOL = dtypes.bool_.np
+FULL_PRECISION = dtypes.differentiable - accumulate_wider.keys()
+
+
+def size(x):
+    return "x".join(map(str, x.shape))
+
+
+# ---- products: the common case in one line; what is wrong is looked for only where it is not that
+
+
+def mm(input, mat2):
+    x, y = input.array, mat2.array
+    if not (x.ndim == y.ndim == 2 and x.shape[1] == y.shape[0] and x.dtype is y.dtype is not BOOL):
+        matrices(x, y)
+
+
+def matrices(x, y):
+    for a, name in ((x, "self"), (y, "mat2")):
+        require(a.ndim == 2, m.NO_MATRIX, name)
+    require(x.shape[1] == y.shape[0], m.MATRICES, size(x), size(y))
+    check_not_bool(x, "addmm_impl_cpu_")
+    require(x.dtype == y.dtype, m.MATRIX_DTYPES, *(c_name(dtypes.of[a.dtype]) for a in (x, y)))
+
+
+def bmm(input, mat2):
+    x, y = input.array, mat2.array
+    if not (x.ndim == y.ndim == 3 and x.shape[::2] == y.shape[:2] and x.dtype is y.dtype is not BOOL):
+        batches(x, y)
+
+
+def batches(x, y):
+    for a, name in ((x, "batch1"), (y, "batch2")):
+        require(a.ndim == 3, m.NO_BATCH, name)
+    require(x.shape[::2] == y.shape[:2], m.BATCHES, x.shape[::2], y.shape[:2])
+    require(x.dtype == y.dtype, m.SCALAR_TYPES, x.dtype, y.dtype)
+    check_not_bool(x, "bmm")
+
+
+def mv(input, vec):
+    x, y = input.array, vec.array
+    if not (x.ndim == 2 and y.ndim == 1 and x.shape[1] == y.shape[0] and x.dtype is y.dtype is not BOOL):
+        matrix_and_vector(x, y)
+
+
+def matrix_and_vector(x, y):
+    require(x.ndim == 2 and y.ndim == 1, m.MATRIX_AND_VECTOR, x.ndim, y.ndim)
+    require(x.shape[1] == y.shape[0], m.VECTOR_SIZE, x.shape[0], size(x), y.shape[0])
+    require(x.dtype == y.dtype, m.ADDMV_DTYPES, y.dtype, x.dtype, y.dtype)
+    check_not_bool(x, "addmv_impl_cpu")
+
+
+def dot(input, tensor):
+    x, y = input.array, tensor.array
+    if not (x.ndim == 1 and x.shape == y.shape and x.dtype is y.dtype is not BOOL):
+        vectors(x, y)
+
+
+def vectors(x, y):
+    require(x.ndim == y.ndim == 1, m.VECTORS, x.ndim, y.ndim)
+    require(x.dtype == y.dtype, m.DOT_DTYPES, x.dtype, y.dtype)
+    require(x.size == y.size, m.DOT_SIZES, x.size, y.size)
+    check_not_bool(x, "dot")
+
+
+def matmul(input, other):
+    x, y = input.array, other.array
+    if x.dtype is y.dtype is not BOOL and x.ndim and y.ndim and x.shape[-1] == y.shape[-2:][0]:
+        return
+    require(x.ndim and y.ndim, m.AT_LEAST_1D, "matmul", x.ndim, y.ndim)
+    input, other = linalg.as_matrices(input, other)  # what is said depends on the product that it comes to
+    x, y = input.array, other.array
+    if linalg.folds(input, other):
+        x, y = (x, y) if x.ndim > y.ndim else (y.swapaxes(-1, -2), x.T)
+        x = x.reshape(prod(x.shape[:-1]), x.shape[-1])
+    elif x.ndim > 2 or y.ndim > 2:
+        b = prod(common_shape(x.shape[:-2], y.shape[:-2]))
+        x, y = np.empty((b, 0, x.shape[-1]), x.dtype), np.empty((b, y.shape[-2:][0], 0), y.dtype)
+    if x.ndim == 3:
+        batches(x, y)
+    elif y.ndim == 1:
+        (vectors if x.ndim == 1 else matrix_and_vector)(x, y)
+    else:
+        matrices(x if x.ndim == 2 else x[None], y)
+
+
+def outer(input, vec2):
+    for a, name in ((input, "self"), (vec2, "vec2")):
+        require(a.array.ndim == 1, m.OUTER, name, a.array.ndim)
+
+
+ger = outer
+
+
+def inner(input, other):
+    x, y = input.array, other.array
+    if x.ndim and y.ndim:
+        require(x.shape[-1] == y.shape[-1], m.INNER_SHAPES, x.shape, y.shape)
+        require(x.dtype == y.dtype, m.INNER_DTYPES)
+
+
+# ---- sums with products
+
+
+def addmm(input, mat1, mat2):
+    plus_matrices(input.array, mat1.array, mat2.array)
+
+
+def plus_matrices(w, x, y):
+    if x.ndim == y.ndim == 2 and x.shape[1] == y.shape[0] and w.dtype is x.dtype is y.dtype:
+        return
+    for a, name in ((x, "mat1"), (y, "mat2")):
+        require(a.ndim == 2, m.NO_MATRIX_GOT, name, a.ndim)
+    require(x.shape[1] == y.shape[0], m.MATRICES, size(x), size(y))
+    same_dtype(w, x, y)
+
+
+def same_dtype(w, x, y):
+    for a, name in ((w, "self"), (x, "mat1")):
+        require(a.dtype == y.dtype, m.MAT2_DTYPE, name, a.dtype, y.dtype)
+
+
+def addmv(input, mat, vec):
+    same_dtype(input.array, mat.array, vec.array)
+    mv(mat, vec)
+
+
+def baddbmm(input, batch1, batch2):
+    same_dtype(input.array, batch1.array, batch2.array)
+    bmm(batch1, batch2)
+
+
+def addbmm(input, batch1, batch2):
+    w, x, y = input.array, batch1.array, batch2.array
+    for a, name in ((x, "batch1"), (y, "batch2")):
+        require(a.ndim == 3, m.NO_BATCH, name)
+    require(x.shape[0] == y.shape[0], m.BATCH_COUNTS, x.shape[0], y.shape[0])
+    require(x.shape[2] == y.shape[1], m.BMM_SIZES, *("x".join(map(str, a.shape[1:])) for a in (x, y)))
+    same_dtype(w, x, y)
+
+
+# ---- contractions
+
+
+def tensordot(a, b, dims):
+    x, y = a.array, b.array
+    if isinstance(dims, int):
+        require(dims >= 0, m.TENSORDOT_NEGATIVE, dims)
+        require(dims <= min(x.ndim, y.ndim), m.TENSORDOT_DIMS, dims)
+        if x.shape[x.ndim - dims :] == y.shape[:dims]:
+            return
+    given = linalg.contracted(dims)
+    require(len(given[0]) == len(given[1]), m.TENSORDOT_LENGTHS)
+    dims = [[checked_dim(d, z.ndim) for d in of] for z, of in zip((x, y), given)]
+    for i, j, *said in zip(*dims, *given):
+        n, k = x.shape[i], y.shape[j]
+        require(n == k or 1 in (n, k), m.TENSORDOT_SIZES, n, said[0], k, said[1])
+
+
+def einsum(equation, operands):
+    equation, operands = linalg.as_letters(equation, operands)
+    require(operands, m.EINSUM_NOTHING)
+    fits(equation, tuple([o.shape for o in operands]))
+
+
+@lru_cache(maxsize=256)
+def fits(equation, shapes):
+    inputs, arrow, result = equation.partition("->")
+    parts = inputs.split(",")
+    require(len(parts) == len(shapes), m.EINSUM_OPERANDS, "fewer" if len(shapes) < len(parts) else "more")
+    for i, (part, shape) in enumerate(zip(parts, shapes)):
+        found = terms(part, f"operand {i}")
+        n, spreads = len(found), "..." in found
+        require(not spreads or n - 1 <= len(shape), m.EINSUM_MANY, n - 1, len(shape), i)
+        require(spreads or n == len(shape), m.EINSUM_RANK, n, len(shape), i)
+    out = terms(result, "the output")
+    for c in out:
+        require(c == "..." or out.count(c) == 1, m.EINSUM_TWICE, c)
+        require(c == "..." or c in inputs, m.EINSUM_UNKNOWN, c)
+    labels, order, _, spread_over = linalg.subscripts(equation, tuple(map(len, shapes)))
+    sizes = []  # of each operand: (label, which of the dims of "...") -> size
+    for i, (part, shape) in enumerate(zip(labels, shapes)):
+        k = len(shape) - len(part) + 1
+        own, names = {}, [(c, d) for c in part for d in (range(spread_over - k, spread_over) if c == "..." else (0,))]
+        for name, n in zip(names, shape):
+            require(own.setdefault(name, n) == n, m.EINSUM_REPEATED, name[0], i, n, own[name])
+        sizes.append(own)
+    for name in [(c, d) for c in order for d in range(spread_over if c == "..." else 1)]:
+        what, size = m.EINSUM_ELLIPSIS if name[0] == "..." else f"subscript {name[0]}", 1
+        for i, own in enumerate(sizes):
+            n = own.get(name, 1)
+            require(n == 1 or size in (1, n), m.EINSUM_SIZES, what, n, i, size)
+            size = size if n == 1 else n
+
+
+def terms(text, where):
+    """The labels of one term: letters and at most one "..."."""
+    found = []
+    for at in re.finditer(r"\.\.\.|\S", text):
+        c = at[0]
+        require(c != "..." or c not in found, m.EINSUM_DOTS, where)
+        require(c != ".", m.EINSUM_DOT, where)
+        require(c == "..." or c.isascii() and c.isalpha(), m.EINSUM_LETTER, at.start())
+        found.append(c)
+    return found
+
+
+# ---- square matrices
+
+
+def of_square(name):
+    """The check of an operation on square matrices."""
+
+    def check(A):
+        x = A.array
+        if x.ndim > 1 and x.shape[-1] == x.shape[-2] and x.dtype in FULL_PRECISION:
+            return
+        require(x.ndim >= 2, m.MATRICES_NEEDED, name)
+        require(x.shape[-1] == x.shape[-2], m.SQUARE_NEEDED, name, x.shape[-2], x.shape[-1])
+        require(dtypes.of[x.dtype].is_floating_point, m.FLOATING_NEEDED, name, x.dtype)
+        require(x.dtype not in accumulate_wider, m.LOW_PRECISION, name, x.dtype)
+
+    return check
+
+
+inv, det, slogdet, logdet, of_system = map(
+    of_square, ("linalg.inv", "linalg.det", "linalg.slogdet", "logdet", "linalg.solve")
+)
+inverse = inv
+
+
+def solve(A, B, left):
+    of_system(A)
+    x, y = A.array, B.array
+    require(x.dtype == y.dtype, m.SOLVE_DTYPES, x.dtype, y.dtype)
+    rows, columns = (*y.shape, 1)[-2:] if linalg.are_vectors(x, y) else y.shape[-2:]
+    fit = (rows if left else columns) == x.shape[-1]
+    require(fit, m.SOLVE_SHAPES, "AX" if left else "XA", x.shape[-2], x.shape[-1], rows, columns)
+
+
+def trace(input):
+    require(input.array.ndim == 2, m.TRACE, input.array.ndim)
+
+
+def norm(A, ord, dim, dtype):
+    if ord is None:
+        return
+    ndim = A.array.ndim
+    require(dim is not None or ndim in (1, 2), m.NORM_DIMS, ndim)
+    if linalg.of_matrices(ndim, ord, dim):
+        matrix_norm(A, ord, (-2, -1) if dim is None else dim, dtype)
+
+
+def matrix_norm(A, ord, dim, dtype):
+    x = A.array
+    require(x.ndim >= 2, m.MATRICES_NEEDED, "linalg.matrix_norm")
+    if ord == "fro":
+        return
+    ord = ord if isinstance(ord, str) else number(ord, "linalg_matrix_norm", "ord", 2)
+    if ord in (2, -2, "nuc"):
+        row, column = (checked_dim(d, x.ndim) for d in dim)
+        require(row != column, m.NORM_SAME_DIMS, *dim)
+        dtype = x.dtype if dtype is None else dtype.np
+        require(dtype not in accumulate_wider, m.LOW_PRECISION, "linalg.svd", dtype)
+    else:
+        require(not isinstance(ord, str) and abs(ord) in (1, inf), m.NORM_ORDER, ord)
+
+
+def svdvals(A):
+    require(A.array.ndim >= 2, m.MATRICES_NEEDED, "linalg.svd")
+    require(A.array.dtype not in accumulate_wider, m.LOW_PRECISION, "linalg.svd", A.array.dtype)

@@ -164,17 +164,21 @@ class Door:
         self.title, self.inner, self.lines, self.several, self.method = title, inner, lines, several, method
         self.asks = getattr(inner, "made", None) and self.asking(inner)
         through = self.asks or inner
-        self.function = f = through if self.asks and "out" not in lines[0][0] else shut(through, self.unusual)
+        itself = self.asks and ("out" not in lines[0][0] or through.__code__.co_flags & inspect.CO_VARKEYWORDS)
+        self.function = f = through if itself else shut(through, self.unusual)
         f.__name__ = f.__qualname__ = title
         f.__module__, f.__doc__, f.__signature__ = module, inner.__doc__, Shown(self)
 
     def asking(self, operation):
         """A row's operation that asks this door about anything but Tensors, and numbers if the line has them."""
-        ask = lambda *given: self.unusual((*given[self.method :], None), (), {}, *given[: self.method])  # noqa: E731
+
+        def ask(*given, **names):
+            return self.unusual((*given[self.method :], None), (), names, *given[: self.method])
+
         text = self.lines[0][0]
         if text in ITSELF:
             return operation.made(defaultdict(lambda: ask))
-        return operation.made(ask) if "Number" in text else operation.made(ask, ())
+        return operation.made(ask, ()) if ", Tensor other" in text else operation.made(ask)
 
     @functools.cached_property
     def signatures(self):
@@ -212,7 +216,7 @@ class Door:
         """
         given = {p.name: v for p, v in zip(self.parameters, values)}
         for name in () if self.options else names:
-            p, value = next((p for p in self.parameters if p.name == ALIASES.get(name)), None), names[name]
+            p, value = next((p for p in self.parameters if p.name == ALIASES.get(name, name)), None), names[name]
             if p is None or given[p.name] is not p.default:
                 raise TypeError(f"{self.title}() got an unexpected keyword argument '{name}'")
             given[p.name] = value

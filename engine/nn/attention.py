@@ -7,7 +7,6 @@ from ..arrays import dtypes
 from ..arrays.warn import warn
 from ..core.graph import mode
 from ..ops.creation import full, zeros, zeros_like
-from ..ops.linalg import baddbmm, bmm
 from ..ops.shape import cat
 from . import functional as F
 from . import init
@@ -155,10 +154,10 @@ class MultiheadAttention(Module):
     def _with_weights(self, q, k, v, mask, batch, is_causal):
         """(output (length, batch * heads, head_dim), weights (batch, heads, length, source length))"""
         q, k = q * math.sqrt(1.0 / self.head_dim), k.transpose(-2, -1)
-        weights = F.softmax(bmm(q, k) if mask is None else baddbmm(mask, q, k), dim=-1)
+        weights = F.softmax(q.bmm(k) if mask is None else mask.baddbmm(q, k), dim=-1)
         if self.training and self.dropout > 0.0:
             weights = F.dropout(weights, self.dropout)
-        out = bmm(weights, v).transpose(0, 1)
+        out = weights.bmm(v).transpose(0, 1)
         return out, weights.view(batch, self.num_heads, *weights.shape[1:])
 
     def _without_weights(self, q, k, v, mask, batch, is_causal):

@@ -10,6 +10,7 @@ import functools
 import inspect
 import re
 import sys
+import threading
 from collections import defaultdict
 
 import numpy as np
@@ -251,6 +252,13 @@ class Door:
                     raise
         raise unfit(self.title, *used, **named)
 
+    def open(self):
+        """The function, with its code: one thread gives it that, once."""
+        with lock:
+            if self.function.__code__ is SHUT:
+                self.write()
+        return self.function
+
     def write(self):
         """Give the function the code that its line stands for."""
         method, parameters = self.method, self.parameters
@@ -285,16 +293,19 @@ class Door:
         f.__code__ = code.replace(co_varnames=tuple(names.get(v, v) for v in code.co_varnames))
         f.__defaults__ = tuple(p.default for p in self.places if others or p.default is not ABSENT)
         f.__kwdefaults__ = {p.name: p.default for p in by_name}
-        return f
 
 
 def shut(inner, unusual):
     """The function of a door before its first call."""
 
     def door(*args, **kwargs):
-        return inner and unusual.__self__.write()(*args, **kwargs)
+        return inner and unusual.__self__.open()(*args, **kwargs)
 
     return door
+
+
+SHUT = next(c for c in shut.__code__.co_consts if inspect.iscode(c))
+lock = threading.Lock()
 
 
 @functools.cache
@@ -342,6 +353,7 @@ def lines():
 
 
 LINES = lines()
+OFFERED: dict = {}  # kind -> {name: function}: what is offered
 ITSELF = "Tensor input", "Tensor input, *, Tensor? out=None"  # a method that takes nothing needs no door
 
 
@@ -358,4 +370,5 @@ def offered(kind, module):
                     through.__name__, through.written = f.__name__, getattr(f, "written", None)
                 f = through
             found[title] = in_place(f) if kind == "in_place" else f
+    OFFERED[kind] = found
     return found

@@ -16,6 +16,7 @@ from collections import defaultdict
 import numpy as np
 
 from ..arrays import dtypes
+from ..arrays.size import Size
 from ..arrays.warn import HERE
 from ..core.tensor import Tensor
 from ..ops import (
@@ -46,6 +47,8 @@ families = (activations, attention, conv, creation, dropout, elementwise, index,
 FAMILIES = {f.__name__.rpartition(".")[2]: f for f in families}
 DOOR = __file__.replace("doors.py", "<door>")  # the file that the functions are in, as tracebacks say
 ABSENT = inspect.Parameter.empty  # in the place of an argument that is not given
+UNSET = {None: "None", False: "False", ABSENT: "ABSENT"}  # defaults, in place of which another name is looked for
+NOT_HERE = object()  # a method's own tensor, which is not looked at
 QUICK = {  # what is asked of an argument first
     "Tensor": "isinstance({0}, Tensor)",
     "Number|Tensor": "(isinstance({0}, Tensor) or type({0}) in NUMBERS)",
@@ -57,7 +60,7 @@ QUICK = {  # what is asked of an argument first
     "int[]|bool": "(type({0}) in DIMS or type({0}) is bool)",
     "bool": "type({0}) is bool",
 }
-NUMBERS, DIMS = {int, float, bool}, {int, tuple}
+NUMBERS, DIMS = {int, float, bool}, {int, tuple, list, Size}
 
 
 def one_of(word, *kinds):
@@ -87,7 +90,7 @@ def ints(value, *where):
 
 
 TAKES = {  # (value, function, argument, position) -> the value as the operation has it; or TypeError
-    "": lambda value, *_: value,
+    "": None,
     "Tensor": one_of("Tensor", Tensor),
     "Number|Tensor": one_of("Tensor", Tensor, int, float, np.generic),
     "Number": number,
@@ -128,20 +131,29 @@ class Signature:
         self.name, order = re.fullmatch(r"(\w*)(?:\((.*)\))?", called).groups()
         self.order = [e.split("=") for e in order.split(", ")] if order else []
 
-    def take(self, title, given, more):
+    @functools.cached_property
+    def looked_at(self):
+        """(name, what takes it or None, whether it may be None, what errors call it, its place) for each argument."""
+        left = {p.name: p for p in self.parameters}
+        rows = [(left.pop(names[-1]), names[0]) for names in self.order] + [(p, p.name) for p in left.values()]
+        return [(p, None if p.name == "out" else TAKES[p.kind], called) for p, called in rows]
+
+    def take(self, title, given, more, named=()):
         """The arguments as the operation has them.  TypeError in PyTorch's words for the first that is wrong."""
         name = self.name + title if self.name.endswith("_") else self.name or title
-        taken, left = dict(given), {p.name: p for p in self.parameters if p.name in given}
-        looked_at = [(left.pop(names[-1]), names[0]) for names in self.order] + [(p, p.name) for p in left.values()]
-        for position, (p, called) in enumerate(looked_at, 1):
-            value = given[p.name]
+        taken, position = given.copy(), 0
+        for p, take, called in self.looked_at:
+            value = given.get(p.name, NOT_HERE)
+            if value is NOT_HERE:
+                continue
+            position += 1
             if value is ABSENT:
                 missing = [f'"{m.name}"' for m in self.parameters if given.get(m.name) is ABSENT]
                 what = f"{len(missing)} required positional argument{'s' if len(missing) == 1 else ''}"
                 raise TypeError(f"{name}() missing {what}: {', '.join(missing)}")
-            if p.name != "out" and (value is not None or not p.optional) and not (more and p.kind == "int[]"):
-                named = p.by_name or p.name in named_in_call()
-                taken[p.name] = TAKES[p.kind](value, name, called, None if named else position)
+            if take and (value is not None or not p.optional) and not (more and p.kind == "int[]"):
+                place = None if p.by_name or p.name in named else position
+                taken[p.name] = take(value, name, called, place)
         return taken
 
 
@@ -193,6 +205,10 @@ class Door:
         return [p for p in first[1:] if p.name != "out"] if self.method else first
 
     @functools.cached_property
+    def names(self):
+        return [p.name for p in self.parameters]
+
+    @functools.cached_property
     def places(self):
         """The parameters that an argument may be given to by position."""
         return [p for p in self.parameters if not p.by_name]
@@ -205,7 +221,7 @@ class Door:
     def options(self):
         return self.signatures[0].options
 
-    @property
+    @functools.cached_property
     def writes(self):
         """Whether the door writes into ``out``; where that has no type, the operation does."""
         return any(p.name == "out" and p.kind for p in self.parameters)
@@ -215,7 +231,7 @@ class Door:
 
         ``values``: an argument for every parameter; ``more``: those by position beyond; ``names``: by other names.
         """
-        given = {p.name: v for p, v in zip(self.parameters, values)}
+        given = dict(zip(self.names, values))
         for name in () if self.options else names:
             p, value = next((p for p in self.parameters if p.name == ALIASES.get(name, name)), None), names[name]
             if p is None or given[p.name] is not p.default:
@@ -227,29 +243,31 @@ class Door:
             what = f"positional argument{'s' * (most != 1)} but {most + len(more)}"
             raise TypeError(f"{self.title}() takes {takes} {what} were given")
         taken = self.taken(given, more)
-        first, *_ = self.parameters
-        if first.kind == "Number|Tensor" and not any(isinstance(v, Tensor) for v in (*taken.values(), *itself)):
+        numbers = self.parameters[0].kind == "Number|Tensor"
+        if numbers and not any(isinstance(v, Tensor) for v in (*taken.values(), *itself)):
             name, value = next(iter(taken.items()))  # two numbers: the first becomes a tensor
             taken[name] = Tensor(elementwise.to_array(value, dtypes.scalar_dtype(value).np))
         out = taken.pop("out", None) if self.writes else None
         if self.options:
             taken |= {"dtype": getattr(out, "dtype", None)} | names  # what makes a tensor makes it in the dtype of out
-        args = [*itself, *(taken.pop(p.name) for p in self.places if p.name in taken), *more]
+        args = [*itself, *[taken.pop(p.name) for p in self.places if p.name in taken], *more]
         return self.inner(*args, **taken) if out is None else into(out, self.inner, *args, **taken)
 
     def taken(self, given, more):
         """The arguments as the first signature has them that takes them; PyTorch's TypeError if none does."""
-        names = named_in_call() if self.several else ()
-        named = {n: given[n] for n in names if n in given}
-        used = [given[p.name] for p in self.places if p.name not in names]
-        while used and used[-1] is self.places[len(used) - 1].default:
-            used.pop()
         for signature in self.signatures:
             try:
                 return signature.take(self.title, given, more)
             except TypeError:
-                if not self.several or self.several == "dim" and len(used) + len(named) + self.method < 2:
-                    raise
+                if not self.several:
+                    break
+        names = named_in_call()
+        named = {n: given[n] for n in names if n in given}
+        used = [given[p.name] for p in self.places if p.name not in names]
+        while used and used[-1] is self.places[len(used) - 1].default:
+            used.pop()
+        if not self.several or self.several == "dim" and len(used) + len(named) + self.method < 2:
+            return self.signatures[0].take(self.title, given, more, names)
         raise unfit(self.title, *used, **named)
 
     def open(self):
@@ -285,8 +303,11 @@ class Door:
             inside = f"try: {inside}\n   except TypeError:\n    if {self.more or 'False'}: raise"
         names = "names" if others or self.options else "{}"
         given = f"({''.join(v + ', ' for v in short.values())}), {rest or '()'}, {names}"
+        also = [f"'{a}' in names and {short[n]} is {UNSET[d]}: {short[n]} = names.pop('{a}')" for a, n in ALIASES.items()
+                for d in [p.default for p in parameters if others and p.name == n] if d in UNSET]  # fmt: skip
+        also = "".join(["  if names:\n"] * bool(also) + [f"   if {a}\n" for a in also])
         code = written(
-            f"def make(inner, unusual):\n def door({', '.join(head)}):\n  if {tests}:\n   {inside}\n"
+            f"def make(inner, unusual):\n def door({', '.join(head)}):\n{also}  if {tests}:\n   {inside}\n"
             f"  return unusual({given}{', self' * method})\n"
         )
         f, names = self.function, {v: k for k, v in short.items()}

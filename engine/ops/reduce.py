@@ -322,7 +322,7 @@ def averaging(unusual):
         """The mean over ``dim``, all dimensions by default.  RuntimeError for integers without a floating ``dtype``."""
         if dim is None and dtype is None and not keepdim and not names and isinstance(input, Tensor):
             x = input.array
-            if dtypes.of[x.dtype].is_floating_point:
+            if x.dtype in dtypes.differentiable:
                 p = input.node
                 return Tensor(
                     mean_array(x), MeanAll((p,), (x.shape, x.size)) if p is not None and mode.enabled else None

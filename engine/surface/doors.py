@@ -303,9 +303,10 @@ class Door:
             inside = f"try: {inside}\n   except TypeError:\n    if {self.more or 'False'}: raise"
         names = "names" if others or self.options else "{}"
         given = f"({''.join(v + ', ' for v in short.values())}), {rest or '()'}, {names}"
-        also = [f"'{a}' in names and {short[n]} is {UNSET[d]}: {short[n]} = names.pop('{a}')" for a, n in ALIASES.items()
-                for d in [p.default for p in parameters if others and p.name == n] if d in UNSET]  # fmt: skip
-        also = "".join(["  if names:\n"] * bool(also) + [f"   if {a}\n" for a in also])
+        unset = {p.name: (short[p.name], UNSET[p.default]) for p in parameters if others and p.default in UNSET}
+        also = [(a, *unset[n]) for a, n in ALIASES.items() if n in unset]
+        also = [f"   if '{a}' in names and {v} is {default}: {v} = names.pop('{a}')\n" for a, v, default in also]
+        also = "  if names:\n" * bool(also) + "".join(also)
         code = written(
             f"def make(inner, unusual):\n def door({', '.join(head)}):\n{also}  if {tests}:\n   {inside}\n"
             f"  return unusual({given}{', self' * method})\n"

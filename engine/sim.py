@@ -1,4 +1,4 @@
-"""What ``torch.cuda`` has, for the simulated device, whose capacity can be set: see ``devices/namespace.py``."""
+"""What ``torch.cuda`` has, for the simulated device, whose capacity can be set: see ``arrays/devices/namespace.py``."""
 
 from .arrays.devices.namespace import Namespace
 

@@ -1,4 +1,4 @@
-"""A pytest plugin that puts NumPy under CuPy's names, so that what ``devices/cuda.py`` does runs without a GPU.
+"""A pytest plugin that puts NumPy under CuPy's names, so that what ``arrays/devices/cuda.py`` does runs without a GPU.
 
 ``python -m pytest -p stand_in_cupy -m gpu``: the tests that need a GPU, on host memory.  It shows that the engine's own
 lines are sound; what CuPy's functions do, only a GPU shows.  The arrays are a second copy of the simulated device's,

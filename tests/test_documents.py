@@ -1,8 +1,11 @@
 """What the documents name is there: files, headings, commands and their options, tests."""
 
+import ast
 import re
+import runpy
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import pytest
 
@@ -34,7 +37,8 @@ def test_every_link_leads_to_a_file_and_a_heading(path):
         if "my_exercises" in target or PLACEHOLDER.search(target):
             continue
         assert file.exists(), target
-        assert not anchor or anchor in anchors(file.read_text(encoding="utf-8")), f"{target}#{anchor}"
+        if anchor and file.suffix == ".md":
+            assert anchor in anchors(file.read_text(encoding="utf-8")), f"{target}#{anchor}"
 
 
 @each_document
@@ -67,3 +71,44 @@ def test_every_command_of_the_course_and_its_options_exist(path):
 def test_every_benchmark_and_its_options_exist(path):
     for module, words in BENCHMARK.findall(path.read_text(encoding="utf-8")):
         assert options_in(words) <= options_of(module)
+
+
+# ---- the map of the engine
+
+UPDATE = runpy.run_path(str(ROOT / "docs/update.py"))
+ENGINE = (ROOT / "docs/engine.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"(?s)\n```python\n(.*?)```\n\n```text\n(.*?)```\n", ENGINE)
+
+
+@pytest.mark.parametrize("path", sorted(UPDATE["contents"]()), ids=lambda path: path.name)
+def test_lines_of_links_tables_of_files_and_the_layers_are_those_of_the_engine(path):
+    assert path.read_text(encoding="utf-8") == UPDATE["contents"]()[path], "run python docs/update.py"
+
+
+def test_the_drawn_picture_shows_the_layers_of_the_contracts_and_says_so_in_words():
+    root = ElementTree.fromstring((ROOT / "docs/layers.svg").read_text(encoding="utf-8"))
+    shown = [e.text.strip() for e in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert shown == re.findall(r"&#160;(\w+)&#160;", UPDATE["picture"]()), "run python docs/update.py with Graphviz"
+    assert root.find("{http://www.w3.org/2000/svg}desc").text == UPDATE["words"]()
+
+
+@pytest.mark.parametrize("code, printed", EXAMPLES, ids=[code.splitlines()[1].split()[1] for code, _ in EXAMPLES])
+def test_the_examples_of_the_map_print_what_stands_below_them(code, printed):
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, encoding="utf-8")
+    assert (ran.stdout, ran.stderr) == (printed, "")
+
+
+def test_every_file_has_its_place_in_the_map():
+    named = {ROOT / "docs" / target for target, _ in LINK.findall(ENGINE)}
+    files = {path for path in (ROOT / "engine").rglob("*.py") if path.stat().st_size}
+    assert not files - {path.resolve() for path in named}
+
+
+def test_the_core_is_listed_in_an_order_in_which_it_can_be_read():
+    known = {"__init__"}
+    for path in UPDATE["reading_order"](ROOT / "engine/core"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in (n for n in tree.body if isinstance(n, ast.ImportFrom) and n.level == 1):
+            asked = {node.module} if node.module else {a.name for a in node.names}
+            assert asked <= known, f"{path.name} stands on {asked - known}"
+        known.add(path.stem)

@@ -1,7 +1,7 @@
 """Every rule of every table: first and second derivatives against central differences, and against PyTorch.
 
-The rows come from ``engine.record.registry``: a new row is tested because it is there.  One whose arguments cannot be
-guessed needs a line in ``SAMPLES``; without one, a test fails.
+The rows come from ``engine.core.record.registry``: a new row is tested because it is there.  One whose arguments
+cannot be guessed needs a line in ``SAMPLES``; without one, a test fails.
 """
 
 import zlib

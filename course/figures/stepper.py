@@ -179,7 +179,7 @@ class Recording:
         nodes = every_node(start)
         shown = sorted((n for n in nodes if type(n) is not Output), key=lambda n: n.time)
         self.number = {node: i for i, node in enumerate(shown, 1)}
-        self.variable = {viz.source(t.node)[0]: name for name, t in reversed(named) if t.node in nodes}
+        self.variable = {viz.source(t.node)[0]: name for name, t in reversed(named) if viz.as_shown(t.node) in nodes}
         self.pending: dict[Node, Any] = {}
         self.grads = {
             n: "None" if n.variable is None or n.variable._grad is None else viz.brief(n.variable._grad.array)
@@ -321,9 +321,10 @@ class Recording:
 
 def every_node(start: Mapping[Node, Any]) -> set[Node]:
     """The nodes that can be reached, those that stand for one of several outputs included."""
-    seen, todo = set(start), list(start)
+    todo = [viz.as_shown(node) for node in start]
+    seen = set(todo)
     while todo:
-        for p in todo.pop().parents:
+        for p in map(viz.as_shown, todo.pop().parents):
             if p is not None and p not in seen:
                 seen.add(p)
                 todo.append(p)

@@ -22,7 +22,7 @@ modules.update({np.dtype(c).type: np for c in "?bBhHiIlLqQefd"})
 scalar_types = frozenset([bool, int, float])
 tensor_cores: set = set()  # array types whose products of half-precision matrices are accumulated in float32
 number_types = frozenset(t for t in modules if issubclass(t, np.generic))  # NumPy's scalars: one dtype each
-kernels: dict = {}  # array type -> devices.kernels.Kernels, where a formula is computed by one kernel
+kernels: dict = {}  # array type -> devices/kernels.py's Kernels, where a formula is computed by one kernel
 rule_classes: Any = list  # the classes whose rules are kernels on a GPU: core/graph.py says which
 device_names: dict = {}  # array type -> the type of its device, where that is not "cpu"; empty until one is used
 

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import platform
+import sys
 
 import numpy as np
 
@@ -99,6 +100,20 @@ def apart(x):
     again = type(owner.base) is memoryview
     twin = np.frombuffer(owner.base if again else memoryview(in_order(owner).reshape(-1).view(np.uint8)), np.uint8)
     return np.ndarray(x.shape, x.dtype, twin, address(x) - address(owner), x.strides)
+
+
+def is_alone(x, like):
+    """Whether nobody else holds the memory of an array that lies there as another one does: it may be taken over."""
+    return x.base is None or x.strides == like.strides and holders(x) == ALONE
+
+
+def holders(view):
+    """How many references there are to the memory of a view."""
+    base = view.base
+    return sys.getrefcount(base) if base.size == view.size else 0
+
+
+ALONE = holders(np.empty(1)[:])  # the view's own, and those of counting
 
 
 def overwritten_array(x, value, add=False):

@@ -111,7 +111,7 @@ def only_tensors(message, args):
 class CustomNode(Node):
     """The node of one call of a Function: it runs the user's ``backward``, once for all inputs."""
 
-    saved_from = (CONSTANT,)  # something is kept: the sweep releases it
+    saved_from = (CONSTANT,)  # something is kept: the backward pass releases it
 
     def __init__(self, ctx):
         self.ctx = ctx

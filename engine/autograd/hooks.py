@@ -3,6 +3,7 @@
 They attach to the backward pass with the first hook that is registered; a program without hooks pays nothing.
 """
 
+import threading
 from weakref import ref
 
 from ..core import backward, views
@@ -213,8 +214,10 @@ def attach(visit, roots, wanted):
         return None
     waiting = edges_into_hooked(roots) if hooked_leaves and wanted is None else {}
     held: dict = {}
+    this_thread.complete = []
 
     def visit_with_hooks(node, g, parents):
+        accumulate_complete()
         for hook in node.hooks:
             g = hook(g)
         if node.pre_hooks or node.post_hooks:
@@ -239,8 +242,11 @@ def with_node_hooks(visit, node, g, parents):
 
 
 def withheld(parents, into, waiting, held):
-    """Accumulate at once, as PyTorch does, what is complete in leaves with hooks: a program sees when they run."""
-    into, done = list(into), []
+    """Keep back what goes to leaves with hooks: it is accumulated when it is complete, before another node is visited.
+
+    So PyTorch does it; a program sees when its hooks run.
+    """
+    into = list(into)
     for i, p in enumerate(parents):
         if p in waiting:
             waiting[p] -= 1
@@ -248,10 +254,21 @@ def withheld(parents, into, waiting, held):
                 held[p] = held[p] + into[i] if p in held else own(into[i])
                 into[i] = None
             if not waiting[p] and p in held:
-                done.append(p)
-    for p in done:
-        accumulate(p, held.pop(p))
+                this_thread.complete.append((p, held.pop(p)))
     return into
+
+
+class ThisThread(threading.local):
+    complete: list = []  # (leaf's node, cotangent): all that it gets in this pass
+
+
+this_thread = ThisThread()
+
+
+def accumulate_complete():
+    complete, this_thread.complete = this_thread.complete, []
+    for node, g in complete:
+        accumulate(node, g)
 
 
 def edges_into_hooked(roots):
@@ -266,6 +283,7 @@ def edges_into_hooked(roots):
 
 def arrive(leaves, wanted):
     """Run the hooks of leaves (and of other ends of a pass towards wanted nodes) at the end of a pass."""
+    accumulate_complete()
     for node in [*leaves]:
         if wanted is None and (node.hooks or node.pre_hooks or node.post_hooks or node.leaf_hooks):
             accumulate(node, leaves.pop(node))
@@ -300,7 +318,7 @@ def call(node, *grads):
     """Run this node alone: gradients of the outputs give those of the inputs, a tuple unless there is one input."""
     visit = backward.recorded if mode.enabled else backward.chain_rule
     g = OutputCotangents(enumerate(map(cotangent, grads))) if node.outputs > 1 else cotangent(*grads)
-    into = visit(node, g, node.parents)
+    into = visit(node, g, node.parents, retain_graph=True)
     return tuple(map(as_tensor, into)) if len(into) != 1 else as_tensor(into[0])
 
 

@@ -46,7 +46,7 @@ def hand_on(new, source):
 
 def check_inference(node):
     """RuntimeError if a node would save an inference tensor."""
-    for s, link in zip(node.saved, node.saved_from):
+    for s, link in zip(node.saved or (), node.saved_from):
         if link is None or s is None or type(s) in scalar_types:
             continue
         owner = storage(s)

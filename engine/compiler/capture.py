@@ -2,7 +2,7 @@
 
 A ``Traced`` array holds a value, the one that the inputs of this first call lead to, and stands for a value of every
 later call.  The engine's operations and rules use it as they use any array; each use becomes a ``Step`` on the tape.
-The backward sweep runs on Traced arrays too, so the same rules write down the backward pass.
+The backward pass runs on Traced arrays too, so the same rules write down the backward pass.
 """
 
 import importlib

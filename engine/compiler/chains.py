@@ -1,9 +1,9 @@
 """Chains: elementwise steps on a device become one formula, which on a GPU is one kernel.
 
-A step belongs to a formula if it can be done with ``devices.kernels.Symbol``s, one element of each array, and gives the
-dtype that it gave at the capture.  The formula is a function of its own in the code, and is called by
-``dispatch.elementwise``: on a GPU it is written as a kernel at the first call, elsewhere it runs step by step.  A sum
-of what a formula gives, if nothing else takes that, is a part of it.
+A step belongs to a formula if it can be done with ``Symbol``s of ``arrays/devices/kernels.py``, one element of each
+array, and gives the dtype that it gave at the capture.  The formula is a function of its own in the code, and is
+called by ``dispatch.elementwise``: on a GPU it is written as a kernel at the first call, elsewhere it runs step by
+step.  A sum of what a formula gives, if nothing else takes that, is a part of it.
 """
 
 from collections import Counter

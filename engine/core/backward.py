@@ -4,13 +4,14 @@ They are plain arrays, or Tensors where the pass is itself recorded (``create_gr
 """
 
 import threading
+from functools import partial
 from heapq import heappop, heappush, heapreplace
 from operator import attrgetter
-from sys import getrefcount
 
 import numpy as np
 
 from ..arrays.dispatch import Function
+from ..arrays.memory import is_alone
 from . import errors, versions
 from .graph import AccumulateGrad, Output, extend, mode, node_class
 from .tensor import Tensor
@@ -23,24 +24,30 @@ arrivals: list = []  # who sees what has arrived at leaves, {leaf's node: cotang
 root_checks: list = []  # what may refuse a pass: called with its tensors and gradients
 
 
-def chain_rule(node, g, parents):
+def chain_rule(node, g, parents, retain_graph=False):
     """What a pass does at each node: the cotangents of its inputs from that of its output."""
     saved = node.saved
     if saved is None:
         raise RuntimeError(errors.FREED)
     if versions.last_write < node.time:
         check_unmodified(node)
-    return node.vjp(g, saved, parents)
+    into = node.vjp(g, saved, parents)
+    if node.saved_from and not retain_graph:
+        node.saved = None  # release the arrays; the edges stay, as in PyTorch
+    return into
 
 
-def recorded(node, g, parents):
+def recorded(node, g, parents, retain_graph=False):
     """The same on Tensors, in a pass that is recorded."""
     saved = node.saved
     if saved is None:
         raise RuntimeError(errors.FREED)
     if versions.last_write < node.time:
         check_unmodified(node)
-    return node.vjp(g, node.linked(saved), parents)
+    into = node.vjp(g, node.linked(saved), parents)
+    if node.saved_from and not retain_graph:
+        node.saved = None
+    return into
 
 
 def current_visit(visit, cotangents, wanted=None):
@@ -57,13 +64,15 @@ def backward_pass(cotangents, retain_graph=False, create_graph=False, wanted=Non
     what arrives at them is returned, as {node: cotangent}.
     """
     visit, found, ends = recorded if create_graph else chain_rule, {}, {}
+    if retain_graph:
+        visit = partial(visit, retain_graph=True)
     if attachments:
         visit = current_visit(visit, cotangents, wanted)
     if wanted is not None:
         cotangents, visit = toward(wanted, cotangents, found, ends, visit)
     before, mode.enabled = mode.enabled, create_graph
     try:
-        leaves = visit_all(cotangents, visit, retain_graph)
+        leaves = visit_all(cotangents, visit)
         leaves |= ends
         for arrival in arrivals:
             arrival(leaves, wanted)
@@ -76,7 +85,7 @@ def backward_pass(cotangents, retain_graph=False, create_graph=False, wanted=Non
     return found
 
 
-def visit_all(cotangents, visit, retain_graph):
+def visit_all(cotangents, visit):
     """Visit the nodes from the newest to the oldest; what arrives at leaves is returned."""
     heap: list = []
     pending: dict = {}  # the cotangents of the nodes in the heap
@@ -121,8 +130,6 @@ def visit_all(cotangents, visit, retain_graph):
                     parent, gi, newest, arrived = newest, arrived, parent, gi
                 pending[parent] = gi
                 heappush(heap, (parent.time, parent))
-        if node.saved_from and not retain_graph:
-            node.saved = None  # release the arrays; the edges stay, as in PyTorch
     return leaves
 
 
@@ -196,17 +203,15 @@ def roots(tensors, gradients=None, create_graph=False):
 
 def backward(tensors, gradients=None, retain_graph=None, create_graph=False):
     """Add the gradients of ``tensors``, weighted by ``gradients``, to the leaves."""
-    backward_pass(
-        roots(tensors, gradients, create_graph), create_graph if retain_graph is None else retain_graph, create_graph
-    )
+    keep = create_graph if retain_graph is None else retain_graph
+    backward_pass(roots(tensors, gradients, create_graph), keep, create_graph)
 
 
 def grad(outputs, inputs, gradients=None, retain_graph=None, create_graph=False):
     """The gradients of ``outputs`` with respect to ``inputs``, None for one that was not used; no ``.grad`` changes."""
     keep = create_graph if retain_graph is None else retain_graph
     found = backward_pass(roots(outputs, gradients, create_graph), keep, create_graph, {i.node for i in inputs})
-    found = [found.get(i.node) for i in inputs]
-    return [g if g is None or isinstance(g, Tensor) else Tensor(g) for g in found]
+    return [g if g is None or isinstance(g, Tensor) else Tensor(g) for g in (found.get(i.node) for i in inputs)]
 
 
 extend(Tensor, backward=lambda self, gradient=None, **options: backward(self, gradient, **options))
@@ -238,17 +243,9 @@ def add_to_grad(tensor, g):
     if g.dtype is not tensor.array.dtype:
         g = g.astype(tensor.array.dtype)
     if grad is None:
-        alone = g.base is None or g.strides == tensor.array.strides and holders(g) == ALONE
-        tensor._grad = Tensor(g if alone else g.copy())
+        tensor._grad = Tensor(g if is_alone(g, tensor.array) else g.copy())
     else:  # in place, so that whoever holds .grad sees the sum
         write(grad, g, add=True)
 
 
-def holders(view):
-    """How many references there are to the memory of a view."""
-    base = view.base
-    return getrefcount(base) if base.size == view.size else 0
-
-
-ALONE = holders(np.empty(1)[:])  # the view's own, and those of counting
 Copied = node_class("CopyBackwards", lambda g: None, lambda g: g)  # a recorded gradient becomes the .grad of a leaf

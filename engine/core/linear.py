@@ -37,7 +37,7 @@ ToCopy = node_class("ToCopyBackward0", lambda g, dtype: cast(g, dtype))
 
 
 def sum_axes(a, axis=None, keepdims=False):
-    """The sum over axes (None: all), as the rules need it; ``sum`` in ``reduce.py`` is the public one."""
+    """The sum over axes (None: all), as the rules need it; ``sum`` in ``ops/reduce.py`` is the public one."""
     if not isinstance(a, Tensor):
         return sum_array(a, axis, keepdims)
     x = a.array

@@ -131,12 +131,8 @@ def alive(tensor, kind):
     return [t for t in (r() for r in tensor.__dict__.get(kind, ())) if t is not None]
 
 
-class Gone:
-    """A leaf that nobody holds."""
-
-
 def unreachable():
     """The node of a view that was made without recording, of a tensor that requires grad: so does it, to no avail."""
-    node = AccumulateGrad(Gone())
+    node = AccumulateGrad(set())  # a leaf that nobody holds
     node.grad_fn_view = lambda: None
     return node

@@ -1,4 +1,4 @@
-"""What ``torch.cuda`` has, over CuPy's arrays and its pool of memory: see ``devices/namespace.py``."""
+"""What ``torch.cuda`` has, over CuPy's arrays and its pool of memory: see ``arrays/devices/namespace.py``."""
 
 from ..arrays.devices.namespace import Namespace
 from . import amp

@@ -556,7 +556,7 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_
     return leaf(moved((base**powers).astype(dtype.np), device), requires_grad, "logspace")
 
 
-# ---- random numbers: engine/random.py draws them
+# ---- random numbers: arrays/random.py draws them
 
 
 def random_factory(name, draw):

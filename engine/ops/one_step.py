@@ -4,6 +4,7 @@ Such a node is one like any other.  To who looks at it stand for it those that P
 """
 
 import threading
+from functools import partial
 
 from ..core import backward
 from ..core.graph import VARARGS, Node, clock, mode, written_out
@@ -84,8 +85,8 @@ def through(seen, g, ends):
 
 
 def shown_visit(node, g, parents):
-    visit = backward.current_visit(backward.recorded if mode.enabled else backward.chain_rule, {}, ())
-    return visit(node, g, parents)
+    visit = partial(backward.recorded if mode.enabled else backward.chain_rule, retain_graph=True)
+    return backward.current_visit(visit, {}, ())(node, g, parents)
 
 
 def record_one_step(Class, out, ends, kept, *facts):

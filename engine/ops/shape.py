@@ -253,7 +253,7 @@ def t(input):
     return turn(input)
 
 
-@property  # type: ignore[misc]  # methods.py gives it to Tensor
+@property  # type: ignore[misc]  # surface/methods.py gives it to Tensor
 def T(input):
     """The dims in reverse."""
     n = input.array.ndim
@@ -268,18 +268,18 @@ def T(input):
     return permute_to(input, tuple(range(n - 1, -1, -1)))
 
 
-@property  # type: ignore[misc]  # methods.py gives it to Tensor
+@property  # type: ignore[misc]  # surface/methods.py gives it to Tensor
 def mT(input):
     """The last two dims exchanged."""
     return matrix_transpose(input, "tensor.mT")
 
 
-@property  # type: ignore[misc]  # methods.py gives it to Tensor
+@property  # type: ignore[misc]  # surface/methods.py gives it to Tensor
 def mH(input):
     return matrix_transpose(input, "tensor.mH")
 
 
-@property  # type: ignore[misc]  # methods.py gives it to Tensor
+@property  # type: ignore[misc]  # surface/methods.py gives it to Tensor
 def H(input):
     if input.array.ndim not in (0, 2):
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {input.array.ndim}-D tensor.")

@@ -7,6 +7,7 @@ from .recorded import (
     Graph,
     Item,
     Plan,
+    as_shown,
     brief,
     graph,
     kept,

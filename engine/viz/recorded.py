@@ -199,19 +199,25 @@ def title(node):
 
 def real(node):
     """The node that a cotangent is for: ``Output`` only stands before one."""
-    return node.parents[0] if type(node) is Output else node
+    return as_shown(node.parents[0] if type(node) is Output else node)
+
+
+def as_shown(node):
+    """What PyTorch shows for a node that goes in one step where it has several; any other node as it is."""
+    return node.grad_fn_view() if hasattr(node, "unfold") else node
 
 
 def source(node):
     """What stands for the tensor that a node made, and which of several outputs it is, or None."""
     if type(node) is not Output:
-        return node, None
+        return as_shown(node), None
     return (node, node.saved[0]) if node.parents[0].outputs > 1 else (node.parents[0], None)
 
 
 def walk(roots):
     """The nodes of a graph, breadth first."""
-    queue, seen = deque(dict.fromkeys(roots)), set(roots)
+    roots = dict.fromkeys(map(as_shown, roots))
+    queue, seen = deque(roots), set(roots)
     while queue:
         node = queue.popleft()
         yield node
@@ -278,7 +284,7 @@ def pass_on(node, known, learn):
     """Conclude from what is known of an operation's output and inputs to the others of them."""
     if not node.rules or not node.rules[0].__module__.startswith(ENGINE):
         return  # a leaf, or a user's Function: nothing is known of those
-    here = (node, *node.parents)
+    here = (node, *(p and source(p)[0] for p in node.parents))
     if node.rules is type(node).rules:
         if type(node).__name__ != "ToCopyBackward0":  # no other operation changes the dtype of what it differentiates
             dtypes = [known[n].dtype for n in here if n in known and known[n].dtype]

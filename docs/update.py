@@ -1,0 +1,147 @@
+"""Brings what docs/ says of the engine up to date: the picture of the layers, the tables of files, the lines of links.
+
+    python docs/update.py
+
+The picture is drawn from the contracts on imports in pyproject.toml; a file's line in a table is the first line of its
+docstring; a link names a file and what stands there.  A test says when this has to be run.
+"""
+
+import ast
+import re
+import sys
+import tomllib
+from html import escape
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+ENGINE = DOCS.parent / "engine"
+LINK = re.compile(r"\[(`?)([A-Za-z_][\w.]*)\1\]\((\.\./engine/[\w/]+\.py)#L\d+\)")
+TABLE = re.compile(r"(<!-- files: ([\w/ .]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+FILLS = {"layer": "#35679a", "core": "#2a7a4b", "file": "#2a7a4b", "public": "#80479f"}
+
+
+def contracts():
+    """{the contract's id: its layers, from the top down, each a list of names}"""
+    found = tomllib.loads((DOCS.parent / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    return {c["id"]: [re.findall(r"\w+", layer) for layer in c["layers"]] for c in found if "layers" in c}
+
+
+# ---- the picture
+
+
+def cell(name, kind):
+    port = ' port="core"' if kind == "core" else ""
+    return f'<td{port} bgcolor="{FILLS[kind]}"><font color="#ffffff">&#160;{escape(name)}&#160;</font></td>'
+
+
+def stack(rows):
+    """A table of rows of cells, each row a table of its own, so that it fills the width."""
+    inner = '<table border="0" cellborder="0" cellspacing="3" cellpadding="5"><tr>{}</tr></table>'
+    body = "".join(f"<tr><td>{inner.format(''.join(row))}</td></tr>" for row in rows)
+    return f'<<table border="0" cellborder="0" cellspacing="0" cellpadding="0">{body}</table>>'
+
+
+def picture():
+    """The layers as DOT: the packages of the engine, and beside them the files of the core."""
+    layers = contracts()
+    packages = [
+        [cell(n, "core" if n == "core" else "public" if i == 0 else "layer") for n in names]
+        for i, names in enumerate(layers["downwards"])
+    ]
+    there = {path.stem for path in (ENGINE / "core").glob("*.py")}
+    files = [[cell(n, "file") for n in names if n in there] for names in layers["core"]]
+    return "\n".join([
+        "digraph {",
+        '  graph [rankdir=LR bgcolor="transparent" nodesep=0.3 ranksep=0.6]',
+        '  node [shape=plain fontname="Helvetica,Arial,sans-serif" fontsize=12]',
+        '  edge [style=dashed dir=none color="#777777"]',
+        f"  packages [label={stack(packages)}]",
+        f"  files [label={stack([row for row in files if row])}]",
+        "  packages:core:e -> files",
+        "}\n",
+    ])  # fmt: skip
+
+
+def words():
+    """The picture for those who cannot see it; its first line is the title."""
+    layers = contracts()
+    lines = ["The layers of the engine: each imports only from those below it."]
+    lines += ["engine, from the top down: " + "; ".join(", ".join(names) for names in layers["downwards"])]
+    lines += ["engine/core, from the top down: " + "; ".join(", ".join(names) for names in layers["core"])]
+    return "\n".join(lines)
+
+
+# ---- the tables and the links
+
+
+def docstring(path):
+    return ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+
+
+def first_line(path):
+    return docstring(path).partition("\n")[0].replace("``", "`").replace("|", "\\|")
+
+
+def reading_order(folder):
+    """The files of a folder as the docstring of its __init__ lists them, those that it does not name at the end."""
+    files = sorted(path for path in folder.glob("*.py") if path.stat().st_size)
+    listed = re.findall(r"(?m)^(\w+)  ", docstring(folder / "__init__.py"))
+    place = {name: i for i, name in enumerate(["__init__", *listed])}
+    return sorted(files, key=lambda path: place.get(path.stem, len(place)))
+
+
+def table(names):
+    """A row for each file of a folder, or for each of the files that are named."""
+    folder, *chosen = names.split()
+    files = [ENGINE / folder / name for name in chosen] or reading_order(ENGINE / folder)
+    rows = [f"| [`{p.name}`](../{p.relative_to(DOCS.parent).as_posix()}) | {first_line(p)} |" for p in files]
+    return "\n".join(["| | |", "|---|---|", *rows, ""])
+
+
+def line_of(path, name):
+    """The line in which a function, a class or a name of a module begins; ``Class.method`` too."""
+    body = ast.parse(path.read_text("utf-8")).body
+    for part in name.split("."):
+        found = next((node for node in body if part in names_of(node)), None)
+        if found is None:
+            raise LookupError(f"{path} has no {name}")
+        body = getattr(found, "body", [])
+    return found.lineno
+
+
+def names_of(node):
+    """What a statement defines."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    targets = [t for target in targets for t in (target.elts if isinstance(target, ast.Tuple) else [target])]
+    return [f"{t.value.id}.{t.attr}" if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name) else t.id
+            for t in targets if isinstance(t, ast.Name | ast.Attribute)]  # fmt: skip
+
+
+def brought_up_to_date(text):
+    """A document with its tables made anew, and with the lines of its links."""
+    text = TABLE.sub(lambda m: m[1] + table(m[2]) + m[3], text)
+    return LINK.sub(lambda m: f"[{m[1]}{m[2]}{m[1]}]({m[3]}#L{line_of(DOCS / m[3], m[2])})", text)
+
+
+def contents():
+    """{file: what should be in it}, of all but the drawn picture"""
+    found = {path: brought_up_to_date(path.read_text("utf-8")) for path in sorted(DOCS.glob("*.md"))}
+    return found | {DOCS / "layers.dot": picture()}
+
+
+def main():
+    sys.path.insert(0, str(DOCS.parent))
+    from engine.viz.dot import INSTALL, Drawing  # noqa: PLC0415  the rest needs no engine
+
+    for path, text in contents().items():
+        path.write_text(text, encoding="utf-8")
+    svg = Drawing(words(), picture()).svg
+    if svg is None:
+        sys.exit(f"docs/layers.svg is as it was: {INSTALL}")
+    (DOCS / "layers.svg").write_text(svg + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -19,24 +19,9 @@ from ..arrays import dtypes
 from ..arrays.size import Size
 from ..arrays.warn import HERE
 from ..core.tensor import Tensor
-from ..ops import (
-    activations,
-    attention,
-    conv,
-    creation,
-    dropout,
-    elementwise,
-    index,
-    layers,
-    linalg,
-    losses,
-    norms,
-    pad,
-    pool,
-    reduce,
-    shape,
-    softmax,
-)
+
+from ..ops import activations, attention, conv, creation, dropout, elementwise, index, layers, linalg, losses  # isort: skip
+from ..ops import norms, pad, pool, reduce, shape, softmax  # isort: skip
 from ..ops.checks import integer, listed, misfit, number, unfit
 from ..ops.writes import in_place
 from .outputs import into
@@ -60,7 +45,9 @@ QUICK = {  # what is asked of an argument first
     "int[]|bool": "(type({0}) in DIMS or type({0}) is bool)",
     "bool": "type({0}) is bool",
 }
-NUMBERS, DIMS = {int, float, bool}, {int, tuple, list, Size}
+FITS = Tensor, int, float, np.generic
+NUMBERS = {int, float, bool, *(np.dtype(kind).type for kind in "?bhilqBefd")}
+DIMS = {int, tuple, list, Size}
 
 
 def one_of(word, *kinds):
@@ -92,7 +79,7 @@ def ints(value, *where):
 TAKES = {  # (value, function, argument, position) -> the value as the operation has it; or TypeError
     "": None,
     "Tensor": one_of("Tensor", Tensor),
-    "Number|Tensor": one_of("Tensor", Tensor, int, float, np.generic),
+    "Number|Tensor": one_of("Tensor", *FITS),
     "Number": number,
     "float": functools.partial(number, kind="float"),
     "int": an_int,
@@ -177,6 +164,7 @@ class Door:
         self.title, self.inner, self.lines, self.several, self.method = title, inner, lines, several, method
         self.asks = getattr(inner, "made", None) and self.asking(inner)
         through = self.asks or inner
+        through.__name__ = inner.__name__
         itself = self.asks and ("out" not in lines[0][0] or through.__code__.co_flags & inspect.CO_VARKEYWORDS)
         self.function = f = through if itself else shut(through, self.unusual)
         f.__name__ = f.__qualname__ = title
@@ -185,10 +173,16 @@ class Door:
     def asking(self, operation):
         """A row's operation that asks this door about anything but Tensors, and numbers if the line has them."""
 
+        text = self.lines[0][0]
+        pair = ", Number|Tensor " in text
+        first = FITS if any(line.startswith("Number") for line, _ in self.lines) else Tensor
+
         def ask(*given, **names):
+            if pair and isinstance(given[0], first) and isinstance(given[1], FITS):
+                if isinstance(given[0], Tensor) or isinstance(given[1], Tensor):
+                    return operation(*given)
             return self.unusual((*given[self.method :], None), (), names, *given[: self.method])
 
-        text = self.lines[0][0]
         if text in ITSELF:
             return operation.made(defaultdict(lambda: ask))
         return operation.made(ask, ()) if ", Tensor other" in text else operation.made(ask)
@@ -294,11 +288,14 @@ class Door:
         tests = [] if self.asks else [p.quick(short[p.name]) for p in parameters if p.name != "out"]
         if tests and not method and parameters[0].kind == "Number|Tensor":
             tests[0] = QUICK["Tensor"].format("p0")
-        if self.writes:
+        if self.writes and self.options:
             tests.insert(0, f"{short['out']} is None")
         if others:
             tests.append("not names" if self.more else "not names and not rest")
-        tests, inside = " and ".join(filter(None, tests)) or "True", f"return inner({', '.join(call)})"
+        tests, call = " and ".join(filter(None, tests)) or "True", ", ".join(call)
+        inside = f"return inner({call})"
+        if self.writes and not self.options:
+            inside += f" if {short['out']} is None else into({short['out']}, inner, {call})"
         if any(p.kind == "int[]" for p in parameters):  # of which not every one is looked at before
             inside = f"try: {inside}\n   except TypeError:\n    if {self.more or 'False'}: raise"
         names = "names" if others or self.options else "{}"

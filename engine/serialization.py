@@ -26,11 +26,11 @@ from .arrays.size import Size
 from .core.tensor import Tensor
 from .nn.parameter import Parameter
 
-WORDS = {  # safetensors' names of the dtypes
+DTYPE_OF = {  # safetensors' names of the dtypes
     "F64": dtypes.float64, "F32": dtypes.float32, "F16": dtypes.float16, "BF16": dtypes.bfloat16, "I64": dtypes.int64,
     "I32": dtypes.int32, "I16": dtypes.int16, "I8": dtypes.int8, "U8": dtypes.uint8, "BOOL": dtypes.bool_,
 }  # fmt: skip
-WORD_OF = {d: word for word, d in WORDS.items()}
+WORD_OF = {d: word for word, d in DTYPE_OF.items()}
 LONGEST_HEADER = 1 << 24  # bytes: enough for 100,000 names, and what it can blow up to fits into memory
 PICKLED = (
     "those hold pickles, and to load a pickle can run any code. Where PyTorch is installed, write the tensors anew "
@@ -51,7 +51,7 @@ WORDED = {
     "dtype": (dtypes.dtype, lambda d: d.name, {d.name: d for d in dtypes.dtypes}.__getitem__),
     "device": (devices.device, str, devices.device),
 }
-NAMES = {kind: name for name, kind in [*ITEMS.items(), *MAPPINGS.items(), *((k, v[0]) for k, v in WORDED.items())]}
+TYPE_NAMES = {kind: name for name, kind in [*ITEMS.items(), *MAPPINGS.items(), *((k, v[0]) for k, v in WORDED.items())]}
 
 
 # ---- save
@@ -71,7 +71,7 @@ def save(obj, f, pickle_module=None, pickle_protocol=None, _use_new_zipfile_seri
             raise RuntimeError(f"Parent directory {path.parent} does not exist.")
         write_file(path, pieces)
     elif hasattr(f, "write"):
-        write(f, pieces)
+        write_pieces(f, pieces)
     else:
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
 
@@ -80,12 +80,12 @@ def write_file(path, pieces):
     """Write beside a file and put the result in its place; what is no file, as /dev/null, is written to."""
     if path.exists() and not path.is_file():
         with path.open("wb") as f:
-            return write(f, pieces)
+            return write_pieces(f, pieces)
     path = path.resolve()  # a link stays one
     beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     try:
         with beside.open("xb") as f:
-            write(f, pieces)
+            write_pieces(f, pieces)
             f.flush()
             os.fsync(f.fileno())
         if path.exists():
@@ -96,7 +96,7 @@ def write_file(path, pieces):
         raise
 
 
-def write(f, pieces):
+def write_pieces(f, pieces):
     for piece in pieces:
         rest = memoryview(piece)
         while rest:  # an unbuffered file may take less than all
@@ -106,7 +106,7 @@ def write(f, pieces):
 
 def encoded(obj):
     """The file as a list of byte strings and arrays of bytes."""
-    structure = Structure()
+    structure = ObjectEncoder()
     try:
         value = structure.encode(obj, ())
     except RecursionError:
@@ -125,7 +125,7 @@ def encoded(obj):
     return [n.to_bytes(8, "little"), text.ljust(n).encode(), *pieces]
 
 
-class Structure:
+class ObjectEncoder:
     """Turns an object into JSON, and collects its tensors."""
 
     def __init__(self):
@@ -140,7 +140,7 @@ class Structure:
             return value
         if isinstance(value, Tensor):
             return {"tensor": self.number(value, path)}
-        name = NAMES.get(kind)
+        name = TYPE_NAMES.get(kind)
         if name in WORDED:
             return {name: WORDED[name][1](value)}
         if name in ITEMS:
@@ -199,7 +199,7 @@ def laid_out(tensors, unique):
     """
     copies: dict = {}
     arrays = [host_array(t, copies) for _, _, t in tensors]
-    entries, records, strides = {}, [about(t) for _, _, t in tensors], {}
+    entries, records, strides = {}, [tensor_metadata(t) for _, _, t in tensors], {}
     for low, high, members in sharing(arrays):
         fill = (i for i in sorted(members) if arrays[i].nbytes == high - low)
         whole = next((i for i in fill if is_packed(arrays[i].shape, arrays[i].strides, arrays[i].itemsize)), None)
@@ -232,7 +232,7 @@ def host_array(t, copies):
     return x if min(x.strides, default=0) >= 0 else x.copy()
 
 
-def about(t):
+def tensor_metadata(t):
     """What is to be known of a tensor beside its elements, where it is not as usual."""
     record = {}
     if t.requires_grad != (t.__class__ is not Tensor):
@@ -307,7 +307,7 @@ def loaded(f, map_location, path=None):
         structure = json.loads(metadata["engine"]) if "engine" in metadata else None
         made = list(tensors_of(structure, entries))
     copies: dict = {}
-    tensors = [finished(placed(t, saved, map_location, copies), *more) for t, saved, *more in made]
+    tensors = [finished(on_saved_device(t, saved, map_location, copies), *more) for t, saved, *more in made]
     if structure is None:
         return dict(zip(entries, tensors))
     with reasons_for(f):
@@ -318,7 +318,7 @@ class Damaged(Exception):
     """Why a file cannot be read."""
 
 
-def check(condition, reason):
+def ensure(condition, reason):
     if not condition:
         raise Damaged(reason)
 
@@ -343,29 +343,29 @@ def read(f, path):
     start = f.tell()
     size = f.seek(0, os.SEEK_END) - start
     f.seek(start)
-    check(size > 0, "it is empty (or was read to its end: seek(0) first)")
+    ensure(size > 0, "it is empty (or was read to its end: seek(0) first)")
     first = f.read(8)
     n = int.from_bytes(first, "little")
     if size < 8 or n > LONGEST_HEADER:
         for magic, reason in FOREIGN.items():
-            check(not first.startswith(magic), reason)
+            ensure(not first.startswith(magic), reason)
         raise Damaged("it is no safetensors file: it does not begin with the length of a header")
-    check(n <= size - 8, f"it is cut short: its header has {n} bytes, of which {size - 8} are there")
+    ensure(n <= size - 8, f"it is cut short: its header has {n} bytes, of which {size - 8} are there")
     header = json.loads(f.read(n))
     metadata = header.pop("__metadata__", {})
     end = 8 + n + max((entry["data_offsets"][1] for entry in header.values()), default=0)
-    check(end <= size, f"it is cut short: it should have {end} bytes, and has {size}")
-    check(end >= size, "there is more in it than its header says")
+    ensure(end <= size, f"it is cut short: it should have {end} bytes, and has {size}")
+    ensure(end >= size, "there is more in it than its header says")
     for name, entry in header.items():
         word = entry["dtype"]
-        check(word in WORDS, f"{name!r} is of dtype {word}, which the engine does not have: save it in another one")
+        ensure(word in DTYPE_OF, f"{name!r} is of dtype {word}, which the engine does not have: save it in another one")
     if path is None:
         f.seek(start)
         buffers = {name: entry["data"] for name, entry in deserialize(f.read())}
     else:
         with safe_open(path, "np") as file:
             buffers = {name: file.get_tensor(name).reshape(-1).view(np.uint8).data for name in header}
-    arrays = {k: np.ndarray(entry["shape"], WORDS[entry["dtype"]].np, buffers[k]) for k, entry in header.items()}
+    arrays = {k: np.ndarray(entry["shape"], DTYPE_OF[entry["dtype"]].np, buffers[k]) for k, entry in header.items()}
     for x in arrays.values():
         if x.dtype == np.bool_:
             np.minimum(x.view(np.uint8), 1, out=x.view(np.uint8))  # no other byte than 0 and 1 is a bool
@@ -377,39 +377,39 @@ def tensors_of(structure, entries):
     if structure is None:
         yield from ((Tensor(x), "cpu", False, None) for x in entries.values())
         return
-    check(structure["version"] == 1, "it was written by a newer version of the engine")
+    ensure(structure["version"] == 1, "it was written by a newer version of the engine")
     for name, strides in structure["strides"].items():
         entries[name] = restrided(entries[name], strides)
     for record in structure["tensors"]:
         x = entries[record["in"]]
-        x = part(x, record) if "offset" in record else x
+        x = tensor_view(x, record) if "offset" in record else x
         kind, device = record.get("class"), record.get("device", "cpu")
         requires_grad = record.get("requires_grad", kind is not None)
-        check(kind in (None, "Parameter"), "it has a tensor of an unknown class")
-        check(type(requires_grad) is bool and isinstance(device, str), "it has a tensor with wrong properties")
-        check(dtypes.of[x.dtype].is_floating_point or not requires_grad, "it has integers that require grad")
+        ensure(kind in (None, "Parameter"), "it has a tensor of an unknown class")
+        ensure(type(requires_grad) is bool and isinstance(device, str), "it has a tensor with wrong properties")
+        ensure(dtypes.of[x.dtype].is_floating_point or not requires_grad, "it has integers that require grad")
         yield Tensor(x), device, requires_grad, kind
 
 
 def restrided(x, strides):
     """A copy of an array with other strides, which leave no gap."""
     strides = [s * x.itemsize for s in strides]
-    check(len(strides) == x.ndim and is_packed(x.shape, strides, x.itemsize), "its strides do not fit")
+    ensure(len(strides) == x.ndim and is_packed(x.shape, strides, x.itemsize), "its strides do not fit")
     out = np.ndarray(x.shape, x.dtype, np.empty(x.shape, x.dtype), 0, strides)
     out[...] = x
     return out
 
 
-def part(x, record):
+def tensor_view(x, record):
     """The view of an array's memory that a record describes."""
-    kind, shape, offset, strides = WORDS[record["dtype"]].np, record["shape"], record["offset"], record["strides"]
+    kind, shape, offset, strides = DTYPE_OF[record["dtype"]].np, record["shape"], record["offset"], record["strides"]
     proper = len(shape) == len(strides) and all(type(n) is int and 0 <= n < 2**63 for n in [*shape, *strides, offset])
-    check(proper, "it has a view that is none")
+    ensure(proper, "it has a view that is none")
     owner = memory.in_order(memory.storage(x))
     last = sum((n - 1) * s for n, s in zip(shape, strides)) + 1 if math.prod(shape) else 0
-    check(offset + last * kind.itemsize <= owner.nbytes, "it has a view that goes beyond its memory")
+    ensure(offset + last * kind.itemsize <= owner.nbytes, "it has a view that goes beyond its memory")
     view = np.ndarray(shape, kind, owner, offset, [s * kind.itemsize for s in strides])
-    check(kind != np.bool_ or view.view(np.uint8).max(initial=0) <= 1, "it has a bool that is none")
+    ensure(kind != np.bool_ or view.view(np.uint8).max(initial=0) <= 1, "it has a bool that is none")
     return view
 
 
@@ -417,7 +417,7 @@ def finished(t, requires_grad, kind):
     return t.requires_grad_(requires_grad) if kind is None else Parameter(t, requires_grad)
 
 
-def placed(t, saved, where, copies):
+def on_saved_device(t, saved, where, copies):
     """A tensor on its device: that on which it was saved, unless ``where`` (a map_location) says another.
 
     ``copies``: the memory that was copied to devices already: what shares memory in the file does so there.

@@ -588,6 +588,16 @@ def test_threads_that_cast_and_threads_that_do_not_run_at_once():
     assert not done.returncode, done.stderr
 
 
+def test_a_frame_of_an_operation_that_is_cast_can_be_looked_at():
+    with engine.autocast("cpu"), pytest.raises(TypeError) as info:
+        nn.functional.linear(3, 4)
+    trace, seen = info.tb, 0
+    while trace is not None:
+        seen += len(trace.tb_frame.f_locals)
+        trace = trace.tb_next
+    assert seen
+
+
 def test_each_row_names_an_operation_or_one_that_is_not_there_yet():
     """A row with a misspelt name would never be used."""
     torch = pytest.importorskip("torch")

@@ -97,7 +97,7 @@ def function_of(shapes, steps):
 @pytest.fixture
 def tiny(monkeypatch):
     """Arrays of a few elements are large."""
-    sizes = {"BLOCK": 15, "THREADED": 20, "LARGE": 8, "SMALL": 2}
+    sizes = {"BLOCK": 15, "THREADED": 20, "LARGE_CHAIN": 8, "LARGE_BUFFER": 8, "SMALL_ARRAY": 2}
     for module in (fuse, planning, generate, blocks):
         for name in vars(module).keys() & sizes:
             monkeypatch.setattr(module, name, sizes[name])

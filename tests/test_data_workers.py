@@ -334,7 +334,7 @@ def test_more_workers_than_processors_are_warned_of():
 
 # ---- shared memory
 
-LARGE = workers.LARGE // 4  # floats
+LARGE = workers.SHARED_MEMORY_FROM // 4  # floats
 
 
 def assert_images(batches, sizes):

@@ -188,9 +188,9 @@ def test_words_become_dropout_masks_and_fractions(kernels):
     words = draws.philox(7, 0, 50)
     for dtype in FLOATS:
         scale = np.dtype(dtype).type(1 / 0.7)
-        found = kernels.elementwise(draws.kept, words, 0.7, scale)
+        found = kernels.elementwise(draws.bernoulli_values, words, 0.7, scale)
         assert found.dtype == dtype
-        np.testing.assert_array_equal(found, draws.kept(words, 0.7, scale))
+        np.testing.assert_array_equal(found, draws.bernoulli_values(words, 0.7, scale))
     np.testing.assert_array_equal(kernels.elementwise(draws.fraction, words), draws.fraction(words))
     assert kernels.launched == 5
 

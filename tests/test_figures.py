@@ -91,7 +91,7 @@ def test_the_freed_are_those_that_backward_frees():
     loss, names = example()
     freed = {s.node for s in BackwardStepper(loss, names).steps if s.freed}
     loss.backward()
-    assert {type(n).__name__ for n in viz.walk([loss.grad_fn]) if viz.kept(n) is None} == freed
+    assert {type(n).__name__ for n in viz.walk([loss.grad_fn]) if viz.saved_values(n) is None} == freed
 
 
 def test_stepping_changes_nothing():
@@ -243,7 +243,7 @@ def test_every_formula_of_the_table_is_tried_here():
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_formula_evaluated_gives_the_gradient_that_the_rule_gives(name):
     result, seen = PROGRAMS[name](), []
-    node = next(n for n in viz.walk([result.grad_fn]) if viz.title(n) == name)
+    node = next(n for n in viz.walk([result.grad_fn]) if viz.node_title(n) == name)
     node.register_hook(lambda into, incoming: seen.append((into, incoming)))
     start = engine.randn(result.shape, dtype=result.dtype)
     engine.autograd.grad(result, [U, V, P], start, retain_graph=True, allow_unused=True)

@@ -20,6 +20,8 @@ eq ne lt le gt ge logical_and logical_or logical_xor logical_not bitwise_and bit
 
 sum prod mean var std norm max min amax amin argmax argmin median logsumexp count_nonzero cumsum cumprod bincount
 
+nansum logcumsumexp cummax cummin cov corrcoef kron copysign split_with_sizes
+
 size numel ndim shape reshape view reshape_as view_as flatten ravel squeeze unsqueeze transpose permute t T mT movedim
 expand expand_as broadcast_to broadcast_tensors repeat tile repeat_interleave cat concat stack hstack vstack split chunk
 unbind narrow select flip roll diag diagonal contiguous is_contiguous stride clone detach item tolist numpy to type_as
@@ -37,7 +39,7 @@ iinfo promote_types can_cast result_type Size Tensor float64 float32 float16 bfl
 nan pi e set_printoptions get_num_threads set_num_threads
 """
 FUNCTIONAL = """
-linear relu relu6 leaky_relu elu silu gelu softplus logsigmoid softmax log_softmax dropout one_hot embedding normalize
+linear relu relu6 leaky_relu elu silu gelu softplus logsigmoid softmax log_softmax dropout one_hot embedding embedding_bag normalize
 cosine_similarity pad layer_norm batch_norm conv1d conv2d max_pool1d max_pool2d avg_pool1d avg_pool2d
 adaptive_avg_pool2d scaled_dot_product_attention mse_loss l1_loss smooth_l1_loss huber_loss cross_entropy nll_loss
 kl_div binary_cross_entropy binary_cross_entropy_with_logits sigmoid

@@ -86,6 +86,19 @@ SAMPLES = {
     "logsumexp": ["f(x, 0)", "f(x, (0, 1))"],
     "cumsum": ["f(x, 0)", "f(x, 1)"],
     "cumprod": ["f(x, 0)", "f(x, 1)"],
+    "nansum": REDUCED,
+    "copysign": BY_KIND["binary"][:3] + ["f(x, -1.5)"],
+    "logcumsumexp": ["f(x, 0)", "f(x, 1)", "f(x * 300, 1)"],
+    "cummax": ["f(x, 1)", "f(A, 0)"],
+    "cummin": ["f(x, 1)", "f(A, 0)"],
+    "gather": ["f(x, 1, torch.tensor([[0, 0, 2], [1, 1, 1]]))", "f(A, 0, i[None])"],
+    "scatter_add": ["f(x, 1, torch.tensor([[0, 0, 2], [1, 1, 1]]), y)"],
+    "kron": ["f(x, B)", "f(x, v)"],
+    "cov": ["f(x)", "f(A, correction=0, aweights=v ** 2)", "f(v, fweights=torch.tensor([1, 2, 3]))"],
+    "corrcoef": ["f(A)", "f(x)", "f(v)"],
+    "split_with_sizes": ["f(x, (1, 2), 1)"],
+    "embedding_bag": ["f(i[None], A)", "f(i, A, torch.tensor([0, 0]), mode='max')",
+                      "f(i.repeat(2)[:3], A, torch.tensor([0, 1]), mode='sum', per_sample_weights=v)"],
     # matrices
     "mm": ["f(x, A)", "f(A, A)"],
     "addmm": ["f(x, x, A)", "f(v, x, A, beta=2, alpha=3)"],
@@ -179,6 +192,7 @@ NO_RULE = {"floor_divide"}  # the result requires grad, and backward says that t
 OURS = {
     "pick", "place", "squeeze_dim", "squeeze_dims", "diagonal_backward", "diag_embed", "alias", "rsub", "div_floor",
     "div_trunc", "addmm_columns", "log_sigmoid", "unfold", "repeat", "expand", "view", "slice", "elu",
+    "embedding_bag",  # PyTorch has no second derivative
     "hardsigmoid",  # PyTorch's slope is 1 / 6 in float32, and has no derivative
 }  # fmt: skip
 
@@ -217,7 +231,7 @@ def run(t, f, sample, arrays):
     tensors = {k: t.tensor(a) for k, a in arrays.items()}
     variables = [v.requires_grad_() for k, v in tensors.items() if k in "xyzABvw"]
     xp = getattr(t, "xp", np)  # the module of the arrays that stand in a sample
-    results = eval(sample, {"f": f, "np": xp, "x0": xp.array(arrays["x"]), **tensors})
+    results = eval(sample, {"f": f, "np": xp, "torch": t, "x0": xp.array(arrays["x"]), **tensors})
     results = results if isinstance(results, (tuple, list)) else [results]
     return [r for r in results if r.dtype == t.float64], variables
 

@@ -370,7 +370,7 @@ def test_what_is_there_stays_if_saving_fails(tmp_path, monkeypatch):
         f.write(pieces[0])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(serialization, "write", interrupted)
+    monkeypatch.setattr(serialization, "write_pieces", interrupted)
     with pytest.raises(KeyboardInterrupt):
         engine.save(2, path)
     assert engine.load(path) == 1

@@ -158,7 +158,7 @@ def test_every_shape_that_is_shown_is_that_of_the_gradient_which_comes_there(pro
     x = (engine.arange(6.0).reshape(2, 3) / 4).requires_grad_()
     y = (engine.arange(6.0).reshape(2, 3) + 1).requires_grad_()
     result, seen = MANY[program](x, y), {}
-    known = viz.survey([result], [], 100).items
+    known = viz.graph_drawing([result], [], 100).items
     nodes = sorted(viz.walk([result.grad_fn]), key=lambda n: n.time)
     for number, node in enumerate(nodes, 1):
         RemovableHandle(node, "hooks", lambda g, number=number: seen.setdefault(number, g))

@@ -54,7 +54,7 @@ class GraphExplorer:
         if not isinstance(result, Tensor):
             raise TypeError(f"GraphExplorer draws the graph of a Tensor, but got {type(result).__name__}")
         named = [*(names or {}).items(), *viz.variables(sys._getframe(1))]
-        self.plan = viz.survey([result], named, max_nodes, values=True)
+        self.plan = viz.graph_drawing([result], named, max_nodes, values=True)
         self.problem = ""
         gradients = self._gradients(result, named)
         for item in self.plan.items:

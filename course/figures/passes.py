@@ -32,11 +32,11 @@ class PassExplorer(Explorer):
         self.boxes = drawing.chosen(boxes, part)
         edges = {(a, b): at for (a, b), at in edges.items() if a in self.boxes and b in self.boxes}
         self.fates = {n: fate for n, b in self.boxes.items() if b.step and (fate := drawing.fate(self.entry, n))}
-        self.svg = viz.Drawing("", drawing.write_dot(self.boxes, edges, [NOTE])).svg
+        self.svg = viz.Drawing("", drawing.stage_dot(self.boxes, edges, [NOTE])).svg
 
     def there(self, stage: str) -> dict[int | str, drawing.Box]:
         """The boxes after a pass."""
-        return drawing.chosen(drawing.survey(self.entry, stage), self.part)
+        return drawing.chosen(drawing.stage_boxes(self.entry, stage), self.part)
 
     def gone(self, stage: str) -> dict[int | str, tuple[str, str]]:
         """{number: (the pass that took it away, why)} of what is no longer there after a pass."""
@@ -81,7 +81,7 @@ class PassExplorer(Explorer):
 
     def draw(self, axes: Any, *, stage: str) -> None:
         axes.set_axis_off()
-        text = drawing.write_text(self.entry, stage, self.there(stage))
+        text = drawing.stage_text(self.entry, stage, self.there(stage))
         axes.text(0, 1, text, fontsize=7, family="monospace", va="top", transform=axes.transAxes)
 
     @property

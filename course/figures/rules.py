@@ -6,7 +6,7 @@ from typing import Any
 from engine.arrays.dispatch import scalar_types
 from engine.core.graph import Node
 from engine.core.tensor import Tensor
-from engine.viz import brief, parameters, shape_text
+from engine.viz import brief, rule_parameters, shape_text
 
 ARRAYS = ("x", "y", "z", "out")  # how rules call inputs and the result
 
@@ -131,7 +131,7 @@ def formula(node: Node, i: int) -> str:
     formulas = RULES.get(node.name(), ("",))[1:]
     if node.grad_fn_view() is not node or i >= len(formulas):
         return ""
-    uses = {called(node, name) for name in parameters(type(node).rules[i]) if not name.startswith("_")}
+    uses = {called(node, name) for name in rule_parameters(type(node).rules[i]) if not name.startswith("_")}
     names = {called(node, name) for name in (*ARRAYS, *node.names)}
     exact = uses - {"shape"} == names.intersection(re.findall(r"\w+", formulas[i])) - {
         "shape"
@@ -146,7 +146,7 @@ def called(node: Node, name: str) -> str:
 
 def values(node: Node, i: int) -> dict[str, Any]:
     """What the names in the formula of input i stand for, from what the node saved; arrays as Tensors."""
-    saved = zip(parameters(type(node).rules[i]), node.saved, strict=False)  # the rest is in the rule's *args
+    saved = zip(rule_parameters(type(node).rules[i]), node.saved, strict=False)  # the rest is in the rule's *args
     return {
         called(node, name): s if type(s) in scalar_types or type(s) is tuple else Tensor(s)
         for name, s in saved

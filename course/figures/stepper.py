@@ -112,7 +112,7 @@ class BackwardStepper:
         named = [*(names or {}).items(), *viz.variables(sys._getframe(1))]
         recording = Recording(loss, gradient, named, retain_graph)
         self.steps: list[Step] = recording.steps
-        plan = viz.survey([loss], named, max_nodes, values)
+        plan = viz.graph_drawing([loss], named, max_nodes, values)
         recording.annotate(plan)
         drawn = viz.Graph(plan, direction=direction)
         self._words = drawn.summary
@@ -252,7 +252,7 @@ class Recording:
         if frees:
             self.frees.add(node)
         self.add(
-            viz.title(node),
+            viz.node_title(node),
             node,
             made=self.variable.get(node, ""),
             rule=rules.in_words(node),
@@ -302,12 +302,12 @@ class Recording:
         if output is not None:
             return f"output {output} of {self.where(tensor.parents[0])}"
         node = tensor
-        return f"{self.named(node) if type(node) is AccumulateGrad else viz.title(node)} ({self.number[node]})"
+        return f"{self.named(node) if type(node) is AccumulateGrad else viz.node_title(node)} ({self.number[node]})"
 
     def named(self, leaf: Node) -> str:
         return self.variable.get(leaf, f"leaf {self.number[leaf]}")
 
-    def annotate(self, plan: viz.Plan) -> None:
+    def annotate(self, plan: viz.GraphDrawing) -> None:
         """Make room in the picture for the gradients, at the edges and in the leaves."""
         nodes = {number: node for node, number in self.number.items()}
         for item in plan.items:
@@ -333,7 +333,7 @@ def every_node(start: Mapping[Node, Any]) -> set[Node]:
 
 def kept_by(node: Node) -> Iterator[str]:
     """The names of the tensors that a node keeps, which backward releases."""
-    for name, _, value, _ in viz.kept(node) or ():
+    for name, _, value, _ in viz.saved_values(node) or ():
         if isinstance(getattr(value, "shape", None), tuple):
             yield name
 

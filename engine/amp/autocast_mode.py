@@ -8,7 +8,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FunctionType
 from weakref import ref
 
@@ -21,6 +21,7 @@ from ..core.tensor import Tensor
 from ..nn import functional, recurrent
 from ..ops import linalg as products
 from ..surface import doors
+from . import messages
 
 # ---- which operations are cast to what; "linalg_inv" is linalg.inv
 
@@ -61,10 +62,10 @@ DEVICE = {
 }
 TABLES = {"cpu": HOST, "cuda": DEVICE, "sim": DEVICE}
 POLICY = {kind: {name: p for p, names in t.items() for name in names.split()} for kind, t in TABLES.items()}
-OPERATORS = {"__matmul__": "matmul", "__rmatmul__": "matmul", "__pow__": "pow", "__rpow__": "pow"}
+OPERATOR_METHODS = {"__matmul__": "matmul", "__rmatmul__": "matmul", "__pow__": "pow", "__rpow__": "pow"}
 
 
-class State(threading.local):
+class AutocastState(threading.local):
     """What is cast in this thread."""
 
     def __init__(self):
@@ -76,7 +77,7 @@ class State(threading.local):
         self.cache = {}  # (id of a weight, dtype) -> (the weight, weakly; its cast)
 
 
-state = State()
+state = AutocastState()
 
 # ---- casting
 
@@ -87,12 +88,12 @@ def eligible(t, kind):
     return dtypes.of[x.dtype].is_floating_point and x.dtype.itemsize < 8 and t.device.type == kind
 
 
-def converted(value, kind, dtype):
+def cast_arg(value, kind, dtype):
     """An argument with its tensors cast."""
     if isinstance(value, Tensor):
         return to_dtype(value, kind, dtype) if value.dtype is not dtype and eligible(value, kind) else value
     if type(value) in (list, tuple):
-        return type(value)([converted(v, kind, dtype) for v in value])
+        return type(value)([cast_arg(v, kind, dtype) for v in value])
     return value
 
 
@@ -109,16 +110,16 @@ def to_dtype(t, kind, dtype):
     return known[1]
 
 
-def tensors_in(values):
+def nested_tensors(values):
     for v in values:
         if isinstance(v, Tensor):
             yield v
         elif type(v) in (list, tuple):
-            yield from tensors_in(v)
+            yield from nested_tensors(v)
 
 
 def all_to(args, kwargs, kind, dtype):
-    return tuple([converted(a, kind, dtype) for a in args]), {k: converted(v, kind, dtype) for k, v in kwargs.items()}
+    return tuple([cast_arg(a, kind, dtype) for a in args]), {k: cast_arg(v, kind, dtype) for k, v in kwargs.items()}
 
 
 def lower(function, args, kwargs, kind):
@@ -144,7 +145,7 @@ def float32_result(function, args, kwargs, kind):
     """Asks for a result in float32, unless the program asked for a dtype."""
     place = [*inspect.signature(function).parameters].index("dtype")
     given = len(args) > place or kwargs.get("dtype") is not None
-    first = next(tensors_in((*args, *kwargs.values())), None)
+    first = next(nested_tensors((*args, *kwargs.values())), None)
     if given or first is None or not eligible(first, kind):
         return args, kwargs
     return args, {**kwargs, "dtype": dtypes.float32}
@@ -153,7 +154,7 @@ def float32_result(function, args, kwargs, kind):
 def widest(function, args, kwargs, kind):
     """Casts to float32 if that is among the arguments."""
     common = low = state.dtype[kind]
-    for t in tensors_in((*args, *kwargs.values())):
+    for t in nested_tensors((*args, *kwargs.values())):
         if eligible(t, kind):
             if dtypes.float32 in (common, t.dtype):
                 common = dtypes.float32
@@ -167,13 +168,7 @@ def as_given(function, args, kwargs, kind):
 
 
 def refused(function, args, kwargs, kind):
-    raise RuntimeError(
-        "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
-        "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
-        "In this case, combine the two layers using torch.nn.functional.binary_cross_entropy_with_logits\n"
-        "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
-        "safe to autocast."
-    )
+    raise RuntimeError(messages.BCE_UNSAFE)
 
 
 POLICIES = {
@@ -202,17 +197,24 @@ def casting(name):
     return cast
 
 
-def looks(*args, **kwargs):
-    """The code of an operation that looks at what is cast in its thread; the three stand among its constants."""
-    state, cast, plain = 0, 1, 2
-    return cast(plain, args, kwargs) if state.active else plain(*args, **kwargs)
+LOOKS = """
+def make({free}):
+    def looks(*args, **kwargs):
+        state, cast, plain = 0, 1, 2
+        return cast(plain, args, kwargs) if state.active else plain(*args, **kwargs)
+        {free}
+"""
 
 
-def looking(name, plain):
+def looking(name, plain, free=()):
+    """The code of ``plain``, a function with these free variables, that looks at what is cast in its thread."""
+    code, values = doors.written(LOOKS.format(free=", ".join(free))), (state, casting(name), plain)
+    return code.replace(co_consts=tuple(values if c == (0, 1, 2) else c for c in code.co_consts))
+
+
+def looking_form(name, plain):
     """A function that is ``plain`` but where autocast is on."""
-    code, values = looks.__code__, (state, casting(name), plain)
-    consts = tuple(values if c == (0, 1, 2) else c for c in code.co_consts)
-    return functools.wraps(plain)(FunctionType(code.replace(co_consts=consts), globals()))
+    return functools.wraps(plain)(FunctionType(looking(name, plain), globals()))
 
 
 def divert(name, function):
@@ -222,19 +224,18 @@ def divert(name, function):
     plain = FunctionType(function.__code__, function.__globals__, name, function.__defaults__, function.__closure__)
     functools.update_wrapper(plain, function).__kwdefaults__ = function.__kwdefaults__
     del plain.__wrapped__
-    code = looking(name, plain).__code__
-    function.__code__ = code.replace(co_freevars=function.__code__.co_freevars)
+    function.__code__ = looking(name, plain, function.__code__.co_freevars)
     function.__wrapped__ = plain
 
 
-lock = threading.Lock()
+install_lock = threading.Lock()
 installed = False
 
 
 def install():
     """Let the operations that are cast look at what is cast in their thread: public functions, methods, operators."""
     global installed
-    with lock:
+    with install_lock:
         if installed:
             return
         public = doors.OFFERED
@@ -249,16 +250,16 @@ def install():
                 divert(name, function)
             for place in (Tensor, recurrent, products):  # operations of ops.linalg are made of its products
                 if isinstance(function := vars(place).get(name), FunctionType):
-                    setattr(place, name, looking(name, function))
-        for operator, name in OPERATORS.items():
-            setattr(Tensor, operator, looking(name, vars(Tensor)[operator]))
+                    setattr(place, name, looking_form(name, function))
+        for operator, name in OPERATOR_METHODS.items():
+            setattr(Tensor, operator, looking_form(name, vars(Tensor)[operator]))
         installed = True
 
 
 # ---- the state of this thread
 
 
-def kind_of(device_type):
+def device_kind(device_type):
     """The kind of device that a string names.  RuntimeError for those for which there is no autocast."""
     if device_type not in TABLES:
         devices.device(device_type)
@@ -273,7 +274,7 @@ def is_autocast_available(device_type):
 
 def is_autocast_enabled(device_type="cuda"):
     """Whether operations on a kind of device are cast."""
-    return state.enabled[kind_of(device_type)]
+    return state.enabled[device_kind(device_type)]
 
 
 def set_autocast_enabled(device_type, enabled=None):
@@ -281,18 +282,18 @@ def set_autocast_enabled(device_type, enabled=None):
     device_type, enabled = ("cuda", device_type) if enabled is None else (device_type, enabled)
     if enabled and not installed:
         install()
-    state.enabled[kind_of(device_type)] = bool(enabled)
+    state.enabled[device_kind(device_type)] = bool(enabled)
     state.active = tuple(kind for kind, on in state.enabled.items() if on)
 
 
 def get_autocast_dtype(device_type):
     """The low precision of a kind of device."""
-    return state.dtype[kind_of(device_type)]
+    return state.dtype[device_kind(device_type)]
 
 
 def set_autocast_dtype(device_type, dtype):
     """Choose the low precision of a kind of device."""
-    state.dtype[kind_of(device_type)] = dtype
+    state.dtype[device_kind(device_type)] = dtype
 
 
 def is_autocast_cache_enabled():
@@ -322,7 +323,7 @@ def autocast_decrement_nesting():
 
 # ---- regions
 
-SUPPORTED = (dtypes.bfloat16, dtypes.float16)
+LOWER = (dtypes.bfloat16, dtypes.float16)
 
 
 def present(kind):
@@ -341,17 +342,14 @@ class autocast:
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
-        self.device = kind_of(device_type)
+        self.device = device_kind(device_type)
         self.fast_dtype = state.dtype[device_type] if dtype is None else dtype
         self._cache_enabled = state.cache_enabled if cache_enabled is None else cache_enabled
         if enabled and not present(device_type):
             warn("CUDA is not available or torch_xla is imported. Disabling autocast.")
             enabled = False
-        elif enabled and self.fast_dtype not in SUPPORTED:
-            warn(
-                f"In {device_type.upper()} autocast, but the target dtype is not supported. Disabling autocast.\n"
-                f"{device_type.upper()} Autocast only supports dtypes of {', '.join(map(str, SUPPORTED))} currently.",
-            )
+        elif enabled and self.fast_dtype not in LOWER:
+            warn(messages.DTYPE_NOT_SUPPORTED.format(device_type.upper(), ", ".join(map(str, LOWER))))
             enabled = False
         self._enabled = enabled
 
@@ -371,11 +369,7 @@ class autocast:
 
     def __call__(self, func):
         if not callable(func):
-            raise TypeError(
-                f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use autocast as "
-                "a context manager? For example:\n    with torch.autocast(device_type=...):\n        output = "
-                "model(input)"
-            )
+            raise TypeError(messages.NOT_CALLABLE.format(type(func).__name__))
 
         @functools.wraps(func)
         def inside(*args, **kwargs):
@@ -391,14 +385,10 @@ def same_casts():
 
     @contextmanager
     def region():
-        entered = [autocast(*each) for each in now]
-        for each in entered:
-            each.__enter__()
-        try:
+        with ExitStack() as stack:
+            for each in now:
+                stack.enter_context(autocast(*each))
             yield
-        finally:
-            for each in reversed(entered):
-                each.__exit__()
 
     return region
 

@@ -9,7 +9,8 @@ from ..arrays.warn import warn
 from ..autograd.modes import no_grad
 from ..core.tensor import Tensor
 from ..ops.creation import full
-from .autocast_mode import kind_of, present
+from . import messages
+from .autocast_mode import device_kind, present
 
 
 class OptState(Enum):
@@ -18,7 +19,7 @@ class OptState(Enum):
     STEPPED = 2
 
 
-def fresh():
+def per_optimizer_state():
     """What is known of an optimizer at the beginning of an iteration."""
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
@@ -46,7 +47,7 @@ class GradScaler:
     def __init__(self, device="cuda", init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000,
                  enabled=True):  # fmt: skip
         self._device, self._enabled = device, enabled
-        if enabled and not present(kind_of(device)):
+        if enabled and not present(device_kind(device)):
             warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
             self._enabled = False
         if self._enabled:
@@ -58,15 +59,12 @@ class GradScaler:
             self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
             self._growth_interval = growth_interval
             self._scale = self._growth_tracker = None  # tensors on the device of the first loss
-            self._per_optimizer_states = defaultdict(fresh)
+            self._per_optimizer_states = defaultdict(per_optimizer_state)
 
     def _check_scale_growth_tracker(self, funcname):
         for name in ("_scale", "_growth_tracker"):
             if getattr(self, name) is None:
-                raise AssertionError(
-                    f"Attempted {funcname} but {name} is None.  This may indicate your script did not use "
-                    "scaler.scale(loss or outputs) earlier in the iteration."
-                )
+                raise AssertionError(messages.SCALE_IS_NONE.format(funcname, name))
         return self._scale, self._growth_tracker
 
     def scale(self, outputs):
@@ -164,10 +162,7 @@ class GradScaler:
             scale.fill_(new_scale)
         elif new_scale is not None:
             if new_scale.device.type != self._device or new_scale.numel() != 1 or new_scale.requires_grad:
-                raise AssertionError(
-                    "new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with "
-                    "requires_grad=False."
-                )
+                raise AssertionError(messages.NEW_SCALE_TYPE)
             scale.copy_(new_scale)
         else:
             states = self._per_optimizer_states.values()
@@ -182,7 +177,7 @@ class GradScaler:
                 if grown.isfinite():
                     scale.copy_(grown)
             tracker.fill_(count)
-        self._per_optimizer_states = defaultdict(fresh)
+        self._per_optimizer_states = defaultdict(per_optimizer_state)
 
     def get_scale(self):
         """The scale; 1.0 of a scaler that is not enabled."""
@@ -234,9 +229,7 @@ class GradScaler:
         if not self._enabled:
             return
         if not state_dict:
-            raise RuntimeError(
-                "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
-            )
+            raise RuntimeError(messages.STATE_IS_EMPTY)
         self._init_scale, self._init_growth_tracker = state_dict["scale"], state_dict["_growth_tracker"]
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
@@ -248,10 +241,7 @@ class GradScaler:
         own = self.__dict__.copy()
         if self._enabled:
             if self._per_optimizer_states:
-                raise AssertionError(
-                    "A GradScaler instance may only be pickled at the beginning of an iteration, or at the end after "
-                    "scaler.update()."
-                )
+                raise AssertionError(messages.PICKLED_TOO_EARLY)
             own.update(_init_scale=self.get_scale(), _init_growth_tracker=self._get_growth_tracker(),
                        _scale=None, _growth_tracker=None)  # fmt: skip
         return own

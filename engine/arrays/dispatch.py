@@ -81,6 +81,7 @@ def repeated(x, shape):
     return out
 
 
+zeros_like = Function("zeros_like").call
 repeat_to = Function("broadcast_to")  # the result is only read: it may be a view
 repeat_to.update({t: repeated for t, m in modules.items() if m is np})
 

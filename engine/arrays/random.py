@@ -29,7 +29,7 @@ import numpy as np
 from .warn import warn
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
-BLOCK = 16384  # values made at a time, so that what lies between the words and the result stays in the cache
+WORDS_AT_ONCE = 16384  # values made at a time, so that what lies between the words and the result stays in the cache
 
 
 class _Type(NamedTuple):
@@ -71,7 +71,7 @@ def _unseeded():
     return Zeros()
 
 
-as_tensor: Any = np.asarray  # what shows a state to a program: ops/creation.py has Tensors for that
+state_as_tensor: Any = np.asarray  # what shows a state to a program: ops/creation.py has Tensors for that
 
 
 class Seeded:
@@ -141,11 +141,11 @@ class Generator(Seeded):
         if new_state.dtype != np.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
         sizes = f"of size {_STATE.itemsize} but found the input RNG state size to be {new_state.size}"
-        _check(new_state.size == _STATE.itemsize, f"Expected a CPUGeneratorImplState {sizes}")
+        _require(new_state.size == _STATE.itemsize, f"Expected a CPUGeneratorImplState {sizes}")
         state = np.frombuffer(new_state.tobytes(), _STATE)[0]
         position, left = int(state["next"]), int(state["left"])
         valid = position <= 624 and left == (625 - position if position else 1)
-        _check(state["seeded"] and valid, "Invalid mt19937 state")
+        _require(state["seeded"] and valid, "Invalid mt19937 state")
         stream = np.random.MT19937(_unseeded())
         word = {"key": state["key"].astype(np.uint32), "pos": position or 624}
         stream.state = {"bit_generator": "MT19937", "state": word}
@@ -234,8 +234,8 @@ def _draw(generator, shape, wide, dtype, transform):
     generator, out = generator or default_generator, np.empty(shape, dtype)
     flat = out.reshape(-1)
     with generator._lock:
-        for start in range(0, flat.size, BLOCK):
-            block = flat[start : start + BLOCK]
+        for start in range(0, flat.size, WORDS_AT_ONCE):
+            block = flat[start : start + WORDS_AT_ONCE]
             words = generator._stream.random_raw(block.size * (1 + wide))
             generator._drawn += block.size * (1 + wide)
             block[...] = transform(words[::2] << 32 | words[1::2] if wide else words)
@@ -339,8 +339,8 @@ def _box_muller_(uniforms, mean, std):
     if uniforms.dtype == F64:
         rounded, log, sincos = (lambda x: x), np.log, (lambda x: (np.sin(x), np.cos(x)))
     two_pi, mean, std = (float(uniforms.dtype.type(number)) for number in (2 * math.pi, mean, std))
-    for start in range(0, len(uniforms), BLOCK):
-        halves = uniforms[start : start + BLOCK].reshape(-1, 2, 8).swapaxes(0, 1)
+    for start in range(0, len(uniforms), WORDS_AT_ONCE):
+        halves = uniforms[start : start + WORDS_AT_ONCE].reshape(-1, 2, 8).swapaxes(0, 1)
         u, v = halves.astype(F64, "C").reshape(2, -1)  # NumPy is slow on pieces of 8
         radius = rounded(np.sqrt(-2.0 * log(1.0 - u)))
         sin, cos = sincos(rounded(two_pi * v))
@@ -351,7 +351,7 @@ def _box_muller_(uniforms, mean, std):
 # The draws. generator: a Generator, or None for the default one; shape: of the array returned; dtype: NumPy's.
 
 
-def _check(condition, message):
+def _require(condition, message):
     if not condition:
         raise RuntimeError(message)
 
@@ -378,11 +378,11 @@ def uniform(generator, shape, dtype, low=0.0, high=1.0):
     if low == 0 and high == 1 and kind.work == dtype:
         return _uniforms(generator, shape, dtype)
     for name, bound in (("from", low), ("to", high)):
-        _check(abs(bound) <= kind.largest, f"{name} is out of bounds for {kind.c_name}")
-    _check(low <= high, f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
+        _require(abs(bound) <= kind.largest, f"{name} is out of bounds for {kind.c_name}")
+    _require(low <= high, f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
     exceeds = f"but found to={high:g} and from={low:g} which result in to-from to exceed the limit"
     limit = f"std::numeric_limits<{kind.name}>::max()"
-    _check(high - low <= kind.largest, f"uniform_ expects to-from <= {limit}, {exceeds}")
+    _require(high - low <= kind.largest, f"uniform_ expects to-from <= {limit}, {exceeds}")
     start, scale = float(kind.work.type(low)), float(kind.work.type(high) - kind.work.type(low))
     values = _cast(_uniforms(generator, shape, kind.work, scale, start), dtype)
     np.putmask(values, values == dtype.type(high), dtype.type(low))  # rounding may reach the open end
@@ -396,7 +396,7 @@ def normal(generator, shape, dtype, mean=0.0, std=1.0, serial=False):
     last block is not full, PyTorch draws the last 16 elements once more.
     """
     dtype, kind = _floating(dtype, "normal_kernel_cpu")
-    _check(std >= 0, f"normal expects std >= 0.0, but found std {std:g}")
+    _require(std >= 0, f"normal expects std >= 0.0, but found std {std:g}")
     count = math.prod(shape)
     if serial or count < 16:
         return _cast(_normals(generator, count) * std + mean, dtype).reshape(shape)
@@ -414,7 +414,7 @@ def normal(generator, shape, dtype, mean=0.0, std=1.0, serial=False):
 def normal_around(generator, mean, std):
     """``torch.normal`` where mean, std or both are arrays; the dtype is that of mean, else of std."""
     like, shape = mean if hasattr(mean, "dtype") else std, np.broadcast_shapes(np.shape(mean), np.shape(std))
-    _check(np.all(np.asarray(std) >= 0), "normal expects all elements of std >= 0.0")
+    _require(np.all(np.asarray(std) >= 0), "normal expects all elements of std >= 0.0")
     if hasattr(std, "dtype"):
         values = _cast(normal(generator, shape, like.dtype) * std, like.dtype)
     else:
@@ -434,7 +434,7 @@ def random(generator, shape, dtype, low=None, high=None):
         low, size, wide = 0, end, kind.digits > 32
     elif high is None and low == -(2**63):
         handled = kind.name in ("Long", "Double", "Float", "BFloat16")
-        _check(handled, "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16")
+        _require(handled, "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16")
         low, size, wide = 0, 2**64, True
     else:
         low, high = _range(dtype, kind, low, end if high is None else high)
@@ -450,17 +450,17 @@ def random(generator, shape, dtype, low=None, high=None):
 
 def _range(dtype, kind, low, high):
     """The bounds, checked; for a floating dtype moved inwards to numbers it holds, that rounding may not reach high."""
-    _check(low < high, f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    _require(low < high, f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     last = kind.largest if kind.work else 2**kind.digits - 1
     first = 0 if dtype.kind in "bu" else -last - (not kind.work)
     for name, bound in (("from", low), ("to - 1", high - 1)):
-        _check(first <= bound <= last, f"{name} is out of bounds for {kind.c_name}")
+        _require(first <= bound <= last, f"{name} is out of bounds for {kind.c_name}")
     if kind.work:
         up, down = (int(_cast(np.array(bound), dtype)) for bound in (low + 1, high - 1))
         low = low if up >= low else up + (1 << abs(low + 1).bit_length() - kind.digits)
         high = down - (1 << abs(high - 1).bit_length() - kind.digits) if high <= down < 2**63 else high
         casted = f"'from' casted to dtype to be less than 'to' casted to dtype, but got from={low} >= to={high}"
-        _check(low < high, f"random_ expects {casted}")
+        _require(low < high, f"random_ expects {casted}")
         for name, bound in (("from", low), ("to - 1", high - 1)):
             if abs(bound) > 2**kind.digits:
                 out = f"{name} is out of bounds [-(2^{kind.digits}), 2^{kind.digits}]. Due to precision limitations "
@@ -474,11 +474,11 @@ def randperm(generator, n, dtype=np.int64):
     dtype, kind = np.dtype(dtype), _TYPES[np.dtype(dtype)]
     if kind.name == "Bool":
         raise NotImplementedError("\"randperm\" not implemented for 'Bool'")
-    _check(n >= 0, f"Trying to create tensor with negative dimension {n}: [{n}]")
-    _check(kind.work or n < 2**kind.digits, f"value cannot be converted to type {dtype.name}_t without overflow")
+    _require(n >= 0, f"Trying to create tensor with negative dimension {n}: [{n}]")
+    _require(kind.work or n < 2**kind.digits, f"value cannot be converted to type {dtype.name}_t without overflow")
     bound = "2049" if kind.name == "Half" else f"2^{kind.digits}+1"
     held = not kind.work or kind.name == "BFloat16" or n <= 2**kind.digits + 1  # PyTorch lets bfloat16 round
-    _check(held, f"n cannot be greater than {bound} for {kind.name} type.")
+    _require(held, f"n cannot be greater than {bound} for {kind.name} type.")
     if n >= (2**32 - 1) // 20:
         raise NotImplementedError("From 214,748,364 elements on PyTorch shuffles differently: shuffle parts instead.")
     if n < 2:
@@ -516,10 +516,10 @@ def bernoulli(generator, shape, dtype, p):
     """
     if isinstance(p, np.ndarray):
         work = _floating(p.dtype, "bernoulli_tensor_cpu_p_")[1].work
-        _check(((p >= 0) & (p <= 1)).all(), "Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+        _require(((p >= 0) & (p <= 1)).all(), "Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     else:
         work = F64
-        _check(0 <= p <= 1, f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+        _require(0 <= p <= 1, f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     return _cast(_uniforms(generator, shape, work) < p, np.dtype(dtype))
 
 
@@ -536,15 +536,15 @@ _CONTINUOUS = "distribution is a continuous probability distribution. dtype must
 
 def exponential(generator, shape, dtype, rate=1.0):
     """Exponential, floating dtypes: -log(1 - u) / rate. RuntimeError: rate <= 0."""
-    _check(_TYPES[np.dtype(dtype)].work, f"Exponential {_CONTINUOUS} {_TYPES[np.dtype(dtype)].name}")
-    _check(rate > 0, f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
+    _require(_TYPES[np.dtype(dtype)].work, f"Exponential {_CONTINUOUS} {_TYPES[np.dtype(dtype)].name}")
+    _require(rate > 0, f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
     return _cast(-1 / rate * np.log1p(-_uniforms(generator, shape, F64)), np.dtype(dtype))
 
 
 def cauchy(generator, shape, dtype, median=0.0, sigma=1.0):
     """Cauchy, floating dtypes: median + sigma tan(pi (u - 1/2)). RuntimeError: sigma <= 0."""
-    _check(sigma > 0, f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-    _check(_TYPES[np.dtype(dtype)].work, f"Cauchy {_CONTINUOUS} {_TYPES[np.dtype(dtype)].c_name}")
+    _require(sigma > 0, f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+    _require(_TYPES[np.dtype(dtype)].work, f"Cauchy {_CONTINUOUS} {_TYPES[np.dtype(dtype)].c_name}")
     return _cast(median + sigma * np.tan(math.pi * (_uniforms(generator, shape, F64) - 0.5)), np.dtype(dtype))
 
 
@@ -552,14 +552,14 @@ def geometric(generator, shape, dtype, p):
     """Geometric, any dtype but bool: log(u) / log(1 - p), rounded up. RuntimeError: p not in (0, 1)."""
     if np.dtype(dtype) == np.bool_:
         raise NotImplementedError("\"geometric_cpu\" not implemented for 'Bool'")
-    _check(0 < p < 1, f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    _require(0 < p < 1, f"geometric_ expects p to be in (0, 1), but got p={p:g}")
     return _cast(np.ceil(np.log(_uniforms(generator, shape, F64)) / math.log1p(-p)), np.dtype(dtype))
 
 
 def log_normal(generator, shape, dtype, mean=1.0, std=2.0):
     """exp of serial normals, floating dtypes. RuntimeError: std <= 0."""
     dtype, _ = _floating(dtype, "log_normal_cpu")
-    _check(std > 0, f"log_normal_ expects std > 0.0, but found std={std:g}")
+    _require(std > 0, f"log_normal_ expects std > 0.0, but found std={std:g}")
     return _cast(np.exp(normal(generator, shape, F64, mean, std, True)), dtype)
 
 
@@ -570,19 +570,19 @@ def multinomial(generator, weights, num_samples, replacement=False):
     Else by 64 bits each: where a uniform number falls among the sums of the weights before.
     """
     kind = _TYPES[weights.dtype]
-    _check(weights.ndim in (1, 2), "prob_dist must be 1 or 2 dim")
-    _check(kind.work, f"multinomial only supports floating-point dtypes for input, got: {kind.name}")
-    _check(weights.shape[-1] <= 2**24, "number of categories cannot exceed 2^24")
-    _check(num_samples > 0, "cannot sample n_sample <= 0 samples")
+    _require(weights.ndim in (1, 2), "prob_dist must be 1 or 2 dim")
+    _require(kind.work, f"multinomial only supports floating-point dtypes for input, got: {kind.name}")
+    _require(weights.shape[-1] <= 2**24, "number of categories cannot exceed 2^24")
+    _require(num_samples > 0, "cannot sample n_sample <= 0 samples")
     enough = replacement or num_samples <= weights.shape[-1]
-    _check(enough, "cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    _require(enough, "cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     rates = weights.astype(kind.work)
     race, invalid = num_samples == 1 or not replacement, "invalid multinomial distribution"
     valid = ((rates >= 0) & np.isfinite(rates)).all()
-    _check(valid or not race, "probability tensor contains either `inf`, `nan` or element < 0")
-    _check((rates >= 0).all(), f"{invalid} (encountering probability entry < 0)")
-    _check(valid, f"{invalid} (encountering probability entry = infinity or NaN)")
-    _check((rates.sum(-1) > 0).all(), f"{invalid} (sum of probabilities <= 0)")
+    _require(valid or not race, "probability tensor contains either `inf`, `nan` or element < 0")
+    _require((rates >= 0).all(), f"{invalid} (encountering probability entry < 0)")
+    _require(valid, f"{invalid} (encountering probability entry = infinity or NaN)")
+    _require((rates.sum(-1) > 0).all(), f"{invalid} (sum of probabilities <= 0)")
     if race:
         rates /= fill(np.empty_like(weights), exponential, generator)
         return np.argsort(-_cast(rates, weights.dtype), axis=-1, kind="stable")[..., :num_samples].copy()

@@ -27,7 +27,7 @@ def available():
 
 threads = available()
 pool: Any = None  # of the threads beside the one that asks; made when it is first needed
-lock = threading.Lock()
+pool_lock = threading.Lock()
 
 
 def get_num_threads():
@@ -42,7 +42,7 @@ def set_num_threads(num_threads):
         raise RuntimeError(f"set_num_threads expects an int, but got {type(num_threads).__name__}")
     if num_threads <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
-    with lock:
+    with pool_lock:
         threads, pool = num_threads, None
     try:
         import threadpoolctl
@@ -56,7 +56,7 @@ def helpers(function, n):
     global pool
     from concurrent.futures import ThreadPoolExecutor  # here: it takes its time, and small programs need none
 
-    with lock:
+    with pool_lock:
         if pool is None:
             pool = ThreadPoolExecutor(max(threads - 1, 1), "engine")
         return [pool.submit(copy_context().run, function) for _ in range(n)]
@@ -76,15 +76,15 @@ def on_threads(work, n):
 def end_pool():
     """End the threads: a process that is forked has none of them, and Python warns of forking with threads."""
     global pool
-    with lock:
+    with pool_lock:
         ending, pool = pool, None
     if ending is not None:
         ending.shutdown()
 
 
 def renew_lock():
-    global lock
-    lock = threading.Lock()
+    global pool_lock
+    pool_lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
@@ -126,7 +126,7 @@ def in_blocks(compute, *arrays, row=0, block=BLOCK):
             parts = compute(*[a[some] for a in arrays], into=into)
             several = type(parts) is tuple
             parts = parts if several else (parts,)
-            with lock:
+            with pool_lock:
                 while len(outs) < len(parts):
                     part = parts[len(outs)]
                     outs.append(np.empty((count, *part.shape[1:]), part.dtype))

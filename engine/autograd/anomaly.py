@@ -2,23 +2,20 @@
 
 import traceback
 
-from ..arrays.warn import HERE, warn
+from ..arrays.warn import ENGINE_FOLDER, warn
 from ..core import backward as backward_pass
 from ..core.graph import Node, OutputCotangents
 from ..core.observers import forget, observe
 from ..core.record import array_of
 from ..surface.graph_errors import HINTS
+from . import messages
 
 
-class State:
+class AnomalyState:
     anomaly = ""  # whether anomaly detection is on: "", "trace", or "check", which also looks for nan
 
 
-state = State()
-HINT = (
-    "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was "
-    "changed in there or anywhere later. Good luck!"
-)
+state = AnomalyState()
 
 
 class set_detect_anomaly:
@@ -39,10 +36,7 @@ class detect_anomaly(set_detect_anomaly):
     """Look for anomalies in a ``with`` block."""
 
     def __init__(self, check_nan=True):
-        warn(
-            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
-            "debugging.",
-        )
+        warn(messages.ANOMALY_IS_SLOW)
         self.check_nan = check_nan
 
     def __enter__(self):
@@ -52,7 +46,7 @@ class detect_anomaly(set_detect_anomaly):
 def switch(anomaly):
     if bool(anomaly) != bool(state.anomaly):
         (observe if anomaly else forget)(Node, remember_call)
-    state.anomaly, HINTS[1:] = anomaly, [HINT] if anomaly else []
+    state.anomaly, HINTS[1:] = anomaly, [messages.ANOMALY_HINT] if anomaly else []
     others = [a for a in backward_pass.attachments if a not in (checking, telling)]
     # the first is nearest to the node
     backward_pass.attachments[:] = [checking, *others, telling] if anomaly else others
@@ -62,9 +56,9 @@ def checking(visit, roots, wanted):
     """The visit that looks for nan."""
 
     def visit_and_check(node, g, parents):
-        into = visit(node, g, parents)
-        check_nan(node, into)
-        return into
+        cotangents = visit(node, g, parents)
+        check_nan(node, cotangents)
+        return cotangents
 
     return visit_and_check if state.anomaly == "check" else None
 
@@ -84,9 +78,9 @@ def telling(visit, roots, wanted):
     return visit_and_tell
 
 
-def check_nan(node, into):
+def check_nan(node, cotangents):
     """Raise PyTorch's error if a cotangent is nan."""
-    for i, g in enumerate(into):
+    for i, g in enumerate(cotangents):
         x = array_of(g)
         if x is not None and type(x) is not OutputCotangents and (x != x).any():
             raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
@@ -104,7 +98,7 @@ def tell_where(node):
 
 
 def remember_call(node):
-    node.call = [f for f in traceback.extract_stack() if not f.filename.startswith(HERE)]
+    node.call = [f for f in traceback.extract_stack() if not f.filename.startswith(ENGINE_FOLDER)]
 
 
 def is_anomaly_enabled():

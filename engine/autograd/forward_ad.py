@@ -9,7 +9,8 @@ from collections import namedtuple
 
 from ..core.graph import mode
 from ..surface import printing
-from ..transforms.forward import Pass, dual, without
+from ..transforms.forward import ForwardPass, dual, without_tangent
+from . import messages
 from .modes import is_grad_enabled, set_recording
 
 UnpackedDualTensor = namedtuple("UnpackedDualTensor", "primal tangent")
@@ -31,7 +32,7 @@ def enter_dual_level():
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     mode.asked, mode.dual = is_grad_enabled(), True
     set_recording(mode.asked)
-    state.level = Pass(inner=False)
+    state.level = ForwardPass(inner=False)
     state.level.__enter__()
     return 0
 
@@ -41,9 +42,7 @@ def exit_dual_level(*, level=None):
     if state.level is None:
         raise RuntimeError("Dual level must be a positive number.")
     if level not in (None, 0):
-        raise RuntimeError(
-            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
-        )
+        raise RuntimeError(messages.LEVEL_NOT_THE_LAST)
     state.level.__exit__()
     state.level.forget()
     state.level, mode.dual = None, False
@@ -63,9 +62,7 @@ class dual_level:
 def make_dual(tensor, tangent, *, level=None):
     """The tensor with a tangent, of its own shape.  RuntimeError outside of a level, ValueError for integers."""
     if state.level is None:
-        raise RuntimeError(
-            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
-        )
+        raise RuntimeError(messages.NO_LEVEL)
     return dual(tensor, tangent, state.level)
 
 
@@ -74,7 +71,7 @@ def unpack_dual(tensor, *, level=None):
     tangent = tangent_of(tensor)
     if tangent is None:
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(without(tensor, state.level), tangent)
+    return UnpackedDualTensor(without_tangent(tensor, state.level), tangent)
 
 
 def tangent_of(tensor):

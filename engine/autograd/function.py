@@ -16,8 +16,8 @@ from ..core.tensor import Tensor
 from ..core.versions import check_saved
 from ..core.views import rebase_history
 from ..ops.writes import check_writable
+from . import messages
 from .hooks import cotangent
-from .inference import INFERENCE
 from .saved_tensors import Packed
 
 
@@ -38,9 +38,7 @@ class FunctionCtx:
         """Keep tensors for ``backward``, which finds them in ``saved_tensors``.  TypeError for what is no tensor."""
         for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
-                raise TypeError(
-                    f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}"
-                )
+                raise TypeError(messages.SAVED_NO_TENSOR.format(i, type(t).__name__))
         self.to_save = tensors
 
     def save_for_forward(self, *tensors):
@@ -49,11 +47,11 @@ class FunctionCtx:
 
     def mark_dirty(self, *args):
         """Say which arguments ``forward`` has written in place; they must be among its results."""
-        self.dirty_tensors = only_tensors("mark_dirty can only accept variables", args)
+        self.dirty_tensors = refuse_others("mark_dirty can only accept variables", args)
 
     def mark_non_differentiable(self, *args):
         """Say which results do not depend differentiably on the arguments."""
-        self.non_differentiable = only_tensors("mark_non_differentiable only accepts variable arguments", args)
+        self.non_differentiable = refuse_others("mark_non_differentiable only accepts variable arguments", args)
 
     def set_materialize_grads(self, value):
         """Whether ``backward`` sees zeros (the default) or None for a result that was not used."""
@@ -101,7 +99,7 @@ class FunctionCtx:
         return self._node().register_hook(hook)
 
 
-def only_tensors(message, args):
+def refuse_others(message, args):
     for i, a in enumerate(args):
         if not isinstance(a, Tensor):
             raise RuntimeError(f"{message}, but argument {i} is of type {type(a).__name__}")
@@ -149,32 +147,27 @@ class CustomNode(Node):
 
     def vjp(self, g, saved, parents):
         ctx, function = self.ctx, self.ctx._forward_cls
-        grads = [None if r is None else given(g.get(i), r, ctx.materialize_grads) for i, r in enumerate(ctx._results)]
-        into = function._backward()(ctx, *grads)
-        into = into if isinstance(into, tuple) else (into,)
+        grads = [r and materialized(g.get(i), r, ctx.materialize_grads) for i, r in enumerate(ctx._results)]
+        returned = function._backward()(ctx, *grads)
+        returned = returned if isinstance(returned, tuple) else (returned,)
         n = len(ctx._inputs)
-        if len(into) > n and all(x is None for x in into[n:]):
-            into = into[:n]
-        if len(into) != n:
-            raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected {n}, got {len(into)})"
-            )
-        for i, (x, like) in enumerate(zip(into, ctx._inputs)):
+        if len(returned) > n and all(x is None for x in returned[n:]):
+            returned = returned[:n]
+        if len(returned) != n:
+            raise RuntimeError(messages.NUMBER_OF_GRADIENTS.format(self.name(), n, len(returned)))
+        for i, (x, like) in enumerate(zip(returned, ctx._inputs)):
             if x is None or like is not None and isinstance(x, Tensor):
                 continue
             if like is None:
-                raise RuntimeError(
-                    f"function {self.name()} returned a gradient different than None at position {i + 1}, but the "
-                    "corresponding forward input was not a Variable"
-                )
+                raise RuntimeError(messages.GRADIENT_OF_NO_TENSOR.format(self.name(), i + 1))
             raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
-        of_tensors = [(x, like) for x, like in zip(into, ctx._inputs) if like is not None]
-        into = [
-            None if x is None or p is None else cotangent(fitted(self, i, x, *like))
+        of_tensors = [(x, like) for x, like in zip(returned, ctx._inputs) if like is not None]
+        cotangents = [
+            None if x is None or p is None else cotangent(validated_gradient(self, i, x, *like))
             for i, ((x, like), p) in enumerate(zip(of_tensors, parents))
         ]
         # it may be in the user's hands: a leaf must not take it for its .grad
-        return [own(x) if x is not None and type(p) is AccumulateGrad else x for x, p in zip(into, parents)]
+        return [own(x) if x is not None and type(p) is AccumulateGrad else x for x, p in zip(cotangents, parents)]
 
 
 def as_results(values):
@@ -186,28 +179,25 @@ def zeros_like_result(result):
     return Tensor(modules[array_type].zeros(shape, dtype))
 
 
-def given(g, result, materialize):
+def materialized(g, result, materialize):
     """The gradient of a result as ``backward`` sees it."""
     if g is None:
         return zeros_like_result(result) if materialize else None
     return g if isinstance(g, Tensor) else Tensor(g)
 
 
-def fitted(node, i, g, shape, dtype, _array_type):
+def validated_gradient(node, i, g, shape, dtype, _array_type):
     """A gradient in the shape and dtype of its input, summed where it was broadcast.  RuntimeError if it cannot be."""
     have = g.array.shape
     if have == shape and g.array.dtype is dtype:
         return g
     tail = have[len(have) - len(shape) :] if len(have) >= len(shape) else None
     if tail is None or any(n not in (1, m) for n, m in zip(shape, tail)):
-        raise RuntimeError(
-            f"Function {node.name()} returned an invalid gradient at index {i} - got {list(have)} but expected shape "
-            f"compatible with {list(shape)}"
-        )
+        raise RuntimeError(messages.INVALID_GRADIENT.format(node.name(), i, list(have), list(shape)))
     return cast(sum_to(g, shape), dtype)
 
 
-def described(a):
+def input_metadata(a):
     """What is remembered of an argument or a result: (shape, dtype, type of array), None if it is no Tensor."""
     return (a.array.shape, a.array.dtype, type(a.array)) if isinstance(a, Tensor) else None
 
@@ -228,19 +218,10 @@ class Function:
         cls._backward_cls = type(cls.__name__ + "Backward", (FunctionCtx,), names)
 
     def __init__(self, *args, **kwargs):
-        warn(
-            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
-            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
-            "version of PyTorch.",
-            DeprecationWarning,
-        )
+        warn(messages.INSTANTIATED.format(type(self)), DeprecationWarning)
 
     def __call__(self, *args, **kwargs):
-        raise RuntimeError(
-            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
-            "function with static forward method. (Example: "
-            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
-        )
+        raise RuntimeError(messages.LEGACY_FUNCTION)
 
     @staticmethod
     def forward(*args, **kwargs):
@@ -252,26 +233,18 @@ class Function:
 
     @staticmethod
     def backward(ctx, *grad_outputs):
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
-            "backward mode AD."
-        )
+        raise NotImplementedError(messages.NO_BACKWARD)
 
     vjp = backward
     generate_vmap_rule = False
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
-        raise NotImplementedError(
-            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
-        )
+        raise NotImplementedError(messages.NO_JVP)
 
     @staticmethod
     def vmap(info, in_dims, *args):
-        raise NotImplementedError(
-            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
-            "generate_vmap_rule=True."
-        )
+        raise NotImplementedError(messages.NO_VMAP)
 
     @classmethod
     def _backward(cls):
@@ -279,10 +252,7 @@ class Function:
         if cls.vjp is Function.vjp:
             return cls.backward
         if cls.backward is not Function.backward:
-            raise RuntimeError(
-                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
-                "implement one of them."
-            )
+            raise RuntimeError(messages.BACKWARD_AND_VJP)
         return cls.vjp
 
     @classmethod
@@ -291,11 +261,7 @@ class Function:
         apart = cls.setup_context is not Function.setup_context
         if mode.transforms:
             if not apart:
-                raise RuntimeError(
-                    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it "
-                    "must override the setup_context staticmethod. For more details, please see "
-                    "https://pytorch.org/docs/main/notes/extending.func.html"
-                )
+                raise RuntimeError(messages.NO_SETUP_CONTEXT)
             if any(isinstance(a, Tensor) and type(a.array) in batches for a in args):
                 from ..transforms.vmap import by_own_rule  # which is there: an array is a batch
 
@@ -317,16 +283,16 @@ class Function:
                 result = cls.forward(ctx, *args, **kwargs)
             results = result if isinstance(result, tuple) else (result,)
             ctx._plain = [i for i, r in enumerate(results) if is_plain(r, ctx)]
-            results = tuple([new_tensor(r, ctx, args) for r in results])
+            results = tuple([fresh_output(r, ctx, args) for r in results])
         finally:
             mode.enabled = recording
         check_dirty(ctx, args, results)
         if recording and any(ctx.needs_input_grad):
-            join(ctx, parents, args, results)
+            record_call(ctx, parents, args, results)
         return results if isinstance(result, tuple) else results[0]
 
 
-def new_tensor(result, ctx, args):
+def fresh_output(result, ctx, args):
     """A result that can be given a node: a view of it if it is an argument as it came, or part of a graph already."""
     if not isinstance(result, Tensor) or is_one_of(result, ctx.dirty_tensors):
         return result
@@ -335,11 +301,8 @@ def new_tensor(result, ctx, args):
 
 def is_plain(result, ctx):
     """Whether a result is outside of the graph."""
-    return (
-        not isinstance(result, Tensor)
-        or is_one_of(result, ctx.non_differentiable)
-        or not result.dtype.is_floating_point
-    )
+    floats = isinstance(result, Tensor) and result.dtype.is_floating_point
+    return not floats or is_one_of(result, ctx.non_differentiable)
 
 
 def is_one_of(tensor, tensors):
@@ -353,24 +316,18 @@ def check_dirty(ctx, args, results):
     """PyTorch's errors about arguments that were written in place."""
     for t in ctx.dirty_tensors:
         if not is_one_of(t, results):
-            raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
-                "are modified inplace must all be outputs of the Function."
-            )
+            raise RuntimeError(messages.DIRTY_NOT_RETURNED)
         if not is_one_of(t, args):
-            warn(
-                "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated "
-                "should be passed to ctx.mark_dirty().",
-            )
+            warn(messages.DIRTY_NOT_AN_INPUT)
         elif mode.enabled and type(t.node) is AccumulateGrad:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
 
 
-def join(ctx, parents, args, results):
+def record_call(ctx, parents, args, results):
     """Make the node of a call, and let the differentiable results be its outputs."""
     ctx._parents = parents
-    ctx._inputs = tuple(map(described, args))
-    ctx._results = tuple(map(described, results))
+    ctx._inputs = tuple(map(input_metadata, args))
+    ctx._results = tuple(map(input_metadata, results))
     node = CustomNode(ctx)
     ctx._made, ctx._order = ref(node), node.time
     outputs = [Output(node, i) for i in range(len(results))]
@@ -383,13 +340,7 @@ def join(ctx, parents, args, results):
             r.node = None
         elif dirty and r._base is not None:
             if len(results) > 1:
-                raise RuntimeError(
-                    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
-                    "return more than one Tensor. This is not supported by the current autograd engine. You should "
-                    "either make sure the input is not a view (using .clone() for example) or make your Function only "
-                    "return one Tensor (potentially splitting it into two Functions: one doing the inplace that "
-                    "returns a single Tensor and a second one that does the other operations)."
-                )
+                raise RuntimeError(messages.DIRTY_VIEW)
             check_writable(r)
             rebase_history(r, output)
         elif dirty:
@@ -400,7 +351,7 @@ def join(ctx, parents, args, results):
                 r.creation_meta = "custom"
     numbers = {id(r): i for i, r in enumerate(results) if isinstance(r, Tensor) and r.node is outputs[i]}
     if any(t is not None and t.inference for t in ctx.to_save):
-        raise RuntimeError(INFERENCE)
+        raise RuntimeError(messages.INFERENCE)
     ctx._saved = tuple([  # a result is kept as its array, for the Tensor would keep the node that keeps it
         None if t is None else (t.array, numbers[id(t)]) if id(t) in numbers else (t, None) for t in ctx.to_save
     ])  # fmt: skip
@@ -420,15 +371,15 @@ def once_differentiable(backward):
     def unrecorded(ctx, *grads):
         recording, mode.enabled = mode.enabled, False
         try:
-            into = backward(ctx, *grads)
+            returned = backward(ctx, *grads)
         finally:
             mode.enabled = recording
         if not recording or not any(isinstance(g, Tensor) and g.node is not None for g in grads):
-            return into
-        several = into if isinstance(into, tuple) else (into,)
+            return returned
+        several = returned if isinstance(returned, tuple) else (returned,)
         source = next(g for g in grads if isinstance(g, Tensor) and g.node is not None)
         ends = tuple(None if x is None else record(DelayedError, x.array, (source,)) for x in several)
-        return ends if isinstance(into, tuple) else ends[0]
+        return ends if isinstance(returned, tuple) else ends[0]
 
     return unrecorded
 

@@ -4,42 +4,36 @@ Each function takes ``func`` and its inputs, a Tensor or a tuple of them.  ``cre
 differentiated.  ``strict``: RuntimeError where a result does not depend on an input, zeros otherwise.
 """
 
-from ..arrays.dispatch import Function
+from ..arrays.dispatch import zeros_like
 from ..core.graph import mode
 from ..core.tensor import Tensor
 from ..ops.shape import reshape_to, select_at, squeeze_all, stack
 from ..transforms.func import grad as gradient_of
 from ..transforms.func import jacobian_columns, unit_vectors
+from . import messages
 from .gradients import grad
 from .modes import enable_grad, set_grad_enabled
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
-zeros_like = Function("zeros_like").call
-
 
 # ---- inputs and outputs
 
 
-def as_tuple(values, what, function):
+def checked_tuple(values, what, function):
     """(whether it was a tuple, the tuple).  TypeError in PyTorch's words for what holds no Tensors."""
     several = isinstance(values, tuple)
     values = values if several else (values,)
     for i, v in enumerate(values):
         if not isinstance(v, Tensor):
             which = f"value at index {i}" if several else f"given {what}"
-            raise TypeError(
-                f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but the {which} has "
-                f"type {type(v)}."
-            )
+            raise TypeError(messages.NOT_TENSORS.format(what, function, which, type(v)))
     return several, values
 
 
-def prepared(inputs, create_graph, need_graph=True):
+def prepared(inputs, create_graph, track=True):
     """New tensors on the memory of the inputs, joined to their graph if the results are to be differentiated."""
-    return tuple(
-        x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_(need_graph) for x in inputs
-    )
+    return tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_(track) for x in inputs)
 
 
 def outside(results, create_graph, several):
@@ -49,7 +43,7 @@ def outside(results, create_graph, several):
     return results if several else results[0]
 
 
-def zeros_for(x):
+def zeros_of(x):
     return Tensor(zeros_like(x.array))
 
 
@@ -57,10 +51,10 @@ def vector(v, like, several, create_graph, function):
     """The argument v, checked against the tensors that it multiplies; None if it was left out and may be."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
-            raise RuntimeError(NO_V["vjp" if function == "vjp" else "jvp"])
+            raise RuntimeError(messages.NO_V["vjp" if function == "vjp" else "jvp"])
         return None
-    _, v = as_tuple(v, "v", function)
-    v = prepared(v, create_graph, need_graph=False)
+    _, v = checked_tuple(v, "v", function)
+    v = prepared(v, create_graph, track=False)
     if len(v) != len(like):
         raise RuntimeError(
             f"v is a tuple of invalid length: should be {len(like)} but got {len(v)}."
@@ -74,9 +68,9 @@ def vector(v, like, several, create_graph, function):
     return v
 
 
-def called(func, inputs, name, strict):
+def checked_call(func, inputs, name, strict):
     """(the outputs, whether they are several) of a call of the program's function."""
-    several, outputs = as_tuple(func(*inputs), "outputs of the user-provided function", name)
+    several, outputs = checked_tuple(func(*inputs), "outputs of the user-provided function", name)
     check_depend(outputs, "outputs", strict)
     return outputs, several
 
@@ -88,57 +82,27 @@ def check_single(outputs, several, name):
         raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
 
 
-NO_V = {
-    "vjp": "The vector v can only be None if the user-provided function returns a single Tensor with a single element.",
-    "jvp": "The vector v can only be None if the input to the user-provided function is a single Tensor with a single "
-    "element.",
-}
-
 # ---- strict mode
-
-INDEPENDENT = {
-    "outputs": "Output {} of the user-provided function does not require gradients. The outputs must be computed in a "
-    "differentiable manner from the input when running in strict mode.",
-    "grad_inputs": "The gradient with respect to input {} is independent of the inputs of the user-provided function. "
-    "This is not allowed in strict mode.",
-    "jacobian": "While computing the hessian, found that the jacobian of the user-provided function with respect to "
-    "input {} is independent of the input. This is not allowed in strict mode. You should ensure that your function is "
-    "twice differentiable and that the jacobian depends on the inputs (this would be violated by a linear function for "
-    "example).",
-}
-MISSING = {
-    "back": "The output of the user-provided function is independent of input {}. This is not allowed in strict mode.",
-    "back_trick": "The gradient with respect to the input is independent of entry {} in the grad_outputs when using "
-    "the double backward trick to compute forward mode gradients. This is not allowed in strict mode.",
-    "double_back": "The jacobian of the user-provided function is independent of input {}. This is not allowed in "
-    "strict mode.",
-    "double_back_trick": "The hessian of the user-provided function is independent of entry {} in the grad_jacobian. "
-    "This is not allowed in strict mode as it prevents from using the double backward trick to replace forward mode "
-    "AD.",
-}
 
 
 def check_depend(tensors, kind, strict):
     """In strict mode, RuntimeError unless all require grad."""
     for i, t in enumerate(tensors if strict else ()):
         if t is None:
-            raise RuntimeError(MISSING["back"].format(i))
+            raise RuntimeError(messages.MISSING["back"].format(i))
         if not t.requires_grad:
-            raise RuntimeError(INDEPENDENT[kind].format(i))
+            raise RuntimeError(messages.INDEPENDENT[kind].format(i))
 
 
-def filled(grads, like, stage, create_graph, strict):
+def zeros_for_none(grads, like, stage, create_graph, strict):
     """The gradients, with zeros for those that are None; in strict mode RuntimeError."""
     for i, g in enumerate(grads if strict else ()):
         if g is None:
-            raise RuntimeError(MISSING[stage].format(i))
+            raise RuntimeError(messages.MISSING[stage].format(i))
         if create_graph and not g.requires_grad:
             what = "hessian" if "double" in stage else "jacobian"
-            raise RuntimeError(
-                f"The {what} of the user-provided function is independent of input {i}. This is not allowed in strict "
-                "mode when create_graph=True."
-            )
-    return tuple(zeros_for(x) if g is None else g for g, x in zip(grads, like))
+            raise RuntimeError(messages.INDEPENDENT_OF_INPUT.format(what, i))
+    return tuple(zeros_of(x) if g is None else g for g, x in zip(grads, like))
 
 
 def grads_of(outputs, inputs, given=None, create_graph=False, retain_graph=None, batched=False):
@@ -156,17 +120,17 @@ def grads_of(outputs, inputs, given=None, create_graph=False, retain_graph=None,
 
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
     """(func(*inputs), v^T J): v is as the outputs, and may be left out for a single number."""
-    return product("vjp", func, inputs, v, create_graph, strict)
+    return jacobian_product("vjp", func, inputs, v, create_graph, strict)
 
 
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
     """(func(*inputs), J v): v is as the inputs.  Computed as PyTorch does here, by pulling back the vjp."""
-    return product("jvp", func, inputs, v, create_graph, strict)
+    return jacobian_product("jvp", func, inputs, v, create_graph, strict)
 
 
 def vhp(func, inputs, v=None, create_graph=False, strict=False):
     """(func(*inputs), v^T H) of a function that returns one number: the gradient's vjp."""
-    return product("vhp", func, inputs, v, create_graph, strict)
+    return jacobian_product("vhp", func, inputs, v, create_graph, strict)
 
 
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
@@ -175,19 +139,19 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
     The Hessian is symmetric, so this is ``vhp``.  In strict mode it is the gradient's jvp, by pulling back its vjp, as
     PyTorch computes it: that shows what depends on what.
     """
-    return product("hvp", func, inputs, v, create_graph, strict)
+    return jacobian_product("hvp", func, inputs, v, create_graph, strict)
 
 
-def product(name, func, inputs, v, create_graph, strict):
+def jacobian_product(name, func, inputs, v, create_graph, strict):
     """(func(*inputs), a product with its Jacobian, or with that of its gradient)."""
     second, pulls_back = name in ("vhp", "hvp"), name == "jvp" or name == "hvp" and strict
     stage = "double_back" if second else "back"
     with enable_grad():
-        several, inputs = as_tuple(inputs, "inputs", name)
+        several, inputs = checked_tuple(inputs, "inputs", name)
         inputs = prepared(inputs, create_graph)
         if name != "vjp":
             v = vector(v, inputs, several, create_graph, name)
-        outputs, several_out = called(func, inputs, name, strict)
+        outputs, several_out = checked_call(func, inputs, name, strict)
         if name == "vjp":
             v = vector(v, outputs, several_out, create_graph, name)
         values = outputs  # whose Jacobian it is
@@ -197,15 +161,15 @@ def product(name, func, inputs, v, create_graph, strict):
             check_depend(values, "jacobian", strict)
         sources = inputs
         if pulls_back:  # the vjp is linear in its vector, and its own vjp is the transpose: J v
-            sources = tuple(zeros_for(x).requires_grad_() for x in values)
+            sources = tuple(zeros_of(x).requires_grad_() for x in values)
             values = grads_of(values, inputs, sources, create_graph=True)
             if second:
-                values = filled(values, inputs, stage, create_graph, strict)
+                values = zeros_for_none(values, inputs, stage, create_graph, strict)
             else:
                 check_depend(values, "grad_inputs", strict)
             stage += "_trick"
     with set_grad_enabled(create_graph or mode.enabled):
-        found = filled(grads_of(values, sources, v, create_graph), sources, stage, create_graph, strict)
+        found = zeros_for_none(grads_of(values, sources, v, create_graph), sources, stage, create_graph, strict)
     return (
         outside(outputs, create_graph, several_out),
         outside(found, create_graph, several_out if name == "jvp" else several),
@@ -221,22 +185,16 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     ``vectorize``: all rows at once; ``strategy="forward-mode"``: columns in place of rows, only at once.
     """
     if strategy not in ("forward-mode", "reverse-mode"):
-        raise AssertionError(
-            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs '
-            'than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
-        )
+        raise AssertionError(messages.STRATEGY)
     if strategy == "forward-mode":
         return jacobian_forward(func, inputs, create_graph, strict, vectorize)
     with enable_grad():
-        several, inputs = as_tuple(inputs, "inputs", "jacobian")
+        several, inputs = checked_tuple(inputs, "inputs", "jacobian")
         inputs = prepared(inputs, create_graph)
-        outputs, several_out = called(func, inputs, "jacobian", strict)
+        outputs, several_out = checked_call(func, inputs, "jacobian", strict)
         if vectorize and strict:
-            raise RuntimeError(
-                "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
-                "Please either set `strict=False` or `vectorize=False`."
-            )
-        rows = rows_at_once if vectorize else rows_one_by_one
+            raise RuntimeError(messages.STRICT_AND_VECTORIZED)
+        rows = rows_in_one_pass if vectorize else rows_one_by_one
         found = []
         for i, out in enumerate(outputs):
             parts = zip(rows(i, out, inputs, create_graph, strict), inputs)
@@ -245,12 +203,12 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     return tuple(found) if several_out else found[0]
 
 
-def rows_at_once(_, out, inputs, create_graph, strict):
+def rows_in_one_pass(_, out, inputs, create_graph, strict):
     """The derivatives of an output with respect to the inputs, all rows in one backward pass."""
     n = out.numel()
     basis = Tensor(unit_vectors(out.array, n).reshape(n, *out.array.shape))
     found = grads_of((out,), inputs, (basis,), create_graph, True, batched=True)
-    return [zeros_for(x).expand((n, *x.shape)) if g is None else g for g, x in zip(found, inputs)]
+    return [zeros_of(x).expand((n, *x.shape)) if g is None else g for g, x in zip(found, inputs)]
 
 
 def rows_one_by_one(i, out, inputs, create_graph, strict):
@@ -260,42 +218,27 @@ def rows_one_by_one(i, out, inputs, create_graph, strict):
         grads = grads_of((select_at(flat, 0, j),), inputs, None, create_graph, True)
         for k, g in enumerate(grads if strict else ()):
             if g is None:
-                raise RuntimeError(
-                    f"Output {i} of the user-provided function is independent of input {k}. This is not allowed in "
-                    "strict mode."
-                )
+                raise RuntimeError(messages.OUTPUT_INDEPENDENT.format(i, k))
             if create_graph and not g.requires_grad:
-                raise RuntimeError(
-                    f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in "
-                    "strict mode when create_graph=True."
-                )
-        rows.append([zeros_for(x) if g is None else g for g, x in zip(grads, inputs)])
-    return [stack(column, 0) for column in zip(*rows)] if rows else [zeros_for(x).expand((0, *x.shape)) for x in inputs]
+                raise RuntimeError(messages.INDEPENDENT_OF_INPUT.format("jacobian", i))
+        rows.append([zeros_of(x) if g is None else g for g, x in zip(grads, inputs)])
+    return [stack(column, 0) for column in zip(*rows)] if rows else [zeros_of(x).expand((0, *x.shape)) for x in inputs]
 
 
 def jacobian_forward(func, inputs, create_graph, strict, vectorize):
     """The Jacobian in forward mode: all columns in one pass."""
     if create_graph:
-        raise NotImplementedError(
-            'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported '
-            'together (yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
-        )
+        raise NotImplementedError(messages.FORWARD_CREATE_GRAPH)
     if strict:
-        raise RuntimeError(
-            'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported '
-            'together (yet). Please either set `strict=False` or `strategy="reverse-mode"`.'
-        )
-    several, inputs = as_tuple(inputs, "inputs", "jacobian")
+        raise RuntimeError(messages.FORWARD_STRICT)
+    several, inputs = checked_tuple(inputs, "inputs", "jacobian")
     if not vectorize:
-        raise NotImplementedError(
-            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
-            "`vectorize=True`."
-        )
+        raise NotImplementedError(messages.FORWARD_NOT_VECTORIZED)
     several_out = True
 
     def outputs_of(*inputs):
         nonlocal several_out
-        several_out, outputs = as_tuple(func(*inputs), "outputs", None)
+        several_out, outputs = checked_tuple(func(*inputs), "outputs", None)
         return outputs
 
     found, *_ = jacobian_columns(outputs_of, inputs, list)
@@ -305,13 +248,13 @@ def jacobian_forward(func, inputs, create_graph, strict, vectorize):
 
 def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
     """The Hessian of a function that returns one number: for each pair of inputs (*input, *input)."""
-    several, inputs = as_tuple(inputs, "inputs", "hessian")
+    several, inputs = checked_tuple(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
     forward = outer_jacobian_strategy == "forward-mode"
 
     def single(*inputs):
-        outputs, several_out = called(func, inputs, "hessian", strict)
+        outputs, several_out = checked_call(func, inputs, "hessian", strict)
         check_single(outputs, several_out, "hessian")
         return squeeze_all(outputs[0])
 

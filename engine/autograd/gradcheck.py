@@ -3,6 +3,8 @@
 A Jacobian is here a matrix with a row for each element of the input and a column for each of the output.
 """
 
+from functools import partial
+
 import numpy as np
 
 from ..arrays.devices import cpu, moved
@@ -10,6 +12,7 @@ from ..arrays.dtypes import float64
 from ..arrays.warn import warn
 from ..core.tensor import Tensor
 from ..ops.shape import stack
+from . import messages
 from .gradients import grad
 
 
@@ -74,14 +77,15 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, gen_non_contig_grad_output
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     if grad_outputs is None:
         draw = np.random.default_rng(0).standard_normal
-        outputs = differentiable(func(*inputs))
+        outputs = differentiable_outputs(func(*inputs))
         grad_outputs = [Tensor(there(draw(o.shape), o)).requires_grad_() for o in outputs]
     grad_outputs = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
 
     def gradients(*args):
         inputs, grad_outputs = args[:n], args[n:]
         variables = [x for x, at in zip(inputs, moving) if at]
-        return grad(differentiable(func(*inputs)), variables, grad_outputs, create_graph=True, allow_unused=True)
+        outputs = differentiable_outputs(func(*inputs))
+        return grad(outputs, variables, grad_outputs, create_graph=True, allow_unused=True)
 
     n, moving = len(inputs), [isinstance(x, Tensor) and x.requires_grad for x in inputs]
     options |= {"check_forward_ad": check_fwd_over_rev, "check_backward_ad": check_rev_over_rev}
@@ -94,13 +98,13 @@ class Check:
     def __init__(self, func, inputs, eps, rtol, atol, fast):
         self.func, self.inputs, self.eps, self.rtol, self.atol, self.fast = func, inputs, eps, rtol, atol, fast
         self.variables = checked_inputs(inputs)
-        self.outputs = differentiable(func(*inputs))
+        self.outputs = differentiable_outputs(func(*inputs))
         rng = np.random.default_rng(0)
         self.u = [unit(rng, x) for x in self.variables]
         self.v = [unit(rng, o) for o in self.outputs]
 
     def output(self, o, *inputs):
-        return differentiable(self.func(*(inputs or self.inputs)))[o]
+        return differentiable_outputs(self.func(*(inputs or self.inputs)))[o]
 
     def pairs(self):
         return [(o, i) for o in range(len(self.outputs)) for i in range(len(self.variables))]
@@ -152,7 +156,7 @@ class Check:
         return jacobians(self.outputs[o], [self.variables[i]])[0]
 
     def backward_product(self, o, i):
-        (g,) = grad(self.outputs[o], [self.variables[i]], self.v[o], retain_graph=True, allow_unused=True)
+        (g,) = grads(self.outputs[o], [self.variables[i]], self.v[o])
         return np.float64(0) if g is None else moved((g * self.u[i]).sum().array, cpu)
 
     def forward(self, o, i):
@@ -199,15 +203,11 @@ class Check:
             if not np.allclose(first, again, 0, nondet_tol) and np.allclose(
                 first, self.differences(o, i), self.rtol, self.atol
             ):
-                raise GradcheckError(
-                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
-                    "gives different values, although analytical gradient matches numerical gradient.The tolerance for "
-                    f"nondeterminism was {nondet_tol}."
-                )
+                raise GradcheckError(messages.NOT_REENTRANT.format(nondet_tol))
 
     def dtypes(self):
         for o in self.outputs:
-            for x, g in zip(self.variables, grad(o, self.variables, o, retain_graph=True, allow_unused=True)):
+            for x, g in zip(self.variables, grads(o, self.variables, o)):
                 if g is not None and g.dtype is not x.dtype:
                     raise GradcheckError("Gradient has dtype mismatch")
 
@@ -215,24 +215,17 @@ class Check:
         """GradcheckError if outputs without a gradient are not treated as those with a gradient of zeros."""
         zeros = [Tensor(there(np.zeros(o.shape), o)) for o in self.outputs]
         for k, o in enumerate(self.outputs if len(zeros) > 1 else ()):
-            options = {"retain_graph": True, "allow_unused": True}
-            alone = grad(o, self.variables, self.v[k], **options)
+            alone = grads(o, self.variables, self.v[k])
             given = [self.v[k] if o is other else zero for other, zero in zip(self.outputs, zeros)]
-            for a, b in zip(alone, grad(self.outputs, self.variables, given, **options)):
-                if not np.allclose(numbers(a, b), numbers(b, a)):
-                    raise GradcheckError(
-                        "Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
-                        'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
-                    )
+            for a, b in zip(alone, grads(self.outputs, self.variables, given)):
+                if not np.allclose(gradient_array(a, b), gradient_array(b, a)):
+                    raise GradcheckError(messages.UNDEFINED_GRADIENTS)
 
     def backward_each(self, o, i, tangents):
-        return [
-            grad(self.outputs[o], [self.variables[i]], t, retain_graph=True, allow_unused=True)[0] for t in tangents
-        ]
+        return [grads(self.outputs[o], [self.variables[i]], t)[0] for t in tangents]
 
     def backward_together(self, o, i, tangents):
-        return grad(self.outputs[o], [self.variables[i]], stack(tangents), retain_graph=True, allow_unused=True,
-                    is_grads_batched=True)[0]  # fmt: skip
+        return grads(self.outputs[o], [self.variables[i]], stack(tangents), is_grads_batched=True)[0]
 
     def forward_each(self, o, i, tangents):
         return [self.along(o, i, t) for t in tangents]
@@ -244,6 +237,7 @@ class Check:
 
     def batched(self, each, together, option):
         """GradcheckError unless the derivatives along two directions are the same by vmap and one after the other."""
+        hint = messages.BATCHED_HINT.format(option)
         for o, i in self.pairs():
             rng = np.random.default_rng(1)
             like = self.outputs[o] if each == self.backward_each else self.variables[i]
@@ -251,24 +245,16 @@ class Check:
             try:
                 ours, expected = together(o, i, tangents), each(o, i, tangents)
             except RuntimeError as error:
-                raise GradcheckError(
-                    f"While computing batched gradients, got: {error}\n\n{HINT.format(option)}"
-                ) from None
+                raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{hint}") from None
             if ours is None or expected[0] is None:
                 continue
             expected = np.stack([moved(e.array, cpu) for e in expected])
             if not np.allclose(moved(ours.array, cpu), expected):
-                raise GradcheckError(
-                    f"\nFor output {o} and input {i}:\n\n{HINT.format(option)}\n\nGot:\n{ours}\n\nExpected:\n"
-                    f"{Tensor(expected)}\n"
-                )
+                raise GradcheckError(messages.BATCHED_DIFFERS.format(o, i, hint, ours, Tensor(expected)))
 
 
+grads = partial(grad, retain_graph=True, allow_unused=True)
 OPTION, FORWARD_OPTION = "check_batched_grad", "check_batched_forward_grad"
-HINT = (
-    "gradcheck or gradgradcheck failed while testing batched gradient computation. Call it with `{}=False`, or let the "
-    "function and its backward use nothing that vmap cannot do for all samples at once."
-)
 
 
 def unit(rng, t):
@@ -285,7 +271,7 @@ def units(t):
         yield Tensor(there(one, t))
 
 
-def numbers(g, other):
+def gradient_array(g, other):
     """The array of a gradient; zeros for None."""
     if g is None:
         return np.zeros(() if other is None else other.shape)
@@ -296,27 +282,18 @@ def checked_inputs(inputs):
     """The inputs that require grad.  ValueError if there are none; a warning for those of few digits."""
     variables = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
     if not variables:
-        raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
-        )
+        raise ValueError(messages.NO_INPUT_REQUIRES_GRAD)
     for i, x in enumerate(inputs):
         if not isinstance(x, Tensor) or not x.requires_grad:
             continue
         if x.dtype is not float64:
-            warn(
-                f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
-                "will likely fail if all the inputs are not of double precision floating point or complex. "
-            )
+            warn(messages.FEW_DIGITS.format(i))
         if any(s == 0 and n > 1 for s, n in zip(x.shared().strides, x.shape)):
-            raise RuntimeError(
-                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
-                "non-overlapping to be able to compute the numerical gradients correctly. You should call .contiguous "
-                "on the input before passing it to gradcheck."
-            )
+            raise RuntimeError(messages.STRIDE_0.format(i))
     return variables
 
 
-def differentiable(outputs):
+def differentiable_outputs(outputs):
     """The outputs that depend on an input that requires grad."""
     return [o for o in as_tuple(outputs) if isinstance(o, Tensor) and o.requires_grad]
 
@@ -332,7 +309,7 @@ def there(x, t):
 
 def jacobians(output, variables):
     """For each variable, the matrix of d output[j] / d variable[i], a row for each i: one backward pass for each j."""
-    columns = [grad(output, variables, one, retain_graph=True, allow_unused=True) for one in units(output)]
+    columns = [grads(output, variables, one) for one in units(output)]
     return [
         np.stack([np.zeros(v.numel(), v.array.dtype) if g[i] is None else moved(g[i].array, cpu).ravel()
                   for g in columns], 1)

@@ -7,21 +7,19 @@ from ..core import backward as core
 from ..core.graph import extend, mode
 from ..core.tensor import Tensor
 from ..surface.gradients import differentiated, plain_grad
-from ..transforms.nesting import REFUSED
+from ..transforms.messages import NOT_IN_TRANSFORMS
+from . import messages
 from .hooks import accumulate
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
     """Add the gradients of ``tensors``, weighted by ``grad_tensors``, to the leaves (or to ``inputs`` alone)."""
     if mode.transforms:
-        raise RuntimeError(REFUSED["backward"])
+        raise RuntimeError(NOT_IN_TRANSFORMS["backward"])
     if grad_variables is not None:
         warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)
         if grad_tensors is not None:
-            raise RuntimeError(
-                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only "
-                "use `grad_tensors`."
-            )
+            raise RuntimeError(messages.GRAD_VARIABLES)
     grad_tensors = grad_variables if grad_tensors is None else grad_tensors
     if inputs is None:
         return core.backward(tensors, grad_tensors, retain_graph, create_graph)
@@ -66,11 +64,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     RuntimeError if an input was not used, unless ``allow_unused`` (None then) or ``materialize_grads`` (zeros).
     """
     if not only_inputs:
-        warn(
-            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
-            "other parts of the graph, please use torch.autograd.backward.",
-            FutureWarning,
-        )
+        warn(messages.ONLY_INPUTS, FutureWarning)
     if mode.dual and not create_graph and carries_tangents(outputs):
         from ..transforms.forward import unrecorded  # which `import engine` need not wait for
 

@@ -10,6 +10,7 @@ from ..core import backward, views
 from ..core.backward import add_to_grad, lock, own, reachable
 from ..core.graph import AccumulateGrad, Node, OutputCotangents, extend, mode
 from ..core.tensor import Tensor
+from . import messages
 
 extend(
     Node,
@@ -69,8 +70,8 @@ def note(node):
     """Remember that a node has hooks, and attach them to the backward pass if they are the first."""
     known = hooked_leaves if type(node) is AccumulateGrad else hooked
     known.add(ref(node, known.discard))
-    if attach not in backward.attachments:
-        backward.attachments.insert(bool(backward.attachments), attach)  # around the check for nan
+    if attach_hooks not in backward.attachments:
+        backward.attachments.insert(bool(backward.attachments), attach_hooks)  # around the check for nan
         backward.arrivals.append(arrive)
         views.rebased.append(move_retain_grad)
 
@@ -151,7 +152,9 @@ def tensor_hook(hook):
     def call(g):
         shown = as_tensor(g)
         new = hook(shown)
-        return cotangent(shown) if new is None else checked(hook, new, g)  # a single number that it wrote is a new one
+        return (
+            checked_grad(hook, new, g) if new is not None else cotangent(shown)
+        )  # a number that it wrote is a new one
 
     return call
 
@@ -161,25 +164,22 @@ def run_pre_hooks(node, g):
     for hook in node.pre_hooks:
         grads = as_grad_tuple(g, node.outputs)
         new = hook(grads)
-        new = [*map(cotangent, grads)] if new is None else checked_all(hook, new, grads)
+        new = [*map(cotangent, grads)] if new is None else checked_grads(hook, new, grads)
         several = type(g) is OutputCotangents
         g = OutputCotangents({i: t for i, t in enumerate(new) if t is not None}) if several else new[0]
     return g
 
 
-def checked_all(hook, new, old):
+def checked_grads(hook, new, old):
     """The cotangents in the tuple that a hook returned in place of others."""
     if not isinstance(new, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(new).__name__}'")
     if len(new) != len(old):
-        raise RuntimeError(
-            f"hook '{hook_name(hook)}' has returned an incorrect number of values (got {len(new)}, but expected "
-            f"{len(old)})"
-        )
-    return [checked(hook, n, o) for n, o in zip(new, old)]
+        raise RuntimeError(messages.NUMBER_OF_VALUES.format(hook_name(hook), len(new), len(old)))
+    return [checked_grad(hook, n, o) for n, o in zip(new, old)]
 
 
-def checked(hook, new, old):
+def checked_grad(hook, new, old):
     """The cotangent that a hook returned in place of another.  TypeError or RuntimeError if it is none."""
     if new is None:
         return None
@@ -208,7 +208,7 @@ def as_grad_tuple(g, n):
 # ---- in the backward pass
 
 
-def attach(visit, roots, wanted):
+def attach_hooks(visit, roots, wanted):
     """The visit of a pass in a program that has hooks; None where there are none."""
     if not hooked and not hooked_leaves:
         return None
@@ -221,10 +221,10 @@ def attach(visit, roots, wanted):
         for hook in node.hooks:
             g = hook(g)
         if node.pre_hooks or node.post_hooks:
-            into = with_node_hooks(visit, node, g, parents)
+            cotangents = with_node_hooks(visit, node, g, parents)
         else:
-            into = visit(node, g, parents)
-        return withheld(parents, into, waiting, held) if waiting else into
+            cotangents = visit(node, g, parents)
+        return withheld(parents, cotangents, waiting, held) if waiting else cotangents
 
     return visit_with_hooks
 
@@ -232,30 +232,30 @@ def attach(visit, roots, wanted):
 def with_node_hooks(visit, node, g, parents):
     """What the hooks of a node make of its cotangents."""
     g = run_pre_hooks(node, g)
-    into = visit(node, g, parents)
+    cotangents = visit(node, g, parents)
     for hook in node.post_hooks:
-        grads = tuple(map(as_tensor, into))
+        grads = tuple(map(as_tensor, cotangents))
         new = hook(grads, as_grad_tuple(g, node.outputs))
-        into = [*map(cotangent, grads)] if new is None else checked_all(hook, new, into)
+        cotangents = [*map(cotangent, grads)] if new is None else checked_grads(hook, new, cotangents)
     # what a hook returned may be in the program's hands: a leaf must not take it for its .grad
-    return [x if x is None or type(p) is not AccumulateGrad else own(x) for p, x in zip(parents, into)]
+    return [x if x is None or type(p) is not AccumulateGrad else own(x) for p, x in zip(parents, cotangents)]
 
 
-def withheld(parents, into, waiting, held):
+def withheld(parents, cotangents, waiting, held):
     """Keep back what goes to leaves with hooks: it is accumulated when it is complete, before another node is visited.
 
     So PyTorch does it; a program sees when its hooks run.
     """
-    into = list(into)
+    cotangents = list(cotangents)
     for i, p in enumerate(parents):
         if p in waiting:
             waiting[p] -= 1
-            if into[i] is not None:
-                held[p] = held[p] + into[i] if p in held else own(into[i])
-                into[i] = None
+            if cotangents[i] is not None:
+                held[p] = held[p] + cotangents[i] if p in held else own(cotangents[i])
+                cotangents[i] = None
             if not waiting[p] and p in held:
                 this_thread.complete.append((p, held.pop(p)))
-    return into
+    return cotangents
 
 
 class ThisThread(threading.local):
@@ -314,12 +314,12 @@ def accumulate(node, g, hooks=None):
         hook((), (as_tensor(g),))
 
 
-def call(node, *grads):
+def call_node(node, *grads):
     """Run this node alone: gradients of the outputs give those of the inputs, a tuple unless there is one input."""
     visit = backward.recorded if mode.enabled else backward.chain_rule
     g = OutputCotangents(enumerate(map(cotangent, grads))) if node.outputs > 1 else cotangent(*grads)
-    into = visit(node, g, node.parents, retain_graph=True)
-    return tuple(map(as_tensor, into)) if len(into) != 1 else as_tensor(into[0])
+    cotangents = visit(node, g, node.parents, retain_graph=True)
+    return tuple(map(as_tensor, cotangents)) if len(cotangents) != 1 else as_tensor(cotangents[0])
 
 
 def call_leaf(node, grad):
@@ -327,5 +327,5 @@ def call_leaf(node, grad):
     return ()
 
 
-extend(Node, __call__=call)
+extend(Node, __call__=call_node)
 extend(AccumulateGrad, __call__=call_leaf)

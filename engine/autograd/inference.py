@@ -11,6 +11,7 @@ from ..core import tensor, versions, views
 from ..core.graph import Node, extend, mode
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor
+from . import messages
 
 marked: dict = {}  # id(owner of memory) -> the tensors on it that were made in inference mode, weakly
 extend(Tensor, inference=False, is_inference=lambda self: self.inference)
@@ -52,15 +53,12 @@ def check_inference(node):
         owner = storage(s)
         for t in (r() for r in marked.get(id(owner), ())):
             if t is not None and t.inference and storage(t.array) is owner:  # a view of a normal tensor is normal
-                raise RuntimeError(INFERENCE)
+                raise RuntimeError(messages.INFERENCE)
 
 
 def check_write(tensor, others):
     if tensor.inference and not mode.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
-            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
-        )
+        raise RuntimeError(messages.INFERENCE_UPDATE)
 
 
 def check_requires_grad(tensor, requires_grad):
@@ -78,9 +76,3 @@ tensor.inherited.append(hand_on)
 views.write_checks.insert(0, check_write)
 Tensor.grad_checks.append(check_requires_grad)
 extend(Tensor, _version=property(version))
-
-INFERENCE = (
-    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
-    "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
-)

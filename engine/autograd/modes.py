@@ -7,6 +7,7 @@ from ..arrays.warn import warn
 from ..core.graph import Mode, extend, mode
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor
+from . import messages
 from .inference import mark
 
 extend(
@@ -35,12 +36,7 @@ class GradMode:
 
     def __call__(self, function):
         if inspect.isclass(function):
-            warn(
-                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
-                "functions or methods. To preserve the current behavior of class decoration, you can directly decorate "
-                "the `__init__` method and nothing else.",
-                FutureWarning,
-            )
+            warn(messages.DECORATED_CLASS, FutureWarning)
 
         @functools.wraps(function)
         def inside(*args, **kwargs):

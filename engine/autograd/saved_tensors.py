@@ -12,6 +12,7 @@ from ..core.tensor import Tensor
 from ..core.versions import version
 from ..ops.checks import shown_kind
 from ..surface.node_names import saved_tensor
+from . import messages
 
 extend(
     Mode,
@@ -52,24 +53,14 @@ class Packed:
         finally:
             mode.enabled = enabled
         if version(tensor) != before:
-            raise RuntimeError(WRITTEN)
+            raise RuntimeError(messages.PACK_HOOK_WRITES)
 
     @property
     def array(self):
         tensor = self.unpack(self.value)
         if not isinstance(tensor, Tensor):
-            raise TypeError(
-                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
-                f"{shown_kind(type(tensor))}"
-            )
+            raise TypeError(messages.UNPACKED_NO_TENSOR.format(shown_kind(type(tensor))))
         return tensor.array
-
-
-WRITTEN = (
-    "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
-    "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to "
-    "perform in-place operations on the input to a pack hook."
-)
 
 
 def pack_saved(node):

@@ -18,7 +18,7 @@ from .entry import Entry
 
 __all__ = ["LIMIT", "Compiled", "Entry", "Explanation", "GraphBreak", "OptimizedModule", "compile", "explain", "reset"]
 
-MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+COMPILE_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False):
@@ -35,8 +35,8 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
         )
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
-    if mode is not None and mode not in MODES:
-        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
+    if mode is not None and mode not in COMPILE_MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(COMPILE_MODES)}")
     if unknown := set(options or ()) - {"fuse"}:
         raise RuntimeError(f"Unexpected optimization option {unknown.pop()}, known options are ['fuse']")
     if backend not in ("inductor", "eager"):

@@ -20,10 +20,10 @@ TRUTH = "TO_BOOL", "UNARY_NOT", "POP_JUMP_", "JUMP_IF_"  # of what was computed:
 
 def codes_in(code):
     """The code of a function and of those defined inside of it."""
-    return [code, *(c for part in parts_of(code) for c in codes_in(part))]
+    return [code, *(c for part in nested_codes(code) for c in codes_in(part))]
 
 
-def parts_of(code):
+def nested_codes(code):
     """The code of the functions that one defines itself; that of annotations (3.14) is for those who ask for them."""
     return [part for part in code.co_consts if type(part) is types.CodeType and part.co_name != "__annotate__"]
 
@@ -75,13 +75,13 @@ def check_effects(code, new=()):
         if done:
             line = instruction.positions and instruction.positions.lineno
             raise GraphBreak(done, line_text(code.co_filename, line or code.co_firstlineno))
-    for part in parts_of(code):
+    for part in nested_codes(code):
         if part.co_name != "<genexpr>":
             check_effects(part)
 
 
-WORDS = {"CONTAINS_OP": "in", "CHECK_EXC_MATCH": "except", "FORMAT_VALUE": "f-string", "FORMAT_SIMPLE": "f-string",
-         "FORMAT_WITH_SPEC": "f-string"}  # fmt: skip
+OPCODE_WORDS = {"CONTAINS_OP": "in", "CHECK_EXC_MATCH": "except",
+                **dict.fromkeys(("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"), "f-string")}  # fmt: skip
 
 
 def decided(codes):
@@ -103,7 +103,7 @@ def decided(codes):
             )
             if decides:
                 shown = value if isinstance(value, str) else instruction.argrepr
-                word = "if" if name.startswith(TRUTH) else WORDS.get(name, shown)
+                word = "if" if name.startswith(TRUTH) else OPCODE_WORDS.get(name, shown)
                 return f"{code.co_name} may choose by a size: {word}"  # argrepr differs from Python to Python
             if name.startswith("STORE_FAST") and last.opname == "BINARY_OP":
                 computed.add(value[0] if type(value) is tuple else value)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..arrays import devices, dispatch, memory, random
 from ..arrays.dispatch import modules, running, scalar_types
-from ..arrays.warn import HERE
+from ..arrays.warn import ENGINE_FOLDER
 from ..core.backward import backward_pass, chain_rule, visit_all
 from ..core.graph import AccumulateGrad, Node
 from ..core.observers import forget, observe
@@ -42,7 +42,7 @@ class GraphBreak(RuntimeError):
 def origin():
     """file:line: text of the innermost line that is not the engine's, nor of what it wrote out to call rules."""
     frame = sys._getframe(2)  # the caller is the engine's, and who called that
-    while frame is not None and (frame.f_code.co_filename.startswith(HERE) or "__name__" not in frame.f_globals):
+    while frame and (frame.f_code.co_filename.startswith(ENGINE_FOLDER) or "__name__" not in frame.f_globals):
         if frame.f_code in SWEEPS:  # of the backward pass: the line that recorded the node
             node = frame.f_locals.get("node")
             return vars(node).get("line", "") if node is not None else ""
@@ -85,7 +85,7 @@ class Step:
 
     def gives(self, x):
         """Note what array it gives."""
-        self.shape, self.dtype, self.flat, self.where = x.shape, x.dtype, x.flags.c_contiguous, place_of(x)
+        self.shape, self.dtype, self.flat, self.where = x.shape, x.dtype, x.flags.c_contiguous, device_type_of(x)
 
     def change(self, **facts):
         """Do something else at the same place."""
@@ -104,14 +104,14 @@ class Step:
 NESTED = {tuple, list, slice}  # what arguments have parts in
 
 
-def mapped(function, a):
+def map_parts(function, a):
     """``function`` of an argument, or of each of the parts that it has in the end."""
     kind = type(a)
     if kind not in NESTED:
         return function(a)
     if kind is slice:
-        return slice(*mapped(function, (a.start, a.stop, a.step)))
-    return kind(map(function if NESTED.isdisjoint(map(type, a)) else partial(mapped, function), a))
+        return slice(*map_parts(function, (a.start, a.stop, a.step)))
+    return kind(map(function if NESTED.isdisjoint(map(type, a)) else partial(map_parts, function), a))
 
 
 def leaves(a):
@@ -203,7 +203,7 @@ class Tape:
 
     def drawing(self, functions):
         """The functions that draw random numbers: each draw is a step."""
-        return Draws(self, functions)
+        return CapturedDraws(self, functions)
 
     def draw(self, functions, name, generator, arguments):
         used = functions.default_generator if generator is None else generator
@@ -291,7 +291,7 @@ class Tape:
 
     def call(self, name, function, args=()):
         """Let later calls do something here, which this one leaves undone."""
-        self.step("call", name, function, mapped(self.as_constant, args), line=origin())
+        self.step("call", name, function, map_parts(self.as_constant, args), line=origin())
 
     def later(self, function, owner, args, kwargs):
         """A step of an optimizer or scheduler, which later calls take as it is."""
@@ -331,14 +331,14 @@ class Tape:
         if self.closed:
             raise GraphBreak("an array of a capture that has ended is used: a tensor was kept from the captured call")
         options = options or {}
-        values, named = mapped(self.value, args), {k: mapped(self.value, v) for k, v in options.items()}
+        values, named = map_parts(self.value, args), {k: map_parts(self.value, v) for k, v in options.items()}
         if writes is not None:
             if not isinstance(writes, Traced) or writes.owner in self.frozen:
                 raise GraphBreak("what is no array of the capture is written in place")
             if writes.owner in self.entered and writes.owner not in self.written:
                 held = memory.storage(self.at(self.entered[writes.owner])[1].__dict__["array"].value)
                 self.written[writes.owner] = held, held.copy("K")
-        written = mapped(self.as_constant, args), {k: mapped(self.as_constant, v) for k, v in options.items()}
+        written = map_parts(self.as_constant, args), {k: map_parts(self.as_constant, v) for k, v in options.items()}
         out = function(*values, **named)
         step = self.step(kind, name, function, *written, None if writes is None else Ref(writes.number), origin())
         operands = [*all_traced((args, [*options.values()]))] if dispatch.device_names else ()
@@ -386,7 +386,7 @@ class Tape:
 devices.draw_wrappers.insert(0, lambda fs: fs if running.recorder is None else running.recorder.drawing(fs))
 
 
-class Draws:
+class CapturedDraws:
     """The functions that draw random numbers, in a capture."""
 
     def __init__(self, tape, functions):
@@ -404,7 +404,8 @@ def twin_of(generator):
     return random.Generator().set_state(state)
 
 
-lock = threading.RLock()  # one capture at a time: what it writes into an input is undone before the next one reads
+# one capture at a time: what it writes into an input is undone before the next one reads
+capture_lock = threading.RLock()
 
 
 class Reading:
@@ -414,7 +415,7 @@ class Reading:
         self.tape = tape
 
     def __enter__(self):
-        lock.acquire()
+        capture_lock.acquire()
         self.before, running.recorder = running.recorder, self.tape
         observe(Node, note_line)
 
@@ -423,7 +424,7 @@ class Reading:
         for tensor in self.tape.represented:
             set_class(tensor, tensor.__class__)
         forget(Node, note_line)
-        lock.release()
+        capture_lock.release()
 
 
 def note_line(node):
@@ -577,7 +578,7 @@ def constant_masks(key):
 # ---- operators and methods
 
 
-def operator_pair(name, op):
+def captured_operator_pair(name, op):
     def forward(self, other):
         if type(other) in modules or type(other) in scalar_types:
             return self.tape.emit("operator", name, op, (self, other))
@@ -599,10 +600,10 @@ def operator_pair(name, op):
 
 for name in "add sub mul truediv floordiv mod pow lshift rshift and or xor matmul".split():
     op = getattr(operator, name if name not in ("and", "or") else name + "_")
-    for form, prefix in zip(operator_pair(name, op), ("", "r", "i")):
+    for form, prefix in zip(captured_operator_pair(name, op), ("", "r", "i")):
         setattr(Traced, f"__{prefix}{name}__", form)
 for name in "eq ne lt le gt ge".split():
-    setattr(Traced, f"__{name}__", operator_pair(name, getattr(operator, name))[0])
+    setattr(Traced, f"__{name}__", captured_operator_pair(name, getattr(operator, name))[0])
 
 
 for name in "neg pos abs invert".split():
@@ -637,7 +638,7 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
 # ---- the module that serves traced arrays
 
 MUTATES = {"put_along_axis", "copyto", "place", "putmask", "fill_diagonal"}
-DYNAMIC = {"nonzero", "argwhere", "flatnonzero", "unique", "bincount", "extract", "compress", "array_equal", "allclose"}
+DYNAMIC_SHAPES = {*"nonzero argwhere flatnonzero unique bincount extract compress array_equal allclose".split()}
 BUFFERS = {"zeros", "ones", "empty"}  # of what is made of no array, this may be written into
 VARIANTS = {"where": dispatch.selected}  # what the engine runs on NumPy's arrays in place of NumPy's own
 
@@ -657,7 +658,7 @@ def call_function(name, function, *args, **options):
     tape = running.recorder if found is None else found.tape
     if tape is None or (found is None and name not in BUFFERS):
         return function(*args, **options)
-    if name.rpartition(".")[2] in DYNAMIC:
+    if name.rpartition(".")[2] in DYNAMIC_SHAPES:
         raise GraphBreak(f"the shape of the result depends on a value: {name}")
     out = options.pop("out", None)
     out = out[0] if type(out) is tuple else out
@@ -723,7 +724,7 @@ def place_for(find):
         return x if known else call_function("asarray", find().asarray, x, dtype)
 
     def blank(shape, arrays):
-        like = next(filter(place_of, arrays), arrays[0])
+        like = next(filter(device_type_of, arrays), arrays[0])
         return call_function("zeros", modules[type(getattr(like, "value", like))].zeros, shape, arrays[0].dtype)
 
     vars(served).update(
@@ -767,7 +768,7 @@ def traced_for(x):
     return traced_types[kind]
 
 
-def place_of(x):
+def device_type_of(x):
     """The type of the device on which an array is; "" for the host."""
     return dispatch.device_names.get(type(x), "")
 

@@ -13,12 +13,12 @@ import numpy as np
 
 from ..arrays import dispatch
 from ..arrays.devices.kernels import Functions, Kernel, Symbol
-from .capture import Ref, Step, place_of
+from .capture import Ref, Step, device_type_of
 from .plan import is_ours, sizes_in_words, uses
 
 KINDS = "function", "method", "operator"
-MOST = 20  # arrays that go into a formula, and that come out of it: CUDA hands 4 KB of arguments over to a kernel
-STEPS = 100  # of a formula; a longer kernel takes its time to be compiled
+MAX_ARRAYS = 20  # arrays that go into a formula, and that come out of it: CUDA hands 4 KB of arguments over to a kernel
+MAX_STEPS = 100  # of a formula; a longer kernel takes its time to be compiled
 
 
 class Fused(Step):
@@ -83,12 +83,13 @@ class Formula(Group):
         if step.kind not in KINDS:
             return False
         arguments = self.arguments | {key_of(a): a for a in step.args if is_operand(a) and key_of(a) not in self.inside}
-        if len(arguments) > MOST or len(self.members) >= STEPS or not all(map(self.is_known, arguments.values())):
+        full = len(arguments) > MAX_ARRAYS or len(self.members) >= MAX_STEPS
+        if full or not all(map(self.is_known, arguments.values())):
             return False
         if not any(map(is_operand, step.args)) or any(key_of(a) in self.rounded for a in step.args):
             return False
         try:
-            found = result(step, [self.symbol(a) for a in step.args])
+            found = symbolic_result(step, [self.symbol(a) for a in step.args])
         except Exception:  # it does what no line of a kernel says
             return False
         if type(found) is not Symbol or found.dtype != step.dtype:
@@ -116,7 +117,7 @@ class Formula(Group):
 
     def as_one(self, needed):
         """The steps as one; None if there are too many results, or would be laid out in another order."""
-        if not 0 < len(self.inside & needed) <= MOST:
+        if not 0 < len(self.inside & needed) <= MAX_ARRAYS:
             return None
         whole = [a for a in self.arguments.values() if sizes_in_words(self.facts(a).shape) == self.shape]
         flat = [a for a in whole if (self.facts(a).flat if type(a) is Ref else a.flags.c_contiguous)]
@@ -161,14 +162,14 @@ def is_sum(step, source):
 
 def is_operand(a):
     """Whether an argument is an array on a device."""
-    return type(a) is Ref or bool(place_of(a))
+    return type(a) is Ref or bool(device_type_of(a))
 
 
 def key_of(a):
     return a.number if type(a) is Ref else ("other", id(a))
 
 
-def result(step, args):
+def symbolic_result(step, args):
     """What a step gives for symbols."""
     if step.kind != "function" or is_ours(step):
         return step.function(*args, **step.options)

@@ -11,7 +11,7 @@ from ..core.graph import mode
 from ..core.tensor import Tensor
 from .capture import GraphBreak
 from .entry import Entry
-from .sizes import SMALL, varying
+from .sizes import SMALL_SHARES, varying
 
 LIMIT = 8  # captures of one function, as in PyTorch; what needs more runs eagerly
 every: WeakSet = WeakSet()  # all compiled functions that are alive
@@ -46,7 +46,7 @@ class Compiled:
         return self if instance is None else (lambda *args, **kwargs: self(instance, *args, **kwargs))
 
     def __call__(self, *args, **kwargs):
-        if unusual():
+        if runs_eagerly():
             return self.function(*args, **kwargs)
         leaves, structure = (args, len(args)) if only_tensors(args, kwargs) else tree.flatten((args, kwargs))
         for entry in self.entries:
@@ -82,7 +82,7 @@ class Compiled:
         before = [e.shapes_seen for e in self.entries if e.structure == structure]
         if self.dynamic is not False and not self.specialized and (self.dynamic or before):
             dims = varying(leaves, before, Tensor, self.dynamic)
-            for small in SMALL if dims else ():
+            for small in SMALL_SHARES if dims else ():
                 entry = Entry(self, leaves, structure, args, kwargs, dims, small)
                 if entry.broken is None:
                     return entry
@@ -107,7 +107,7 @@ def only_tensors(args, kwargs):
     return not kwargs and all(isinstance(a, Tensor) for a in args)
 
 
-def unusual():
+def runs_eagerly():
     """Whether nothing is compiled here: inside of a capture, a transform, forward or inference mode, hooks."""
     inside = mode.dual or mode.transforms or mode.inference or mode.packing
     return inside or running.recorder is not None or running.levels or anomaly.state.anomaly

@@ -25,7 +25,7 @@ from .capture import GraphBreak, NumberWritten, Reading, Ref, Tape, Traced
 from .effects import Undo, overlap
 from .fuse import planned
 from .generate import generate
-from .guards import VALUES, Guards, forget_casts, own_casts, parts_of
+from .guards import VALUES, Guards, forget_casts, identities_of, own_casts
 from .plan import refs
 from .sizes import Generalized, Sizes
 
@@ -50,7 +50,7 @@ class Entry:
                 self.guards = Guards(compiled.function, leaves, self.sizes)
                 held = self.guards.hold(given)
                 self.capture(args, kwargs)
-                if any(parts_of(value) != parts_of(before) for value, before in held):
+                if any(identities_of(value) != identities_of(before) for value, before in held):
                     raise GraphBreak("it changes a list or dict that it is given", " ")
                 if not self.guards.matches(leaves):
                     why = "it changes what it reads: a variable, an attribute or a container outside"
@@ -110,7 +110,7 @@ class Entry:
         self.plan = planned(*recipe, self.fused)
         self.forward, self.backward, self.code = generate(self.plan, steps, self.names)
         if self.differentiable or self.spent:
-            self.node_class = node_class(self, len(self.plan.saved), len(tape.inputs))
+            self.node_class = compiled_node_class(self, len(self.plan.saved), len(tape.inputs))
         tape.forget()
 
     def tape(self, args, kwargs, example):
@@ -329,7 +329,7 @@ class Entry:
             rebase_history(tensors[i], made[place].node)
         if self.alone:
             return made[0]
-        leaves = [v if kind == "value" else result(kind, v, rest, tensors, made) for kind, v, *rest in self.outs]
+        leaves = [v if kind == "value" else output_tensor(kind, v, rest, tensors, made) for kind, v, *rest in self.outs]
         return leaves[0] if self.out_structure is tree.LEAF else tree.unflatten(self.out_structure, leaves)
 
     def note_writes(self, tensors):
@@ -405,7 +405,7 @@ def held(x):
     return x.copy() if type(x) in device_names else np.array(x)
 
 
-def result(kind, place, rest, tensors, made):
+def output_tensor(kind, place, rest, tensors, made):
     """A Tensor of the result: see ``Entry.results``."""
     if kind == "made":
         return made[place]
@@ -413,7 +413,7 @@ def result(kind, place, rest, tensors, made):
         return tensors[place]
     if kind == "grad":
         return tensors[place]._grad
-    base = result(*place[:2], place[2:], tensors, made)
+    base = output_tensor(*place[:2], place[2:], tensors, made)
     if kind == "detached":
         return base.detach()
     path, how = rest[0]
@@ -440,7 +440,7 @@ def holds_tensors(path):
     return any(isinstance(a, (Traced, Tensor)) for _, arguments in path for a in tree.flatten(list(arguments))[0])
 
 
-def node_class(entry, saved, inputs):
+def compiled_node_class(entry, saved, inputs):
     """The class of the nodes of a capture; all arrays that it saves are checked for in-place writes."""
 
     def vjp(self, g, saved, parents):

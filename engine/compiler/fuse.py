@@ -22,7 +22,7 @@ ALONG = {"sum", "max", "min", "mean"}  # methods that leave one value of a row
 ALONG_ROWS = {"sums_along", "products_along"}  # and functions of the engine's
 
 
-class Pass(chains.Fused):
+class FusedPass(chains.Fused):
     """Steps as one pass over memory.
 
     ``arrays``: those operands that are cut into blocks; ``shape``: what is cut; ``lead``: how many of its dims count
@@ -74,7 +74,7 @@ def leads(shape, whole):
     return {k for k in cuts if is_cut(shape, whole, k) or all(n == 1 for n in aligned[:k])}
 
 
-class Rows(chains.Group):
+class RowGroup(chains.Group):
     """The steps that can be one pass with a first one, and into which rows its arrays may be cut."""
 
     def begins(self, step):
@@ -101,7 +101,7 @@ class Rows(chains.Group):
         """The steps as one; None where none takes what another gives: nothing would stay in the cache."""
         if not any(n in self.inside for m in self.members for n in uses(m)):
             return None
-        return Pass(self.members, self.shape, max(self.cuts), needed, self.source)
+        return FusedPass(self.members, self.shape, max(self.cuts), needed, self.source)
 
     def allowed(self, step):
         """The cuts with which a step can be part of the pass."""
@@ -176,7 +176,7 @@ def fuse(steps, wanted, source, written, host=True):
 
 def group_from(steps, i, source, written):
     """The Group of step i, which is the first of it."""
-    group, late = (chains.Formula if steps[i].where else Rows)(source, written), set()
+    group, late = (chains.Formula if steps[i].where else RowGroup)(source, written), set()
     if not group.begins(steps[i]):
         return group
     for step in steps[i + 1 :]:

@@ -14,7 +14,7 @@ from ..arrays import devices, dispatch, memory
 from ..arrays import threads as blocks
 from . import chains, fuse
 from .capture import Ref, diagonal
-from .plan import KEPT, is_ours, refs, ufunc_of, uses
+from .plan import EFFECT_KINDS, is_ours, refs, ufunc_of, uses
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
          "lshift": "<<", "rshift": ">>", "and": "&", "or": "|", "xor": "^", "eq": "==", "ne": "!=", "lt": "<",
@@ -27,10 +27,10 @@ OURS = {
     "in_blocks": blocks.block_by_block,
     "draw": devices.homes["cpu"].random,
 }  # functions of the engine's that take NumPy's arrays
-LARGE = 32768  # elements of an array whose memory is given back, or used again, as soon as it is not needed
+LARGE_BUFFER = 32768  # elements of an array whose memory is given back, or used again, as soon as it is not needed
 FILLED = 1 << 20  # elements of an array that is kept to be compared with
-SMALL = 256  # elements of an array that is not worth a second look
-APART = ("input", *KEPT, "item")  # steps whose results are not known to be memory of their own
+SMALL_ARRAY = 256  # elements of an array that is not worth a second look
+APART = ("input", *EFFECT_KINDS, "item")  # steps whose results are not known to be memory of their own
 MODULES = {"cuda": "cp", "sim": "sim"}  # device -> what its functions are called in the code
 KNOWN = {"np", "special", "xp", *MODULES.values(), *chains.SPACE,
          *"bool float sum kept Deviation Buffers".split()}  # names that the code has  # fmt: skip
@@ -85,7 +85,7 @@ class Writer:
 
     def name_of(self, step):
         """The name of a result: what the user's line calls it, or t1, t2, ..."""
-        return self.fresh("n" if step.name == "size" else called(step.line))
+        return self.fresh("n" if step.name == "size" else assigned_name(step.line))
 
     def constant(self, value):
         if id(value) in self.given:
@@ -230,7 +230,7 @@ class Writer:
 
         ``shared``: which of the results are returned as copies.
         """
-        memory = Memory(self, steps, results)
+        memory = MemoryPlan(self, steps, results)
         shown_line = None  # a line of the user's stands beside its first step
         lines = []
         for i, step in enumerate(steps):
@@ -242,11 +242,8 @@ class Writer:
                 lines += ["    " + line for line in fuse.lines(step, self, memory)]
             else:
                 text = self.line(step, memory.place(step, i))
-                what = (
-                    ""
-                    if step.shape is None
-                    else f"{'x'.join(map(str, step.shape)) or 'number'} {dtype_name(step.dtype)}"
-                )
+                size = "x".join(map(str, step.shape or ())) or "number"
+                what = "" if step.shape is None else f"{size} {dtype_name(step.dtype)}"
                 note = "  ".join(filter(None, (what, "" if step.line == shown_line else step.line)))
                 shown_line = step.line
                 lines.append(f"    {text}" + (f"  # {note}" if note else ""))
@@ -270,7 +267,7 @@ class Writer:
         return name
 
 
-class Memory:
+class MemoryPlan:
     """The memory plan of a function: where the result of each step goes, and when what is forgotten.
 
     A result of the size of an operand that is needed no more takes its place.  A large one that no later call sees
@@ -280,7 +277,7 @@ class Memory:
     def __init__(self, writer, steps, results):
         self.writer, self.source, self.steps = writer, writer.steps, steps
         self.last, self.on, self.made = {}, {}, set()
-        worth = {n for n, s in self.source.items() if s.shape is not None and math.prod(s.shape) >= SMALL}
+        worth = {n for n, s in self.source.items() if s.shape is not None and math.prod(s.shape) >= SMALL_ARRAY}
         for i, step in enumerate(steps):
             made = [n for n in (step.number, *getattr(step, "results", ())) if n in self.source]
             self.made.update(n for n in made if self.source[n].owner == n and self.source[n].kind not in APART)
@@ -307,7 +304,7 @@ class Memory:
             return None
         ufunc = ufunc_of(step)
         kind = step.shape, step.dtype
-        if ufunc is not None and math.prod(step.shape) >= SMALL:
+        if ufunc is not None and math.prod(step.shape) >= SMALL_ARRAY:
             for n in uses(step):
                 x = self.source[n]
                 own = x.owner == n and n in self.made and (x.shape, x.dtype, x.flat) == (*kind, True)
@@ -324,7 +321,7 @@ class Memory:
     def buffer(self, step):
         """The name of a buffer for a large result that nobody sees from outside, or None."""
         size = math.prod(step.shape)
-        if size < LARGE or self.leaves(step) or not is_fixed(step.shape):
+        if size < LARGE_BUFFER or self.leaves(step) or not is_fixed(step.shape):
             return None
         fitting = [m for m in self.free if (math.prod(self.kinds[m][0]), self.kinds[m][1]) == (size, step.dtype)]
         memory = fitting[-1] if fitting else len(self.kinds)  # what was used last is near the processor
@@ -357,7 +354,7 @@ class Memory:
         for owner in self.gone[i]:
             if owner in self.held:
                 self.free.append(self.held.pop(owner))
-            elif owner not in self.taken and is_large(self.source[owner]) and self.source[owner].kind not in APART:
+            elif owner not in self.taken and large_result(self.source[owner]) and self.source[owner].kind not in APART:
                 gone.update(names[n] for n in self.on[owner] if n in names)
         return sorted(gone)
 
@@ -370,7 +367,7 @@ def as_name(wanted):
 
 
 @lru_cache(maxsize=4096)
-def called(line):
+def assigned_name(line):
     """How the user's line calls its result, or t."""
     found = re.search(r":\d+: (\w+) = ", line)
     return found[1] if found else "t"
@@ -402,8 +399,8 @@ def shared_grads(plan, writer):
     return {i for i, known in enumerate(shared) if known}
 
 
-def is_large(step):
-    return step.shape is not None and math.prod(step.shape) >= LARGE
+def large_result(step):
+    return step.shape is not None and math.prod(step.shape) >= LARGE_BUFFER
 
 
 @lru_cache

@@ -36,8 +36,8 @@ SETTINGS = {*"""get_num_threads set_num_threads set_printoptions initial_seed fo
 use_deterministic_algorithms are_deterministic_algorithms_enabled is_deterministic_algorithms_warn_only_enabled
 set_float32_matmul_precision get_float32_matmul_precision set_detect_anomaly load save""".split()}  # fmt: skip
 UNWATCHED = {"state", "state_dict", "get_last_lr", "get_lr", "initial_seed"}  # of optimizers, schedulers, generators
-MOST = 5000  # conditions; a function that reads more is not captured
-PARTS = vars(Module()).keys() - {"training"}  # what a module has besides its own attributes
+MAX_CONDITIONS = 5000  # conditions; a function that reads more is not captured
+MODULE_FIELDS = vars(Module()).keys() - {"training"}  # what a module has besides its own attributes
 HOOKS, BACKWARD = ("_forward_hooks", "_forward_pre_hooks"), ("_backward_hooks", "_backward_pre_hooks")
 # of the standard library, what gives the same for the same arguments; of the rest nobody knows
 PURE = {*"""abc bisect builtins cmath collections contextlib copy dataclasses decimal enum fractions functools heapq
@@ -49,7 +49,7 @@ OWN = {
     *"array node view_ops creation_meta inference transform_level views aliases _grad _base".split()
 }  # the engine's, of a Tensor
 ASKED = {"_version", "_base", "_is_view", "storage_offset", "output_nr"}
-LEAF = {"is_leaf", "grad_fn", "retains_grad"}
+LEAF_ATTRIBUTES = {"is_leaf", "grad_fn", "retains_grad"}
 MAKERS = "__init__", "__new__", "__post_init__", "__setattr__"  # called where an object is made
 
 
@@ -165,7 +165,7 @@ class Guards:
             if isinstance(value, np.ndarray):
                 if value.flags.writeable:
                     value[...] = held
-            elif parts_of(value) != parts_of(held):
+            elif identities_of(value) != identities_of(held):
                 value.clear()
                 (value.update if isinstance(value, (dict, set)) else value.extend)(held)
 
@@ -183,7 +183,7 @@ class Guards:
 
     def add(self, condition):
         self.conditions.append(condition)
-        if len(self.conditions) > MOST:
+        if len(self.conditions) > MAX_CONDITIONS:
             raise GraphBreak("it reads more Python values than guards can watch", " ")
 
     def constant(self, value):
@@ -221,7 +221,7 @@ class Guards:
         elif isinstance(value, CONTAINERS):
             self.add(f"type({path}) is {self.constant(kind)}")
             self.parts(path, value, name)
-            if not known(kind.__module__):
+            if not known_module(kind.__module__):
                 if hasattr(value, "__dict__"):
                     self.same(path, value)
                 self.object(path, value, name)
@@ -328,7 +328,7 @@ class Guards:
             self.add(f"x{number}.shape == {x.shape} and x{number}.strides == {x.strides}")
         self.add(f"{path}.node is {'not ' if own['node'] is not None else ''}None")
 
-        if own["node"] is not None and LEAF.intersection(self.called):  # stand-ins are leaves
+        if own["node"] is not None and LEAF_ATTRIBUTES.intersection(self.called):  # stand-ins are leaves
             if type(own["node"]) is not AccumulateGrad:
                 raise GraphBreak(f"it asks whether {name} is a leaf, which it is not", " ")
             self.space["AccumulateGrad"] = AccumulateGrad
@@ -379,7 +379,7 @@ class Guards:
         elif isinstance(value, type):
             self.type(value, made=True)
             self.type(kind)
-        elif not known(kind.__module__) or hasattr(value, "__dict__") and not ours(kind.__module__):
+        elif not known_module(kind.__module__) or hasattr(value, "__dict__") and not ours(kind.__module__):
             self.object(self.constant(value), value, name)
 
     def options(self):
@@ -402,7 +402,7 @@ class Guards:
             if there and (id(module), n) not in self.seen:
                 self.seen.add((id(module), n))
                 self.read(f"{self.constant(vars(module))}[{n!r}]", vars(module)[n], n, names=names)
-        if not known(module.__name__):
+        if not known_module(module.__name__):
             missing = frozenset(names).difference(vars(module))
             self.add(f"{self.constant(vars(module).keys())}.isdisjoint({self.constant(missing)})")
 
@@ -413,7 +413,7 @@ class Guards:
         self.type(kind)
         if hasattr(value, "__dict__"):
             self.attributes(vars(value), vars(value), name)
-        written = (vars(b).items() for b in kind.__mro__ if not known(b.__module__))
+        written = (vars(b).items() for b in kind.__mro__ if not known_module(b.__module__))
         slots = (n for items in written for n, part in items if type(part) is types.MemberDescriptorType)
         for n in slots:
             if hasattr(value, n):
@@ -439,7 +439,7 @@ class Guards:
     def type(self, kind, made=False):
         """The values of a class that a user wrote; ``made``: of which the function may make objects."""
         for base in kind.__mro__:
-            if known(base.__module__):
+            if known_module(base.__module__):
                 continue
             if made:
                 self.makes.add(base)
@@ -487,7 +487,7 @@ class Guards:
             self.add(f"{d}[{place!r}] is {p} and {parts}")
             for k, part in own[place].items():
                 self.read(f"{p}[{k!r}]", part, k if name in ("function", "") else f"{name}_{k}")
-        self.attributes(own, {k: part for k, part in own.items() if k not in PARTS}, "")
+        self.attributes(own, {k: part for k, part in own.items() if k not in MODULE_FIELDS}, "")
         if not ours(type(module).__module__):
             self.add(f"type({self.constant(module)}) is {self.constant(type(module))}")
         self.type(type(module))
@@ -500,7 +500,7 @@ class Guards:
             return
         code, path, own = function.__code__, self.constant(function), function.__globals__
         names, looked_up = names_in(code), globals_in(code)
-        if known(own.get("__name__")):  # a decorator of the standard library's or ours, around a user's function
+        if known_module(own.get("__name__")):  # a decorator of the standard library's or ours, around a user's function
             looked_up = ()
         else:
             check_effects(code, code.co_varnames[:1] if function.__name__ in MAKERS else ())
@@ -535,7 +535,7 @@ class Guards:
             raise Unknown(why.reason, why.line.strip() or line_of(code, name)) from None
 
 
-def parts_of(container):
+def identities_of(container):
     """Which objects a list, deque, set or dict holds."""
     return [*map(id, container)], [*map(id, container.values())] if isinstance(container, dict) else ()
 
@@ -551,7 +551,7 @@ def ours(module_name):
     return (module_name or "").partition(".")[0] in libraries
 
 
-def known(module_name):
+def known_module(module_name):
     """Whether what the classes of a module do is known: they are ours or the standard library's."""
     return ours(module_name) or (module_name or "").partition(".")[0] in PURE
 

@@ -10,9 +10,9 @@ from functools import cache
 import numpy as np
 
 from ..arrays.devices import homes
-from .capture import Ref, Step, leaves, mapped
+from .capture import Ref, Step, leaves, map_parts
 
-HERE = __name__.partition(".")[0]
+ENGINE = __name__.partition(".")[0]
 
 # forward and backward are lists of steps.  outputs, saved and grads are Refs (or constants, or None); given: the
 # numbers of the steps that stand for the cotangents of the outputs.
@@ -35,9 +35,9 @@ def uses(step):
     return step.uses
 
 
-def replaced(a, names):
+def substituted(a, names):
     """An argument with what stands in ``names`` in place of some Refs."""
-    return mapped(lambda part: names.get(part.number, part) if type(part) is Ref else part, a)
+    return map_parts(lambda part: names.get(part.number, part) if type(part) is Ref else part, a)
 
 
 UFUNCS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "neg": np.negative,
@@ -58,11 +58,11 @@ def ufunc_of(step):
 def is_ours(step):
     """Whether a step calls a function of the engine's, which takes the arrays of all devices."""
     module = getattr(step.function, "__module__", None) or ""
-    return module.startswith(HERE) and not module.startswith(f"{HERE}.arrays.devices")
+    return module.startswith(ENGINE) and not module.startswith(f"{ENGINE}.arrays.devices")
 
 
 @cache
-def special():
+def scipy_special():
     return importlib.import_module("scipy.special")
 
 
@@ -71,7 +71,7 @@ def simple_ufunc(step):
     found = step.function
     if step.where:
         place, _, name = step.name.rpartition(".")
-        found = getattr(special() if place == "special" else np, name, None) if place in ("", "special") else None
+        found = getattr(scipy_special() if place == "special" else np, name, None) if place in ("", "special") else None
     return found if isinstance(found, np.ufunc) and found.nout == 1 and found.signature is None else None
 
 
@@ -84,19 +84,19 @@ def is_elementwise(step):
 
 def rename(step, names):
     if names and not names.keys().isdisjoint(uses(step)):
-        options = {k: replaced(v, names) for k, v in step.options.items()}
-        step.change(args=replaced(step.args, names), options=options)
+        options = {k: substituted(v, names) for k, v in step.options.items()}
+        step.change(args=substituted(step.args, names), options=options)
 
 
-def key_of(a):
+def argument_key(a):
     """Equal for arguments that are the same."""
     kind = type(a)
     if kind is Ref:
         return kind, a.number
     if kind is tuple or kind is list:
-        return kind, tuple(map(key_of, a))
+        return kind, tuple(map(argument_key, a))
     if kind is slice:
-        return "slice", key_of((a.start, a.stop, a.step))
+        return "slice", argument_key((a.start, a.stop, a.step))
     if isinstance(a, (np.ndarray, np.generic)):
         return a.dtype, a.shape, a.tobytes() if a.size <= 4096 else id(a)
     if kind is float:
@@ -108,7 +108,7 @@ def key_of(a):
     return kind, a
 
 
-KEPT = ("check", "draw", "call")  # steps that do something, whether or not their results are needed
+EFFECT_KINDS = ("check", "draw", "call")  # steps that do something, whether or not their results are needed
 FRESH = {"copy", "zeros", "empty", "ones", "array"}  # made to be memory of their own
 
 
@@ -118,7 +118,7 @@ FRESH = {"copy", "zeros", "empty", "ones", "array"}  # made to be memory of thei
 
 def is_pure(step, written, owners):
     """Whether a step gives the same whenever it runs: it writes nothing, and reads nothing that is written."""
-    if step.kind in ("input", *KEPT) or step.writes is not None or step.owner in written:
+    if step.kind in ("input", *EFFECT_KINDS) or step.writes is not None or step.owner in written:
         return False
     return not written or not any(owners[n] in written for n in uses(step))
 
@@ -132,7 +132,7 @@ def without_repeats(steps, written, _wanted):
         step.owner = owner.get(step.owner, step.owner)
         if is_pure(step, written, owners) and step.name not in FRESH:
             what = step.function if step.kind == "function" else None
-            key = step.kind, step.name, what, key_of(step.args), key_of([*step.options.items()])
+            key = step.kind, step.name, what, argument_key(step.args), argument_key([*step.options.items()])
             if key in first:
                 names[step.number] = Ref(first[key].number)
                 owner[step.number] = first[key].owner
@@ -155,7 +155,7 @@ def without_broadcasts(steps, _written, _wanted):
     return steps, {}
 
 
-def folded(steps, written, _wanted):
+def constants_folded(steps, written, _wanted):
     """What depends on no input, or on the dtype of a number alone, is done now."""
     values, kept = {}, []
     owners = {s.number: s.owner for s in steps}
@@ -193,7 +193,7 @@ def without_writes(steps, written, _wanted):
                 step.change(writes=None)
                 continue
             if step.kind == "operator":
-                step.change(name=step.name[1:], function=OPERATORS[step.name[1:]])
+                step.change(name=step.name[1:], function=OPERATOR_FUNCTIONS[step.name[1:]])
             whole = source[target]
             step.change(options={}, writes=None, owner=step.number, shape=whole.shape, dtype=whole.dtype,
                         flat=whole.flat)  # fmt: skip
@@ -206,7 +206,7 @@ def is_rewritable(target, on, source):
     """Whether all that is written into an array are whole new values for it, before there are views of it."""
     writes = [s for s in on[target.number] if s.writes is not None]
     views = [s for s in on[target.number] if s.writes is None and s is not target]
-    made = target.kind not in ("input", *KEPT) and bool(target.shape) and target.dtype.kind == "f"
+    made = target.kind not in ("input", *EFFECT_KINDS) and bool(target.shape) and target.dtype.kind == "f"
     if not made or any(s.number < writes[-1].number for s in views):
         return False
     return all(s.writes == Ref(target.number) and is_whole(s, target, on, source) for s in writes)
@@ -217,7 +217,7 @@ def is_whole(step, target, on, source):
     operands = [source[a.number] if type(a) is Ref else a for a in step.args]
     if step.kind == "setitem":
         value = operands[2]
-        if step.args[1] is not Ellipsis or type(value) is not Step or value.kind in ("input", *KEPT):
+        if step.args[1] is not Ellipsis or type(value) is not Step or value.kind in ("input", *EFFECT_KINDS):
             return False
         alike = (value.shape, value.dtype, value.flat) == (target.shape, target.dtype, target.flat)
         return alike and on[value.owner] == [value]
@@ -230,7 +230,7 @@ def is_whole(step, target, on, source):
 def elementwise_write(step):
     """Whether a step is ``x += y`` or ``exp(x, out=x)``."""
     if step.kind == "operator":
-        return step.name[1:] in OPERATORS
+        return step.name[1:] in OPERATOR_FUNCTIONS
     return step.kind == "function" and step.options.keys() == {"out"} and simple_ufunc(step) is not None
 
 
@@ -239,8 +239,8 @@ def fits_in(shape, whole):
     return len(shape) <= len(whole) and all(m in (1, n) for m, n in zip(shape[::-1], whole[::-1]))
 
 
-OPERATORS = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv}
-LARGE = 32768  # elements, from which on chains are joined
+OPERATOR_FUNCTIONS = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv}
+LARGE_CHAIN = 32768  # elements, from which on chains are joined
 
 
 def without_detours(steps, written, wanted):
@@ -267,7 +267,7 @@ def without_detours(steps, written, wanted):
             if whole.flat and sizes_in_words(whole.shape) == sizes and "?" not in sizes:
                 names[step.number] = x.args[0]
         whole = source[x.owner]
-        made = whole.kind not in ("input", *KEPT) and x.owner not in written and x.flat and step.flat
+        made = whole.kind not in ("input", *EFFECT_KINDS) and x.owner not in written and x.flat and step.flat
         same = made and whole.shape is not None and math.prod(whole.shape) == math.prod(x.shape)
         if step.name == "copy" and same and len(step.args) == 1 and last[x.owner] == i:
             names[step.number] = Ref(x.number)
@@ -308,14 +308,14 @@ def without_signs(steps, written, wanted):
         if turned == "sub" and not signed(y):
             x, y = y, x
         if found := signed(y):
-            step.change(kind="operator", name=turned, function=OPERATORS[turned], args=(x, y))
+            step.change(kind="operator", name=turned, function=OPERATOR_FUNCTIONS[turned], args=(x, y))
             sign, after = found[0], (*found, step)[1]
             rename(after, {sign.number: sign.args[0]})
             gone.add(sign.number)
     return [s for s in steps if s.number not in gone], {}
 
 
-REWRITES = without_writes, without_repeats, without_broadcasts, folded, without_detours, without_signs
+REWRITES = without_writes, without_repeats, without_broadcasts, constants_folded, without_detours, without_signs
 CHEAP = {np.add, np.subtract, np.multiply, np.negative, np.absolute, np.square, np.maximum, np.minimum, np.equal,
          np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.bitwise_and, np.bitwise_or,
          np.invert}  # fmt: skip
@@ -330,7 +330,7 @@ def recomputed(backward, saved, outputs, source, tape, written):
     anew, kept = {}, dict.fromkeys(saved)
     for n in sorted(saved, reverse=True):
         step = source[n]
-        if n in outputs or step.shape is None or math.prod(step.shape) < 2 * LARGE or ufunc_of(step) not in CHEAP:
+        if n in outputs or step.shape is None or math.prod(step.shape) < 2 * LARGE_CHAIN or ufunc_of(step) not in CHEAP:
             continue
         operands = [source[m] for m in uses(step)]
         there = all(o.number in kept or o.kind == "input" or o.shape == () for o in operands)
@@ -356,14 +356,14 @@ def recomputed(backward, saved, outputs, source, tape, written):
     return placed, kept
 
 
-def alive(steps, wanted, owners):
+def live_steps(steps, wanted, owners):
     """The steps that lead to what is wanted.  A write is kept if its memory is, or is an input's; a check always."""
     needed = set(wanted)
     memory = {owners[n] for n in needed} | {s.number for s in steps if s.kind == "input"}
     memory.update(owners[n] for s in steps if s.kind == "call" for n in uses(s))  # what others hold from there on
     kept = []
     for step in reversed(steps):
-        if step.number in needed or step.kind in KEPT or (step.writes is not None and step.owner in memory):
+        if step.number in needed or step.kind in EFFECT_KINDS or (step.writes is not None and step.owner in memory):
             kept.append(step)
             for n in uses(step):
                 needed.add(n)
@@ -390,11 +390,11 @@ def plan(steps, outputs, middle, given, grads, passes):
     for rewritten in REWRITES:
         written = {s.owner for s in steps if s.writes is not None}
         steps, names = rewritten(steps, written, refs((outputs, grads)))
-        outputs, grads = replaced(tuple(outputs), names), replaced(tuple(grads), names)
+        outputs, grads = substituted(tuple(outputs), names), substituted(tuple(grads), names)
     owners = {s.number: s.owner for s in steps}
     noted(passes, "joined", steps, middle, outputs, (), grads, given)
     counts["computed once"] = counts["written down"] - sum(s.kind != "input" for s in steps)
-    steps = alive(steps, refs((outputs, grads)), owners)
+    steps = live_steps(steps, refs((outputs, grads)), owners)
     backward = [s for s in steps if s.number >= middle and s.kind != "input"]
     made = {s.number for s in backward} | set(given)
     saved = dict.fromkeys(n for s in backward for n in uses(s) if n not in made)
@@ -403,7 +403,7 @@ def plan(steps, outputs, middle, given, grads, passes):
     written = {s.owner for s in steps if s.writes is not None}
     backward, saved = recomputed(backward, saved, {*refs((outputs, grads))}, source, tape, written)
     owners.update((s.number, s.owner) for s in backward)
-    forward = alive([s for s in steps if s.number < middle], [*refs(outputs), *saved], owners)
+    forward = live_steps([s for s in steps if s.number < middle], [*refs(outputs), *saved], owners)
     forward = [s for s in forward if s.kind != "input"]
     counts.update(forward=len(forward), backward=len(backward), saved=len(saved))
     saved = tuple(map(Ref, saved))

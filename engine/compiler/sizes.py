@@ -16,8 +16,8 @@ from ..arrays.devices import cpu, device_of, moved
 from ..arrays.dispatch import device_names, modules
 from .capture import GraphBreak, Ref, Step
 
-MOST = 3  # sizes that vary
-SMALL = (0, 0.5, 1)  # how small the small one is, as a part of the call's: the next where a function needs more
+MAX_VARYING = 3  # sizes that vary
+SMALL_SHARES = (0, 0.5, 1)  # how small the small one is, as a part of the call's: the next where a function needs more
 ROOM = 2**16  # elements up to which the large one is 16 times the call's, not twice
 
 
@@ -80,7 +80,7 @@ def varying(leaves, before, tensor_type, always):
             if n >= 2 and ((always and axis == 0) or any(n != o for o in others)):
                 found[i, axis] = (n, others)
     kinds = list(dict.fromkeys(found.values()))
-    return {} if len(kinds) > MOST else {where: kinds.index(kind) for where, kind in found.items()}
+    return {} if len(kinds) > MAX_VARYING else {where: kinds.index(kind) for where, kind in found.items()}
 
 
 def collinear(a, b):

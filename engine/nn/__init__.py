@@ -8,9 +8,9 @@ from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Se
 from .layers import (  # isort: skip
     BatchNorm1d, BatchNorm2d, BatchNorm3d, Bilinear, CircularPad1d, CircularPad2d, CircularPad3d, ConstantPad1d,
     ConstantPad2d, ConstantPad3d, Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d,
-    Embedding, Flatten, GroupNorm, Identity, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, LayerNorm, Linear, PReLU,
-    RMSNorm, ReflectionPad1d, ReflectionPad2d, ReflectionPad3d, ReplicationPad1d, ReplicationPad2d, ReplicationPad3d,
-    Unflatten, ZeroPad1d, ZeroPad2d, ZeroPad3d,
+    Embedding, EmbeddingBag, Flatten, GroupNorm, Identity, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, LayerNorm,
+    Linear, PReLU, RMSNorm, ReflectionPad1d, ReflectionPad2d, ReflectionPad3d, ReplicationPad1d, ReplicationPad2d,
+    ReplicationPad3d, Unflatten, ZeroPad1d, ZeroPad2d, ZeroPad3d,
 )
 from .module import Module
 from .parameter import Buffer, Parameter

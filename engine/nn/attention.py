@@ -9,9 +9,9 @@ from ..core.graph import mode
 from ..ops.creation import full, zeros, zeros_like
 from ..ops.shape import cat
 from . import functional as F
-from . import init
+from . import init, messages
 from .containers import ModuleList
-from .layers import LayerNorm, Linear, parameters
+from .layers import LayerNorm, Linear, add_parameters
 from .module import Module
 from .table import GELU, Dropout, ReLU
 
@@ -23,9 +23,7 @@ def additive(mask, name, other, other_name, dtype):
     if mask.dtype is not dtypes.bool_ and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {name} are supported")
     if other is not None and mask.dtype is not other.dtype:
-        warn(
-            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.",
-        )
+        warn(messages.MASKS_MISMATCH.format(name, other_name))
     return mask if mask.is_floating_point() else zeros_like(mask, dtype=dtype).masked_fill_(mask, -math.inf)
 
 
@@ -43,10 +41,7 @@ class MultiheadAttention(Module):
     def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None,
                  vdim=None, batch_first=False, device=None, dtype=None):  # fmt: skip
         if embed_dim <= 0 or num_heads <= 0:
-            raise ValueError(
-                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} "
-                "instead"
-            )
+            raise ValueError(messages.HEADS_NOT_POSITIVE.format(embed_dim, num_heads))
         super().__init__()
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
@@ -63,10 +58,10 @@ class MultiheadAttention(Module):
         shapes = shapes | together if apart else together | shapes
         shapes["in_proj_bias"] = 3 * embed_dim if bias else None
         factory = {"device": device, "dtype": dtype}
-        parameters(self, factory, **shapes)
+        add_parameters(self, factory, **shapes)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, **factory)
         if add_bias_kv:
-            parameters(self, factory, bias_k=(1, 1, embed_dim), bias_v=(1, 1, embed_dim))
+            add_parameters(self, factory, bias_k=(1, 1, embed_dim), bias_v=(1, 1, embed_dim))
         else:
             self.bias_k = self.bias_v = None
         self._reset_parameters()
@@ -87,10 +82,7 @@ class MultiheadAttention(Module):
         batched = check_shapes(query, key, value, key_padding_mask, attn_mask, self.num_heads)
         padding = additive(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask", query.dtype)
         if is_causal and attn_mask is None:
-            raise RuntimeError(
-                "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
-                "`generate_square_subsequent_mask` to create this mask."
-            )
+            raise RuntimeError(messages.IS_CAUSAL_WITHOUT_MASK)
         is_causal = is_causal and padding is None and not need_weights
         mask = None if is_causal else additive(attn_mask, "attn_mask", None, "", query.dtype)
         if not batched:
@@ -141,10 +133,8 @@ class MultiheadAttention(Module):
         elif k is v:
             if q is k:
                 return parts(F.linear(q, weight, bias), 3)
-            (w_q, w_kv), (b_q, b_kv) = (
-                weight.split([n, 2 * n]),
-                (None, None) if bias is None else bias.split([n, 2 * n]),
-            )
+            w_q, w_kv = weight.split([n, 2 * n])
+            b_q, b_kv = (None, None) if bias is None else bias.split([n, 2 * n])
             return F.linear(q, w_q, b_q), *parts(F.linear(k, w_kv, b_kv), 2)
         else:
             weights = weight.chunk(3)
@@ -195,18 +185,11 @@ def check_shapes(query, key, value, padding, mask, heads):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {n}-D query tensor")
     kind = f"For {'batched' if n == 3 else 'unbatched'} ({n}-D) `query`"
     if key.ndim != n or value.ndim != n:
-        raise AssertionError(
-            f"{kind}, expected `key` and `value` to be {n}-D but found {key.ndim}-D and {value.ndim}-D tensors "
-            "respectively"
-        )
+        raise AssertionError(messages.KEY_AND_VALUE_DIMS.format(kind, n, key.ndim, value.ndim))
     if padding is not None and padding.ndim != n - 1:
-        raise AssertionError(
-            f"{kind}, expected `key_padding_mask` to be `None` or {n - 1}-D but found {padding.ndim}-D tensor instead"
-        )
+        raise AssertionError(messages.PADDING_MASK_DIMS.format(kind, n - 1, padding.ndim))
     if mask is not None and mask.ndim not in (2, 3):
-        raise AssertionError(
-            f"{kind}, expected `attn_mask` to be `None`, 2-D or 3-D but found {mask.ndim}-D tensor instead"
-        )
+        raise AssertionError(messages.MASK_DIMS.format(kind, mask.ndim))
     if mask is not None and n == 2 and mask.ndim == 3 and tuple(mask.shape) != (heads, len(query), len(key)):
         raise AssertionError(f"Expected `attn_mask` shape to be {(heads, len(query), len(key))} but got {mask.shape}")
     return n == 3

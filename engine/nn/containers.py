@@ -6,11 +6,12 @@ from itertools import chain
 from operator import index
 
 from ..core.tensor import Tensor
-from .module import Module, indented, named
+from . import messages
+from .module import Module, full_name, indented
 from .parameter import Parameter
 
 
-def position(i, size):
+def checked_position(i, size):
     """A position counted from the front.  IndexError if there is none."""
     i = index(i)
     if not -size <= i < size:
@@ -21,9 +22,7 @@ def position(i, size):
 def pairs(name, items):
     """(key, value) of a mapping or of an iterable of pairs.  TypeError or ValueError if it is neither."""
     if not isinstance(items, Iterable):
-        raise TypeError(
-            f"{name}.update should be called with an iterable of key/value pairs, but got {type(items).__name__}"
-        )
+        raise TypeError(messages.UPDATE_NO_PAIRS.format(name, type(items).__name__))
     if isinstance(items, (Mapping, ModuleDict, ParameterDict)):
         yield from items.items()
         return
@@ -47,14 +46,14 @@ class Numbered(Module):
     def __getitem__(self, i):
         if isinstance(i, slice):
             return self._part(i)
-        return [*self._modules.values()][position(i, len(self))]
+        return [*self._modules.values()][checked_position(i, len(self))]
 
     def __setitem__(self, i, module):
-        setattr(self, [*self._modules][position(i, len(self))], module)
+        setattr(self, [*self._modules][checked_position(i, len(self))], module)
 
     def __delitem__(self, i):
         names = [*self._modules]
-        for name in names[i] if isinstance(i, slice) else [names[position(i, len(self))]]:
+        for name in names[i] if isinstance(i, slice) else [names[checked_position(i, len(self))]]:
             delattr(self, name)
         self.__dict__["_modules"] = {str(k): module for k, module in enumerate(self)}
 
@@ -171,9 +170,7 @@ class ModuleList(Numbered):
             else:
                 runs.append([i, i, text])
         lines = [f"({i}): {text}" if i == j else f"({i}-{j}): {j - i + 1} x {text}" for i, j, text in runs]
-        return (
-            "\n  ".join([self._get_name() + "(", *map(indented, lines)]) + "\n)" if lines else self._get_name() + "()"
-        )
+        return self._around([*map(indented, lines)])
 
 
 class ModuleDict(Module):
@@ -257,10 +254,10 @@ class ParameterList(Module):
     def __getitem__(self, i):
         if isinstance(i, slice):
             return type(self)(self[k] for k in range(*i.indices(len(self))))
-        return getattr(self, str(position(i, len(self))))
+        return getattr(self, str(checked_position(i, len(self))))
 
     def __setitem__(self, i, value):
-        setattr(self, str(position(i, len(self))), as_parameter(value))
+        setattr(self, str(checked_position(i, len(self))), as_parameter(value))
 
     def append(self, value):
         """Add a value at the end."""
@@ -381,7 +378,7 @@ class ParameterDict(Module):
         return self
 
     def extra_repr(self):
-        return "\n".join(shown(key, value, named) for key, value in self.items())
+        return "\n".join(shown(key, value, full_name) for key, value in self.items())
 
     def __call__(self, input):
         raise RuntimeError("ParameterDict should not be called.")
@@ -389,8 +386,5 @@ class ParameterDict(Module):
 
 def text_key(key):
     if not isinstance(key, str):
-        raise TypeError(
-            "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
-            f"'{type(key).__name__}'). Open an issue on github if you need non-string keys."
-        )
+        raise TypeError(messages.KEY_NO_STRING.format(type(key).__name__))
     return key

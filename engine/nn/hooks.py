@@ -5,13 +5,15 @@ from itertools import count
 
 from ..arrays.warn import warn
 from ..autograd.function import Function
+from ..autograd.hooks import RemovableHandle
 from ..core.graph import mode
 from ..core.tensor import Tensor
 from ..ops.creation import zeros_like
+from . import messages
 
 
-class RemovableHandle:
-    """Takes a hook out of the dictionaries that hold it; also a context manager."""
+class HandleInDictionaries(RemovableHandle):
+    """Takes a hook of a module or an optimizer out of the dictionaries that hold it."""
 
     ids = count()
 
@@ -22,19 +24,13 @@ class RemovableHandle:
         for d in self.dictionaries:
             d.pop(self.id, None)
 
-    def __enter__(self):
-        return self
 
-    def __exit__(self, *exc):
-        self.remove()
-
-
-def register(hooks, hook, prepend=False, **marks):
+def add_hook(hooks, hook, prepend=False, **marks):
     """Put a hook into an ordered dictionary, at its end or its beginning, and its id into some ``marks``.
 
     ``marks``: name=(whether, dictionary).  Returns a handle.
     """
-    handle = RemovableHandle(hooks, *(d for _, d in marks.values()))
+    handle = HandleInDictionaries(hooks, *(d for _, d in marks.values()))
     hooks[handle.id] = hook
     if prepend:
         hooks.move_to_end(handle.id, last=False)
@@ -57,29 +53,29 @@ always_called_everywhere: dict = {}
 
 def register_module_forward_pre_hook(hook):
     """Call ``hook(module, args)`` before the ``forward`` of every module.  Returns a handle."""
-    return register(before_all, hook, counted=(True, everywhere))
+    return add_hook(before_all, hook, counted=(True, everywhere))
 
 
 def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
     """Call ``hook(module, args, output)`` after the ``forward`` of every module.  Returns a handle."""
-    return register(behind_all, hook, counted=(True, everywhere), kwargs=(with_kwargs, with_kwargs_everywhere),
+    return add_hook(behind_all, hook, counted=(True, everywhere), kwargs=(with_kwargs, with_kwargs_everywhere),
                     always=(always_call, always_called_everywhere))  # fmt: skip
 
 
 def register_module_full_backward_pre_hook(hook):
     """Call ``hook(module, grad_output)`` when the gradients of the outputs of any module are known."""
-    return register(backward_before_all, hook, counted=(True, everywhere))
+    return add_hook(backward_before_all, hook, counted=(True, everywhere))
 
 
 def register_module_full_backward_hook(hook):
     """Call ``hook(module, grad_input, grad_output)`` when both are known of any module."""
-    return register(backward_behind_all, hook, counted=(True, everywhere))
+    return add_hook(backward_behind_all, hook, counted=(True, everywhere))
 
 
 # ---- calls
 
 
-def call(module, args, kwargs):
+def call_with_hooks(module, args, kwargs):
     """``module(*args, **kwargs)`` for a module with hooks."""
     result, done = None, set()
     behind = {**behind_all, **module._forward_hooks}
@@ -102,10 +98,7 @@ def call(module, args, kwargs):
                 try:
                     result = after_forward(module, key, hook, args, kwargs, result)
                 except Exception as e:
-                    warn(
-                        "module forward hook with ``always_call=True`` raised an exception that was silenced as "
-                        f"another error was raised in forward: {e}",
-                    )
+                    warn(messages.ALWAYS_CALL_FAILED.format(e))
         raise
 
 
@@ -116,9 +109,7 @@ def before_forward(module, args, kwargs):
             new = hook(module, args, kwargs)
             if new is not None:
                 if not isinstance(new, tuple) or len(new) != 2:
-                    raise RuntimeError(
-                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {new}."
-                    )
+                    raise RuntimeError(messages.PRE_HOOK_RETURNED.format(new))
                 args, kwargs = new
         else:
             new = hook(module, args)
@@ -158,60 +149,46 @@ class BackwardHooks:
 
     def inputs(self, args):
         """The arguments, with a node before them which calls the hooks."""
-        places = tensors_in(args)
+        places = tensor_positions(args)
         unwatched = {i: args[i] for i in places if not args[i].requires_grad}
         args, node = passed_through(args, places)
         self.count = len(args)
         if node is not None:
             self.watches_inputs = True
-            node.register_hook(lambda grads, _: self.call_hooks(grads, places, unwatched))
+            node.register_hook(lambda grads, _: self.on_grad_inputs(grads, places, unwatched))
         return args
 
     def outputs(self, result):
         """The result, with a node behind it which calls the pre-hooks (and the hooks, if no input requires grad)."""
         if not isinstance(result, (Tensor, tuple)):
-            warn(
-                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
-                f"{type(result)}",
-            )
+            warn(messages.OUTPUT_NO_TENSOR.format(type(result)))
         results = result if isinstance(result, tuple) else (result,)
-        places, size = tensors_in(results), len(results)
+        places, size = tensor_positions(results), len(results)
         results, node = passed_through(results, places)
         if node is not None:
-            node.register_hook(lambda _, grads: self.arrived(grads, places, size))
+            node.register_hook(lambda _, grads: self.on_grad_outputs(grads, places, size))
         return results if isinstance(result, tuple) else results[0]
 
-    def arrived(self, grads, places, size):
+    def on_grad_outputs(self, grads, places, size):
         """The gradients of the outputs are there."""
         self.grad_outputs = spaced(grads, places, size)
         for hook in self.pre_hooks:
             new = hook(self.module, self.grad_outputs)
             if new is not None:
                 if len(new) != size:
-                    raise RuntimeError(
-                        f"Backward pre hook returned an invalid number of grad_output, got {len(new)}, but expected "
-                        f"{size}"
-                    )
+                    raise RuntimeError(messages.NUMBER_OF_GRAD_OUTPUTS.format(len(new), size))
                 self.grad_outputs = new
         grads = self.grad_outputs
         if not self.watches_inputs:
-            warn(
-                "Full backward hook is firing when gradients are computed with respect to module outputs since no "
-                "inputs require gradients. See "
-                "https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module."
-                "register_full_backward_hook for more details.",
-            )
+            warn(messages.NO_INPUT_REQUIRES_GRAD)
             for hook in self.hooks:
                 new = hook(self.module, (None,) * self.count, self.grad_outputs)
                 if new is not None and not (isinstance(new, tuple) and all(n is None for n in new)):
-                    raise RuntimeError(
-                        "Backward hook for Modules where no input requires gradient should always return None or "
-                        "None for all gradients."
-                    )
+                    raise RuntimeError(messages.HOOK_WITHOUT_INPUTS)
             self.grad_outputs = None
         return tuple(grads[i] for i in places)
 
-    def call_hooks(self, grads, places, unwatched):
+    def on_grad_inputs(self, grads, places, unwatched):
         """The gradients of the inputs are there; the hooks see zeros for an input that requires none."""
         if self.grad_outputs is None:
             return None
@@ -221,16 +198,13 @@ class BackwardHooks:
             new = hook(self.module, grads, self.grad_outputs)
             if new is not None:
                 if len(new) != len(grads):
-                    raise RuntimeError(
-                        f"Backward hook returned an invalid number of grad_input, got {len(new)}, but expected "
-                        f"{len(grads)}"
-                    )
+                    raise RuntimeError(messages.NUMBER_OF_GRAD_INPUTS.format(len(new), len(grads)))
                 grads = new
         self.grad_outputs = None
         return tuple(None if i in unwatched else grads[i] for i in places)
 
 
-def tensors_in(values):
+def tensor_positions(values):
     return [i for i, v in enumerate(values) if isinstance(v, Tensor)]
 
 

@@ -8,6 +8,7 @@ from ..autograd.modes import no_grad
 from ..ops.creation import empty_like, new_empty, randperm
 from ..ops.creation import eye as identity
 from ..ops.index import where
+from . import messages
 
 SAME = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
 
@@ -135,10 +136,7 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     """Normal, drawn again until all are in [a, b]; where few would be, by rejection from uniform numbers."""
     if mean < a - 2 * std or mean > b + 2 * std:
-        warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
-            "incorrect.",
-        )
+        warn(messages.TRUNCATED_FAR_FROM_MEAN)
     cdf = lambda x: (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0  # noqa: E731
     if cdf(b) - cdf(a) > 0.3:
         low, high = (tensor.new_tensor(v).item() for v in (a, b))

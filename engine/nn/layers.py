@@ -7,7 +7,7 @@ from ..arrays.warn import warn
 from ..autograd.modes import no_grad
 from ..ops.creation import empty, ones, tensor, zeros
 from . import functional as F
-from . import init
+from . import init, messages
 from .module import Module
 from .parameter import Parameter
 
@@ -42,14 +42,10 @@ class Unflatten(Module):
     def __init__(self, dim, unflattened_size):
         super().__init__()
         if not isinstance(unflattened_size, (tuple, list)):
-            raise TypeError(
-                f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}"
-            )
+            raise TypeError(messages.UNFLATTENED_SIZE.format(type(unflattened_size).__name__))
         for i, n in enumerate(unflattened_size):
             if not isinstance(n, int):
-                raise TypeError(
-                    f"unflattened_size must be tuple of ints, but found element of type {type(n).__name__} at pos {i}"
-                )
+                raise TypeError(messages.UNFLATTENED_SIZE_ELEMENT.format(type(n).__name__, i))
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input):
@@ -105,12 +101,12 @@ class ZeroPadding(ConstantPadding):
     extra_repr = Padding.extra_repr
 
 
-SIZES = {1: "length", 2: "height, width", 3: "depth, height, width"}
+SIZE_NAMES = {1: "length", 2: "height, width", 3: "depth, height, width"}
 
 
 def sized(name, base, doc, attribute="dims", values=(1, 2, 3), **more):
     """The layers of one, two and three dimensions: ``doc`` with their sizes in place of {}."""
-    for (n, sizes), value in zip(SIZES.items(), values):
+    for (n, sizes), value in zip(SIZE_NAMES.items(), values):
         about = {"__module__": __name__, "__doc__": doc.format(sizes)}
         yield type(f"{name}{n}d", (base,), {attribute: value, **more, **about})
 
@@ -125,13 +121,13 @@ CircularPad1d, CircularPad2d, CircularPad3d = sized("CircularPad", CircularPaddi
 # ---- weights and biases
 
 
-def parameters(module, factory, **shapes):
+def add_parameters(module, factory, **shapes):
     """Register an empty Parameter of each shape, None for those that are None."""
     for name, shape in shapes.items():
         module.register_parameter(name, None if shape is None else Parameter(empty(shape, **factory)))
 
 
-def reset(weight, bias):
+def init_weight_and_bias(weight, bias):
     """The default of layers that multiply: both uniform within 1 / sqrt(inputs)."""
     init.kaiming_uniform_(weight, a=math.sqrt(5))
     if bias is not None:
@@ -147,11 +143,11 @@ class Linear(Module):
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         shape = (out_features, in_features)
-        parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=out_features if bias else None)
+        add_parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=out_features if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self):
-        reset(self.weight, self.bias)
+        init_weight_and_bias(self.weight, self.bias)
 
     def forward(self, input):
         own = self._parameters  # attributes of a module take ten times as long
@@ -169,7 +165,7 @@ class PReLU(Module):
     def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
-        parameters(self, {"device": device, "dtype": dtype}, weight=num_parameters)
+        add_parameters(self, {"device": device, "dtype": dtype}, weight=num_parameters)
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -189,7 +185,7 @@ class Bilinear(Module):
         super().__init__()
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         shape = (out_features, in1_features, in2_features)
-        parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=out_features if bias else None)
+        add_parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=out_features if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -253,17 +249,64 @@ class Embedding(Module):
 
     def extra_repr(self):
         usual = {"padding_idx": None, "max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "sparse": False}
-        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *unusual(self, usual)])
+        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *non_default(self, usual)])
 
 
-def unusual(module, usual):
+class EmbeddingBag(Module):
+    """The mean, sum or maximum of the rows of ``weight`` that each bag of integers points to."""
+
+    def __init__(self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+                 mode="mean", sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None,
+                 dtype=None):  # fmt: skip
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise AssertionError("padding_idx must be within num_embeddings")
+            padding_idx %= num_embeddings
+        self.padding_idx, self.mode, self.sparse = padding_idx, mode, sparse
+        self.include_last_offset = include_last_offset
+        if _weight is None:
+            self.weight = Parameter(empty((num_embeddings, embedding_dim), device=device, dtype=dtype))
+            self.reset_parameters()
+        else:
+            if _weight.shape != (num_embeddings, embedding_dim):
+                raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+            self.weight = Parameter(_weight)
+
+    reset_parameters = Embedding.reset_parameters
+
+    @classmethod
+    def from_pretrained(cls, embeddings, freeze=True, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+                        mode="mean", sparse=False, include_last_offset=False, padding_idx=None):  # fmt: skip
+        """An EmbeddingBag with these weights, which are not trained if ``freeze``."""
+        if embeddings.ndim != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        module = cls(*embeddings.shape, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings,
+                     include_last_offset, padding_idx)  # fmt: skip
+        module.weight.requires_grad = not freeze
+        return module
+
+    def forward(self, input, offsets=None, per_sample_weights=None):
+        return F.embedding_bag(
+            input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
+            per_sample_weights, self.include_last_offset, self.padding_idx,
+        )  # fmt: skip
+
+    def extra_repr(self):
+        usual = {"max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "mode": None, "padding_idx": None}
+        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *non_default(self, usual)])
+
+
+def non_default(module, usual):
     """The arguments of a module that are not as usual, as its text shows them."""
-    return (f"{name}={getattr(module, name)}" for name, value in usual.items() if getattr(module, name) != value)
+    return (f"{name}={getattr(module, name)!r}" for name, value in usual.items() if getattr(module, name) != value)
 
 
 # ---- convolutions
 
-MODES = ("zeros", "reflect", "replicate", "circular")
+PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class Convolution(Module):
@@ -290,15 +333,15 @@ class Convolution(Module):
             raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
         if padding == "same" and any(s != 1 for s in self.stride):
             raise ValueError("padding='same' is not supported for strided convolutions")
-        if padding_mode not in MODES:
-            raise ValueError(f"padding_mode must be one of {set(MODES)}, but got padding_mode='{padding_mode}'")
+        if padding_mode not in PADDING_MODES:
+            raise ValueError(f"padding_mode must be one of {set(PADDING_MODES)}, but got padding_mode='{padding_mode}'")
         outer, inner = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         shape = (outer, inner // groups, *self.kernel_size)
-        parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=out_channels if bias else None)
+        add_parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=out_channels if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self):
-        reset(self.weight, self.bias)
+        init_weight_and_bias(self.weight, self.bias)
 
     def margins(self):
         """What ``pad`` puts before and after each dimension, the last one first."""
@@ -320,7 +363,7 @@ class Convolution(Module):
         usual = {"padding": (0,) * len(self.padding), "dilation": (1,) * self.dims, "output_padding": none, "groups": 1}
         size = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         without = ["bias=False"] if self.bias is None else []
-        return ", ".join([size, *unusual(self, usual), *without, *unusual(self, {"padding_mode": "zeros"})])
+        return ", ".join([size, *non_default(self, usual), *without, *non_default(self, {"padding_mode": "zeros"})])
 
 
 class TransposedConvolution(Convolution):
@@ -348,10 +391,7 @@ class TransposedConvolution(Convolution):
         """The padding with which the output has a size.  ValueError if there is none."""
         n, lead = self.dims, input.ndim - self.dims
         if len(output_size) not in (n, n + lead):
-            raise ValueError(
-                f"ConvTranspose{n}D: for {input.ndim}D input, output_size must have {n} or {n + lead} elements (got "
-                f"{len(output_size)})"
-            )
+            raise ValueError(messages.OUTPUT_SIZE_LENGTH.format(n, input.ndim, n + lead, len(output_size)))
         wanted, sizes = list(output_size[-n:]), input.shape[lead:]
         least = [
             (size - 1) * s - 2 * p + d * (k - 1) + 1
@@ -359,10 +399,7 @@ class TransposedConvolution(Convolution):
         ]
         most = [low + s - 1 for low, s in zip(least, self.stride)]
         if any(not low <= size <= high for low, size, high in zip(least, wanted, most)):
-            raise ValueError(
-                f"requested an output size of {wanted}, but valid sizes range from {least} to {most} (for an input of "
-                f"{input.shape[2:]})"
-            )
+            raise ValueError(messages.OUTPUT_SIZE_RANGE.format(wanted, least, most, input.shape[2:]))
         return [size - low for size, low in zip(wanted, least)]
 
 
@@ -391,7 +428,7 @@ class LayerNorm(Normalization):
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         shape = self.normalized_shape if elementwise_affine else None
-        parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=shape if bias else None)
+        add_parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=shape if bias else None)
         self.reset_parameters()
 
     def forward(self, input):
@@ -412,7 +449,7 @@ class RMSNorm(Normalization):
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         shape = self.normalized_shape if elementwise_affine else None
-        parameters(self, {"device": device, "dtype": dtype}, weight=shape)
+        add_parameters(self, {"device": device, "dtype": dtype}, weight=shape)
         self.reset_parameters()
 
     def forward(self, input):
@@ -431,7 +468,7 @@ class GroupNorm(Normalization):
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         shape = num_channels if affine else None
-        parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=shape if bias else None)
+        add_parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=shape if bias else None)
         self.reset_parameters()
 
     def forward(self, input):
@@ -458,7 +495,7 @@ class BatchNorm(Normalization):
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         shape = num_features if affine else None
-        parameters(self, factory, weight=shape, bias=shape if bias else None)
+        add_parameters(self, factory, weight=shape, bias=shape if bias else None)
         track = track_running_stats
         self.register_buffer("running_mean", zeros(num_features, **factory) if track else None)
         self.register_buffer("running_var", ones(num_features, **factory) if track else None)

@@ -7,8 +7,8 @@ from ..arrays import devices, dtypes
 from ..arrays.dispatch import offers
 from ..autograd.modes import no_grad
 from ..core.tensor import Tensor
-from . import hooks
-from .hooks import register
+from . import hooks, messages
+from .hooks import add_hook
 from .parameter import Buffer, Parameter
 
 
@@ -21,7 +21,7 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", "missing_keys unexpected_
         return super().__repr__() if self.missing_keys or self.unexpected_keys else "<All keys matched successfully>"
 
 
-def named(value):
+def full_name(value):
     """The name of a value's type in error messages, as PyTorch writes it."""
     if isinstance(value, Tensor):
         return Tensor.typename(value.array)
@@ -78,7 +78,7 @@ class Module:
         except KeyError:
             watched = self._backward_hooks  # the error of a module whose __init__ did not call super().__init__()
         if watched:
-            return hooks.call(self, args, kwargs)
+            return hooks.call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
     def compile(self, **how):
@@ -113,9 +113,7 @@ class Module:
             self.register_parameter(name, value)
         elif parameters is not None and name in parameters:
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{named(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
-                )
+                raise TypeError(messages.PARAMETER_EXPECTED.format(full_name(value), name))
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             if modules is None:
@@ -124,16 +122,11 @@ class Module:
             modules[name] = value
         elif modules is not None and name in modules:
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{named(value)}' as child module '{name}' (torch.nn.Module or None expected)"
-                )
+                raise TypeError(messages.MODULE_EXPECTED.format(full_name(value), name))
             modules[name] = value
         elif isinstance(value, Buffer) or (buffers is not None and name in buffers):
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(
-                    f"cannot assign '{named(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None "
-                    "expected)"
-                )
+                raise TypeError(messages.NO_BUFFER.format(full_name(value), name))
             persistent = value.persistent if isinstance(value, Buffer) else name not in self._non_persistent_buffers_set
             self.register_buffer(name, value, persistent)
         else:
@@ -162,7 +155,7 @@ class Module:
         if place not in self.__dict__:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {named(name)}")
+            raise TypeError(f"{kind} name should be a string. Got {full_name(name)}")
         taken = hasattr(self, name) and name not in self.__dict__[place]
         if kind == "module" and taken:
             raise KeyError(f"attribute '{name}' already exists")
@@ -177,30 +170,23 @@ class Module:
         """Keep a Parameter (or None) under a name.  KeyError, TypeError or ValueError for what cannot be one."""
         self._check_name("parameter", name, "_parameters")
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(
-                f"cannot assign '{named(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
-            )
+            raise TypeError(messages.NO_PARAMETER.format(full_name(param), name))
         if param is not None and param.grad_fn is not None:
-            raise ValueError(
-                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
-                f"To express '{name}' as a function of another Tensor, compute the value in the forward() method."
-            )
+            raise ValueError(messages.NON_LEAF_PARAMETER.format(name))
         self._parameters[name] = param
 
     def register_buffer(self, name, tensor, persistent=True):
         """Keep a tensor (or None) that is not trained under a name; ``persistent``: in the ``state_dict`` too."""
         self._check_name("buffer", name, "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"cannot assign '{named(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
-            )
+            raise TypeError(messages.NO_BUFFER_TENSOR.format(full_name(tensor), name))
         self._buffers[name] = tensor
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name, module):
         """Keep a Module (or None) under a name."""
         if not isinstance(module, Module) and module is not None:
-            raise TypeError(f"{named(module)} is not a Module subclass")
+            raise TypeError(f"{full_name(module)} is not a Module subclass")
         self._check_name("module", name, "_modules")
         self._modules[name] = module
 
@@ -235,9 +221,7 @@ class Module:
 
     def get_parameter(self, target):
         """The parameter at a path.  AttributeError if there is none."""
-        return self._member(
-            target, lambda module, name: isinstance(getattr(module, name), Parameter), "an nn.Parameter"
-        )
+        return self._member(target, lambda m, name: isinstance(getattr(m, name), Parameter), "an nn.Parameter")
 
     def get_buffer(self, target):
         """The buffer at a path.  AttributeError if there is none."""
@@ -368,9 +352,7 @@ class Module:
                 device = devices.device(a)
         dtype = dtype if dtype is None else dtypes.given(dtype)
         if dtype is not None and not dtype.is_floating_point:
-            raise TypeError(
-                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
-            )
+            raise TypeError(messages.NOT_FLOATING.format(dtype))
         return self._apply(lambda t: t.to(dtype=dtype if t.is_floating_point() else None, device=device))
 
     def float(self):
@@ -402,9 +384,7 @@ class Module:
         return self._apply(lambda t: t.cuda(device))
 
     def share_memory(self):
-        raise NotImplementedError(
-            "parameters cannot be moved to shared memory: send their state_dict to the other process"
-        )
+        raise NotImplementedError(messages.NO_SHARED_MEMORY)
 
     # ---- state
 
@@ -448,7 +428,7 @@ class Module:
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         metadata = getattr(state_dict, "_metadata", {})
         missing, unexpected, errors = [], [], []
-        load(self, OrderedDict(state_dict), "", metadata, assign, missing, unexpected, errors)
+        load_tree(self, OrderedDict(state_dict), "", metadata, assign, missing, unexpected, errors)
         if strict:
             for title, keys in (("Unexpected", unexpected), ("Missing", missing)):
                 if keys:
@@ -464,14 +444,11 @@ class Module:
         """Load what this module itself keeps.  What goes wrong is appended to the three lists."""
         for hook in self._load_state_dict_pre_hooks.values():
             hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-        state = self._state()
+        state, assign = self._state(), local_metadata.get("assign_to_params_buffers")
         for name, value in state.items():
             key = prefix + name
             if key in state_dict:
-                complaint = self._load_value(
-                    name, value, key, state_dict[key], local_metadata.get("assign_to_params_buffers")
-                )
-                error_msgs.extend(complaint)
+                error_msgs.extend(self._load_value(name, value, key, state_dict[key], assign))
             elif strict:
                 missing_keys.append(key)
         extra = prefix + EXTRA_STATE
@@ -491,17 +468,11 @@ class Module:
     def _load_value(self, name, value, key, new, assign):
         """Load one tensor; a list of what is wrong with it."""
         if not isinstance(new, Tensor):
-            return [
-                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
-                f"checkpoint but received {type(new)}"
-            ]
+            return [messages.STATE_NO_TENSOR.format(key, type(new))]
         if value.ndim == 0 and new.shape == (1,):
             new = new[0]
         if new.shape != value.shape:
-            return [
-                f"size mismatch for {key}: copying a param with shape {new.shape} from checkpoint, the shape in "
-                f"current model is {value.shape}."
-            ]
+            return [messages.SIZE_MISMATCH.format(key, new.shape, value.shape)]
         try:
             with no_grad():
                 if not assign:
@@ -512,56 +483,51 @@ class Module:
                         new.requires_grad_(value.requires_grad)
                     setattr(self, name, new)
         except Exception as e:
-            return [
-                f'While copying the parameter named "{key}", whose dimensions in the model are {value.size()} and '
-                f"whose dimensions in the checkpoint are {new.size()}, an exception occurred : {e.args}."
-            ]
+            return [messages.COPY_FAILED.format(key, value.size(), new.size(), e.args)]
         return []
 
     # ---- hooks
 
     def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
         """Call ``hook(module, args)`` before ``forward``; it may return other arguments.  Returns a handle."""
-        return register(
+        return add_hook(
             self._forward_pre_hooks, hook, prepend, kwargs=(with_kwargs, self._forward_pre_hooks_with_kwargs)
         )
 
     def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
         """Call ``hook(module, args, output)`` after ``forward``; it may return another output.  Returns a handle."""
-        return register(
+        return add_hook(
             self._forward_hooks, hook, prepend, kwargs=(with_kwargs, self._forward_hooks_with_kwargs),
             always=(always_call, self._forward_hooks_always_called),
         )  # fmt: skip
 
     def register_full_backward_pre_hook(self, hook, prepend=False):
         """Call ``hook(module, grad_output)`` when the gradients of the outputs are known; it may return others."""
-        return register(self._backward_pre_hooks, hook, prepend)
+        return add_hook(self._backward_pre_hooks, hook, prepend)
 
     def register_full_backward_hook(self, hook, prepend=False):
         """Call ``hook(module, grad_input, grad_output)`` when both are known; it may return others of the inputs."""
         self.__dict__["_is_full_backward_hook"] = True
-        return register(self._backward_hooks, hook, prepend)
+        return add_hook(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook):
-        raise NotImplementedError(
-            "backward hooks that see one node alone are not supported: use register_full_backward_hook"
-        )
+        raise NotImplementedError(messages.NO_BACKWARD_HOOK)
 
     def register_state_dict_pre_hook(self, hook):
         """Call ``hook(module, prefix, keep_vars)`` before ``state_dict`` is made."""
-        return register(self._state_dict_pre_hooks, hook)
+        return add_hook(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook):
         """Call ``hook(module, state_dict, prefix, metadata)`` when a ``state_dict`` is made, to change it in place."""
-        return register(self._state_dict_hooks, hook)
+        return add_hook(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook):
         """Call ``hook(module, state_dict, prefix, ...)`` before this module's state is loaded."""
-        return register(self._load_state_dict_pre_hooks, hook)
+        return add_hook(self._load_state_dict_pre_hooks, hook)
 
     def register_load_state_dict_post_hook(self, hook):
         """Call ``hook(module, incompatible_keys)`` when this module's state is loaded; it may change them in place."""
-        return register(self._load_state_dict_post_hooks, hook)
+        return add_hook(self._load_state_dict_post_hooks, hook)
 
     # ---- printing
 
@@ -576,17 +542,19 @@ class Module:
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
         lines += [f"({name}): {indented(repr(module))}" for name, module in self._modules.items()]
-        if not lines:
-            return self._get_name() + "()"
         if not self._modules and len(lines) == 1:
             return f"{self._get_name()}({lines[0]})"
-        return "\n  ".join([self._get_name() + "(", *lines]) + "\n)"
+        return self._around(lines)
+
+    def _around(self, lines):
+        """The name of the class around lines of text."""
+        return "\n  ".join([self._get_name() + "(", *lines]) + "\n)" if lines else self._get_name() + "()"
 
 
 EXTRA_STATE = "_extra_state"
 
 
-def load(module, state_dict, prefix, metadata, assign, missing, unexpected, errors):
+def load_tree(module, state_dict, prefix, metadata, assign, missing, unexpected, errors):
     """Load the part of a state_dict that begins with a prefix, into a module and all below it."""
     local = dict(metadata.get(prefix[:-1], {}))
     if assign:
@@ -596,13 +564,10 @@ def load(module, state_dict, prefix, metadata, assign, missing, unexpected, erro
         if child is not None:
             below = f"{prefix}{name}."
             part = {key: value for key, value in state_dict.items() if key.startswith(below)}
-            load(child, part, below, metadata, assign, missing, unexpected, errors)
+            load_tree(child, part, below, metadata, assign, missing, unexpected, errors)
     for hook in module._load_state_dict_post_hooks.values():
         if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
-            raise AssertionError(
-                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, "
-                "if incompatible_keys need to be modified, it should be done inplace."
-            )
+            raise AssertionError(messages.POST_HOOK_RETURNED)
 
 
 def clear_gradients(parameters, set_to_none):

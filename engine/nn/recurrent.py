@@ -8,8 +8,8 @@ from ..ops.creation import zeros
 from ..ops.elementwise import relu, sigmoid, tanh
 from ..ops.shape import cat, stack, unsafe_chunk
 from . import functional as F
-from . import init
-from .layers import parameters, unusual
+from . import init, messages
+from .layers import add_parameters, non_default
 from .module import Module
 from .utils.rnn import PackedSequence
 
@@ -38,10 +38,10 @@ def gru(x, h, state):
 
 
 # and how many gates
-STEPS = {"RNN_TANH": (plain(tanh), 1), "RNN_RELU": (plain(relu), 1), "LSTM": (lstm, 4), "GRU": (gru, 3)}
+CELLS = {"RNN_TANH": (plain(tanh), 1), "RNN_RELU": (plain(relu), 1), "LSTM": (lstm, 4), "GRU": (gru, 3)}
 
 
-def uniform(module):
+def init_uniform(module):
     """The default of recurrent layers: uniform within 1 / sqrt(hidden_size)."""
     bound = 1.0 / math.sqrt(module.hidden_size) if module.hidden_size > 0 else 0
     for p in module.parameters():
@@ -66,14 +66,14 @@ class Recurrent(Module):
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, proj_size
-        gates, out = STEPS[mode][1] * hidden_size, proj_size or hidden_size
+        gates, out = CELLS[mode][1] * hidden_size, proj_size or hidden_size
         width = input_size
         for layer in range(num_layers):
             for suffix in self._suffixes(layer):
                 shapes = {"weight_ih": (gates, width), "weight_hh": (gates, out)}
                 shapes |= {"bias_ih": gates, "bias_hh": gates} if bias else {}
                 shapes |= {"weight_hr": (proj_size, hidden_size)} if proj_size else {}
-                parameters(self, {"device": device, "dtype": dtype}, **{k + suffix: s for k, s in shapes.items()})
+                add_parameters(self, {"device": device, "dtype": dtype}, **{k + suffix: s for k, s in shapes.items()})
             width = out * self._directions
         self.reset_parameters()
 
@@ -91,7 +91,7 @@ class Recurrent(Module):
         return [[p for name, p in self._parameters.items() if name.partition("_l")[2] == s[2:]] for s in suffixes]
 
     def reset_parameters(self):
-        uniform(self)
+        init_uniform(self)
 
     def flatten_parameters(self):
         """Nothing: the weights need not lie together."""
@@ -138,14 +138,9 @@ class Recurrent(Module):
         """ValueError or RuntimeError if the input does not fit."""
         dtype = self.weight_ih_l0.dtype
         if input.dtype is not dtype:
-            raise ValueError(
-                f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). Convert input: "
-                f"input.to({dtype}), or convert model: model.to({input.dtype})"
-            )
+            raise ValueError(messages.RNN_DTYPE.format(input.dtype, dtype))
         if input.shape[-1] != self.input_size:
-            raise RuntimeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
-            )
+            raise RuntimeError(messages.INPUT_SIZE.format(self.input_size, input.shape[-1]))
 
     def _checked_state(self, state, input, batch):
         """The state to begin with: what was given, or zeros.  RuntimeError if it does not fit."""
@@ -177,7 +172,7 @@ class Recurrent(Module):
     def _over_time(self, x, start, suffix, sizes):
         """(outputs, last state) of one layer in one direction."""
         get = self._parameters.get
-        step, (w_hh, b_hh, w_hr) = STEPS[self.mode][0], (get(k + suffix) for k in ("weight_hh", "bias_hh", "weight_hr"))
+        step, (w_hh, b_hh, w_hr) = CELLS[self.mode][0], (get(k + suffix) for k in ("weight_hh", "bias_hh", "weight_hr"))
         gates = F.linear(x, get("weight_ih" + suffix), get("bias_ih" + suffix))
         gates = gates.unbind(0) if sizes is None else gates.split(sizes)
         backwards, state, over, outputs = suffix.endswith("reverse"), start, [], []
@@ -200,7 +195,7 @@ class Recurrent(Module):
         return (stack if sizes is None else cat)(outputs[::-1] if backwards else outputs), state
 
     def extra_repr(self):
-        return ", ".join([f"{self.input_size}, {self.hidden_size}", *unusual(self, self._options)])
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *non_default(self, self._options)])
 
 
 def lstm_layers(module, x, state, sizes=None):
@@ -225,14 +220,9 @@ def one_below_another(states):
 
 def check_arguments(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size):
     if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
-        raise ValueError(
-            "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
-        )
+        raise ValueError(messages.DROPOUT_RANGE)
     if dropout > 0 and num_layers == 1:
-        warn(
-            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
-            f"greater than 1, but got dropout={dropout} and num_layers={num_layers}",
-        )
+        warn(messages.DROPOUT_OF_ONE_LAYER.format(dropout, num_layers))
     for name, value, kind in (("bias", bias, bool), ("batch_first", batch_first, bool), ("input_size", input_size, int),
                               ("hidden_size", hidden_size, int)):  # fmt: skip
         if not isinstance(value, kind):
@@ -310,14 +300,14 @@ class Cell(Module):
     def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        gates = STEPS[self.mode][1] * hidden_size
+        gates = CELLS[self.mode][1] * hidden_size
         shapes = {"weight_ih": (gates, input_size), "weight_hh": (gates, hidden_size)}
         shapes |= {"bias_ih": gates if bias else None, "bias_hh": gates if bias else None}
-        parameters(self, {"device": device, "dtype": dtype}, **shapes)
+        add_parameters(self, {"device": device, "dtype": dtype}, **shapes)
         self.reset_parameters()
 
     def reset_parameters(self):
-        uniform(self)
+        init_uniform(self)
 
     def forward(self, input, hx=None):
         kind, several = self.mode.partition("_")[0] + "Cell", self.mode == "LSTM"
@@ -342,18 +332,16 @@ class Cell(Module):
             if len(h) != n:
                 raise RuntimeError(f"Input batch size {n} doesn't match hidden{i} batch size {len(h)}")
             if h.shape[1] != self.hidden_size:
-                raise RuntimeError(
-                    f"hidden{i} has inconsistent hidden_size: got {h.shape[1]}, expected {self.hidden_size}"
-                )
+                raise RuntimeError(messages.HIDDEN_SIZE.format(i, h.shape[1], self.hidden_size))
         x, h = F.linear(input, self.weight_ih, self.bias_ih), F.linear(state[0], self.weight_hh, self.bias_hh)
-        state = STEPS[self.mode][0](x, h, state)
+        state = CELLS[self.mode][0](x, h, state)
         if not batched:
             state = tuple(h.squeeze(0) for h in state)
         return state if several else state[0]
 
     def extra_repr(self):
         usual = {"bias": True, **({"nonlinearity": "tanh"} if hasattr(self, "nonlinearity") else {})}
-        return ", ".join([f"{self.input_size}, {self.hidden_size}", *unusual(self, usual)])
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *non_default(self, usual)])
 
 
 class RNNCell(Cell):

@@ -11,7 +11,7 @@ from .module import Module
 functions = vars(F)
 
 
-class Row(Module):
+class FunctionModule(Module):
     """Calls ``function`` (by its name in ``functional``) with the arguments that the module was made with."""
 
     function: str
@@ -36,14 +36,14 @@ class Row(Module):
         return ", ".join(f"{name}={value!r}" for name, value in values.items() if name != "inplace" or value)
 
 
-class Elementwise(Row):
+class Elementwise(FunctionModule):
     """A function of one tensor and ``inplace``: the shortest way to it."""
 
     def forward(self, input):
         return functions[self.function](input, self.inplace)
 
 
-class Loss(Row):
+class Loss(FunctionModule):
     """A function of input and target with a reduction; weights are buffers."""
 
     shown = ""
@@ -56,7 +56,7 @@ class Loss(Row):
         super().keep(**arguments)
 
 
-class RandomMask(Row):
+class RandomMask(FunctionModule):
     """A function that draws numbers in training."""
 
     shown = "p={p}, inplace={inplace}"
@@ -70,7 +70,7 @@ class RandomMask(Row):
         return functions[self.function](input, self.p, self.training, self.inplace)
 
 
-class Pool(Row):
+class Pool(FunctionModule):
     """A function of windows, which lie side by side unless ``stride`` says otherwise."""
 
     def keep(self, kernel_size, stride, **arguments):
@@ -98,7 +98,7 @@ def binder(name, arguments):
     return bind
 
 
-def row(name, function, base=Row, shown=None, **arguments):
+def row(name, function, base=FunctionModule, shown=None, **arguments):
     """The module ``name`` for a function, with the arguments and their defaults."""
     signature = Signature([Argument(k, Argument.POSITIONAL_OR_KEYWORD, default=v) for k, v in arguments.items()])
     given = tuple(k for k in arguments if k not in MOVED)
@@ -173,14 +173,14 @@ Fold = row("Fold", "fold", shown="output_size={output_size}, kernel_size={kernel
 
 # ---- losses
 
-moved = dict.fromkeys(MOVED)
-MSELoss = row("MSELoss", "mse_loss", Loss, **moved, reduction="mean")
-L1Loss = row("L1Loss", "l1_loss", Loss, **moved, reduction="mean")
-SmoothL1Loss = row("SmoothL1Loss", "smooth_l1_loss", Loss, **moved, reduction="mean", beta=1.0)
+moved_options = dict.fromkeys(MOVED)
+MSELoss = row("MSELoss", "mse_loss", Loss, **moved_options, reduction="mean")
+L1Loss = row("L1Loss", "l1_loss", Loss, **moved_options, reduction="mean")
+SmoothL1Loss = row("SmoothL1Loss", "smooth_l1_loss", Loss, **moved_options, reduction="mean", beta=1.0)
 HuberLoss = row("HuberLoss", "huber_loss", Loss, reduction="mean", delta=1.0)
-KLDivLoss = row("KLDivLoss", "kl_div", Loss, **moved, reduction="mean", log_target=False)
-BCELoss = row("BCELoss", "binary_cross_entropy", Loss, weight=None, **moved, reduction="mean")
-BCEWithLogitsLoss = row("BCEWithLogitsLoss", "binary_cross_entropy_with_logits", Loss, weight=None, **moved,
+KLDivLoss = row("KLDivLoss", "kl_div", Loss, **moved_options, reduction="mean", log_target=False)
+BCELoss = row("BCELoss", "binary_cross_entropy", Loss, weight=None, **moved_options, reduction="mean")
+BCEWithLogitsLoss = row("BCEWithLogitsLoss", "binary_cross_entropy_with_logits", Loss, weight=None, **moved_options,
                         reduction="mean", pos_weight=None)  # fmt: skip
 NLLLoss = row(
     "NLLLoss", "nll_loss", Loss, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"

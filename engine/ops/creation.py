@@ -742,7 +742,7 @@ class Generator(random.Generator):
         return super().set_state(array_of(new_state))
 
 
-random.as_tensor = Tensor
+random.state_as_tensor = Tensor
 random.default_generator = default_generator = Generator()
 default_generator.seed()
 seed, initial_seed = default_generator.seed, default_generator.initial_seed

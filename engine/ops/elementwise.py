@@ -326,6 +326,9 @@ fmax = binary("fmax", "fmax", lambda g, x, y: choose(array_of(ge(x, y)) | array_
               lambda g, x, y: choose(array_of(ge(x, y)) | array_of(isnan(y)), 0.0, g))
 fmin = binary("fmin", "fmin", lambda g, x, y: choose(array_of(le(x, y)) | array_of(isnan(y)), g, 0.0),
               lambda g, x, y: choose(array_of(le(x, y)) | array_of(isnan(y)), 0.0, g))
+copysign = binary("copysign", "copysign", lambda g, x, y: g * choose(eq(x, 0), 0.0, copysign(x, array_of(y)) / x),
+                  lambda g, _x, _y: g * 0.0, divides=True,
+                  backward=("CopysignBackward0", "CopysignBackward1", "CopysignBackward0"))
 hypot = binary("hypot", lambda x, y: of_floats("hypot", x, y),
                lambda g, x, y: g * x / hypot(x, y), lambda g, x, y: g * y / hypot(x, y))
 logaddexp = binary("logaddexp", lambda x, y: of_floats("logaddexp", x, y), lambda g, x, y: g / (exp(y - x) + 1.0),

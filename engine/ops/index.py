@@ -24,17 +24,19 @@ from ..arrays.kernels.indexing import (
     taken,
 )
 from ..arrays.kernels.picking import placed
+from ..arrays.kernels.scans import running_extreme
 from ..arrays.shapes import common_shape
 from ..arrays.warn import warn
 from ..core.graph import node_class
 from ..core.linear import cast, clone, contiguous, in_order, pick, place, reshape, sum_to
-from ..core.record import array_of, record
+from ..core.record import array_of, record, register
 from ..core.tensor import Tensor
 from . import return_types
 from .checks import checked_dim, integer, no_kernel, unfit
 from .creation import zeros_like
 from .elementwise import choose, ne, operand, scaled, sub
 from .elementwise import no_derivative as underived
+from .reduce import as_input
 from .shape import alias, cat, expand, expand_to, meshgrid, resized, select_at, slice_at, stack, unsqueeze_at, view_of
 from .transfers import number_for
 from .writes import copy_, fill_, fits, modify, number_in, zeros_for
@@ -84,10 +86,13 @@ MaskedScatter = node_class("MaskedScatterBackward0",
 Where = node_class("WhereBackward0",
                    lambda g, kind, _other, mask: where_part(unmasked(g, ~array_of(mask)), kind),
                    lambda g, _kind, other, mask: where_part(unmasked(g, mask), other))  # fmt: skip
-Sort, SortStable, TopK, Kth = (
-    node_class(name, lambda g, dim, shape, index: scatter_zeros(reshape(g, array_of(index).shape), dim, shape, index))
-    for name in ("SortBackward0", "SortBackward1", "TopkBackward0", "KthvalueBackward0")
+Sort, TopK, CumMax, CumMin = (
+    node_class(name + "Backward0", lambda g, dim, shape, index: scatter_zeros(g, dim, shape, index))
+    for name in ("Sort", "Topk", "Cummax", "Cummin")
 )
+SortStable = node_class("SortBackward1", *Sort.rules)
+Kth = node_class("KthvalueBackward0", lambda g, dim, shape, index: scatter_zeros(
+    reshape(g, array_of(index).shape), dim, shape, index))  # fmt: skip
 
 # ---- x[...]
 
@@ -626,6 +631,8 @@ def elementwise_index(name, input, dim, index, source=None):
 
 def gather(input, dim, index, *, sparse_grad=False):
     """The element at ``index`` along a dim, for each place of the index tensor."""
+    if sparse_grad and isinstance(input, Tensor) and input.requires_grad:
+        raise NotImplementedError("gather has no sparse gradients: leave sparse_grad out")
     d, i = elementwise_index("gather", input, dim, index)
     x = array_of(input)
     out = gathered(x, d, i)
@@ -635,9 +642,9 @@ def gather(input, dim, index, *, sparse_grad=False):
 def scatter_zeros(g, dim, shape, index):
     """Zeros of a shape, with g added at ``index`` along a dim: the transpose of ``gather``."""
     i = array_of(index)
-    if not i.size:
-        return zeros_for(g, shape)
-    return reshape(place(reshape(g, i.shape or (1,)), shape or (1,), key_along(i.reshape(i.shape or (1,)), dim)), shape)
+    x = array_of(g).reshape(i.shape or (1,))
+    out = placed(x, shape or (1,), key_along(i.reshape(x.shape), dim)) if i.size else blank(shape, x, i)
+    return record(ScatterAdd, out.reshape(shape), (None, g), (dim, i.shape, i))
 
 
 def scatter(input, dim, index, src=None, value=None, *, reduce=None):
@@ -900,6 +907,24 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     return return_types.kthvalue(values, Tensor(i.reshape(shape)))
 
 
+def running(name, extreme, Backward):
+    """``cummax`` or ``cummin``."""
+
+    def op(input, dim):
+        x = array_of(input)
+        if not x.ndim and dim not in (0, -1):
+            raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
+        d = checked_dim(dim, x.ndim)
+        out, i = map(in_order, running_extreme(x, extreme, d)) if x.ndim else (x.copy(), xp_of(x).zeros((), np.int64))
+        return getattr(return_types, name)(record(Backward, out, (input,), (d, x.shape, i)), as_input(i, input))
+
+    op.__doc__ = f"(the {extreme} of the first 1, 2, ... elements along ``dim``, the last places where these are)"
+    return register(name, "reduction", op)
+
+
+cummax, cummin = running("cummax", "maximum", CumMax), running("cummin", "minimum", CumMin)
+
+
 def diff(input, n=1, dim=-1, prepend=None, append=None):
     """The differences of neighbours along ``dim``, ``n`` times; what is prepended and appended is joined before."""
     if not input.ndim:
@@ -970,3 +995,6 @@ def not_derived(name):
 
 Unique2 = node_class("Unique2Backward0", not_derived("_unique2"))
 UniqueDim = node_class("UniqueDimBackward0", not_derived("unique_dim"))
+
+for function in (gather, scatter_add):
+    register(function.__name__, "call", function)

@@ -3,17 +3,21 @@
 from ..arrays import dtypes
 from ..arrays.devices import violated
 from ..arrays.dispatch import xp_of
-from ..arrays.kernels.picking import check_rows, rows_at
+from ..arrays.dtypes import dtype_word
+from ..arrays.kernels.bags import bags_of, counts_at, largest_rows
+from ..arrays.kernels.picking import check_rows, placed, rows_at
 from ..arrays.kernels.products import product, product_plus, weighted_sum
-from ..core.graph import mode, node_class
-from ..core.linear import in_order, place, reshape
+from ..core.graph import mode as recording
+from ..core.graph import node_class
+from ..core.linear import in_order, pick, place, reshape, sum_axes, widened
 from ..core.record import array_of, record, register
 from ..core.tensor import Tensor
 from .checks import integer
-from .elementwise import add
+from .elementwise import add, choose
+from .index import setitem
 from .linalg import addmm_columns, check_addmm, matmul, mm
 from .one_step import one_step_class, record_one_step
-from .reduce import as_input
+from .reduce import as_input, vector_norm
 from .shape import turn, view_to
 from .writes import size_error
 
@@ -29,7 +33,7 @@ def linear(input, weight, bias=None):
         b, y = array_of(bias), w.T
         check_addmm(b, x, y)
         out = weighted_sum(b, product(x, y)) if x.itemsize > 2 else product_plus(b, x, y)
-        if not mode.enabled:
+        if not recording.enabled:
             return Tensor(out)
         return record_one_step(Linear, out, (bias.node, input.node, weight.node), (b.shape, x, y, 1, 1), w.shape)
     shape = array_of(bias).shape
@@ -45,7 +49,7 @@ def linear(input, weight, bias=None):
 
 def transposed(weight):
     """The transpose of a weight; nobody can write into this view, so its base need not know of it."""
-    return Tensor(weight.array.T, node_of_transposed(weight.node, weight.array.shape) if mode.enabled else None)
+    return Tensor(weight.array.T, node_of_transposed(weight.node, weight.array.shape) if recording.enabled else None)
 
 
 def node_of_transposed(node, shape):
@@ -122,5 +126,153 @@ Embedding = node_class("EmbeddingBackward0", embedding_rule)
 Embedding.linear = staticmethod(lambda _, t, *where: embedded(t, *where))
 
 
-for function in (linear, one_hot, embedding):
+def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean",
+                  sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):  # fmt: skip
+    """The sum, mean or maximum of the rows of ``weight`` that each bag of indices points to; of an empty one 0.
+
+    A bag is a row of a 2-D ``input``, or what lies between two ``offsets`` into a vector; rows ``padding_idx`` do not
+    count.  ``per_sample_weights``: of the terms of a sum.  Rows that are longer than ``max_norm`` are first cut, in
+    place.
+    """
+    if sparse and mode != "max":
+        raise NotImplementedError("embedding_bag has no sparse gradients: leave sparse out")
+    check_bag_arguments(input, weight, offsets, mode, per_sample_weights, sparse, scale_grad_by_freq)
+    w, i, y = array_of(weight), array_of(input).reshape(-1), per_sample_weights
+    if max_norm is not None:
+        shorten(weight, i, max_norm, norm_type)
+    if y is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+            f"(got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    n = w.shape[0]
+    if offsets is not None:
+        starts = array_of(offsets)
+    elif not input.shape[1]:
+        raise RuntimeError("step must be nonzero")
+    else:
+        starts = xp_of(i).arange(input.shape[0]) * input.shape[1]
+    include_last_offset = include_last_offset and offsets is not None
+    check_bags(w, i, starts, y, include_last_offset, padding_idx, mode)
+    starts = starts[:-1] if include_last_offset else starts
+    kept = (xp_of(i).ones(i.shape, bool) if padding_idx is None else i != padding_idx % n).astype(w.dtype)
+    if mode == "max" or not len(starts):
+        out, rows, some = largest_rows(w, i, kept != 0, starts)
+        return record(BagMaximum, out, (weight, None), (w.shape, rows, some))
+    bags, size = bags_of(starts, len(i)), len(starts)
+    share = kept / counts_at(bags, kept, size) if mode == "mean" else kept
+    back = share / counts_at(i, xp_of(i).ones(i.shape, w.dtype), n) if scale_grad_by_freq else share
+    y = reshape(y, (-1,)) if y is not None and y.ndim > 1 else y
+    terms = rows_at(w, i) * column(share if y is None else share * array_of(y))
+    out = placed(widened(terms), (size, w.shape[1]), (bags,)).astype(w.dtype)
+    return record(Bags, out, (weight, y), (w, array_of(y), i, bags, share, back))
+
+
+def column(x):
+    return reshape(x, (-1, 1))
+
+
+def bag_weight_rule(g, shape, factors, indices, bags):
+    return place(pick(g, (bags,)) * column(factors), shape, (array_of(indices),))
+
+
+# of the weight, and of the weights of samples
+Bags = node_class("EmbeddingBagBackward0",
+                  lambda g, x, y, index, bags, _share, back: bag_weight_rule(
+                      g, array_of(x).shape, back if y is None else y * back, index, bags),
+                  lambda g, x, _y, index, bags, share, _back: sum_axes(
+                      pick(g, (bags,)) * pick(x, (array_of(index),)), 1) * share)  # fmt: skip
+BagMaximum = node_class("EmbeddingBagBackward0",
+                        lambda g, shape, rows, some: place(g * some.astype(array_of(g).dtype), shape, (
+                            rows, xp_of(rows).arange(shape[1]))),
+                        lambda g, _shape, _rows, _some: None)  # fmt: skip
+
+
+def shorten(weight, i, longest, p):
+    """Let no row that indices point to be longer than ``longest``, in the p-norm: written into the weight."""
+    n, d = weight.shape
+    if violated(i, lambda i: ((i < 0) | (i >= n)).any()):
+        wrong = i[(i < 0) | (i >= n)][0].item()
+        raise IndexError(f"select(): index {wrong} out of range for tensor of size [{n}, {d}] at dimension 0")
+    rows = rows_at(weight.array, i)
+    norms = vector_norm(rows, p, 1, True)
+    recorded, recording.enabled = recording.enabled, False
+    try:
+        setitem(weight, Tensor(i), Tensor(choose(norms > longest, rows * (longest / (norms + 1e-7)), rows)))
+    finally:
+        recording.enabled = recorded
+
+
+def check_bag_arguments(input, weight, offsets, mode, per_sample_weights, sparse, scale_grad_by_freq):
+    """What can be said before the elements are looked at."""
+    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
+            f"same shape as the input ({input.shape})"
+        )
+    if weight.ndim != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
+    if input.ndim == 2 and offsets is not None:
+        raise ValueError(
+            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+            f"sequences. However, found offsets of type {type(offsets)}"
+        )
+    if input.ndim not in (1, 2):
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    if input.ndim == 1 and (offsets is None or offsets.ndim != 1):
+        raise ValueError("offsets has to be a 1D Tensor" + " but got None" * (offsets is None))
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+
+
+def check_bags(w, i, starts, y, include_last_offset, padding_idx, mode):
+    """What the dtypes and elements of the arrays must be."""
+    n = w.shape[0]
+    if padding_idx is not None and not -n <= padding_idx < n:
+        raise RuntimeError(
+            f"padding_idx must be within the number of embeddings, -{n} through {n - 1}, but got {padding_idx}"
+        )
+    for x, name, kinds in ((i, "indices", "Long, Int"), (starts, "indices", "Long, Int"),
+                           (w, "weight", "Half, BFloat16, Float, Double")):  # fmt: skip
+        if dtype_word(x) not in kinds.split(", "):
+            raise RuntimeError(
+                f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: {kinds}; but got "
+                f"{Tensor.typename(x)} instead (while checking arguments for embedding_bag)"
+            )
+    if include_last_offset and not len(starts):
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
+    if len(starts):
+        if violated(starts, lambda starts: starts[0] != 0):
+            raise RuntimeError(
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+                f"However, got {starts[0].item()}"
+            )
+        if violated(starts, lambda starts: starts[-1] > len(i)):
+            raise RuntimeError(
+                f"offsets[-1] can not be greater than input's length {len(i)} but got offsets[-1] of "
+                f"{starts[-1].item()}"
+            )
+    if y is not None and y.array.dtype != w.dtype:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
+            f"'per_sample_weights'; but type {Tensor.typename(w)} does not equal {Tensor.typename(y.array)} (while "
+            "checking arguments for embedding_bag)"
+        )
+    if mode != "max":
+        below = violated(i, lambda i: (i < 0).any())
+        if below:
+            k = int((i < 0).argmax())
+            raise RuntimeError(f"Index {k} of input takes value {i[k].item()} which is not in the valid range [0, {n})")
+        if violated(i, lambda i: (i >= n).any()) or violated(starts, lambda s: (s[1:] < s[:-1]).any()):
+            raise RuntimeError("Expected i < index_size to be true, but got false.")
+    elif violated(i, lambda i: ((i < 0) | (i >= n)).any()):
+        wrong = i[(i < 0) | (i >= n)][0].item()
+        raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {wrong}")
+
+
+for function in (linear, one_hot, embedding, embedding_bag):
     register(function.__name__, "nn", function)

@@ -8,22 +8,34 @@ from math import inf, nan, prod
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.devices import cpu, moved
+from ..arrays.devices import cpu, moved, violated
 from ..arrays.dispatch import samples, xp_of
 from ..arrays.dtypes import accumulate_wider, c_name, dtype_word
 from ..arrays.kernels.products import product, product_plus
 from ..arrays.shapes import common_shape
+from ..arrays.warn import warn
 from ..core.graph import mode, node_class
 from ..core.linear import UnsafeView, reshape, sum_to, transpose
 from ..core.record import array_of, camel, record, record_outputs, register
 from ..core.tensor import Tensor
 from . import reduce, return_types
 from .checks import check_not_bool, checked_dim, number
-from .elementwise import choose, eq, mul, scaled
+from .elementwise import choose, clamp, div, eq, mul, scaled, sqrt, sub
 from .index import where
 from .one_step import one_step_class, record_one_step
 from .reduce import vector_norm
-from .shape import diagonal_at, expand_to, permute_to, squeeze_one, turn, undone, unsqueeze_at, view_to
+from .shape import (
+    diagonal_at,
+    expand_to,
+    permute_to,
+    squeeze_all,
+    squeeze_one,
+    turn,
+    undone,
+    unsqueeze_at,
+    view_of,
+    view_to,
+)
 
 # ---- derivatives
 
@@ -163,6 +175,15 @@ def outer(input, vec2):
 
 ger = outer
 
+
+def kron(input, other):
+    """The Kronecker product: ``other`` times each element of ``input``, in its place; missing dims count as 1."""
+    n = max(array_of(input).ndim, array_of(other).ndim)
+    a, b = (((1,) * (n - v.ndim) + v.shape) for v in map(array_of, (input, other)))
+    shapes = tuple(k for m in a for k in (m, 1)), tuple(k for m in b for k in (1, m))
+    return unsafe_view(mul(*map(unsafe_view, (input, other), shapes)), tuple(m * k for m, k in zip(a, b)))
+
+
 # ---- matmul
 
 
@@ -277,6 +298,73 @@ RowTimesMatrix = one_step_class(
 )
 RowTimesMatrix.saved_from, RowTimesMatrix.needed_by = (-2,), ()
 RowTimesMatrix.linear = staticmethod(lambda _, t, row: reshape(mm(row, t), (-1,)))
+
+# ---- covariance
+
+
+def cov(input, *, correction=1, fweights=None, aweights=None):
+    """The covariances of the rows of a matrix, its variables; weights: how often a column counts, and how much."""
+    x = check_variables("cov", input)
+    if x.dtype == bools:
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    rows = view_of(input, (1, x.size)) if x.ndim < 2 else input
+    n = rows.array.shape[1]
+    w = None if fweights is None else check_weights("fweights", fweights, "integral", n)
+    if aweights is not None:
+        aweights = check_weights("aweights", aweights, "floating point", n)
+        w = aweights if w is None else mul(w, aweights)
+    weighted = lambda a: a if w is None else mul(a, w)  # noqa: E731
+    total = Tensor(xp_of(x).full((), n, np.int64)) if w is None else reduce.sum(w)
+    if w is not None and violated(total.array, lambda t: t == 0):
+        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
+    lost = correction
+    if aweights is not None and correction:
+        lost = div(mul(reduce.sum(mul(w, aweights)), correction), total)
+    free = sub(total, lost)
+    if violated(free.array, lambda f: f <= 0) if w is not None else n <= correction:
+        warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
+        free = sub(free, free)
+    away = sub(rows, unsqueeze_at(div(reduce.sum(weighted(rows), 1), total), 1))
+    return squeeze_all(div(mm(away, turn(weighted(away))), free))
+
+
+def check_variables(name, input):
+    x = array_of(input)
+    if x.ndim > 2:
+        raise RuntimeError(
+            f"{name}(): expected input to have two or fewer dimensions but got an input with {x.ndim} dimensions"
+        )
+    return x
+
+
+def check_weights(name, weights, kind, n):
+    """The weights of n observations."""
+    w = weights.array
+    if w.ndim > 1:
+        raise RuntimeError(
+            f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions"
+        )
+    if w.dtype.kind not in "iu" if kind == "integral" else w.dtype not in dtypes.differentiable:
+        raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {dtype_word(w)} dtype")
+    if w.size != n:
+        raise RuntimeError(
+            f"cov(): expected {name} to have the same numel as there are observations in the input but got {w.size} "
+            f"!= {n}"
+        )
+    if n and violated(w, lambda w: (w < 0).any()):
+        raise RuntimeError(f"cov(): {name} cannot be negative")
+    return weights
+
+
+def corrcoef(input):
+    """The correlations of the rows of a matrix: their covariances over the products of their standard deviations."""
+    check_variables("corrcoef", input)
+    c = cov(input)
+    if not c.ndim:
+        return div(c, c)
+    deviations = sqrt(diagonal_at(c, 0, 0, 1))
+    return clamp(div(div(c, view_of(deviations, (-1, 1))), view_of(deviations, (1, -1))), -1, 1)
+
 
 # ---- sums with products
 
@@ -850,6 +938,7 @@ def svdvals(A):
 
 inverse = inv
 
-NAMES = """mm bmm mv dot outer matmul tensordot inner einsum inv solve det slogdet logdet trace matrix_norm svdvals"""
+NAMES = """mm bmm mv dot outer matmul tensordot inner einsum inv solve det slogdet logdet trace matrix_norm svdvals
+kron cov corrcoef"""
 for name in NAMES.split():
     register(name, "linalg", globals()[name])

@@ -8,28 +8,38 @@ import builtins
 import math
 
 from ..arrays import dtypes
-from ..arrays.dispatch import not_batched, samples, xp_of
+from ..arrays.dispatch import either, not_batched, samples, xp_of
 from ..arrays.dtypes import accumulate_wider, dtype_word
+from ..arrays.kernels.indexing import dim_key
 from ..arrays.kernels.picking import placed_along
+from ..arrays.kernels.scans import log_of_running_sum
 from ..arrays.kernels.sums import extreme_along, mean_array, sum_array
 from ..arrays.warn import warn
 from ..core.graph import mode, node_class
-from ..core.linear import cast, reshape, sum_axes, sum_to, unsum, widened
+from ..core.linear import cast, pick, reshape, sum_axes, sum_to, unsum, widened
 from ..core.record import array_of, record, record_outputs, register
 from ..core.tensor import Tensor
 from . import return_types
-from .checks import checked_dim, checked_dims, integer, misfit, number, shown_kind
+from .checks import check_floating, checked_dim, checked_dims, integer, misfit, number, shown_kind
 from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, floating, maximum, minimum, offers, sgn
+from .shape import join
 
 # ---- the derivatives
 
 SumAll = node_class("SumBackward0", lambda g, shape: unsum(g, shape))
 Sum = node_class("SumBackward1", lambda g, shape, axis, keepdims: unsum(g, shape, axis, keepdims))
+NanSum = node_class("NansumBackward0", lambda g, x, axis, keepdims: nansum_rule(g, x, axis, keepdims))
 MeanAll = node_class("MeanBackward0", lambda g, shape, n: unsum(share(g, n), shape))
 Mean = node_class(
     "MeanBackward1", lambda g, shape, axis, keepdims: unsum(share(g, count(shape, axis)), shape, axis, keepdims)
 )
+
+
+def nansum_rule(g, x, axis, keepdims):
+    """The rule of sum, but 0 where x is nan."""
+    number = array_of(eq(array_of(x), array_of(x))).astype(array_of(g).dtype)
+    return unsum(g, number.shape, axis, keepdims) * number
 
 
 def share(g, n):
@@ -201,6 +211,23 @@ def cumprod_rule(g, x, out, axis):
     return sum_axes(g * later * cumprod(left_out(x, axis), axis + 1), axis + 1)
 
 
+def logcumsumexp_rule(g, x, out, axis):
+    """The sum, from each place on, of g * exp(x - out).
+
+    Sums of 2, 4, 8, ... places, each of the sums of half as many times exp(a difference of neighbours in out), which
+    is at most 1.
+    """
+    shape, far, least = array_of(x).shape, 1, dtypes.finfo(dtypes.of[array_of(x).dtype]).min
+    x, out = choose(eq(x, -math.inf), -math.inf, x), choose(eq(out, -math.inf), least, out)
+    part = lambda a, *ends: pick(a, dim_key(axis, slice(*ends)))  # noqa: E731
+    while shape and far < shape[axis]:
+        fade = exp(part(out, None, -far) - part(out, far, None))
+        g = join([part(g, None, -far) + part(g, far, None) * fade, part(g, -far, None)], axis)
+        far *= 2
+    return g * exp(x - out)
+
+
+LogCumSumExp = node_class("LogcumsumexpBackward0", logcumsumexp_rule)
 CumProd = node_class("CumprodBackward0", cumprod_rule)
 
 # ---- arguments
@@ -346,6 +373,14 @@ def averaging(unusual):
 
 
 mean = offers(averaging, None)
+
+
+def nansum(input, dim=None, keepdim=False, *, dtype=None, **names):
+    """The sum over ``dim`` of what is not nan."""
+    x, dim, axis, keepdims = parse("nansum", input, dim, keepdim, names)
+    y = converted(input, dtype and dtypes.given(dtype, "nansum"))
+    out = settled(sum_array(either.call(x == x, y, 0), axis, keepdims).astype(y.dtype, copy=False))
+    return record_converted(NanSum, out, (input,), (x, axis, keepdims))
 
 
 def moments(name, input, dim, unbiased, keepdim, correction, names):
@@ -648,6 +683,15 @@ def cumprod(input, dim, *, dtype=None):
     return record_converted(CumProd, out, (input,), (x, out, axis))
 
 
+def logcumsumexp(input, dim):
+    """log(sum(exp(x))) of the first 1, 2, ... elements along ``dim``, without overflow."""
+    x = array_of(input)
+    axis = one_axis("logcumsumexp", x, dim)
+    check_floating(x, "logcumsumexp_out_cpu")
+    out = settled(log_of_running_sum(x, axis, wide(x))) if x.ndim else x.copy()
+    return record(LogCumSumExp, out, (input,), (x, out, axis))
+
+
 # ---- counts and tests
 
 
@@ -694,5 +738,6 @@ def quantifier(name):
 all = quantifier("all")
 any = quantifier("any")
 
-for function in (sum, mean, var, std, prod, median, logsumexp, vector_norm, dist, cumsum, cumprod, count_nonzero):
+for function in (sum, nansum, mean, var, std, prod, median, logsumexp, vector_norm, dist, cumsum, cumprod, logcumsumexp,
+                 count_nonzero):  # fmt: skip
     register(function.__name__, "reduction", function)

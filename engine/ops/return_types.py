@@ -21,8 +21,9 @@ def filled(kind):
     return named(kind.__name__ + "_out", *kind._fields)
 
 
-max, min, median, sort, topk, kthvalue = (
-    named(name, "values", "indices") for name in ("max", "min", "median", "sort", "topk", "kthvalue")
+max, min, median, sort, topk, kthvalue, cummax, cummin = (
+    named(name, "values", "indices")
+    for name in ("max", "min", "median", "sort", "topk", "kthvalue", "cummax", "cummin")
 )
 aminmax = named("aminmax", "min", "max")
 slogdet = named("slogdet", "sign", "logabsdet")

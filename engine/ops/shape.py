@@ -19,11 +19,11 @@ from ..arrays.warn import warn
 from ..core import linear as structure
 from ..core.graph import Output, mode, node_class
 from ..core.linear import cast, clone, contiguous, in_order, place, sum_axes, sum_to  # noqa: F401  clone: offered here
-from ..core.record import array_of, record, record_outputs
+from ..core.record import array_of, record, record_outputs, register
 from ..core.record import view as define
 from ..core.tensor import Tensor, track_view, unreachable
 from ..core.versions import wrote
-from .checks import checked_dim, checked_dims, integer, listed, some_tensors, tensors_in, unfit
+from .checks import checked_dim, checked_dims, integer, listed, misfit, some_tensors, tensors_in, unfit
 from .writes import check_writable
 
 # ---- views: name, what it does to an array, the cotangent of its input
@@ -453,17 +453,7 @@ def split(tensor, split_size_or_sections, dim=0):
     n = shape[d]
     sizes = listed(size, (), "split_with_sizes", "split_sizes", 2)
     if isinstance(size, (tuple, list)):
-        if any(s < 0 for s in sizes):
-            raise RuntimeError(
-                "split_with_sizes expects split_sizes have only non-negative entries, but got "
-                f"split_sizes={list(sizes)}"
-            )
-        if sum(sizes) != n:
-            raise RuntimeError(
-                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension "
-                f"{dim}), but got split_sizes={list(sizes)}"
-            )
-        return pieces(tensor, d, sizes, SplitWithSizes)
+        return split_with_sizes(tensor, sizes, dim)
     (size,) = sizes
     if size < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
@@ -471,6 +461,29 @@ def split(tensor, split_size_or_sections, dim=0):
         raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
     starts = range(0, n, size) if n else (0,)
     return pieces(tensor, d, tuple(min(size, n - i) for i in starts), Split)
+
+
+def split_with_sizes(input, split_sizes, dim=0):
+    """Pieces of these sizes along a dim: a tuple of views."""
+    if not isinstance(split_sizes, (tuple, list)):
+        raise misfit(split_sizes, "split_with_sizes", "split_sizes", 1, "tuple of ints")
+    shape, sizes = input.array.shape, tuple(split_sizes)
+    if not shape:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    d = checked_dim(dim, len(shape))
+    if any(s < 0 for s in sizes):
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(sizes)}"
+        )
+    if sum(sizes) != shape[d]:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {shape[d]} (input tensor's size at dimension "
+            f"{dim}), but got split_sizes={list(sizes)}"
+        )
+    return pieces(input, d, sizes, SplitWithSizes)
+
+
+register("split_with_sizes", "view", split_with_sizes)
 
 
 def pieces(input, d, sizes, Backward):

@@ -1,7 +1,7 @@
 """The optimizers: a formula each, which changes raw arrays in place.
 
-Small parameters are laid end to end, so that one call of a NumPy function serves many of them: see ``Pack``.  On a GPU
-the same formula is one kernel, which takes a list of parameters as they are: see ``Listed``.
+Small parameters are laid end to end, so that one call of a NumPy function serves many (``FlatParameters``).  On a GPU
+the same formula is one kernel, which takes a list of parameters as they are (``Listed``).
 """
 
 import math
@@ -31,7 +31,7 @@ LISTED, IN_LIST = 1 << 18, 16  # elements of a parameter that is listed with oth
 held_array = attrgetter("array")
 
 
-def number(x):
+def as_number(x):
     """An option that may be a tensor of one element, as a Python number."""
     return x.item() if isinstance(x, Tensor) else x
 
@@ -117,7 +117,7 @@ class Packs:
 
 
 def pack_of(params):
-    return Listed if type(params[0].array) in kernels else Pack
+    return Listed if type(params[0].array) in kernels else FlatParameters
 
 
 def packable(optimizer, names, params):
@@ -133,7 +133,7 @@ def packable(optimizer, names, params):
         kind = (
             x.dtype,
             device_of(x),
-            *(number(state.get(name, 0)) if name == "step" else name in state for name in ("step", *names)),
+            *(as_number(state.get(name, 0)) if name == "step" else name in state for name in ("step", *names)),
         )
         pack = found.setdefault(kind, [])
         if pack and pack_of([p]).full(pack, x):
@@ -143,7 +143,7 @@ def packable(optimizer, names, params):
     yield from found.values()
 
 
-class Pack:
+class FlatParameters:
     """One parameter, or several whose values, gradients and states lie end to end in flat arrays.
 
     The states stay there: the tensors in ``optimizer.state`` are parts of it.  Values and gradients are copied.
@@ -183,9 +183,9 @@ class Pack:
         for x, state, (a, b, shape) in zip(self.arrays, self.own, self.places):
             tensor = state.get(name)
             if tensor is None:
-                tensor = state[name] = Tensor(xp.full_like(x, begin) if single else part(flat, a, b, shape))
+                tensor = state[name] = Tensor(xp.full_like(x, begin) if single else flat_part(flat, a, b, shape))
             elif not single:
-                new = part(flat, a, b, shape)
+                new = flat_part(flat, a, b, shape)
                 new[...] = tensor.array
                 tensor.array = new
             self.kept.append((state, name, tensor, tensor.shared()))
@@ -236,7 +236,7 @@ class Pack:
                 rebase_history(p, None)
 
 
-class Listed(Pack):
+class Listed(FlatParameters):
     """Parameters on a GPU, which one kernel changes where they are, and their states too."""
 
     @staticmethod
@@ -267,7 +267,7 @@ class Listed(Pack):
         kernels[type(self.arrays[0])].update(update, rows, written.setdefault(step, {}))
 
 
-def part(flat, a, b, shape):
+def flat_part(flat, a, b, shape):
     """A piece of a flat array: the same memory, but (on the host) an array of its own, which is saved by itself."""
     piece = np.frombuffer(flat[a:b].view(np.uint8).data, flat.dtype) if type(flat) is np.ndarray else flat[a:b]
     return piece.reshape(shape)
@@ -282,7 +282,7 @@ def step_tensor(state):
     return step
 
 
-def check(**options):
+def check_options(**options):
     """ValueError for options that are negative, or tensors of several elements."""
     titles = {"lr": "learning rate", "eps": "epsilon value"}
     for name, value in options.items():
@@ -295,7 +295,7 @@ def check(**options):
 # What follows reuses its temporaries: a fresh array of a million elements costs as much as the arithmetic on it.
 
 
-def product(x, y, factor):
+def scaled_product(x, y, factor):
     """x * y * factor"""
     out = x * y
     out *= factor
@@ -316,7 +316,7 @@ class SGD(Algorithm):
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
                  foreach=None, differentiable=False, fused=None):  # fmt: skip
-        check(lr=lr, momentum=momentum, weight_decay=weight_decay)
+        check_options(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, {
@@ -329,7 +329,7 @@ class SGD(Algorithm):
 
     def update(self, group, step, p, g, buffer=None):
         if group["weight_decay"]:
-            g = g + p * number(group["weight_decay"])
+            g = g + p * as_number(group["weight_decay"])
         if buffer is not None:
             if step == 1:
                 buffer[...] = g
@@ -337,7 +337,7 @@ class SGD(Algorithm):
                 buffer *= group["momentum"]
                 buffer += g * (1 - group["dampening"])
             g = g + buffer * group["momentum"] if group["nesterov"] else buffer
-        p -= g * number(group["lr"])
+        p -= g * as_number(group["lr"])
 
 
 class Adam(Algorithm):
@@ -349,14 +349,14 @@ class Adam(Algorithm):
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False, fused=None,
                  decoupled_weight_decay=False):  # fmt: skip
-        check(lr=lr, eps=eps)
+        check_options(lr=lr, eps=eps)
         for name, option in (("lr", lr), ("betas[0]", betas[0]), ("betas[1]", betas[1])):
             if foreach and isinstance(option, Tensor):
                 raise ValueError(f"{name} as a Tensor is not supported for capturable=False and foreach=True")
         for i, beta in enumerate(betas):
             if not 0 <= beta < 1:
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
-        check(weight_decay=weight_decay)
+        check_options(weight_decay=weight_decay)
         if not all(isinstance(beta, float) for beta in betas) and not all(isinstance(beta, Tensor) for beta in betas):
             raise ValueError("betas must be either both floats or both Tensors")
         super().__init__(params, {
@@ -372,14 +372,14 @@ class Adam(Algorithm):
         return 2 if group["decoupled_weight_decay"] and group["weight_decay"] else 1
 
     def update(self, group, step, p, g, mean, square, largest=None):
-        lr, (beta1, beta2), decay = number(group["lr"]), map(number, group["betas"]), group["weight_decay"]
+        lr, (beta1, beta2), decay = as_number(group["lr"]), map(as_number, group["betas"]), group["weight_decay"]
         if decay and group["decoupled_weight_decay"]:
             p *= 1 - lr * decay
         elif decay:
             g = g + p * decay
         move(mean, g, 1 - beta1)
         square *= beta2
-        square += product(g, g, 1 - beta2)
+        square += scaled_product(g, g, 1 - beta2)
         if largest is not None:
             largest[...] = maximum(largest, square)
             square = largest
@@ -406,7 +406,7 @@ class RMSprop(Algorithm):
 
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False,
                  capturable=False, foreach=None, maximize=False, differentiable=False):  # fmt: skip
-        check(lr=lr, eps=eps, momentum=momentum,
+        check_options(lr=lr, eps=eps, momentum=momentum,
               weight_decay=weight_decay, alpha=alpha)  # fmt: skip
         super().__init__(params, {
             "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
@@ -419,11 +419,11 @@ class RMSprop(Algorithm):
         return ("square_avg", *(name for name, wanted in optional.items() if wanted))
 
     def update(self, group, step, p, g, square, *others):
-        lr, alpha, others = number(group["lr"]), group["alpha"], [*others]
+        lr, alpha, others = as_number(group["lr"]), group["alpha"], [*others]
         if group["weight_decay"]:
             g = g + p * group["weight_decay"]
         square *= alpha
-        square += product(g, g, 1 - alpha)
+        square += scaled_product(g, g, 1 - alpha)
         variance = square
         if group["centered"]:
             mean = others.pop()
@@ -444,7 +444,7 @@ class Adagrad(Algorithm):
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10,
                  foreach=None, *, maximize=False, differentiable=False, fused=None):  # fmt: skip
         start = initial_accumulator_value
-        check(lr=lr, lr_decay=lr_decay, weight_decay=weight_decay,
+        check_options(lr=lr, lr_decay=lr_decay, weight_decay=weight_decay,
               initial_accumulator_value=start, eps=eps)  # fmt: skip
         super().__init__(params, {
             "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
@@ -464,4 +464,4 @@ class Adagrad(Algorithm):
         if group["weight_decay"]:
             g = g + p * group["weight_decay"]
         total += g * g
-        p -= g / (sqrt(total) + group["eps"]) * (number(group["lr"]) / (1 + (step - 1) * group["lr_decay"]))
+        p -= g / (sqrt(total) + group["eps"]) * (as_number(group["lr"]) / (1 + (step - 1) * group["lr_decay"]))

@@ -63,7 +63,7 @@ class LBFGS(Optimizer):
             if state["n_iter"] == 1:
                 d, ys, ss, ro, H = g.neg(), [], [], [], 1
             else:
-                H = remember(g.sub(previous), d.mul(t), ys, ss, ro, H, group["history_size"])
+                H = update_history(g.sub(previous), d.mul(t), ys, ss, ro, H, group["history_size"])
                 d = direction(g, ys, ss, ro, H, state.setdefault("al", [None] * group["history_size"]))
             previous, last = g.clone(), loss
             t = group["lr"] if state["n_iter"] > 1 else min(1.0, 1.0 / g.abs().sum()) * group["lr"]
@@ -104,7 +104,7 @@ class LBFGS(Optimizer):
         return Point(t, loss, g, g.dot(d))
 
 
-def remember(y, s, ys, ss, ro, H, size):
+def update_history(y, s, ys, ss, ro, H, size):
     """Add a change of the gradient, y, and of the parameters, s, if they curve; returns the scale of the inverse."""
     curve = y.dot(s)
     if not curve > 1e-10:
@@ -139,7 +139,7 @@ class Point(NamedTuple):
     slope: Tensor
 
 
-def minimum(a, b, bounds):
+def cubic_minimum(a, b, bounds):
     """Where the cubic through two points is smallest, within bounds; the middle of those if it has no minimum."""
     low, high = bounds
     first = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
@@ -164,7 +164,7 @@ def strong_wolfe(at, start, t, d, c1=1e-4, c2=0.9, tolerance=1e-9, most=25):
     while n < most:
         if too_high(new) or (n > 1 and new.loss >= old.loss) or level(new) or new.slope >= 0:
             break
-        old, t = new, minimum(old, new, (new.t + 0.01 * (new.t - old.t), new.t * 10))
+        old, t = new, cubic_minimum(old, new, (new.t + 0.01 * (new.t - old.t), new.t * 10))
         new, n = at(t), n + 1
     if n < most and level(new) and not (too_high(new) or (n > 1 and new.loss >= old.loss)):
         return new, n + 1
@@ -173,7 +173,7 @@ def strong_wolfe(at, start, t, d, c1=1e-4, c2=0.9, tolerance=1e-9, most=25):
     stuck = False
     while n < most and not abs(pair[1].t - pair[0].t) * longest < tolerance:
         left, right = min(p.t for p in pair), max(p.t for p in pair)
-        t = minimum(*pair, (left, right))
+        t = cubic_minimum(*pair, (left, right))
         margin = 0.1 * (right - left)
         if min(right - t, t - left) < margin:
             if stuck or t >= right or t <= left:

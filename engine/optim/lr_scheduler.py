@@ -9,33 +9,17 @@ from math import inf, pi
 from ..arrays.dispatch import outside_of_captures
 from ..arrays.warn import warn
 from ..core.tensor import Tensor
+from . import messages
 from .optimizer import Optimizer
 
-EPOCH = (
-    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
-    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
-    "form is used instead of the new chainable form, where available. Please open an issue if you are unable to "
-    "replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
-)
-MORE = " See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
-OVERRIDDEN = (
-    "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make sure "
-    "to call `optimizer.step()` before `lr_scheduler.step()`." + MORE
-)
-TOO_EARLY = (
-    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call "
-    "them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in "
-    "PyTorch skipping the first value of the learning rate schedule." + MORE
-)
 
-
-def copied(value):
+def cloned(value):
     return value.clone() if isinstance(value, Tensor) else value
 
 
 def values(optimizer, key):
     """An option of all groups."""
-    return [copied(group[key]) for group in optimizer.param_groups]
+    return [cloned(group[key]) for group in optimizer.param_groups]
 
 
 def set_value(group, key, value):
@@ -50,13 +34,10 @@ def for_each(name, optimizer, value):
     """A value for each group.  ValueError for a list of another length."""
     n = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
-        return [copied(value) for _ in range(n)]
+        return [cloned(value) for _ in range(n)]
     if len(value) != n:
-        raise ValueError(
-            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
-            f"param_groups has {n}."
-        )
-    return [*map(copied, value)]
+        raise ValueError(messages.NUMBER_OF_VALUES.format(name, len(value), n))
+    return [*map(cloned, value)]
 
 
 def check_optimizer(optimizer):
@@ -79,14 +60,9 @@ class LRScheduler:
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", copied(group["lr"]))
+                group.setdefault("initial_lr", cloned(group["lr"]))
             elif "initial_lr" not in group:
-                raise KeyError(
-                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
-                    "last_epoch >= 0.\nThis typically happens when:\n1. You're trying to resume training from a "
-                    "checkpoint but haven't properly loaded the optimizer state\n2. You're using last_epoch >= 0 for "
-                    "a fresh training run (not recommended)"
-                )
+                raise KeyError(messages.NO_INITIAL_LR.format(i))
         self.base_lrs = values(optimizer, "initial_lr")
         self.last_epoch = last_epoch
         optimizer.__dict__.setdefault("_opt_called", False)  # from now on the optimizer says whether it was stepped
@@ -129,12 +105,12 @@ class LRScheduler:
         """Set the next learning rates; to be called after ``optimizer.step()``."""
         if self._step_count == 1:
             if not (hasattr(self.optimizer.step, "hooked") and hasattr(self.optimizer, "_opt_called")):
-                warn(OVERRIDDEN)
+                warn(messages.OVERRIDDEN)
             elif not self.optimizer._opt_called:
-                warn(TOO_EARLY)
+                warn(messages.TOO_EARLY)
         self._step_count += 1
         if epoch is not None:
-            warn(EPOCH)
+            warn(messages.EPOCH_PARAMETER)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch=None):
@@ -234,13 +210,9 @@ class ConstantLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, lr, base_lr):
-        return (
-            lr * self.factor
-            if self.last_epoch == 0
-            else lr * (1.0 / self.factor)
-            if self.last_epoch == self.total_iters
-            else lr
-        )
+        if self.last_epoch == 0:
+            return lr * self.factor
+        return lr * (1.0 / self.factor) if self.last_epoch == self.total_iters else lr
 
     def closed(self, base_lr):
         return base_lr * (self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor))
@@ -534,15 +506,10 @@ class OfSchedulers(LRScheduler):
             if not hasattr(s, "optimizer"):
                 raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
             if isinstance(s, ReduceLROnPlateau):
-                raise ValueError(
-                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
-                    f"specified when calling `step`, but got one at index {i} in the given schedulers sequence."
-                )
+                raise ValueError(messages.REDUCE_ON_PLATEAU.format(name, i))
             if optimizer is not s.optimizer:
                 raise ValueError(
-                    f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
-                    f"{type(s).__name__} at index {i} has {s.optimizer}, which is different from "
-                    f"{type(optimizer).__name__}."
+                    messages.ANOTHER_OPTIMIZER.format(name, type(s).__name__, i, s.optimizer, type(optimizer).__name__)
                 )
 
     def state_dict(self):
@@ -561,11 +528,7 @@ class SequentialLR(OfSchedulers):
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
         self._check(optimizer, schedulers)
         if len(milestones) != len(schedulers) - 1:
-            raise ValueError(
-                "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
-                f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones to be "
-                f"equal to {len(milestones)}"
-            )
+            raise ValueError(messages.NUMBER_OF_SCHEDULERS.format(len(schedulers), len(milestones)))
         self._schedulers, self._milestones = schedulers, milestones
         self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
@@ -648,7 +611,7 @@ class ReduceLROnPlateau(LRScheduler):
         """Look at the metric of an epoch, a number or a tensor of one element."""
         current = float(metrics)
         if epoch is not None:
-            warn(EPOCH)
+            warn(messages.EPOCH_PARAMETER)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current, self.best):
             self.best, self.num_bad_epochs = current, 0
@@ -677,12 +640,7 @@ class ReduceLROnPlateau(LRScheduler):
         groups = self.optimizer.param_groups
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
-                raise RuntimeError(
-                    f"The number of param groups in the `optimizer` ({len(groups)}) differs from when "
-                    f"`ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new param group "
-                    "being added to the optimizer. Please modify the `min_lrs` field to match the length of the "
-                    "`optimizer` param groups."
-                )
+                raise RuntimeError(messages.NUMBER_OF_GROUPS.format(len(groups), len(self.min_lrs)))
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, low in zip(groups, self.min_lrs):
             old = float(group["lr"])

@@ -8,13 +8,14 @@ from copy import deepcopy
 from ..arrays.dispatch import outside_of_captures
 from ..arrays.warn import warn
 from ..core.tensor import Tensor
-from ..nn.hooks import register
-from ..nn.module import clear_gradients, named
+from ..nn.hooks import add_hook
+from ..nn.module import clear_gradients, full_name
+from . import messages
 
 required = object()  # the default of an option that has none
 
 
-def hooked(step):
+def with_hooks(step):
     """``step`` with the optimizer's hooks around it; schedulers look at ``_opt_called``."""
 
     @outside_of_captures
@@ -28,9 +29,7 @@ def hooked(step):
                 new = hook(self, (self, *args), kwargs)
                 if new is not None:
                     if not isinstance(new, tuple) or len(new) != 2:
-                        raise RuntimeError(
-                            f"{step} must return None or a tuple of (new_args, new_kwargs), but got {new}."
-                        )
+                        raise RuntimeError(messages.STEP_RETURNED.format(step, new))
                     (self, *args), kwargs = new
         out = step(self, *args, **kwargs)
         if own.get("_optimizer_step_post_hooks"):
@@ -48,19 +47,12 @@ class Optimizer:
     ``params``: tensors, (name, tensor) pairs, or dictionaries of groups: {"params": tensors, option: value, ...}.
     """
 
-    HOOKS = (
-        "step_pre",
-        "step_post",
-        "state_dict_pre",
-        "state_dict_post",
-        "load_state_dict_pre",
-        "load_state_dict_post",
-    )
+    HOOKS = [f"{what}_{when}" for what in ("step", "state_dict", "load_state_dict") for when in ("pre", "post")]
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if "step" in vars(cls) and not hasattr(cls.step, "hooked"):
-            cls.step = hooked(cls.step)
+            cls.step = with_hooks(cls.step)
 
     def __init__(self, params, defaults):
         self.defaults = defaults
@@ -68,7 +60,7 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                + named(params)
+                + full_name(params)
             )
         self.state = defaultdict(dict)
         self.param_groups = []
@@ -112,10 +104,7 @@ class Optimizer:
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         params = param_group["params"]
         if isinstance(params, set):
-            raise TypeError(
-                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
-                "sets will change between runs. Please use a list instead."
-            )
+            raise TypeError(messages.UNORDERED)
         params = [params] if isinstance(params, Tensor) else list(params)
         names = [p[0] for p in params if isinstance(p, tuple)]
         if names and len(names) != len(params):
@@ -125,7 +114,7 @@ class Optimizer:
             param_group["param_names"] = names
         for p in params:
             if not isinstance(p, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {named(p)}")
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {full_name(p)}")
             if not p.is_leaf and not p.retains_grad:
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
@@ -133,16 +122,10 @@ class Optimizer:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             param_group.setdefault(name, default)
         if len(set(params)) != len(params):
-            warn(
-                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an "
-                "error; see github.com/pytorch/pytorch/issues/40967 for more information",
-            )
+            warn(messages.DUPLICATE_PARAMETERS)
         for group in self.param_groups:
             if ("param_names" in group) != bool(names):
-                raise ValueError(
-                    "all optimizer param groups should be with/without names. cannot add param group "
-                    f"{'with' if names else 'without'} names to the optimizer"
-                )
+                raise ValueError(messages.WITH_OR_WITHOUT_NAMES.format("with" if names else "without"))
             if not set(params).isdisjoint(group["params"]):
                 raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)
@@ -180,13 +163,11 @@ class Optimizer:
         if len(groups) != len(saved):
             raise ValueError("loaded state dict has a different number of parameter groups")
         if any(len(g["params"]) != len(s["params"]) for g, s in zip(groups, saved)):
-            raise ValueError(
-                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
-            )
+            raise ValueError(messages.GROUP_SIZE)
         parameter = {i: p for g, s in zip(groups, saved) for i, p in zip(s["params"], g["params"])}
         state = defaultdict(dict)
         for i, values in state_dict["state"].items():
-            state[parameter.get(i, i)] = fitted(values, parameter.get(i))
+            state[parameter.get(i, i)] = cast_state(values, parameter.get(i))
         for group, options in zip(groups, saved):
             options["params"] = group["params"]
             if "param_names" in group:
@@ -199,37 +180,37 @@ class Optimizer:
 
     def register_step_pre_hook(self, hook):
         """Call ``hook(optimizer, args, kwargs)`` before each step; it may return others.  Returns a handle."""
-        return register(self._optimizer_step_pre_hooks, hook)
+        return add_hook(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook):
         """Call ``hook(optimizer, args, kwargs)`` after each step."""
-        return register(self._optimizer_step_post_hooks, hook)
+        return add_hook(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook, prepend=False):
         """Call ``hook(optimizer)`` before ``state_dict``."""
-        return register(self._optimizer_state_dict_pre_hooks, hook, prepend)
+        return add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(self, hook, prepend=False):
         """Call ``hook(optimizer, state_dict)`` after ``state_dict``; it may return another one."""
-        return register(self._optimizer_state_dict_post_hooks, hook, prepend)
+        return add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook, prepend=False):
         """Call ``hook(optimizer, state_dict)`` before ``load_state_dict``; it may return another one."""
-        return register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+        return add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook, prepend=False):
         """Call ``hook(optimizer)`` after ``load_state_dict``."""
-        return register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+        return add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
 
-def fitted(value, p, key=None):
+def cast_state(value, p, key=None):
     """A loaded state with its tensors, but for the step, in the dtype and on the device of the parameter."""
     if isinstance(value, Tensor):
         if p is None or key == "step":
             return value
         return value.to(dtype=p.dtype if p.is_floating_point() else None, device=p.device)
     if isinstance(value, dict):
-        return {k: fitted(v, p, k) for k, v in value.items()}
+        return {k: cast_state(v, p, k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str):
-        return type(value)(fitted(v, p) for v in value)
+        return type(value)(cast_state(v, p) for v in value)
     return value

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.size import Size
-from ..arrays.warn import HERE
+from ..arrays.warn import ENGINE_FOLDER
 from ..core.tensor import Tensor
 
 from ..ops import activations, attention, conv, creation, dropout, elementwise, index, layers, linalg, losses  # isort: skip
@@ -147,7 +147,7 @@ class Signature:
 def named_in_call():
     """The arguments that the program gives by name in the call of a door that is going on."""
     frame = sys._getframe()
-    while frame.f_code.co_filename.startswith(HERE):
+    while frame.f_code.co_filename.startswith(ENGINE_FOLDER):
         frame = frame.f_back
     last = [i for i in dis.get_instructions(frame.f_code) if i.offset <= frame.f_lasti][-3:]
     name = "LOAD_CONST" if last[-1].opname == "CALL_KW" else "KW_NAMES"  # as Python 3.13 and 3.12 have it
@@ -266,7 +266,7 @@ class Door:
 
     def open(self):
         """The function, with its code: one thread gives it that, once."""
-        with lock:
+        with writing_lock:
             if self.function.__code__ is SHUT:
                 self.write()
         return self.function
@@ -324,7 +324,7 @@ def shut(inner, unusual):
 
 
 SHUT = next(c for c in shut.__code__.co_consts if inspect.iscode(c))
-lock = threading.Lock()
+writing_lock = threading.Lock()
 
 
 @functools.cache

@@ -29,6 +29,7 @@ pow.any(Number input, Tensor exponent, *, Tensor? out=None)
 remainder.any xlogy.any bitwise_and.any bitwise_or.any bitwise_xor.any(Tensor input, Number|Tensor other, *,
     Tensor? out=None)
 remainder.any xlogy.any bitwise_and.any bitwise_or.any bitwise_xor.any(Number input, Tensor other, *, Tensor? out=None)
+copysign.any(Tensor input, Number|Tensor other, *, Tensor? out=None)
 bitwise_left_shift.any bitwise_right_shift.any(Tensor input, Number|Tensor other, *, Tensor? out=None)
 bitwise_left_shift.any bitwise_right_shift.any(Number input, Tensor other, *, Tensor? out=None)
 eq.any ne.any lt.any le.any gt.any ge.any fmod.any(Tensor input, Number|Tensor other, *, Tensor? out=None)
@@ -79,6 +80,8 @@ count_nonzero.any(Tensor input, int[]? dim=None)
 logsumexp(Tensor input, int[] dim, bool keepdim=False, *, Tensor? out=None)
 max.dim min.dim(Tensor input, int|Tensor? dim=None, bool keepdim=False, *, Tensor? other=None, Tensor? out=None)
 dist(Tensor input, Tensor other, p=2)
+nansum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None)
+logcumsumexp(Tensor input, int dim, *, Tensor? out=None)
 prod.dim(Tensor input, int? dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None)
 std.any var.any(Tensor input, int[]|bool? dim=None, unbiased=None, bool keepdim=False, *, correction=None,
     Tensor? out=None)
@@ -111,6 +114,7 @@ roll(Tensor input, int[] shifts, int[] dims=())
 rot90(Tensor input, int k=1, dims=(0,1))
 select(Tensor input, int dim, int index)
 split(Tensor tensor, split_size_or_sections, int dim=0)
+split_with_sizes(Tensor input, int[] split_sizes, int dim=0)
 squeeze(Tensor input, dim=None)
 swapaxes(Tensor input, axis0, axis1)
 tensor_split(Tensor input, indices_or_sections, int dim=0)
@@ -140,8 +144,9 @@ where.any=where_method(Tensor self, Tensor condition, Number|Tensor other)
 [index] function method
 argsort.dim(Tensor input, int dim=-1, descending=False, *, stable=False)
 argwhere(Tensor input)
+cummax cummin(Tensor input, int dim, *, Tensor? out=None)
 diff(Tensor input, n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor? out=None)
-gather(Tensor input, int dim, Tensor index, *, sparse_grad=False, Tensor? out=None)
+gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False, Tensor? out=None)
 index_put(Tensor input, indices, values, accumulate=False)
 index_select(Tensor input, int dim, Tensor index, *, Tensor? out=None)
 kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False, *, Tensor? out=None)
@@ -178,6 +183,9 @@ solve(Tensor A, Tensor B, *, left=True, Tensor? out=None) as linalg_
 
 [linalg] function method
 bmm mm(Tensor input, Tensor mat2, *, Tensor? out=None)
+corrcoef(Tensor input)
+cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)
+kron(Tensor input, Tensor other, *, Tensor? out=None)
 det(Tensor A)
 dot(Tensor input, Tensor tensor, *, Tensor? out=None)
 ger outer(Tensor input, Tensor vec2, *, Tensor? out=None)
@@ -271,6 +279,8 @@ norm(Tensor input, p='fro', int[]? dim=None, bool keepdim=False, dtype=None, *, 
 [layers] functional
 embedding(Tensor input, Tensor weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
     sparse=False) as embedding(weight, indices=input)
+embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode='mean',
+    sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None)
 linear(Tensor input, Tensor weight, Tensor? bias=None)
 one_hot(Tensor tensor, int num_classes=-1) as one_hot(input=tensor)
 

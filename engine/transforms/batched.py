@@ -22,6 +22,7 @@ from ..arrays import dispatch, memory
 from ..arrays.devices import draw_wrappers
 from ..arrays.dispatch import modules, running, scalar_types
 from ..arrays.memory import address, storage, strided
+from . import messages
 
 all_of = slice(None)
 
@@ -45,7 +46,7 @@ class Batched:
     def __init__(self, x, level, base=None):
         self.x, self.level, self.base = x, level, base
 
-    def seen(self, x):
+    def rewrapped(self, x):
         """A part or another form of this array: a view of it if it has the same memory."""
         return Batched(x, self.level, storage(self) if storage(x) is storage(self.x) else None)
 
@@ -64,25 +65,25 @@ class Batched:
 
     def reshape(self, *shape):
         shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        return self.seen(self.x.reshape(self.x.shape[0], *shape))
+        return self.rewrapped(self.x.reshape(self.x.shape[0], *shape))
 
     def transpose(self, *dims):
         n = self.ndim
         dims = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims or range(n - 1, -1, -1)
-        return self.seen(self.x.transpose(0, *(d % n + 1 for d in dims)))
+        return self.rewrapped(self.x.transpose(0, *(d % n + 1 for d in dims)))
 
     def swapaxes(self, i, j):
-        return self.seen(self.x.swapaxes(inner(i), inner(j)))
+        return self.rewrapped(self.x.swapaxes(inner_axis(i), inner_axis(j)))
 
     def squeeze(self, axis=None):
         axis = tuple(d for d, n in enumerate(self.shape) if n == 1) if axis is None else axis
-        return self.seen(self.x.squeeze(inner(axis)))
+        return self.rewrapped(self.x.squeeze(inner_axis(axis)))
 
     def diagonal(self, offset=0, axis1=0, axis2=1):
-        return self.seen(memory.writable(self.x.diagonal(offset, inner(axis1), inner(axis2))))
+        return self.rewrapped(memory.writable(self.x.diagonal(offset, inner_axis(axis1), inner_axis(axis2))))
 
     def view(self, dtype):
-        return self.seen(self.x.view(dtype))
+        return self.rewrapped(self.x.view(dtype))
 
     def astype(self, dtype, copy=True):
         return self if not copy and self.x.dtype == dtype else Batched(self.x.astype(dtype), self.level)
@@ -108,17 +109,10 @@ class Batched:
         return self.shape[0]
 
     def __bool__(self):
-        raise RuntimeError(
-            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
-            "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
-        )
+        raise RuntimeError(messages.CONTROL_FLOW)
 
     def item(self):
-        raise RuntimeError(
-            "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
-            "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere "
-            "inside PyTorch internals, please file a bug report."
-        )
+        raise RuntimeError(messages.ITEM)
 
     __float__ = __int__ = __index__ = item
 
@@ -127,12 +121,7 @@ class Batched:
 
     def __array__(self, dtype=None, copy=None):
         """NumPy asks for this where it is to write a Batched into an array which is no batch."""
-        raise RuntimeError(
-            "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
-            "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` "
-            "not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. "
-            "If said operator is being called inside the PyTorch framework, please file a bug report instead."
-        )
+        raise RuntimeError(messages.UNBATCHED_IN_PLACE)
 
     def nonzero(self):
         raise dynamic("nonzero")
@@ -148,10 +137,10 @@ class Batched:
             return NotImplemented
         if ufunc is np.matmul:
             return matmul(*inputs)
-        return elementwise(ufunc, *inputs, **options)
+        return elementwise_on_samples(ufunc, *inputs, **options)
 
     def __array_function__(self, function, types, args, options):
-        place = served.linalg if function.__module__ == "numpy.linalg" else served
+        place = batched_numpy.linalg if function.__module__ == "numpy.linalg" else batched_numpy
         return getattr(place, function.__name__)(*args, **options)
 
     def __matmul__(self, other):
@@ -163,12 +152,12 @@ class Batched:
     __hash__ = object.__hash__
 
 
-def inner(axis):
+def inner_axis(axis):
     """An axis, or several, of the array inside."""
-    return tuple(map(inner, axis)) if isinstance(axis, (tuple, list)) else axis + 1 if axis >= 0 else axis
+    return tuple(map(inner_axis, axis)) if isinstance(axis, (tuple, list)) else axis + 1 if axis >= 0 else axis
 
 
-def newest(arrays):
+def newest_level(arrays):
     """The newest level of some arrays."""
     found = None
     for a in arrays:
@@ -194,9 +183,9 @@ def padded(x, missing):
     return x.reshape(x.shape[:1] + (1,) * missing + x.shape[1:]) if missing > 0 else x
 
 
-def aligned(arrays):
+def unwrapped_to_broadcast(arrays):
     """(the newest level of some arrays, what is inside of each, as it broadcasts with the others)."""
-    level, ndim = newest(arrays), max(map(dims, arrays))
+    level, ndim = newest_level(arrays), max(map(dims, arrays))
     return level, [inside(a, level, ndim) for a in arrays]
 
 
@@ -204,52 +193,49 @@ def dims(a):
     return 0 if type(a) in scalar_types else a.ndim
 
 
-def elementwise(function, *arrays, **options):
+def elementwise_on_samples(function, *arrays, **options):
     """A function of arrays that broadcast, done for all samples at once."""
-    level, arrays = aligned(arrays)
+    level, arrays = unwrapped_to_broadcast(arrays)
     return Batched(function(*arrays, **options), level)
 
 
 def dynamic(name):
-    return RuntimeError(
-        f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::{name}"
-        ". Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
-    )
+    return RuntimeError(messages.DYNAMIC_SHAPE.format(name))
 
 
 # ---- operators
 
 
-def operator_pair(op):
+def batched_operator_pair(op):
     def forward(self, other):
         kind, x = type(other), self.x
         if kind in scalar_types:
             return Batched(op(x, other), self.level)
         if kind is Batched and other.level is self.level and x.ndim == other.x.ndim:
             return Batched(op(x, other.x), self.level)
-        return elementwise(op, self, other) if kind in modules else NotImplemented
+        return elementwise_on_samples(op, self, other) if kind in modules else NotImplemented
 
     def reflected(self, other):
         kind = type(other)
-        return elementwise(op, other, self) if kind in modules or kind in scalar_types else NotImplemented
+        return elementwise_on_samples(op, other, self) if kind in modules or kind in scalar_types else NotImplemented
 
     return forward, reflected
 
 
 for name in "add sub mul truediv floordiv mod pow lshift rshift and or xor".split():
     op = getattr(operator, name if name not in ("and", "or") else name + "_")
-    for method, prefix in zip(operator_pair(op), ("", "r")):
+    for method, prefix in zip(batched_operator_pair(op), ("", "r")):
         setattr(Batched, f"__{prefix}{name}__", method)
 for name in "eq ne lt le gt ge".split():
-    setattr(Batched, f"__{name}__", operator_pair(getattr(operator, name))[0])
+    setattr(Batched, f"__{name}__", batched_operator_pair(getattr(operator, name))[0])
 
 
-def in_place(name):
+def in_place_method(name):
     change = getattr(operator, f"i{name}")
     compute = getattr(operator, name if name not in ("and", "or") else name + "_")
 
     def method(self, other):
-        level, x = newest((self, other)), self.x
+        level, x = newest_level((self, other)), self.x
         y = inside(other, self.level, self.ndim)
         if level is self.level and dims(y) <= x.ndim and x.flags.writeable and (0 not in x.strides or 0 in x.shape):
             self.x = change(x, y)
@@ -262,7 +248,7 @@ def in_place(name):
 
 
 for name in "add sub mul truediv and or".split():
-    setattr(Batched, f"__i{name}__", in_place(name))
+    setattr(Batched, f"__i{name}__", in_place_method(name))
 for name in "neg pos abs invert".split():
     op = getattr(operator, name)
     setattr(Batched, f"__{name}__", lambda self, op=op: Batched(op(self.x), self.level))
@@ -270,7 +256,7 @@ for name in "neg pos abs invert".split():
 
 def matmul(a, b, out=None):
     """a @ b; where only one has the batch, its samples become more rows of one product."""
-    level = newest((a, b))
+    level = newest_level((a, b))
     row, column = a.ndim == 1, b.ndim == 1
     x, y = inside(a, level), inside(b, level)
     x, y = x[..., None, :] if row else x, y[..., None] if column else y
@@ -292,25 +278,25 @@ def matmul(a, b, out=None):
 
 def reduction(name):
     def method(self, axis=None, dtype=None, keepdims=False):
-        axis = tuple(range(1, self.x.ndim)) if axis is None else inner(axis)
+        axis = tuple(range(1, self.x.ndim)) if axis is None else inner_axis(axis)
         options = {"keepdims": keepdims} if dtype is None else {"dtype": dtype, "keepdims": keepdims}
         return Batched(getattr(self.x, name)(axis=axis, **options), self.level)
 
     return method
 
 
-def position(name):
+def arg_reduction(name):
     def method(self, axis=None, keepdims=False):
         x = self.x.reshape(self.x.shape[0], -1) if axis is None else self.x
-        out = function(name, x)(x, 1 if axis is None else inner(axis), keepdims=keepdims and axis is not None)
+        out = function_for(name, x)(x, 1 if axis is None else inner_axis(axis), keepdims=keepdims and axis is not None)
         return Batched(out, self.level)
 
     return method
 
 
-def along(name, default=None):
+def along_axis(name, default=None):
     def method(self, axis=default, *args, **options):
-        return Batched(getattr(self.x, name)(inner(axis), *args, **options), self.level)
+        return Batched(getattr(self.x, name)(inner_axis(axis), *args, **options), self.level)
 
     return method
 
@@ -318,9 +304,9 @@ def along(name, default=None):
 for name in "sum prod max min any all mean".split():
     setattr(Batched, name, reduction(name))
 for name in ("argmax", "argmin"):
-    setattr(Batched, name, position(name))
+    setattr(Batched, name, arg_reduction(name))
 for name in ("cumsum", "cumprod", "argsort"):
-    setattr(Batched, name, along(name, -1))
+    setattr(Batched, name, along_axis(name, -1))
 
 # ---- indexing
 
@@ -341,17 +327,14 @@ def parsed(key, ndim):
             entries += [all_of] * (ndim - used)
         elif hasattr(k, "dtype") and k.dtype.kind == "b":
             if type(k) is Batched:
-                raise RuntimeError(
-                    "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch "
-                    "over indexing with a boolean mask."
-                )
+                raise RuntimeError(messages.BOOLEAN_MASK)
             entries += k.nonzero()
         else:
             entries.append(k)
     return entries + [all_of] * (ndim - sum(k is not None for k in entries)), arrays
 
 
-def lookup(x, entries, level):
+def advanced_index(x, entries, level):
     """(array, key, m, p): ``array[key]`` has the samples, m dims that are looked up and then all others, of which p
     come first in the result."""
     looked = [k is not None and type(k) is not slice for k in entries]
@@ -368,11 +351,11 @@ def lookup(x, entries, level):
     keys = tuple(inside(k, level, m) for k in indices)
     if has(x, level):
         many = any(has(k, level) for k in indices)
-        keys = (function("arange", y)(level.size).reshape(-1, *(1,) * m) if many else all_of, *keys)
+        keys = (function_for("arange", y)(level.size).reshape(-1, *(1,) * m) if many else all_of, *keys)
     return y, keys, m, first if together else 0
 
 
-def moved(x, start, n, to):
+def move_dims(x, start, n, to):
     """n dims, from ``start`` on, moved to stand from ``to`` on."""
     if start == to or not n:
         return x
@@ -382,18 +365,18 @@ def moved(x, start, n, to):
 
 def getitem(x, key):
     """x[key], where x or an index array of the key is a batch."""
-    level = newest((x, *(key if type(key) is tuple else (key,))))
+    level = newest_level((x, *(key if type(key) is tuple else (key,))))
     entries, arrays = parsed(key, x.ndim)
     if not arrays:
-        return x.seen(x.x[(all_of, *(key if type(key) is tuple else (key,)))])
-    y, keys, m, p = lookup(x, entries, level)
-    return Batched(moved(dispatch.picked(y, keys), 1, m, p + 1), level)
+        return x.rewrapped(x.x[(all_of, *(key if type(key) is tuple else (key,)))])
+    y, keys, m, p = advanced_index(x, entries, level)
+    return Batched(move_dims(dispatch.picked(y, keys), 1, m, p + 1), level)
 
 
 def setitem(x, key, value):
     """``x[key] = value`` for a Batched x."""
     level = x.level
-    other = newest((value, *(key if type(key) is tuple else (key,))))
+    other = newest_level((value, *(key if type(key) is tuple else (key,))))
     if other is not None and other.number > level.number:
         x.__array__()
     if type(key) is tuple and len(key) == 1 and type(key[0]) is Batched and key[0].dtype.kind == "b":
@@ -406,7 +389,7 @@ def setitem(x, key, value):
         target = x.x[(all_of, *(key if type(key) is tuple else (key,)))]
         target[...] = inside(value, level, target.ndim - 1)
         return
-    y, keys, m, p = lookup(x, entries, level)
+    y, keys, m, p = advanced_index(x, entries, level)
     y[keys] = as_looked_up(value, level, x.ndim, entries, m, p)
 
 
@@ -418,20 +401,20 @@ def as_looked_up(value, level, ndim, entries, m, p):
         return v
     b = has(value, level)
     v = v if b or v.ndim == ndim else v.reshape((1,) * (ndim - v.ndim) + v.shape)
-    return moved(v, p + b, m, b)
+    return move_dims(v, p + b, m, b)
 
 
 def add_at(x, key, value):
     """``np.add.at`` for a Batched x."""
     entries, arrays = parsed(key, x.ndim)
-    y, keys, m, p = lookup(x, entries, x.level)
-    function("add", y).at(y, keys, as_looked_up(value, x.level, x.ndim, entries, m, p))
+    y, keys, m, p = advanced_index(x, entries, x.level)
+    function_for("add", y).at(y, keys, as_looked_up(value, x.level, x.ndim, entries, m, p))
 
 
 # ---- random numbers
 
 
-class Draws:
+class BatchedDraws:
     """The functions that draw random numbers, inside of a vmap: other ones for each sample, the same, or an error."""
 
     def __init__(self, functions):
@@ -440,50 +423,44 @@ class Draws:
     def __getattr__(self, name):
         def draw(generator, *arguments):
             make = partial(getattr(self.functions, name), generator)
-            return drawn(make, name, arguments, running.levels)
+            return draw_samples(make, name, arguments, running.levels)
 
         return draw
 
 
-draw_wrappers.append(lambda functions: Draws(functions) if running.levels else functions)
+draw_wrappers.append(lambda functions: BatchedDraws(functions) if running.levels else functions)
 
 
-def drawn(make, name, arguments, levels):
+def draw_samples(make, name, arguments, levels):
     """``make(*arguments)`` for each sample of some levels; but for a few, the arguments begin with a shape."""
     if not levels:
         return make(*arguments)
     *older, level = levels
     if level.randomness == "error":
-        raise RuntimeError(
-            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-            "randomness flags on vmap or perform the randomness operation out of vmap"
-        )
+        raise RuntimeError(messages.RANDOMNESS_ERROR)
     if level.randomness == "same":
         if any(has(a, level) for a in arguments):
-            raise RuntimeError(
-                "Vmap does not currently support same randomness with a batched tensor input. Please file an issue "
-                "with functorch"
-            )
-        return drawn(make, name, arguments, older)
+            raise RuntimeError(messages.SAME_RANDOMNESS)
+        return draw_samples(make, name, arguments, older)
     if name == "randperm":
-        each = [drawn(make, name, arguments, older) for _ in range(level.size)]
-        return Batched(function("stack", each[0])(each), level)
+        each = [draw_samples(make, name, arguments, older) for _ in range(level.size)]
+        return Batched(function_for("stack", each[0])(each), level)
     if name in ("multinomial", "normal_around"):
         arguments = [spread_out(a, level) if hasattr(a, "dtype") else a for a in arguments]
         if name == "multinomial" and arguments[0].ndim == 3:
             weights, *rest = arguments
-            x = drawn(make, name, (weights.reshape(-1, weights.shape[-1]), *rest), older)
+            x = draw_samples(make, name, (weights.reshape(-1, weights.shape[-1]), *rest), older)
             return Batched(x.reshape(*weights.shape[:-1], -1), level)
     else:
         shape, *rest = arguments
         arguments = (level.size, *shape), *(inside(a, level, len(shape)) for a in rest)
-    return Batched(drawn(make, name, arguments, older), level)
+    return Batched(draw_samples(make, name, arguments, older), level)
 
 
 # ---- the module that serves batched arrays: NumPy's functions, done by the module of the array inside
 
 
-def function(name, x):
+def function_for(name, x):
     """The function of that name which serves the array x."""
     return getattr(modules[type(x)], name)
 
@@ -495,12 +472,12 @@ def plain_first(arrays):
 
 def spread_out(a, level):
     """The array inside; where there is none, the same for each sample."""
-    return a.x if has(a, level) else function("broadcast_to", a)(a, (level.size, *a.shape))
+    return a.x if has(a, level) else function_for("broadcast_to", a)(a, (level.size, *a.shape))
 
 
 def by_name(name, *arrays, out=None, **options):
     """An elementwise function."""
-    level, arrays = aligned(arrays)
+    level, arrays = unwrapped_to_broadcast(arrays)
     out = getattr(plain_first(arrays), name)(*arrays, **options)
     return out if level is None else Batched(out, level)  # None: numbers and arrays that are no batches
 
@@ -508,8 +485,8 @@ def by_name(name, *arrays, out=None, **options):
 def as_it_is(name, x, *args, **options):
     """A function that does not care for a first axis."""
     if type(x) is not Batched:
-        return function(name, x)(x, *args, **options)
-    return Batched(function(name, x.x)(x.x, *args, **options), x.level)
+        return function_for(name, x)(x, *args, **options)
+    return Batched(function_for(name, x.x)(x.x, *args, **options), x.level)
 
 
 def as_method(name, x, *args, **options):
@@ -517,38 +494,38 @@ def as_method(name, x, *args, **options):
 
 
 def side_by_side(name, arrays, axis=0):
-    level = newest(arrays)
+    level = newest_level(arrays)
     if level is None:
-        return function(name, arrays[0])(arrays, axis)
+        return function_for(name, arrays[0])(arrays, axis)
     arrays = [spread_out(a, level) for a in arrays]
-    return Batched(function(name, arrays[0])(arrays, inner(axis)), level)
+    return Batched(function_for(name, arrays[0])(arrays, inner_axis(axis)), level)
 
 
 def expand_dims(x, axis):
-    return x.seen(function("expand_dims", x.x)(x.x, inner(axis)))
+    return x.rewrapped(function_for("expand_dims", x.x)(x.x, inner_axis(axis)))
 
 
 def broadcast_to(x, shape):
     if type(x) is not Batched:
-        return function("broadcast_to", x)(x, shape)
+        return function_for("broadcast_to", x)(x, shape)
     y = inside(x, x.level, len(shape))
-    return x.seen(function("broadcast_to", y)(y, (y.shape[0], *shape)))
+    return x.rewrapped(function_for("broadcast_to", y)(y, (y.shape[0], *shape)))
 
 
 def tile(x, repeats):
     ndim = max(x.ndim, len(repeats))
     y = inside(x, x.level, ndim)
-    return Batched(function("tile", y)(y, (1,) * (1 + ndim - len(repeats)) + tuple(repeats)), x.level)
+    return Batched(function_for("tile", y)(y, (1,) * (1 + ndim - len(repeats)) + tuple(repeats)), x.level)
 
 
 def roll(x, shift, axis=None):
     if axis is None:
         return roll(x.reshape(-1), shift, 0).reshape(x.shape)
-    return Batched(function("roll", x.x)(x.x, shift, inner(axis)), x.level)
+    return Batched(function_for("roll", x.x)(x.x, shift, inner_axis(axis)), x.level)
 
 
 def rot90(x, k, axes):
-    return x.seen(function("rot90", x.x)(x.x, k, inner(axes)))
+    return x.rewrapped(function_for("rot90", x.x)(x.x, k, inner_axis(axes)))
 
 
 def flip(x, axis=None):
@@ -560,18 +537,18 @@ def repeat(x, repeats, axis=None):
     if type(repeats) is Batched:
         raise dynamic("repeat_interleave")
     x = x.reshape(-1) if axis is None else x
-    return Batched(function("repeat", x.x)(x.x, repeats, 1 if axis is None else inner(axis)), x.level)
+    return Batched(function_for("repeat", x.x)(x.x, repeats, 1 if axis is None else inner_axis(axis)), x.level)
 
 
 def take_along_axis(x, indices, axis):
-    level = newest((x, indices))
+    level = newest_level((x, indices))
     x, indices = spread_out(x, level), spread_out(indices, level)
-    return Batched(function("take_along_axis", x)(x, indices, inner(axis)), level)
+    return Batched(function_for("take_along_axis", x)(x, indices, inner_axis(axis)), level)
 
 
 def put_along_axis(x, indices, values, axis):
     indices, values = spread_out(indices, x.level), inside(values, x.level, x.ndim)
-    function("put_along_axis", x.x)(x.x, indices, values, inner(axis))
+    function_for("put_along_axis", x.x)(x.x, indices, values, inner_axis(axis))
 
 
 def ascontiguousarray(x):
@@ -581,12 +558,12 @@ def ascontiguousarray(x):
 def strided_samples(x, shape, strides, start=0):
     """``memory.strided``: each sample in another shape, with strides."""
     step = memory.element_strides(x.x)[0]
-    return x.seen(strided(x.x, (x.x.shape[0], *shape), (step, *strides), start))
+    return x.rewrapped(strided(x.x, (x.x.shape[0], *shape), (step, *strides), start))
 
 
 def blank(shape, arrays):
     """Zeros to write arrays into, of the dtype of the first."""
-    level = newest(arrays)
+    level = newest_level(arrays)
     return Batched(dispatch.blank((level.size, *shape), *(inside(a, level) for a in arrays)), level)
 
 
@@ -599,29 +576,27 @@ def depth(x):
     return running.levels.index(x.level) + 1 if x.level in running.levels else 0
 
 
-def refuse(name, *args, **options):
+def refuse_dynamic_shape(name, *args, **options):
     raise dynamic(name)
 
 
 def unknown(name, *args, **options):
-    raise NotImplementedError(
-        f"vmap: {name} is not there for batched arrays: call it outside of vmap, sample by sample"
-    )
+    raise NotImplementedError(messages.NOT_FOR_BATCHES.format(name))
 
 
-class Matrices:
+class BatchedLinalg:
     """numpy.linalg, whose functions take stacks of matrices as they are."""
 
     def __getattr__(self, name):
         def call(*arrays, **options):
-            level, arrays = aligned(arrays)
+            level, arrays = unwrapped_to_broadcast(arrays)
             out = getattr(plain_first(arrays).linalg, name)(*arrays, **options)
             return tuple(Batched(o, level) for o in out) if isinstance(out, tuple) else Batched(out, level)
 
         return call
 
 
-class Special:
+class BatchedSpecial:
     """scipy.special, whose functions have the array as the last argument."""
 
     def __getattr__(self, name):
@@ -634,12 +609,12 @@ class Special:
         return call
 
 
-ELEMENTWISE = ("where", "clip", "round", "nan_to_num")  # as all of NumPy's ufuncs are
+ELEMENTWISE_FUNCTIONS = ("where", "clip", "round", "nan_to_num")  # as all of NumPy's ufuncs are
 ANY_FIRST_AXIS = ("tril", "triu", "zeros_like", "ones_like", "empty_like", "full_like")
-DYNAMIC = {"argwhere": "nonzero", "nonzero": "nonzero", "unique": "_unique2", "bincount": "bincount"}
+DYNAMIC_SHAPE_NAMES = {"argwhere": "nonzero", "nonzero": "nonzero", "unique": "_unique2", "bincount": "bincount"}
 
 
-class Module:
+class BatchedNumPy:
     """NumPy for batched arrays.  What makes an array from numbers makes one that is no batch, by the module ``xp``."""
 
     def __init__(self, xp):
@@ -656,12 +631,12 @@ class Module:
 def lifted(name):
     """The function of NumPy with that name, for batched arrays; None if it takes none."""
     found = getattr(np, name)
-    if isinstance(found, np.ufunc) or name in ELEMENTWISE:
+    if isinstance(found, np.ufunc) or name in ELEMENTWISE_FUNCTIONS:
         return partial(by_name, name)
     if name in ANY_FIRST_AXIS:
         return partial(as_it_is, name)
-    if name in DYNAMIC:
-        return partial(refuse, DYNAMIC[name])
+    if name in DYNAMIC_SHAPE_NAMES:
+        return partial(refuse_dynamic_shape, DYNAMIC_SHAPE_NAMES[name])
     if hasattr(Batched, name):
         return partial(as_method, name)
     if hasattr(found, "_implementation"):  # a function of arrays which nobody has taught about batches
@@ -673,7 +648,7 @@ class Serving(dict):
     """{module of arrays: the module that serves batches of them}"""
 
     def __missing__(self, xp):
-        self[xp] = found = Module(xp)
+        self[xp] = found = BatchedNumPy(xp)
         return found
 
 
@@ -688,8 +663,8 @@ taught: dict = {f.__name__: f for f in (
     matmul, expand_dims, broadcast_to, tile, roll, rot90, flip, repeat, take_along_axis, put_along_axis,
     ascontiguousarray, getitem, blank, samples, depth, beside)}  # fmt: skip
 taught.update(
-    linalg=Matrices(),
-    special=Special(),
+    linalg=BatchedLinalg(),
+    special=BatchedSpecial(),
     stack=partial(side_by_side, "stack"),
     concatenate=partial(side_by_side, "concatenate"),
     array=partial(as_method, "copy"),
@@ -699,4 +674,4 @@ taught.update(
 )
 taught["add"].at = add_at
 serving = Serving()
-served = modules[Batched] = dispatch.batches[Batched] = serving[np]
+batched_numpy = modules[Batched] = dispatch.batches[Batched] = serving[np]

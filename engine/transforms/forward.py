@@ -9,15 +9,15 @@ Two kinds of rows need no dummy.  An elementwise rule multiplies by a diagonal, 
 ``J t = rule(t)``; an operation that is linear in an input, a view or a product, is its own derivative there, so
 ``J t = op(t)``.  How a row was made says which it is (``Node.diagonal``, ``Node.linear``).
 
-While a ``Pass`` runs, each new Tensor with a node gets its tangent at once, on the node.  Passes nest: the tangents of
-a newer pass are computed by operations which carry the tangents of the older ones, but never its own.
+While a ``ForwardPass`` runs, each new Tensor with a node gets its tangent at once, on the node.  Passes nest: the
+tangents of a newer pass are computed by operations which carry the tangents of the older ones, but never its own.
 """
 
 import threading
 from itertools import count
 from math import inf
 
-from ..arrays.dispatch import Function, xp_of
+from ..arrays.dispatch import xp_of, zeros_like
 from ..arrays.dtypes import differentiable
 from ..core.backward import backward_pass
 from ..core.graph import AccumulateGrad, Node, Output, OutputCotangents, clock, extend, mode, node_class
@@ -25,11 +25,10 @@ from ..core.linear import cast, unsum
 from ..core.observers import forget, observe
 from ..core.record import array_of
 from ..core.tensor import Tensor
+from . import messages
 
-zeros_like = Function("zeros_like").call
 
-
-class Pass:
+class ForwardPass:
     """One computation of derivatives in forward mode.
 
     ``inner``: whether leaves that were made during the pass belong to transforms inside of it, which never
@@ -72,8 +71,8 @@ extend(
     oldest_leaf_time=inf,  # of the leaves that it leads to; -inf: it is there for tangents alone
 )
 Dual = node_class("DualBackward0", lambda g: g)
-Identity = node_class("Identity", lambda g: g)
-Dual.diagonal = Identity.diagonal = True
+IdentityNode = node_class("Identity", lambda g: g)
+Dual.diagonal = IdentityNode.diagonal = True
 
 
 def dual(primal, tangent, which):
@@ -82,16 +81,9 @@ def dual(primal, tangent, which):
         if v.array.dtype not in differentiable:
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {v.dtype}")
     if primal.array.shape != tangent.array.shape:
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {list(primal.array.shape)} while the given forward gradient is of size "
-            f"{list(tangent.array.shape)}."
-        )
+        raise RuntimeError(messages.TANGENT_SIZE.format(list(primal.array.shape), list(tangent.array.shape)))
     if primal.node is not None and which in primal.node.tangents:
-        raise RuntimeError(
-            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
-            "supported."
-        )
+        raise RuntimeError(messages.TANGENT_THERE)
     tangent = cast(tangent, primal.array.dtype)
     node = Dual((primal.node,), ())
     node.tangents = {which: tangent} if primal.node is None else {**primal.node.tangents, which: tangent}
@@ -141,12 +133,12 @@ def continues(nodes, start):
     return found and "tangents"
 
 
-def without(tensor, which):
+def without_tangent(tensor, which):
     """The tensor without its tangent in a pass that still runs."""
     others = {p: t for p, t in tensor.node.tangents.items() if p is not which}
     if tensor.node.oldest_leaf_time == -inf:
         return outside_graph(tensor, others)
-    node = Identity((tensor.node,), ())
+    node = IdentityNode((tensor.node,), ())
     node.tangents = others
     leads_to(node, tensor.node.oldest_leaf_time)
     return Tensor(tensor.array, node)
@@ -223,7 +215,7 @@ def push(node, part, ts, out, plain):
         elif node.linear is not None:
             term = node.linear(i, t, *saved)
         else:
-            term = transposed(node, i, part, t, out, plain)
+            term = transposed_rule(node, i, part, t, out, plain)
         total = term if total is None else total if term is None else total + term
     if total is None:
         return Tensor(zeros_like(out))
@@ -234,7 +226,7 @@ def push(node, part, ts, out, plain):
     return total if isinstance(total, Tensor) else Tensor(total)
 
 
-def transposed(node, i, part, t, out, plain):
+def transposed_rule(node, i, part, t, out, plain):
     """J_i t: the cotangent t of ``rule_i(u)``, pulled back to the dummy u.  None if that is zero."""
     u = Tensor(xp_of(out).zeros(out.shape, out.dtype))  # without the samples of a batch
     u.node = AccumulateGrad(u)

@@ -10,24 +10,24 @@ import functools
 from math import inf
 
 from ..arrays import tree
-from ..arrays.dispatch import Function, xp_of
+from ..arrays.dispatch import xp_of, zeros_like
 from ..arrays.dtypes import differentiable
 from ..core.backward import backward_pass, roots
 from ..core.graph import AccumulateGrad, clock, mode, node_class
 from ..core.tensor import Tensor
 from ..ops.shape import cat, reshape_to, slice_at
+from . import messages
 from .batched import Batched
-from .forward import Pass, continues, dual, leads_to, outgoing
+from .forward import ForwardPass, continues, dual, leads_to, outgoing
 from .functional_call import functional_call, stack_module_state
 from .nesting import transformed
-from .vmap import batch, check_randomness, leave, unbind, vmap
+from .vmap import batch, check_randomness, leave, remove_batch_dim, vmap
 
 __all__ = [
     "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
     "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 
-zeros_like = Function("zeros_like").call
 Inner = node_class("ViewBackward0", lambda g: g)  # a leaf of a transform, on a tensor that is in a graph already
 Inner.diagonal = True
 
@@ -51,7 +51,7 @@ def outside_inference_mode(function):
     return call
 
 
-def normal(x):
+def saveable(x):
     """A tensor that may be saved: a copy of one that was made in inference mode."""
     return Tensor(x.array.copy()) if x.inference else x
 
@@ -61,7 +61,7 @@ class Recording:
 
     def __init__(self, primals):
         self.start = next(clock)
-        self.leaves = [leaf(x) for x in primals]
+        self.leaves = [new_leaf(x) for x in primals]
         self.own = {x.node for x in self.leaves}
         self.enabled = mode.enabled
 
@@ -117,13 +117,13 @@ def handed_out(values, start):
     return tree.map_tree(one, values)
 
 
-def leaf(x):
+def new_leaf(x):
     """A new Tensor on the memory of x, from which a graph begins."""
     if not isinstance(x, Tensor):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
     if x.array.dtype not in differentiable:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
-    new = Tensor(normal(x).array)
+    new = Tensor(saveable(x).array)
     new.transform_level = mode.derivatives + 1
     if x.node is None:
         new.node = AccumulateGrad(new)
@@ -224,10 +224,7 @@ def gradient_and_value(func, argnums, has_aux, args, kwargs):
     if not isinstance(output, Tensor):
         raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
     if output.array.ndim:
-        raise RuntimeError(
-            "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
-            f"{output.array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
-        )
+        raise RuntimeError(messages.NOT_A_SCALAR.format(output.array.ndim))
     create_graph = output.node is not None and r.goes_on([output.node])
     grads = tree.unflatten(structure, r.back([output], [None], create_graph, create_graph))
     value = outgoing(output, r.start)
@@ -242,10 +239,7 @@ def outputs_of(r, func, args, has_aux):
     check_tensors(outs, what)
     for o in outs:
         if o.array.dtype not in differentiable:
-            raise RuntimeError(
-                "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
-                f"{o.dtype}"
-            )
+            raise RuntimeError(messages.VJP_DTYPE.format(o.dtype))
     return outs, structure, aux
 
 
@@ -266,10 +260,7 @@ def vjp(func, *primals, has_aux=False):
     def vjp_fn(cotangents, retain_graph=True, create_graph=None):
         given, have = tree.flatten(cotangents)
         if have != out_structure:
-            raise RuntimeError(
-                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
-                f"function. cotangents: {have.short()}, primal output: {out_structure.short()}"
-            )
+            raise RuntimeError(messages.COTANGENTS_STRUCTURE.format(have.short(), out_structure.short()))
         if create_graph is None:
             create_graph = goes_on_later(outs + given)
         return tree.unflatten(structure, r.back(outs, given, create_graph, retain_graph))
@@ -315,7 +306,7 @@ def jacobian_rows(r, out, chunk_size, create_graph):
         with batch(part.shape[0]) as level:
             g = Batched(part, level)
             found = r.pulled({out.node: Tensor(g) if create_graph else g}, create_graph)
-            found = [unbind(f, 0, level) for f in found]
+            found = [remove_batch_dim(f, 0, level) for f in found]
         leave(found, level)
         chunks.append(found)
     columns = chunks[0] if len(chunks) == 1 else [cat(c, 0) for c in zip(*chunks)]
@@ -342,11 +333,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         raise RuntimeError(f"{JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     (xs, structure), (ts, given) = tree.flatten(primals), tree.flatten(tangents)
     if structure != given:
-        raise RuntimeError(
-            f"{JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a "
-            f"tuple of 3 tensors, tangents also must be. Got primals with structure {structure} and tangents with "
-            f"structure {given}"
-        )
+        raise RuntimeError(messages.TANGENTS_STRUCTURE.format(JVP, structure, given))
     for argument, values in (("primals", xs), ("tangents", ts)):
         if not values:
             raise RuntimeError(f"{JVP}: Expected {argument} to contain at least one Tensor.")
@@ -355,7 +342,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
                 raise RuntimeError(f"{JVP}: Expected {argument} to only contain Tensors, got {type(v)}")
     which, output, aux = pushed(func, xs, ts, lambda new: tree.unflatten(structure, new), has_aux)
     outs, out_structure = tree.flatten(output)
-    found = [along(o, which, strict) for o in outs]
+    found = [primal_and_tangent(o, which, strict) for o in outs]
     which.forget()
     result = tree.unflatten(out_structure, [p for p, _ in found]), tree.unflatten(out_structure, [t for _, t in found])
     return (*result, handed_out(aux, which.start)) if has_aux else result
@@ -366,8 +353,8 @@ def pushed(func, primals, tangents, replaced, has_aux=False):
     before = mode.enabled, mode.asked
     mode.enabled = mode.asked = True
     try:
-        with Pass() as which, transformed(True):
-            duals = [dual(normal(x), normal(t), which) for x, t in zip(primals, tangents)]
+        with ForwardPass() as which, transformed(True):
+            duals = [dual(saveable(x), saveable(t), which) for x, t in zip(primals, tangents)]
             output, aux = with_aux(func(*replaced(duals)), has_aux, JVP)
     finally:
         mode.enabled, mode.asked = before
@@ -375,14 +362,11 @@ def pushed(func, primals, tangents, replaced, has_aux=False):
     return which, output, aux
 
 
-def along(out, which, strict=False):
+def primal_and_tangent(out, which, strict=False):
     """(an output without its tangent, the tangent: zeros if it has none), as they leave a pass."""
     tangent = None if out.node is None else out.node.tangents.get(which)
     if tangent is None and strict:
-        raise RuntimeError(
-            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed "
-            "with strict=True."
-        )
+        raise RuntimeError(messages.JVP_STRICT)
     tangent = Tensor(zeros_like(out.array)) if tangent is None else outgoing(tangent, which.start)
     return outgoing(out, which.start), tangent
 
@@ -419,8 +403,8 @@ def jacobian_columns(func, primals, replaced, has_aux=False, randomness="error")
             start += n
         which, output, aux = pushed(func, primals, tangents, replaced, has_aux)
         outs, out_structure = tree.flatten(output)
-        found = [along(o, which)[1] for o in outs]
-        found = [unbind(t, t.array.ndim, level) for t in found]
+        found = [primal_and_tangent(o, which)[1] for o in outs]
+        found = [remove_batch_dim(t, t.array.ndim, level) for t in found]
         which.forget()
     leave(found, level)
     return [columns(j, primals, sizes) for j in found], out_structure, handed_out(aux, which.start) if has_aux else None
@@ -462,10 +446,7 @@ def linearize(func, *primals):
             for what in ("shape", "device", "dtype"):
                 a, b = getattr(t, what), getattr(x, what)
                 if a != b:
-                    raise RuntimeError(
-                        f"tangent:{i} with {what} {a} in flattened pytree doesn't match the {what} {b} of the "
-                        "corresponding primal."
-                    )
+                    raise RuntimeError(messages.TANGENT_DIFFERS.format(i, what, a, b))
         return tree.unflatten(out_structure, dummies.back(pulled, given, goes_on_later(pulled + given)))
 
     return output, jvp_fn

@@ -4,6 +4,7 @@ from contextlib import contextmanager
 
 from ..core.tensor import Tensor
 from ..ops.shape import stack
+from . import messages
 
 
 def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
@@ -22,15 +23,13 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
             raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
         given = {k: v for d in given for k, v in d.items()}
     elif not isinstance(given, dict):
-        raise ValueError(
-            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(given)}"
-        )
+        raise ValueError(messages.NO_DICTS.format(type(given)))
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     own = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers(remove_duplicate=False))
     given = tied(given, own) if tie_weights else given
     if strict:
         check_names(module, given, own)
-    with replaced(module, given):
+    with reparametrized(module, given):
         return module(*args, **(kwargs or {}))
 
 
@@ -43,10 +42,7 @@ def tied(given, own):
     for group in names.values():
         values = [given[n] for n in group if n in given]
         if len({id(v) for v in values}) > 1:
-            raise ValueError(
-                f"functional_call got multiple values for keys {sorted(group)}, which are tied. Consider using "
-                "tie_weights=False"
-            )
+            raise ValueError(messages.TIED_TWICE.format(sorted(group)))
         if values:
             new.update(dict.fromkeys(group, values[0]))
     return new
@@ -61,7 +57,7 @@ def check_names(module, given, own):
 
 
 @contextmanager
-def replaced(module, given):
+def reparametrized(module, given):
     """A block in which other tensors stand in a module."""
     before = []
     try:

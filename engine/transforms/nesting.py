@@ -9,33 +9,21 @@ from ..core import views
 from ..core.graph import extend, mode
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor
+from . import messages
 
-REFUSED = {
-    "backward": "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
-    "functorch.vjp instead or call backward() outside of functorch transforms.",
-    "requires_grad_": "You are attempting to call Tensor.requires_grad_() (or perhaps using "
-    "torch.autograd.functional.* APIs) inside of a function being transformed by a functorch transform. This is "
-    "unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
-    "requires_grad_() outside of a function being transformed instead.",
-}
-CAPTURED = (
-    "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation that "
-    "would mutate a captured Tensor. This is not supported; please rewrite the function being transformed to "
-    "explicitly accept the mutated Tensor(s) as inputs."
-)
 extend(Tensor, transform_level=0)  # how many transforms that differentiate ran when it was made
 
 
 def refuse_requires_grad(tensor, requires_grad):
     """RuntimeError if this thread is inside a transform."""
     if mode.transforms and requires_grad:
-        raise RuntimeError(REFUSED["requires_grad_"])
+        raise RuntimeError(messages.NOT_IN_TRANSFORMS["requires_grad_"])
 
 
 def refuse_captured(tensor, others):
     """RuntimeError if a tensor would be written that was not made inside of the transform."""
     if mode.derivatives and (tensor if tensor._base is None else tensor._base).transform_level < mode.derivatives:
-        raise RuntimeError(CAPTURED)
+        raise RuntimeError(messages.CAPTURED_WRITTEN)
 
 
 def stamp(tensor):

@@ -20,7 +20,8 @@ from ..core.tensor import Tensor
 from ..core.versions import writes_to, wrote
 from ..ops.shape import cat
 from ..surface.gradients import plain_grad
-from .batched import Batched, Level, moved, running
+from . import messages
+from .batched import Batched, Level, move_dims, running
 from .nesting import transformed
 
 # ---- the border
@@ -34,20 +35,20 @@ def bind(a, dim, level):
 def bound(x, dim, level):
     if type(x) is Batched and x.level.number > level.number:
         return Batched(bound(x.x, dim + 1, level), x.level)
-    return Batched(moved(x, dim, 1, 0), level)
+    return Batched(move_dims(x, dim, 1, 0), level)
 
 
-def unbind(a, dim, level):
+def remove_batch_dim(a, dim, level):
     """Show the samples again, along ``dim``; an array that has none is the same for every sample."""
     if isinstance(a, Tensor) and a.node is None:
         return Tensor(unbound(a.array, dim, level))
-    return record(Unbind, unbound(array_of(a), dim, level), (a,), (dim, level, is_batch(array_of(a), level)))
+    return record(RemoveBatchDim, unbound(array_of(a), dim, level), (a,), (dim, level, is_batch(array_of(a), level)))
 
 
 def unbound(x, dim, level):
     if type(x) is Batched:
         if x.level is level:
-            return moved(x.x, 0, 1, dim)
+            return move_dims(x.x, 0, 1, dim)
         if x.level.number > level.number:
             return Batched(unbound(x.x, dim + 1, level), x.level)
     x = modules[type(x)].expand_dims(x, dim)
@@ -70,12 +71,12 @@ def summed(x, level):
     return x.x.sum(0) if x.level is level else Batched(summed(x.x, level), x.level)
 
 
-Bind = node_class("VmapBackward0", lambda g, dim, level: unbind(g, dim, level))
-Unbind = node_class("UnvmapBackward0", lambda g, dim, level, batch: unbind_rule(g, dim, level, batch))
+Bind = node_class("VmapBackward0", lambda g, dim, level: remove_batch_dim(g, dim, level))
+RemoveBatchDim = node_class("UnvmapBackward0", lambda g, dim, level, batch: unbind_rule(g, dim, level, batch))
 Summed = node_class("SumOfSamplesBackward0",
-                    lambda g, level, batch: bind(unbind(g, 0, level), 0, level) if batch else g)  # fmt: skip
+                    lambda g, level, batch: bind(remove_batch_dim(g, 0, level), 0, level) if batch else g)  # fmt: skip
 Bind.linear = staticmethod(lambda _, t, dim, level: bind(t, dim, level))
-Unbind.linear = staticmethod(lambda _, t, dim, level, batch: unbind(t, dim, level))
+RemoveBatchDim.linear = staticmethod(lambda _, t, dim, level, batch: remove_batch_dim(t, dim, level))
 Summed.linear = staticmethod(
     lambda _, t, level, batch: (
         t * level.size if batch and not is_batch(array_of(t), level) else sum_of_samples(t, level)
@@ -162,17 +163,11 @@ def grad_of_each(outputs, inputs, grad_outputs, retain_graph, create_graph, allo
     given = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
     for i, (o, g) in enumerate(zip(outputs, given)):
         if g is not None and g.array.shape[1:] != o.array.shape:
-            raise RuntimeError(
-                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
-                "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
-                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a "
-                f"shape of {o.shape}. If you only want some tensors in `grad_output` to be considered batched, "
-                "consider using vmap."
-            )
+            raise RuntimeError(messages.GRADS_BATCHED_SHAPE.format(i, g.shape, o.shape))
     with batch(number_of_samples([g.array.shape[0] for g in given if g is not None])) as level:
         given = [None if g is None else bind(g, 0, level) for g in given]
         found = plain_grad(outputs, inputs, given, retain_graph, create_graph, allow_unused, materialize_grads)
-        found = tuple(None if g is None else unbind(g, 0, level) for g in found)
+        found = tuple(None if g is None else remove_batch_dim(g, 0, level) for g in found)
     leave([g for g in found if g is not None], level)
     return found
 
@@ -180,14 +175,10 @@ def grad_of_each(outputs, inputs, grad_outputs, retain_graph, create_graph, allo
 def by_own_rule(function, args, has_rule):
     """A custom Function on batches, by its ``vmap``, which returns (results, where their samples are)."""
     if not has_rule:
-        raise RuntimeError(
-            f"You tried to vmap over {function.__name__}, but it does not have vmap support. Please override and "
-            "implement the vmap staticmethod or set generate_vmap_rule=True. For more details, please see "
-            "https://pytorch.org/docs/main/notes/extending.func.html"
-        )
+        raise RuntimeError(messages.NO_VMAP_SUPPORT.format(function.__name__))
     level = running.levels[-1]
     own = [isinstance(a, Tensor) and is_batch(a.array, level) for a in args]
-    shown = [unbind(a, 0, level) if b else a for a, b in zip(args, own)]
+    shown = [remove_batch_dim(a, 0, level) if b else a for a, b in zip(args, own)]
     before, running.levels = running.levels, running.levels[:-1]
     try:
         info = VmapInfo(level.size, level.randomness)
@@ -222,14 +213,14 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         check_out_dims(func, out_dims)
         leaves, structure, dims, size = checked_arguments(func, in_dims, args)
         if chunk_size is None or chunk_size >= size:
-            return mapped(func, leaves, structure, dims, size, out_dims, randomness, kwargs)
+            return run_on_batches(func, leaves, structure, dims, size, out_dims, randomness, kwargs)
         parts, state = [], get_rng_state() if randomness == "same" else None
         for start in range(0, size, chunk_size):
             if start and state is not None:  # the same numbers for the samples of all chunks
                 set_rng_state(state)
             n = min(chunk_size, size - start)
             some = [a if d is None else a.narrow(d, start, n) for a, d in zip(leaves, dims)]
-            parts.append(mapped(func, some, structure, dims, n, out_dims, randomness, kwargs))
+            parts.append(run_on_batches(func, some, structure, dims, n, out_dims, randomness, kwargs))
         return chunks_together(func, parts, out_dims)
 
     return wrapped
@@ -240,7 +231,7 @@ def check_randomness(randomness):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
 
 
-def mapped(func, leaves, structure, dims, size, out_dims, randomness, kwargs):
+def run_on_batches(func, leaves, structure, dims, size, out_dims, randomness, kwargs):
     with batch(size, randomness) as level:
         args = [a if d is None else bind(a, d, level) for a, d in zip(leaves, dims)]
         out = func(*tree.unflatten(structure, args), **kwargs)
@@ -265,59 +256,37 @@ def with_samples(func, out, dim, level):
     """One result with its samples along a dim."""
     if dim is None:
         if isinstance(out, Tensor) and is_batch(out.array, level):
-            raise ValueError(
-                f"vmap({name(func)}, ...): `{name(func)}` can not return a BatchedTensor when out_dim is None"
-            )
+            raise ValueError(messages.OUT_DIM_NONE.format(func_name(func)))
         return out
     if not isinstance(out, Tensor):
-        raise ValueError(
-            f"vmap({name(func)}, ...): `{name(func)}` must only return Tensors, got type {type(out)}. Did you mean to "
-            "set out_dims= to None for output?"
-        )
+        raise ValueError(messages.NOT_TENSORS.format(func_name(func), type(out)))
     n = out.array.ndim + 1
     if not -n <= dim < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-    return unbind(out, dim % n, level)
+    return remove_batch_dim(out, dim % n, level)
 
 
 def checked_arguments(func, in_dims, args):
     """(the leaves of the arguments, their structure, the dim of each, how many samples there are), checked."""
-    what = f"vmap({name(func)}, in_dims={in_dims}, ...)(<inputs>): "
+    what = f"vmap({func_name(func)}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, (int, tuple)):
-        raise ValueError(
-            f"{what}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
-            f"got: {type(in_dims)}."
-        )
+        raise ValueError(messages.IN_DIMS_TYPE.format(what, type(in_dims)))
     if not args:
-        raise ValueError(
-            f"vmap({name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap "
-            "over a function with no inputs. The latter is unsupported."
-        )
+        raise ValueError(messages.NO_INPUTS.format(func_name(func)))
     leaves, structure = tree.flatten(args)
     dims = structure.spread(in_dims)
     if dims is None:
-        raise ValueError(
-            f"{what}in_dims is not compatible with the structure of `inputs`. in_dims has structure "
-            f"{tree.flatten(in_dims)[1]} but inputs has structure {structure}."
-        )
+        raise ValueError(messages.IN_DIMS_STRUCTURE.format(what, tree.flatten(in_dims)[1], structure))
     for i, (a, d) in enumerate(zip(leaves, dims)):
         if d is None:
             continue
         if not isinstance(d, int):
-            raise ValueError(
-                f"{what}Got in_dim={d} for an input but in_dim must be either an integer dimension or None."
-            )
+            raise ValueError(messages.IN_DIM_TYPE.format(what, d))
         if not isinstance(a, Tensor):
-            raise ValueError(
-                f"{what}Got in_dim={d} for an input but the input is of type {type(a)}. We cannot vmap over non-Tensor "
-                "arguments, please use None as the respective in_dim"
-            )
+            raise ValueError(messages.IN_DIM_OF_NO_TENSOR.format(what, d, type(a)))
         n = a.array.ndim
         if not -n <= d < n:
-            raise ValueError(
-                f"{what}Got in_dim={d} for some input, but that input is a Tensor of dimensionality {n} so expected "
-                f"in_dim to satisfy -{n} <= in_dim < {n}."
-            )
+            raise ValueError(messages.IN_DIM_RANGE.format(what, d, n))
         dims[i] = d % n
     return leaves, structure, dims, number_of_samples([a.array.shape[d] for a, d in zip(leaves, dims) if d is not None])
 
@@ -326,20 +295,14 @@ def number_of_samples(sizes):
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if any(s != sizes[0] for s in sizes):
-        raise ValueError(
-            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the "
-            "mapped dimension"
-        )
+        raise ValueError(messages.SIZES_DIFFER.format(sizes))
     return sizes[0]
 
 
 def check_out_dims(func, out_dims):
     for d in tree.flatten(out_dims)[0]:
         if not isinstance(d, int) and d is not None:
-            raise ValueError(
-                f"vmap({name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection "
-                "of ints representing where in the outputs the vmapped dimension should appear."
-            )
+            raise ValueError(messages.OUT_DIMS_TYPE.format(func_name(func), out_dims))
 
 
 def places_of(func, outs, structure, out_dims):
@@ -348,10 +311,8 @@ def places_of(func, outs, structure, out_dims):
         return list(out_dims)
     places = structure.spread(out_dims)
     if places is None:
-        raise ValueError(
-            f"vmap({name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "
-            f"`outputs`. out_dims has structure {tree.flatten(out_dims)[1]} but outputs has structure {structure}."
-        )
+        have = tree.flatten(out_dims)[1]
+        raise ValueError(messages.OUT_DIMS_STRUCTURE.format(func_name(func), out_dims, have, structure))
     return places
 
 
@@ -363,8 +324,8 @@ def chunks_together(func, parts, out_dims):
     return tree.unflatten(structures[0], results)
 
 
-def name(func):
+def func_name(func):
     """How errors call a function."""
     if hasattr(func, "__name__"):
         return func.__name__
-    return f"functools.partial({name(func.func)}, ...)" if isinstance(func, functools.partial) else repr(func)
+    return f"functools.partial({func_name(func.func)}, ...)" if isinstance(func, functools.partial) else repr(func)

@@ -22,13 +22,8 @@ from ..core.graph import Node, Output, mode
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor
 from ..core.versions import check_saved, writes_to
+from . import messages
 
-EXPLICIT = (
-    "the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling checkpoint without "
-    "use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to preserve the "
-    "current default behavior, you can pass use_reentrant=True. Refer to docs for more details on the differences "
-    "between the two variants."
-)
 DETERMINISM = ("default", "none")
 early_stopping = True
 
@@ -54,7 +49,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=without_contexts,
     CheckpointError if other arrays are saved when the function runs again; with ``determinism_check="none"``, if fewer.
     """
     if use_reentrant is None:
-        warn("torch.utils.checkpoint: " + EXPLICIT)
+        warn("torch.utils.checkpoint: " + messages.USE_REENTRANT)
         use_reentrant = True
     if use_reentrant:
         if kwargs:
@@ -81,7 +76,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=without_contexts,
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, preserve_rng_state=True, **kwargs):
     """Modules or functions one after the other, in checkpointed segments; of the last one, all is kept."""
     if use_reentrant is None:
-        warn("torch.utils.checkpoint.checkpoint_sequential: " + EXPLICIT)
+        warn("torch.utils.checkpoint.checkpoint_sequential: " + messages.USE_REENTRANT)
         use_reentrant = True
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
@@ -147,7 +142,7 @@ def made_nodes(enough=math.inf):
     new: list[Node] = []
     thread, recorder, this = threading.get_ident(), running.recorder, object()
 
-    def look(node):
+    def note_node(node):
         # not what a capture inside of the block makes
         if threading.get_ident() == thread and running.recorder is recorder:
             if type(node) is not Output:  # those before it are complete
@@ -158,7 +153,7 @@ def made_nodes(enough=math.inf):
             new.append(node)
 
     packing, mode.packing = mode.packing, ()  # what is not kept is not packed
-    observe(Node, look)
+    observe(Node, note_node)
     try:
         yield nodes
     except Enough as e:
@@ -166,7 +161,7 @@ def made_nodes(enough=math.inf):
             raise
         e.__traceback__ = None  # or its frames would hold it, and with it what they computed
     finally:
-        forget(Node, look)
+        forget(Node, note_node)
         mode.packing = packing
     nodes.extend(filter(keeps_arrays, new))
 
@@ -212,15 +207,10 @@ class Region:
     def check_same(self, needed, nodes):
         """CheckpointError if other arrays were saved than before."""
         if self.check and len(nodes) > len(self.forgetful):
-            raise CheckpointError(
-                "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
-                "forward pass."
-            )
+            raise CheckpointError(messages.SAVED_MORE)
         if len(nodes) < len(self.forgetful):
             raise CheckpointError(
-                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
-                f"recomputation.\nNumber of tensors saved during forward: {self.count}\nNumber of tensors saved during "
-                f"recomputation: {sum(len(metadata(saved_by(n))) for n in nodes)}."
+                messages.SAVED_ANOTHER_NUMBER.format(self.count, sum(len(metadata(saved_by(n))) for n in nodes))
             )
         found = {i: metadata(saved_by(nodes[i])) for i in needed}
         differing = [
@@ -229,10 +219,7 @@ class Region:
             if r.metadata != found[i]
         ]
         if differing and self.check:
-            raise CheckpointError(
-                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
-                f"during the forward pass.\n{''.join(differing)}"
-            )
+            raise CheckpointError(messages.METADATA_DIFFERS.format("".join(differing)))
 
 
 class Recomputed:
@@ -339,11 +326,7 @@ def refuse_part(visit, roots, wanted):
 
     def visit_or_refuse(node, g, parents):
         if type(node) is CustomNode and type(node.ctx) is CheckpointFunction._backward_cls:
-            raise RuntimeError(
-                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
-                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
-                ".backward() without passing the `inputs` argument."
-            )
+            raise RuntimeError(messages.REENTRANT_PART)
         return visit(node, g, parents)
 
     return None if wanted is None else visit_or_refuse

@@ -5,18 +5,18 @@ import importlib
 from .dot import INSTALL, NO_PICTURE, STYLES, SVG, Drawing, image, plural, render
 from .recorded import (
     Graph,
+    GraphDrawing,
     Item,
-    Plan,
     as_shown,
     brief,
     graph,
-    kept,
-    parameters,
+    graph_drawing,
+    node_title,
     real,
+    rule_parameters,
+    saved_values,
     shape_text,
     source,
-    survey,
-    title,
     variables,
     walk,
 )

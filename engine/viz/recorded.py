@@ -20,9 +20,9 @@ from ..core.tensor import Tensor
 from ..ops import elementwise
 from .dot import Drawing, box, chip, digraph, plural
 
-ENGINE = __package__.partition(".")[0] + "."
-SHOWN = 6  # elements of a value that is written out; more are summarised
-ELEMENTWISE = {"x", "y", "out", "_", "_x", "_y"}  # what a rule names if its inputs and its output have one shape
+ENGINE_PREFIX = __package__.partition(".")[0] + "."
+MAX_SHOWN = 6  # elements of a value that is written out; more are summarised
+ELEMENTWISE_NAMES = {"x", "y", "out", "_", "_x", "_y"}  # what a rule names if its inputs and its output have one shape
 
 
 def graph(result, *, names=None, values=False, gradients=False, saved=True, shapes=True, constants=True, max_nodes=40,
@@ -47,7 +47,7 @@ def graph(result, *, names=None, values=False, gradients=False, saved=True, shap
     if direction not in ("TB", "LR", "BT", "RL"):
         raise ValueError(f"direction must be 'TB', 'LR', 'BT' or 'RL', but got {direction!r}")
     named = [*(names or {}).items(), *variables(sys._getframe(1))]
-    plan = survey(results, named, max_nodes, values, gradients)
+    plan = graph_drawing(results, named, max_nodes, values, gradients)
     return Graph(plan, saved=saved, shapes=shapes, constants=constants, direction=direction)
 
 
@@ -85,7 +85,7 @@ class Saved:
     constant: int | None = None  # its number, if it is an input which requires no gradient
 
     def __str__(self):
-        return words(self.name, self.of and f"= {self.of}", self.kind, equals(self))
+        return phrase(self.name, self.of and f"= {self.of}", self.kind, equals(self))
 
 
 @dataclass
@@ -114,7 +114,7 @@ class Item:
 
 
 @dataclass
-class Plan:
+class GraphDrawing:
     """What a picture and a text are made from.  It holds no tensor and no node: what is drawn is not kept alive."""
 
     results: list[tuple[Known, Item | None, str]]  # the node that made it, or why there is none
@@ -128,7 +128,7 @@ class Plan:
         return self.operations + self.leaves - len(self.items)
 
 
-def survey(results, named, max_nodes, values=False, gradients=False):
+def graph_drawing(results, named, max_nodes, values=False, gradients=False):
     """The plan of the graph of some tensors, of which those of ``named``, pairs of a name and a Tensor, have names."""
     roots = [real(r.node) for r in results if r.node is not None]
     nodes = list(dict.fromkeys(walk(roots)))  # the nearest first
@@ -136,16 +136,16 @@ def survey(results, named, max_nodes, values=False, gradients=False):
     drawn = set(nodes[:max_nodes])
     known = knowledge(results, named, drawn, values, gradients)
     items = {
-        node: Item(number[node], title(node), known.setdefault(node, Known()), type(node) is AccumulateGrad)
+        node: Item(number[node], node_title(node), known.setdefault(node, Known()), type(node) is AccumulateGrad)
         for node in sorted(drawn, key=lambda n: n.time)
     }
     leaves = sum(type(n) is AccumulateGrad for n in nodes)
-    plan = Plan([], list(items.values()), [], len(nodes) - leaves, leaves)
+    plan = GraphDrawing([], list(items.values()), [], len(nodes) - leaves, leaves)
     for r in results:
         if r.node is None:
             name = next((name for name, t in named if t is r), "")
             why = "it was made in inference mode" if r.inference else "it does not require grad"
-            plan.results.append((described(r.array, name, values), None, why))
+            plan.results.append((array_label(r.array, name, values), None, why))
         else:
             plan.results.append((known[source(r.node)[0]], items[real(r.node)], ""))
     outside = {}  # id(saved array) -> its number among the constants
@@ -155,8 +155,8 @@ def survey(results, named, max_nodes, values=False, gradients=False):
             if p is not None:
                 tensor, output = source(p)
                 item.inputs.append(Edge(items.get(real(p)), known.setdefault(tensor, Known()), output))
-        item.freed = kept(node) is None
-        for name, maker, value, is_input in kept(node) or ():
+        item.freed = saved_values(node) is None
+        for name, maker, value, is_input in saved_values(node) or ():
             entry = Saved(name)
             if type(value) in scalar_types:
                 entry.value = brief(value)
@@ -167,7 +167,7 @@ def survey(results, named, max_nodes, values=False, gradients=False):
                 if maker is None and is_input:
                     if id(value) not in outside:
                         outside[id(value)] = len(plan.constants)
-                        plan.constants.append(described(value, entry.of, values))
+                        plan.constants.append(array_label(value, entry.of, values))
                     entry.constant = outside[id(value)]
                 if maker is None and values:  # the values of all others stand beside the edges
                     entry.value = brief(value)
@@ -175,7 +175,7 @@ def survey(results, named, max_nodes, values=False, gradients=False):
     return plan
 
 
-def kept(node):
+def saved_values(node):
     """What a node keeps for backward: (name, the node that made it or None, array or number, whether it is an input).
 
     None once it was freed.
@@ -192,7 +192,7 @@ def kept(node):
     ]  # fmt: skip
 
 
-def title(node):
+def node_title(node):
     """The name of a node without the namespace of PyTorch's C++."""
     return node.name().rpartition("::")[2]
 
@@ -266,7 +266,7 @@ def knowledge(results, named, drawn, values, gradients):
             if k is not None and k >= OUTPUT and isinstance(getattr(s, "shape", None), tuple):
                 learn(node if k == OUTPUT else node.parents[k], array=s)
         for parent, rule in zip(node.parents, type(node).rules, strict=False):
-            for name, s in zip(parameters(rule), node.saved or (), strict=False):
+            for name, s in zip(rule_parameters(rule), node.saved or (), strict=False):
                 if name.partition("_")[0] == "shape" and type(s) is tuple:  # it means that of its input
                     learn(parent, s)
     for newest_first in (False, True, False):
@@ -275,14 +275,14 @@ def knowledge(results, named, drawn, values, gradients):
     return known
 
 
-def parameters(rule):
+def rule_parameters(rule):
     """How a rule calls what its node saved."""
     return rule.__code__.co_varnames[1 : rule.__code__.co_argcount]
 
 
 def pass_on(node, known, learn):
     """Conclude from what is known of an operation's output and inputs to the others of them."""
-    if not node.rules or not node.rules[0].__module__.startswith(ENGINE):
+    if not node.rules or not node.rules[0].__module__.startswith(ENGINE_PREFIX):
         return  # a leaf, or a user's Function: nothing is known of those
     here = (node, *(p and source(p)[0] for p in node.parents))
     if node.rules is type(node).rules:
@@ -291,7 +291,7 @@ def pass_on(node, known, learn):
             for n in here if dtypes else ():
                 learn(n, dtype=dtypes[0])
         if node.rules[0].__module__ == elementwise.__name__ and all(
-            ELEMENTWISE.issuperset(parameters(r)) for r in node.rules
+            ELEMENTWISE_NAMES.issuperset(rule_parameters(r)) for r in node.rules
         ):
             shapes = [known[n].shape for n in here if n in known and known[n].shape is not None]
             for n in here if shapes else ():
@@ -335,7 +335,7 @@ def variables(frame):
     return sorted(found, key=lambda pair: "[" in pair[0] or "." in pair[0])  # plain names before others
 
 
-def described(x, name, values):
+def array_label(x, name, values):
     """What is known of an array that no node made."""
     return Known(name, x.shape, dtype_of[x.dtype].name, brief(x) if values else "")
 
@@ -361,7 +361,7 @@ def brief(x):
         return number_text(x) if type(x) is float else str(x)
     if x.size == 0:
         return "empty"
-    if x.size <= SHOWN:
+    if x.size <= MAX_SHOWN:
         return elements(x.tolist())
     numbers = x[x == x]
     nan = f", {x.size - numbers.size} nan" if numbers.size < x.size else ""
@@ -389,15 +389,15 @@ class Graph(Drawing):
     """A drawn graph, and the ``plan`` that it is made from."""
 
     def __init__(self, plan, *, saved=True, shapes=True, constants=True, direction="TB"):
-        super().__init__(write_text(plan, saved, shapes), write_dot(plan, saved, shapes, constants, direction))
+        super().__init__(graph_text(plan, saved, shapes), graph_dot(plan, saved, shapes, constants, direction))
         self.plan = plan
 
 
-def words(*parts):
+def phrase(*parts):
     return " ".join(filter(None, parts))
 
 
-def write_text(plan, saved, shapes):
+def graph_text(plan, saved, shapes):
     """The graph as a numbered list in the order of backward."""
     of = ", ".join(k.name or "a result" for k, _, _ in plan.results)
     counted = f"{plural(plan.operations, 'operation')}, {plural(plan.leaves, 'leaf')}. Backward goes down this list."
@@ -408,7 +408,7 @@ def write_text(plan, saved, shapes):
         elif not item.is_leaf:
             lines.append(f"{tensor_words(k, shapes) or 'the result'} was made by {item.number}")
     for item in plan.items:
-        lines.append(f"{item.number}. {item.name}: {'; '.join(filter(None, about(item, saved, shapes)))}")
+        lines.append(f"{item.number}. {item.name}: {'; '.join(filter(None, node_text(item, saved, shapes)))}")
     if plan.left_out:
         of = plan.operations + plan.leaves
         lines.append(f"{plural(plan.left_out, 'node')} of {of} not shown: those farthest from the result")
@@ -420,26 +420,26 @@ def equals(k):
 
 
 def tensor_words(k, shapes):
-    return words(k.name, k.kind if shapes else "", equals(k))
+    return phrase(k.name, k.kind if shapes else "", equals(k))
 
 
-def about(item, saved, shapes):
+def node_text(item, saved, shapes):
     """What the text says of a node."""
     made = tensor_words(item.out, shapes)
-    yield words("leaf", made) if item.is_leaf else made and f"makes {made}"
+    yield phrase("leaf", made) if item.is_leaf else made and f"makes {made}"
     yield item.out.grad and f"grad {item.out.grad}"
     if saved:
         yield from (f"keeps {s}" for s in item.saved)
         yield "what it kept was freed" if item.freed else ""
     yield item.hooks and plural(item.hooks, "hook")
     sources = [
-        words(str(e.source.number) if e.source else "not shown", "" if e.output is None else f"output {e.output}")
+        phrase(str(e.source.number) if e.source else "not shown", "" if e.output is None else f"output {e.output}")
         for e in item.inputs
     ]
     yield sources and "next " + ", ".join(sources)
 
 
-def write_dot(plan, saved, shapes, constants, direction):
+def graph_dot(plan, saved, shapes, constants, direction):
     """The graph as DOT text; nodes are called n and their turn in backward."""
     lines = []
     for i, k in enumerate(plan.constants if constants and saved else ()):
@@ -475,7 +475,7 @@ def item_dot(item, saved, shapes, constants):
     yield f"  {me} {box('operation', *rows, number=item.number)}"
     for i, edge in enumerate(item.inputs):
         flow, of_leaf = edge.flow, edge.source is not None and edge.source.is_leaf
-        rows = [words("" if edge.output is None else f"output {edge.output}", "" if of_leaf else flow.name,
+        rows = [phrase("" if edge.output is None else f"output {edge.output}", "" if of_leaf else flow.name,
                       flow.kind if shapes else "")]  # fmt: skip
         rows += [] if of_leaf else [equals(flow), flow.grad and f"grad {flow.grad}"]
         weight = 1 if of_leaf else 8  # chains of operations are drawn as straight lines

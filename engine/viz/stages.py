@@ -19,7 +19,7 @@ PASSES = {
     "needed": "what leads to no result is left out",
     "fused": "elementwise steps on large arrays are done together",
 }
-PARTS = ("forward", "backward")
+PASS_NAMES = ("forward", "backward")
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Box:
     @property
     def where(self):
         """The line that it comes from, without what stands there."""
-        return short(self.line).partition(": ")[0]
+        return short_origin(self.line).partition(": ")[0]
 
 
 def entry_of(function):
@@ -57,7 +57,7 @@ def entry_of(function):
     return entry
 
 
-def survey(entry, name):
+def stage_boxes(entry, name):
     """{number: Box} after a pass."""
     stage, first = entry.passes[name], entry.passes["captured"]
     boxes, last = {}, {}
@@ -66,7 +66,7 @@ def survey(entry, name):
         if s.kind == "input":
             given = s.number in stage.given
             title = "gradient of the result" if given else entry.names[s.number]
-            boxes[s.number] = Box(s.number, title, "backward" if given else "", [], kind_of(s))
+            boxes[s.number] = Box(s.number, title, "backward" if given else "", [], step_kind(s))
     for s in stage.steps:
         for m in getattr(s, "members", (s,)):
             if m.kind == "input":
@@ -74,10 +74,10 @@ def survey(entry, name):
             taken = {n: now.get(n, n) for n in uses(m)}
             b = boxes[m.number] = Box(
                 m.number,
-                written(m, {n: f"[{label(k)}]" for n, k in taken.items()}),
-                PARTS[m.number >= stage.middle],
+                step_text(m, {n: f"[{label(k)}]" for n, k in taken.items()}),
+                PASS_NAMES[m.number >= stage.middle],
                 list(dict.fromkeys(taken.values())),
-                kind_of(m),
+                step_kind(m),
                 line=m.line,
                 step=True,
                 group=s.number if m is not s else None,
@@ -104,7 +104,7 @@ def label(number):
     return str(number) if number >= 0 else f"size{-number}"
 
 
-def kind_of(step):
+def step_kind(step):
     return "" if step.shape is None else Known(shape=step.shape, dtype=dtype_of[step.dtype].name).kind
 
 
@@ -120,7 +120,7 @@ class Terse(Writer):
         return super().call(name, args, {k: v for k, v in options.items() if v is not None and v is not False})
 
 
-def written(step, names):
+def step_text(step, names):
     """What a step does, as it stands in the code, with the names of what it takes."""
     writer = Terse({})
     writer.names = names
@@ -128,7 +128,7 @@ def written(step, names):
     return (writer.line(step) if whole else writer.expression(step)).replace("np.", "")
 
 
-def short(line):
+def short_origin(line):
     """An origin; in a cell of a notebook it is a line without a file."""
     return re.sub(r"^cell:", "line ", line)
 
@@ -137,7 +137,7 @@ def union(entry):
     """{number: Box} of all passes, with the passes after which each is there; and {edge: passes} likewise."""
     boxes, edges = {}, {}
     for name in entry.passes:
-        for n, b in survey(entry, name).items():
+        for n, b in stage_boxes(entry, name).items():
             known = boxes.setdefault(n, b)
             known.passes.append(name)
             known.group = b.group if b.group is not None else known.group
@@ -150,7 +150,7 @@ def fate(entry, number):
     """Why a step is no longer there: (the pass that removed it, why)."""
     names = list(entry.passes)
     for before, after in zip(names, names[1:], strict=False):
-        if number in survey(entry, before) and number not in survey(entry, after):
+        if number in stage_boxes(entry, before) and number not in stage_boxes(entry, after):
             otherwise = "done once" if after == "joined" else "not needed"
             return after, instead(entry.passes["captured"], entry.passes[after], number) or otherwise
     return None
@@ -158,9 +158,7 @@ def fate(entry, number):
 
 def instead(before, after, number):
     """What the users of a step take in its place by now; "" if there are none."""
-    first, later = (
-        {m.number: m for s in stage.steps for m in getattr(s, "members", (s,))} for stage in (before, after)
-    )
+    first, later = ({m.number: m for s in at.steps for m in getattr(s, "members", (s,))} for at in (before, after))
     pairs = [(m.args, later[n].args) for n, m in first.items() if n in later]
     for old, new in (*pairs, (before.outputs, after.outputs), (before.grads, after.grads)):
         for a, b in zip(leaves(old), leaves(new), strict=False):
@@ -187,12 +185,12 @@ def compiled(function, stage=None, *, part=None, direction="TB"):
     stage = stage or list(entry.passes)[-1]
     if stage not in entry.passes:
         raise ValueError(f"stage must be one of {', '.join(map(repr, entry.passes))}, but got {stage!r}")
-    if part not in (None, *PARTS):
+    if part not in (None, *PASS_NAMES):
         raise ValueError(f"part must be None, 'forward' or 'backward', but got {part!r}")
-    boxes = chosen(survey(entry, stage), part)
+    boxes = chosen(stage_boxes(entry, stage), part)
     edges = {(source, n): () for n, b in boxes.items() for source in b.inputs if source in boxes}
     caption = summary(entry, stage, boxes).replace(": ", ":\n").replace("; ", ";\n").splitlines()
-    return Drawing(write_text(entry, stage, boxes), write_dot(boxes, edges, caption, direction))
+    return Drawing(stage_text(entry, stage, boxes), stage_dot(boxes, edges, caption, direction))
 
 
 def chosen(boxes, part):
@@ -211,7 +209,7 @@ def chosen(boxes, part):
 def summary(entry, stage, boxes):
     """How many steps there are after a pass, in a sentence."""
     counts = []
-    for part in PARTS:
+    for part in PASS_NAMES:
         here = [b for b in boxes.values() if b.step and b.part == part]
         if here:
             groups = {b.group for b in here if b.group is not None}
@@ -222,12 +220,12 @@ def summary(entry, stage, boxes):
     return f"{name}, {stage} ({PASSES[stage]}): {'; '.join(counts) or 'nothing to do'}."
 
 
-def write_text(entry, stage, boxes):
+def stage_text(entry, stage, boxes):
     """The steps after a pass as a numbered list, part by part."""
     lines = [summary(entry, stage, boxes)]
     shown_part = shown_group = shown_line = ""
     for n in sorted(
-        (n for n in boxes if type(n) is int), key=lambda n: (("", *PARTS).index(boxes[n].part), boxes[n].step)
+        (n for n in boxes if type(n) is int), key=lambda n: (("", *PASS_NAMES).index(boxes[n].part), boxes[n].step)
     ):
         b = boxes[n]
         if b.step and b.part != shown_part:
@@ -237,7 +235,7 @@ def write_text(entry, stage, boxes):
             lines.append(f"  in one pass over {b.kind}:")
         shown_group = b.group
         what = b.title if b.step else f"input {b.title}"
-        line = "" if b.line == shown_line else short(b.line)
+        line = "" if b.line == shown_line else short_origin(b.line)
         shown_line = b.line or shown_line
         about = "; ".join(filter(None, (b.kind, b.name and f"called {b.name}", line)))
         lines.append("  " * (b.step + (b.group is not None)) + f"{label(n)}. {what}" + (f": {about}" if about else ""))
@@ -256,12 +254,12 @@ LEGEND = "Dashed arrows: kept for backward."
 SWEEP = 'style="rounded,filled" fillcolor="#e8590c33" color="#e8590c"'
 
 
-def write_dot(boxes, edges, caption, direction="TB"):
+def stage_dot(boxes, edges, caption, direction="TB"):
     """DOT text: a frame for each part, and in it a box for each pass over memory; ``edges``: (from, to) -> classes."""
     text = {(a, n): arrow(boxes[a], boxes[n], classes) for (a, n), classes in edges.items()}
     caption = [*caption, LEGEND] if any("dashed" in line for line in text.values()) else [*caption]
     lines = []
-    for part in ("", *PARTS):
+    for part in ("", *PASS_NAMES):
         here = [b for b in boxes.values() if b.part == part]
         frame = f'label={chip([part])} labelloc=t labeljust=l class="part" style=rounded color="#888888"'
         lines += [f"  subgraph cluster_{part} {{", f"    graph [{frame}]"] if part and here else []

@@ -110,7 +110,7 @@ def get_default_device():
     return where if where.index is not None or where.type == "cpu" else device(where.type, home(where.type).current())
 
 
-class Home:
+class DeviceBackend:
     """What a type of device has: ``xp``, the module of its arrays, ``random``, and the way there and back.
 
     This one is the host's; ``devices`` has the others.
@@ -152,19 +152,19 @@ class Lookup:
         return found
 
 
-homes = {"cpu": Home()}
+homes = {"cpu": DeviceBackend()}
 host = homes["cpu"]
 
 
 def home(kind):
-    """The Home of a type of device, which is set up when it is first used.
+    """The backend of a type of device, which is set up when it is first used.
 
     AssertionError in PyTorch's words for "cuda" where there is no GPU that CuPy can use.
     """
     if kind not in homes:
         if kind == "cuda" and not has_cuda():
             raise AssertionError("Torch not compiled with CUDA enabled")
-        homes[kind] = found = importlib.import_module(f"{__name__}.{kind}").Home()
+        homes[kind] = found = importlib.import_module(f"{__name__}.{kind}").Backend()
         device_names[found.array] = kind
         modules[found.array] = found.xp
     return homes[kind]
@@ -192,7 +192,7 @@ def has_cuda():
 
 
 def place(where):
-    """(Home, index or None) for a ``device=`` argument; None: the default device."""
+    """(backend, index or None) for a ``device=`` argument; None: the default device."""
     if where is None:
         where = default.device
         if where is None:
@@ -309,9 +309,8 @@ def violated(x, test):
     kind = device_names.get(type(x))
     if kind is None:
         return bool(samples(test(x)).any())
-    return (
-        homes[kind].violated(x, test) if running.recorder is None else running.recorder.violated(homes[kind], x, test)
-    )
+    home, recorder = homes[kind], running.recorder
+    return home.violated(x, test) if recorder is None else recorder.violated(home, x, test)
 
 
 def drawing(functions):

@@ -77,7 +77,7 @@ def host_arrays(args):
     return any(isinstance(a, np.ndarray) or (isinstance(a, (list, tuple)) and host_arrays(a)) for a in args)
 
 
-def beside(name):
+def refusing_host_arrays(name):
     """A function of CuPy's which says in PyTorch's words that it was given a host array."""
     function = getattr(cupy, name)
 
@@ -127,7 +127,7 @@ xp = devices.Lookup(
     functools.partial(getattr, cupy), add=Add(), repeat=repeat, apart=apart, philox=philox,
     linalg=devices.Lookup(checked_linalg), special=devices.Lookup(widened_special),
     as_strided=cupy.lib.stride_tricks.as_strided,
-    **{name: beside(name) for name in ("where", "concatenate", "stack", "matmul")},
+    **{name: refusing_host_arrays(name) for name in ("where", "concatenate", "stack", "matmul")},
 )  # fmt: skip
 
 # ---- memory
@@ -178,14 +178,14 @@ def out_of_memory(size):
 # ---- the device
 
 
-class Home(devices.Home):
+class Backend(devices.DeviceBackend):
     """The GPUs."""
 
     type, xp, array, Event, Stream = "cuda", xp, cupy.ndarray, cupy.cuda.Event, cupy.cuda.Stream
     elapsed, current_stream = staticmethod(cupy.cuda.get_elapsed_time), staticmethod(cupy.cuda.get_current_stream)
 
     def __init__(self):
-        self.random = draws.Draws(self, self.generator(self.current()))
+        self.random = draws.DeviceDraws(self, self.generator(self.current()))
         if cupy.cuda.get_allocator() == cupy.get_default_memory_pool().malloc:  # else the program has chosen another
             cupy.cuda.set_allocator(allocate)
         dispatch.tensor_cores.add(cupy.ndarray)

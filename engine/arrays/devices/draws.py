@@ -41,7 +41,7 @@ def fraction(words):
     return (words & 0xFFFFFF).astype(np.float32) * np.float32(2.0**-24)
 
 
-def kept(words, share, scale):
+def bernoulli_values(words, share, scale):
     """``scale`` for a share of the words, else 0; in the dtype of ``scale``, a NumPy number."""
     return (fraction(words) < share).astype(scale.dtype) * scale
 
@@ -57,7 +57,7 @@ class Generator(random.Seeded):
 
     def get_state(self):
         """Seed and offset as 16 bytes, a tensor in host memory."""
-        return random.as_tensor(np.array([self._seed, self.offset], np.uint64).view(np.uint8))
+        return random.state_as_tensor(np.array([self._seed, self.offset], np.uint64).view(np.uint8))
 
     def set_state(self, new_state):
         """Go on from a state; returns the generator."""
@@ -90,7 +90,7 @@ class Generator(random.Seeded):
         return self._seed, start
 
 
-class Draws:
+class DeviceDraws:
     """``engine.random``'s draws for one type of device, over its module ``xp``; there ``philox`` makes the words."""
 
     def __init__(self, home, generator):
@@ -119,14 +119,14 @@ class Draws:
 
     def uniform(self, generator, shape, dtype, low=0.0, high=1.0):
         random._floating(dtype, "check_uniform_bounds")
-        random._check(low <= high, f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
+        random._require(low <= high, f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
         values = self.unit(generator, shape, dtype) * (high - low) + low
         values = values.astype(dtype)  # rounding may reach the open end
         return self.xp.where(values == high, low, values).astype(dtype) if high > low else values
 
     def normal(self, generator, shape, dtype, mean=0.0, std=1.0, serial=False):
         random._floating(dtype, "normal_kernel_cpu")
-        random._check(std >= 0, f"normal expects std >= 0.0, but found std {std:g}")
+        random._require(std >= 0, f"normal expects std >= 0.0, but found std {std:g}")
         count, xp = math.prod(shape), self.xp
         u = self.unit(generator, (2, -(-count // 2)), dtype)
         radius, angle = xp.sqrt(xp.log1p(-u[0]) * -2.0), u[1] * (2 * math.pi)
@@ -147,36 +147,36 @@ class Draws:
         return ((values % size if size < 2**63 else values) + low).astype(dtype).reshape(shape)
 
     def randperm(self, generator, n, dtype=np.int64):
-        random._check(n >= 0, f"Trying to create tensor with negative dimension {n}: [{n}]")
+        random._require(n >= 0, f"Trying to create tensor with negative dimension {n}: [{n}]")
         return self.wide(generator, n).argsort().astype(dtype)
 
     def bernoulli(self, generator, shape, dtype, p):
         if type(p) is not self.home.array:
-            random._check(0 <= p <= 1, f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+            random._require(0 <= p <= 1, f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
         return (self.unit(generator, shape, np.float32) < p).astype(dtype)
 
     def dropout_mask(self, generator, shape, dtype, p):
         if p in (0, 1):
             return self.xp.full(shape, 1 - p, dtype)
         words = self.words(generator, math.prod(shape))
-        return dispatch.elementwise(kept, words, 1 - p, np.dtype(dtype).type(1 / (1 - p))).reshape(shape)
+        return dispatch.elementwise(bernoulli_values, words, 1 - p, np.dtype(dtype).type(1 / (1 - p))).reshape(shape)
 
     def exponential(self, generator, shape, dtype, rate=1.0):
-        random._check(rate > 0, f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
+        random._require(rate > 0, f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
         return (self.xp.log1p(-self.unit(generator, shape, dtype)) * (-1 / rate)).astype(dtype)
 
     def cauchy(self, generator, shape, dtype, median=0.0, sigma=1.0):
-        random._check(sigma > 0, f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+        random._require(sigma > 0, f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
         u = self.unit(generator, shape, np.float64)
         return (self.xp.tan((u - 0.5) * math.pi) * sigma + median).astype(dtype)
 
     def geometric(self, generator, shape, dtype, p):
-        random._check(0 < p < 1, f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+        random._require(0 < p < 1, f"geometric_ expects p to be in (0, 1), but got p={p:g}")
         u = 1.0 - self.unit(generator, shape, np.float64)
         return self.xp.maximum(self.xp.ceil(self.xp.log(u) / math.log1p(-p)), 1.0).astype(dtype)
 
     def log_normal(self, generator, shape, dtype, mean=1.0, std=2.0):
-        random._check(std > 0, f"log_normal_ expects std > 0.0, but found std={std:g}")
+        random._require(std > 0, f"log_normal_ expects std > 0.0, but found std={std:g}")
         return self.xp.exp(self.normal(generator, shape, np.dtype(np.float64), mean, std)).astype(dtype)
 
     def multinomial(self, generator, weights, num_samples, replacement=False):
@@ -184,10 +184,10 @@ class Draws:
 
         Weights are not checked for sums of zero, inf or nan: that would make the host wait.
         """
-        random._check(weights.ndim in (1, 2), "prob_dist must be 1 or 2 dim")
-        random._check(num_samples > 0, "cannot sample n_sample <= 0 samples")
+        random._require(weights.ndim in (1, 2), "prob_dist must be 1 or 2 dim")
+        random._require(num_samples > 0, "cannot sample n_sample <= 0 samples")
         enough = replacement or num_samples <= weights.shape[-1]
-        random._check(enough, "cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+        random._require(enough, "cannot sample n_sample > prob_dist.size(-1) samples without replacement")
         races = num_samples if replacement else 1
         times = self.exponential(generator, (*weights.shape[:-1], races, weights.shape[-1]), np.dtype(np.float64))
         order = (times / weights.astype(np.float64)[..., None, :]).argsort(-1)

@@ -26,7 +26,7 @@ TYPES = {
 }  # fmt: skip
 BOOL = np.dtype(bool)
 NUMBERS = bool, int, float
-KEPT = 4096  # dtypes and numbers with which a formula is called
+KERNEL_CACHE_SIZE = 4096  # dtypes and numbers with which a formula is called
 
 
 def c(dtype):
@@ -36,7 +36,7 @@ def c(dtype):
 promotions: dict = {}  # dtypes and types of numbers -> the dtype that NumPy computes in
 
 
-def promoted(args):
+def symbol_dtype(args):
     """The dtype of what is computed from symbols and numbers: NumPy's, but bfloat16 stays that beside a number."""
     key = tuple([a.dtype if type(a) not in NUMBERS else type(a) for a in args])
     found = promotions.get(key)
@@ -128,7 +128,7 @@ class Kernel:
 def compute(text, args, out=None, dtype=None, test=False):
     """Write a line: ``text`` with the operands in place of {0}, {1}, and their type of {t}."""
     kernel = next(a.kernel for a in args if type(a) is Symbol)
-    wide = dtype = promoted(args) if dtype is None else np.dtype(dtype)
+    wide = dtype = symbol_dtype(args) if dtype is None else np.dtype(dtype)
     if test == "float" and dtype.kind in "biu":  # NumPy chooses a float by the size of the integers: none of ours asks
         raise TypeError("a function of floats")
     text = text.format(*(kernel.term(a, wide) for a in args), t=c(wide))
@@ -138,23 +138,23 @@ def compute(text, args, out=None, dtype=None, test=False):
 
 
 def where(condition, a, b):
-    dtype = promoted((a, b))
+    dtype = symbol_dtype((a, b))
     k = condition.kernel
     return k.variable(dtype, f"{condition.name} ? {k.term(a, dtype)} : {k.term(b, dtype)}")
 
 
-class Special:
+class CudaSpecial:
     """Those of scipy.special that CUDA has."""
 
 
 class Functions:
     """NumPy's functions, for symbols."""
 
-    where, special = staticmethod(where), Special
+    where, special = staticmethod(where), CudaSpecial
 
 
-OPERATORS = {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "truediv": "{0} / {1}", "and": "{0} & {1}",
-             "or": "{0} | {1}", "xor": "{0} ^ {1}"}  # fmt: skip
+OPERATOR_FORMULAS = {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "truediv": "{0} / {1}",
+                     "and": "{0} & {1}", "or": "{0} | {1}", "xor": "{0} ^ {1}"}  # fmt: skip
 TESTS = {"lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} == {1}",
          "ne": "{0} != {1}"}  # fmt: skip
 PLAIN = {"maximum": "{0} > {1} || {0} != {0} ? {0} : {1}", "minimum": "{0} < {1} || {0} != {0} ? {0} : {1}",
@@ -169,15 +169,15 @@ OF_FLOATS = {"absolute": "fabs({0})", "reciprocal": "({t})1 / {0}", "rint": "rin
 OF_SPECIAL = {"erf": "erf({0})", "erfc": "erfc({0})", "gammaln": "lgamma({0})"}
 
 
-def function(text, test):
+def formula_function(text, test):
     return lambda *args, out=None, dtype=None: compute(text, args, out, dtype, test)
 
 
-for table, test, place in ((PLAIN, False, Functions), (OF_FLOATS, "float", Functions), (OF_SPECIAL, "float", Special)):
+for table, test, to in ((PLAIN, False, Functions), (OF_FLOATS, "float", Functions), (OF_SPECIAL, "float", CudaSpecial)):
     for name, text in table.items():
-        setattr(place, name, staticmethod(function(text, test)))
+        setattr(to, name, staticmethod(formula_function(text, test)))
 for name, text in {"isnan": "{0} != {0}", "isfinite": "{0} - {0} == 0", "logical_not": "!{0}"}.items():
-    setattr(Functions, name, staticmethod(function(text, True)))
+    setattr(Functions, name, staticmethod(formula_function(text, True)))
 
 
 def operator(text, test=False):
@@ -195,7 +195,7 @@ def operator(text, test=False):
     return usual, reflected, in_place
 
 
-for name, text in OPERATORS.items():
+for name, text in OPERATOR_FORMULAS.items():
     divides = "float" if name == "truediv" else False
     for prefix, method in zip(("", "r", "i"), operator(text, divides), strict=True):
         setattr(Symbol, f"__{prefix}{name}__", method)
@@ -266,7 +266,7 @@ class Kernels:
         except (TypeError, ValueError):  # a list, or an array of another type
             return None
         if found is self:
-            if len(known) >= KEPT:
+            if len(known) >= KERNEL_CACHE_SIZE:
                 known.clear()  # a program gives ever other numbers; CuPy still knows the text
             found = known[key] = write(formula, kinds)
         return found
@@ -287,7 +287,7 @@ class Kernels:
         function = f"template <{types}>\n__device__ {kind} mapped({', '.join(taken)}) {{\n{text}\n}}\n"
         call = f"mapped({', '.join([f'x{i}' for i in range(len(dtypes))] + numbers)})"
         made = self.reduction(", ".join(inputs), f"{result.dtype} y0", call, "a + b", "y0 = a", "0",
-                              title(formula) + "_sum", kind, preamble=function)  # fmt: skip
+                              kernel_name(formula) + "_sum", kind, preamble=function)  # fmt: skip
         return made, kernel.numbers
 
     def write(self, formula, kinds):
@@ -302,7 +302,7 @@ class Kernels:
             return None
         if len(kernel.lines) < len(dtypes) + 2:
             return None  # a single function does as well, and what only hands an array on copies nothing
-        made = self.make(", ".join(inputs), ", ".join(outputs), "\n".join(text), title(formula))
+        made = self.make(", ".join(inputs), ", ".join(outputs), "\n".join(text), kernel_name(formula))
         return made, kernel.numbers, [r.dtype for r in results], several
 
     def update(self, formula, rows, written=None):
@@ -368,7 +368,7 @@ def rules_as_kernels():
             Class.rules = tuple(map(OneKernel, Class.rules))
 
 
-def title(formula):
+def kernel_name(formula):
     """The name of a kernel, which profilers show."""
     name = getattr(formula, "__name__", "")
     return "engine_" + (name if name.isidentifier() else "formula")

@@ -6,6 +6,17 @@ from .. import devices, dispatch
 from .allocator import readable
 
 OutOfMemoryError = devices.OutOfMemoryError
+PEAK = "The most since ``reset_peak_memory_stats`` (on a GPU: since a memory function was first called)."
+
+
+def statistic(name, doc):
+    """A function that tells one of the numbers of the allocator."""
+
+    def read(self, device=None):
+        return self.home.statistics(self.index(device)).get(name, 0) if self.is_initialized() else 0
+
+    read.__doc__ = doc
+    return read
 
 
 class Namespace:
@@ -99,24 +110,10 @@ class Namespace:
 
     # ---- memory, in bytes
 
-    def counted(self, name, device):
-        return self.home.statistics(self.index(device)).get(name, 0) if self.is_initialized() else 0
-
-    def memory_allocated(self, device=None):
-        """What tensors take, each rounded up to a block."""
-        return self.counted("allocated", device)
-
-    def memory_reserved(self, device=None):
-        """What the allocator holds: blocks in use, and its cache of free ones."""
-        return self.counted("reserved", device)
-
-    def max_memory_allocated(self, device=None):
-        """The most since ``reset_peak_memory_stats`` (on a GPU: since a memory function was first called)."""
-        return self.counted("max_allocated", device)
-
-    def max_memory_reserved(self, device=None):
-        """The most since ``reset_peak_memory_stats`` (on a GPU: since a memory function was first called)."""
-        return self.counted("max_reserved", device)
+    memory_allocated = statistic("allocated", "What tensors take, each rounded up to a block.")
+    memory_reserved = statistic("reserved", "What the allocator holds: blocks in use, and its cache of free ones.")
+    max_memory_allocated = statistic("max_allocated", PEAK)
+    max_memory_reserved = statistic("max_reserved", PEAK)
 
     def reset_peak_memory_stats(self, device=None):
         """Let the peaks be what is in use now."""
@@ -216,24 +213,28 @@ class OnDevice:
         self.namespace.set_device(self.before)
 
 
-class Stream:
-    """A queue in which a device does its work in order."""
+class Wrapper:
+    """A stream or an event around the device's own."""
 
     namespace: Namespace
+
+    def synchronize(self):
+        """Wait until its work is done, or the event has come."""
+        self.own.synchronize()
+
+    def query(self):
+        """Whether its work is done, or the event has come."""
+        return self.own.done
+
+
+class Stream(Wrapper):
+    """A queue in which a device does its work in order."""
 
     def __init__(self, device=None, priority=0, *, of=None):
         if not self.namespace.is_available():
             raise RuntimeError("torch.cuda.Stream requires CUDA support")
         self.own = self.namespace.home.Stream(non_blocking=True) if of is None else of
         self.device = devices.device(self.namespace.kind, self.namespace.index(device))
-
-    def synchronize(self):
-        """Wait until its work is done."""
-        self.own.synchronize()
-
-    def query(self):
-        """Whether its work is done."""
-        return self.own.done
 
     def record_event(self, event=None):
         """Record an event in it; returns the event."""
@@ -267,10 +268,8 @@ class InStream:
             self.wanted.own.__exit__(*exc)
 
 
-class Event:
+class Event(Wrapper):
     """A moment in the work of a device: ``start.elapsed_time(end)`` in milliseconds."""
-
-    namespace: Namespace
 
     def __init__(self, enable_timing=False, blocking=False, interprocess=False):
         self.timed, self.recorded = enable_timing, False
@@ -280,14 +279,6 @@ class Event:
         """Mark this moment in a stream, by default the current one."""
         self.recorded = True
         self.own.record(None if stream is None else stream.own)
-
-    def synchronize(self):
-        """Wait until it has come."""
-        self.own.synchronize()
-
-    def query(self):
-        """Whether it has come."""
-        return self.own.done
 
     def wait(self, stream=None):
         """Let the later work of a stream, by default the current one, wait for it."""

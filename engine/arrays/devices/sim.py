@@ -20,7 +20,7 @@ from .allocator import Allocator
 allocator = Allocator()
 
 
-class Memory:
+class MemoryBlock:
     """A block of the allocator, for as long as an array on it lives."""
 
     __slots__ = ("block",)
@@ -43,7 +43,7 @@ class Array:
 
     def __init__(self, host, base=None, memory=None):
         self.host, self.base = host, base
-        self.memory = memory or (base.memory if base is not None else Memory(host.nbytes))
+        self.memory = memory or (base.memory if base is not None else MemoryBlock(host.nbytes))
 
     def __len__(self):
         return len(self.host)
@@ -99,7 +99,7 @@ def forwarded(name):
     return method
 
 
-def in_place(name):
+def in_place_method(name):
     function = getattr(operator, name.strip("_"))
 
     def method(self, other):
@@ -133,7 +133,7 @@ for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshif
     setattr(Array, f"__{name}__", operated(f"__{name}__"))
     setattr(Array, f"__r{name}__", operated(f"__r{name}__"))
     if name != "matmul":
-        setattr(Array, f"__i{name}__", in_place(f"__i{name}__"))
+        setattr(Array, f"__i{name}__", in_place_method(f"__i{name}__"))
 for name in "neg pos abs invert eq ne lt le gt ge divmod rdivmod".split():
     setattr(Array, f"__{name}__", operated(f"__{name}__"))
 
@@ -193,7 +193,7 @@ class Served:
         self.function.at(x.host, on_host(index), *on_host(values))
 
 
-def served(source, absent=()):
+def device_functions(source, absent=()):
     """The functions of a module under their names, for device arrays."""
 
     def find(name):
@@ -201,7 +201,7 @@ def served(source, absent=()):
             raise AttributeError(f"CuPy has no function {name}, so the simulated device has none")
         found = getattr(importlib.import_module(source), name)
         if isinstance(found, ModuleType):
-            return served(found.__name__)
+            return device_functions(found.__name__)
         return Served(found) if callable(found) and not isinstance(found, type) else found
 
     return devices.Lookup(find)
@@ -209,7 +209,7 @@ def served(source, absent=()):
 
 LACKING = """block einsum_path frompyfunc geomspace histogram_bin_edges insert matvec nanpercentile nanquantile polyder
 polydiv spacing unstack vecdot vecmat"""
-xp = served("numpy", LACKING.split())
+xp = device_functions("numpy", LACKING.split())
 
 
 def put(x):
@@ -241,7 +241,7 @@ def philox(seed, offset, blocks):
 
 
 vars(xp).update(asarray=asarray, array=array, as_strided=as_strided, apart=apart, philox=philox)
-vars(xp).update(special=served("scipy.special"))
+vars(xp).update(special=device_functions("scipy.special"))
 
 
 class Event:
@@ -274,7 +274,7 @@ class Stream(nullcontext):
         pass
 
 
-class Home(devices.Home):
+class Backend(devices.DeviceBackend):
     """The simulated device, the only one of its type."""
 
     type, xp, array, Event, Stream = "sim", xp, Array, Event, Stream
@@ -283,7 +283,7 @@ class Home(devices.Home):
     allocator = allocator
 
     def __init__(self):
-        self.random = draws.Draws(self, self.generator(0))
+        self.random = draws.DeviceDraws(self, self.generator(0))
 
     def check(self, index):
         """RuntimeError for a device that is not there."""

@@ -9,10 +9,11 @@ from ...ops.creation import tensor
 from ...ops.elementwise import clamp
 from ...ops.reduce import vector_norm
 from ...ops.shape import cat, stack
+from .. import messages
 from . import rnn
 
 
-def listed(tensors):
+def as_list(tensors):
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
 
@@ -23,16 +24,12 @@ def gradients(parameters):
 @no_grad()
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """The p-norm of the elements of all tensors.  RuntimeError if it is not finite, where that is asked for."""
-    tensors, norm_type = listed(tensors), float(norm_type)
+    tensors, norm_type = as_list(tensors), float(norm_type)
     if not tensors:
         return tensor(0.0)
     total = vector_norm(stack([vector_norm(t, norm_type) for t in tensors]), norm_type)
     if error_if_nonfinite and not total.isfinite():
-        raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
-            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
-            "`error_if_nonfinite=False`"
-        )
+        raise RuntimeError(messages.TOTAL_NORM_NOT_FINITE.format(norm_type))
     return total
 
 
@@ -40,14 +37,14 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Multiply all gradients by max_norm / total_norm, if that is below 1."""
     scale = clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
-    for g in gradients(listed(parameters)):
+    for g in gradients(as_list(parameters)):
         g.mul_(scale.to(g.device))
 
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """Scale all gradients together, so that their norm is at most ``max_norm``; returns what it was."""
     generator = isinstance(parameters, types.GeneratorType)
-    parameters = listed(parameters)
+    parameters = as_list(parameters)
     if generator and not parameters:
         warn("`parameters` is an empty generator, no gradient clipping will occur.")
     total = get_total_norm(gradients(parameters), norm_type, error_if_nonfinite, foreach)
@@ -57,10 +54,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 
 def clip_grad_norm(*args, **kwargs):
     """``clip_grad_norm_`` under its old name."""
-    warn(
-        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
-        FutureWarning,
-    )
+    warn(messages.CLIP_GRAD_NORM_RENAMED, FutureWarning)
     return clip_grad_norm_(*args, **kwargs)
 
 
@@ -68,7 +62,7 @@ def clip_grad_norm(*args, **kwargs):
 def clip_grad_value_(parameters, clip_value, foreach=None):
     """Clip each element of all gradients to [-clip_value, clip_value]."""
     clip_value = float(clip_value)
-    for g in gradients(listed(parameters)):
+    for g in gradients(as_list(parameters)):
         g.clamp_(-clip_value, clip_value)
 
 

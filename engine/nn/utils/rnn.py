@@ -13,6 +13,7 @@ from ...core.graph import node_class
 from ...core.linear import place
 from ...core.record import record
 from ...ops.creation import as_tensor, full
+from .. import messages
 
 
 class PackedSequence(namedtuple("PackedSequence", "data batch_sizes sorted_indices unsorted_indices")):
@@ -26,10 +27,7 @@ class PackedSequence(namedtuple("PackedSequence", "data batch_sizes sorted_indic
                 raise AssertionError("Expected data to be a list or tuple of length 2")
             data, batch_sizes = data
         if batch_sizes.device.type != "cpu":
-            raise ValueError(
-                "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. "
-                "They should be instantiated by functions like pack_sequence and pack_padded_sequences in nn.utils.rnn."
-            )
+            raise ValueError(messages.BATCH_SIZES_ON_CPU)
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
@@ -82,23 +80,17 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     if lengths.ndim != 1 or n != batch:
         raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {n} (batch_size={batch})")
     if n and sizes[-1] <= 0:
-        raise RuntimeError(
-            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
-        )
+        raise RuntimeError(messages.EMPTY_SEQUENCE)
     if (np.diff(sizes) > 0).any():
-        raise RuntimeError(
-            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you "
-            "do not need ONNX exportability."
-        )
+        raise RuntimeError(messages.LENGTHS_NOT_SORTED)
     step, sequence = np.nonzero(np.arange(sizes[0])[:, None] < sizes)
     counts = as_tensor(np.bincount(step), dtype=int64)
     where = tuple(as_tensor(i).to(input.device).array for i in ((sequence, step) if batch_first else (step, sequence)))
-    data = record(Pack, input.array[where], (input,), (input.array.shape, where))
+    data = record(PackNode, input.array[where], (input,), (input.array.shape, where))
     return PackedSequence(data, counts, order)
 
 
-Pack = node_class("PackPaddedSequenceBackward0", lambda g, shape, where: place(g, shape, where))
+PackNode = node_class("PackPaddedSequenceBackward0", lambda g, shape, where: place(g, shape, where))
 
 
 def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
@@ -107,10 +99,7 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     length = len(sizes)
     if total_length is not None:
         if total_length < length:
-            raise ValueError(
-                "Expected total_length to be at least the length of the longest sequence in input, but got "
-                f"total_length={total_length} and max sequence length being {length}"
-            )
+            raise ValueError(messages.TOTAL_LENGTH.format(total_length, length))
         length = total_length
     out = full((length, sizes[0], *data.shape[1:]), padding_value, dtype=data.dtype, device=data.device)
     begin = offset = 0
@@ -131,9 +120,7 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
 def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):
     """Sequences (length, ...) in one tensor (longest, batch, ...), the batch first if ``batch_first``."""
     if not isinstance(sequences, Iterable):
-        raise RuntimeError(
-            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
-        )
+        raise RuntimeError(messages.NO_SEQUENCES.format(type(sequences)))
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     sequences = tuple(sequences)

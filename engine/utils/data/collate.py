@@ -66,10 +66,10 @@ def pinned(data):
     """A batch with its tensors in pinned memory; an object of another class says by ``pin_memory()`` how."""
     if hasattr(data, "pin_memory"):
         return data.pin_memory()
-    return mapped(pinned, data)
+    return map_items(pinned, data)
 
 
-def mapped(function, data):
+def map_items(function, data):
     """A container with ``function`` of each item; anything else as it is."""
     if isinstance(data, Mapping):
         return refilled(data, {k: function(v) for k, v in data.items()})
@@ -107,4 +107,4 @@ def default_convert(data):
         return data
     if isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, (np.str_, np.bytes_)):
         return data if is_text(data.dtype) else as_tensor(data)
-    return mapped(default_convert, data)
+    return map_items(default_convert, data)

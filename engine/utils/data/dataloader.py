@@ -8,6 +8,7 @@ from weakref import finalize
 
 from ...arrays.devices import has_cuda
 from ...arrays.warn import warn
+from .. import messages
 from .collate import default_collate, default_convert, pinned
 from .dataset import IterableDataset
 from .fetch import End, Failure, fetcher
@@ -35,18 +36,14 @@ class DataLoader(Generic[T_co]):
         generator=None, *, prefetch_factor=None, persistent_workers=False, pin_memory_device="", in_order=True,
     ):  # fmt: skip
         for wrong, message in (
-            (num_workers < 0,
-             "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."),
+            (num_workers < 0, messages.NUM_WORKERS),
             (timeout < 0, "timeout option should be non-negative"),
-            (not num_workers and prefetch_factor is not None,
-             "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
-             "multiprocessing, otherwise set prefetch_factor to None."),
+            (not num_workers and prefetch_factor is not None, messages.PREFETCH_WITHOUT_WORKERS),
             ((prefetch_factor or 0) < 0, "prefetch_factor option should be non-negative"),
             (prefetch_factor == 0, "prefetch_factor option should be positive: with 0, no batch would ever be loaded"),
             (persistent_workers and not num_workers, "persistent_workers option needs num_workers > 0"),
-            (timeout and not num_workers,
-             "timeout option needs num_workers > 0: in the main process, nobody waits for a batch"),
-        ):  # fmt: skip
+            (timeout and not num_workers, messages.TIMEOUT_WITHOUT_WORKERS),
+        ):
             if wrong:
                 raise ValueError(message)
         self.dataset, self.num_workers, self.generator = dataset, num_workers, generator
@@ -59,16 +56,12 @@ class DataLoader(Generic[T_co]):
         self._streams = isinstance(dataset, IterableDataset)
         for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
             if self._streams and value is not None:
-                raise ValueError(
-                    f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}"
-                )
+                raise ValueError(messages.OPTION_OF_ITERABLE.format(name, value))
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError(
-                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
-                )
+                raise ValueError(messages.BATCH_SAMPLER)
             batch_size = None
         elif batch_size is None and drop_last:
             raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
@@ -129,23 +122,14 @@ def context(method, num_workers):
     import multiprocessing  # 0.02 s: most programs have no workers
 
     if num_workers == 0:
-        raise ValueError(
-            "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
-            f"num_workers={num_workers}"
-        )
+        raise ValueError(messages.CONTEXT_WITHOUT_WORKERS.format(num_workers))
     if isinstance(method, str):
         known = multiprocessing.get_all_start_methods()
         if method not in known:
-            raise ValueError(
-                f"multiprocessing_context option should specify a valid start method in {known!r}, but got "
-                f"multiprocessing_context={method!r}"
-            )
+            raise ValueError(messages.START_METHOD.format(known, method))
         return multiprocessing.get_context(method)
     if not isinstance(method, multiprocessing.context.BaseContext):
-        raise TypeError(
-            "multiprocessing_context option should be a valid context object or a string specifying the start method, "
-            f"but got multiprocessing_context={method}"
-        )
+        raise TypeError(messages.CONTEXT_TYPE.format(method))
     return method
 
 
@@ -155,13 +139,7 @@ def check_number_of_workers(n):
         known = hasattr(os, "sched_getaffinity")
         processors = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
         if n > processors:
-            warn(
-                f"This DataLoader will create {n} worker processes in total. Our suggested max number of worker in "
-                f"current system is {processors}{'' if known else ' (`cpuset` is not taken into account)'}, which is "
-                "smaller than what this DataLoader is going to create. Please be aware that excessive worker creation "
-                "might get DataLoader running slow or even freeze, lower the worker number to avoid potential "
-                "slowness/freeze if necessary.",
-            )  # fmt: skip
+            warn(messages.MANY_WORKERS.format(n, processors, "" if known else " (`cpuset` is not taken into account)"))
 
 
 class LoaderIterator:
@@ -171,10 +149,7 @@ class LoaderIterator:
         self.loader = loader
         self.pins = loader.pin_memory and has_cuda()
         if loader.pin_memory and not self.pins:
-            warn(
-                "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
-                "used.",
-            )
+            warn(messages.PIN_MEMORY)
         self.indices = loader._indices()
         self.seed = random_seed(loader.generator)  # drawn without workers too: the numbers after it are the same
         self.given = 0
@@ -203,17 +178,8 @@ class LoaderIterator:
     def check_length(self, told):
         """Warn if a stream has given more than it said."""
         if self.given > told:
-            message = (
-                f"Length of IterableDataset {self.loader.dataset} was reported to be {told}(when accessing "
-                f"len(dataloader)), but {self.given} samples have been fetched. "
-            )
-            if self.loader.num_workers:
-                message += (
-                    "For multiprocessing data-loading, this could be caused by not properly configuring the "
-                    "IterableDataset replica at each worker. Please see "
-                    "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
-                )
-            warn(message)
+            message = messages.LENGTH.format(self.loader.dataset, told, self.given)
+            warn(message + messages.LENGTH_WITH_WORKERS * bool(self.loader.num_workers))
 
     def __getstate__(self):
         raise NotImplementedError(f"{type(self).__name__} cannot be pickled: iterate over the DataLoader itself there")

@@ -10,6 +10,7 @@ import numpy as np
 from ...arrays import random
 from ...arrays.warn import warn
 from ...core.tensor import Tensor
+from .. import messages
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -62,11 +63,7 @@ class Subset(Dataset[T_co]):
         self.dataset, self.indices = dataset, indices
         mine = type(self)
         if mine.__getitem__ is not Subset.__getitem__ and mine.__getitems__ is Subset.__getitems__:
-            raise NotImplementedError(
-                f"{mine.__name__} overrides __getitem__ but not __getitems__. When subclassing Subset and overriding "
-                "__getitem__, you must also override __getitems__ to ensure DataLoader works correctly with your "
-                "custom logic."
-            )
+            raise NotImplementedError(messages.GETITEMS.format(mine.__name__))
 
     def __getitem__(self, idx):
         if isinstance(idx, list):
@@ -85,10 +82,7 @@ class StackDataset(Dataset):
 
     def __init__(self, *args, **kwargs):
         if args and kwargs:
-            raise ValueError(
-                "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but both "
-                "types are given."
-            )
+            raise ValueError(messages.TUPLE_AND_DICT)
         self.datasets = args or kwargs
         if not self.datasets:
             raise ValueError("At least one dataset should be passed")

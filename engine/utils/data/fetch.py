@@ -45,13 +45,13 @@ class Failure:
     def reraise(self):
         """Raise an exception of the same type; RuntimeError where that takes other arguments than a message."""
         try:
-            error = self.kind(Shown(self.message) if self.kind is KeyError else self.message)
+            error = self.kind(PlainMessage(self.message) if self.kind is KeyError else self.message)
         except Exception:  # whatever its constructor raises
             error = RuntimeError(self.message)
         raise error
 
 
-class Shown(str):
+class PlainMessage(str):
     """A message that a KeyError shows as it is."""
 
     __repr__ = str.__str__

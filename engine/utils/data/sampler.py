@@ -8,6 +8,7 @@ import numpy as np
 from ...arrays import random
 from ...arrays.dtypes import float64
 from ...ops.creation import as_tensor
+from .. import messages
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -113,9 +114,7 @@ class WeightedRandomSampler(RunSampler):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
         self.weights = as_tensor(weights, dtype=float64)
         if self.weights.ndim != 1:
-            raise ValueError(
-                f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
-            )
+            raise ValueError(messages.WEIGHTS_SHAPE.format(tuple(self.weights.shape)))
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def runs(self):

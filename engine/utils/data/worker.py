@@ -26,20 +26,16 @@ import numpy as np
 
 from ...arrays import random
 from ...arrays.threads import set_num_threads
+from .. import messages
 from . import fetch
 from .dataset import IterableDataset
 from .fetch import End, Failure, WorkerInfo, fetcher
 
 GRACE = 5.0  # seconds that workers have to end by themselves
-LARGE = 1 << 16  # bytes: a smaller batch fits into a pipe
+SHARED_MEMORY_FROM = 1 << 16  # bytes: a smaller batch fits into a pipe
 ALIGNMENT = 64  # bytes
 DONE = b"done"  # no pickle begins like this
 RESTART = -1  # the number of the question for another epoch
-UNREADABLE = (
-    "Workers that are not started by 'fork' get the dataset, collate_fn and worker_init_fn as pickles: define their "
-    "classes and functions at the top of a .py file and import them; what a notebook's cell, a function or a lambda "
-    "defines cannot be sent."
-)
 
 
 # ---- in a worker
@@ -65,7 +61,7 @@ class Job:
             try:
                 self.parts = pickle.loads(self.parts)  # the main process wrote it
             except (AttributeError, ImportError) as e:
-                e.add_note(UNREADABLE)
+                e.add_note(messages.WORKER_CANNOT_READ)
                 raise
         self.dataset, self.collate_fn, initialize = self.parts
         set_num_threads(1)  # the workers share the cores
@@ -146,12 +142,12 @@ def pickled(answer):
 def send(answers, number, data, buffers, slot, slots):
     """Answer.  ``slot``: (name, size) of the shared memory that was lent, or None; ``slots``: those open here."""
     sizes = [b.nbytes for b in buffers]
-    shared = slot is not None and LARGE <= room(sizes) <= slot[1]
+    shared = slot is not None and SHARED_MEMORY_FROM <= room(sizes) <= slot[1]
     if shared:
         name = slot[0]
         if name not in slots:
             slots[name] = SharedMemory(name)
-        for place, b in zip(places(sizes), buffers, strict=True):
+        for place, b in zip(slot_offsets(sizes), buffers, strict=True):
             slots[name].buf[place : place + b.nbytes] = b
     answers.send((number, data, sizes, shared))
     if not shared:
@@ -162,12 +158,12 @@ def send(answers, number, data, buffers, slot, slots):
 
 # ---- in the main process
 
-ends: WeakSet = WeakSet()  # the main process's ends of all pipes
+pipe_ends: WeakSet = WeakSet()  # the main process's ends of all pipes
 
 
 def close_ends():
     """In a forked process: a copy of an end would keep the other one from hearing that it is closed."""
-    for end in ends:
+    for end in pipe_ends:
         end.close()
 
 
@@ -181,13 +177,13 @@ class Member:
     def __init__(self, context, job):
         theirs, self.questions = context.Pipe(duplex=False)
         self.answers, answers = context.Pipe(duplex=False)
-        ends.update((self.questions, self.answers))
+        pipe_ends.update((self.questions, self.answers))
         self.process = context.Process(target=run, args=(job, theirs, answers), daemon=True)
         try:
             with interrupts_held():
                 self.process.start()
         except (TypeError, AttributeError, pickle.PicklingError) as e:
-            e.add_note(UNREADABLE)
+            e.add_note(messages.WORKER_CANNOT_READ)
             raise
         theirs.close()
         answers.close()
@@ -250,7 +246,7 @@ class Team:
             slot = self.lent.get(number)
             if shared:  # a view under a name would stay in the traceback of a Ctrl-C, and the slot could not be closed
                 view = lambda: np.frombuffer(slot.buf, np.uint8)  # noqa: E731
-                buffers = [view()[p : p + n].copy() for p, n in zip(places(sizes), sizes, strict=True)]
+                buffers = [view()[p : p + n].copy() for p, n in zip(slot_offsets(sizes), sizes, strict=True)]
             else:
                 buffers = [np.empty(n, np.uint8) for n in sizes]
                 for b in buffers:
@@ -311,7 +307,7 @@ class Team:
         """Shared memory for the largest batch so far; None if there was no large one, or there is no room."""
         if self.free:
             return self.free.pop()
-        if self.need < LARGE:
+        if self.need < SHARED_MEMORY_FROM:
             return None
         try:
             return new_slot(self.need + self.need // 4)
@@ -331,7 +327,7 @@ class Team:
                 drop(slot)
 
 
-def places(sizes):
+def slot_offsets(sizes):
     """Where the parts of a batch lie in a slot."""
     place = 0
     for n in sizes:

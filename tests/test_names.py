@@ -39,7 +39,8 @@ iinfo promote_types can_cast result_type Size Tensor float64 float32 float16 bfl
 nan pi e set_printoptions get_num_threads set_num_threads
 """
 FUNCTIONAL = """
-linear relu relu6 leaky_relu elu silu gelu softplus logsigmoid softmax log_softmax dropout one_hot embedding embedding_bag normalize
+linear relu relu6 leaky_relu elu silu gelu softplus logsigmoid softmax log_softmax dropout one_hot embedding normalize
+embedding_bag
 cosine_similarity pad layer_norm batch_norm conv1d conv2d max_pool1d max_pool2d avg_pool1d avg_pool2d
 adaptive_avg_pool2d scaled_dot_product_attention mse_loss l1_loss smooth_l1_loss huber_loss cross_entropy nll_loss
 kl_div binary_cross_entropy binary_cross_entropy_with_logits sigmoid

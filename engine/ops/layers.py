@@ -262,16 +262,16 @@ def check_bags(w, i, starts, y, include_last_offset, padding_idx, mode):
             f"'per_sample_weights'; but type {Tensor.typename(w)} does not equal {Tensor.typename(y.array)} (while "
             "checking arguments for embedding_bag)"
         )
-    if mode != "max":
-        below = violated(i, lambda i: (i < 0).any())
-        if below:
-            k = int((i < 0).argmax())
-            raise RuntimeError(f"Index {k} of input takes value {i[k].item()} which is not in the valid range [0, {n})")
-        if violated(i, lambda i: (i >= n).any()) or violated(starts, lambda s: (s[1:] < s[:-1]).any()):
-            raise RuntimeError("Expected i < index_size to be true, but got false.")
-    elif violated(i, lambda i: ((i < 0) | (i >= n)).any()):
-        wrong = i[(i < 0) | (i >= n)][0].item()
-        raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {wrong}")
+    outside = lambda i: (i < 0) | (i >= n)  # noqa: E731
+    if violated(i, lambda i: outside(i).any()):
+        k = int(outside(i).argmax())
+        raise RuntimeError(
+            f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {i[k].item()}"
+            if mode == "max"
+            else f"Index {k} of input takes value {i[k].item()} which is not in the valid range [0, {n})"
+        )
+    if violated(starts, lambda starts: (starts[1:] < starts[:-1]).any()):
+        raise RuntimeError("Expected i < index_size to be true, but got false.")
 
 
 for function in (linear, one_hot, embedding, embedding_bag):

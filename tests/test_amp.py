@@ -532,21 +532,70 @@ import engine
 from engine.nn.functional import linear
 from engine import Tensor, nn
 x, w = engine.ones(2, 2), engine.ones(2, 2)
-before = engine.matmul, Tensor.__matmul__, nn.functional.linear
+before = engine.matmul, nn.functional.linear, linear.__code__, Tensor.__matmul__
 import engine.amp, engine.utils.checkpoint
-assert before == (engine.matmul, Tensor.__matmul__, nn.functional.linear)
+assert before == (engine.matmul, nn.functional.linear, linear.__code__, Tensor.__matmul__)
+kept = dict(globals())
 with engine.autocast("cpu"):
     print(linear(x, w).dtype, (x @ w).dtype, x.matmul(w).dtype)
 print(linear(x, w).dtype, engine.matmul.__name__)
+assert all(globals()[name] is kept[name] for name in kept) and before[:2] == (engine.matmul, nn.functional.linear)
 """
 
 
-def test_nothing_is_in_the_way_before_the_first_region_and_names_that_were_imported_are_cast_too():
+def test_nothing_is_in_the_way_before_the_first_region_and_names_that_were_imported_are_cast_and_stay():
     done = subprocess.run([sys.executable, "-c", PLAIN], capture_output=True, text=True, encoding="utf-8")
     assert (done.stdout.split("\n")[:2], done.stderr) == (
         ["torch.bfloat16 torch.bfloat16 torch.bfloat16", "torch.float32 matmul"],
         "",
     )
+
+
+def test_threads_that_cast_and_threads_that_do_not_run_at_once():
+    """Also while the first region of the program is entered: in a process of its own."""
+    program = """
+    import sys, threading
+    import engine
+    from engine import cat, matmul
+    from engine.nn.functional import cross_entropy, linear
+    sys.setswitchinterval(1e-5)
+    x, low, target = engine.ones(2, 2), engine.ones(2, 2, dtype=engine.bfloat16), engine.tensor([0, 1])
+    start, wrong = threading.Barrier(6), []
+
+    def look(dtype):
+        found = linear(x, x), matmul(x, x), x @ x, x.mm(x), engine.einsum("ij,jk->ik", x, x)
+        wrong.extend(t.dtype for t in found if t.dtype is not dtype)
+        wrong.extend(t.dtype for t in (cat([x, low]), x.exp()) if t.dtype is not engine.float32)
+        if dtype is not engine.float32 and cross_entropy(low, target).dtype is not engine.float32:
+            wrong.append("loss")
+
+    def work(i):
+        start.wait()
+        for _ in range(40):
+            if i % 2:
+                with engine.autocast("cpu", dtype=(engine.bfloat16, engine.float16)[i // 2 % 2]):
+                    look((engine.bfloat16, engine.float16)[i // 2 % 2])
+            look(engine.float32)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong, wrong
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+
+
+def test_a_frame_of_an_operation_that_is_cast_can_be_looked_at():
+    with engine.autocast("cpu"), pytest.raises(TypeError) as info:
+        nn.functional.linear(3, 4)
+    trace, seen = info.tb, 0
+    while trace is not None:
+        seen += len(trace.tb_frame.f_locals)
+        trace = trace.tb_next
+    assert seen
 
 
 def test_each_row_names_an_operation_or_one_that_is_not_there_yet():

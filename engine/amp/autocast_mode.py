@@ -1,16 +1,15 @@
 """``autocast`` runs each operation in the dtype that suits it.
 
-The tables say which operations are cast.  The first region of a program puts casting forms in the place of those,
-wherever they are offered or were imported; a program without autocast pays nothing.
+The tables say which operations are cast.  From the first region of a program on these look at what is cast in their
+thread; a program without autocast pays nothing.
 """
 
 import functools
 import inspect
-import sys
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, contextmanager
-from types import FunctionType, ModuleType
+from types import FunctionType
 from weakref import ref
 
 from ..arrays import devices, dispatch, dtypes
@@ -19,6 +18,9 @@ from ..autograd.modes import enable_grad
 from ..core.graph import AccumulateGrad
 from ..core.linear import cast
 from ..core.tensor import Tensor
+from ..nn import functional, recurrent
+from ..ops import linalg as products
+from ..surface import doors
 from . import messages
 
 # ---- which operations are cast to what; "linalg_inv" is linalg.inv
@@ -174,16 +176,12 @@ POLICIES = {
 }
 
 
-def casting(name, function):
-    """The form of an operation that casts its arguments where autocast is on; what it calls is not cast again."""
+def casting(name):
+    """What calls an operation with its arguments cast, where autocast is on; what that calls is not cast again."""
     policy = {kind: POLICIES[table[name]] for kind, table in POLICY.items() if name in table}
 
-    @functools.wraps(function)
-    def op(*args, **kwargs):
-        active = state.active
-        if not active:
-            return function(*args, **kwargs)
-        applied = False
+    def cast(function, args, kwargs):
+        active, applied = state.active, False
         for kind in active:
             if kind in policy:
                 applied = applied or policy[kind] is not low_arguments
@@ -196,46 +194,65 @@ def casting(name, function):
         finally:
             state.active = active
 
-    return op
+    return cast
 
 
-PACKAGE = __name__.partition(".")[0]
+LOOKS = """
+def make({free}):
+    def looks(*args, **kwargs):
+        state, cast, plain = 0, 1, 2
+        return cast(plain, args, kwargs) if state.active else plain(*args, **kwargs)
+        {free}
+"""
+
+
+def looking(name, plain, free=()):
+    """The code of ``plain``, a function with these free variables, that looks at what is cast in its thread."""
+    code, values = doors.written(LOOKS.format(free=", ".join(free))), (state, casting(name), plain)
+    return code.replace(co_consts=tuple(values if c == (0, 1, 2) else c for c in code.co_consts))
+
+
+def looking_form(name, plain):
+    """A function that is ``plain`` but where autocast is on."""
+    return functools.wraps(plain)(FunctionType(looking(name, plain), globals()))
+
+
+def divert(name, function):
+    """Let a function look at what is cast in its thread, for all who hold it."""
+    if isinstance(shown := vars(function).get("__signature__"), doors.Shown):
+        shown.door.open()
+    plain = FunctionType(function.__code__, function.__globals__, name, function.__defaults__, function.__closure__)
+    functools.update_wrapper(plain, function).__kwdefaults__ = function.__kwdefaults__
+    del plain.__wrapped__
+    function.__code__ = looking(name, plain, function.__code__.co_freevars)
+    function.__wrapped__ = plain
+
+
 install_lock = threading.Lock()
 installed = False
 
 
 def install():
-    """Put the casting forms in the place of the operations, in all modules that offer or have imported them."""
+    """Let the operations that are cast look at what is cast in their thread: public functions, methods, operators."""
     global installed
     with install_lock:
         if installed:
             return
-        from .. import linalg
-        from ..nn import attention, functional, recurrent  # noqa: F401
-        from ..ops import linalg as products
-
-        names = {name for table in POLICY.values() for name in table}
-        forms = {}  # id of an operation -> its casting form
-        for name in names:
-            prefix, _, rest = name.partition("_")
-            places = [(linalg, rest)] if prefix == "linalg" else [(functional, name), (sys.modules[PACKAGE], name)]
-            for place, attribute in (*places, (Tensor, name), (recurrent, name), (products, name)):
-                function = vars(place).get(attribute)
-                if isinstance(function, FunctionType) and id(function) not in forms:
-                    form = forms[id(function)] = casting(name, function)
-                    if isinstance(place, ModuleType):  # where pickle finds it; its own module keeps the operation
-                        form.__module__, form.__qualname__ = place.__name__, attribute
+        public = doors.OFFERED
+        places = (
+            public["function"],
+            public["functional"],
+            vars(functional),
+            {f"linalg_{n}": f for n, f in public["linalg"].items()},
+        )
+        for name in {name for table in POLICY.values() for name in table}:
+            for function in {id(f): f for place in places if isinstance(f := place.get(name), FunctionType)}.values():
+                divert(name, function)
+            for place in (Tensor, recurrent, products):  # operations of ops.linalg are made of its products
+                if isinstance(function := vars(place).get(name), FunctionType):
+                    setattr(place, name, looking_form(name, function))
         for operator, name in OPERATOR_METHODS.items():
-            setattr(Tensor, operator, casting(name, vars(Tensor)[operator]))
-        for name, value in [*vars(Tensor).items()]:
-            if id(value) in forms:
-                setattr(Tensor, name, forms[id(value)])
-        inside = f"{PACKAGE}.ops."  # there, operations are parts of others, and only products are cast as such
-        modules = [(n, m) for n, m in sys.modules.items() if isinstance(m, ModuleType)]
-        for module in [m for n, m in modules if n == f"{inside}linalg" or not n.startswith(inside)]:
-            for name, value in [*vars(module).items()]:
-                if id(value) in forms:
-                    setattr(module, name, forms[id(value)])
+            setattr(Tensor, operator, looking_form(name, vars(Tensor)[operator]))
         installed = True
 
 

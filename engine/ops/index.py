@@ -31,7 +31,6 @@ from ..core.graph import node_class
 from ..core.linear import cast, clone, contiguous, in_order, pick, place, reshape, sum_to
 from ..core.record import array_of, record, register
 from ..core.tensor import Tensor
-from ..surface.outputs import into
 from . import return_types
 from .checks import checked_dim, integer
 from .creation import zeros_like
@@ -633,18 +632,13 @@ def masked_scatter(input, mask, source):
     return record(MaskedScatter, out, (input, source), (x.shape, s.shape, wide))
 
 
-def where(condition, input=None, other=None, *, out=None):
+def where(condition, input=None, other=None):
     """``input`` where a condition holds, else ``other``, broadcast and promoted; alone: the places where it holds."""
-    if out is not None:
-        return into(out, where, condition, input, other)
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
+    if input is None or other is None:
+        raise unfit("where", *(a for a in (condition, input, other) if a is not None))
     input, other = (a.item() if isinstance(a, np.generic) else a for a in (input, other))
-    if not isinstance(condition, Tensor) or not all(
-        isinstance(a, Tensor) or type(a) in scalar_types for a in (input, other)
-    ):
-        given = ", ".join(type(a).__name__ for a in (condition, input, other) if a is not None)
-        raise TypeError(f"where() received an invalid combination of arguments - got ({given}), but expected one of:")
     input, other = number_for(condition.array, input), number_for(condition.array, other)
     m, x, y = condition.array, array_of(input), array_of(other)
     if m.dtype != np.bool_:

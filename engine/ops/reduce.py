@@ -19,11 +19,10 @@ from ..core.graph import mode, node_class
 from ..core.linear import cast, pick, reshape, sum_axes, sum_to, unsum, widened
 from ..core.record import array_of, record, record_outputs, register
 from ..core.tensor import Tensor
-from ..surface.outputs import into
 from . import return_types
 from .checks import check_floating, checked_dim, checked_dims, number, shown_kind
 from .elementwise import abs as absolute
-from .elementwise import choose, eq, exp, floating, maximum, minimum, sgn
+from .elementwise import choose, eq, exp, floating, maximum, minimum, offers, sgn
 from .shape import join
 
 # ---- the derivatives
@@ -321,22 +320,59 @@ def settled(out):
 # ---- sums and moments
 
 
-def sum(input, dim=None, keepdim=False, *, dtype=None, **names):
-    """The sum over ``dim``, all dimensions by default.  Integers and bools are added up as int64."""
-    if dim is None and dtype is None and not keepdim and not names and isinstance(input, Tensor):
-        x = input.array
-        out = sum_array(x)
-        if out.dtype is x.dtype:
-            p = input.node
-            return Tensor(out, SumAll((p,), (x.shape,)) if p is not None and mode.enabled else None)
-    if names.get("out") is not None:
-        return into(names.pop("out"), sum, input, dim, keepdim, dtype=dtype, **names)
-    x, dim, axis, keepdims = parse("sum", input, dim, keepdim, names)
-    x = converted(input, dtype)
-    out = settled(sum_array(x, axis, keepdims).astype(x.dtype, copy=False))
-    if dim is None and axis is None and not keepdims:
-        return record_converted(SumAll, out, (input,), (x.shape,))
-    return record_converted(Sum, out, (input,), (x.shape, axis, keepdims))
+def summing(unusual):
+    def sum(input, dim=None, keepdim=False, *, dtype=None, **names):
+        """The sum over ``dim``, all dimensions by default.  Integers and bools are added up as int64."""
+        if dim is None and dtype is None and not keepdim and not names and isinstance(input, Tensor):
+            x = input.array
+            out = sum_array(x)
+            if out.dtype is x.dtype:
+                p = input.node
+                return Tensor(out, SumAll((p,), (x.shape,)) if p is not None and mode.enabled else None)
+        if "out" in names:
+            return unusual(input, dim, keepdim, dtype, **names)
+        x, dim, axis, keepdims = parse("sum", input, dim, keepdim, names)
+        x = converted(input, dtype)
+        out = settled(sum_array(x, axis, keepdims).astype(x.dtype, copy=False))
+        if dim is None and axis is None and not keepdims:
+            return record_converted(SumAll, out, (input,), (x.shape,))
+        return record_converted(Sum, out, (input,), (x.shape, axis, keepdims))
+
+    return sum
+
+
+sum = offers(summing, None)
+
+
+def averaging(unusual):
+    def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
+        """The mean over ``dim``, all dimensions by default.  RuntimeError for integers without a floating ``dtype``."""
+        if dim is None and dtype is None and not keepdim and not names and isinstance(input, Tensor):
+            x = input.array
+            if x.dtype in dtypes.differentiable:
+                p = input.node
+                return Tensor(
+                    mean_array(x), MeanAll((p,), (x.shape, x.size)) if p is not None and mode.enabled else None
+                )
+        if "out" in names:
+            return unusual(input, dim, keepdim, dtype, **names)
+        x, dim, axis, keepdims = parse("mean", input, dim, keepdim, names)
+        dtype = dtype if dtype is None else dtypes.given(dtype, "mean")
+        if not (dtype or dtypes.of[x.dtype]).is_floating_point:
+            raise RuntimeError(
+                f"mean(): could not infer output dtype. {'Optional' if dtype else 'Input'} dtype must be either a "
+                f"floating point or complex dtype. Got: {dtype_word(x.astype(dtype.np) if dtype else x)}"
+            )
+        x = converted(input, dtype)
+        out = settled(mean_array(x, axis, keepdims))
+        if dim is None and not keepdims:
+            return record_converted(MeanAll, out, (input,), (x.shape, x.size))
+        return record_converted(Mean, out, (input,), (x.shape, axis, keepdims))
+
+    return mean
+
+
+mean = offers(averaging, None)
 
 
 def nansum(input, dim=None, keepdim=False, *, dtype=None, **names):
@@ -345,29 +381,6 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, **names):
     y = converted(input, dtype and dtypes.given(dtype, "nansum"))
     out = settled(sum_array(either.call(x == x, y, 0), axis, keepdims).astype(y.dtype, copy=False))
     return record_converted(NanSum, out, (input,), (x, axis, keepdims))
-
-
-def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
-    """The mean over ``dim``, all dimensions by default.  RuntimeError for integers without a floating ``dtype``."""
-    if dim is None and dtype is None and not keepdim and not names and isinstance(input, Tensor):
-        x = input.array
-        if dtypes.of[x.dtype].is_floating_point:
-            p = input.node
-            return Tensor(mean_array(x), MeanAll((p,), (x.shape, x.size)) if p is not None and mode.enabled else None)
-    if names.get("out") is not None:
-        return into(names.pop("out"), mean, input, dim, keepdim, dtype=dtype, **names)
-    x, dim, axis, keepdims = parse("mean", input, dim, keepdim, names)
-    dtype = dtype if dtype is None else dtypes.given(dtype, "mean")
-    if not (dtype or dtypes.of[x.dtype]).is_floating_point:
-        raise RuntimeError(
-            f"mean(): could not infer output dtype. {'Optional' if dtype else 'Input'} dtype must be either a floating "
-            f"point or complex dtype. Got: {dtype_word(x.astype(dtype.np) if dtype else x)}"
-        )
-    x = converted(input, dtype)
-    out = settled(mean_array(x, axis, keepdims))
-    if dim is None and not keepdims:
-        return record_converted(MeanAll, out, (input,), (x.shape, x.size))
-    return record_converted(Mean, out, (input,), (x.shape, axis, keepdims))
 
 
 def moments(name, input, dim, unbiased, correction, keepdim):
@@ -440,12 +453,9 @@ def extremes(name, pairwise):
     Along = node_class(title + "Backward0", place_along)
     Result = getattr(return_types, name)
 
-    def op(input, dim=None, keepdim=False, *, other=None, out=None, **names):
+    def op(input, dim=None, keepdim=False, *, other=None, **names):
         if isinstance(dim, Tensor) or other is not None:
-            pair = input, dim if other is None else other
-            return pairwise(*pair) if out is None else into(out, pairwise, *pair)
-        if out is not None:
-            return into(out, op, input, dim, keepdim)
+            return pairwise(input, dim if other is None else other)
         x, dim, axis, keepdims = parse(name, input, dim, keepdim, names, several=False)
         if dim is None:
             out = getattr(x, name)()

@@ -23,7 +23,6 @@ from ..core.record import array_of, record, record_outputs, register
 from ..core.record import view as define
 from ..core.tensor import Tensor, track_view, unreachable
 from ..core.versions import wrote
-from ..surface.outputs import into
 from .checks import checked_dim, checked_dims, integer, listed, some_tensors, tensors_in, unfit
 from .writes import check_writable
 
@@ -567,17 +566,15 @@ def part_rule(op, dim, place, x):
     return lambda g: cast(reshape_to(op(g, dim, place), shape), dtype)
 
 
-def cat(tensors, dim=0, *, axis=None, out=None):
+def cat(tensors, dim=0):
     """The tensors one after the other along a dim; empty 1-D ones are passed over."""
-    if out is not None:
-        return into(out, cat, tensors, dim, axis=axis)
     tensors = tensors_in("cat", tensors)
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     shapes = [array_of(t).shape for t in tensors]
     first = next((s for s in shapes if s != (0,)), shapes[0])
-    d = checked_dim(dim if axis is None else axis, len(first))
-    if () in shapes or any(s != first for s in shapes):
+    d = checked_dim(dim, len(first))
+    if not first or shapes.count(first) < len(shapes):
         check_joinable(shapes, first, d)
     return join(tensors, d)
 

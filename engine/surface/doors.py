@@ -11,31 +11,18 @@ import functools
 import inspect
 import re
 import sys
+import threading
 from collections import defaultdict
 
 import numpy as np
 
 from ..arrays import dtypes
+from ..arrays.size import Size
 from ..arrays.warn import ENGINE_FOLDER
 from ..core.tensor import Tensor
-from ..ops import (
-    activations,
-    attention,
-    conv,
-    creation,
-    dropout,
-    elementwise,
-    index,
-    layers,
-    linalg,
-    losses,
-    norms,
-    pad,
-    pool,
-    reduce,
-    shape,
-    softmax,
-)
+
+from ..ops import activations, attention, conv, creation, dropout, elementwise, index, layers, linalg, losses  # isort: skip
+from ..ops import norms, pad, pool, reduce, shape, softmax  # isort: skip
 from ..ops.checks import integer, listed, misfit, number, unfit
 from ..ops.writes import in_place
 from . import checks
@@ -47,6 +34,8 @@ families = (activations, attention, conv, creation, dropout, elementwise, index,
 FAMILIES = {f.__name__.rpartition(".")[2]: f for f in families}
 DOOR = __file__.replace("doors.py", "<door>")  # the file that the functions are in, as tracebacks say
 ABSENT = inspect.Parameter.empty  # in the place of an argument that is not given
+UNSET = {None: "None", False: "False", ABSENT: "ABSENT"}  # defaults, in place of which another name is looked for
+NOT_HERE = object()  # a method's own tensor, which is not looked at
 QUICK = {  # what is asked of an argument first
     "Tensor": "isinstance({0}, Tensor)",
     "Number|Tensor": "(isinstance({0}, Tensor) or type({0}) in NUMBERS)",
@@ -58,7 +47,9 @@ QUICK = {  # what is asked of an argument first
     "int[]|bool": "(type({0}) in DIMS or type({0}) is bool)",
     "bool": "type({0}) is bool",
 }
-NUMBERS, DIMS = {int, float, bool}, {int, tuple}
+FITS = Tensor, int, float, np.generic
+NUMBERS = {int, float, bool, *(np.dtype(kind).type for kind in "?bhilqBefd")}
+DIMS = {int, tuple, list, Size}
 
 
 def one_of(word, *kinds):
@@ -88,9 +79,9 @@ def ints(value, *where):
 
 
 TAKES = {  # (value, function, argument, position) -> the value as the operation has it; or TypeError
-    "": lambda value, *_: value,
+    "": None,
     "Tensor": one_of("Tensor", Tensor),
-    "Number|Tensor": one_of("Tensor", Tensor, int, float, np.generic),
+    "Number|Tensor": one_of("Tensor", *FITS),
     "Number": number,
     "float": functools.partial(number, kind="float"),
     "int": an_int,
@@ -129,20 +120,29 @@ class Signature:
         self.name, order = re.fullmatch(r"(\w*)(?:\((.*)\))?", called).groups()
         self.order = [e.split("=") for e in order.split(", ")] if order else []
 
-    def take(self, title, given, more):
+    @functools.cached_property
+    def looked_at(self):
+        """(name, what takes it or None, whether it may be None, what errors call it, its place) for each argument."""
+        left = {p.name: p for p in self.parameters}
+        rows = [(left.pop(names[-1]), names[0]) for names in self.order] + [(p, p.name) for p in left.values()]
+        return [(p, None if p.name == "out" else TAKES[p.kind], called) for p, called in rows]
+
+    def take(self, title, given, more, named=()):
         """The arguments as the operation has them.  TypeError in PyTorch's words for the first that is wrong."""
         name = self.name + title if self.name.endswith("_") else self.name or title
-        taken, left = dict(given), {p.name: p for p in self.parameters if p.name in given}
-        looked_at = [(left.pop(names[-1]), names[0]) for names in self.order] + [(p, p.name) for p in left.values()]
-        for position, (p, called) in enumerate(looked_at, 1):
-            value = given[p.name]
+        taken, position = given.copy(), 0
+        for p, take, called in self.looked_at:
+            value = given.get(p.name, NOT_HERE)
+            if value is NOT_HERE:
+                continue
+            position += 1
             if value is ABSENT:
                 missing = [f'"{m.name}"' for m in self.parameters if given.get(m.name) is ABSENT]
                 what = f"{len(missing)} required positional argument{'s' if len(missing) == 1 else ''}"
                 raise TypeError(f"{name}() missing {what}: {', '.join(missing)}")
-            if p.name != "out" and (value is not None or not p.optional) and not (more and p.kind == "int[]"):
-                named = p.by_name or (position > len(self.order) and p.name in named_in_call())
-                taken[p.name] = TAKES[p.kind](value, name, called, None if named else position)
+            if take and (value is not None or not p.optional) and not (more and p.kind == "int[]"):
+                bare = p.by_name or (position > len(self.order) and p.name in named)
+                taken[p.name] = take(value, name, called, None if bare else position)
         return taken
 
 
@@ -167,18 +167,28 @@ class Door:
         self.check = check
         self.asks = not check and getattr(inner, "made", None) and self.asking(inner)
         through = self.asks or inner
-        given = through, self.unusual, check
-        self.function = f = through if self.asks and "out" not in lines[0][0] else shut(*given)
+        through.__name__ = inner.__name__
+        itself = self.asks and ("out" not in lines[0][0] or through.__code__.co_flags & inspect.CO_VARKEYWORDS)
+        self.function = f = through if itself else shut(through, self.unusual, check)
         f.__name__ = f.__qualname__ = title
         f.__module__, f.__doc__, f.__signature__ = module, inner.__doc__, Shown(self)
 
     def asking(self, operation):
         """A row's operation that asks this door about anything but Tensors, and numbers if the line has them."""
-        ask = lambda *given: self.unusual((*given[self.method :], None), (), {}, *given[: self.method])  # noqa: E731
+
         text = self.lines[0][0]
+        pair = ", Number|Tensor " in text
+        first = FITS if any(line.startswith("Number") for line, _ in self.lines) else Tensor
+
+        def ask(*given, **names):
+            if pair and isinstance(given[0], first) and isinstance(given[1], FITS):
+                if isinstance(given[0], Tensor) or isinstance(given[1], Tensor):
+                    return operation(*given)
+            return self.unusual((*given[self.method :], None), (), names, *given[: self.method])
+
         if text in ITSELF:
             return operation.made(defaultdict(lambda: ask))
-        return operation.made(ask) if "Number" in text else operation.made(ask, ())
+        return operation.made(ask, ()) if ", Tensor other" in text else operation.made(ask)
 
     @functools.cached_property
     def signatures(self):
@@ -194,6 +204,10 @@ class Door:
         return [p for p in first[1:] if p.name != "out"] if self.method else first
 
     @functools.cached_property
+    def names(self):
+        return [p.name for p in self.parameters]
+
+    @functools.cached_property
     def places(self):
         """The parameters that an argument may be given to by position."""
         return [p for p in self.parameters if not p.by_name]
@@ -206,7 +220,7 @@ class Door:
     def options(self):
         return self.signatures[0].options
 
-    @property
+    @functools.cached_property
     def writes(self):
         """Whether the door writes into ``out``; where that has no type, the operation does."""
         return any(p.name == "out" and p.kind for p in self.parameters)
@@ -216,9 +230,9 @@ class Door:
 
         ``values``: an argument for every parameter; ``more``: those by position beyond; ``names``: by other names.
         """
-        given = {p.name: v for p, v in zip(self.parameters, values)}
+        given = dict(zip(self.names, values))
         for name in () if self.options else names:
-            p, value = next((p for p in self.parameters if p.name == ALIASES.get(name)), None), names[name]
+            p, value = next((p for p in self.parameters if p.name == ALIASES.get(name, name)), None), names[name]
             if p is None or given[p.name] is not p.default:
                 raise TypeError(f"{self.title}() got an unexpected keyword argument '{name}'")
             given[p.name] = value
@@ -228,38 +242,47 @@ class Door:
             what = f"positional argument{'s' * (most != 1)} but {most + len(more)}"
             raise TypeError(f"{self.title}() takes {takes} {what} were given")
         taken = self.taken(given, more)
-        first, *_ = self.parameters
-        if first.kind == "Number|Tensor" and not any(isinstance(v, Tensor) for v in (*taken.values(), *itself)):
+        numbers = self.parameters[0].kind == "Number|Tensor"
+        if numbers and not any(isinstance(v, Tensor) for v in (*taken.values(), *itself)):
             name, value = next(iter(taken.items()))  # two numbers: the first becomes a tensor
             taken[name] = Tensor(elementwise.to_array(value, dtypes.scalar_dtype(value).np))
         if self.check:
-            every = dict.fromkeys(self.looked_at, itself and itself[0]) | {self.more: more, self.options: names} | taken
-            self.check(*map(every.get, self.looked_at))
+            every = dict.fromkeys(self.checked, itself and itself[0]) | {self.more: more, self.options: names} | taken
+            self.check(*map(every.get, self.checked))
         out = taken.pop("out", None) if self.writes else None
         if self.options:
             taken |= {"dtype": getattr(out, "dtype", None)} | names  # what makes a tensor makes it in the dtype of out
-        args = [*itself, *(taken.pop(p.name) for p in self.places if p.name in taken), *more]
+        args = [*itself, *[taken.pop(p.name) for p in self.places if p.name in taken], *more]
         return self.inner(*args, **taken) if out is None else into(out, self.inner, *args, **taken)
 
     def taken(self, given, more):
         """The arguments as the first signature has them that takes them; PyTorch's TypeError if none does."""
-        names = named_in_call() if self.several else ()
-        named = {n: given[n] for n in names if n in given}
-        used = [given[p.name] for p in self.places if p.name not in names]
-        while used and used[-1] is self.places[len(used) - 1].default:
-            used.pop()
         for signature in self.signatures:
             try:
                 return signature.take(self.title, given, more)
             except TypeError:
-                if not self.several or self.several == "dim" and len(used) + len(named) + self.method < 2:
-                    raise
+                if not self.several:
+                    break
+        names = named_in_call()
+        named = {n: given[n] for n in names if n in given}
+        used = [given[p.name] for p in self.places if p.name not in names]
+        while used and used[-1] is self.places[len(used) - 1].default:
+            used.pop()
+        if not self.several or self.several == "dim" and len(used) + len(named) + self.method < 2:
+            return self.signatures[0].take(self.title, given, more, names)
         raise unfit(self.title, *used, **named)
 
     @property
-    def looked_at(self):
+    def checked(self):
         """The names of those arguments that the check looks at."""
         return self.check.__code__.co_varnames[: self.check.__code__.co_argcount] if self.check else ()
+
+    def open(self):
+        """The function, with its code: one thread gives it that, once."""
+        with writing_lock:
+            if self.function.__code__ is SHUT:
+                self.write()
+        return self.function
 
     def write(self):
         """Give the function the code that its line stands for."""
@@ -279,35 +302,45 @@ class Door:
         tests = [] if not typed else [p.quick(short[p.name]) for p in parameters if p.name != "out"]
         if tests and not method and parameters[0].kind == "Number|Tensor":
             tests[0] = QUICK["Tensor"].format("p0")
-        if self.writes:
+        if self.writes and self.options:
             tests.insert(0, f"{short['out']} is None")
         if others:
             tests.append("not names" if self.more else "not names and not rest")
-        every = dict.fromkeys(self.looked_at, "self") | {self.more: self.more, self.options: "names"} | short
-        check = f"check({', '.join(every[n] for n in self.looked_at)}); " * bool(self.check)
-        tests, inside = " and ".join(filter(None, tests)) or "True", f"{check}return inner({', '.join(call)})"
+        every = dict.fromkeys(self.checked, "self") | {self.more: self.more, self.options: "names"} | short
+        check = f"check({', '.join(every[n] for n in self.checked)}); " * bool(self.check)
+        tests, call = " and ".join(filter(None, tests)) or "True", ", ".join(call)
+        inside = f"{check}return inner({call})"
+        if self.writes and not self.options:
+            inside += f" if {short['out']} is None else into({short['out']}, inner, {call})"
         if any(p.kind == "int[]" for p in parameters):  # of which not every one is looked at before
             inside = f"try: {inside}\n   except TypeError:\n    if {self.more or 'False'}: raise"
         names = "names" if others or self.options else "{}"
         given = f"({''.join(v + ', ' for v in short.values())}), {rest or '()'}, {names}"
+        unset = {p.name: (short[p.name], UNSET[p.default]) for p in parameters if others and p.default in UNSET}
+        also = [(a, *unset[n]) for a, n in ALIASES.items() if n in unset]
+        also = [f"   if '{a}' in names and {v} is {default}: {v} = names.pop('{a}')\n" for a, v, default in also]
+        also = "  if names:\n" * bool(also) + "".join(also)
         code = written(
-            f"def make(inner, unusual, check):\n def door({', '.join(head)}):\n  if {tests}:\n   {inside}\n"
+            f"def make(inner, unusual, check):\n def door({', '.join(head)}):\n{also}  if {tests}:\n   {inside}\n"
             f"  return unusual({given}{', self' * method})\n  check"
         )
         f, names = self.function, {v: k for k, v in short.items()}
         f.__code__ = code.replace(co_varnames=tuple(names.get(v, v) for v in code.co_varnames))
         f.__defaults__ = tuple(p.default for p in self.places if others or p.default is not ABSENT)
         f.__kwdefaults__ = {p.name: p.default for p in by_name}
-        return f
 
 
 def shut(inner, unusual, check):
     """The function of a door before its first call."""
 
     def door(*args, **kwargs):
-        return (inner, check) and unusual.__self__.write()(*args, **kwargs)
+        return (inner, check) and unusual.__self__.open()(*args, **kwargs)
 
     return door
+
+
+SHUT = next(c for c in shut.__code__.co_consts if inspect.iscode(c))
+writing_lock = threading.Lock()
 
 
 @functools.cache
@@ -355,6 +388,7 @@ def lines():
 
 
 LINES = lines()
+OFFERED: dict = {}  # kind -> {name: function}: what is offered
 ITSELF = "Tensor input", "Tensor input, *, Tensor? out=None"  # a method that takes nothing needs no door
 
 
@@ -373,4 +407,5 @@ def offered(kind, module):
                     through.__name__, through.written = f.__name__, getattr(f, "written", None)
                 f = through
             found[title] = in_place(f) if kind == "in_place" else f
+    OFFERED[kind] = found
     return found

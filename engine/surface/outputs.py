@@ -12,6 +12,8 @@ from ..ops.checks import shown_kind
 from ..ops.return_types import filled
 from ..ops.writes import check_cast, check_writable, overwrite
 
+OF_TWO = {"max": "maximum", "min": "minimum"}  # what PyTorch's errors call it where it is of two tensors
+
 
 def into(out, function, *args, **kwargs):
     """``out``, a tensor or a tuple of them, with the result of ``function(*args, **kwargs)`` written into it.
@@ -20,6 +22,8 @@ def into(out, function, *args, **kwargs):
     if something requires grad, and for a dtype that cannot hold the result.
     """
     name = function.__name__
+    if sum(isinstance(a, Tensor) for a in (*args, *kwargs.values())) == 2:
+        name = OF_TWO.get(name, name)
     outs = out if isinstance(out, tuple) else (out,)
     for t in outs:
         if not isinstance(t, Tensor):

@@ -70,7 +70,7 @@ vector_norm(Tensor x, ord=2, dim=None, bool keepdim=False, *, dtype=None, Tensor
 std_mean.any var_mean.any(Tensor input, int[]|bool? dim=None, unbiased=None, bool keepdim=False, *, correction=None)
 
 [reduce] function method
-sum mean
+sum mean(Tensor input, dim=None, keepdim=False, *, dtype=None, Tensor? out=None)
 all.any any.any(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor? out=None)
 amax amin(Tensor input, int[] dim=(), bool keepdim=False, *, Tensor? out=None)
 aminmax(Tensor input, *, int? dim=None, bool keepdim=False, Tensor? out=None)
@@ -79,7 +79,7 @@ median(Tensor input, int? dim=None, bool keepdim=False, *, Tensor? out=None)
 bincount(Tensor input, Tensor? weights=None, int minlength=0)
 count_nonzero.any(Tensor input, int[]? dim=None)
 logsumexp(Tensor input, int[] dim, bool keepdim=False, *, Tensor? out=None)
-max.dim min.dim(Tensor input, int|Tensor? dim=None, bool keepdim=False, *, Tensor? other=None, out=None)
+max.dim min.dim(Tensor input, int|Tensor? dim=None, bool keepdim=False, *, Tensor? other=None, Tensor? out=None)
 dist(Tensor input, Tensor other, p=2)
 nansum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None)
 logcumsumexp(Tensor input, int dim, *, Tensor? out=None)
@@ -91,9 +91,9 @@ std.any var.any(Tensor input, int[]|bool? dim=None, unbiased=None, bool keepdim=
 cumprod cumsum(Tensor input, int dim, *, dtype=None, Tensor? out=None)
 
 [shape] function
-atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_shapes cartesian_prod cat meshgrid
+atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_shapes cartesian_prod meshgrid
 column_stack dstack hstack row_stack vstack(tensors, *, Tensor? out=None)
-concat concatenate stack(tensors, int dim=0, *, Tensor? out=None)
+cat concat concatenate stack(tensors, int dim=0, *, Tensor? out=None)
 detach numel(Tensor input)
 flatten(Tensor input, int start_dim=0, int end_dim=-1)
 clone(Tensor input, *, memory_format=None)
@@ -137,10 +137,11 @@ unfold(Tensor input, int dimension, int size, int step)
 [index] function
 combinations(Tensor input, int r=2, with_replacement=False)
 isin(elements, test_elements, *, assume_unique=False, invert=False, Tensor? out=None)
-where
+where.any(Tensor condition, Number|Tensor? input=None, Number|Tensor? other=None, *, Tensor? out=None)
 
 [index] method
-index_put_ where=where_method
+index_put_
+where.any=where_method(Tensor self, Tensor condition, Number|Tensor other)
 
 [index] function method
 argsort.dim(Tensor input, int dim=-1, descending=False, *, stable=False)

@@ -27,7 +27,7 @@ def sum_array(x, axis=None, keepdims=False):
 def mean_array(x, axis=None, keepdims=False):
     """The mean of an array over axes; half precision is added up and divided in float32, as PyTorch does."""
     wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
-    n = x.size if axis is None else prod(x.shape[i] for i in axis)
+    n = x.size if axis is None else prod(map(x.shape.__getitem__, axis))
     if wide:
         return (np_sum[type(x)](x, axis, wide, None, keepdims) / n).astype(x.dtype)
     return np_sum[type(x)](x, axis, None, None, keepdims) / n

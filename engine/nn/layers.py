@@ -296,12 +296,12 @@ class EmbeddingBag(Module):
 
     def extra_repr(self):
         usual = {"max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "mode": None, "padding_idx": None}
-        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *non_default(self, usual)])
+        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *non_default(self, usual, repr)])
 
 
-def non_default(module, usual):
+def non_default(module, usual, text=str):
     """The arguments of a module that are not as usual, as its text shows them."""
-    return (f"{name}={getattr(module, name)!r}" for name, value in usual.items() if getattr(module, name) != value)
+    return (f"{name}={text(getattr(module, name))}" for name, value in usual.items() if getattr(module, name) != value)
 
 
 # ---- convolutions

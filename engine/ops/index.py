@@ -32,7 +32,7 @@ from ..core.linear import cast, clone, contiguous, in_order, pick, place, reshap
 from ..core.record import array_of, record, register
 from ..core.tensor import Tensor
 from . import return_types
-from .checks import checked_dim, integer
+from .checks import checked_dim, integer, unfit
 from .creation import zeros_like
 from .elementwise import choose, ne, operand, scaled, sub
 from .elementwise import no_derivative as underived

@@ -53,7 +53,7 @@ def split(tensor, split_size_or_sections, dim):
 def split_with_sizes(input, split_sizes, dim):
     if not isinstance(split_sizes, (tuple, list)):
         raise misfit(split_sizes, "split_with_sizes", "split_sizes", 1, "tuple of ints")
-    shape, sizes = input.array.shape, tuple(split_sizes)
+    shape, sizes = input.array.shape, listed(split_sizes, (), "split_with_sizes", "split_sizes")
     require(shape, m.SPLIT_SCALAR)
     n = shape[checked_dim(dim, len(shape))]
     require(not sizes or min(sizes) >= 0, m.SPLIT_SIZES_NEGATIVE, sizes)

@@ -14,8 +14,8 @@ from test_rules import CASES, inputs, run, weights
 import engine
 from engine import compiler, nn
 from engine.compiler import GraphBreak, explain
-from engine.core.record import registry
 from engine.nn import functional as F
+from engine.ops.rows import registry
 
 SCALE = 2.0  # a global that a test changes
 EAGER = ("prod", "cumprod", "det")  # rows that look at values to choose how to compute

@@ -17,8 +17,8 @@ from test_rules import CASES, gradient, inputs, run
 import engine
 from engine.arrays import devices, dispatch
 from engine.compiler import GraphBreak, explain
-from engine.core.record import registry
 from engine.nn import functional as F
+from engine.ops.rows import registry
 
 DEVICES = [pytest.param("sim"), pytest.param("cuda", marks=pytest.mark.gpu)]
 pytestmark = pytest.mark.parametrize("device", DEVICES)

@@ -19,8 +19,8 @@ from engine.arrays import devices, dispatch
 from engine.arrays.devices import draws
 from engine.arrays.devices.kernels import TYPES, Kernels
 from engine.arrays.kernels import gelu, losses
-from engine.core.record import registry
 from engine.ops import activations, elementwise
+from engine.ops.rows import registry
 
 gpu = pytest.mark.gpu
 HALVES = [np.float16, ml_dtypes.bfloat16]

@@ -13,7 +13,7 @@ import test_rules as table
 
 import engine
 from engine.arrays import devices, random
-from engine.core.record import registry
+from engine.ops.rows import registry
 
 DEVICES = [pytest.param("sim"), pytest.param("cuda", marks=pytest.mark.gpu)]
 pytestmark = pytest.mark.parametrize("device", DEVICES)

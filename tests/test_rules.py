@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.core.record import registry
+from engine.ops.rows import registry
 
 # What each row is called with: f is the operation; x, y, z, A, B, v, w are float64 tensors of shapes (2, 3), (3, 3),
 # (3, 2) and (3,) that require grad; p is one of probabilities, i and target are integers below 3.

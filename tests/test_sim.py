@@ -364,7 +364,7 @@ ON_THE_HOST = {
     "core/tensor.py": {"asarray"}, "ops/writes.py": {"asarray"},
     "ops/creation.py": {"array", "asarray", "arange", "from_dlpack", "full", "where", "empty",
                         "nonzero", "ones", "stack", "tril", "triu"},  # the places of a triangle
-    "ops/elementwise.py": {"asarray"}, "ops/index.py": {"asarray", "zeros", "broadcast_shapes", "indices"},
+    "ops/rows.py": {"asarray"}, "ops/index.py": {"asarray", "zeros", "broadcast_shapes", "indices"},
     "ops/linalg.py": {"linalg"},  # the exception for singular matrices
     "optim/algorithms.py": {"frombuffer"},
 }  # fmt: skip

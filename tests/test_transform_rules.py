@@ -11,8 +11,8 @@ import pytest
 from test_rules import BETWEEN, CASES
 
 import engine
-from engine.core.record import registry
 from engine.func import grad, jacfwd, jacrev, jvp, vjp, vmap
+from engine.ops.rows import registry
 
 SAMPLES = 3
 VARIABLES = "x y z A B v w".split()

@@ -133,9 +133,6 @@ def visit_all(cotangents, visit):
     return leaves
 
 
-# ---- only towards some nodes
-
-
 def toward(wanted, roots, found, ends, visit):
     """The roots, and the visit of a pass that goes only to the wanted nodes, and keeps what arrives there.
 
@@ -173,9 +170,6 @@ def leading_to(wanted, roots):
         if node in wanted or any(p in way or p in several for p in node.parents):
             way.add(node)
     return way
-
-
-# ---- from tensors, to .grad
 
 
 def roots(tensors, gradients=None, create_graph=False):
@@ -224,12 +218,9 @@ def own(g):
 
 def accumulate_all(leaves):
     """Add to the ``.grad`` of each leaf: {node: cotangent}."""
-    lock.acquire()  # ``with`` takes longer
-    try:
+    with lock:
         for node, g in leaves.items():
             add_to_grad(node.leaf(), g)
-    finally:
-        lock.release()
 
 
 def add_to_grad(tensor, g):

@@ -10,6 +10,10 @@ def modified(x, writes, since, maker, source):
     )
 
 
+def lose_graph(view):
+    """A view that was made unrecorded loses its part of the graph by a write to its base."""
+
+
 def forbidden_view(view, what):
     """A view came about in a way that forbids in-place writes, to it and by others to its memory: a text."""
     return f"This view was made in a way ({view.creation_meta}) that forbids it to be written, and it {what}"

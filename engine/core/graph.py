@@ -13,10 +13,7 @@ from weakref import ref
 from ..arrays.dispatch import scalar_types
 
 clock = count(0, -1)  # the time of nodes and of in-place writes; newer is less, which makes a heap pop the newest
-OUTPUT, CONSTANT = (
-    -1,
-    -2,
-)  # what a saved value is that is no input: the node's own output, an array outside of the graph
+OUTPUT, CONSTANT = -1, -2  # saved values that are no input: the node's own output, an array outside of the graph
 SAVED = {"x": 0, "y": 1, "z": 2, "out": OUTPUT} | dict.fromkeys(("mask", "index", "indices", "weights"), CONSTANT)
 VARARGS = 4  # the flag of a code object with *arguments
 MOST = 64  # index arrays that a rule can name with *indices: NumPy's arrays have no more dimensions

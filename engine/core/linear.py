@@ -3,13 +3,13 @@
 from typing import Any
 
 from ..arrays import dtypes
-from ..arrays.dispatch import picked, repeat_to, xp_of
-from ..arrays.kernels.picking import placed
+from ..arrays.dispatch import repeat_to, xp_of
 from ..arrays.kernels.sums import sum_array
-from ..arrays.kernels.views import clone_array
+from ..arrays.kernels.views import clone_array, contiguous_array
 from ..arrays.shapes import reshape_array
 from .graph import node_class
-from .record import array_of, record, view
+from .record import array_of, record
+from .rules import view
 from .tensor import Tensor
 
 
@@ -19,18 +19,12 @@ def cast(a, to):
     if x is None or type(x) in (bool, int, float) or x.dtype == to:
         return a
     new = x.astype(to)
-    return record(ToCopy, new if 0 not in x.strides else in_order(new), (differentiable(a, to),), (x.dtype,))
+    return record(ToCopy, new if 0 not in x.strides else contiguous_array(new), (differentiable(a, to),), (x.dtype,))
 
 
 def differentiable(a, dtype):
     """a; without its graph if it goes on as integers or bools, which have no gradient."""
     return a if dtype in dtypes.differentiable or not isinstance(a, Tensor) else Tensor(a.array)
-
-
-def widened(a):
-    """a in the dtype that its products and sums are accumulated in."""
-    dtype = array_of(a).dtype
-    return cast(a, dtypes.accumulate_wider.get(dtype, dtype))
 
 
 ToCopy = node_class("ToCopyBackward0", lambda g, dtype: cast(g, dtype))
@@ -72,11 +66,6 @@ def sum_to(a, shape):
     return reshape(sum_axes(a, axes, True), shape) if axes else reshape(a, shape)
 
 
-def in_order(x):
-    """x itself if its elements lie in order, else a copy in which they do."""
-    return x if x.flags.c_contiguous else x.copy()
-
-
 def contiguous(input, memory_format=None):
     """The tensor itself if its elements lie in order, else a copy in which they do."""
     x = array_of(input)
@@ -103,9 +92,3 @@ reshape: Any = view("reshape", reshape_array, lambda g, shape, _: reshape(g, sha
 transpose: Any = view(
     "transpose", lambda x, i, j: x.swapaxes(i, j) if x.ndim else x[...], lambda g, shape, i, j: transpose(g, i, j)
 )
-
-# ---- part of an array, and an array of zeros but for that part
-
-
-pick: Any = view("pick", picked, lambda g, shape, key: place(g, shape, key), "IndexBackward0")
-place: Any = view("place", placed, lambda g, _, shape, key: pick(g, key), "IndexPutBackward0")

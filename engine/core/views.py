@@ -6,12 +6,13 @@ All the cost is here and in the making of views: an operation that writes nothin
 import numpy as np
 
 from ..arrays import dtypes
+from ..arrays.dispatch import xp_of
 from ..arrays.memory import storage
 from . import errors, observers
 from .graph import OUTPUT, AccumulateGrad, clock, mode, node_class
 from .linear import contiguous
-from .record import array_of, record, xp_of
-from .tensor import Tensor, alive, unreachable
+from .record import array_of, record
+from .tensor import Tensor, alive
 from .versions import write, wrote
 
 write_checks: list = []  # what may refuse that a tensor is written: called with it and with what the values are made of
@@ -84,29 +85,6 @@ def check_recordable(tensor, base):
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
 
-class StaleView(Tensor):
-    """A view whose part of the graph was lost in an in-place write: whoever asks for its node hears why."""
-
-    requires_grad = True
-
-    @property
-    def grad_fn(self):
-        raise RuntimeError(self.reason)
-
-    is_leaf = grad_fn
-
-    @property
-    def node(self):
-        return self.grad_fn if mode.enabled else unreachable()
-
-    @node.setter
-    def node(self, value):
-        pass
-
-
-StaleView.__name__ = "Tensor"
-
-
 # ---- the graph of a base and its views
 
 
@@ -129,9 +107,8 @@ def rebase_view(view, base):
     """The node of a view after its memory was written: it leads to the base, by the rules of the view's operations."""
     if view.creation_meta is None:
         become(view, ViewOfBase((base.node,), (replayed(base, view.view_ops),)))
-    elif type(view) is not StaleView:
-        view.reason = errors.forbidden_view(view, "its base or another view of its base has been modified inplace")
-        view.__class__ = StaleView
+    else:
+        errors.lose_graph(view)
 
 
 def become(tensor, node):

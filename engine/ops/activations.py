@@ -8,10 +8,12 @@ from ..arrays.kernels.gelu import gelu as gelu_array
 from ..arrays.kernels.losses import log_sigmoid
 from ..core.graph import mode, node_class
 from ..core.linear import sum_to
-from ..core.record import array_of, camel, record, register, registry
+from ..core.record import array_of, record
+from ..core.rules import camel
 from ..core.tensor import Tensor
 from . import elementwise as e
 from .elementwise import abs, choose, exp, gt, le, lt, sigmoid, tanh
+from .rows import register, registry
 from .shape import join, narrow, view_to
 from .writes import check_writable, overwrite
 

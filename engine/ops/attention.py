@@ -8,13 +8,15 @@ import math
 
 from ..arrays.dispatch import xp_of
 from ..arrays.kernels.attention import attended, attended_slopes
-from ..core.linear import cast, sum_axes, transpose, widened
-from ..core.record import array_of, joint_class, record, register
+from ..core.linear import cast, sum_axes, transpose
+from ..core.record import array_of, record
+from ..core.rules import joint_class
 from ..core.tensor import Tensor
 from . import elementwise as e
 from .dropout import dropout
 from .elementwise import choose
 from .linalg import matmul
+from .rows import register, widened
 from .softmax import safe_softmax
 from .with_numbers import times
 

@@ -7,9 +7,10 @@ from ..arrays.kernels import conv as kernels
 from ..arrays.kernels.conv import Window, reach
 from ..core.graph import node_class
 from ..core.linear import sum_axes
-from ..core.record import array_of, record, register
+from ..core.record import array_of, record
 from ..core.tensor import Tensor
 from .pad import constant_pad
+from .rows import register
 from .shape import squeeze_one, unsqueeze_at
 
 # A convolution y of x with a weight w is linear in both.  With a cotangent of y, any two of (x, w, y) give something in

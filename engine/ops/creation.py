@@ -17,7 +17,8 @@ from ..arrays.size import Size
 from ..arrays.warn import warn
 from ..core.graph import extend, mode, node_class
 from ..core.linear import Clone, ToCopy, cast, clone_array, sum_to
-from ..core.record import array_of, camel, record, register
+from ..core.record import array_of, record
+from ..core.rules import camel
 from ..core.tensor import Tensor, array_types
 from .checks import (
     check_generator,
@@ -31,6 +32,7 @@ from .checks import (
     sizes,
     unfit,
 )
+from .rows import register
 from .transfers import transfer
 from .writes import check_writable, fits, overwrite, zeros_for
 

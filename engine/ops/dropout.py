@@ -4,10 +4,11 @@ import math
 
 from ..arrays.devices import random_source
 from ..arrays.dispatch import xp_of
-from ..core.record import array_of, register
+from ..core.record import array_of
 from ..core.tensor import Tensor
 from .activations import into
 from .elementwise import add, mul
+from .rows import register
 from .shape import undone
 
 

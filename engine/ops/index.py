@@ -25,18 +25,20 @@ from ..arrays.kernels.indexing import (
 )
 from ..arrays.kernels.picking import placed
 from ..arrays.kernels.scans import running_extreme
+from ..arrays.kernels.views import contiguous_array
 from ..arrays.shapes import common_shape
 from ..arrays.warn import warn
 from ..core.graph import node_class
-from ..core.linear import cast, clone, contiguous, in_order, pick, place, reshape, sum_to
-from ..core.record import array_of, record, register
+from ..core.linear import cast, clone, contiguous, reshape, sum_to
+from ..core.record import array_of, record
 from ..core.tensor import Tensor
 from . import return_types
 from .checks import checked_dim, integer, unfit
 from .creation import zeros_like
-from .elementwise import choose, ne, operand, scaled, sub
+from .elementwise import choose, ne, scaled, sub
 from .elementwise import no_derivative as underived
 from .reduce import as_input
+from .rows import operand, pick, place, register
 from .shape import alias, cat, expand, expand_to, meshgrid, resized, select_at, slice_at, stack, unsqueeze_at, view_of
 from .transfers import number_for
 from .writes import copy_, fill_, fits, modify, number_in, zeros_for
@@ -673,7 +675,7 @@ def nonzero(input, *, as_tuple=False):
     """The places of the elements that are not zero: a row each, or with ``as_tuple`` one index tensor for each dim."""
     x = input.array
     if as_tuple:
-        return tuple(Tensor(in_order(i)) for i in x.reshape(x.shape or (1,)).nonzero())
+        return tuple(Tensor(contiguous_array(i)) for i in x.reshape(x.shape or (1,)).nonzero())
     return Tensor(xp_of(x).argwhere(x))
 
 
@@ -728,7 +730,11 @@ def running(name, extreme, Backward):
         if not x.ndim and dim not in (0, -1):
             raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
         d = checked_dim(dim, x.ndim)
-        out, i = map(in_order, running_extreme(x, extreme, d)) if x.ndim else (x.copy(), xp_of(x).zeros((), np.int64))
+        out, i = (
+            map(contiguous_array, running_extreme(x, extreme, d))
+            if x.ndim
+            else (x.copy(), xp_of(x).zeros((), np.int64))
+        )
         return getattr(return_types, name)(record(Backward, out, (input,), (d, x.shape, i)), as_input(i, input))
 
     op.__doc__ = f"(the {extreme} of the first 1, 2, ... elements along ``dim``, the last places where these are)"

@@ -7,16 +7,18 @@ from ..arrays.dtypes import dtype_word
 from ..arrays.kernels.bags import bags_of, counts_at, largest_rows
 from ..arrays.kernels.picking import placed, rows_at
 from ..arrays.kernels.products import product, product_plus, weighted_sum
+from ..arrays.kernels.views import contiguous_array
 from ..core.graph import mode as recording
 from ..core.graph import node_class
-from ..core.linear import in_order, pick, place, reshape, sum_axes, widened
-from ..core.record import array_of, record, register
+from ..core.linear import reshape, sum_axes
+from ..core.record import array_of, record
 from ..core.tensor import Tensor
 from .elementwise import add, choose
 from .index import setitem
 from .linalg import addmm_columns, matmul, mm
 from .one_step import one_step_class, record_one_step
 from .reduce import as_input, vector_norm
+from .rows import pick, place, register, widened
 from .shape import turn, view_to
 from .writes import size_error
 
@@ -77,7 +79,7 @@ def one_hot(tensor, num_classes=-1):
     if num_classes == -1:
         num_classes = int(x.max()) + 1
     out = xp_of(x).expand_dims(x, -1) == xp_of(x).arange(num_classes)
-    return as_input(in_order(out.astype(dtypes.int64.np)), tensor)
+    return as_input(contiguous_array(out.astype(dtypes.int64.np)), tensor)
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):

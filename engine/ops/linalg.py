@@ -18,7 +18,8 @@ from ..arrays.shapes import common_shape
 from ..arrays.warn import warn
 from ..core.graph import mode, node_class
 from ..core.linear import UnsafeView, reshape, sum_to, transpose
-from ..core.record import array_of, camel, record, record_outputs, register
+from ..core.record import array_of, record, record_outputs
+from ..core.rules import camel
 from ..core.tensor import Tensor
 from . import reduce, return_types
 from .checks import checked_dim, number
@@ -26,6 +27,7 @@ from .elementwise import choose, clamp, div, eq, mul, scaled, sqrt, sub
 from .index import where
 from .one_step import one_step_class, record_one_step
 from .reduce import vector_norm
+from .rows import register
 from .shape import (
     diagonal_at,
     expand_to,

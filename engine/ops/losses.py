@@ -8,13 +8,14 @@ from ..arrays.kernels.picking import are_classes, check_classes, class_places, e
 from ..arrays.kernels.sums import mean_array, sum_array
 from ..core.graph import node_class
 from ..core.linear import reshape, sum_to
-from ..core.record import array_of, record, register
+from ..core.record import array_of, record
 from ..core.tensor import Tensor
 from . import elementwise as e
 from . import reduce
 from .activations import hardtanh, logsigmoid
 from .elementwise import choose, exp, log, mul, sigmoid
 from .reduce import record_converted
+from .rows import register
 from .shape import broadcast_tensors
 from .softmax import log_softmax
 from .with_numbers import divided, plus, times

@@ -8,8 +8,8 @@ from ..arrays.dtypes import accumulate_wider
 from ..arrays.kernels import norms as kernels
 from ..arrays.shapes import common_shape
 from ..core.graph import node_class
-from ..core.linear import cast, clone, contiguous, reshape, sum_axes, sum_to, widened
-from ..core.record import array_of, record, register
+from ..core.linear import cast, clone, contiguous, reshape, sum_axes, sum_to
+from ..core.record import array_of, record
 from ..core.tensor import Tensor
 from ..core.versions import write
 from . import elementwise as e
@@ -17,6 +17,7 @@ from . import reduce
 from .elementwise import mul
 from .linalg import matrix_norm
 from .reduce import p_norm
+from .rows import register, widened
 from .shape import expand_to, repeat, view_to
 from .with_numbers import plus
 

@@ -3,10 +3,10 @@
 from operator import index as integer
 
 from ..arrays.dispatch import blank, xp_of
+from ..arrays.kernels.views import contiguous_array
 from ..core.graph import node_class
-from ..core.linear import in_order, place
-from ..core.record import array_of, record, register
-from ..core.record import view as define
+from ..core.record import array_of, record
+from .rows import define, place, register
 from .writes import fits
 
 
@@ -63,7 +63,7 @@ def pad(input, pad, mode="constant", value=None):
         for before, after, size in zip(pads[-2::-2], pads[::-2], x.shape[-n:])
     )
     key = (..., *(k.reshape(-1, *(1,) * (n - 1 - i)) for i, k in enumerate(key)))
-    return record(PADS[mode, n], in_order(x[key]), (input,), (x.shape, key))
+    return record(PADS[mode, n], contiguous_array(x[key]), (input,), (x.shape, key))
 
 
 register("pad", "shape", pad)

@@ -13,13 +13,15 @@ from ..arrays.dispatch import xp_of
 from ..arrays.kernels import pool as kernels
 from ..arrays.kernels.conv import Window, reach
 from ..arrays.kernels.sums import row_starts, sum_array
+from ..arrays.kernels.views import contiguous_array
 from ..core.graph import mode, node_class
-from ..core.linear import in_order, place, reshape
-from ..core.record import array_of, record, register
+from ..core.linear import reshape
+from ..core.record import array_of, record
 from ..core.tensor import Tensor
 from . import reduce
 from .conv import numbers, one_a_dim
 from .losses import scatter
+from .rows import place, register
 from .shape import squeeze_one, unsqueeze_at
 
 # ---- the maximum
@@ -119,7 +121,9 @@ def adaptive_avg_pool2d(input, output_size):
         return reduce.mean(input, (-1, -2), True)
     key, weights = kernels.adaptive_key(xp_of(x), x.shape[-2:], counts)
     weights = weights.astype(x.dtype)
-    return record(AdaptiveAvgPool, in_order(sum_array(x[key] * weights, (-4, -3))), (input,), (x.shape, key, weights))
+    return record(
+        AdaptiveAvgPool, contiguous_array(sum_array(x[key] * weights, (-4, -3))), (input,), (x.shape, key, weights)
+    )
 
 
 def adaptive_rule(g, shape, key, weights):
@@ -136,7 +140,7 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
     counts = adaptive_counts(x.shape[-2:], output_size)
     key, _ = kernels.adaptive_key(xp_of(x), x.shape[-2:], counts)
     taps = x[key].transpose(-4, -3, *range(x.ndim - 2), -2, -1)
-    taps = in_order(taps.reshape(prod(taps.shape[:2]), prod(x.shape[:-2]), prod(counts)))
+    taps = contiguous_array(taps.reshape(prod(taps.shape[:2]), prod(x.shape[:-2]), prod(counts)))
     ranks = kernels.adaptive_ranks(xp_of(x), x.shape[-2:], counts)
     return maxima(AdaptiveMaxPool, input, taps, ranks, counts, False, return_indices)
 

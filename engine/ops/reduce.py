@@ -16,13 +16,14 @@ from ..arrays.kernels.scans import log_of_running_sum
 from ..arrays.kernels.sums import extreme_along, mean_array, sum_array
 from ..arrays.warn import warn
 from ..core.graph import mode, node_class
-from ..core.linear import cast, pick, reshape, sum_axes, sum_to, unsum, widened
-from ..core.record import array_of, record, record_outputs, register
+from ..core.linear import cast, reshape, sum_axes, sum_to, unsum
+from ..core.record import array_of, record, record_outputs
 from ..core.tensor import Tensor
 from . import return_types
 from .checks import check_floating, checked_dim, checked_dims, number, shown_kind
 from .elementwise import abs as absolute
-from .elementwise import choose, eq, exp, floating, maximum, minimum, offers, sgn
+from .elementwise import choose, eq, exp, maximum, minimum, sgn
+from .rows import floating, offers, pick, register, widened
 from .shape import join
 
 # ---- the derivatives

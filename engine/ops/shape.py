@@ -11,19 +11,29 @@ from ..arrays import dtypes
 from ..arrays.devices import check_one_device
 from ..arrays.dispatch import not_batched, xp_of
 from ..arrays.dtypes import dtype_word
-from ..arrays.kernels.views import at, inserted, offset_in_storage, on_diagonal, reverse, rotated, windows_of, without
+from ..arrays.kernels.views import (
+    at,
+    contiguous_array,
+    inserted,
+    offset_in_storage,
+    on_diagonal,
+    reverse,
+    rotated,
+    windows_of,
+    without,
+)
 from ..arrays.memory import address, element_strides, expanded, pointer, storage, strided, writable
 from ..arrays.shapes import common_shape, reshape_array
 from ..arrays.size import Size, cannot_expand
 from ..arrays.warn import warn
 from ..core import linear as structure
 from ..core.graph import Output, mode, node_class
-from ..core.linear import cast, clone, contiguous, in_order, place, sum_axes, sum_to  # noqa: F401  clone: offered here
-from ..core.record import array_of, record, record_outputs, register
-from ..core.record import view as define
+from ..core.linear import cast, clone, contiguous, sum_axes, sum_to  # noqa: F401  clone: offered here
+from ..core.record import array_of, record, record_outputs
 from ..core.tensor import Tensor, track_view, unreachable
 from ..core.versions import wrote
 from .checks import checked_dim, checked_dims, integer, listed, some_tensors, tensors_in, unfit
+from .rows import define, place, register
 from .writes import check_writable
 
 # ---- views: name, what it does to an array, the cotangent of its input
@@ -50,12 +60,12 @@ restride = define("as_strided", strided, lambda g, shape, *args: add_picked(stri
 # ---- copies
 
 reversed_in = define("flip", reverse, lambda g, _, dims: reversed_in(g, dims))
-rolled_by = define("roll", lambda x, shifts, dims: xp_of(x).roll(in_order(x), *((shifts, dims) if dims else shifts)),
+rolled_by = define("roll", lambda x, shifts, dims: xp_of(x).roll(contiguous_array(x), *((shifts, dims) if dims else shifts)),
                  lambda g, _, shifts, dims: rolled_by(g, tuple(-s for s in shifts), dims))  # fmt: skip
-repeat_by = define("repeat", lambda x, repeats: in_order(xp_of(x).tile(x, repeats)),
+repeat_by = define("repeat", lambda x, repeats: contiguous_array(xp_of(x).tile(x, repeats)),
                  lambda g, shape, repeats: sum_of_copies(g, shape, repeats))  # fmt: skip
-lower = define("tril", lambda x, k: in_order(xp_of(x).tril(x, k)), lambda g, _, k: lower(g, k))
-upper = define("triu", lambda x, k: in_order(xp_of(x).triu(x, k)), lambda g, _, k: upper(g, k))
+lower = define("tril", lambda x, k: contiguous_array(xp_of(x).tril(x, k)), lambda g, _, k: lower(g, k))
+upper = define("triu", lambda x, k: contiguous_array(xp_of(x).triu(x, k)), lambda g, _, k: upper(g, k))
 rotate = define("rot90", rotated, lambda g, _, k, dims: rotate(g, -k, dims))
 diagonal_copy = define("diagonal_copy", lambda x, *where: x.diagonal(*where).copy(),
                      lambda g, shape, *where: place_diagonal(g, shape, *where), "DiagonalBackward0_copy")  # fmt: skip
@@ -538,14 +548,14 @@ def join(tensors, dim):
         places = [slice(end - n, end, 1) for n, end in zip(sizes, accumulate(sizes))]
         return [part_rule(slice_at, dim, p, array_of(t)) for p, t in zip(places, tensors)]
 
-    return record(Cat, in_order(xp_of(arrays[0]).concatenate(some, dim)), tensors, (), rules)
+    return record(Cat, contiguous_array(xp_of(arrays[0]).concatenate(some, dim)), tensors, (), rules)
 
 
 def join_new(tensors, dim):
     """The tensors one after the other along a new dim."""
     arrays, _ = same_dtype(tensors)
     rules = lambda: [part_rule(select_at, dim, i, array_of(t)) for i, t in enumerate(tensors)]  # noqa: E731
-    return record(Stack, in_order(xp_of(arrays[0]).stack(arrays, dim)), tensors, (), rules)
+    return record(Stack, contiguous_array(xp_of(arrays[0]).stack(arrays, dim)), tensors, (), rules)
 
 
 def same_dtype(tensors):

@@ -2,12 +2,14 @@
 
 from ..arrays import dtypes
 from ..arrays.kernels import softmax as kernels
+from ..arrays.kernels.views import contiguous_array
 from ..core.graph import node_class
-from ..core.linear import cast, in_order, sum_axes, widened
-from ..core.record import array_of, attach, record, register
+from ..core.linear import cast, sum_axes
+from ..core.record import array_of, attach, record
 from ..core.tensor import Tensor
 from .checks import checked_dim
 from .elementwise import exp
+from .rows import register, widened
 
 
 def softmax_rule(g, out, axis):
@@ -55,7 +57,7 @@ def checked(name, input, dim, dtype):
     """(the input in a dtype, its array, the axis)"""
     if dtype is not None:
         input = cast(input, dtypes.given(dtype, name).np)
-    x = in_order(array_of(input))
+    x = contiguous_array(array_of(input))
     axis = checked_dim(dim, x.ndim) if x.ndim else checked_dim(dim, 0) or None
     return input, x, axis
 

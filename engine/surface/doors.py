@@ -23,6 +23,7 @@ from ..core.tensor import Tensor
 
 from ..ops import activations, attention, conv, creation, dropout, elementwise, index, layers, linalg, losses  # isort: skip
 from ..ops import norms, pad, pool, reduce, shape, softmax  # isort: skip
+from ..ops import rows
 from ..ops.checks import integer, listed, misfit, number, unfit
 from ..ops.writes import in_place
 from . import checks
@@ -245,7 +246,7 @@ class Door:
         numbers = self.parameters[0].kind == "Number|Tensor"
         if numbers and not any(isinstance(v, Tensor) for v in (*taken.values(), *itself)):
             name, value = next(iter(taken.items()))  # two numbers: the first becomes a tensor
-            taken[name] = Tensor(elementwise.to_array(value, dtypes.scalar_dtype(value).np))
+            taken[name] = Tensor(rows.to_array(value, dtypes.scalar_dtype(value).np))
         if self.check:
             every = dict.fromkeys(self.checked, itself and itself[0]) | {self.more: more, self.options: names} | taken
             self.check(*map(every.get, self.checked))

@@ -6,8 +6,8 @@ import numpy as np
 
 from ..arrays.devices import typename_of
 from ..core import errors
-from ..core.graph import AccumulateGrad
-from ..core.tensor import alive
+from ..core.graph import AccumulateGrad, mode
+from ..core.tensor import Tensor, alive, unreachable
 from ..core.views import ViewOfBase
 from .node_names import edge
 
@@ -101,4 +101,33 @@ def forbidden_view(view, what):
     )
 
 
-errors.modified, errors.forbidden_view = modified, forbidden_view
+class StaleView(Tensor):
+    """A view whose part of the graph was lost in an in-place write: whoever asks for its node hears why."""
+
+    requires_grad = True
+
+    @property
+    def grad_fn(self):
+        raise RuntimeError(self.reason)
+
+    is_leaf = grad_fn
+
+    @property
+    def node(self):
+        return self.grad_fn if mode.enabled else unreachable()
+
+    @node.setter
+    def node(self, value):
+        pass
+
+
+StaleView.__name__ = "Tensor"
+
+
+def lose_graph(view):
+    if type(view) is not StaleView:
+        view.reason = forbidden_view(view, "its base or another view of its base has been modified inplace")
+        view.__class__ = StaleView
+
+
+errors.modified, errors.forbidden_view, errors.lose_graph = modified, forbidden_view, lose_graph

@@ -52,3 +52,8 @@ def on_diagonal(x, shape, *where):
 
 def offset_in_storage(x):
     return (address(x) - address(storage(x))) // x.itemsize
+
+
+def contiguous_array(x):
+    """x itself if its elements lie in order, else a copy in which they do."""
+    return x if x.flags.c_contiguous else x.copy()

@@ -10,9 +10,9 @@ import numpy as np
 
 from ...arrays.dtypes import int64
 from ...core.graph import node_class
-from ...core.linear import place
 from ...core.record import record
 from ...ops.creation import as_tensor, full
+from ...ops.rows import place
 from .. import messages
 
 

@@ -60,7 +60,8 @@ restride = define("as_strided", strided, lambda g, shape, *args: add_picked(stri
 # ---- copies
 
 reversed_in = define("flip", reverse, lambda g, _, dims: reversed_in(g, dims))
-rolled_by = define("roll", lambda x, shifts, dims: xp_of(x).roll(contiguous_array(x), *((shifts, dims) if dims else shifts)),
+rolled_by = define("roll",
+                   lambda x, shifts, dims: xp_of(x).roll(contiguous_array(x), *((shifts, dims) if dims else shifts)),
                  lambda g, _, shifts, dims: rolled_by(g, tuple(-s for s in shifts), dims))  # fmt: skip
 repeat_by = define("repeat", lambda x, repeats: contiguous_array(xp_of(x).tile(x, repeats)),
                  lambda g, shape, repeats: sum_of_copies(g, shape, repeats))  # fmt: skip

@@ -18,7 +18,7 @@ from engine.nn import functional as F
 from engine.ops.rows import registry
 
 SCALE = 2.0  # a global that a test changes
-EAGER = ("prod", "cumprod", "det")  # rows that look at values to choose how to compute
+EAGER = ("prod", "cumprod", "det", "embedding_bag")  # rows that look at values to choose how to compute
 
 
 def gradients(f, sample, arrays):

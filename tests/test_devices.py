@@ -54,6 +54,11 @@ def gradients(t, f, sample, arrays):
 WAITS = {"prod", "cumprod", "det"}
 
 
+def waits(name, sample):
+    """Whether a row looks at values, to choose how to compute."""
+    return name in WAITS or "mode='max'" in sample
+
+
 @pytest.mark.parametrize("name, sample", table.CASES)
 @pytest.mark.parametrize("derivative", [results, gradients, table.second])
 def test_a_row_gives_what_it_gives_on_the_host(derivative, name, sample, device):
@@ -61,7 +66,7 @@ def test_a_row_gives_what_it_gives_on_the_host(derivative, name, sample, device)
     expected = derivative(engine, f, sample, arrays)
     before = transfers(device)
     found = derivative(OnDevice(device), f, sample, arrays)
-    assert name in WAITS or transfers(device) == before
+    assert waits(name, sample) or transfers(device) == before
     assert (found is None) == (expected is None)
     for a, b in zip(found or (), expected or (), strict=True):
         same(a, b)
@@ -75,7 +80,7 @@ def batched(t, f, sample, arrays):
     x0 = xp.array(arrays["x"])
 
     def program(*values):
-        found = eval(sample, {"f": f, "np": xp, "x0": x0, **dict(zip(twice, values, strict=True))})
+        found = eval(sample, {"f": f, "np": xp, "torch": t, "x0": x0, **dict(zip(twice, values, strict=True))})
         return tuple(found) if isinstance(found, (tuple, list)) else found
 
     try:

@@ -78,6 +78,6 @@ def __dir__():
 
 def result_type(tensor, other):
     """The dtype of an arithmetic operation on two tensors or numbers."""
-    from .arrays.dtypes import operand, result_type
+    from .arrays.dtypes import operand, result_type  # noqa: PLC0415  one of them has the name of this function
 
     return result_type(operand(tensor), operand(other))

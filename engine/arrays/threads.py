@@ -45,7 +45,7 @@ def set_num_threads(num_threads):
     with pool_lock:
         threads, pool = num_threads, None
     try:
-        import threadpoolctl
+        import threadpoolctl  # noqa: PLC0415  only where it is installed
     except ImportError:
         return
     threadpoolctl.threadpool_limits(num_threads, "blas")
@@ -54,7 +54,7 @@ def set_num_threads(num_threads):
 def helpers(function, n):
     """Call ``function()`` in up to n threads; the futures."""
     global pool
-    from concurrent.futures import ThreadPoolExecutor  # here: it takes its time, and small programs need none
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  takes its time, and small programs need none
 
     with pool_lock:
         if pool is None:

@@ -263,7 +263,7 @@ class Function:
             if not apart:
                 raise RuntimeError(messages.NO_SETUP_CONTEXT)
             if any(isinstance(a, Tensor) and type(a.array) in batches for a in args):
-                from ..transforms.vmap import by_own_rule  # which is there: an array is a batch
+                from ..transforms.vmap import by_own_rule  # noqa: PLC0415  start-up: it is there if an array is a batch
 
                 if cls.vmap is not Function.vmap or not cls.generate_vmap_rule:
                     return by_own_rule(cls, args, cls.vmap is not Function.vmap)

@@ -173,7 +173,7 @@ class Check:
         return np.zeros(self.outputs[o].numel()) if t is None else moved(t.array, cpu).reshape(-1)
 
     def along(self, o, i, tangent):
-        from .forward_ad import dual_level, make_dual, unpack_dual  # which `import engine` need not wait for
+        from .forward_ad import dual_level, make_dual, unpack_dual  # noqa: PLC0415  start-up
 
         with dual_level():
             x = self.variables[i]
@@ -231,7 +231,7 @@ class Check:
         return [self.along(o, i, t) for t in tangents]
 
     def forward_together(self, o, i, tangents):
-        from ..transforms.vmap import vmap  # likewise
+        from ..transforms.vmap import vmap  # noqa: PLC0415  start-up
 
         return vmap(lambda t: self.along(o, i, t))(stack(tangents))
 

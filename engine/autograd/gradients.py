@@ -66,7 +66,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if not only_inputs:
         warn(messages.ONLY_INPUTS, FutureWarning)
     if mode.dual and not create_graph and carries_tangents(outputs):
-        from ..transforms.forward import unrecorded  # which `import engine` need not wait for
+        from ..transforms.forward import unrecorded  # noqa: PLC0415  start-up
 
         asked, mode.asked = mode.asked, True
         try:  # recorded, for then it carries the tangents on
@@ -78,7 +78,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     options = retain_graph, create_graph, allow_unused, materialize_grads
     if not is_grads_batched:
         return plain_grad(outputs, inputs, grad_outputs, *options)
-    from ..transforms.vmap import grad_of_each  # likewise
+    from ..transforms.vmap import grad_of_each  # noqa: PLC0415  start-up
 
     return grad_of_each(outputs, inputs, grad_outputs, *options)
 

@@ -82,7 +82,7 @@ def image(svg, alt, text, heading="The graph in words"):
 def in_browser(dot):
     """The output with which the browser draws DOT text itself; empty without graphviz-anywidget."""
     try:
-        from graphviz_anywidget import GraphvizAnyWidget
+        from graphviz_anywidget import GraphvizAnyWidget  # noqa: PLC0415  only where it is installed
     except ImportError:
         return {}
     bundle = GraphvizAnyWidget(dot_source=dot, enable_zoom=False)._repr_mimebundle_()
@@ -92,13 +92,13 @@ def in_browser(dot):
 def render(dot, kind):
     """A picture of DOT text, by the first Graphviz that there is: the system's, pygraphviz's own; else None."""
     try:
-        import graphviz
+        import graphviz  # noqa: PLC0415  only where it is installed
 
         return graphviz.pipe("dot", kind, dot.encode(), quiet=True)
     except Exception:  # whatever is wrong with a Graphviz, a lesson goes on without it
         pass
     try:
-        import pygraphviz
+        import pygraphviz  # noqa: PLC0415  only where it is installed
 
         drawing = pygraphviz.AGraph(string=dot)
         with stderr_unheard():

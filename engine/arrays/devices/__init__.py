@@ -184,7 +184,7 @@ def has_cuda():
     if "cuda" not in homes and importlib.util.find_spec("cupy") is None:
         return False
     try:
-        import cupy
+        import cupy  # noqa: PLC0415  only where it is installed
 
         return bool(cupy.cuda.is_available())
     except Exception:  # an installation that does not fit the machine is none

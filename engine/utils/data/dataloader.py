@@ -119,7 +119,7 @@ class DataLoader(Generic[T_co]):
 
 def context(method, num_workers):
     """The multiprocessing context for a start method, or itself.  ValueError, TypeError for what is none."""
-    import multiprocessing  # 0.02 s: most programs have no workers
+    import multiprocessing  # noqa: PLC0415  0.02 s, and most programs have no workers
 
     if num_workers == 0:
         raise ValueError(messages.CONTEXT_WITHOUT_WORKERS.format(num_workers))
@@ -193,7 +193,7 @@ class WorkersIterator(LoaderIterator):
     """
 
     def start(self):
-        from .worker import Team  # imports multiprocessing
+        from .worker import Team  # noqa: PLC0415  it imports multiprocessing
 
         self.team = Team(self.loader, self.seed)
         finalize(self, self.team.stop)

@@ -195,7 +195,7 @@ class Team:
     def __init__(self, loader, seed):
         context = loader.multiprocessing_context or multiprocessing.get_context()
         if os.name == "posix":  # before any worker is there: they are to share it
-            from multiprocessing import resource_tracker  # POSIX alone has it
+            from multiprocessing import resource_tracker  # noqa: PLC0415  POSIX alone has it
 
             resource_tracker.ensure_running()
         self.owner, self.stopped = os.getpid(), False

@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import operator
 from itertools import chain
 
 import numpy as np
@@ -442,6 +443,7 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
 def eye(n, m=None, *, dtype=None, device=None, requires_grad=False):
     """Ones on the diagonal, zeros elsewhere."""
     where, index = place(device)
+    n, m = (v if v is None else operator.index(v) for v in (n, m))
     return leaf(where.make(index, "eye", n, m, dtype=dtypes.given(dtype, "eye").np), requires_grad, "eye")
 
 

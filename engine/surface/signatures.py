@@ -207,7 +207,7 @@ arange empty full normal ones rand randint randn randperm zeros(*args, Tensor? o
     **options)
 as_tensor asarray from_dlpack from_numpy get_rng_state is_tensor manual_seed scalar_tensor set_rng_state tensor
 Generator default_generator seed initial_seed
-eye(int n, m=None, *, Tensor? out=None, **options)
+eye(n, m=None, *, Tensor? out=None, **options)
 linspace(start, end, steps, *, Tensor? out=None, **options)
 logspace(start, end, steps, base=10.0, *, Tensor? out=None, **options)
 tril_indices triu_indices(int row, int col, int offset=0, *, dtype=None, device=None)

@@ -1,12 +1,13 @@
 """Checks of sizes and ends."""
 
 from ...core.tensor import Tensor
-from ...ops.checks import is_integer, is_scalar, unfit
+from ...ops.checks import integer, is_integer, is_scalar, unfit
 from ..messages import ENDS_DIMENSIONS, EYE_SIZE, NEGATIVE_STEPS, TRIANGLE_SIZE
 from ..require import require
 
 
 def eye(n, m):
+    n = integer(n, "eye", "n", 1)  # a tensor of one integer, whatever its dims
     if m is not None and not is_integer(m):
         raise unfit("eye", n, m)
     require(n >= 0, EYE_SIZE, "n", n)

@@ -1654,3 +1654,24 @@ def test_no_warning_in_an_ordinary_program(t):
         y = (x * x).sum()
         y.backward()
         str((x.grad, y, y.grad_fn))
+
+
+def test_what_a_broken_pass_has_left_is_not_added_by_the_next_one():
+    import engine
+    from engine.core import backward
+
+    def fail(visit, roots, wanted):
+        visits = iter([visit])
+        return lambda node, g, parents: next(visits)(node, g, parents)  # the second node finds none
+
+    x, w = leaf(engine, 2.0), leaf(engine, 3.0)
+    handle = w.register_hook(lambda g: g)
+    backward.attachments.append(fail)
+    try:
+        with pytest.raises(StopIteration):
+            (x.exp() * w).backward()
+    finally:
+        backward.attachments.remove(fail)
+    handle.remove()
+    (x * x).backward()
+    assert x.grad.tolist() == [4.0] and w.grad is None

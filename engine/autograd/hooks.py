@@ -4,6 +4,7 @@ They attach to the backward pass with the first hook that is registered; a progr
 """
 
 import threading
+from typing import Any
 from weakref import ref
 
 from ..core import backward, views
@@ -21,6 +22,9 @@ extend(
 )
 hooked_leaves: set = set()  # weak references to the AccumulateGrad nodes on which a hook was registered
 hooked: set = set()  # and to the others
+
+
+attaching = threading.Lock()  # two threads may register the first hook
 
 
 class RemovableHandle:
@@ -70,10 +74,11 @@ def note(node):
     """Remember that a node has hooks, and attach them to the backward pass if they are the first."""
     known = hooked_leaves if type(node) is AccumulateGrad else hooked
     known.add(ref(node, known.discard))
-    if attach_hooks not in backward.attachments:
-        backward.attachments.insert(bool(backward.attachments), attach_hooks)  # around the check for nan
-        backward.arrivals.append(arrive)
-        views.rebased.append(move_retain_grad)
+    with attaching:
+        if attach_hooks not in backward.attachments:
+            backward.attachments.insert(bool(backward.attachments), attach_hooks)  # around the check for nan
+            backward.arrivals.append(arrive)
+            views.rebased.append(move_retain_grad)
 
 
 # ---- how they are registered
@@ -210,11 +215,11 @@ def as_grad_tuple(g, n):
 
 def attach_hooks(visit, roots, wanted):
     """The visit of a pass in a program that has hooks; None where there are none."""
+    this_thread.complete = []  # what a pass that was broken off has left is not this one's
     if not hooked and not hooked_leaves:
         return None
     waiting = edges_into_hooked(roots) if hooked_leaves and wanted is None else {}
     held: dict = {}
-    this_thread.complete = []
 
     def visit_with_hooks(node, g, parents):
         accumulate_complete()
@@ -259,7 +264,7 @@ def withheld(parents, cotangents, waiting, held):
 
 
 class ThisThread(threading.local):
-    complete: list = []  # (leaf's node, cotangent): all that it gets in this pass
+    complete: Any = ()  # (leaf's node, cotangent): all that it gets in this pass
 
 
 this_thread = ThisThread()

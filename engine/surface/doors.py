@@ -123,7 +123,7 @@ class Signature:
 
     @functools.cached_property
     def looked_at(self):
-        """(name, what takes it or None, whether it may be None, what errors call it, its place) for each argument."""
+        """(parameter, what takes its argument or None, what errors call it), in the order of the errors."""
         left = {p.name: p for p in self.parameters}
         rows = [(left.pop(names[-1]), names[0]) for names in self.order] + [(p, p.name) for p in left.values()]
         return [(p, None if p.name == "out" else TAKES[p.kind], called) for p, called in rows]

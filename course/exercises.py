@@ -92,3 +92,11 @@ def cell(key: str, folder: str, root: Path = ROOT) -> str | None:
 def title(lesson: str, root: Path = ROOT) -> str:
     """The name of a lesson's notebooks, such as `05_graph`; the number where there is none yet."""
     return next((path.stem for path in sorted((root / "exercises").glob(f"{lesson}_*.ipynb"))), lesson)
+
+
+def text_of(error: BaseException) -> str:
+    """What an exception says, whatever its `__str__` does."""
+    try:
+        return str(error)
+    except Exception:
+        return f"{type(error).__name__} that cannot be shown"

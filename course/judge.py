@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import engine
-from course.exercises import ANSWER, CORRECT, NOT_ATTEMPTED, NOT_YET, Exercise, Trial
+from course.exercises import ANSWER, CORRECT, NOT_ATTEMPTED, NOT_YET, Exercise, Trial, text_of
 
 LONGEST = 800  # characters of a value, or of what was printed
 _COURSE = Path(__file__).resolve().parent
@@ -219,7 +219,7 @@ def _raised(error: Exception) -> Raised:
     theirs = [frame for frame in own if not Path(frame.filename).resolve().is_relative_to(_ENGINE)]
     theirs = [frame for frame in theirs if "site-packages" not in frame.filename]
     at = (theirs[-1].filename, theirs[-1].lineno or 0) if theirs else None
-    return Raised(type(error).__name__, _short(_nameless(error, str)), at)
+    return Raised(type(error).__name__, _short(_nameless(error, text_of)), at)
 
 
 def _held(arguments: list[Any]) -> dict[str, Plain]:

@@ -49,7 +49,11 @@ def check(key: str, attempt: Any, hidden: bool = False) -> None:
     """
     exercise = _find(key)
     key = exercise.key
-    if _is_blank(exercise, attempt):
+    try:
+        blank = _is_blank(exercise, attempt)
+    except Exception:  # what cannot even be looked at is somebody's work
+        blank = False
+    if blank:
         answer = worker.Answer(state=NOT_ATTEMPTED)
     else:
         try:

@@ -6,6 +6,7 @@ that a notebook defined or changed is in it but what the attempt itself uses, wh
 
 import atexit
 import contextlib
+import functools
 import io
 import json
 import linecache
@@ -18,15 +19,15 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import IO, Any, TypedDict, cast
 
 import cloudpickle
 
-from course.exercises import NOT_YET, Exercise
+from course.exercises import NOT_YET, Exercise, text_of
 from course.notebooks import COMMAND, ROOT, kernel_environment
 
-READY = b"ready\n"
-PRINTED_LINES = 10
+READY = b"ready"
+PRINTED_LINES, PRINTED_CHARACTERS = 10, 1000
 # What an attempt may use, in bytes: an endless list is to end before this computer does.
 MOST_MEMORY = 2 * 2**30
 MOST_IN_A_FILE = 2**28
@@ -59,8 +60,7 @@ class _Spare:
         """A process that is ready. Raises NotChecked where none can be had."""
         for _ in range(2):  # the one in store may have been started while the course was being updated
             process, self.process = self.process or self._start(), None
-            assert process.stdout is not None
-            if process.stdout.readline() == READY:
+            if _received(process.stdout) == READY:
                 return process
             _stop(process)
         raise NotChecked(f"The check could not be started: {COMMAND} doctor may tell why.")
@@ -104,18 +104,19 @@ def ask(exercise: Exercise, attempt: Any, hidden: bool = False, seconds: float |
     except Exception as error:
         return Answer(state=NOT_YET, message=_not_packed(error))
     request = (exercise.key, hidden, seconds, [str(path) for path in sys.path], str(Path.cwd()), packed)
-    process, timed_out, reply = _spare.take(), False, b""
+    process = _spare.take()
+    replies: list[bytes] = []
+    # Not by `communicate`, which waits until nobody holds the pipes: what the notebook has started holds them too.
+    talk = threading.Thread(target=_talk, args=(process, pickle.dumps(request), replies), daemon=True)
     try:
-        reply, _ = process.communicate(pickle.dumps(request), timeout=PATIENCE * seconds + 1)
-    except subprocess.TimeoutExpired:
-        timed_out = True
-    except OSError:  # it died while it was being asked
-        pass
+        talk.start()
+        talk.join(PATIENCE * seconds + 1)
+        timed_out = talk.is_alive()
     finally:
-        _stop(process)
+        _stop(process, talk)
         prepare()
-    if reply:
-        answer = cast(Answer, json.loads(reply))
+    if any(replies):
+        answer = cast(Answer, json.loads(replies[0]))
         if answer["state"] == _BROKEN:
             raise NotChecked(answer["message"])
         return answer
@@ -127,20 +128,61 @@ def ask(exercise: Exercise, attempt: Any, hidden: bool = False, seconds: float |
     return Answer(state=NOT_YET, message=message)
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
+def _talk(process: subprocess.Popen[bytes], question: bytes, replies: list[bytes]) -> None:
+    with contextlib.suppress(OSError):  # it died while it was being asked
+        _send(process.stdin, question)
+        replies.append(_received(process.stdout))
+
+
+def _send(pipe: IO[bytes] | None, message: bytes) -> None:
+    assert pipe is not None
+    pipe.write(len(message).to_bytes(8, "big") + message)
+    pipe.flush()
+
+
+def _received(pipe: IO[bytes] | None) -> bytes:
+    """The next message; b"" where whoever would have sent it is gone."""
+    assert pipe is not None
+    return pipe.read(int.from_bytes(pipe.read(8), "big"))
+
+
+def _stop(process: subprocess.Popen[bytes], talk: threading.Thread | None = None) -> None:
+    _kill_all_of(process.pid)
+    process.kill()
+    process.wait()
+    if talk is not None and talk.ident is not None:
+        talk.join(1.0)  # it ends with the process, unless somebody who cannot be found holds the pipes: then they stay
+        if talk.is_alive():
+            return
+    for pipe in (process.stdin, process.stdout):
+        assert pipe is not None
+        with contextlib.suppress(OSError):
+            pipe.close()
+
+
+def _kill_all_of(pid: int) -> None:
+    """What a process has started, and on POSIX itself."""
+    with contextlib.suppress(ImportError):
+        import psutil
+
+        with contextlib.suppress(psutil.Error):
+            for child in psutil.Process(pid).children(recursive=True):  # those that left the group too
+                with contextlib.suppress(psutil.Error):
+                    child.kill()
     if sys.platform != "win32":
         with contextlib.suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)  # and what the attempt has started
-    process.kill()
-    with contextlib.suppress(OSError, ValueError):  # what it would still have said, and the pipes closed
-        process.communicate()
-    process.wait()
+            os.killpg(pid, signal.SIGKILL)
 
 
 class _Packer(cloudpickle.CloudPickler):
-    """cloudpickle, but for tensors with a past: they would arrive without it, and be taken for something else."""
+    """cloudpickle, but for tensors with a past: they would arrive without it, and be taken for something else.
+
+    And for `functools.lru_cache`, which it takes for something that can be imported.
+    """
 
     def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, functools._lru_cache_wrapper):
+            return cached, (value.__wrapped__, value.cache_parameters())
         if hasattr(value, "grad_fn") and not value.is_leaf:
             raise _WithGraph
         return super().reducer_override(value)
@@ -148,6 +190,10 @@ class _Packer(cloudpickle.CloudPickler):
 
 class _WithGraph(Exception):
     pass
+
+
+def cached(function: Any, parameters: dict[str, Any]) -> Any:
+    return functools.lru_cache(**parameters)(function)
 
 
 def _packed(attempt: Any) -> bytes:
@@ -171,7 +217,8 @@ def _not_packed(error: Exception) -> str:
             "It uses a result that was computed elsewhere in the notebook. Let it work with its arguments alone, "
             "and make inside it whatever else it needs."
         )
-    return f"It uses something of the notebook that cannot be taken along ({error}). Give it all it needs as arguments."
+    why = "it goes round in a circle" if isinstance(error, RecursionError) else text_of(error)
+    return f"It uses something of the notebook that cannot be taken along ({why}). Give it all it needs as arguments."
 
 
 def line_of(at: tuple[str, int] | None) -> str:
@@ -206,11 +253,11 @@ def _serve() -> None:
     from course import judge
     from course.exercises import find
 
-    reply = os.fdopen(os.dup(1), "wb")
+    reply, own = os.fdopen(os.dup(1), "wb"), os.getpid()
     os.dup2(2, 1)  # whatever is printed past Python's own sys.stdout is not a part of the answer
-    reply.write(READY)
-    reply.flush()
-    data = sys.stdin.buffer.read()
+    _adopt()
+    _send(reply, READY)
+    data = _received(sys.stdin.buffer)
     if not data:  # the notebook has gone without a question
         return
     key, hidden, seconds, path, folder, packed = pickle.loads(data)
@@ -227,7 +274,7 @@ def _serve() -> None:
         try:
             attempt = pickle.loads(packed)
         except Exception as error:
-            message = f"It could not be taken along to the check ({type(error).__name__}: {error})."
+            message = f"It could not be taken along to the check ({type(error).__name__}: {text_of(error)})."
             verdict = judge.Verdict(NOT_YET, message)
         else:
             try:
@@ -237,17 +284,28 @@ def _serve() -> None:
             except MemoryError:
                 verdict = judge.Verdict(NOT_YET, f"It used more than {MOST_MEMORY / 2**30:g} GB of memory.")
             except Exception as error:
-                message = f"The check of exercise {key} has a mistake of its own ({type(error).__name__}: {error})."
+                message = (
+                    f"The check of exercise {key} has a mistake of its own ({type(error).__name__}: {text_of(error)})."
+                )
                 verdict = judge.Verdict(_BROKEN, message)
+    if os.getpid() != own:  # the attempt forked, and both have come here
+        os._exit(0)
     guard.cancel()
-    lines = printed.getvalue().splitlines()
-    shown = [*lines[:PRINTED_LINES], *(["..."] if len(lines) > PRINTED_LINES else [])]
-    reply.write(json.dumps(verdict._asdict() | {"printed": "\n".join(shown)}).encode())
-    reply.flush()
+    text = printed.getvalue()
+    shown = "\n".join(text[:PRINTED_CHARACTERS].splitlines()[:PRINTED_LINES])
+    more = "\n..." if len(shown) < len(text.rstrip()) else ""
+    _send(reply, json.dumps(verdict._asdict() | {"printed": shown + more}).encode())
     # Threads and processes that the attempt left behind do not keep it.
-    if sys.platform != "win32":
-        os.killpg(0, signal.SIGKILL)
+    _kill_all_of(own)
     os._exit(0)
+
+
+def _adopt() -> None:
+    """Linux: whoever is left behind by what the attempt starts becomes a child of this process, to be found."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
@@ -369,7 +370,7 @@ def test_a_check_with_a_mistake_of_its_own_says_nothing_about_the_attempt():
 
 def test_a_check_that_cannot_be_started_says_nothing_about_the_attempt(monkeypatch):
     monkeypatch.setattr(worker._spare, "process", None)
-    monkeypatch.setattr(worker, "READY", b"something else\n")
+    monkeypatch.setattr(worker, "READY", b"something else")
     with pytest.raises(learner.NotChecked, match="could not be started"):
         learner.check("05.1", 1)
 
@@ -394,9 +395,100 @@ def test_the_stop_button_stops_a_check_and_its_process():
     assert worker.ask(exercises.find("05.1"), (7.0, 2.0))["state"] == learner.CORRECT
 
 
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+@needs_fork
+def test_a_process_that_the_notebook_has_started_does_not_keep_the_answer():
+    """A DataLoader's workers hold all that was open when they were started, the check's pipes too."""
+    worker.prepare()
+    child = os.fork()
+    if not child:
+        time.sleep(60)
+        os._exit(0)
+    try:
+        start = time.monotonic()
+        assert worker.ask(exercises.find("05.1"), (7.0, 2.0))["state"] == learner.CORRECT
+        assert time.monotonic() - start < 30
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+@needs_fork
+def test_an_attempt_that_forks_is_judged_once():
+    answer = asked(in_a_notebook(RULE + "import os; os.fork(); return arriving / y, -arriving * x / y**2"))
+    assert answer["state"] == learner.CORRECT
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody can find it")
+def test_a_process_that_left_its_group_is_stopped_with_the_check(tmp_path):
+    away = f"import os, time; os.fork() or os.setsid() or os.fork() or os.execlp('sleep', 'sleep', '3{os.getpid()}')"
+    assert (
+        asked(in_a_notebook(RULE + away + "\n    return arriving / y, -arriving * x / y**2"))["state"]
+        == learner.CORRECT
+    )
+    deadline = time.monotonic() + 10
+    while sleepers(f"3{os.getpid()}") and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not sleepers(f"3{os.getpid()}")
+
+
+def sleepers(seconds):
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        if process.info["cmdline"] == ["sleep", seconds]:
+            found.append(process)
+    return found
+
+
+def test_a_cached_function_is_taken_along_with_its_cache():
+    source = (
+        "import functools\n@functools.lru_cache(None)\n"
+        "def steps(n):\n    return n if n < 2 else steps(n - 1) + steps(n - 2)\n"
+        + RULE + "assert steps(90) > 0; return arriving / y, -arriving * x / y**2"
+    )  # fmt: skip
+    assert asked(in_a_notebook(source))["state"] == learner.CORRECT
+
+
+def test_a_line_without_end_is_shown_in_part():
+    answer = asked(in_a_notebook(RULE + "print('a' * 10**7)"))
+    assert answer["printed"] == "a" * worker.PRINTED_CHARACTERS + "\n..."
+
+
+class Trap:
+    """Whatever is asked of it raises."""
+
+    def __getattr__(self, name):
+        raise ZeroDivisionError("a trap")
+
+
+class TrapOfValues(dict):
+    def values(self):
+        raise ZeroDivisionError("a trap")
+
+
+def turns_round(): ...
+
+
+turns_round.__wrapped__ = turns_round
+
+
+@pytest.mark.parametrize("attempt", [Trap, TrapOfValues, lambda: turns_round])
+def test_what_cannot_be_looked_at_is_an_attempt_that_is_not_right(attempt):
+    with pytest.raises(learner.NotYet):
+        learner.check("05.3", attempt())
+
+
+def test_an_error_whose_text_raises_is_the_attempts_own():
+    source = "class Odd(Exception):\n    def __str__(self): raise KeyError('x')\n" + RULE + "raise Odd"
+    answer = asked(in_a_notebook(source))
+    assert answer["state"] == learner.NOT_YET and "Odd that cannot be shown" in dict(answer["rows"])["Got"]
+
+
 def test_a_process_whose_notebook_is_gone_ends():
     process = worker._Spare._start()
-    assert process.stdout.readline() == worker.READY
+    assert worker._received(process.stdout) == worker.READY
     process.stdin.close()
     assert process.wait(30) == 0
     process.stdout.close()

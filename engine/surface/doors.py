@@ -386,12 +386,17 @@ LINES = lines()
 OFFERED: dict = {}  # kind -> {name: function}: what is offered
 
 
+@functools.cache
+def operations(family):
+    return vars(importlib.import_module(f"{ops.__name__}.{family}"))
+
+
 def offered(kind, module):
     """The public names of one kind: functions of the package ("function"), methods of Tensor, ..."""
     found, method = {}, kind in ("method", "in_place")
     for (family, kinds, title), (name, several, signatures) in LINES.items():
         if kind in kinds.split():
-            f = vars(importlib.import_module(f"{ops.__name__}.{family}"))[name]
+            f = operations(family)[name]
             title += "_" * (kind == "in_place")
             if signatures and not (
                 method and signatures[0][0] in OF_ONE and not hasattr(f, "made")

@@ -119,17 +119,47 @@ class Signature:
                 self.more, by_name = name, True
             else:
                 self.parameters.append(Parameter(part, by_name))
-        self.typed = any(p.kind for p in self.parameters)  # if not, Python says what is wrong with a call
+        typed = any(p.kind for p in self.parameters)
         self.of_tensor = bool(self.parameters) and "Tensor" in self.parameters[0].kind
+        # whether the first two may be numbers, of which the operation takes one
+        self.two_numbers = not method and [p.kind for p in self.parameters[:2]] == ["Number|Tensor"] * 2
         if method:
             self.parameters = [p for p in self.parameters[1:] if p.name != "out"]
         self.name, order = re.fullmatch(r"(\w*)(?:\((.*)\))?", called).groups()
         self.order = [e.split("=") for e in order.split(", ")] if order else []
 
-    @functools.cached_property
-    def places(self):
-        """The parameters that an argument may be given to by position."""
-        return [p for p in self.parameters if not p.by_name]
+        self.names = [p.name for p in self.parameters]
+        self.places = [p for p in self.parameters if not p.by_name]  # which may be given by position
+        self.inputs = [p for p in self.parameters if p.name != "out"]
+        # whether arguments have other names too; if the line has no types, Python says what is wrong with a call
+        self.others = typed and any(name in ALIASES.values() for name in self.names)
+        self.rest = self.more or "rest" * self.others  # where arguments by position beyond are
+        self.named = self.options or "names" * self.others  # where arguments by other names are
+
+    def head(self):
+        """The parameters in Python's words.  With ``others`` any call comes through; defaults are set afterwards."""
+        by_place = [p.name + "=None" * (self.others or p.default is not ABSENT) for p in self.places]
+        by_name = [p.name + "=None" for p in self.parameters if p.by_name]
+        star = ["*" + self.rest] if self.rest or by_name else []
+        return by_place + star + by_name + (["**" + self.named] if self.named else [])
+
+    def call(self):
+        """What is handed on of them."""
+        by_name = [f"{p.name}={p.name}" for p in self.inputs if p.by_name]
+        stars = [["*" + self.more] * bool(self.more), ["**" + self.options] * bool(self.options)]
+        return [p.name for p in self.inputs if not p.by_name] + stars[0] + by_name + stars[1]
+
+    def tests(self):
+        """What is asked of a call first."""
+        tests = [test for p in self.inputs if (test := p.test())]
+        if self.two_numbers:
+            x, y = self.names[:2]
+            tests[0] = f"(isinstance({x}, Tensor) or type({x}) in NUMBERS and isinstance({y}, Tensor))"
+        if self.options and "out" in self.names:
+            tests.append("out is None")
+        if self.others:
+            tests += ["not names"] if self.more else ["not names", "not rest"]
+        return tests or ["True"]
 
     @functools.cached_property
     def looked_at(self):
@@ -188,15 +218,6 @@ class Door:
         return [s for s in found if s.of_tensor or not self.method]
 
     @functools.cached_property
-    def names(self):
-        return [p.name for p in self.signatures[0].parameters]
-
-    @functools.cached_property
-    def two_numbers(self):
-        """Whether both arguments may be numbers, of which the operation takes one."""
-        return not self.method and [p.kind for p in self.signatures[0].parameters[:2]] == ["Number|Tensor"] * 2
-
-    @functools.cached_property
     def check(self):
         return checks.find(*self.check_of) if self.check_of else None
 
@@ -211,7 +232,7 @@ class Door:
         ``values``: an argument for every parameter; ``more``: those by position beyond; ``names``: by other names.
         """
         s = self.signatures[0]
-        given = dict(zip(self.names, values))
+        given = dict(zip(s.names, values))
         for name, value in () if s.options else names.items():
             p = next((p for p in s.parameters if p.name == ALIASES.get(name, name)), None)
             if p is None or given[p.name] is not p.default:
@@ -223,7 +244,7 @@ class Door:
             what = f"positional argument{'s' * (most != 1)} but {most + len(more)}"
             raise TypeError(f"{self.title}() takes {takes} {what} were given")
         taken = self.taken(given, more)
-        if self.two_numbers and not any(isinstance(v, Tensor) for v in taken.values()):
+        if s.two_numbers and not any(isinstance(v, Tensor) for v in taken.values()):
             name, value = next(iter(taken.items()))  # the first becomes a tensor
             taken[name] = Tensor(rows.to_array(value, dtypes.scalar_dtype(value).np))
         if self.check:
@@ -253,63 +274,44 @@ class Door:
 
     def open(self):
         """The function, with its code: one thread gives it that, once."""
+        f, check, text, s = self.door, self.check, self.text(), self.signatures[0]
         with writing_lock:
-            f = self.door
             if f.__code__ is SHUT:
-                f.__closure__[0].cell_contents = self.check
-                text, defaults, f.__kwdefaults__ = self.text()
-                f.__defaults__, f.__code__ = defaults, written(text)
+                f.__closure__[0].cell_contents = check
+                f.__defaults__ = tuple(p.default for p in s.places if s.others or p.default is not ABSENT)
+                f.__kwdefaults__ = {p.name: p.default for p in s.parameters if p.by_name}
+                f.__code__ = written(text)
         return self.function
 
     def text(self):
-        """What the line stands for, with its defaults.  The text is like this one, of a method::
+        """What the line stands for.  Of ``amax(Tensor input, int[] dim=(), bool keepdim=False)``, as a method::
 
-        def door(self, dim=None, *rest, keepdim=None, **names):
-            if type(dim) is int and type(keepdim) is bool and not names and not rest:
-                check(self, dim)
-                return inner(self, dim, keepdim=keepdim)
-            return unusual((dim, keepdim), rest, names, self)
+        def door(self, dim=None, keepdim=None, *rest, **names):
+            if type(dim) in DIMS and type(keepdim) is bool and not names and not rest:
+                try: return inner(self, dim, keepdim)
+                except TypeError:
+                    if False: raise
+            return unusual((dim, keepdim, ), rest, names, self)
         """
         s, itself = self.signatures[0], ["self"] * self.method
-        inputs, writes = [p for p in s.parameters if p.name != "out"], "out" in self.names
-        others = s.typed and any(p.name in ALIASES.values() for p in s.parameters)  # arguments have other names too
-        rest, names = s.more or "rest" * others, s.options or "names" * others
-        by_name = [p for p in s.parameters if p.by_name]
-        head = itself + [p.name + "=None" * (others or p.default is not ABSENT) for p in s.places]
-        head += (
-            ["*" + rest] * bool(rest or by_name) + [f"{p.name}=None" for p in by_name] + ["**" + names] * bool(names)
-        )
-        call = itself + [p.name for p in inputs if not p.by_name] + ["*" + s.more] * bool(s.more)
-        call += [f"{p.name}={p.name}" for p in inputs if p.by_name] + ["**" + names] * bool(s.options)
-        call = ", ".join(call)
-
-        tests = [test for p in inputs if (test := p.test())]
-        if self.two_numbers:
-            x, y = self.names[:2]
-            tests[:2] = [
-                f"(isinstance({x}, Tensor) and {tests[1]} or type({x}) in NUMBERS and isinstance({y}, Tensor))"
-            ]
-        tests += ["out is None"] * bool(writes and s.options)
-        tests += ["not names"] * others + ["not rest"] * bool(others and not s.more)
-        body = f"return inner({call})"
-        if writes and not s.options:
-            body += f" if out is None else into(out, inner, {call})"
+        call = f"inner({', '.join(itself + s.call())})"
+        body = f"return {call}"
+        if "out" in s.names and not s.options:
+            body += f" if out is None else {call.replace('inner(', 'into(out, inner, ', 1)}"
         if self.check:
-            known = {n: n for n in (*self.names, s.more, s.options)}
+            known = {n: n for n in (*s.names, s.more, s.options)}
             body = f"check({', '.join(self.checked(known, 'self'))}); {body}"
         if any(p.kind == "int[]" for p in s.parameters):  # of which not every one is looked at before
             body = f"try: {body}\n   except TypeError:\n    if {s.more or False}: raise"
-        values = f"({''.join(n + ', ' for n in self.names)}), {rest or '()'}, {names or '{}'}"
-        text = f"""
+        values = f"({''.join(n + ', ' for n in s.names)})"
+        return f"""
 def make(check, inner, unusual):
- def door({", ".join(head)}):
+ def door({", ".join(itself + s.head())}):
   nonlocal check, inner, unusual
-  if {" and ".join(tests) or True}:
+  if {" and ".join(s.tests())}:
    {body}
-  return unusual({", ".join([values, *itself])})
+  return unusual({", ".join([values, s.rest or "()", s.named or "{}", *itself])})
 """
-        defaults = tuple(p.default for p in s.places if others or p.default is not ABSENT)
-        return text, defaults, {p.name: p.default for p in by_name}
 
 
 def itself(operation, text, door):

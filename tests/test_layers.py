@@ -106,6 +106,8 @@ def test_a_sentence_has_one_name_and_a_name_one_sentence(path):
 
 def test_what_has_a_check_is_behind_a_door():
     """A method that takes nothing but its tensor has no door: where there is a check, its line says ``Tensor self``."""
+    files = {path.stem for path in (ROOT / "engine/surface/checks").glob("*.py")} - {"__init__"}
+    assert set(checks.FAMILIES) == files
     for (family, kinds, title), (name, _, lines) in doors.LINES.items():
         method = "method" in kinds or "in_place" in kinds
         has_door = lines and not (method and lines[0][0] in doors.OF_ONE)

@@ -94,6 +94,12 @@ class Parameter:
         self.kind, self.optional, self.by_name = (kind or "").removesuffix("?"), (kind or "").endswith("?"), by_name
         self.default = ABSENT if default is None else eval(default)
 
+    def left_out(self):
+        """What is asked to know whether an argument is not given."""
+        if self.default is None or self.default is ABSENT:
+            return f"{self.name} is {'ABSENT' if self.default is ABSENT else None}"
+        return f"type({self.name}) is {type(self.default).__name__} and {self.name} == {self.default!r}"
+
     def test(self):
         """What is asked of an argument first; nothing of one that the operation looks at, and may be left out."""
         if not self.kind:
@@ -148,6 +154,13 @@ class Signature:
         by_name = [f"{p.name}={p.name}" for p in self.inputs if p.by_name]
         stars = [["*" + self.more] * bool(self.more), ["**" + self.options] * bool(self.options)]
         return [p.name for p in self.inputs if not p.by_name] + stars[0] + by_name + stars[1]
+
+    def renamed(self):
+        """What gives arguments by other names to parameters that are left out."""
+        left_out = {p.name: p.left_out() for p in self.parameters if self.others}
+        given = [(alias, n) for alias, n in ALIASES.items() if n in left_out]
+        lines = [f"   if '{alias}' in names and {left_out[n]}: {n} = names.pop('{alias}')\n" for alias, n in given]
+        return "  if names:\n" + "".join(lines) if lines else ""
 
     def tests(self):
         """What is asked of a call first."""
@@ -308,7 +321,7 @@ class Door:
 def make(check, inner, unusual):
  def door({", ".join(itself + s.head())}):
   nonlocal check, inner, unusual
-  if {" and ".join(s.tests())}:
+{s.renamed()}  if {" and ".join(s.tests())}:
    {body}
   return unusual({", ".join([values, s.rest or "()", s.named or "{}", *itself])})
 """

@@ -35,8 +35,9 @@ def matmul(self, other):
     if not isinstance(self, Tensor) or not isinstance(other, Tensor):
         return NotImplemented
     x, y = self.array, other.array
-    fit = x.dtype is y.dtype is not BOOL and x.ndim and 0 < y.ndim < 3 and x.shape[-1] == y.shape[0]
-    return (linalg.matmul if fit else methods["matmul"])(self, other)
+    if x.dtype is y.dtype is not BOOL and x.ndim and 0 < y.ndim < 3 and x.shape[-1] == y.shape[0]:
+        return linalg.matmul(self, other)
+    return methods["matmul"](self, other)
 
 
 OPERATORS = {

@@ -6,7 +6,7 @@ Tensor, methods that write into it, or functions of ``nn.functional`` or ``linal
 none fits; ``.dim``: if there is more than one argument.  Two lines for one name: the first that fits is taken.  What
 has no type is looked at by the operation.  ``as``: how PyTorch's errors call the function and its arguments, and in
 which order they come there: PyTorch's own functions give them on by position.  A name without arguments is offered as
-it is.
+it is, and so is a method of ``Tensor input`` alone; with a check it takes ``Tensor self``.
 """
 
 # names of arguments that PyTorch takes too: NumPy's, and those of one signature among several

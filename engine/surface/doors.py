@@ -140,14 +140,14 @@ class Signature:
         # whether arguments have other names too; if the line has no types, Python says what is wrong with a call
         self.others = typed and any(name in ALIASES.values() for name in self.names)
         self.rest = self.more or "rest" * self.others  # where arguments by position beyond are
-        self.named = self.options or "names" * self.others  # where arguments by other names are
+        self.other_names = self.options or "names" * self.others  # where arguments by other names are
 
     def head(self):
         """The parameters in Python's words.  With ``others`` any call comes through; defaults are set afterwards."""
         by_place = [p.name + "=None" * (self.others or p.default is not ABSENT) for p in self.places]
         by_name = [p.name + "=None" for p in self.parameters if p.by_name]
         star = ["*" + self.rest] if self.rest or by_name else []
-        return by_place + star + by_name + (["**" + self.named] if self.named else [])
+        return by_place + star + by_name + (["**" + self.other_names] if self.other_names else [])
 
     def call(self):
         """What is handed on of them."""
@@ -213,14 +213,15 @@ def named_in_call():
 class Door:
     """A public name: where it leads, and what it says to who does not fit through.
 
-    Its function is written out when it is first called, so that ``import engine`` is quick.
+    ``door`` is written out when it is first called, so that ``import engine`` is quick.  ``function``, what programs
+    call, is the door, or an operation that needs it for unusual arguments alone.
     """
 
     def __init__(self, title, inner, lines, several, method, module, check_of=None):
         self.title, self.inner, self.lines, self.several, self.method = title, inner, lines, several, method
         self.check_of = check_of  # the family and the name of the operation
         self.door = shut(inner, self.unusual)
-        self.function = f = itself(inner, lines[0][0], self.door) or self.door
+        self.function = f = asking(inner, lines[0][0], self.door) or self.door
         f.__name__ = f.__qualname__ = self.door.__qualname__ = title
         f.__module__, f.__doc__, f.__signature__ = module, inner.__doc__, Shown(self)
 
@@ -323,11 +324,11 @@ def make(check, inner, unusual):
   nonlocal check, inner, unusual
 {s.renamed()}  if {" and ".join(s.tests())}:
    {body}
-  return unusual({", ".join([values, s.rest or "()", s.named or "{}", *itself])})
+  return unusual({", ".join([values, s.rest or "()", s.other_names or "{}", *itself])})
 """
 
 
-def itself(operation, text, door):
+def asking(operation, text, door):
     """The operation, if it looks itself whether its arguments are Tensors; it calls the door with all others."""
     made, code = getattr(operation, "made", None), getattr(operation, "__code__", None)
     if not made or not all(name in text for name in code.co_varnames[: code.co_argcount]):

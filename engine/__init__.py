@@ -8,20 +8,14 @@ from . import autograd, linalg
 from .arrays.devices import OutOfMemoryError, device, get_default_device, set_default_device
 from .arrays.dispatch import offers
 from .arrays.threads import get_num_threads, set_num_threads
-from .autograd import (
-    enable_grad,
-    inference_mode,
-    is_anomaly_check_nan_enabled,
-    is_anomaly_enabled,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
 from .surface import methods
 from .surface.doors import offered
 
 # fmt: off
+from .autograd import (  # isort: skip
+    enable_grad, inference_mode, is_anomaly_check_nan_enabled, is_anomaly_enabled, is_grad_enabled,
+    is_inference_mode_enabled, no_grad, set_grad_enabled,
+)
 from .arrays.dtypes import (  # isort: skip
     bfloat16, bool_ as bool, can_cast, double, dtype, finfo, float16, float32, float64, float_ as float,
     get_default_dtype, half, iinfo, int8, int16, int32, int64, int_ as int,

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.surface import checks, doors
+
 ROOT = Path(__file__).parents[1]
 CORE = sorted((ROOT / "engine/core").glob("*.py"))
 CONTRACTS = {c["id"]: c["name"] for c in tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"][
@@ -92,3 +94,21 @@ def test_no_function_of_the_core_is_longer_than_a_screen(path):
         if isinstance(node, ast.FunctionDef) and (length := node.end_lineno - node.lineno + 1) > 60
     }
     assert not found
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "engine").rglob("messages.py")), ids=lambda path: path.parent.name)
+def test_a_sentence_has_one_name_and_a_name_one_sentence(path):
+    rows = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.Assign)]
+    names = [ast.unparse(row.targets[0]) for row in rows]
+    sentences = [ast.unparse(row.value) for row in rows]
+    assert len(set(names)) == len(names) and len(set(sentences)) == len(sentences)
+
+
+def test_what_has_a_check_is_behind_a_door():
+    """A method that takes nothing but its tensor has no door: where there is a check, its line says ``Tensor self``."""
+    files = {path.stem for path in (ROOT / "engine/surface/checks").glob("*.py")} - {"__init__"}
+    assert set(checks.FAMILIES) == files
+    for (family, kinds, title), (name, _, lines) in doors.LINES.items():
+        method = "method" in kinds or "in_place" in kinds
+        has_door = lines and not (method and lines[0][0] in doors.OF_ONE)
+        assert has_door or not checks.find(family, name), f"{title} of [{family}]"

@@ -331,7 +331,7 @@ def summing(unusual):
                 p = input.node
                 return Tensor(out, SumAll((p,), (x.shape,)) if p is not None and mode.enabled else None)
         if "out" in names:
-            return unusual(input, dim, keepdim, dtype, **names)
+            return unusual(input, dim, keepdim, dtype=dtype, **names)
         x, dim, axis, keepdims = parse("sum", input, dim, keepdim, names)
         x = converted(input, dtype)
         out = settled(sum_array(x, axis, keepdims).astype(x.dtype, copy=False))
@@ -356,7 +356,7 @@ def averaging(unusual):
                     mean_array(x), MeanAll((p,), (x.shape, x.size)) if p is not None and mode.enabled else None
                 )
         if "out" in names:
-            return unusual(input, dim, keepdim, dtype, **names)
+            return unusual(input, dim, keepdim, dtype=dtype, **names)
         x, dim, axis, keepdims = parse("mean", input, dim, keepdim, names)
         dtype = dtype if dtype is None else dtypes.given(dtype, "mean")
         if not (dtype or dtypes.of[x.dtype]).is_floating_point:

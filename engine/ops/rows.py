@@ -72,9 +72,11 @@ def unary(name, forward, rule=None, *, integers="float", backward=None, refuses=
     functions = Function(forward, formula=True)
 
     def made(unusual):
-        def op(input):
+        def op(input, *, out=None):
             if not isinstance(input, Tensor):
                 return unusual[type(input)](input)
+            if out is not None:
+                return unusual[type(out)](input, out=out)
             x = input.array
             if refuses is not None and x.dtype.kind == "b":
                 refuse(refuses, "b", x)
@@ -93,7 +95,7 @@ def unary(name, forward, rule=None, *, integers="float", backward=None, refuses=
 
 
 def offers(made, unusual):
-    """The operation that asks ``unusual`` where its arguments are not Tensors; a door makes one that asks the door."""
+    """The operation that asks ``unusual`` for all but Tensors, and for ``out=``; a door makes one that asks it."""
     op = made(unusual)
     op.made = made
     return op
@@ -122,7 +124,9 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
     forward = Function(forward).call if isinstance(forward, str) else forward
 
     def made(unusual, numbers=scalar_types):
-        def op(input, other):
+        def op(input, other, *, out=None):
+            if out is not None:
+                return unusual(input, other, out=out)
             if isinstance(input, Tensor):
                 x, p = input.array, input.node
                 if isinstance(other, Tensor):
@@ -214,7 +218,9 @@ def comparison(name, forward):
     """An elementwise test of two inputs; the result is bool."""
 
     def made(unusual, numbers=scalar_types):
-        def op(input, other):
+        def op(input, other, *, out=None):
+            if out is not None:
+                return unusual(input, other, out=out)
             if isinstance(input, Tensor):
                 if isinstance(other, Tensor):
                     return compared(input.array, other.array)

@@ -73,32 +73,24 @@ CUSTOM = (
     "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
     "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
 )
+MODES = {  # how a view was created: the block, the mode, and how it is written to now
+    "no_grad": ("no_grad", "no_grad mode", "with grad mode enabled"),
+    "inference": ("inference_mode", "inference mode", "in normal mode"),
+}
 
 
 def forbidden_view(view, what):
     """PyTorch's error for a view which came about in a way that forbids in-place writes."""
-    node = view.__dict__["node"]
+    node, meta = view.__dict__["node"], view.creation_meta
     grad_fn, number = (None, 0) if type(node) is AccumulateGrad else edge(node)
-    unrecorded = view.creation_meta in ("no_grad", "inference")
+    block, created, written = MODES.get(meta, MODES["no_grad"])
+    why = UNCLEAR.format(block) if meta in MODES else MANY if meta == "several" else CUSTOM
     if grad_fn is None:
-        begin, created = "A view was created in", True
-    else:
-        begin = f"Output {number} of {short_name(grad_fn)} is a view"
-        created = unrecorded
-        begin += " of a view which was created in" if unrecorded else ""
-    if created:
-        where = (
-            ("inference mode", "in normal mode")
-            if view.creation_meta == "inference"
-            else ("no_grad mode", "with grad mode enabled")
-        )
-        begin = f"{begin} {where[0]} and {what} {where[1]}. "
-    else:
-        begin = f"{begin} and {what}. "
-    block = {"no_grad": "no_grad", "inference": "inference_mode"}
-    return begin + (
-        UNCLEAR.format(block[view.creation_meta]) if unrecorded else MANY if view.creation_meta == "several" else CUSTOM
-    )
+        return f"A view was created in {created} and {what} {written}. {why}"
+    begin = f"Output {number} of {short_name(grad_fn)} is a view"
+    if meta in MODES:
+        return f"{begin} of a view which was created in {created} and {what} {written}. {why}"
+    return f"{begin} and {what}. {why}"
 
 
 class StaleView(Tensor):

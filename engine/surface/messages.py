@@ -226,7 +226,6 @@ MAT2_DTYPE = "{} and mat2 must have the same dtype, but got {} and {}"
 BATCHES = "Expected size for first two dimensions of batch2 tensor to be: {} but got: {}."
 BATCH_COUNTS = "batch1 and batch2 must have same number of batches, got {} and {}"
 BMM_SIZES = "Incompatible matrix sizes for bmm ({} and {})"
-SCALAR_TYPES = "expected scalar type {} but found {}"
 MATRIX_AND_VECTOR = "vector + matrix @ vector expected, got 1, {}, {}"
 VECTOR_SIZE = "size mismatch, got input ({}), mat ({}), vec ({})"
 ADDMV_DTYPES = "addmv input tensors must have the same dtype, but got {}, {}, and {}"
@@ -266,7 +265,6 @@ SOLVE_SHAPES = "linalg.solve: Incompatible shapes of A and B for the equation {}
 TRACE = "trace: expected a matrix, but got tensor with dim {}"
 NORM_DIMS = "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {}D."
 NORM_SAME_DIMS = "linalg.matrix_norm: dims must be different. Got ({}, {})"
-NORM_ORDER = "linalg.matrix_norm: Order {} not supported."
 
 # ---- convolutions
 
@@ -348,7 +346,6 @@ MAX_POOL1D_SIZE = "max_pool1d() Invalid computed output size: {}"
 PAD_ODD = "Length of pad must be even but instead it equals {}"
 PAD_ODD_MODE = "Padding length must be divisible by 2"
 PAD_LENGTH = "Padding length should be less than or equal to two times the input dimension but got padding length {} and input of dimension {}"
-PAD_NARROW = "narrow(): length must be non-negative."
 PAD_KIND = "pad(): argument 'pad' (position 2) must be tuple of ints, not {}"
 PAD_ELEMENT = "pad(): argument 'pad' (position 2) must be tuple of ints, but found element of type {} at pos {}"
 PAD_VALUE = 'Padding mode "{}" doesn\'t take in value argument'

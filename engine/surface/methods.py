@@ -2,21 +2,22 @@
 
 import functools
 
+import numpy as np
+
 from ..core.tensor import Tensor
 from ..ops import elementwise, index, linalg, writes
 from ..ops.writes import in_place
 from . import graph_errors, node_names, tensor  # noqa: F401  what they say of the graph and of Tensors is bound
-from .checks.linalg import BOOL
-from .checks.linalg import matmul as check_matmul
 from .doors import offered
 
-for kind in ("method", "in_place"):
-    for name, function in offered(kind, Tensor.__module__).items():
-        setattr(Tensor, name, function)
+methods, in_place_methods = offered("method", Tensor.__module__), offered("in_place", Tensor.__module__)
+for name, function in (methods | in_place_methods).items():
+    setattr(Tensor, name, function)
 for name in ("copy_", "fill_", "zero_"):
     setattr(Tensor, name, vars(writes)[name])
 
 e = elementwise
+BOOL = np.dtype(bool)
 
 
 def reflected(operation):
@@ -34,9 +35,9 @@ def matmul(self, other):
     if not isinstance(self, Tensor) or not isinstance(other, Tensor):
         return NotImplemented
     x, y = self.array, other.array
-    if not (x.dtype is y.dtype is not BOOL and x.ndim and 0 < y.ndim < 3 and x.shape[-1] == y.shape[0]):
-        check_matmul(self, other)
-    return linalg.matmul(self, other)
+    if x.dtype is y.dtype is not BOOL and x.ndim and 0 < y.ndim < 3 and x.shape[-1] == y.shape[0]:
+        return linalg.matmul(self, other)
+    return methods["matmul"](self, other)
 
 
 OPERATORS = {

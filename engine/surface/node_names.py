@@ -1,7 +1,4 @@
-"""The graph as PyTorch shows it: names of nodes, their next functions, and what they saved as attributes.
-
-A class of nodes gets its ``_saved_...`` attributes when it is made; the core's own have been made before this module.
-"""
+"""The graph as PyTorch shows it: names of nodes, their next functions, and what they saved as attributes."""
 
 import numpy as np
 
@@ -21,27 +18,16 @@ def name(self):
 
 def edge(node):
     """(node, output number) as in ``next_functions``."""
-    if type(node) is Output:
-        return node.parents[0].grad_fn_view(), node.saved[0]
-    return node and node.grad_fn_view(), 0
+    node, number = (node.parents[0], node.saved[0]) if type(node) is Output else (node, 0)
+    shown = node and node.grad_fn_view()
+    getattr(shown, "called", None)  # from now on it has what it saved
+    return shown, number
 
 
 def next_functions(self):
     """The nodes of the inputs, each with the number of its output, as PyTorch shows them."""
     return tuple(edge(p) for p in self.parents if p is not None or not self.scalar_operand)
 
-
-extend(
-    Node,
-    name=name,
-    next_functions=property(next_functions),
-    metadata=property(lambda self: self.__dict__.setdefault("_metadata", {})),
-    scalar_operand=False,  # the other operand is a number, for which PyTorch has no edge
-    grad_fn_view=lambda self: self,  # what stands for this node in ``grad_fn`` and ``next_functions``
-    called={},  # how PyTorch calls what the rules keep
-)
-extend(CopySlices, next_functions=property(
-    lambda self: (edge(self.parents[0]), *edge(self.parents[1])[0].next_functions[1:])))  # fmt: skip
 
 # what PyTorch shows of the saved values, and how it calls x, y, out, ...: in general, and where a name contains ...
 SHOWN = {*SAVED, "shape", "axis", "dim", "keepdims"}
@@ -56,22 +42,20 @@ CALLED_THERE = {
 }  # fmt: skip
 
 
-def called_as(Class):
-    """How PyTorch calls what the rules of a class of nodes keep, where that is not as the rules call it."""
-    own = next((names for part, names in CALLED_THERE.items() if part in Class.__name__), "")
-    return CALLED | dict(pair.split("=") for pair in own.split())
+class Called:
+    """``called``: how PyTorch calls what the rules of a class of nodes keep, where that is not as the rules call it.
 
-
-def name_saved(Class):
-    """Give a class of nodes what its rules keep as attributes under PyTorch's names: ``_saved_self`` and the like.
-
-    (A ``__getattr__`` would make Python look for every other attribute of a node the slow way.)
+    It is found when a node of the class is first looked at, and that also gets its ``_saved_self`` and the like: most
+    classes are never looked at.  (A ``__getattr__`` would make all other attributes of a node slow.)
     """
-    if "names" in vars(Class):
-        Class.called = called = called_as(Class)
+
+    def __get__(self, node, Class):
+        own = next((names for part, names in CALLED_THERE.items() if part in Class.__name__), "")
+        Class.called = called = CALLED | dict(pair.split("=") for pair in own.split())
         for i, n in enumerate(Class.names):
             if n in SHOWN:
                 setattr(Class, "_saved_" + called.get(n, n), saved_attribute(i, called.get(n)))
+        return called
 
 
 def saved_attribute(i, called):
@@ -96,6 +80,14 @@ def saved_tensor(s, source):
     return leaf if leaf is not None and leaf.array is s else Tensor(s, source)
 
 
-extend(Node, __init_subclass__=classmethod(name_saved))
-for Class in [Node, *Node.__subclasses__()]:
-    name_saved(Class)
+extend(
+    Node,
+    name=name,
+    next_functions=property(next_functions),
+    metadata=property(lambda self: self.__dict__.setdefault("_metadata", {})),
+    scalar_operand=False,  # the other operand is a number, for which PyTorch has no edge
+    grad_fn_view=lambda self: self,  # what stands for this node in ``grad_fn`` and ``next_functions``
+    called=Called(),
+)
+extend(CopySlices, next_functions=property(
+    lambda self: (edge(self.parents[0]), *edge(self.parents[1])[0].next_functions[1:])))  # fmt: skip

@@ -6,7 +6,7 @@ Tensor, methods that write into it, or functions of ``nn.functional`` or ``linal
 none fits; ``.dim``: if there is more than one argument.  Two lines for one name: the first that fits is taken.  What
 has no type is looked at by the operation.  ``as``: how PyTorch's errors call the function and its arguments, and in
 which order they come there: PyTorch's own functions give them on by position.  A name without arguments is offered as
-it is.
+it is, and so is a method of ``Tensor input`` alone; with a check it takes ``Tensor self``.
 """
 
 # names of arguments that PyTorch takes too: NumPy's, and those of one signature among several
@@ -91,7 +91,9 @@ std.any var.any(Tensor input, int[]|bool? dim=None, unbiased=None, bool keepdim=
 cumprod cumsum(Tensor input, int dim, *, dtype=None, Tensor? out=None)
 
 [shape] function
-atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_shapes cartesian_prod meshgrid
+atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_shapes
+cartesian_prod(*tensors)
+meshgrid(*tensors, indexing=None)
 column_stack dstack hstack row_stack vstack(tensors, *, Tensor? out=None)
 cat concat concatenate stack(tensors, int dim=0, *, Tensor? out=None)
 detach numel(Tensor input)
@@ -140,7 +142,7 @@ isin(elements, test_elements, *, assume_unique=False, invert=False, Tensor? out=
 where.any(Tensor condition, Number|Tensor? input=None, Number|Tensor? other=None, *, Tensor? out=None)
 
 [index] method
-index_put_
+index_put_(Tensor input, indices, values, accumulate=False)
 where.any=where_method(Tensor self, Tensor condition, Number|Tensor other)
 
 [index] function method
@@ -172,7 +174,8 @@ scatter(Tensor input, int dim, Tensor index, src=None, value=None, *, reduce=Non
 scatter_add(Tensor input, int dim, Tensor index, Tensor src, *, Tensor? out=None)
 
 [linalg] function
-einsum
+einsum(equation, *operands)
+trace(Tensor input)
 tensordot(a, b, dims=2, *, Tensor? out=None)
 
 [linalg] linalg
@@ -195,7 +198,9 @@ inner matmul(Tensor input, Tensor other, *, Tensor? out=None)
 inverse slogdet(Tensor A, *, Tensor? out=None)
 logdet(Tensor A)
 mv(Tensor input, Tensor vec, *, Tensor? out=None)
-trace(Tensor input)
+
+[linalg] method
+trace(Tensor self)
 
 [linalg] function method in_place
 addbmm baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, beta=1, alpha=1, Tensor? out=None)
@@ -246,7 +251,7 @@ prelu(Tensor input, Tensor weight)
 [activations] functional
 hardsigmoid hardswish mish(Tensor input, inplace=False)
 softshrink(Tensor input, Number lambd=0.5)
-glu
+glu(input, dim=-1)
 elu(Tensor input, Number alpha=1.0, inplace=False) as (input, alpha)
 gelu(Tensor input, *, approximate='none')
 hardtanh(Tensor input, Number min_val=-1.0, Number max_val=1.0, inplace=False) as (input, min_val, max_val)
@@ -266,8 +271,12 @@ cross_entropy(Tensor input, Tensor target, Tensor? weight=None, size_average=Non
 kl_div(Tensor input, target, size_average=None, reduce=None, reduction='mean', log_target=False)
 nll_loss(Tensor input, Tensor target, Tensor? weight=None, size_average=None, int ignore_index=-100, reduce=None,
     reduction='mean') as nll_loss_nd
-binary_cross_entropy binary_cross_entropy_with_logits huber_loss l1_loss mse_loss
-smooth_l1_loss
+binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction='mean')
+binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction='mean',
+    pos_weight=None)
+huber_loss(input, target, reduction='mean', delta=1.0, weight=None)
+l1_loss mse_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None)
+smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mean', beta=1.0)
 
 [norms] function functional
 rms_norm(Tensor input, normalized_shape, Tensor? weight=None, eps=None)
@@ -280,7 +289,9 @@ batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weig
 layer_norm(Tensor input, normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) as layer_norm(input,
     normalized_shape, weight, bias, eps)
 normalize(input, p=2.0, dim=1, eps=1e-12, Tensor? out=None)
-group_norm instance_norm
+group_norm(input, num_groups, weight=None, bias=None, eps=1e-05)
+instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1,
+    eps=1e-05)
 
 [norms] function method
 norm(Tensor input, p='fro', int[]? dim=None, bool keepdim=False, dtype=None, *, Tensor? out=None)
@@ -301,7 +312,7 @@ alpha_dropout feature_alpha_dropout(Tensor input, p=0.5, training=False, inplace
 dropout(Tensor input, p=0.5, training=True, inplace=False)
 
 [dropout] functional
-dropout1d dropout2d dropout3d
+dropout1d dropout2d dropout3d(input, p=0.5, training=True, inplace=False)
 
 [conv] function functional
 conv1d.any conv2d.any conv3d.any(Tensor input, Tensor weight, Tensor? bias=None, stride=1, padding=0, dilation=1,
@@ -323,7 +334,8 @@ max_pool1d max_pool2d(Tensor input, kernel_size, stride=None, padding=0, dilatio
 [pool] functional
 avg_pool2d(Tensor input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
     divisor_override=None)
-adaptive_avg_pool2d adaptive_max_pool2d
+adaptive_avg_pool2d(input, output_size)
+adaptive_max_pool2d(input, output_size, return_indices=False)
 
 [pad] function
 constant_pad_nd(Tensor input, pad, value=0)

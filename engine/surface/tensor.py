@@ -5,7 +5,7 @@ from ..arrays.devices import cpu, device_of, typename_of
 from ..arrays.dispatch import device_names
 from ..arrays.memory import apart, same_place
 from ..arrays.warn import warn
-from ..core.graph import Output, extend
+from ..core.graph import AccumulateGrad, Output, extend
 from ..core.tensor import Tensor
 from ..ops.checks import checked_dim
 from .node_names import edge
@@ -84,7 +84,8 @@ class Surface:
 
     @property
     def grad_fn(self):
-        return None if self.is_leaf else edge(self.node)[0]
+        node = self.node  # it is asked in line whether this is a leaf: a property in a property takes a fifth longer
+        return None if node is None or type(node) is AccumulateGrad or not node.requires_grad else edge(node)[0]
 
     @property
     def output_nr(self):

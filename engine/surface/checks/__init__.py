@@ -5,20 +5,16 @@ those that it looks at.  Its door (``doors.py``, which finds it by name) calls i
 operation itself does without.
 """
 
-from . import (
-    activations,
-    attention,
-    conv,
-    creation,
-    dropout,
-    index,
-    layers,
-    linalg,
-    losses,
-    norms,
-    pad,
-    pool,
-    reduce,
-    shape,
-    softmax,
+import importlib
+
+FAMILIES = (
+    "activations attention conv creation dropout index layers linalg losses norms pad pool reduce shape softmax".split()
 )
+
+
+def find(family, name):
+    """The check of an operation, or None; the file of its family is loaded when it is first asked for."""
+    if family in FAMILIES:
+        found = vars(importlib.import_module(f"{__name__}.{family}")).get(name)
+        return found if getattr(found, "__module__", "").startswith(__name__) else None  # no import of that file
+    return None

@@ -49,7 +49,7 @@ def batches(x, y):
     for a, name in ((x, "batch1"), (y, "batch2")):
         require(a.ndim == 3, m.NO_BATCH, name)
     require(x.shape[::2] == y.shape[:2], m.BATCHES, x.shape[::2], y.shape[:2])
-    require(x.dtype == y.dtype, m.SCALAR_TYPES, x.dtype, y.dtype)
+    require(x.dtype == y.dtype, m.SCALAR_TYPE, x.dtype, y.dtype)
     check_not_bool(x, "bmm")
 
 
@@ -279,7 +279,7 @@ def matrix_norm(A, ord, dim, dtype):
         dtype = x.dtype if dtype is None else dtype.np
         require(dtype not in accumulate_wider, m.LOW_PRECISION, "linalg.svd", dtype)
     else:
-        require(not isinstance(ord, str) and abs(ord) in (1, inf), m.NORM_ORDER, ord)
+        require(not isinstance(ord, str) and abs(ord) in (1, inf), m.MATRIX_NORM_ORDER, ord)
 
 
 def svdvals(A):

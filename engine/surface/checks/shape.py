@@ -116,7 +116,7 @@ def as_strided(input, size, stride, storage_offset):
 
 
 def roll(input, shifts, dims):
-    if type(shifts) is int and dims == ():
+    if type(shifts) is int and (dims == () or type(dims) is int and input.array.ndim):
         return
     shifts, dims = listed(shifts, (), "roll", "shifts"), listed(dims, (), "roll", "dims", 2)
     require(shifts, m.ROLL_SHIFTS)

@@ -24,7 +24,7 @@ class OnDevice:
 
     def __init__(self, device):
         self.device, self.autograd, self.float64 = device, engine.autograd, engine.float64
-        self.xp = devices.home(device).xp
+        self.xp = devices.backend_of(device).xp
 
     def tensor(self, data):
         return engine.tensor(data, device=self.device)
@@ -32,7 +32,7 @@ class OnDevice:
 
 def transfers(device):
     """How often elements have crossed to the host; counted on the simulated device alone."""
-    return devices.home("sim").statistics(0)["transfers"] if device == "sim" else 0
+    return devices.backend_of("sim").statistics(0)["transfers"] if device == "sim" else 0
 
 
 def same(ours, theirs):
@@ -373,6 +373,12 @@ def test_a_seed_gives_the_same_numbers_again(device):
     assert engine.rand(5, device=device, generator=generator).tolist() == first[0].tolist()
 
 
+def test_all_chunks_of_a_vmap_draw_the_same_numbers(device):
+    draw = engine.vmap(lambda x: x + engine.rand(2, device=device), randomness="same", chunk_size=2)
+    rows = draw(engine.zeros(4, 2, device=device)).tolist()
+    assert rows == rows[:1] * 4
+
+
 def test_fork_rng_restores_the_generators_of_devices(device):
     first = engine.rand(3, device=device)  # the device is in use
     state = getattr(engine, device).get_rng_state()
@@ -382,7 +388,7 @@ def test_fork_rng_restores_the_generators_of_devices(device):
 
 
 def test_arrays_of_the_device_become_tensors(device):
-    array = devices.home(device).xp.ones(3)
+    array = devices.backend_of(device).xp.ones(3)
     shared, copied = engine.as_tensor(array), engine.tensor(array)
     array[0] = 5
     assert shared.tolist() == [5.0, 1.0, 1.0] and copied.tolist() == [1.0, 1.0, 1.0]

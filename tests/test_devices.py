@@ -379,6 +379,17 @@ def test_all_chunks_of_a_vmap_draw_the_same_numbers(device):
     assert rows == rows[:1] * 4
 
 
+def test_samples_of_a_vmap_are_on_their_device(device):
+    def program(x):
+        assert x.device.type == device and x.cpu().device == engine.device("cpu")
+        y = x.new_ones(2) + engine.zeros(2, device=x.device)
+        return (x + y).cpu(), x.cpu().to(device) * 2
+
+    there, doubled = engine.vmap(program)(engine.zeros(3, 2, device=device) + 1)
+    assert there.device == engine.device("cpu") and there.tolist() == [[2.0, 2.0]] * 3
+    assert doubled.device.type == device and doubled.tolist() == [[2.0, 2.0]] * 3
+
+
 def test_fork_rng_restores_the_generators_of_devices(device):
     first = engine.rand(3, device=device)  # the device is in use
     state = getattr(engine, device).get_rng_state()

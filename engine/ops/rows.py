@@ -276,7 +276,7 @@ def floating(dtype):
 def undo_broadcast(rule, a, beside):
     """The rule of an input ``a`` which was broadcast, and perhaps came from the host to a device."""
     shape = a.shape
-    if type(beside) in device_names and type(a) not in device_names:
+    if device_names and devices.device_of(a) == devices.cpu != devices.device_of(beside):
         return lambda g, x, y: transfer(sum_to(rule(g, x, y), shape), devices.cpu)
     return lambda g, x, y: sum_to(rule(g, x, y), shape)
 

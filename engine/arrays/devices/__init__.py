@@ -202,7 +202,9 @@ def place(where):
 def device_of(x):
     """The device of an array."""
     kind = device_names.get(type(x))
-    return cpu if kind is None else device(kind, x.device.id)
+    if kind is None:
+        return device_of(samples(x)) if type(x) in batches else cpu
+    return device(kind, x.device.id)
 
 
 def typename_of(x):
@@ -232,6 +234,8 @@ def moved(x, where, non_blocking=False):
     have = device_of(x)
     if have.type == found.type and (found is cpu_backend or index in (None, have.index)):
         return x
+    if type(x) in batches:
+        return modules[type(x)].moved(x, where, non_blocking)
     x = x if have.type == "cpu" else backends[have.type].get(x)
     if found is cpu_backend:
         return x if x.ndim else x[()]  # without dimensions: NumPy's scalar, which computes faster

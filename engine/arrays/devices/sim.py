@@ -203,6 +203,10 @@ def asarray(x, dtype=None):
     return x if dtype is None else x.astype(dtype, copy=False)
 
 
+def array(x, dtype=None):
+    return asarray(x.copy("K") if type(x) is Array else x, dtype)
+
+
 def as_strided(x, shape, strides):
     view = np.lib.stride_tricks.as_strided(x.host, shape, strides)
     return Array(view, x if x.base is None else x.base)
@@ -210,7 +214,7 @@ def as_strided(x, shape, strides):
 
 vars(xp).update(
     asarray=asarray,
-    array=lambda x, dtype=None: asarray(x.copy("K") if type(x) is Array else x, dtype),
+    array=array,
     as_strided=as_strided,
     apart=lambda x: Array(x.host, memory=x.memory),  # an array on the same memory that does not know it
     philox=lambda seed, offset, blocks: asarray(draws.philox(seed, offset, blocks)),

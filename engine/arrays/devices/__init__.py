@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..dispatch import batches, device_names, either, modules, number_types, running, samples, strangers
+from ..dispatch import batches, device_names, either, modules, number_types, running, samples, strangers, writers
 
 
 class OutOfMemoryError(RuntimeError):
@@ -203,7 +203,7 @@ def device_of(x):
     """The device of an array."""
     kind = device_names.get(type(x))
     if kind is None:
-        return device_of(samples(x)) if type(x) in batches else cpu
+        return device_of(samples(x)) if type(x) in batches and type(x) not in writers else cpu
     return device(kind, x.device.id)
 
 
@@ -234,7 +234,7 @@ def moved(x, where, non_blocking=False):
     have = device_of(x)
     if have.type == found.type and (found is cpu_backend or index in (None, have.index)):
         return x
-    if type(x) in batches:
+    if type(x) in batches and type(x) not in writers:
         return modules[type(x)].moved(x, where, non_blocking)
     x = x if have.type == "cpu" else backends[have.type].get(x)
     if found is cpu_backend:

@@ -8,7 +8,7 @@ globals().update(api.offers())
 
 def set_capacity(nbytes):
     """Let the device have so many bytes of memory (4 GiB at first).  ValueError if more is reserved already."""
-    allocator = api.home.allocator.settled()
+    allocator = api.backend.allocator.settled()
     if nbytes < allocator.reserved:
         allocator.empty_cache()
     if nbytes < allocator.reserved:
@@ -18,4 +18,4 @@ def set_capacity(nbytes):
 
 def transfers():
     """How often elements have crossed to the host: by ``item()``, ``cpu()``, printing, ``if tensor:`` and the like."""
-    return api.home.allocator.transfers
+    return api.backend.allocator.transfers

@@ -296,7 +296,7 @@ def test_a_formula_is_one_kernel(name, device, there):
     assert compiled.entries[0].deviations == 0 and called and kernels.launched == len(called)
     assert "sum_of" in compiled.code or name != "a sum"
     for formula, dtypes in called if device == "cuda" else ():
-        assert dispatch.kernels[devices.home(device).array].fused[formula][dtypes] is not None
+        assert dispatch.kernels[devices.backend_of(device).array].fused[formula][dtypes] is not None
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

@@ -335,7 +335,7 @@ def parameters(device, dtype):
 @pytest.mark.parametrize("name, options", OPTIONS)
 def test_parameters_of_all_kinds_are_moved_by_few_kernels(name, options, dtype, monkeypatch):
     found, launched = [], []
-    kernels = dispatch.kernels[devices.home("cuda").array]
+    kernels = dispatch.kernels[devices.backend_of("cuda").array]
     update = kernels.update
     monkeypatch.setattr(
         kernels, "update", lambda f, rows, written: launched.append(len(rows)) or update(f, rows, written)

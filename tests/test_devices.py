@@ -24,7 +24,7 @@ class OnDevice:
 
     def __init__(self, device):
         self.device, self.autograd, self.float64 = device, engine.autograd, engine.float64
-        self.xp = devices.home(device).xp
+        self.xp = devices.backend_of(device).xp
 
     def tensor(self, data):
         return engine.tensor(data, device=self.device)
@@ -32,7 +32,7 @@ class OnDevice:
 
 def transfers(device):
     """How often elements have crossed to the host; counted on the simulated device alone."""
-    return devices.home("sim").statistics(0)["transfers"] if device == "sim" else 0
+    return devices.backend_of("sim").statistics(0)["transfers"] if device == "sim" else 0
 
 
 def same(ours, theirs):
@@ -373,6 +373,23 @@ def test_a_seed_gives_the_same_numbers_again(device):
     assert engine.rand(5, device=device, generator=generator).tolist() == first[0].tolist()
 
 
+def test_all_chunks_of_a_vmap_draw_the_same_numbers(device):
+    draw = engine.vmap(lambda x: x + engine.rand(2, device=device), randomness="same", chunk_size=2)
+    rows = draw(engine.zeros(4, 2, device=device)).tolist()
+    assert rows == rows[:1] * 4
+
+
+def test_samples_of_a_vmap_are_on_their_device(device):
+    def program(x):
+        assert x.device.type == device and x.cpu().device == engine.device("cpu")
+        y = x.new_ones(2) + engine.zeros(2, device=x.device)
+        return (x + y).cpu(), x.cpu().to(device) * 2
+
+    there, doubled = engine.vmap(program)(engine.zeros(3, 2, device=device) + 1)
+    assert there.device == engine.device("cpu") and there.tolist() == [[2.0, 2.0]] * 3
+    assert doubled.device.type == device and doubled.tolist() == [[2.0, 2.0]] * 3
+
+
 def test_fork_rng_restores_the_generators_of_devices(device):
     first = engine.rand(3, device=device)  # the device is in use
     state = getattr(engine, device).get_rng_state()
@@ -382,7 +399,7 @@ def test_fork_rng_restores_the_generators_of_devices(device):
 
 
 def test_arrays_of_the_device_become_tensors(device):
-    array = devices.home(device).xp.ones(3)
+    array = devices.backend_of(device).xp.ones(3)
     shared, copied = engine.as_tensor(array), engine.tensor(array)
     array[0] = 5
     assert shared.tolist() == [5.0, 1.0, 1.0] and copied.tolist() == [1.0, 1.0, 1.0]

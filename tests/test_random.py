@@ -310,7 +310,7 @@ def test_numbers_recorded_from_pytorch():
     ]
     for numbers, expected in recorded:
         np.testing.assert_allclose(numbers, expected, rtol=1e-15)
-    state = random.get_rng_state()
+    state = random.get_rng_state().array
     np.testing.assert_allclose(state[5024:5032].view("<f8"), 0.8109818772308859, rtol=1e-15)
     state[5024:5032] = 0
     assert (
@@ -405,12 +405,12 @@ def test_a_copy_goes_on_alone(twin):
 
 
 def test_fork_rng_restores_the_default_generator():
-    state = random.get_rng_state()
+    state = random.get_rng_state().array
     for enabled in (True, False):
         with pytest.raises(KeyError), random.fork_rng(enabled=enabled):
             random.normal(None, (5,), np.float32)
             raise KeyError
-        assert np.array_equal(random.get_rng_state(), state) is enabled
+        assert np.array_equal(random.get_rng_state().array, state) is enabled
 
 
 def test_threads_share_a_generator_without_sharing_numbers():

@@ -15,10 +15,7 @@ import numpy as np
 # array type -> the module with its functions.  NumPy returns scalars for 0-d results; Python's floats are constants
 # in rules.
 modules: dict = {np.ndarray: np, ml_dtypes.bfloat16: np, float: math, int: math, bool: math}
-modules.update(
-    dict.fromkeys((np.float64, np.float32, np.float16, np.int64, np.int32, np.int16, np.int8, np.uint8, np.bool_), np)
-)
-modules.update({np.dtype(c).type: np for c in "?bBhHiIlLqQefd"})
+modules |= {np.dtype(c).type: np for c in "?bBhHiIlLqQefd"}
 scalar_types = frozenset([bool, int, float])
 tensor_cores: set = set()  # array types whose products of half-precision matrices are accumulated in float32
 number_types = frozenset(t for t in modules if issubclass(t, np.generic))  # NumPy's scalars: one dtype each
@@ -28,12 +25,9 @@ device_names: dict = {}  # array type -> the type of its device, where that is n
 
 
 class Function(dict):
-    """One function under its name in every module, or one for all: ``exp = Function("exp"); exp[type(x)](x)``.
+    """One function under its name in every module, or one for all: ``exp = Function("exp"); exp[type(x)](x)``."""
 
-    ``formula``: the one for all computes element by element, on a GPU in one kernel.
-    """
-
-    def __init__(self, name, formula=False):
+    def __init__(self, name, formula=False):  # formula: the one for all is ``elementwise``
         self.name, self.formula = name, formula and callable(name)
 
     def call(self, x, *args):
@@ -49,10 +43,7 @@ class Function(dict):
 
 
 def elementwise(formula, *args):
-    """``formula(*args)``, where each element of the results needs only those of the arrays at its place.
-
-    On a GPU it is one kernel, kept for the formula: that must be a function which stays.
-    """
+    """``formula(*args)``, element by element: on a GPU in one kernel, kept for the formula, a function that stays."""
     found = kernels.get(type(args[0]))
     return formula(*args) if found is None else found.elementwise(formula, *args)
 
@@ -70,10 +61,7 @@ def special(name, *first):
 
 
 def repeated(x, shape):
-    """A NumPy array, repeated to a shape.
-
-    A small one is copied, which takes a fifth of the time of making the view.
-    """
+    """A NumPy array, repeated to a shape: a small one as a copy, which takes a fifth of the time of making a view."""
     if math.prod(shape) > 4096:
         return np.broadcast_to(x, shape)
     out = np.empty(shape, x.dtype)
@@ -114,11 +102,7 @@ either = Function("where")
 either[np.ndarray] = selected
 
 
-def module_of(array_type):
-    """The module that serves an array type; TypeError for what is no array."""
-    if not is_array_type(array_type):
-        raise TypeError(f"expected a Tensor or an array, but got {array_type.__name__}")
-    return modules[array_type]
+strangers: list = []  # called with a type that no module serves yet: who knows it enters it
 
 
 def is_array_type(kind):
@@ -129,13 +113,16 @@ def is_array_type(kind):
     return kind in modules
 
 
-strangers: list = []  # called with a type that no module serves yet: who knows it enters it
+def module_of(array_type):
+    """The module that serves an array type; TypeError for what is no array."""
+    if not is_array_type(array_type):
+        raise TypeError(f"expected a Tensor or an array, but got {array_type.__name__}")
+    return modules[array_type]
 
 
 # ---- batches: arrays of a type that vmap runs a function on
 
 batches: dict = {}  # array type -> its module, for types that stand for many samples at once; empty until there is one
-
 writers: dict = {}  # array type -> what writes a step down, for the arrays of a capture
 
 
@@ -202,9 +189,8 @@ def not_captured(what):
 
 def not_batched(message, *arrays, error=RuntimeError):
     """An error where one of the arrays holds many samples, which the caller cannot tell apart."""
-    for x in arrays:
-        if type(x) in batches:
-            raise error(message)
+    if any_batch(*arrays):
+        raise error(message)
 
 
 def known(x):
@@ -224,15 +210,14 @@ def samples(x):
 
 def any_batch(*arrays):
     """Whether one of the arrays stands for many samples."""
-    return any(type(a) in batches for a in arrays)
+    return bool(batches) and any(type(a) in batches for a in arrays)
 
 
 def blank(shape, x, *more):
     """Zeros in the dtype of x to write into: as large a batch as x and whatever ``more`` has a part in it."""
-    if batches:
-        for a in (x, *more):
-            if type(a) in batches:
-                return modules[type(a)].blank(shape, (x, *more))
+    for a in (x, *more) if batches else ():
+        if type(a) in batches:
+            return modules[type(a)].blank(shape, (x, *more))
     return modules[type(x)].zeros(shape, x.dtype)
 
 
@@ -247,8 +232,7 @@ def copied(x, *more):
 
 def picked(x, key):
     """``x[key]``, also where x is no batch and an index array is."""
-    if batches:
-        for k in key:
-            if type(k) in batches:
-                return modules[type(k)].getitem(x, key)
+    for k in key if batches else ():
+        if type(k) in batches:
+            return modules[type(k)].getitem(x, key)
     return x[key]

@@ -161,10 +161,9 @@ def get_default_dtype() -> dtype:
 def set_default_dtype(d: dtype) -> None:
     """Make tensors of Python floats of dtype ``d``; TypeError unless it is a floating point one."""
     global _default
-    if type(d) is not dtype:
-        raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
-    if not d.is_floating_point:
-        raise TypeError("only floating-point types are supported as the default type")
+    if type(d) is not dtype or not d.is_floating_point:
+        prefix = "" if type(d) is dtype else "invalid dtype object: "
+        raise TypeError(prefix + "only floating-point types are supported as the default type")
     _default = d
 
 
@@ -200,11 +199,8 @@ def can_cast(from_: dtype, to: dtype) -> bool:
 
 @lru_cache(maxsize=1024)
 def result_type(*operands: tuple[dtype, int]) -> dtype:
-    """The dtype of an operation on operands given as (dtype, rank), rank one of DIMS, ZERO_DIM, SCALAR.
-
-    Operands of one rank promote each other; a later rank counts only where its category is higher.
-    """
-    ranks: dict[int, dtype] = {}
+    """The dtype of an operation on operands given as (dtype, rank), rank one of DIMS, ZERO_DIM, SCALAR."""
+    ranks: dict[int, dtype] = {}  # those of one rank promote each other; a later one counts if its category is higher
     for d, rank in operands:
         ranks[rank] = promoted[ranks.get(rank, d), d]
     first, *rest = (ranks[rank] for rank in sorted(ranks))

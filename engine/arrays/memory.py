@@ -56,8 +56,7 @@ def element_strides(x):
 
 
 def expanded(x, shape):
-    """An array repeated without a copy along new leading dims and dims of size 1, with the strides that PyTorch gives
-    it."""
+    """An array repeated without a copy along new leading dims and dims of size 1, with PyTorch's strides."""
     if type(x) is not np.ndarray and type(x) not in device_names:
         return module_of(type(x)).broadcast_to(x, shape)
     lead = len(shape) - x.ndim
@@ -171,16 +170,10 @@ def byte_bounds(x):
 
 
 def keep_freed_memory():
-    """Tell glibc to reuse the memory of large arrays instead of returning it to the system.
-
-    Every fresh page costs a fault: from 256x256 up, allocation otherwise takes longer than arithmetic.  Only on Linux
-    with glibc; ``ENGINE_MALLOPT=0`` in the environment leaves the allocator alone.
-    """
+    """Let glibc reuse the memory of large arrays: from 256x256 up, fresh pages would take longer than arithmetic."""
     if platform.libc_ver()[0] == "glibc" and os.environ.get("ENGINE_MALLOPT", "1") != "0":
-        mallopt = ctypes.CDLL(None).mallopt
-        m_mmap_threshold, m_trim_threshold = -3, -1
-        mallopt(m_mmap_threshold, 1 << 30)
-        mallopt(m_trim_threshold, 1 << 30)
+        for threshold in (-3, -1):  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
+            ctypes.CDLL(None).mallopt(threshold, 1 << 30)
 
 
 keep_freed_memory()

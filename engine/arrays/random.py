@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
+from . import dtypes
 from .warn import warn
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -40,18 +41,14 @@ class _Type(NamedTuple):
     largest: float = 0.0
 
 
-_TYPES = {
-    F64: _Type("Double", "double", 53, F64, float(np.finfo(F64).max)),
-    F32: _Type("Float", "float", 24, F32, float(np.finfo(F32).max)),
-    np.dtype(np.float16): _Type("Half", "c10::Half", 11, F32, 65504.0),
-    np.dtype(ml_dtypes.bfloat16): _Type("BFloat16", "c10::BFloat16", 8, F32, float(ml_dtypes.finfo("bfloat16").max)),
-    np.dtype(np.int64): _Type("Long", "long int", 63),
-    np.dtype(np.int32): _Type("Int", "int", 31),
-    np.dtype(np.int16): _Type("Short", "short int", 15),
-    np.dtype(np.int8): _Type("Char", "signed char", 7),
-    np.dtype(np.uint8): _Type("Byte", "unsigned char", 8),
-    np.dtype(np.bool_): _Type("Bool", "bool", 1),
-}
+def _type(d):
+    names = dtypes.type_words[d.np], dtypes.c_name(d)
+    if not d.is_floating_point:
+        return _Type(*names, int(dtypes.limits(d)[1]).bit_length())
+    return _Type(*names, ml_dtypes.finfo(d.np).nmant + 1, F64 if d.np == F64 else F32, dtypes.limits(d)[1])
+
+
+_TYPES = {d.np: _type(d) for d in dtypes.dtypes}
 
 # PyTorch's saved state, byte for byte; "-" marks what its generator no longer uses.
 _STATE = np.dtype(
@@ -147,8 +144,7 @@ class Generator(Seeded):
         valid = position <= 624 and left == (625 - position if position else 1)
         _require(state["seeded"] and valid, "Invalid mt19937 state")
         stream = np.random.MT19937(_unseeded())
-        word = {"key": state["key"].astype(np.uint32), "pos": position or 624}
-        stream.state = {"bit_generator": "MT19937", "state": word}
+        stream.state = ("MT19937", state["key"].astype(np.uint32), position or 624)
         with self._lock:
             self._seed, self._stream = int(state["seed"]), stream
             self._next_normal = float(state["normal"]) if state["has_normal"] else None
@@ -186,44 +182,22 @@ default_generator = Generator()
 default_generator.seed()
 
 
-def seed():
-    """Start a stream of the default generator that the system's randomness chooses; returns its seed."""
-    return default_generator.seed()
-
-
-def initial_seed():
-    """The seed of the default generator."""
-    return default_generator.initial_seed()
-
-
-def manual_seed(seed):
-    """Seed the default generator with ``int(seed)``; returns it."""
-    return default_generator.manual_seed(int(seed))
-
-
-def get_rng_state():
-    """The state of the default generator, as an array."""
-    return Generator.get_state(default_generator)
-
-
-def set_rng_state(new_state):
-    """Let the default generator go on from ``new_state``."""
-    Generator.set_state(default_generator, new_state)
+def generator_states(devices=None):
+    """[(default generator, its state)]: the host's and, unless ``devices`` is (), those of the other devices in use."""
+    backends = importlib.import_module("engine.arrays.devices").backends.values()
+    generators = [b.random.default_generator for b in backends if b.type == "cpu" or devices is None or list(devices)]
+    return [(g, g.get_state()) for g in generators]
 
 
 @contextmanager
 def fork_rng(devices=None, enabled=True):
     """After the block the default generators are as before it: the host's and, unless ``devices`` is (), the others."""
-    homes = importlib.import_module("engine.arrays.devices").homes.values() if devices is None or list(devices) else ()
-    others = [where.random.default_generator for where in homes if where.type != "cpu"]
-    state, states = get_rng_state(), [g.get_state() for g in others]
+    before = generator_states(devices) if enabled else ()
     try:
         yield
     finally:
-        if enabled:
-            set_rng_state(state)
-            for generator, at in zip(others, states):
-                generator.set_state(at)
+        for generator, state in before:
+            generator.set_state(state)
 
 
 # From words to numbers. Every draw below takes its words in one call, so that threads never share one draw's.
@@ -243,14 +217,11 @@ def _draw(generator, shape, wide, dtype, transform):
 
 
 def _uniforms(generator, shape, dtype, scale=1.0, shift=0.0):
-    """Uniform in [0, 1): the low 24 of 32 bits for float32, 53 of 64 for float64. Times scale, plus shift.
-
-    PyTorch's compilers fuse product and sum into one rounding; float32's are exact in float64 until they are stored.
-    """
+    """Uniform in [0, 1): the low 24 of 32 bits for float32, 53 of 64 for float64. Times scale, plus shift."""
     digits = _TYPES[dtype].digits
     mask, scale = 2**digits - 1, scale * 2.0**-digits
 
-    def scaled(words):
+    def scaled(words):  # in one rounding, as PyTorch's compilers do: float32's are exact in float64 until stored
         product = (words & mask).view(np.int64) * scale
         return product + shift if shift else product
 

@@ -18,33 +18,25 @@ def common_shape(a, b):
 
 
 def reshape_array(x, shape):
-    if -1 in shape:
-        shape = infer(shape, x.size)
-    elif prod(shape) != x.size or (shape and min(shape) < 0):
-        negative(shape)
-        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {x.size}")
+    if -1 in shape or prod(shape) != x.size or (shape and min(shape) < 0):
+        shape = inferred(shape, x.size)
     return x.reshape(shape)
 
 
-def negative(shape):
-    """RuntimeError for a size below -1."""
+def inferred(shape, size):
+    """A shape with its -1 replaced.  RuntimeError in PyTorch's words if there are two, or if the size does not fit."""
+    shape = tuple(shape)
     for i, n in enumerate(shape):
         if n < -1:
             raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {list(shape)}")
-
-
-def infer(shape, size):
-    """Replace the -1 in a shape.  RuntimeError in PyTorch's words if there are two, or if the size does not fit."""
-    shape = tuple(shape)
-    negative(shape)
     if shape.count(-1) > 1:
         raise RuntimeError("only one dimension can be inferred")
     known = prod(n for n in shape if n != -1)
-    if known == 0 and size == 0:
+    if -1 in shape and known == size == 0:
         raise RuntimeError(
             f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 "
             "can be any value and is ambiguous"
         )
-    if known == 0 or size % known:
+    if -1 not in shape or known == 0 or size % known:
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
     return tuple(size // known if n == -1 else n for n in shape)

@@ -51,20 +51,16 @@ def set_num_threads(num_threads):
     threadpoolctl.threadpool_limits(num_threads, "blas")
 
 
-def helpers(function, n):
-    """Call ``function()`` in up to n threads; the futures."""
-    global pool
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  takes its time, and small programs need none
-
-    with pool_lock:
-        if pool is None:
-            pool = ThreadPoolExecutor(max(threads - 1, 1), "engine")
-        return [pool.submit(copy_context().run, function) for _ in range(n)]
-
-
 def on_threads(work, n):
-    """Call ``work()`` on n threads, of which this is one."""
-    others = helpers(work, n - 1) if n > 1 else ()
+    """Call ``work()`` on up to n threads, of which this is one."""
+    global pool
+    others = []
+    if n > 1:
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  takes its time, and small programs need none
+
+        with pool_lock:
+            pool = pool or ThreadPoolExecutor(max(threads - 1, 1), "engine")
+            others = [pool.submit(copy_context().run, work) for _ in range(n - 1)]
     try:
         work()
     finally:
@@ -141,10 +137,7 @@ def in_blocks(compute, *arrays, row=0, block=BLOCK):
 
 
 def block_by_block(function, arrays, lead, rows, buffers=None):
-    """``function(*parts, *arrays of buffers)`` for blocks of so many rows, on the engine's threads: it writes in place.
-
-    ``lead``: the dims of the arrays that count rows.  Gives lists of what it returns.
-    """
+    """``function(*parts, *buffers)`` for blocks of rows, of the first ``lead`` dims: lists of what it returns."""
     count = prod(arrays[0].shape[:lead])
     arrays = [a.reshape(count, *a.shape[lead:]) for a in arrays]
     starts = range(0, count, rows)

@@ -11,9 +11,7 @@ def flatten(tree):
 
 def _flatten(tree, leaves):
     kind = type(tree)
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return Structure(kind, None, [_flatten(t, leaves) for t in tree])
-    if kind in (tuple, list):
+    if kind in (tuple, list) or isinstance(tree, tuple) and hasattr(tree, "_fields"):
         return Structure(kind, None, [_flatten(t, leaves) for t in tree])
     if kind in (dict, OrderedDict):
         return Structure(kind, list(tree), [_flatten(t, leaves) for t in tree.values()])
@@ -36,9 +34,8 @@ class Structure:
     def __repr__(self):
         if self is LEAF:
             return "*"
-        lines = f",\n{' ' * 2}".join(map(repr, self.parts))
-        keys = None if self.keys is None else self.keys
-        return f"TreeSpec({self.kind.__name__}, {keys}, [{lines}])"
+        lines = ",\n  ".join(map(repr, self.parts))
+        return f"TreeSpec({self.kind.__name__}, {self.keys}, [{lines}])"
 
     def short(self):
         """The structure as it would be written down."""

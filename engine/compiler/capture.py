@@ -211,7 +211,7 @@ class Tape:
             self.streams[id(used)] = used, twin_of(used)
         twin = self.streams[id(used)][1]
         draw = lambda _, *values: getattr(functions, name)(twin, *values)  # noqa: E731
-        where = functions.home.type if functions is not devices.host.random else ""
+        where = functions.backend.type if functions is not devices.cpu_backend.random else ""
         return self.emit("draw", f"{where and where + '_'}draw.{name}", draw, (generator, *arguments))
 
     def fresh(self, x):
@@ -220,7 +220,7 @@ class Tape:
             return x
         return self.emit("function", "copy", modules[type(x)].copy, (x, "K"))
 
-    def violated(self, home, x, test):
+    def violated(self, backend, x, test):
         """``devices.violated`` on a device, which each call looks at again."""
         tested = []
 
@@ -229,9 +229,9 @@ class Tape:
             return getattr(tested[0], "value", tested[0])
 
         def is_true(value):  # as the device sees it: nothing need cross to the host
-            return home.violated(value, lambda x: x)
+            return backend.violated(value, lambda x: x)
 
-        found = home.violated(x, looked_at)
+        found = backend.violated(x, looked_at)
         for t in filter(lambda t: isinstance(t, Traced), tested):
             self.step("check", "violated", is_true, (Ref(t.number), found), line=origin())
         return found

@@ -25,7 +25,7 @@ OURS = {
     "strided": memory.strided,
     "diagonal": diagonal,
     "in_blocks": blocks.block_by_block,
-    "draw": devices.homes["cpu"].random,
+    "draw": devices.backends["cpu"].random,
 }  # functions of the engine's that take NumPy's arrays
 LARGE_BUFFER = 32768  # elements of an array whose memory is given back, or used again, as soon as it is not needed
 FILLED = 1 << 20  # elements of an array that is kept to be compared with
@@ -436,7 +436,7 @@ def generate(plan, steps, input_names):
     if "special." in code:
         space["special"] = importlib.import_module("scipy.special")
     for where in {s.where for s in steps} - {""}:
-        home = devices.homes[where]
-        space |= {MODULES[where]: home.xp, f"{where}_draw": home.random, **chains.SPACE}
+        backend = devices.backends[where]
+        space |= {MODULES[where]: backend.xp, f"{where}_draw": backend.random, **chains.SPACE}
     exec(compile(code, filename, "exec"), space)
     return space["forward"], space.get("backward"), code

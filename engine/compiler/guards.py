@@ -178,8 +178,8 @@ class Guards:
         self.add(f"casts() == {casts()}")
         self.add(f"dtypes.get_default_dtype() is {self.constant(dtypes.get_default_dtype())}")
         self.add(f"devices.default.device == {self.constant(devices.default.device)}")
-        if "cuda" in devices.homes:
-            self.add(f"devices.homes['cuda'].current() == {devices.homes['cuda'].current()}")
+        if "cuda" in devices.backends:
+            self.add(f"devices.backends['cuda'].current() == {devices.backends['cuda'].current()}")
 
     def add(self, condition):
         self.conditions.append(condition)

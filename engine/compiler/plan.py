@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from ..arrays.devices import homes
+from ..arrays.devices import backends
 from .capture import Ref, Step, leaves, map_parts
 
 ENGINE = __name__.partition(".")[0]
@@ -162,7 +162,7 @@ def constants_folded(steps, written, _wanted):
     for step in steps:
         rename(step, values)
         if step.name in ("ones_like", "zeros_like", "full_like") and step.shape == ():
-            xp = homes[step.where or "cpu"].xp
+            xp = backends[step.where or "cpu"].xp
             step.change(args=(xp.zeros((), step.dtype), *step.args[1:]))
         if not uses(step) and is_pure(step, written, owners):
             value = step.function(*step.args, **step.options)

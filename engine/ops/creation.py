@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 
 from ..arrays import devices, dispatch, dtypes, random
-from ..arrays.devices import brought, device_of, drawing, home, host, moved, numpy_array, place
+from ..arrays.devices import backend_of, brought, cpu_backend, device_of, drawing, moved, numpy_array, place
 from ..arrays.devices import cpu as host_device
 from ..arrays.dispatch import fresh, modules, not_captured, one_a_sample
 from ..arrays.dtypes import of
@@ -278,7 +278,7 @@ def as_tensor(data, dtype=None, device=None):
     """A tensor of ``data``, sharing its memory where dtype allows."""
     if isinstance(data, Tensor):
         return to(data, dtype, device=device)
-    if type(data) is np.ndarray and (dtype is None or of.get(data.dtype) is dtype) and place(device)[0] is host:
+    if type(data) is np.ndarray and (dtype is None or of.get(data.dtype) is dtype) and place(device)[0] is cpu_backend:
         return from_numpy(data)
     return leaf(brought(array_from(data, dtype, copy=False), device))
 
@@ -329,7 +329,7 @@ def from_numpy(ndarray):
 def from_dlpack(ext_tensor):
     """A tensor that shares the memory of another library's array."""
     if getattr(ext_tensor, "__dlpack_device__", lambda: (1, 0))()[0] == 2:  # kDLCUDA
-        return Tensor(home("cuda").xp.from_dlpack(ext_tensor))
+        return Tensor(backend_of("cuda").xp.from_dlpack(ext_tensor))
     return Tensor(np.from_dlpack(ext_tensor))
 
 
@@ -705,7 +705,7 @@ class Generator(random.Generator):
                 "generator on 'cpu' or 'sim'"
             )
         where, index = place(device)
-        return super().__new__(cls) if where is host else where.generator(index)
+        return super().__new__(cls) if where is cpu_backend else where.random.generator(index)
 
     def __init__(self, device="cpu"):
         super().__init__(devices.cpu if device is None else devices.device(device))
@@ -733,7 +733,7 @@ seed, initial_seed = default_generator.seed, default_generator.initial_seed
 
 def manual_seed(seed):
     """Seed the default generators of all devices, and return the host's."""
-    for where in devices.homes.values():
+    for where in devices.backends.values():
         where.random.default_generator.manual_seed(int(seed))
     return default_generator
 
@@ -746,6 +746,9 @@ def get_rng_state():
 def set_rng_state(new_state):
     """Go on from a state that ``get_rng_state`` gave."""
     default_generator.set_state(new_state)
+
+
+vars(random).update({f.__name__: f for f in (seed, initial_seed, manual_seed, get_rng_state, set_rng_state)})
 
 
 # ---- copies and casts
@@ -822,12 +825,12 @@ def pin_memory(self, device=None):
         raise RuntimeError(f"cannot pin '{Tensor.typename(self.array)}' only dense CPU tensors can be pinned")
     if not devices.has_cuda():
         raise RuntimeError("Cannot access accelerator device when none is available.")
-    return record(Clone, home("cuda").pinned(self.shared()), (self,))
+    return record(Clone, backend_of("cuda").pinned(self.shared()), (self,))
 
 
 def is_pinned(self, device=None):
     """Whether this tensor's memory is pinned."""
-    return "cuda" in devices.homes and home("cuda").is_pinned(self.array)
+    return "cuda" in devices.backends and backend_of("cuda").is_pinned(self.array)
 
 
 def get_device(self):

@@ -14,7 +14,7 @@ from ..arrays import devices, dtypes
 from ..arrays.devices import one_device
 from ..arrays.dispatch import Function, either, not_batched, scalar_types, special, xp_of
 from ..arrays.dtypes import c_name, dtype_word
-from ..arrays.kernels import masks
+from ..arrays.kernels import indexing
 from ..arrays.shapes import common_shape
 from ..core.graph import node_class
 from ..core.linear import cast, sum_to
@@ -107,7 +107,7 @@ def scaled(a, factor):
 
 def kept(g, mask):
     """``g`` where ``mask`` holds, else 0."""
-    return choose(mask, g, 0.0) if isinstance(g, Tensor) else masks.kept(g, mask)
+    return choose(mask, g, 0.0) if isinstance(g, Tensor) else indexing.kept(g, mask)
 
 
 def of_floats(name, x, y):

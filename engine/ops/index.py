@@ -20,11 +20,11 @@ from ..arrays.kernels.indexing import (
     index_beside,
     key_along,
     order_along,
+    placed,
     scattered,
     taken,
 )
-from ..arrays.kernels.picking import placed
-from ..arrays.kernels.scans import running_extreme
+from ..arrays.kernels.sums import running_extreme
 from ..arrays.kernels.views import contiguous_array
 from ..arrays.shapes import common_shape
 from ..arrays.warn import warn

@@ -4,8 +4,7 @@ from ..arrays import dtypes
 from ..arrays.devices import violated
 from ..arrays.dispatch import xp_of
 from ..arrays.dtypes import dtype_word
-from ..arrays.kernels.bags import bags_of, counts_at, largest_rows
-from ..arrays.kernels.picking import placed, rows_at
+from ..arrays.kernels.indexing import counts_at, largest_rows, placed, rows_at
 from ..arrays.kernels.products import product, product_plus, weighted_sum
 from ..arrays.kernels.views import contiguous_array
 from ..core.graph import mode as recording
@@ -139,7 +138,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if mode == "max" or not len(starts):
         out, rows, some = largest_rows(w, i, kept != 0, starts)
         return record(BagMaximum, out, (weight, None), (w.shape, rows, some))
-    bags, size = bags_of(starts, len(i)), len(starts)
+    xp, size = xp_of(starts), len(starts)
+    bags = xp.searchsorted(starts, xp.arange(len(i)), "right") - 1  # the bag that each index is in
     share = kept / counts_at(bags, kept, size) if mode == "mean" else kept
     back = share / counts_at(i, xp_of(i).ones(i.shape, w.dtype), n) if scale_grad_by_freq else share
     y = reshape(y, (-1,)) if y is not None and y.ndim > 1 else y

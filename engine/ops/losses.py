@@ -3,8 +3,8 @@
 from ..arrays import dtypes
 from ..arrays.devices import one_device
 from ..arrays.dispatch import picked, xp_of
+from ..arrays.kernels.indexing import are_classes, check_classes, class_places, elements_at, zeros_but
 from ..arrays.kernels.losses import logits_loss, weighted_logits_loss
-from ..arrays.kernels.picking import are_classes, check_classes, class_places, elements_at, zeros_but
 from ..arrays.kernels.sums import mean_array, sum_array
 from ..core.graph import node_class
 from ..core.linear import reshape, sum_to

@@ -10,10 +10,8 @@ import math
 from ..arrays import dtypes
 from ..arrays.dispatch import either, not_batched, samples, xp_of
 from ..arrays.dtypes import accumulate_wider, dtype_word
-from ..arrays.kernels.indexing import dim_key
-from ..arrays.kernels.picking import placed_along
-from ..arrays.kernels.scans import log_of_running_sum
-from ..arrays.kernels.sums import extreme_along, mean_array, sum_array
+from ..arrays.kernels.indexing import dim_key, placed_along
+from ..arrays.kernels.sums import extreme_along, log_of_running_sum, mean_array, sum_array
 from ..arrays.warn import warn
 from ..core.graph import mode, node_class
 from ..core.linear import cast, reshape, sum_axes, sum_to, unsum

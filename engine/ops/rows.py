@@ -8,10 +8,10 @@ not needed.  What PyTorch does with dtypes, numbers and devices is here, once.
 import numpy as np
 
 from ..arrays import devices, dtypes
-from ..arrays.devices import came_along, one_device
-from ..arrays.dispatch import Function, modules, number_types, picked, scalar_types
+from ..arrays.devices import one_device
+from ..arrays.dispatch import Function, device_names, modules, number_types, picked, scalar_types
 from ..arrays.dtypes import dtype_word
-from ..arrays.kernels.picking import placed
+from ..arrays.kernels.indexing import placed
 from ..arrays.shapes import common_shape
 from ..core import linear
 from ..core.graph import mode, node_class
@@ -282,7 +282,7 @@ def floating(dtype):
 def undo_broadcast(rule, a, beside):
     """The rule of an input ``a`` which was broadcast, and perhaps came from the host to a device."""
     shape = a.shape
-    if came_along(a, beside):
+    if device_names and devices.device_of(a) == devices.cpu != devices.device_of(beside):
         return lambda g, x, y: transfer(sum_to(rule(g, x, y), shape), devices.cpu)
     return lambda g, x, y: sum_to(rule(g, x, y), shape)
 

@@ -40,7 +40,7 @@ class Surface:
 
     @property
     def device(self):
-        return cpu if type(self.array) not in device_names else device_of(self.array)
+        return device_of(self.array) if device_names else cpu
 
     @property
     def itemsize(self):

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ..arrays import dispatch, memory
+from ..arrays import devices, dispatch, memory
 from ..arrays.devices import draw_wrappers
 from ..arrays.dispatch import modules, running, scalar_types
 from ..arrays.memory import address, storage, strided
@@ -670,6 +670,7 @@ taught.update(
     array=partial(as_method, "copy"),
     add=partial(by_name, "add"),
     is_number=lambda x: False,
+    moved=lambda x, *how: Batched(devices.moved(x.x, *how), x.level),
     strided=strided_samples,
 )
 taught["add"].at = add_at

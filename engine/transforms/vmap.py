@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from ..arrays import tree
 from ..arrays.dispatch import modules
 from ..arrays.memory import expanded
-from ..arrays.random import get_rng_state, set_rng_state
+from ..arrays.random import generator_states
 from ..core.graph import Node, clock, node_class
 from ..core.record import array_of, record
 from ..core.tensor import Tensor
@@ -214,10 +214,10 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         leaves, structure, dims, size = checked_arguments(func, in_dims, args)
         if chunk_size is None or chunk_size >= size:
             return run_on_batches(func, leaves, structure, dims, size, out_dims, randomness, kwargs)
-        parts, state = [], get_rng_state() if randomness == "same" else None
+        parts, states = [], generator_states() if randomness == "same" else ()
         for start in range(0, size, chunk_size):
-            if start and state is not None:  # the same numbers for the samples of all chunks
-                set_rng_state(state)
+            for generator, state in states if start else ():  # the same numbers for the samples of all chunks
+                generator.set_state(state)
             n = min(chunk_size, size - start)
             some = [a if d is None else a.narrow(d, start, n) for a, d in zip(leaves, dims)]
             parts.append(run_on_batches(func, some, structure, dims, n, out_dims, randomness, kwargs))

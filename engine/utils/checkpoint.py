@@ -6,11 +6,12 @@ T. Chen, B. Xu, C. Zhang, C. Guestrin: Training Deep Nets with Sublinear Memory 
 import math
 import threading
 from contextlib import contextmanager, nullcontext
+from functools import reduce
 from weakref import ref
 
 from .. import amp
-from ..arrays import dtypes
-from ..arrays.devices import device_of, homes
+from ..arrays import dtypes, random
+from ..arrays.devices import device_of
 from ..arrays.dispatch import modules, running, scalar_types
 from ..arrays.size import Size
 from ..arrays.warn import warn
@@ -84,12 +85,7 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, preser
     size = len(functions) // segments
 
     def run(functions):
-        def forward(input):
-            for function in functions:
-                input = function(input)
-            return input
-
-        return forward
+        return lambda input: reduce(lambda x, function: function(x), functions, input)
 
     end = 0
     for end in range(size, size * (segments - 1) + 1, size):
@@ -110,22 +106,12 @@ def set_checkpoint_early_stop(enable):
 
 
 @contextmanager
-def same_random_numbers(state):
+def same_random_numbers(states):
     """In the block, the generators go on from their states; after it, as if nothing was drawn.  None: no change."""
-    now = random_states() if state is not None else ()
-    try:
-        for generator, at in state or ():
-            generator.set_state(at)
+    with random.fork_rng(enabled=states is not None):
+        for generator, state in states or ():
+            generator.set_state(state)
         yield
-    finally:
-        for generator, at in now:
-            generator.set_state(at)
-
-
-def random_states():
-    """The default generator of each device in use, and its state."""
-    generators = [where.random.default_generator for where in homes.values()]
-    return [(g, g.get_state()) for g in generators]
 
 
 # ---- use_reentrant=False: the nodes of a region forget the arrays that they saved, until one is asked for
@@ -171,7 +157,7 @@ class Region:
 
     def __init__(self, function, args, kwargs, preserve_rng_state, check, early_stop, context):
         self.call, self.check, self.early_stop, self.context = (function, args, kwargs), check, early_stop, context
-        self.state = random_states() if preserve_rng_state else None
+        self.states = random.generator_states() if preserve_rng_state else None
         self.casts = amp.same_casts()
         self.inputs = [(t, t.array, next(graph.clock)) for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]
 
@@ -194,7 +180,7 @@ class Region:
         function, args, kwargs = self.call
         start = next(graph.clock)
         enough = len(self.forgetful) if self.early_stop and early_stopping else math.inf
-        with same_random_numbers(self.state), self.casts(), enable_grad(), self.context:
+        with same_random_numbers(self.states), self.casts(), enable_grad(), self.context:
             with made_nodes(enough) as nodes:
                 function(*args, **kwargs)
         needed = {i: r() for i, r in enumerate(self.forgetful) if r() is not None}
@@ -209,9 +195,8 @@ class Region:
         if self.check and len(nodes) > len(self.forgetful):
             raise CheckpointError(messages.SAVED_MORE)
         if len(nodes) < len(self.forgetful):
-            raise CheckpointError(
-                messages.SAVED_ANOTHER_NUMBER.format(self.count, sum(len(metadata(saved_by(n))) for n in nodes))
-            )
+            count = sum(len(metadata(saved_by(n))) for n in nodes)
+            raise CheckpointError(messages.SAVED_ANOTHER_NUMBER.format(self.count, count))
         found = {i: metadata(saved_by(nodes[i])) for i in needed}
         differing = [
             f"tensor at position {i}:\nsaved metadata: {r.metadata}\nrecomputed metadata: {found[i]}\n"
@@ -299,7 +284,7 @@ class CheckpointFunction(Function):
         if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
             warn("None of the inputs have requires_grad=True. Gradients will be None")
         ctx.run_function = run_function
-        ctx.state = random_states() if preserve_rng_state else None
+        ctx.states = random.generator_states() if preserve_rng_state else None
         ctx.casts = amp.same_casts()
         ctx.args = [None if isinstance(a, Tensor) else a for a in args]
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
@@ -311,7 +296,7 @@ class CheckpointFunction(Function):
         args = list(ctx.args)
         for i, t in zip(ctx.places, ctx.saved_tensors):
             args[i] = t.detach().requires_grad_(t.requires_grad)
-        with same_random_numbers(ctx.state), ctx.casts(), enable_grad():
+        with same_random_numbers(ctx.states), ctx.casts(), enable_grad():
             outputs = ctx.run_function(*args)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         pairs = [(t, g) for t, g in zip(outputs, grads) if isinstance(t, Tensor) and t.requires_grad]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..dispatch import batches, device_names, either, modules, number_types, running, samples, strangers
+from ..dispatch import batches, device_names, either, modules, number_types, running, samples, strangers, writers
 
 
 class OutOfMemoryError(RuntimeError):
@@ -53,9 +53,8 @@ class device:
             raise RuntimeError(f"Expected one of {', '.join(self.known)} device type at start of device string: {kind}")
         if colon:
             if index is not None:
-                raise RuntimeError(
-                    f"type (string) must not include an index because index was passed explicitly: {type}"
-                )
+                why = "index was passed explicitly"
+                raise RuntimeError(f"type (string) must not include an index because {why}: {type}")
             if not number.isdecimal() or (number[0] == "0" and number != "0"):
                 raise RuntimeError(f"Invalid device string: '{type}'")
             index = int(number)
@@ -79,20 +78,18 @@ class device:
         return device, (self.type, self.index)
 
     def __enter__(self):
-        default.before = (*default.before, default.device)
-        default.device = self
+        default.before, default.device = (*default.before, default.device), self
         return self
 
     def __exit__(self, *exc):
-        *before, default.device = default.before
-        default.before = tuple(before)
+        *default.before, default.device = default.before
 
 
 class Default(threading.local):
     """Where this thread creates tensors: a device, or None for the host."""
 
     device = None
-    before: tuple = ()  # those that ``with device(...)`` has put aside
+    before: Any = ()  # those that ``with device(...)`` has put aside
 
 
 default = Default()
@@ -107,16 +104,15 @@ def set_default_device(device_):
 def get_default_device():
     """Where tensors are created if no device is given."""
     where = default.device or cpu
-    return where if where.index is not None or where.type == "cpu" else device(where.type, home(where.type).current())
+    if where.index is None and where.type != "cpu":
+        return device(where.type, backend_of(where.type).current())
+    return where
 
 
 class DeviceBackend:
-    """What a type of device has: ``xp``, the module of its arrays, ``random``, and the way there and back.
+    """What a type of device has: ``xp``, the module of its arrays, and the way there and back.  This is the host's."""
 
-    This one is the host's; ``devices`` has the others.
-    """
-
-    type = "cpu"
+    type, name = "cpu", "CPU"
     xp: Any = np
     array: Any = np.ndarray
 
@@ -135,6 +131,8 @@ class DeviceBackend:
 
     def check(self, index):
         """RuntimeError if there is no device of that index; PyTorch takes any for the host."""
+        if self is not cpu_backend and not 0 <= index < self.count():
+            raise RuntimeError(f"{self.name} error: invalid device ordinal")
 
     def make(self, index, name, *args, **options):
         """An array made on the device by a function of its module."""
@@ -152,28 +150,25 @@ class Lookup:
         return found
 
 
-homes = {"cpu": DeviceBackend()}
-host = homes["cpu"]
+backends = {"cpu": DeviceBackend()}
+cpu_backend = backends["cpu"]
 
 
-def home(kind):
-    """The backend of a type of device, which is set up when it is first used.
-
-    AssertionError in PyTorch's words for "cuda" where there is no GPU that CuPy can use.
-    """
-    if kind not in homes:
+def backend_of(kind):
+    """The backend of a type of device, set up when it is first used.  AssertionError for "cuda" without a GPU."""
+    if kind not in backends:
         if kind == "cuda" and not has_cuda():
             raise AssertionError("Torch not compiled with CUDA enabled")
-        homes[kind] = found = importlib.import_module(f"{__name__}.{kind}").Backend()
+        backends[kind] = found = importlib.import_module(f"{__name__}.{kind}").Backend()
         device_names[found.array] = kind
         modules[found.array] = found.xp
-    return homes[kind]
+    return backends[kind]
 
 
 def meet_cupy(kind):
     """Set CuPy's arrays up when a program brings the first one."""
     if kind.__module__.partition(".")[0] == "cupy" and kind.__name__ == "ndarray":
-        home("cuda")
+        backend_of("cuda")
 
 
 strangers.append(meet_cupy)
@@ -181,7 +176,7 @@ strangers.append(meet_cupy)
 
 def has_cuda():
     """Whether there is CuPy, a driver and a GPU.  CuPy is imported only where it is installed."""
-    if "cuda" not in homes and importlib.util.find_spec("cupy") is None:
+    if "cuda" not in backends and importlib.util.find_spec("cupy") is None:
         return False
     try:
         import cupy  # noqa: PLC0415  only where it is installed
@@ -193,13 +188,12 @@ def has_cuda():
 
 def place(where):
     """(backend, index or None) for a ``device=`` argument; None: the default device."""
+    where = default.device if where is None else where
     if where is None:
-        where = default.device
-        if where is None:
-            return host, None
-    elif type(where) is not device:
+        return cpu_backend, None
+    if type(where) is not device:
         where = device(where)
-    found = home(where.type)
+    found = backend_of(where.type)
     if where.index:
         found.check(where.index)
     return found, where.index
@@ -208,7 +202,9 @@ def place(where):
 def device_of(x):
     """The device of an array."""
     kind = device_names.get(type(x))
-    return cpu if kind is None else device(kind, x.device.id)
+    if kind is None:
+        return device_of(samples(x)) if type(x) in batches and type(x) not in writers else cpu
+    return device(kind, x.device.id)
 
 
 def typename_of(x):
@@ -217,19 +213,31 @@ def typename_of(x):
     return f"torch.{'' if kind is None else kind + '.'}{dtypes.dtype_word(x)}Tensor"
 
 
+draw_wrappers: list = []  # what makes others of the functions that draw, where a capture or a vmap runs
+
+
+def drawing(functions):
+    """The functions that draw random numbers, as a capture and the vmaps that run want them."""
+    for wrapped in draw_wrappers:
+        functions = wrapped(functions)
+    return functions
+
+
 def random_source(x):
     """The functions that draw random arrays on the device of an array."""
-    return drawing(homes[device_names.get(type(x), "cpu")].random)
+    return drawing(backends[device_names.get(type(x), "cpu")].random)
 
 
 def moved(x, where, non_blocking=False):
     """A copy of an array on a device, or the array itself if it is there."""
     found, index = place(where)
     have = device_of(x)
-    if have.type == found.type and (found is host or index in (None, have.index)):
+    if have.type == found.type and (found is cpu_backend or index in (None, have.index)):
         return x
-    x = x if have.type == "cpu" else homes[have.type].get(x)
-    if found is host:
+    if type(x) in batches and type(x) not in writers:
+        return modules[type(x)].moved(x, where, non_blocking)
+    x = x if have.type == "cpu" else backends[have.type].get(x)
+    if found is cpu_backend:
         return x if x.ndim else x[()]  # without dimensions: NumPy's scalar, which computes faster
     return found.put(np.asarray(x), index, non_blocking)
 
@@ -240,10 +248,7 @@ def mixed_devices(a, b):
 
 
 def one_device(x, y):
-    """Two operands for one device: beside one there, a host array without dimensions is a number, as in PyTorch.
-
-    RuntimeError in PyTorch's words for any other two devices.
-    """
+    """Two operands for one device: beside one there, a host array without dimensions is a number; else RuntimeError."""
     kinds = type(x), type(y)
     if kinds[0] is not kinds[1] and not device_names.keys().isdisjoint(kinds):
         x, y = (v[()] if type(v) is np.ndarray and not v.ndim else v for v in (x, y))
@@ -257,16 +262,6 @@ def check_one_device(arrays):
     if device_names:
         for x in arrays[1:]:
             one_device(arrays[0], x)
-
-
-def are_apart(x, y):
-    """Whether two arrays are on different devices."""
-    return bool(device_names) and device_of(x) != device_of(y)
-
-
-def came_along(x, other):
-    """Whether a number in host memory took part in what was computed on the device of another array."""
-    return type(other) in device_names and type(x) not in device_names
 
 
 def brought(x, where):
@@ -301,23 +296,10 @@ either.update(dict.fromkeys(number_types, chosen_by_number))
 
 
 def violated(x, test):
-    """Whether ``test(x)`` finds wrong values in an array.
-
-    On a GPU nobody looks unless CUDA_LAUNCH_BLOCKING=1 is in the environment: the host would have to wait.  (PyTorch's
-    kernels look there, and the program ends by a device-side assertion.)
-    """
+    """Whether ``test(x)`` finds wrong values in an array; a GPU is asked only with CUDA_LAUNCH_BLOCKING=1."""
     kind = device_names.get(type(x))
     if kind is None:
         return bool(samples(test(x)).any())
-    home, recorder = homes[kind], running.recorder
-    return home.violated(x, test) if recorder is None else recorder.violated(home, x, test)
-
-
-def drawing(functions):
-    """The functions that draw random numbers, as a capture and the vmaps that run want them."""
-    for wrapped in draw_wrappers:
-        functions = wrapped(functions)
-    return functions
-
-
-draw_wrappers: list = []  # what makes others of the functions that draw, where a capture or a vmap runs
+    # the host would have to wait for a GPU; PyTorch's kernels look there, and a device-side assertion ends the program
+    backend, recorder = backends[kind], running.recorder
+    return backend.violated(x, test) if recorder is None else recorder.violated(backend, x, test)

@@ -73,11 +73,10 @@ class Allocator:
 
     def cached(self, size, small):
         """The smallest free block that is large enough, taken out of the cache."""
-        fitting = [b for b in self.cache if b.small == small and b.size >= size]
-        if not fitting:
-            return None
-        block = min(fitting, key=lambda b: b.size)
-        self.cache.remove(block)
+        fitting = (b for b in self.cache if b.small == small and b.size >= size)
+        block = min(fitting, key=lambda b: b.size, default=None)
+        if block is not None:
+            self.cache.remove(block)
         return block
 
     def segment(self, size, small):
@@ -88,7 +87,8 @@ class Allocator:
             self.give_back()
         if self.reserved + room > self.capacity:
             self.counts["ooms"] += 1
-            raise OutOfMemoryError(self.full(room))
+            free = self.capacity - self.reserved
+            raise out_of_memory(self.name, 0, room, self.capacity, free, self.allocated, self.reserved)
         self.reserved += room
         self.counts["segments"] += 1
         self.max_reserved = max(self.max_reserved, self.reserved)
@@ -126,7 +126,7 @@ class Allocator:
         return self
 
     def give_back(self):
-        """Give back the segments of which nothing is in use."""
+        """Give back the segments of which nothing is in use; the lock is held."""
         whole = [b for b in self.cache if b.before is None and b.after is None]
         self.cache = [b for b in self.cache if b not in whole]
         self.reserved -= sum(b.size for b in whole)
@@ -137,15 +137,15 @@ class Allocator:
             self.settle()
             self.give_back()
 
-    def full(self, wanted):
-        """What CUDA says when memory is out."""
-        free, unused = self.capacity - self.reserved, self.reserved - self.allocated
-        return (
-            f"{self.name} out of memory. Tried to allocate {readable(wanted)}. GPU 0 has a total capacity of "
-            f"{readable(self.capacity)} of which {readable(free)} is free. Of the allocated memory "
-            f"{readable(self.allocated)} is allocated by PyTorch, and {readable(unused)} is reserved by PyTorch but "
-            "unallocated."
-        )
+
+def out_of_memory(name, index, wanted, capacity, free, allocated, reserved):
+    """PyTorch's error when the memory of a device is used up; the numbers are bytes."""
+    wanted, capacity, free, allocated, unused = map(readable, (wanted, capacity, free, allocated, reserved - allocated))
+    return OutOfMemoryError(
+        f"{name} out of memory. Tried to allocate {wanted}. GPU {index} has a total capacity of {capacity} of which "
+        f"{free} is free. Of the allocated memory {allocated} is allocated by PyTorch, and {unused} is reserved by "
+        "PyTorch but unallocated."
+    )
 
 
 def readable(n):

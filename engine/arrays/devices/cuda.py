@@ -12,8 +12,8 @@ import cupyx.scipy.special
 import numpy as np
 
 from .. import devices, dispatch
-from . import OutOfMemoryError, draws
-from .allocator import readable
+from . import draws
+from .allocator import out_of_memory
 from .kernels import Kernels, rules_as_kernels
 
 # ---- where CuPy differs from NumPy
@@ -23,7 +23,7 @@ class Add:
     """``cupy.add``, whose ``at`` (atomic additions) knows only some dtypes."""
 
     __call__ = staticmethod(cupy.add)
-    wider = {np.dtype(c): np.dtype(w) for c, w in zip("?bBh", ("i4", "i4", "i4", "i4"))}
+    wider = {np.dtype(c): np.dtype("i4") for c in "?bBh"}
 
     def at(self, x, index, values):
         if x.dtype == np.int64:  # the bits of a sum are those of the sum without sign
@@ -133,24 +133,17 @@ xp = devices.Lookup(
 # ---- memory
 
 
-class Peaks:
-    """The largest numbers of bytes in use and reserved, by device, from the first question on."""
-
-    def __init__(self):
-        self.watching, self.largest = False, {}
-
-    def note(self, index):
-        pool = cupy.get_default_memory_pool()
-        now = pool.used_bytes(), pool.total_bytes()
-        self.largest[index] = tuple(map(max, now, self.largest.get(index, (0, 0))))
-
-    def forget(self, index):
-        self.watching = True
-        self.largest.pop(index, None)
-        self.note(index)
+peaks: dict = {}  # device -> the largest numbers of bytes in use and reserved; empty until somebody asks
 
 
-peaks = Peaks()
+def in_use():
+    """The bytes in use and reserved on the current device."""
+    pool = cupy.get_default_memory_pool()
+    return pool.used_bytes(), pool.total_bytes()
+
+
+def note_peaks(index):
+    peaks[index] = tuple(map(max, in_use(), peaks.get(index, (0, 0))))
 
 
 def allocate(size):
@@ -158,21 +151,11 @@ def allocate(size):
     try:
         memory = cupy.get_default_memory_pool().malloc(size)
     except cupy.cuda.memory.OutOfMemoryError:
-        raise OutOfMemoryError(out_of_memory(size)) from None
-    if peaks.watching:
-        peaks.note(cupy.cuda.Device().id)
+        free, total = cupy.cuda.runtime.memGetInfo()
+        raise out_of_memory("CUDA", cupy.cuda.Device().id, size, total, free, *in_use()) from None
+    if peaks:
+        note_peaks(cupy.cuda.Device().id)
     return memory
-
-
-def out_of_memory(size):
-    pool, index = cupy.get_default_memory_pool(), cupy.cuda.Device().id
-    free, total = cupy.cuda.runtime.memGetInfo()
-    used, reserved = pool.used_bytes(), pool.total_bytes()
-    return (
-        f"CUDA out of memory. Tried to allocate {readable(size)}. GPU {index} has a total capacity of "
-        f"{readable(total)} of which {readable(free)} is free. Of the allocated memory {readable(used)} is allocated "
-        f"by PyTorch, and {readable(reserved - used)} is reserved by PyTorch but unallocated."
-    )
 
 
 # ---- the device
@@ -181,23 +164,16 @@ def out_of_memory(size):
 class Backend(devices.DeviceBackend):
     """The GPUs."""
 
-    type, xp, array, Event, Stream = "cuda", xp, cupy.ndarray, cupy.cuda.Event, cupy.cuda.Stream
+    type, name, xp, array, Event, Stream = "cuda", "CUDA", xp, cupy.ndarray, cupy.cuda.Event, cupy.cuda.Stream
     elapsed, current_stream = staticmethod(cupy.cuda.get_elapsed_time), staticmethod(cupy.cuda.get_current_stream)
 
     def __init__(self):
-        self.random = draws.DeviceDraws(self, self.generator(self.current()))
+        self.random = draws.DeviceDraws(self)
         if cupy.cuda.get_allocator() == cupy.get_default_memory_pool().malloc:  # else the program has chosen another
             cupy.cuda.set_allocator(allocate)
         dispatch.tensor_cores.add(cupy.ndarray)
         dispatch.kernels[cupy.ndarray] = Kernels(cupy.ElementwiseKernel, xp, cupy.ndarray, cupy.ReductionKernel)
         rules_as_kernels()
-
-    def check(self, index):
-        if index >= self.count():
-            raise RuntimeError("CUDA error: invalid device ordinal")
-
-    def generator(self, index):
-        return draws.Generator(devices.device("cuda", index or 0))
 
     def on(self, index):
         return cupy.cuda.Device(index)
@@ -242,13 +218,9 @@ class Backend(devices.DeviceBackend):
 
     def describe(self, index):
         known = cupy.cuda.runtime.getDeviceProperties(index)
-        return {
-            "name": known["name"].decode(),
-            "major": known["major"],
-            "minor": known["minor"],
-            "total_memory": known["totalGlobalMem"],
-            "multi_processor_count": known["multiProcessorCount"],
-        }
+        return {"name": known["name"].decode(), "major": known["major"], "minor": known["minor"],
+                "total_memory": known["totalGlobalMem"],
+                "multi_processor_count": known["multiProcessorCount"]}  # fmt: skip
 
     def synchronize(self, index):
         self.on(index).synchronize()
@@ -258,17 +230,12 @@ class Backend(devices.DeviceBackend):
 
     def statistics(self, index):
         with self.on(index):
-            pool = cupy.get_default_memory_pool()
-            if not peaks.watching:
-                peaks.forget(index)
-            peaks.note(index)
-            most = peaks.largest[index]
-            return {"allocated": pool.used_bytes(), "reserved": pool.total_bytes(), "max_allocated": most[0],
-                    "max_reserved": most[1]}  # fmt: skip
+            note_peaks(index)
+            return dict(zip(("allocated", "reserved", "max_allocated", "max_reserved"), in_use() + peaks[index]))
 
     def reset_peaks(self, index):
         with self.on(index):
-            peaks.forget(index)
+            peaks[index] = in_use()
 
     def free_and_total(self, index):
         with self.on(index):

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from .. import dispatch, random
+from .. import devices, dispatch, random
 
 MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 WEYL = 0x9E3779B9, 0xBB67AE85
@@ -93,15 +93,20 @@ class Generator(random.Seeded):
 class DeviceDraws:
     """``engine.random``'s draws for one type of device, over its module ``xp``; there ``philox`` makes the words."""
 
-    def __init__(self, home, generator):
-        self.home, self.xp = home, home.xp
-        self.default_generator = generator.manual_seed(random.default_generator.initial_seed())
+    def __init__(self, backend):
+        self.backend, self.xp = backend, backend.xp
+        self.default_generator = self.generator(backend.current())
+        self.default_generator.manual_seed(random.default_generator.initial_seed())
+
+    def generator(self, index=None):
+        """A random stream of its own."""
+        return Generator(devices.device(self.backend.type, index or 0))
 
     def words(self, generator, count):
         generator = self.default_generator if generator is None else generator
-        if not isinstance(generator, Generator) or generator.device.type != self.home.type:
+        if not isinstance(generator, Generator) or generator.device.type != self.backend.type:
             found = getattr(generator, "device", "cpu")
-            raise RuntimeError(f"Expected a '{self.home.type}' device type for generator but found '{found}'")
+            raise RuntimeError(f"Expected a '{self.backend.type}' device type for generator but found '{found}'")
         blocks = -(-count // 4)
         return self.xp.philox(*generator.take(blocks), blocks)[:count]
 
@@ -134,7 +139,7 @@ class DeviceDraws:
         return (values * std + mean).astype(dtype).reshape(shape)
 
     def normal_around(self, generator, mean, std):
-        like = mean if type(mean) is self.home.array else std
+        like = mean if type(mean) is self.backend.array else std
         shape = np.broadcast_shapes(getattr(mean, "shape", ()), getattr(std, "shape", ()))
         return (self.normal(generator, shape, like.dtype) * std + mean).astype(like.dtype)
 
@@ -151,7 +156,7 @@ class DeviceDraws:
         return self.wide(generator, n).argsort().astype(dtype)
 
     def bernoulli(self, generator, shape, dtype, p):
-        if type(p) is not self.home.array:
+        if type(p) is not self.backend.array:
             random._require(0 <= p <= 1, f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
         return (self.unit(generator, shape, np.float32) < p).astype(dtype)
 
@@ -180,15 +185,12 @@ class DeviceDraws:
         return self.xp.exp(self.normal(generator, shape, np.dtype(np.float64), mean, std)).astype(dtype)
 
     def multinomial(self, generator, weights, num_samples, replacement=False):
-        """Who arrives first, if the weights are rates; with replacement, one race a sample.
-
-        Weights are not checked for sums of zero, inf or nan: that would make the host wait.
-        """
+        """Who arrives first, if the weights are rates; nobody looks for inf and nan: the host would have to wait."""
         random._require(weights.ndim in (1, 2), "prob_dist must be 1 or 2 dim")
         random._require(num_samples > 0, "cannot sample n_sample <= 0 samples")
         enough = replacement or num_samples <= weights.shape[-1]
         random._require(enough, "cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-        races = num_samples if replacement else 1
+        races = num_samples if replacement else 1  # with replacement one a sample
         times = self.exponential(generator, (*weights.shape[:-1], races, weights.shape[-1]), np.dtype(np.float64))
         order = (times / weights.astype(np.float64)[..., None, :]).argsort(-1)
         return order[..., 0] if replacement else order[..., 0, :num_samples]

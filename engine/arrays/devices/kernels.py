@@ -106,6 +106,10 @@ class Kernel:
         self.lines.append(f"{c(dtype)} {name} = {text};")
         return Symbol(self, name, dtype)
 
+    def symbols(self, dtypes):
+        """A symbol for each array, of which an element is called x0, x1, ... in the kernel."""
+        return [self.variable(dtype, f"x{i}") for i, dtype in enumerate(dtypes)]
+
     def assign(self, symbol, text):
         self.lines.append(f"{symbol.name} = {text};")
         return symbol
@@ -124,6 +128,14 @@ class Kernel:
     def parameters(self):
         return [f"{t} n{i}" for i, t in enumerate(self.types)]
 
+    def function(self, result, name, width, text, written=()):
+        """(a function for CUDA of elements x0, x1, ..., some written, and numbers n0, n1, ...; the numbers' names)"""
+        taken = [f"{'' if i in written else 'const '}X{i} &x{i}" for i in range(width)]
+        taken += [f"{c(np.dtype(t))} n{i}" for i, t in enumerate(self.types)]
+        types = ", ".join(f"typename X{i}" for i in range(width))
+        head = f"template <{types}>\n__device__ {result} {name}({', '.join(taken)})"
+        return f"{head} {{\n{text}\n}}\n", [f"n{i}" for i in range(len(self.numbers))]
+
 
 def compute(text, args, out=None, dtype=None, test=False):
     """Write a line: ``text`` with the operands in place of {0}, {1}, and their type of {t}."""
@@ -137,12 +149,6 @@ def compute(text, args, out=None, dtype=None, test=False):
     return kernel.variable(BOOL if test is True else dtype, text)
 
 
-def where(condition, a, b):
-    dtype = symbol_dtype((a, b))
-    k = condition.kernel
-    return k.variable(dtype, f"{condition.name} ? {k.term(a, dtype)} : {k.term(b, dtype)}")
-
-
 class CudaSpecial:
     """Those of scipy.special that CUDA has."""
 
@@ -150,13 +156,16 @@ class CudaSpecial:
 class Functions:
     """NumPy's functions, for symbols."""
 
-    where, special = staticmethod(where), CudaSpecial
+    special = CudaSpecial
+
+    @staticmethod
+    def where(condition, a, b):
+        dtype, kernel = symbol_dtype((a, b)), condition.kernel
+        return kernel.variable(dtype, f"{condition.name} ? {kernel.term(a, dtype)} : {kernel.term(b, dtype)}")
 
 
-OPERATOR_FORMULAS = {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "truediv": "{0} / {1}",
-                     "and": "{0} & {1}", "or": "{0} | {1}", "xor": "{0} ^ {1}"}  # fmt: skip
-TESTS = {"lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} == {1}",
-         "ne": "{0} != {1}"}  # fmt: skip
+OPERATORS = dict(zip("add sub mul truediv and or xor".split(), "+-*/&|^"))
+TESTS = dict(zip("lt le gt ge eq ne".split(), "< <= > >= == !=".split()))
 PLAIN = {"maximum": "{0} > {1} || {0} != {0} ? {0} : {1}", "minimum": "{0} < {1} || {0} != {0} ? {0} : {1}",
          "sign": "{0} > 0 ? ({t})1 : {0} < 0 ? ({t})-1 : {0}", "add": "{0} + {1}", "subtract": "{0} - {1}",
          "multiply": "{0} * {1}", "negative": "-{0}", "square": "{0} * {0}"}  # fmt: skip
@@ -180,48 +189,34 @@ for name, text in {"isnan": "{0} != {0}", "isfinite": "{0} - {0} == 0", "logical
     setattr(Functions, name, staticmethod(formula_function(text, True)))
 
 
-def operator(text, test=False):
+def operator(sign, test=False):
     """x + y, y + x, x += y"""
-
-    def usual(self, other):
-        return compute(text, (self, other), test=test)
-
-    def reflected(self, other):
-        return compute(text, (other, self), test=test)
-
-    def in_place(self, other):
-        return compute(text, (self, other), self, self.dtype)
-
-    return usual, reflected, in_place
+    text = f"{{0}} {sign} {{1}}"
+    return (
+        lambda self, other: compute(text, (self, other), test=test),
+        lambda self, other: compute(text, (other, self), test=test),
+        lambda self, other: compute(text, (self, other), self, self.dtype),
+    )
 
 
-for name, text in OPERATOR_FORMULAS.items():
-    divides = "float" if name == "truediv" else False
-    for prefix, method in zip(("", "r", "i"), operator(text, divides), strict=True):
+for name, sign in OPERATORS.items():
+    for prefix, method in zip(("", "r", "i"), operator(sign, name == "truediv" and "float"), strict=True):
         setattr(Symbol, f"__{prefix}{name}__", method)
-for name, text in TESTS.items():
-    setattr(Symbol, f"__{name}__", operator(text, True)[0])
+for name, sign in TESTS.items():
+    setattr(Symbol, f"__{name}__", operator(sign, True)[0])
 dispatch.modules[Symbol] = Functions
-
-
-def symbols(kernel, dtypes):
-    """A symbol for each array, of which an element is called x0, x1, ... in the kernel."""
-    return [kernel.variable(dtype, f"x{i}") for i, dtype in enumerate(dtypes)]
 
 
 def on_symbols(formula, kinds):
     """(kernel, inputs, dtypes, results): what a formula gives for symbols and numbers, and writes down meanwhile."""
     kernel, dtypes = Kernel(), [k for k in kinds if isinstance(k, np.dtype)]
-    given = iter(symbols(kernel, dtypes))
+    given = iter(kernel.symbols(dtypes))
     results = formula(*(next(given) if isinstance(k, np.dtype) else k[0] for k in kinds))
     return kernel, [f"{TYPES[t][0]} x{i}" for i, t in enumerate(dtypes)] + kernel.parameters(), dtypes, results
 
 
 class Kernels:
-    """What a type of device arrays is computed with: ``make(inputs, outputs, text, name, ...)`` compiles a kernel.
-
-    ``reduction``: CuPy's ``ReductionKernel``, or what stands for it.
-    """
+    """What a type of device arrays is computed with: ``make`` and ``reduction`` are CuPy's classes of kernels."""
 
     def __init__(self, make, xp, array, reduction=None):
         self.make, self.xp, self.array, self.reduction = make, xp, array, reduction
@@ -229,10 +224,7 @@ class Kernels:
         self.updates: dict = {}
 
     def elementwise(self, formula, *args):
-        """``formula(*args)`` as one kernel, which may give a tuple of arrays; step by step if it cannot be written.
-
-        ``formula`` is a function that stays: what was written for it is kept.
-        """
+        """``formula(*args)`` as one kernel, which may give a tuple of arrays; step by step if it cannot be written."""
         found = self.written(formula, args, self.write)
         if found is None:
             return formula(*args)
@@ -259,8 +251,7 @@ class Kernels:
         try:  # -0.0 is equal to 0, but another number
             kinds = tuple([a.dtype if type(a) is self.array else (a,) if a else (a, str(a)) for a in args])
             known = self.fused.get(formula)
-            if known is None:
-                known = self.fused[formula] = {}
+            known = self.fused.setdefault(formula, {}) if known is None else known
             key = kinds if write == self.write else ("sum", *kinds)
             found = known.get(key, self)
         except (TypeError, ValueError):  # a list, or an array of another type
@@ -279,12 +270,8 @@ class Kernels:
             return None
         if type(result) is not Symbol or result.dtype not in (np.float32, np.float64):
             return None
-        kind, numbers = c(result.dtype), [f"n{i}" for i in range(len(kernel.numbers))]
-        taken = [f"const X{i} &x{i}" for i in range(len(dtypes))]
-        taken += [f"{c(np.dtype(t))} {n}" for t, n in zip(kernel.types, numbers)]
-        text = "\n".join([*kernel.lines, f"return {result.name};"])
-        types = ", ".join(f"typename X{i}" for i in range(len(dtypes)))
-        function = f"template <{types}>\n__device__ {kind} mapped({', '.join(taken)}) {{\n{text}\n}}\n"
+        kind, text = c(result.dtype), "\n".join([*kernel.lines, f"return {result.name};"])
+        function, numbers = kernel.function(kind, "mapped", len(dtypes), text)
         call = f"mapped({', '.join([f'x{i}' for i in range(len(dtypes))] + numbers)})"
         made = self.reduction(", ".join(inputs), f"{result.dtype} y0", call, "a + b", "y0 = a", "0",
                               kernel_name(formula) + "_sum", kind, preamble=function)  # fmt: skip
@@ -306,16 +293,15 @@ class Kernels:
         return made, kernel.numbers, [r.dtype for r in results], several
 
     def update(self, formula, rows, written=None):
-        """``formula(p, g, *states)``, which changes p and states in place, for each row of arrays: as one kernel.
+        """``formula(p, g, *states)``, which writes into p and states, for each row of arrays (of the same dtypes).
 
-        The rows have the same dtypes.  ``written``: a dict of the formula's own, for several calls with the same
-        numbers; else they are new in each call.
+        ``written``: a dict of the formula's own, for several calls with the same numbers.
         """
         n, width, dtypes = len(rows), len(rows[0]), tuple([a.dtype for a in rows[0]])
         written = {} if written is None else written
         if dtypes not in written:
             kernel = Kernel()
-            given = symbols(kernel, dtypes)
+            given = kernel.symbols(dtypes)
             formula(*given)
             ends = [f"x{i} = {s.name};" for i, s in enumerate(given) if i != 1]
             written[dtypes] = kernel, "\n".join([*kernel.lines, *ends])
@@ -335,17 +321,10 @@ class Kernels:
         typed = lambda i, row: f"raw {TYPES[dtypes[i]][0]} {names[row][i]}"  # noqa: E731
         inputs = [typed(1, row) for row in range(n)] + [f"int64 size_{row}" for row in range(n - 1)]
         outputs = [typed(i, row) for i in range(len(dtypes)) if i != 1 for row in range(n)]
-        numbers = [f"n{i}" for i in range(len(kernel.numbers))]
-        parts = []
-        for row in range(n):
-            call = f"update({', '.join([f'{name}[j]' for name in names[row]] + numbers)});"
-            last = row == n - 1
-            parts.append(call if last else f"if (j < size_{row}) {call} else {{ j -= size_{row};")
-        operation = "\n".join(["long long j = i;", *parts, "}" * (n - 1)])
-        types = ", ".join(f"typename X{i}" for i in range(len(dtypes)))
-        taken = [f"{'const ' * (i == 1)}X{i} &x{i}" for i in range(len(dtypes))]
-        taken += [f"{c(np.dtype(t))} n{i}" for i, t in enumerate(kernel.types)]
-        function = f"template <{types}>\n__device__ void update({', '.join(taken)}) {{\n{text}\n}}\n"
+        function, numbers = kernel.function("void", "update", len(dtypes), text, {*range(len(dtypes))} - {1})
+        calls = [f"update({', '.join([f'{name}[j]' for name in row] + numbers)});" for row in names]
+        parts = [f"if (j < size_{row}) {call} else {{ j -= size_{row};" for row, call in enumerate(calls[:-1])]
+        operation = "\n".join(["long long j = i;", *parts, calls[-1], "}" * (n - 1)])
         return self.make(", ".join(inputs + kernel.parameters()), ", ".join(outputs), operation, "engine_update",
                          preamble=function)  # fmt: skip
 

@@ -1,5 +1,6 @@
 """What ``torch.cuda`` offers, for any type of device: ``engine.cuda`` and ``engine.sim`` are this."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 from .. import devices, dispatch
@@ -9,11 +10,20 @@ OutOfMemoryError = devices.OutOfMemoryError
 PEAK = "The most since ``reset_peak_memory_stats`` (on a GPU: since a memory function was first called)."
 
 
+STATISTICS = {  # what ``memory_stats`` calls the numbers of the allocator
+    "allocated_bytes.all.current": "allocated", "allocated_bytes.all.peak": "max_allocated",
+    "reserved_bytes.all.current": "reserved", "reserved_bytes.all.peak": "max_reserved",
+    "requested_bytes.all.current": "requested", "allocation.all.allocated": "allocations",
+    "allocation.all.freed": "frees", "segment.all.allocated": "segments", "num_alloc_retries": "retries",
+    "num_ooms": "ooms",
+}  # fmt: skip
+
+
 def statistic(name, doc):
     """A function that tells one of the numbers of the allocator."""
 
     def read(self, device=None):
-        return self.home.statistics(self.index(device)).get(name, 0) if self.is_initialized() else 0
+        return self.backend.statistics(self.index(device)).get(name, 0) if self.is_initialized() else 0
 
     read.__doc__ = doc
     return read
@@ -25,33 +35,30 @@ class Namespace:
     def __init__(self, kind):
         self.kind = kind
         kinds = {"namespace": self}
-        self.Stream, self.Event = type("Stream", (Stream,), kinds), type("Event", (Event,), kinds)
-        self.device, self.stream = type("device", (OnDevice,), kinds), type("StreamContext", (InStream,), kinds)
+        self.Stream, self.Event, self.device = (type(C.__name__, (C,), kinds) for C in (Stream, Event, device))
 
     def offers(self):
         """{name: what a program finds under it}"""
-        names = [n for n in dir(self) if not n.startswith("_") and n not in ("kind", "offers", "home", "index")]
+        names = [n for n in dir(self) if not n.startswith("_") and n not in ("kind", "offers", "backend", "index")]
         return {n: getattr(self, n) for n in names} | {"OutOfMemoryError": OutOfMemoryError}
 
     @property
-    def home(self):
+    def backend(self):
         if dispatch.running.recorder is not None:
             dispatch.running.recorder.refuse(f"the {self.kind} device is asked or told something")
-        return devices.home(self.kind)
+        return devices.backend_of(self.kind)
 
     def index(self, device):
         """The number of a device given as a number, a string, a device, or None: the current one."""
         if device is None:
-            return self.home.current()
-        if isinstance(device, int):
-            number = device
-        else:
+            return self.backend.current()
+        if not isinstance(device, int):
             device = devices.device(device)
             if device.type != self.kind:
                 raise ValueError(f"Expected a {self.kind} device, but got: {device}")
-            number = self.home.current() if device.index is None else device.index
-        self.home.check(number)
-        return number
+            device = self.backend.current() if device.index is None else device.index
+        self.backend.check(device)
+        return device
 
     # ---- devices
 
@@ -61,23 +68,23 @@ class Namespace:
 
     def is_initialized(self):
         """Whether one is in use."""
-        return self.kind in devices.homes
+        return self.kind in devices.backends
 
     def init(self):
         """Set the device up, which else happens at its first use."""
-        _ = self.home
+        _ = self.backend
 
     def device_count(self):
         """How many there are."""
-        return self.home.count() if self.is_available() else 0
+        return self.backend.count() if self.is_available() else 0
 
     def current_device(self):
         """The number of the one that ``device(type)`` without a number means."""
-        return self.home.current()
+        return self.backend.current()
 
     def set_device(self, device):
         """Choose the current device."""
-        self.home.use(self.index(device))
+        self.backend.use(self.index(device))
 
     def get_device_name(self, device=None):
         """Its name."""
@@ -90,7 +97,7 @@ class Namespace:
 
     def get_device_properties(self, device=None):
         """What is known of it: ``name``, ``major``, ``minor``, ``total_memory``, ``multi_processor_count``."""
-        return Properties(**self.home.describe(self.index(device)))
+        return Properties(**self.backend.describe(self.index(device)))
 
     def is_bf16_supported(self, including_emulation=True):
         """Whether it computes in bfloat16."""
@@ -98,15 +105,19 @@ class Namespace:
 
     def synchronize(self, device=None):
         """Wait until all work on it is done."""
-        self.home.synchronize(self.index(device))
+        self.backend.synchronize(self.index(device))
 
     def current_stream(self, device=None):
         """The stream that operations go to."""
-        return self.Stream(of=self.home.current_stream())
+        return self.Stream(of=self.backend.current_stream())
 
     def default_stream(self, device=None):
         """The stream that they go to outside of ``with stream(...)``."""
-        return self.Stream(of=self.home.default_stream())
+        return self.Stream(of=self.backend.default_stream())
+
+    def stream(self, stream):
+        """In the block, operations go to a stream; None: no change."""
+        return nullcontext() if stream is None else stream.own
 
     # ---- memory, in bytes
 
@@ -117,26 +128,16 @@ class Namespace:
 
     def reset_peak_memory_stats(self, device=None):
         """Let the peaks be what is in use now."""
-        self.home.reset_peaks(self.index(device))
+        self.backend.reset_peaks(self.index(device))
 
     def memory_stats(self, device=None):
         """Counts under PyTorch's names."""
-        if not self.is_initialized():
-            return {}
-        s = self.home.statistics(self.index(device))
-        stats = {
-            f"{title}_bytes.all.{when}": s[prefix + name]
-            for title, name in (("allocated", "allocated"), ("reserved", "reserved"))
-            for when, prefix in (("current", ""), ("peak", "max_"))
-        }
-        counts = {"requested_bytes.all.current": "requested", "allocation.all.allocated": "allocations",
-                  "allocation.all.freed": "frees", "segment.all.allocated": "segments", "num_alloc_retries": "retries",
-                  "num_ooms": "ooms"}  # fmt: skip
-        return stats | {title: s[name] for title, name in counts.items() if name in s}
+        counted = self.backend.statistics(self.index(device)) if self.is_initialized() else {}
+        return {title: counted[name] for title, name in STATISTICS.items() if name in counted}
 
     def memory_summary(self, device=None, abbreviated=False):
         """A table of what is allocated and reserved."""
-        index, stats = self.index(device), self.memory_stats(device) or {}
+        index, stats = self.index(device), self.memory_stats(device)
         rule, line = "|" + "=" * 75 + "|", "|" + "-" * 75 + "|"
         rows = [
             f"| {title:<22} | {readable(stats.get(f'{key}.all.current', 0)):>22} | "
@@ -151,40 +152,40 @@ class Namespace:
 
     def mem_get_info(self, device=None):
         """(free, total): what the device has."""
-        return self.home.free_and_total(self.index(device))
+        return self.backend.free_and_total(self.index(device))
 
     def empty_cache(self):
         """Give what is reserved but not in use back to the device."""
         if self.is_initialized():
-            self.home.empty_cache()
+            self.backend.empty_cache()
 
     # ---- random numbers
 
     def manual_seed(self, seed):
         """Seed the generator of the device; where there is no device, nothing happens."""
         if self.is_available():
-            self.home.random.default_generator.manual_seed(int(seed))
+            self.backend.random.default_generator.manual_seed(int(seed))
 
     manual_seed_all = manual_seed
 
     def seed(self):
         """Seed it with a number that the system chooses."""
         if self.is_available():
-            self.home.random.default_generator.seed()
+            self.backend.random.default_generator.seed()
 
     seed_all = seed
 
     def initial_seed(self):
         """Its seed."""
-        return self.home.random.default_generator.initial_seed()
+        return self.backend.random.default_generator.initial_seed()
 
     def get_rng_state(self, device=None):
         """The state of its generator, as a tensor of bytes in host memory."""
-        return self.home.random.default_generator.get_state()
+        return self.backend.random.default_generator.get_state()
 
     def set_rng_state(self, new_state, device=None):
         """Go on from a state."""
-        self.home.random.default_generator.set_state(new_state)
+        self.backend.random.default_generator.set_state(new_state)
 
 
 class Properties(SimpleNamespace):
@@ -197,7 +198,7 @@ class Properties(SimpleNamespace):
         )
 
 
-class OnDevice:
+class device:
     """In the block, another device of this type is the current one."""
 
     namespace: Namespace
@@ -233,7 +234,7 @@ class Stream(Wrapper):
     def __init__(self, device=None, priority=0, *, of=None):
         if not self.namespace.is_available():
             raise RuntimeError("torch.cuda.Stream requires CUDA support")
-        self.own = self.namespace.home.Stream(non_blocking=True) if of is None else of
+        self.own = self.namespace.backend.Stream(non_blocking=True) if of is None else of
         self.device = devices.device(self.namespace.kind, self.namespace.index(device))
 
     def record_event(self, event=None):
@@ -251,29 +252,12 @@ class Stream(Wrapper):
         self.wait_event(stream.record_event())
 
 
-class InStream:
-    """In the block, operations go to a stream; None: no change."""
-
-    namespace: Namespace
-
-    def __init__(self, stream):
-        self.wanted = stream
-
-    def __enter__(self):
-        if self.wanted is not None:
-            self.wanted.own.__enter__()
-
-    def __exit__(self, *exc):
-        if self.wanted is not None:
-            self.wanted.own.__exit__(*exc)
-
-
 class Event(Wrapper):
     """A moment in the work of a device: ``start.elapsed_time(end)`` in milliseconds."""
 
     def __init__(self, enable_timing=False, blocking=False, interprocess=False):
         self.timed, self.recorded = enable_timing, False
-        self.own = self.namespace.home.Event(block=blocking, disable_timing=not enable_timing)
+        self.own = self.namespace.backend.Event(block=blocking, disable_timing=not enable_timing)
 
     def record(self, stream=None):
         """Mark this moment in a stream, by default the current one."""
@@ -290,4 +274,4 @@ class Event(Wrapper):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if not self.recorded or not end_event.recorded:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
-        return self.namespace.home.elapsed(self.own, end_event.own)
+        return self.namespace.backend.elapsed(self.own, end_event.own)

@@ -91,25 +91,13 @@ def to_host(name):
 
 def forwarded(name):
     """A method of NumPy's array."""
-
-    def method(self, *args, **options):
-        args, options = on_host((self, *args)), on_host(options)
-        return on_device(getattr(args[0], name)(*args[1:], **options), (self,))
-
-    return method
-
-
-def in_place_method(name):
-    function = getattr(operator, name.strip("_"))
-
-    def method(self, other):
-        function(self.host, on_host(other))
-        return self
-
-    return method
+    return lambda self, *args, **options: on_device(
+        getattr(self.host, name)(*on_host(args), **on_host(options)), (self,)
+    )
 
 
 def operated(name):
+    """An operator of NumPy's array; one in place gives the array itself."""
     function = getattr(np.ndarray, name)
 
     def method(self, *others):
@@ -130,10 +118,8 @@ for name in """all any argmax argmin argpartition argsort astype choose clip com
                swapaxes take trace transpose var view""".split():  # those that CuPy has too
     setattr(Array, name, forwarded(name))
 for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split():
-    setattr(Array, f"__{name}__", operated(f"__{name}__"))
-    setattr(Array, f"__r{name}__", operated(f"__r{name}__"))
-    if name != "matmul":
-        setattr(Array, f"__i{name}__", in_place_method(f"__i{name}__"))
+    for way in ("", "r", "i") if name != "matmul" else ("", "r"):
+        setattr(Array, f"__{way}{name}__", operated(f"__{way}{name}__"))
 for name in "neg pos abs invert eq ne lt le gt ge divmod rdivmod".split():
     setattr(Array, f"__{name}__", operated(f"__{name}__"))
 
@@ -212,13 +198,8 @@ polydiv spacing unstack vecdot vecmat"""
 xp = device_functions("numpy", LACKING.split())
 
 
-def put(x):
-    """A copy of host data on the device."""
-    return Array(np.array(x, order="K"))
-
-
 def asarray(x, dtype=None):
-    x = x if type(x) is Array else put(x)
+    x = x if type(x) is Array else Array(np.array(x, order="K"))
     return x if dtype is None else x.astype(dtype, copy=False)
 
 
@@ -231,23 +212,24 @@ def as_strided(x, shape, strides):
     return Array(view, x if x.base is None else x.base)
 
 
-def apart(x):
-    """An array on the same memory that does not know it."""
-    return Array(x.host, memory=x.memory)
+vars(xp).update(
+    asarray=asarray,
+    array=array,
+    as_strided=as_strided,
+    apart=lambda x: Array(x.host, memory=x.memory),  # an array on the same memory that does not know it
+    philox=lambda seed, offset, blocks: asarray(draws.philox(seed, offset, blocks)),
+    special=device_functions("scipy.special"),
+)
 
 
-def philox(seed, offset, blocks):
-    return put(draws.philox(seed, offset, blocks))
-
-
-vars(xp).update(asarray=asarray, array=array, as_strided=as_strided, apart=apart, philox=philox)
-vars(xp).update(special=device_functions("scipy.special"))
+def nothing(*args, **options):
+    """What there is to do where the device computes at once."""
 
 
 class Event:
     """A moment, under CuPy's names: the device computes at once, so it is that at which it was recorded."""
 
-    done = True
+    done, synchronize = True, nothing
 
     def __init__(self, block=False, disable_timing=False):
         self.time = None
@@ -255,46 +237,30 @@ class Event:
     def record(self, stream=None):
         self.time = time.perf_counter()
 
-    def synchronize(self):
-        pass
-
 
 class Stream(nullcontext):
     """A queue, under CuPy's names, that is always empty."""
 
-    done = True
+    done, synchronize, wait_event = True, nothing, nothing
 
     def __init__(self, non_blocking=False):
         super().__init__()
-
-    def synchronize(self):
-        pass
-
-    def wait_event(self, event):
-        pass
 
 
 class Backend(devices.DeviceBackend):
     """The simulated device, the only one of its type."""
 
-    type, xp, array, Event, Stream = "sim", xp, Array, Event, Stream
+    type, name, xp, array, Event, Stream = "sim", "sim", xp, Array, Event, Stream
     current_stream = default_stream = staticmethod(Stream)
     elapsed = staticmethod(lambda start, end: (end.time - start.time) * 1000.0)
-    allocator = allocator
+    use = synchronize = nothing
+    allocator, empty_cache = allocator, staticmethod(allocator.empty_cache)
 
     def __init__(self):
-        self.random = draws.DeviceDraws(self, self.generator(0))
-
-    def check(self, index):
-        """RuntimeError for a device that is not there."""
-        if index:
-            raise RuntimeError("sim error: invalid device ordinal")
-
-    def generator(self, index):
-        return draws.Generator(devices.device("sim", 0))
+        self.random = draws.DeviceDraws(self)
 
     def put(self, x, index=None, non_blocking=False):
-        return put(x)
+        return asarray(x)
 
     def get(self, x):
         return x.get()
@@ -305,33 +271,21 @@ class Backend(devices.DeviceBackend):
     def current(self):
         return 0
 
-    def use(self, index):
-        pass
-
     def describe(self, index):
         return {"name": "Simulated device", "major": 0, "minor": 0, "total_memory": allocator.capacity,
                 "multi_processor_count": 1}  # fmt: skip
-
-    def synchronize(self, index):
-        pass
 
     def violated(self, x, test):
         """The device looks itself, as a kernel does: nothing crosses to the host."""
         return bool(test(x).host)
 
     def statistics(self, index):
-        allocator.settled()
-        a = allocator
-        return {"allocated": a.allocated, "reserved": a.reserved, "requested": a.requested,
-                "max_allocated": a.max_allocated, "max_reserved": a.max_reserved, "transfers": a.transfers,
-                **a.counts}  # fmt: skip
+        a = allocator.settled()
+        names = "allocated reserved requested max_allocated max_reserved transfers".split()
+        return {name: getattr(a, name) for name in names} | a.counts
 
     def reset_peaks(self, index):
         allocator.reset_peaks()
 
     def free_and_total(self, index):
-        allocator.settled()
-        return allocator.capacity - allocator.reserved, allocator.capacity
-
-    def empty_cache(self):
-        allocator.empty_cache()
+        return allocator.capacity - allocator.settled().reserved, allocator.capacity

@@ -40,13 +40,10 @@ class Window:
 
     @cached_property
     def turned(self):
-        """The window through which an array of places is seen from the elements: of the transposed convolution.
-
-        None if the padding is so wide that some places see no element.
-        """
+        """The window through which an array of places is seen from the elements: of the transposed convolution."""
         before = tuple(r - 1 - p for r, p in zip(reach(self.kernel, self.dilation), self.padding))
         if min(before) < 0:
-            return None
+            return None  # the padding is so wide that some places see no element
         moves = (1,) * len(before), before, self.dilation
         return Window(self.counts, self.sizes, self.kernel, *moves, self.groups, self.stride)
 
@@ -57,14 +54,11 @@ def reach(kernel, dilation):
 
 
 def windows(x, window, at, fill=0):
-    """The windows of an array (..., *sizes): (..., *counts) with the dimensions of the kernel before dimension ``at``.
-
-    One dimension after another, the last one first, so that long stretches are copied; a view where none is copied.
-    """
+    """The windows of an array (..., *sizes): (..., *counts), with the kernel's dimensions before dimension ``at``."""
     x = with_padding(x, window, fill)
     d = x.ndim - 1  # of the next one, each time: the kernel's goes before it
     step, shape, copied = element_strides(x), x.shape, False
-    for k, c, s, dilation in reversed(window.moves):
+    for k, c, s, dilation in reversed(window.moves):  # the last one first, so that long stretches are copied
         step = (*step[:at], step[d] * dilation, *step[at:d], step[d] * s, *step[d + 1 :])
         shape = (*shape[:at], k, *shape[at:d], c, *shape[d + 1 :])
         copied = k > s
@@ -88,10 +82,7 @@ SMALL, TINY = 1 << 16, 1 << 12  # elements that all windows have
 
 
 def small_windows(x, window, swap, shape, fill=0):
-    """The windows in a shape, copied at once: if they are small, that takes less time.  None if they are not.
-
-    The dimensions of the kernel come first, or if ``swap`` behind dimension 1, which changes places with 0.
-    """
+    """The windows in a shape, copied at once: if they are small, that takes less time.  None if they are not."""
     xp = xp_of(x)
     key = x.shape, swap, xp, any_size()
     layout = window.layouts.get(key)
@@ -116,6 +107,7 @@ def small_layout(xp, x_shape, window, swap, shape):
         taps.insert(0, (k, step * dilation))
         places.insert(0, (c, step * s))
         step *= n
+    # the dimensions of the kernel come first, or behind dimension 1, which changes places with 0
     dims = (before[1], *taps, before[0], *places) if swap else (*taps, *before, *places)
     elements = prod(shape)
     if not 0 < elements <= SMALL or any_size():
@@ -230,7 +222,6 @@ def input_array(y, w, bias, window):
 
 @wider
 def weight_array(y, x, window, seen=None):
-    out = product(window_columns(x, window) if seen is None else seen, place_rows(y, window).swapaxes(-1, -2)).swapaxes(
-        -1, -2
-    )
+    seen = window_columns(x, window) if seen is None else seen
+    out = product(seen, place_rows(y, window).swapaxes(-1, -2)).swapaxes(-1, -2)
     return out.reshape(y.shape[1], x.shape[1] // window.groups, *window.kernel)

@@ -3,15 +3,14 @@
 import numpy as np
 
 from .. import random
-from ..devices import drawing, home
+from ..devices import random_source
 from ..dispatch import batches, device_names, running
 
 
 def drawn_like(x, dtype, draw, generator, *arguments):
     """Random numbers in the shape of an array, on its device; in host memory they are drawn in the order of x there."""
-    kind = device_names.get(type(x))
-    function = getattr(drawing(home(kind or "cpu").random), draw)
-    if kind is None and not running.levels:
+    function = getattr(random_source(x), draw)
+    if type(x) not in device_names and not running.levels:
         return random.fill(np.empty_like(x, dtype), function, generator, *arguments)
     return function(generator, x.shape, dtype, *arguments)
 

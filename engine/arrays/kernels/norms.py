@@ -43,10 +43,7 @@ def standardized(x, axis, eps):
 
 
 class Groups:
-    """The elements of an array of some shape that share all indices but those of some axes; the last may be one.
-
-    ``rate``: a number for each group, in axes of size 1.
-    """
+    """The elements of an array of some shape that share all indices but those of some axes; the last may be one."""
 
     def __init__(self, shape, axis):
         *others, self.last = axis
@@ -59,6 +56,7 @@ class Groups:
         return sum_array(sums, self.others, True) / self.size if self.others else sums
 
     def scaled(self, rate, weight):
+        """``rate``, a number for each group in axes of size 1, times the weight."""
         return rate if weight is None else rate * weight
 
     def weighed(self, a, rate, whole, thin):
@@ -92,9 +90,6 @@ class SmallRows(Rows):
 
     def mean(self, a, b=None):
         return (a if b is None else a * b).dot(self.shares)
-
-    def scaled(self, rate, weight):
-        return rate.dot(weight[None]) if type(weight) is np.ndarray else super().scaled(rate, weight)
 
 
 small_rows = lru_cache(maxsize=64)(SmallRows)

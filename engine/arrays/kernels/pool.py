@@ -19,14 +19,12 @@ def taps_of(x, window, fill=0):
 
 @lru_cache(maxsize=64)
 def tap_ranks(xp, window):
-    """The ranks of the elements under the kernel, see ``ranked``; where it reaches out they are 0.
-
-    The first, alone, is then that of the first element inside.
-    """
+    """The ranks (see ``ranked``) of the elements under the kernel, 0 where it reaches out, but for the first one's."""
     moves = zip(window.sizes, window.counts, window.stride, window.padding, window.kernel, window.dilation)
     lines = [(np.arange(c) * s - p + np.arange(k)[:, None] * d, n, d) for n, c, s, p, k, d in moves]
     (y, height, _), (x, width, _) = lines
     rank = ranked(y, x, window.sizes) * crossed((y >= 0) & (y < height), (x >= 0) & (x < width))
+    # where it reaches out, the first one's is that of the first element inside
     rank[0] = ranked(*(np.where(line[:1] < 0, line[:1] % d, line[:1]) for line, _, d in lines), window.sizes)[0]
     return xp.asarray(rank)
 
@@ -103,11 +101,8 @@ def adaptive_ranks(xp, sizes, counts):
 
 
 def adaptive_lines(sizes, counts):
-    """(the rows (kH, oH) and the columns (kW, oW) of the windows, the shares of both).
-
-    The windows are filled up to the size of the largest with their last element, which has no share then.
-    """
-    lines, share = [], []
+    """(the rows (kH, oH) and the columns (kW, oW) of the windows, the shares of both)."""
+    lines, share = [], []  # filled up to the size of the largest with the last element, which has no share then
     for size, count in zip(sizes, counts):
         i = np.arange(count)
         start, end = i * size // max(count, 1), -((i + 1) * -size // max(count, 1))

@@ -8,7 +8,7 @@ from ..dispatch import any_size, one_step, xp_of
 from ..dtypes import accumulate_wider
 from ..threads import THREADED, is_large
 from .blocks import in_rows
-from .picking import within
+from .indexing import within
 from .sums import extreme_along, products_along, sums_along
 
 
@@ -45,28 +45,22 @@ def log_softmax_alone(x, axis, into):
 
 
 def log_softmax(axis, x):
-    """(log(softmax(x)), the exponentials, their sums), or only the first where to keep the others would cost more.
-
-    A capture keeps them all, so that it rounds as what it stands for.
-    """
-    if x.itemsize == 2 or (x.size >= THREADED and not any_size()):
+    """(log(softmax(x)), the exponentials, their sums), or only the first where to keep the others would cost more."""
+    if x.itemsize == 2 or (x.size >= THREADED and not any_size()):  # a capture is to round as what it stands for
         return (log_softmax_alone(axis, x),)
     return log_softmax_parts(x, axis)
 
 
 @one_step
 def exponentials(x, axis, keep=None, into=None):
-    """(exp(x), its sums along the axis), where that could overflow or vanish both divided by the largest exp(x).
-
-    0 where not to ``keep``.  The sums tell: to look at them takes less time than to find the largest of many rows.
-    """
+    """(exp(x), its sums along the axis), over the largest where sums overflow or vanish; 0 where not ``keep``."""
     xp = xp_of(x)
     if type(x) is np.ndarray and x.size:
         out = xp.exp(x, out=into)
         if keep is not None:
             out *= keep.astype(out.dtype)
         sums = sums_along(out, axis)
-        if within(sums, 1e-5, 1e20):
+        if within(sums, 1e-5, 1e20):  # to look takes less time than to find the largest of many rows
             return out, sums
     x = x if keep is None else xp.where(keep, x, -math.inf)
     top = extreme_along("max", x, axis)[0] if x.size and x.ndim else x

@@ -1,12 +1,13 @@
-"""Sums of arrays over axes, and extremes along one: by BLAS where it is quicker."""
+"""Sums of arrays over axes, and extremes along one: by BLAS where it is quicker; and what runs along an axis."""
 
 from functools import lru_cache
 from math import gcd, prod
 
 import numpy as np
 
-from ..dispatch import any_size, np_sum, writers, xp_of
+from ..dispatch import any_size, np_sum, one_step, writers, xp_of
 from ..dtypes import accumulate_wider
+from . import views
 
 
 def sum_array(x, axis=None, keepdims=False):
@@ -28,9 +29,8 @@ def mean_array(x, axis=None, keepdims=False):
     """The mean of an array over axes; half precision is added up and divided in float32, as PyTorch does."""
     wide = x.itemsize == 2 and accumulate_wider.get(x.dtype)
     n = x.size if axis is None else prod(map(x.shape.__getitem__, axis))
-    if wide:
-        return (np_sum[type(x)](x, axis, wide, None, keepdims) / n).astype(x.dtype)
-    return np_sum[type(x)](x, axis, None, None, keepdims) / n
+    mean = np_sum[type(x)](x, axis, wide or None, None, keepdims) / n
+    return mean.astype(x.dtype) if wide else mean
 
 
 def rows_added(weights, x):
@@ -58,10 +58,7 @@ AT_ONCE = 8192  # elements: a larger product OpenBLAS shares out among threads
 
 
 def rows_at_once(rows, n):
-    """How many rows of n elements to multiply by a column at once.
-
-    To share it out among threads gains nothing, and costs much where cores are busy.
-    """
+    """How many rows of n elements to multiply at once: what BLAS shares out costs much where cores are busy."""
     if rows * n <= AT_ONCE or any_size():
         return rows
     m = gcd(rows, 1 << (AT_ONCE // n).bit_length() - 1) if n <= AT_ONCE else 1
@@ -113,6 +110,34 @@ def extreme_along(name, x, axis, keepdims=True):
 @lru_cache(maxsize=16)
 def row_starts(xp, shape, n, keepdims):
     """Where in the flattened array the rows of n elements begin."""
-    return (xp.arange(0, prod(shape) * n, n) if n else xp.zeros(prod(shape), int)).reshape(
-        (*shape, 1) if keepdims else shape
-    )
+    starts = xp.arange(0, prod(shape) * n, n) if n else xp.zeros(prod(shape), int)
+    return starts.reshape((*shape, 1) if keepdims else shape)
+
+
+# ---- each element combined with all before it
+
+
+def scanned(name, x, axis):
+    """The first element along an axis, the first two, the first three, ... combined by an associative function."""
+    combine, far = getattr(xp_of(x), name), 1
+    if type(x) is np.ndarray:
+        return combine.accumulate(x, axis)
+    while far < x.shape[axis]:  # other modules have no ``accumulate``: log2(n) rounds, each over twice as many
+        later = combine(x[views.at(axis, slice(None, -far))], x[views.at(axis, slice(far, None))])
+        x = xp_of(x).concatenate([x[views.at(axis, slice(far))], later], axis)
+        far *= 2
+    return x
+
+
+@one_step
+def log_of_running_sum(x, axis, wide):
+    """log(cumsum(exp(x))) along an axis, without overflow, in a wider dtype."""
+    return scanned("logaddexp", x.astype(wide), axis).astype(x.dtype)
+
+
+@one_step
+def running_extreme(x, name, axis):
+    """(the ``maximum`` or ``minimum`` of each element and all before it, its place): the last one of equals, or nan."""
+    out, xp = scanned(name, x, axis), xp_of(x)
+    places = xp.arange(x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1))
+    return out, scanned("maximum", xp.where((x == out) | (x != x), places, 0), axis)

@@ -2,7 +2,7 @@
 
 from ...arrays import dtypes
 from ...arrays.devices import typename_of, violated
-from ...arrays.kernels.picking import check_rows
+from ...arrays.kernels.indexing import check_rows
 from ...ops import layers
 from .. import messages as m
 from ..require import require

@@ -80,12 +80,8 @@ def map_items(function, data):
     return data
 
 
-def is_text(dtype):
-    return dtype.kind in "SUO"
-
-
 def collate_array(batch, *, collate_fn_map=None):
-    if is_text(batch[0].dtype):
+    if batch[0].dtype.kind in "SUO":
         raise TypeError(UNFIT.format(batch[0].dtype))
     return collate([as_tensor(b) for b in batch], collate_fn_map=collate_fn_map)
 
@@ -106,5 +102,5 @@ def default_convert(data):
     if isinstance(data, Tensor):
         return data
     if isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, (np.str_, np.bytes_)):
-        return data if is_text(data.dtype) else as_tensor(data)
+        return data if data.dtype.kind in "SUO" else as_tensor(data)
     return map_items(default_convert, data)

@@ -3,18 +3,16 @@
 import math
 import os
 from itertools import cycle, repeat
-from typing import Generic, TypeVar
+from typing import Generic
 from weakref import finalize
 
 from ...arrays.devices import has_cuda
 from ...arrays.warn import warn
 from .. import messages
 from .collate import default_collate, default_convert, pinned
-from .dataset import IterableDataset
+from .dataset import IterableDataset, T_co
 from .fetch import End, Failure, fetcher
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, random_seed
-
-T_co = TypeVar("T_co", covariant=True)
 
 
 class DataLoader(Generic[T_co]):
@@ -50,9 +48,7 @@ class DataLoader(Generic[T_co]):
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
         self.timeout, self.worker_init_fn, self.in_order = timeout, worker_init_fn, in_order
-        self.persistent_workers = persistent_workers
-        self.multiprocessing_context = multiprocessing_context
-
+        self.persistent_workers, self.multiprocessing_context = persistent_workers, multiprocessing_context
         self._streams = isinstance(dataset, IterableDataset)
         for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
             if self._streams and value is not None:
@@ -65,11 +61,10 @@ class DataLoader(Generic[T_co]):
             batch_size = None
         elif batch_size is None and drop_last:
             raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
-        if sampler is None:
-            if self._streams:
-                sampler = repeat(None)  # a stream has an order of its own
-            else:
-                sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        if sampler is None and self._streams:
+            sampler = repeat(None)  # a stream has an order of its own
+        elif sampler is None:
+            sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
         if batch_sampler is None and batch_size is not None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.batch_size, self.drop_last = batch_size, drop_last
@@ -169,17 +164,13 @@ class LoaderIterator:
         return self.fetch(next(self.indices))
 
     def __next__(self):
-        batch = self.load()
-        if self.loader._length_told is not None:
+        batch, told = self.load(), self.loader._length_told
+        if told is not None:
             self.given += 1
-            self.check_length(self.loader._length_told)
+            if self.given > told:
+                message = messages.LENGTH.format(self.loader.dataset, told, self.given)
+                warn(message + messages.LENGTH_WITH_WORKERS * bool(self.loader.num_workers))
         return pinned(batch) if self.pins else batch
-
-    def check_length(self, told):
-        """Warn if a stream has given more than it said."""
-        if self.given > told:
-            message = messages.LENGTH.format(self.loader.dataset, told, self.given)
-            warn(message + messages.LENGTH_WITH_WORKERS * bool(self.loader.num_workers))
 
     def __getstate__(self):
         raise NotImplementedError(f"{type(self).__name__} cannot be pickled: iterate over the DataLoader itself there")
@@ -188,8 +179,7 @@ class LoaderIterator:
 class WorkersIterator(LoaderIterator):
     """One epoch with worker processes; if they are persistent, one epoch after the other.
 
-    Batches are numbered as they are asked for.  As one is given, another is asked for, so that each worker has
-    ``prefetch_factor`` to do.
+    Batches are numbered.  As one is given, another is asked for: each worker has ``prefetch_factor`` to do.
     """
 
     def start(self):

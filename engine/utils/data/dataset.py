@@ -182,10 +182,7 @@ def samples_of(dataset, indices):
 
 
 def batch_of(dataset, indices):
-    """What ``default_collate`` makes of the samples of a batch, where slices of whole tensors give it; else None.
-
-    ``indices``: a range, an int64 array or a list.
-    """
+    """What ``default_collate`` makes of a batch (a range, an array, a list), where whole tensors give it; else None."""
     cls = type(dataset)
     whole = whole_batches.get((cls.__getitem__, getattr(cls, "__getitems__", None)))
     return None if whole is None else whole(dataset, indices)

@@ -58,31 +58,24 @@ class PlainMessage(str):
 
 
 def fetcher(dataset, batched, collate_fn, drop_last):
-    """A function from the indices of a batch (without batches: from an index) to the batch, or to the sample.
-
-    That of a stream raises StopIteration at its end.
-    """
-    make = stream_fetcher if isinstance(dataset, IterableDataset) else map_fetcher
-    return make(dataset, batched, collate_fn, drop_last)
-
-
-def map_fetcher(dataset, batched, collate_fn, _drop_last):
-    def sample(index):
-        return collate_fn(dataset[index])
+    """A function from the indices of a batch to it, or from an index to a sample; StopIteration at a stream's end."""
+    if isinstance(dataset, IterableDataset):
+        take = taker(dataset, drop_last)
+        return (lambda indices: collate_fn(take(len(indices)))) if batched else (lambda _: collate_fn(take(1)[0]))
 
     def batch(indices):
-        if collate_fn is default_collate:
-            whole = batch_of(dataset, indices)
-            if whole is not None:
-                return whole
+        whole = batch_of(dataset, indices) if collate_fn is default_collate else None
+        if whole is not None:
+            return whole
         if not isinstance(indices, list):
-            indices = list(indices) if not hasattr(indices, "tolist") else indices.tolist()
+            indices = indices.tolist() if hasattr(indices, "tolist") else list(indices)
         return collate_fn(samples_of(dataset, indices))
 
-    return batch if batched else sample
+    return batch if batched else lambda index: collate_fn(dataset[index])
 
 
-def stream_fetcher(dataset, batched, collate_fn, drop_last):
+def taker(dataset, drop_last):
+    """A function that takes the next n samples from a stream."""
     source = iter(dataset)
 
     def take(n):
@@ -97,6 +90,4 @@ def stream_fetcher(dataset, batched, collate_fn, drop_last):
             raise StopIteration
         return found
 
-    if batched:
-        return lambda indices: collate_fn(take(len(indices)))
-    return lambda _index: collate_fn(take(1)[0])
+    return take

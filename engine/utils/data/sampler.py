@@ -1,7 +1,7 @@
 """Samplers: the order in which a dataset is gone through, with PyTorch's random numbers."""
 
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Generic
 
 import numpy as np
 
@@ -9,8 +9,7 @@ from ...arrays import random
 from ...arrays.dtypes import float64
 from ...ops.creation import as_tensor
 from .. import messages
-
-T_co = TypeVar("T_co", covariant=True)
+from .dataset import T_co
 
 
 def random_seed(generator=None):
@@ -18,12 +17,8 @@ def random_seed(generator=None):
     return int(random.random(generator, (), np.int64))
 
 
-def is_int(x):
-    return isinstance(x, int) and not isinstance(x, bool)
-
-
 def check_positive(name, value):
-    if not is_int(value) or value <= 0:
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
         raise ValueError(f"{name} should be a positive integer value, but got {name}={value}")
 
 

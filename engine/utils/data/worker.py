@@ -13,6 +13,7 @@ import random as python_random
 import signal
 import sys
 from contextlib import contextmanager, suppress
+from itertools import accumulate
 from multiprocessing.connection import wait
 from multiprocessing.reduction import ForkingPickler
 from multiprocessing.shared_memory import SharedMemory
@@ -24,8 +25,8 @@ from weakref import WeakSet
 
 import numpy as np
 
-from ...arrays import random
 from ...arrays.threads import set_num_threads
+from ...ops.creation import manual_seed
 from .. import messages
 from . import fetch
 from .dataset import IterableDataset
@@ -56,7 +57,7 @@ class Job:
         return {**self.__dict__, "parts": bytes(ForkingPickler.dumps(self.parts))}
 
     def start(self):
-        """Seed the random streams, differently in each worker, and prepare to load an epoch."""
+        """Seed the random streams, differently in each worker, and read what it is to work with."""
         if isinstance(self.parts, bytes):
             try:
                 self.parts = pickle.loads(self.parts)  # the main process wrote it
@@ -66,19 +67,18 @@ class Job:
         self.dataset, self.collate_fn, initialize = self.parts
         set_num_threads(1)  # the workers share the cores
         python_random.seed(self.seed + self.number)
-        random.manual_seed(self.seed + self.number)
+        manual_seed(self.seed + self.number)
         words = [self.number, self.seed & 0xFFFFFFFF, self.seed >> 32, 0]
         np.random.seed(np.random.SeedSequence(words).generate_state(4))
         fetch.worker_info = WorkerInfo(self.number, self.num_workers, self.seed + self.number, self.dataset)
         if initialize is not None:
             initialize(self.number)
         self.started = True
-        return self.begin()
 
     def begin(self):
         """Prepare to load an epoch."""
         if not self.started:
-            return self.start()
+            self.start()
         return fetcher(self.dataset, self.batched, self.collate_fn, self.drop_last)
 
 
@@ -142,12 +142,13 @@ def pickled(answer):
 def send(answers, number, data, buffers, slot, slots):
     """Answer.  ``slot``: (name, size) of the shared memory that was lent, or None; ``slots``: those open here."""
     sizes = [b.nbytes for b in buffers]
-    shared = slot is not None and SHARED_MEMORY_FROM <= room(sizes) <= slot[1]
+    *places, end = slot_offsets(sizes)
+    shared = slot is not None and SHARED_MEMORY_FROM <= end <= slot[1]
     if shared:
         name = slot[0]
         if name not in slots:
             slots[name] = SharedMemory(name)
-        for place, b in zip(slot_offsets(sizes), buffers, strict=True):
+        for place, b in zip(places, buffers, strict=True):
             slots[name].buf[place : place + b.nbytes] = b
     answers.send((number, data, sizes, shared))
     if not shared:
@@ -221,10 +222,7 @@ class Team:
             self.died()
 
     def receive(self, timeout=0):
-        """(worker, number, batch) of the next answer.
-
-        RuntimeError if none comes for ``timeout`` seconds (0: wait on), or a worker has ended.
-        """
+        """(worker, number, batch) of the next answer.  RuntimeError: none in ``timeout`` seconds, or a worker ended."""
         if self.stopped:
             raise RuntimeError("The workers of this DataLoader iterator have ended: iterate over the DataLoader again")
         try:
@@ -243,10 +241,10 @@ class Team:
         answers = self.members[worker].answers
         try:
             number, data, sizes, shared = answers.recv()
-            slot = self.lent.get(number)
+            slot, (*places, end) = self.lent.get(number), slot_offsets(sizes)
             if shared:  # a view under a name would stay in the traceback of a Ctrl-C, and the slot could not be closed
                 view = lambda: np.frombuffer(slot.buf, np.uint8)  # noqa: E731
-                buffers = [view()[p : p + n].copy() for p, n in zip(slot_offsets(sizes), sizes, strict=True)]
+                buffers = [view()[p : p + n].copy() for p, n in zip(places, sizes, strict=True)]
             else:
                 buffers = [np.empty(n, np.uint8) for n in sizes]
                 for b in buffers:
@@ -255,7 +253,7 @@ class Team:
         except (EOFError, OSError):
             self.died()
         self.lent.pop(number, None)
-        self.take_back(slot, room(sizes))
+        self.take_back(slot, end)
         return worker, number, pickle.loads(data, buffers=buffers)  # a worker wrote it
 
     def restart(self):
@@ -307,12 +305,10 @@ class Team:
         """Shared memory for the largest batch so far; None if there was no large one, or there is no room."""
         if self.free:
             return self.free.pop()
-        if self.need < SHARED_MEMORY_FROM:
-            return None
-        try:
-            return new_slot(self.need + self.need // 4)
-        except OSError:
-            return None
+        if self.need >= SHARED_MEMORY_FROM:
+            with suppress(OSError):
+                return new_slot(self.need + self.need // 4)
+        return None
 
     def take_back(self, slot, needed):
         if needed > self.need:
@@ -320,23 +316,15 @@ class Team:
             for small in self.free:
                 drop(small)
             self.free = []
-        if slot is not None:
-            if slot.size >= self.need:
-                self.free.append(slot)
-            else:
-                drop(slot)
+        if slot is not None and slot.size >= self.need:
+            self.free.append(slot)
+        elif slot is not None:
+            drop(slot)
 
 
 def slot_offsets(sizes):
-    """Where the parts of a batch lie in a slot."""
-    place = 0
-    for n in sizes:
-        yield place
-        place += -(-n // ALIGNMENT) * ALIGNMENT
-
-
-def room(sizes):
-    return sum(-(-n // ALIGNMENT) * ALIGNMENT for n in sizes)
+    """Where the parts of a batch lie in a slot, and where the last one ends."""
+    return [*accumulate((-(-n // ALIGNMENT) * ALIGNMENT for n in sizes), initial=0)]
 
 
 def new_slot(size):
@@ -359,9 +347,8 @@ def drop(slot):
 
 
 def exit_reason(code):
-    if code is not None and code < 0:
-        with suppress(ValueError):
-            return f"killed by signal {signal.Signals(-code).name}"
+    with suppress(TypeError, ValueError):  # None, or no signal's number
+        return f"killed by signal {signal.Signals(-code).name}"
     return f"exit code {code}"
 
 

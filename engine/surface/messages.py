@@ -268,6 +268,14 @@ NORM_DIMS = "linalg.norm: If dim is not specified but ord is, the input must be 
 NORM_SAME_DIMS = "linalg.matrix_norm: dims must be different. Got ({}, {})"
 NORM_ORDER = "linalg.matrix_norm: Order {} not supported."
 
+VARIABLES = "{}(): expected input to have two or fewer dimensions but got an input with {} dimensions"
+COV_BOOL = "cov(): bool dtype is not supported for input"
+COV_WEIGHTS = "cov(): expected {0} to have one or fewer dimensions but got {0} with {1} dimensions"
+COV_WEIGHTS_DTYPE = "cov(): expected {0} to have {1} dtype but got {0} with {2} dtype"
+COV_WEIGHTS_NEGATIVE = "cov(): {} cannot be negative"
+COV_WEIGHTS_SIZE = "cov(): expected {} to have the same numel as there are observations in the input but got {} != {}"
+COV_WEIGHTS_ZERO = "cov(): weights sum to zero, can't be normalized"
+
 # ---- convolutions
 
 NUMBERS = "{} must be tuple of ints, not {}"

@@ -3,10 +3,11 @@
 from ...arrays import dtypes
 from ...arrays.devices import typename_of, violated
 from ...arrays.kernels.picking import check_rows
+from ...core.tensor import Tensor
 from ...ops import layers
 from .. import messages as m
 from ..require import require
-from .linalg import BOOL, matmul, plus_matrices
+from .linalg import BOOL, addmm, matmul
 
 INDICES = dtypes.int64.np, dtypes.int32.np
 
@@ -18,7 +19,7 @@ def linear(input, weight, bias):
             return
     require(x.ndim, m.AT_LEAST_1D, "linear", x.ndim, w.ndim)
     if bias is not None and layers.in_one_product(x, bias.array):
-        plus_matrices(bias.array, x if x.ndim == 2 else x.reshape(-1, x.shape[-1]), w.T)
+        addmm(bias, input if x.ndim == 2 else Tensor(x.reshape(-1, x.shape[-1])), Tensor(w.T))
     else:
         matmul(input, layers.transposed(weight))
 

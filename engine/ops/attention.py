@@ -13,11 +13,11 @@ from ..core.record import array_of, record
 from ..core.rules import joint_class
 from ..core.tensor import Tensor
 from . import elementwise as e
+from .activations import safe_softmax
 from .dropout import dropout
 from .elementwise import choose
 from .linalg import matmul
 from .rows import register, widened
-from .softmax import safe_softmax
 from .with_numbers import times
 
 

@@ -33,10 +33,31 @@ FEATURE_DROPOUT_DIMS = "Feature dropout requires at least 2 dimensions in the in
 
 # ---- layers
 
-EMBEDDING_INDICES = "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got {} instead (while checking arguments for embedding)"
+BAG_END = "offsets[-1] can not be greater than input's length {} but got offsets[-1] of {}"
+BAG_FIRST = (
+    "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {}"
+)
+BAG_FIXED = "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, found offsets of type {}"
+BAG_INDEX = "Index {} of input takes value {} which is not in the valid range [0, {})"
+BAG_INPUT = "input has to be 1D or 2D Tensor, but got Tensor of dimension {}"
+BAG_LAST = "include_last_offset: number of offset should be at least 1"
+BAG_MAX_INDEX = "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {}"
+BAG_MAX_SCALED = "max mode does not support scaling the gradient by the frequency"
+BAG_MAX_SPARSE = "max mode does not support sparse weights"
+BAG_MODE = "mode has to be one of sum, mean or max"
+BAG_OFFSETS = "offsets has to be a 1D Tensor{}"
+BAG_ORDER = "Expected i < index_size to be true, but got false."
+BAG_PADDING = "padding_idx must be within the number of embeddings, -{} through {}, but got {}"
+BAG_ROWS = "weight has to be a 2D Tensor, but got Tensor of dimension {}"
+BAG_SPARSE = "embedding_bag has no sparse gradients: leave sparse out"
+BAG_STEP = "step must be nonzero"
+BAG_WEIGHTS_DTYPE = "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type {} does not equal {} (while checking arguments for embedding_bag)"
+BAG_WEIGHTS_MODE = "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{}'). Please open a feature request on GitHub."
+BAG_WEIGHTS_SHAPE = "embedding_bag: If per_sample_weights (torch.Size({})) is not None, then it must have the same shape as the input (torch.Size({}))"
 EMBEDDING_OPTIONS = "embedding has no max_norm, scale_grad_by_freq nor sparse gradients: leave them out"
 EMBEDDING_PADDING = "Padding_idx must be within num_embeddings"
 EMBEDDING_WEIGHT = "'weight' must be 2-D"
+KINDS = "Expected tensor for argument #1 '{}' to have one of the following scalar types: {}; but got {} instead (while checking arguments for {})"
 ONE_HOT_DTYPE = "one_hot is only applicable to index tensor of type LongTensor."
 ONE_HOT_EMPTY = "Can not infer total number of classes from empty tensor."
 ONE_HOT_LARGE = "Class values must be smaller than num_classes."

@@ -256,7 +256,7 @@ relu relu6 silu(Tensor input, inplace=False)
 softplus(Tensor input, Number beta=1, Number threshold=20)
 softsign tanhshrink
 
-[softmax] function method
+[activations] function method
 log_softmax softmax(Tensor input, int dim, dtype=None, *, Tensor? out=None)
 
 [losses] functional

@@ -10,7 +10,7 @@ from ...ops.checks import check_floating, misfit, number
 from ...ops.losses import legacy
 from .. import messages as m
 from ..require import require
-from .softmax import log_softmax
+from .activations import log_softmax
 
 REDUCTIONS = "none", "mean", "sum"
 

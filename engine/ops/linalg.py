@@ -335,8 +335,8 @@ def einsum(equation, *operands):
     each pair by one batched matrix product, as in PyTorch without opt_einsum.
     """
     equation, operands = as_letters(equation, operands)
-    labels, order, kept, spread_over = subscripts(equation, tuple([array_of(o).ndim for o in operands]))
-    return contract([align(o, part, order, spread_over) for o, part in zip(operands, labels)], kept)
+    labels, order, kept = subscripts(equation, tuple([array_of(o).ndim for o in operands]))
+    return contract([align(o, part, order) for o, part in zip(operands, labels)], kept)
 
 
 def as_letters(equation, operands):
@@ -356,41 +356,34 @@ letters = re.compile(r"\.\.\.|[a-zA-Z]").findall  # the labels of a term
 
 @lru_cache(maxsize=256)
 def subscripts(equation, ranks):
-    """(labels of each operand, all in order, how many dims the result has, how many "..." stands for at most)"""
+    """(labels of each operand, all in order, how many dims the result has); "..." is spelled out, as numbers."""
     inputs, arrow, result = equation.partition("->")
-    labels = [letters(part) for part in inputs.split(",")]
-    spread_over = max((n - len(part) + 1 for n, part in zip(ranks, labels) if "..." in part), default=0)
-    every = [c for part in labels for c in part]
+    terms = [letters(part) for part in inputs.split(",")]
+    counts = [n - len(part) + 1 if "..." in part else 0 for n, part in zip(ranks, terms)]
+    dots = [str(k) for k in range(max(counts))]
+    spelled = lambda part, n: [d for c in part for d in (dots[len(dots) - n :] if c == "..." else [c])]  # noqa: E731
+    every = [c for part in terms for c in part]
     named = sorted({*every} - {"..."})
-    out = letters(result) if arrow else ["..."] * ("..." in every) + [c for c in named if every.count(c) == 1]
-    order = [*out, *(c for c in named if c not in out), *["..."] * ("..." in every and "..." not in out)]
-    return labels, order, sum(spread_over if c == "..." else 1 for c in out), spread_over
+    out = spelled(letters(result), len(dots)) if arrow else [*dots, *(c for c in named if every.count(c) == 1)]
+    order = [*out, *(c for c in (*named, *dots) if c not in out)]
+    return [spelled(part, n) for part, n in zip(terms, counts)], order, len(out)
 
 
-def align(operand, labels, order, spread_over):
+def align(operand, labels, order):
     """An operand with one dimension for each label in ``order``, of size 1 where it has none."""
-    where, dim = {}, 0
+    have = []
     for c in labels:
-        if c == "...":
-            for _ in range(spread_over - (array_of(operand).ndim - dim - (len(labels) - labels.index(c) - 1))):
-                operand = unsqueeze_at(operand, dim)
-            where[c] = list(range(dim, dim + spread_over))
-            dim += spread_over
-        elif c in where:
-            first = where[c][0]
-            operand = diagonal_at(operand, 0, first, dim)
-            last = array_of(operand).ndim - 1
+        if c in have:
+            first, last = have.index(c), array_of(operand).ndim - 2
+            operand = diagonal_at(operand, 0, first, len(have))
             operand = permute_to(operand, (*range(first), last, *range(first, last)))
         else:
-            where[c] = [dim]
-            dim += 1
-    dims = []
+            have.append(c)
     for c in order:
-        for _ in range(0 if c in where else spread_over if c == "..." else 1):
-            where.setdefault(c, []).append(array_of(operand).ndim)
-            operand = unsqueeze_at(operand, array_of(operand).ndim)
-        dims += where.get(c, [])
-    return permute_to(operand, tuple(dims))
+        if c not in have:
+            operand = unsqueeze_at(operand, len(have))
+            have.append(c)
+    return permute_to(operand, tuple(map(have.index, order)))
 
 
 def contract(operands, kept):
@@ -454,15 +447,13 @@ def times(a, b):
 
 def first_zero_pivot(x):
     """Where elimination with row exchanges stops: (which matrix, in words, if there are several; the row, from 1)."""
+    from scipy.linalg.lapack import dgetrf  # noqa: PLC0415  where a matrix is singular, and nowhere else
+
     n = x.shape[-1]
-    for b, m in enumerate(moved(x, cpu).astype(np.float64).reshape(-1, n, n)):
-        which = f"(Batch element {b}): " if x.ndim > 2 else ""
-        for k in range(n):
-            p = k + int(abs(m[k:, k]).argmax())
-            if m[p, k] == 0:
-                return which, k + 1
-            m[[k, p]] = m[[p, k]]
-            m[k + 1 :] -= m[k + 1 :, k, None] / m[k, k] * m[k]
+    for b, matrix in enumerate(moved(x, cpu).astype(np.float64).reshape(-1, n, n)):
+        _, _, pivot = dgetrf(matrix)
+        if pivot:
+            return f"(Batch element {b}): " if x.ndim > 2 else "", pivot
     return "", n  # by rounding in the matrix's own dtype
 
 

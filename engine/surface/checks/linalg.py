@@ -204,18 +204,15 @@ def fits(equation, shapes):
     for c in out:
         require(c == "..." or out.count(c) == 1, m.EINSUM_TWICE, c)
         require(c == "..." or c in inputs, m.EINSUM_UNKNOWN, c)
-    labels, order, _, spread_over = linalg.subscripts(equation, tuple(map(len, shapes)))
-    sizes = []  # of each operand: (label, which of the dims of "...") -> size
-    for i, (part, shape) in enumerate(zip(labels, shapes)):
-        k = len(shape) - len(part) + 1
-        own, names = {}, [(c, d) for c in part for d in (range(spread_over - k, spread_over) if c == "..." else (0,))]
-        for name, n in zip(names, shape):
-            require(own.setdefault(name, n) == n, m.EINSUM_REPEATED, name[0], i, n, own[name])
-        sizes.append(own)
-    for name in [(c, d) for c in order for d in range(spread_over if c == "..." else 1)]:
-        what, size = m.EINSUM_ELLIPSIS if name[0] == "..." else f"subscript {name[0]}", 1
+    labels, order, _ = linalg.subscripts(equation, tuple(map(len, shapes)))
+    sizes = [{} for _ in shapes]  # of each operand: label -> size
+    for i, (part, shape, own) in enumerate(zip(labels, shapes, sizes)):
+        for c, n in zip(part, shape):
+            require(own.setdefault(c, n) == n, m.EINSUM_REPEATED, c, i, n, own[c])
+    for c in order:
+        what, size = m.EINSUM_ELLIPSIS if c.isdigit() else f"subscript {c}", 1
         for i, own in enumerate(sizes):
-            n = own.get(name, 1)
+            n = own.get(c, 1)
             require(n == 1 or size in (1, n), m.EINSUM_SIZES, what, n, i, size)
             size = size if n == 1 else n
 

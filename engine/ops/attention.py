@@ -14,8 +14,8 @@ from ..core.rules import joint_class
 from ..core.tensor import Tensor
 from . import elementwise as e
 from .activations import safe_softmax
-from .dropout import dropout
 from .elementwise import choose
+from .layers import dropout
 from .linalg import matmul
 from .rows import register, widened
 from .with_numbers import times

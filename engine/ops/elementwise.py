@@ -477,7 +477,6 @@ def clamp(input, min=None, max=None, *, kind=None):
         refuse(f"clamp{side}_cpu", "b", x, *given)
     common = dtypes.result_type(*map(operand, (x, *given))).np
     low, high, wide = (v if v is None or type(v) in scalar_types else to_array(v, common) for v in (low, high, x))
-    wide = wide.astype(common, copy=False)
     try:
         out = limited(wide, low, high)
     except OverflowError:  # what integers do not hold

@@ -1,6 +1,9 @@
-"""Layers without state that are products or lookups: linear, embedding, one_hot."""
+"""Layers without state: linear, embedding, one_hot, dropout."""
+
+import math
 
 from ..arrays import dtypes
+from ..arrays.devices import random_source
 from ..arrays.dispatch import xp_of
 from ..arrays.kernels.bags import bags_of, counts_at, largest_rows
 from ..arrays.kernels.picking import placed, rows_at
@@ -11,13 +14,14 @@ from ..core.graph import node_class
 from ..core.linear import reshape, sum_axes
 from ..core.record import array_of, record
 from ..core.tensor import Tensor
-from .elementwise import add, choose
+from .activations import into
+from .elementwise import add, choose, mul
 from .index import setitem
 from .linalg import addmm_columns, matmul, mm
 from .one_step import one_step_class, record_one_step
 from .reduce import as_input, vector_norm
 from .rows import pick, place, register, widened
-from .shape import turn, view_to
+from .shape import turn, undone, view_to
 from .writes import size_error
 
 
@@ -161,5 +165,88 @@ def shorten(weight, i, longest, p):
         recording.enabled = recorded
 
 
-for function in (linear, one_hot, embedding, embedding_bag):
-    register(function.__name__, "nn", function)
+# ---- dropout: of elements, of whole channels, and that which keeps the distribution as it is
+
+
+def noise(x, p):
+    """What dropout multiplies by: 0 with probability ``p``, else 1 / (1 - p)."""
+    order = sorted(range(x.ndim), key=lambda d: -x.strides[d])  # numbers are drawn as x lies in memory
+    return random_source(x).dropout_mask(None, tuple(x.shape[d] for d in order), x.dtype, p).transpose(undone(order))
+
+
+def feature_noise(x, p):
+    """One such number for each channel, dimension 1."""
+    return random_source(x).dropout_mask(None, (*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype, p)
+
+
+def masked(input, p, training, inplace, draw):
+    """The input times what ``draw`` gives, in training."""
+    x = array_of(input)
+    if p == 0 or not training or not x.size:
+        return input
+    return into(input, mul(input, Tensor(draw(x, p))), inplace)
+
+
+def dropout(input, p=0.5, training=True, inplace=False):
+    """Zero each element with probability ``p`` and scale the others by 1 / (1 - p), in training."""
+    return masked(input, p, training, inplace, noise)
+
+
+def feature_dropout(input, p, train, inplace=False):
+    """Dropout of whole channels: (N, C, ...)."""
+    return masked(input, p, train, inplace, feature_noise)
+
+
+def dropout1d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of (N, C, L) or (C, L)."""
+    return batched(input, p, training, inplace, 3)
+
+
+def dropout2d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of (N, C, H, W)."""
+    return feature_dropout(input, p, training, inplace)
+
+
+def dropout3d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    return batched(input, p, training, inplace, 5)
+
+
+def batched(input, p, training, inplace, ndim):
+    """Dropout of channels of an input that may lack the dimension of the batch."""
+    if input.ndim == ndim:
+        return feature_dropout(input, p, training, inplace)
+    if inplace:
+        return feature_dropout(input.unsqueeze_(0), p, training, True).squeeze_(0)
+    return feature_dropout(input.unsqueeze(0), p, training).squeeze(0)
+
+
+SATURATED = 1.7580993408473766  # SELU's limit below, negated
+
+
+def alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """Dropout that keeps mean and variance of what SELU gives (Klambauer et al., 2017)."""
+    return kept_alike(input, p, training, inplace, noise)
+
+
+def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """The same for whole channels."""
+    return kept_alike(input, p, training, inplace, feature_noise)
+
+
+def kept_alike(input, p, training, inplace, draw):
+    x = array_of(input)
+    if not p or not training or not x.size:
+        return input
+    if p == 1:
+        return into(input, mul(input, Tensor(xp_of(x).zeros((), x.dtype))), inplace)
+    kept = (draw(x, p) != 0).astype(x.dtype)
+    scale = 1 / math.sqrt((SATURATED**2 * p + 1) * (1 - p))
+    shift = (kept - 1) * x.dtype.type(SATURATED * scale) + x.dtype.type(SATURATED * scale * p)
+    return into(input, add(mul(input, Tensor(kept * x.dtype.type(scale))), Tensor(shift)), inplace)
+
+
+for (
+    name
+) in "linear one_hot embedding embedding_bag dropout feature_dropout alpha_dropout feature_alpha_dropout".split():
+    register(name, "nn", globals()[name])

@@ -21,7 +21,7 @@ from ..arrays.size import Size
 from ..arrays.warn import ENGINE_FOLDER
 from ..core.tensor import Tensor
 
-from ..ops import activations, attention, conv, creation, dropout, elementwise, index, layers, linalg, losses  # isort: skip
+from ..ops import activations, attention, conv, creation, elementwise, index, layers, linalg, losses  # isort: skip
 from ..ops import norms, pad, pool, reduce, shape  # isort: skip
 from ..ops import rows
 from ..ops.checks import integer, listed, misfit, number, unfit
@@ -30,7 +30,7 @@ from . import checks
 from .outputs import into
 from .signatures import ALIASES, SIGNATURES
 
-families = (activations, attention, conv, creation, dropout, elementwise, index, layers, linalg, losses, norms, pad,
+families = (activations, attention, conv, creation, elementwise, index, layers, linalg, losses, norms, pad,
             pool, reduce, shape)  # fmt: skip
 FAMILIES = {f.__name__.rpartition(".")[2]: f for f in families}
 DOOR = __file__.replace("doors.py", "<door>")  # the file that the functions are in, as tracebacks say

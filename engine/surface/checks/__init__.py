@@ -5,5 +5,5 @@ those that it looks at.  Its door (``doors.py``, which finds it by name) calls i
 operation itself does without.
 """
 
-from . import activations, attention, conv, creation, dropout, index, layers  # isort: skip
+from . import activations, attention, conv, creation, index, layers  # isort: skip
 from . import linalg, losses, norms, pad, pool, reduce, shape  # isort: skip

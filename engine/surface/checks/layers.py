@@ -7,6 +7,7 @@ from ...arrays.devices import typename_of, violated
 from ...arrays.dispatch import xp_of
 from ...arrays.dtypes import dtype_word
 from ...arrays.kernels.picking import check_rows
+from ...arrays.warn import warn
 from ...core.record import array_of
 from ...core.tensor import Tensor
 from ...ops import layers
@@ -93,3 +94,54 @@ def embedding_bag(input, weight, offsets, max_norm, scale_grad_by_freq, mode, sp
         require(mode != "max", m.BAG_MAX_INDEX, i[k])
         require(False, m.BAG_INDEX, k, i[k], n)
     require(not violated(starts, lambda starts: (starts[1:] < starts[:-1]).any()), m.BAG_ORDER)
+
+
+# ---- dropout
+
+
+def probability(p):
+    if p < 0.0 or p > 1.0:
+        raise ValueError(m.DROPOUT_PROBABILITY.format(p))
+
+
+alpha_dropout = probability
+
+
+def dropout(input, p, training):
+    probability(p)
+    x = input.array
+    if x.dtype.kind != "f" and p and training and x.size:
+        require(dtypes.of[x.dtype].is_floating_point, m.CANNOT_CAST, "Float", x.dtype)
+
+
+def feature_dropout(input, p, train):
+    probability(p)
+    require(not p or not train or not input.array.size or input.ndim >= 2, m.FEATURE_DROPOUT_DIMS)
+
+
+def dropout1d(input, p):
+    probability(p)
+    require(input.ndim in (2, 3), m.DROPOUT1D_DIMS, input.ndim)
+
+
+def dropout2d(input, p, training):
+    spatial("dropout2d", input, p, 2)
+    if input.ndim == 3:
+        warn(m.DROPOUT2D_OF_3D)
+    feature_dropout(input, p, training)
+
+
+def dropout3d(input, p, training):
+    spatial("dropout3d", input, p, 3)
+    if not input.ndim:
+        feature_dropout(input, p, training)
+
+
+def spatial(name, input, p, n):
+    probability(p)
+    if input.ndim not in (n + 1, n + 2):
+        warn(m.DROPOUT_DIMS.format(name, input.ndim, n, n + 1, n + 2))
+
+
+def feature_alpha_dropout(input, p, training):
+    feature_dropout(input, p, training and p != 1)  # at 1 nothing is drawn

@@ -246,7 +246,6 @@ def kept_alike(input, p, training, inplace, draw):
     return into(input, add(mul(input, Tensor(kept * x.dtype.type(scale))), Tensor(shift)), inplace)
 
 
-for (
-    name
-) in "linear one_hot embedding embedding_bag dropout feature_dropout alpha_dropout feature_alpha_dropout".split():
+NAMES = "linear one_hot embedding embedding_bag dropout feature_dropout alpha_dropout feature_alpha_dropout"
+for name in NAMES.split():
     register(name, "nn", globals()[name])

@@ -475,13 +475,9 @@ def solve(A, B, *, left=True):
     """X with A @ X = B, or X @ A = B without ``left``.  B: matrices, or vectors.  LinAlgError if A is singular."""
     x, y = array_of(A), array_of(B)
     vectors = are_vectors(x, y)
-    columns = (*y.shape, 1) if vectors else y.shape
-    solved = xp_of(x).linalg.solve
+    flip = lambda a: a if left else a.swapaxes(-1, -2)  # noqa: E731
     try:
-        if left:
-            out = solved(x, y.reshape(columns))
-        else:
-            out = solved(x.swapaxes(-1, -2), y.swapaxes(-1, -2)).swapaxes(-1, -2)
+        out = flip(xp_of(x).linalg.solve(flip(x), flip(y.reshape((*y.shape, 1)) if vectors else y)))
     except np.linalg.LinAlgError:
         batch, _ = first_zero_pivot(x)
         words = f"torch.linalg.solve: {batch}The solver failed because the input matrix is singular."

@@ -284,6 +284,7 @@ FLOATING_NEEDED = "{}: Expected a floating point or complex tensor as input. Got
 LOW_PRECISION = "{}: Low precision dtypes not supported. Got {}"
 SOLVE_DTYPES = "linalg.solve: Expected A and B to have the same dtype, but found A of type {} and B of type {} instead"
 SOLVE_SHAPES = "linalg.solve: Incompatible shapes of A and B for the equation {} = B ({}x{} and {}x{})"
+SOLVE_VECTORS = "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
 TRACE = "trace: expected a matrix, but got tensor with dim {}"
 NORM_DIMS = "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {}D."
 NORM_SAME_DIMS = "linalg.matrix_norm: dims must be different. Got ({}, {})"

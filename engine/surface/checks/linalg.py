@@ -257,9 +257,11 @@ def solve(A, B, left):
     of_system(A)
     x, y = A.array, B.array
     require(x.dtype == y.dtype, m.SOLVE_DTYPES, x.dtype, y.dtype)
-    rows, columns = (*y.shape, 1)[-2:] if linalg.are_vectors(x, y) else y.shape[-2:]
+    vectors = linalg.are_vectors(x, y)
+    rows, columns = (*y.shape, 1)[-2:] if vectors else y.shape[-2:]
     fit = (rows if left else columns) == x.shape[-1]
     require(fit, m.SOLVE_SHAPES, "AX" if left else "XA", x.shape[-2], x.shape[-1], rows, columns)
+    require(left or not vectors, m.SOLVE_VECTORS)
 
 
 def trace(input):

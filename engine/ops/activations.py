@@ -192,7 +192,9 @@ def glu(input, dim=-1):
     x = array_of(input)
     dim = range(x.ndim)[dim]
     a, b = halves(x, dim)
-    return record(Glu, cast(widened(a) * sigmoid(widened(b)), x.dtype), (input,), (x, dim))
+    wide = accumulate_wider.get(x.dtype, x.dtype)
+    out = (a.astype(wide) * sigmoid(b.astype(wide))).astype(x.dtype, copy=False)
+    return record(Glu, out, (input,), (x, dim))
 
 
 def halves(x, dim):

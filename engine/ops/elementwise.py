@@ -541,13 +541,16 @@ def round(input, *, decimals=0):
     """To the nearest integer, halves to the even one; ``decimals`` digits after the point are kept."""
     x = array_of(input)
     refuse("round_cpu" if decimals else "round_vml_cpu", "b", x)
+    rint = xp_of(x).rint
     if not dtypes.of[x.dtype].is_floating_point:
         if decimals:
             raise no_kernel("round_cpu", x)
         out = x.copy()
+    elif decimals == 0:
+        out = rint(x)
     else:
-        rint, ten = xp_of(x).rint, x.dtype.type(10.0 ** builtin_abs(decimals))
-        out = rint(x) if decimals == 0 else rint(x * ten) / ten if decimals > 0 else rint(x / ten) * ten
+        ten = x.dtype.type(10.0 ** builtin_abs(decimals))
+        out = rint(x * ten) / ten if decimals > 0 else rint(x / ten) * ten
     return record(Round if decimals == 0 else RoundDecimals, out, (input,))
 
 

@@ -155,9 +155,8 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     return by_reduction(loss, "sum" if reduction == "batchmean" else reduction)
 
 
-def binary_cross_entropy_with_logits(
-    input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
-):
+def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean",
+                                     pos_weight=None):  # fmt: skip
     """The mean of -(t * log(sigmoid(x)) + (1 - t) * log(1 - sigmoid(x))), or the sum, or each.
 
     ``weight`` multiplies each loss, ``pos_weight`` its first term; both broadcast.
@@ -194,11 +193,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     each class, the mean divides by the sum over the targets.  Targets that are ``ignore_index`` count for nothing.
     """
     reduction = legacy(size_average, reduce, reduction)
-    return class_loss(input, array_of(input), array_of(target), weight, ignore_index, reduction)
-
-
-def class_loss(input, x, t, weight, ignore_index, reduction):
-    """``nll_loss`` of an input with the array x."""
+    x, t = array_of(input), array_of(target)
     if x.ndim == 3 or x.ndim > 4:
         flat = reshape(input, (*x.shape[:2], 1, -1))
         out = picked_loss(flat, t.reshape(x.shape[0], 1, -1), weight, ignore_index, reduction)
@@ -243,9 +238,8 @@ def gather(a, where):
     return record(Gather, elements_at(x, where), (a,), (x.shape, where))
 
 
-def cross_entropy(
-    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0
-):
+def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
+                  label_smoothing=0.0):  # fmt: skip
     """``nll_loss`` of ``log_softmax``; ``target``: class indices, or class probabilities in the shape of ``input``.
 
     ``label_smoothing`` mixes the target with the uniform distribution.
@@ -256,7 +250,7 @@ def cross_entropy(
     if x.shape == t.shape:
         return probabilities_loss(input, target, weight, reduction, label_smoothing, axis)
     logs = log_softmax(input, axis)
-    loss = class_loss(logs, x, t, weight, ignore_index, reduction)
+    loss = nll_loss(logs, target, weight, None, ignore_index, None, reduction)
     if label_smoothing == 0:
         return loss
     ignored = t == ignore_index
@@ -265,8 +259,8 @@ def cross_entropy(
     if reduction == "mean":
         counted = ~ignored if weight is None else array_of(weight)[t[~ignored]]
         smooth = e.div(reduce_sum(smooth), Tensor(counted.sum().astype(x.dtype)))
-    elif reduction == "sum":
-        smooth = reduce_sum(smooth)
+    else:
+        smooth = by_reduction(smooth, reduction)
     return e.add(times(loss, 1 - label_smoothing), times(smooth, label_smoothing / x.shape[axis]))
 
 

@@ -4,7 +4,6 @@ from functools import partial
 
 from ...arrays import dtypes
 from ...arrays.devices import typename_of, violated
-from ...arrays.dispatch import xp_of
 from ...arrays.dtypes import dtype_word
 from ...arrays.kernels.picking import check_rows
 from ...arrays.warn import warn
@@ -62,28 +61,31 @@ def one_of(x, name, kinds, function):
 def embedding_bag(input, weight, offsets, max_norm, scale_grad_by_freq, mode, sparse, per_sample_weights,
                   include_last_offset, padding_idx):  # fmt: skip
     y, value = per_sample_weights, partial(require, error=ValueError)
+    w, x = array_of(weight), array_of(input)
+    i, fixed = x.reshape(-1), x.ndim == 2
     require(not sparse or mode == "max", m.BAG_SPARSE, error=NotImplementedError)
-    value(y is None or y.shape == input.shape, m.BAG_WEIGHTS_SHAPE, y is not None and y.shape, input.shape)
-    value(weight.ndim == 2, m.BAG_ROWS, weight.ndim)
-    value(input.ndim != 2 or offsets is None, m.BAG_FIXED, type(offsets))
-    value(input.ndim in (1, 2), m.BAG_INPUT, input.ndim)
-    fit = input.ndim == 2 or offsets is not None and offsets.ndim == 1
+    value(y is None or y.shape == x.shape, m.BAG_WEIGHTS_SHAPE, y is not None and y.shape, x.shape)
+    value(w.ndim == 2, m.BAG_ROWS, w.ndim)
+    value(not fixed or offsets is None, m.BAG_FIXED, type(offsets))
+    value(fixed or x.ndim == 1, m.BAG_INPUT, x.ndim)
+    fit = fixed or offsets is not None and offsets.ndim == 1
     value(fit, m.BAG_OFFSETS, " but got None" * (offsets is None))
     value(mode in ("sum", "mean", "max"), m.BAG_MODE)
     value(mode != "max" or not scale_grad_by_freq, m.BAG_MAX_SCALED)
     value(mode != "max" or not sparse, m.BAG_MAX_SPARSE)
-    w, i, n = array_of(weight), array_of(input).reshape(-1), weight.shape[0]
+    n = w.shape[0]
     outside = lambda i: (i < 0) | (i >= n)  # noqa: E731
     wrong = violated(i, lambda i: outside(i).any())
     if wrong and max_norm is not None:
         require(False, m.SELECT_RANGE, i[outside(i)][0].item(), w.shape, 0, error=IndexError)
     require(y is None or mode == "sum", m.BAG_WEIGHTS_MODE, mode, error=NotImplementedError)
-    starts = xp_of(i).zeros(1, i.dtype) if offsets is None else array_of(offsets)
-    require(offsets is not None or input.shape[1], m.BAG_STEP)
+    require(not fixed or x.shape[1], m.BAG_STEP)
     require(padding_idx is None or -n <= padding_idx < n, m.BAG_PADDING, n, n - 1, padding_idx)
-    for x, name, kinds in ((i, "indices", "Long, Int"), (starts, "indices", "Long, Int"), (w, "weight", FLOATS)):
-        one_of(x, name, kinds, "embedding_bag")
-    require(len(starts) or not include_last_offset, m.BAG_LAST)
+    given = (i, "indices", "Long, Int"), (array_of(offsets), "indices", "Long, Int"), (w, "weight", FLOATS)
+    for a, name, kinds in given[::2] if fixed else given:
+        one_of(a, name, kinds, "embedding_bag")
+    starts = [] if fixed else array_of(offsets)
+    require(fixed or len(starts) or not include_last_offset, m.BAG_LAST)
     if len(starts):
         require(not violated(starts, lambda starts: starts[0] != 0), m.BAG_FIRST, starts[0])
         require(not violated(starts, lambda starts: starts[-1] > len(i)), m.BAG_END, len(i), starts[-1])
@@ -93,7 +95,7 @@ def embedding_bag(input, weight, offsets, max_norm, scale_grad_by_freq, mode, sp
         k = int(outside(i).argmax())
         require(mode != "max", m.BAG_MAX_INDEX, i[k])
         require(False, m.BAG_INDEX, k, i[k], n)
-    require(not violated(starts, lambda starts: (starts[1:] < starts[:-1]).any()), m.BAG_ORDER)
+    require(fixed or not violated(starts, lambda starts: (starts[1:] < starts[:-1]).any()), m.BAG_ORDER)
 
 
 # ---- dropout

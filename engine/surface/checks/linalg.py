@@ -44,7 +44,7 @@ def bmm(input, mat2):
         return
     three_dims(x, y)
     require(x.shape[::2] == y.shape[:2], m.BATCHES, x.shape[::2], y.shape[:2])
-    require(x.dtype == y.dtype, m.SCALAR_TYPES, x.dtype, y.dtype)
+    require(x.dtype == y.dtype, m.SCALAR_TYPE, x.dtype, y.dtype)
     check_not_bool(x, "bmm")
 
 

@@ -18,7 +18,7 @@ def cuts(x, pads, odd):
     require(n <= 2 * x.ndim, m.PAD_LENGTH, n, x.ndim)
     if n and min(pads) < 0:
         for size, before, after in zip(x.shape[::-1], pads[::2], pads[1::2]):
-            require(min(before, 0) + min(after, 0) + size >= 0, m.PAD_NARROW)
+            require(min(before, 0) + min(after, 0) + size >= 0, m.NARROW_NEGATIVE)
 
 
 def pad(input, pad, mode, value):

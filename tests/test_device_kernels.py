@@ -108,7 +108,7 @@ UNWRITTEN = {  # CUDA has no such function, or NumPy's meaning of it is another;
     "bitwise_left_shift", "bitwise_right_shift",
 }  # fmt: skip
 SINGLE = {"add", "sub", "rsub", "mul", "neg", "exp", "log", "sgn", "sign", "ceil", "floor", "trunc", "fmod",
-          "remainder", "div_floor", "div_trunc", "div", "copysign"}  # fmt: skip
+          "remainder", "div_floor", "div_trunc", "div", "copysign", "frac"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name, i", RULES)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from inspect import Parameter as Argument
 from inspect import Signature
 
-from ..surface.checks.dropout import probability
+from ..surface.checks.layers import probability
 from ..surface.checks.losses import in_new_words
 from . import functional as F
 from .module import Module

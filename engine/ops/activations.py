@@ -1,19 +1,23 @@
-"""Activations: elementwise functions of one tensor, a row each; gelu, glu and prelu."""
+"""Activations: elementwise functions of one tensor, a row each; gelu, glu, prelu and softmax."""
 
+from ..arrays import dtypes
 from ..arrays.dispatch import xp_of
 from ..arrays.dtypes import accumulate_wider
+from ..arrays.kernels import softmax as kernels
 from ..arrays.kernels.blocks import blockwise
 from ..arrays.kernels.gelu import ROOT_2_PI, ROOT_HALF
 from ..arrays.kernels.gelu import gelu as gelu_array
 from ..arrays.kernels.losses import log_sigmoid
+from ..arrays.kernels.views import contiguous_array
 from ..core.graph import mode, node_class
-from ..core.linear import sum_to
-from ..core.record import array_of, record
+from ..core.linear import cast, sum_axes, sum_to
+from ..core.record import array_of, attach, record
 from ..core.rules import camel
 from ..core.tensor import Tensor
 from . import elementwise as e
+from .checks import checked_dim
 from .elementwise import abs, choose, exp, gt, le, lt, sigmoid, tanh
-from .rows import register, registry
+from .rows import register, registry, widened
 from .shape import join, narrow, view_to
 from .writes import check_writable, overwrite
 
@@ -80,6 +84,14 @@ def silu_rule(g, x):
 
 
 # fmt: off
+HARDTANH = [
+    node_class(f"HardtanhBackward{i}",
+               lambda g, x, low, high: choose(array_of(gt(x, low)) & array_of(lt(x, high)), g, 0.0)) for i in (0, 1)]
+Gelu = node_class("GeluBackward0", lambda g, x, approximate, slope: gelu_rule(g, x, approximate, slope))
+Glu = node_class("GluBackward0", lambda g, x, dim: glu_rule(g, x, dim))
+Prelu = node_class("PreluKernelBackward0",
+                   lambda g, x, y: choose(gt(x, 0), g, g * y),
+                   lambda g, x, y: sum_to(choose(gt(x, 0), 0.0, g * x), array_of(y).shape))
 # the numbers of elu: scale * alpha * (exp(x * rate) - 1) below 0, scale * x above
 elu_of = activation(
     "elu", None, lambda x, alpha, scale, rate: above(x) * scale + e.expm1(below(x) * rate) * (alpha * scale),
@@ -128,15 +140,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     x = array_of(input)
     low, high = (x.dtype.type(v) for v in (min_val, max_val))
     out = xp_of(x).minimum(xp_of(x).maximum(x, low), high)
-    return into(input, record(hardtanh_nodes[inplace], out, (input,), (x, min_val, max_val)), inplace)
-
-
-hardtanh_nodes = [
-    node_class(
-        f"HardtanhBackward{i}", lambda g, x, low, high: choose(array_of(gt(x, low)) & array_of(e.lt(x, high)), g, 0.0)
-    )
-    for i in (0, 1)
-]
+    return into(input, record(HARDTANH[inplace], out, (input,), (x, min_val, max_val)), inplace)
 
 
 def relu6(input, inplace=False):
@@ -173,9 +177,6 @@ def gelu_rule(g, x, approximate, slope):
     return g * (cdf + (square * -0.26829 + 1.0) * cdf * (1.0 - cdf) * (2.0 * ROOT_2_PI) * x)
 
 
-Gelu = node_class("GeluBackward0", gelu_rule)
-
-
 def softsign(input):
     """x / (1 + |x|)"""
     return e.div(input, e.add(e.abs(input), 1))
@@ -207,9 +208,6 @@ def glu_rule(g, x, dim):
     return join([g * s, g * a * s * (1.0 - s)], dim)
 
 
-Glu = node_class("GluBackward0", glu_rule)
-
-
 def prelu(input, weight):
     """x above 0, ``weight`` * x below; ``weight``: one number, or one for each channel (dimension 1)."""
     x, w = array_of(input), array_of(weight)
@@ -219,9 +217,58 @@ def prelu(input, weight):
     return record(Prelu, choose(x > 0, x, x * w), (input, weight), (x, w))
 
 
-Prelu = node_class("PreluKernelBackward0",
-                   lambda g, x, y: choose(gt(x, 0), g, g * y),
-                   lambda g, x, y: sum_to(choose(gt(x, 0), 0.0, g * x), array_of(y).shape))  # fmt: skip
+# ---- softmax and its logarithm along a dimension
 
-for name in "relu6 hardtanh softsign tanhshrink glu prelu".split():
+
+def softmax_rule(g, out, axis):
+    """(g - sum(g * out)) * out"""
+    if not isinstance(g, Tensor):
+        return kernels.softmax_vjp(axis, g, out)
+    dtype, g, out = array_of(g).dtype, widened(g), widened(out)
+    return cast((g - sum_axes(g * out, axis, True)) * out, dtype)
+
+
+def log_softmax_rule(g, out, axis, *known):
+    """g - exp(out) * sum(g); ``known`` to the kernel, a pass that is recorded does not get it."""
+    if not isinstance(g, Tensor):
+        return kernels.log_softmax_vjp(axis, g, out, *known)
+    dtype, g, out = array_of(g).dtype, widened(g), widened(out)
+    return cast(g - exp(out) * sum_axes(g, axis, True), dtype)
+
+
+Softmax, SafeSoftmax = (node_class(name, softmax_rule) for name in ("SoftmaxBackward0", "SafeSoftmaxBackward0"))
+LogSoftmax = node_class("LogSoftmaxBackward0", log_softmax_rule)
+
+
+def softmax(input, dim, dtype=None):
+    """exp(x) / sum(exp(x)) along ``dim``."""
+    input, x, axis = checked("softmax", input, dim, dtype)
+    out = kernels.softmax(axis, x)
+    return attach(Softmax, out, (input.node,), (out, axis)) if isinstance(input, Tensor) else out
+
+
+def log_softmax(input, dim, dtype=None):
+    """log(softmax(x)) along ``dim``, without overflow."""
+    input, x, axis = checked("log_softmax", input, dim, dtype)
+    out, *known = kernels.log_softmax(axis, x)
+    return attach(LogSoftmax, out, (input.node,), (out, axis, *known)) if isinstance(input, Tensor) else out
+
+
+def safe_softmax(input):
+    """softmax along the last dimension, with zeros for a row that is -inf everywhere: that of a query without keys."""
+    input, x, axis = checked("softmax", input, -1, None)
+    out = kernels.safe_softmax(axis, x)
+    return record(SafeSoftmax, out, (input,), (out, axis))
+
+
+def checked(name, input, dim, dtype):
+    """(the input in a dtype, its array, the axis)"""
+    if dtype is not None:
+        input = cast(input, dtypes.given(dtype, name).np)
+    x = contiguous_array(array_of(input))
+    axis = checked_dim(dim, x.ndim) if x.ndim else checked_dim(dim, 0) or None
+    return input, x, axis
+
+
+for name in "relu6 hardtanh softsign tanhshrink glu prelu softmax log_softmax".split():
     register(name, "nn", globals()[name])

@@ -13,11 +13,11 @@ from ..core.record import array_of, record
 from ..core.rules import joint_class
 from ..core.tensor import Tensor
 from . import elementwise as e
-from .dropout import dropout
+from .activations import safe_softmax
 from .elementwise import choose
+from .layers import dropout
 from .linalg import matmul
 from .rows import register, widened
-from .softmax import safe_softmax
 from .with_numbers import times
 
 
@@ -57,11 +57,10 @@ def in_one(q, k, v, mask):
 
 
 def attention(query, key, value, mask, scale):
-    q, k, v = (widened(array_of(a)) for a in (query, key, value))
-    out, weights = attended(q, k, v, mask, scale)
-    out = cast(out, array_of(query).dtype)
-    saved = array_of(query), array_of(key), array_of(value), out, mask, scale, weights
-    return record(Attention, out, (query, key, value), saved)
+    arrays = tuple(map(array_of, (query, key, value)))
+    out, weights = attended(*map(widened, arrays), mask, scale)
+    out = cast(out, arrays[0].dtype)
+    return record(Attention, out, (query, key, value), (*arrays, out, mask, scale, weights))
 
 
 def attention_rule(g, x, y, z, out, mask, scale, weights):

@@ -18,19 +18,14 @@ def shown_kind(kind):
 def checked_dim(dim, ndim):
     """A dimension counted from the front.  IndexError in PyTorch's words when there is no such dimension."""
     if type(dim) is not int:
-        dim = as_dim(dim)
+        tensor = isinstance(dim, Tensor) and (dim.array.ndim or dim.array.dtype.kind not in "iu")
+        if tensor or type(dim) is bool or not hasattr(dim, "__index__"):
+            raise TypeError(f"argument 'dim' must be int, not {shown_kind(type(dim))}")
+        dim = operator.index(dim)
     n = ndim or 1
     if not -n <= dim < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
     return dim % n
-
-
-def as_dim(dim):
-    """A dimension as an int.  TypeError for what PyTorch does not take as one, bools among it."""
-    tensor = isinstance(dim, Tensor) and (dim.array.ndim or dim.array.dtype.kind not in "iu")
-    if tensor or type(dim) is bool or not hasattr(dim, "__index__"):
-        raise TypeError(f"argument 'dim' must be int, not {shown_kind(type(dim))}")
-    return operator.index(dim)
 
 
 def sizes(args, name):
@@ -62,23 +57,22 @@ def listed(first, rest, name, argument, position=1):
         return tuple(shape)
     for i, n in enumerate(shape):
         if not is_integer(n, bools=i > 0):
-            words = no_size(shape is not first, len(shape), i, shown_kind(type(n)), position)
-            raise TypeError(name + words.format(f"'{argument}'"))
+            raise no_size(n, name, argument, position, i, shape is not first, len(shape))
     return tuple(map(operator.index, shape))
 
 
-def no_size(one_by_one, n, i, kind, position):
-    """PyTorch's words for the i-th of n sizes, which is no integer, after the name of the function."""
+def no_size(n, name, argument, position, i, one_by_one, count):
+    """The error for the i-th of so many sizes, which is no integer."""
+    kind, where = shown_kind(type(n)), f"{name}(): argument '{argument}'"
     if i:
         reason = f'"type must be tuple of ints,but got {kind}"'
-        return f"(): argument {{}} failed to unpack the object at pos {i + 1} with error {reason}"
+        return TypeError(f"{where} failed to unpack the object at pos {i + 1} with error {reason}")
     if not one_by_one:
-        return (
-            f"(): argument {{}} (position {position}) must be tuple of ints, but found element of type {kind} at pos 0"
-        )
-    if n == 1:
-        return f"(): argument {{}} (position {position}) must be tuple of ints, not {kind}"
-    return f"() takes 1 positional argument but {n} were given"
+        found = f"must be tuple of ints, but found element of type {kind} at pos 0"
+        return TypeError(f"{where} (position {position}) {found}")
+    if count > 1:
+        return TypeError(f"{name}() takes 1 positional argument but {count} were given")
+    return misfit(n, name, argument, position, "tuple of ints")
 
 
 def is_integer(n, bools=False):
@@ -100,8 +94,7 @@ def integer(n, name, argument, position=None):
 def shape_of(size, name, position=1):
     """A shape given as one sequence."""
     if not isinstance(size, (tuple, list)):
-        kind = shown_kind(type(size))
-        raise TypeError(f"{name}(): argument 'size' (position {position}) must be tuple of ints, not {kind}")
+        raise misfit(size, name, "size", position, "tuple of ints")
     return sizes((size,), name)
 
 
@@ -112,11 +105,9 @@ def number(value, name, argument, position=None, kind="Number"):
     """
     if type(value) in (float, int):  # to ask numbers.Real takes longer
         return value
-    if isinstance(value, Tensor) and not value.array.ndim and not value.requires_grad:
-        return value.item()
-    if not isinstance(value, (numbers.Real, np.generic)):
+    if not is_scalar(value):
         raise misfit(value, name, argument, position, kind)
-    return value
+    return value.item() if isinstance(value, Tensor) else value
 
 
 def misfit(value, name, argument, position, kind):
@@ -142,9 +133,7 @@ def keyword_size(name, args, size):
     """The shape that is given as ``size=``."""
     if args:
         raise TypeError(f"{name}() got multiple values for argument 'size'")
-    if not isinstance(size, (tuple, list)):
-        raise TypeError(f"{name}(): argument 'size' must be tuple of ints, not {shown_kind(type(size))}")
-    return sizes((size,), name)
+    return shape_of(size, name, None)
 
 
 def check_generator(generator):
@@ -165,9 +154,7 @@ def checked_dims(dims, ndim):
 def tensors_in(name, tensors):
     """A sequence of Tensors (or, in rules, of arrays) as a list.  TypeError for anything else."""
     if isinstance(tensors, Tensor) or not isinstance(tensors, (tuple, list)):
-        raise TypeError(
-            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
-        )
+        raise misfit(tensors, name, "tensors", 1, "tuple of Tensors")
     for i, t in enumerate(tensors):
         if not hasattr(t, "dtype"):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")

@@ -165,12 +165,10 @@ Col2Im = node_class("Col2ImBackward0", lambda g, window: im2col(g, window))
 
 
 @lru_cache(maxsize=64)
-def block_window(sizes, *given):
+def block_window(sizes, kernel, dilation, padding, stride):
     """The window of ``unfold`` and ``fold``, over two dimensions."""
-    kernel, dilation, padding, stride = (one_a_dim(value, 2) for value in given)
-    room = zip(one_a_dim(sizes, 2), padding, reach(kernel, dilation), stride)
-    counts = tuple((n + 2 * p - r) // s + 1 for n, p, r, s in room)
-    return Window(one_a_dim(sizes, 2), counts, kernel, stride, padding, dilation)
+    sizes, kernel = ((0, 0, *one_a_dim(value, 2)) for value in (sizes, kernel))
+    return conv_window(sizes, kernel, stride, padding, dilation, 1)
 
 
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):

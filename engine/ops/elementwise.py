@@ -22,20 +22,9 @@ from ..core.record import array_of, record
 from ..core.rules import camel
 from ..core.tensor import Tensor
 from .checks import no_kernel, number
-from .rows import (
-    binary,
-    bits,
-    broadcast_error,
-    comparison,
-    is_bool,
-    is_integral,
-    no_bools,
-    operand,
-    refuse,
-    register,
-    to_array,
-    unary,
-)
+
+from .rows import binary, bits, broadcast_error, comparison, is_bool, is_integral, no_bools  # isort: skip
+from .rows import operand, refuse, register, to_array, unary  # isort: skip
 from .writes import fits, in_place
 
 builtin_abs = abs  # this module's abs is the operation
@@ -53,9 +42,13 @@ mul = binary("mul", operator.mul, lambda g, _x, y: g * y, lambda g, x, _y: g * x
 div = binary("div", operator.truediv, lambda g, _x, y: g / y, lambda g, x, y: -g * ((x / y) / y), divides=True)
 pow = binary("pow", lambda x, y: power(x, y), lambda g, x, y: pow_x(g, x, y), lambda g, x, y: pow_y(g, x, y),
              backward=("PowBackward1", "PowBackward0", "PowBackward2"))
-floor_divide = binary("floor_divide", lambda x, y: floor_quotient(x, y),
+floor_divide = binary("floor_divide", lambda x, y: divisible(x, y, "div_floor_cpu") // y,
                       lambda g, _x, _y: no_derivative("floor_divide"), lambda g, _x, _y: no_derivative("floor_divide"),
                       backward=("NotImplemented",) * 3)
+div_floor = binary("div_floor", lambda x, y: divisible(x, y, "div_floor_cpu") // y,
+                   lambda g, _x, _y: g * 0.0, lambda g, _x, _y: g * 0.0, backward=("DivBackward2",) * 3)
+div_trunc = binary("div_trunc", lambda x, y: truncated(x, y),
+                   lambda g, _x, _y: g * 0.0, lambda g, _x, _y: g * 0.0, backward=("DivBackward2",) * 3)
 remainder = binary("remainder", lambda x, y: modulo(x, y), lambda g, _x, _y: g,
                    lambda g, x, y: -g * div_floor(x, y),
                    backward=("RemainderBackward1", "RemainderBackward0", "RemainderBackward1"))
@@ -91,13 +84,7 @@ def choose(condition, a, b):
         return either.call(condition, a, b)
     dtype = x.dtype if type(y) in scalar_types else y.dtype
     out = cast(either.call(condition, x, y), dtype)
-    shape = lambda v: () if type(v) in scalar_types else v.shape  # noqa: E731
-    return record(Where, out, (a, b), (condition, shape(x), shape(y)))
-
-
-Where = node_class("WhereBackward0",
-                   lambda g, mask, shape_x, _: sum_to(choose(mask, g, 0.0), shape_x),
-                   lambda g, mask, _, shape_y: sum_to(choose(mask, 0.0, g), shape_y))  # fmt: skip
+    return record(Where, out, (a, b), (condition, getattr(x, "shape", ()), getattr(y, "shape", ())))
 
 
 def scaled(a, factor):
@@ -140,8 +127,9 @@ def difference(x, y):
 def divisible(x, y, kernel):
     """x, unless it would be an integer divided by 0, or a bool by a bool."""
     refuse(kernel, "b", x, y)
-    if type(x) not in scalar_types and x.dtype.kind in "iu" and type(y) is not float and not all_true(y):
-        raise RuntimeError("ZeroDivisionError")
+    if type(x) not in scalar_types and x.dtype.kind in "iu" and type(y) is not float:
+        if not y if type(y) in scalar_types else devices.violated(y, lambda y: (y == 0).any()):
+            raise RuntimeError("ZeroDivisionError")
     return x
 
 
@@ -151,10 +139,6 @@ def modulo(x, y):
     if type(out) is int or out.dtype.kind in "iu":  # a number: of a dunder method that is called by name
         return out
     return either.call(out == 0, x * 0.0, out).astype(out.dtype, copy=False)
-
-
-def all_true(y):
-    return bool(y) if type(y) in scalar_types else not devices.violated(y, lambda y: (y == 0).any())
 
 
 def negated(x):
@@ -187,10 +171,6 @@ def power(x, y):
         raise RuntimeError("Integers to negative integer powers are not allowed.")
     where = xp_of(y).where
     return where(y >= 0, x ** where(y < 0, 0, y), where(x == 1, 1, where(x == -1, 1 - 2 * (y & 1), 0))).astype(y.dtype)
-
-
-def floor_quotient(x, y):
-    return divisible(x, y, "div_floor_cpu") // y
 
 
 def no_derivative(name):
@@ -228,9 +208,7 @@ def pow_x(g, x, y):
 def pow_y(g, x, y):
     """g * x**y * log(x), and 0 where x is 0 and y is not negative."""
     if type(x) in scalar_types:
-        return (
-            choose(ge(y, 0), 0.0, g * 0.0 + math.inf) if x == 0 else g * (x**y * (math.log(x) if x > 0 else math.nan))
-        )
+        return g * (x**y * log_of(x)) if x != 0 else choose(ge(y, 0), 0.0, g * 0.0 + math.inf)
     return choose(array_of(eq(x, 0)) & array_of(ge(y, 0)), 0.0, g * (x**y * log(x)))
 
 
@@ -251,27 +229,17 @@ def polygamma(n, input):
     return record(Polygamma, special("polygamma", n)(x), (input,), (x, n))
 
 
-Polygamma = node_class("PolygammaBackward0", lambda g, x, n: g * polygamma(n + 1, x))
-
 # ---- functions of one input
 
 log_gamma = special("gammaln")
+# fmt: off
 neg = unary("neg", lambda x: negated(x), lambda g, _: -g, integers="keep")
 sgn = unary("sgn", "sign", lambda g, _: g * 0.0, integers="keep")  # of nan it is nan, and ten times as fast as sign
 abs = unary("abs", "absolute", lambda g, x: g * sgn(x), integers="keep", refuses="abs_cpu")
-sign = unary(
-    "sign",
-    lambda x: xp_of(x).subtract(x > 0, x < 0, dtype=x.dtype) if x.dtype != bool else x,
-    lambda g, _: g * 0.0,
-    integers="keep",
-)
-square = unary(
-    "square",
-    lambda x: x * x if x.dtype != bool else x.astype(np.int64),
-    lambda g, x: g * (x * 2.0),
-    integers="keep",
-    backward="PowBackward0",
-)
+sign = unary("sign", lambda x: xp_of(x).subtract(x > 0, x < 0, dtype=x.dtype) if x.dtype != bool else x,
+             lambda g, _: g * 0.0, integers="keep")
+square = unary("square", lambda x: x * x if x.dtype != bool else x.astype(np.int64), lambda g, x: g * (x * 2.0),
+               integers="keep", backward="PowBackward0")
 sqrt = unary("sqrt", "sqrt", lambda g, out: g / (out * 2.0))
 rsqrt = unary("rsqrt", lambda x: 1.0 / sqrt(x), lambda g, out: g * (out * out * out) * -0.5)
 reciprocal = unary("reciprocal", lambda x: 1.0 / x, lambda g, out: -g * (out * out))
@@ -304,6 +272,8 @@ erfinv = unary("erfinv", special("erfinv"), lambda g, out: g * (exp(out * out) *
 ceil = unary("ceil", "ceil", lambda g, _: g * 0.0, integers="keep", refuses="ceil_vml_cpu")
 floor = unary("floor", "floor", lambda g, _: g * 0.0, integers="keep", refuses="floor_vml_cpu")
 trunc = unary("trunc", "trunc", lambda g, _: g * 0.0, integers="keep", refuses="trunc_vml_cpu")
+frac = unary("frac", lambda x: fraction(x), lambda g, _: g, integers="keep")
+# fmt: on
 
 # ---- tests
 
@@ -329,6 +299,12 @@ bitwise_xor = bits("bitwise_xor", operator.xor)
 bitwise_left_shift = bits("bitwise_left_shift", operator.lshift, "lshift_cpu")
 bitwise_right_shift = bits("bitwise_right_shift", operator.rshift, "rshift_cpu")
 bitwise_not = unary("bitwise_not", lambda x: invert(x), integers="keep")
+
+
+def fraction(x):
+    """The part after the decimal point, with the sign of the number."""
+    refuse("frac_cpu", "iub", x)
+    return x - trunc(x)
 
 
 def invert(x):
@@ -390,6 +366,37 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 # ---- operations with more arguments
 
+# fmt: off
+Where = node_class("WhereBackward0",
+                   lambda g, mask, shape_x, _: sum_to(choose(mask, g, 0.0), shape_x),
+                   lambda g, mask, _, shape_y: sum_to(choose(mask, 0.0, g), shape_y))
+Polygamma = node_class("PolygammaBackward0", lambda g, x, n: g * polygamma(n + 1, x))
+Clamp, ClampMin, ClampMax = (
+    node_class(name, lambda g, mask, dtype: cast(choose(mask, g, 0.0), dtype))
+    for name in ("ClampBackward1", "ClampMinBackward0", "ClampMaxBackward0"))
+ClampTensor, ClampMinTensor, ClampMaxTensor = (
+    node_class(name, lambda g, mask, _b, _a, shape, _l, _h: sum_to(choose(mask, g, 0.0), shape),
+               lambda g, _m, mask, _a, _s, shape, _h: sum_to(choose(mask, g, 0.0), shape),
+               lambda g, _m, _b, mask, _s, _l, shape: sum_to(choose(mask, g, 0.0), shape))
+    for name in ("ClampBackward0", "ClampMinBackward1", "ClampMaxBackward1"))
+LerpNumber = node_class("LerpBackward0", lambda g, shape, _, weight: sum_to(g * (1 - weight), shape),
+                        lambda g, _, shape, weight: sum_to(g * weight, shape))
+LerpTensor = node_class("LerpBackward1",
+                        lambda g, _x, _y, z, shape, _b, _c: sum_to(g * (1.0 - z), shape),
+                        lambda g, _x, _y, z, _a, shape, _c: sum_to(g * z, shape),
+                        lambda g, x, y, _z, _a, _b, shape: sum_to(g * (y - x), shape))
+Addcmul = node_class("AddcmulBackward0",
+                     lambda g, _y, _z, _v, shape, _b, _c: sum_to(g, shape),
+                     lambda g, _y, z, value, _a, shape, _c: sum_to(g * (z * value), shape),
+                     lambda g, y, _z, value, _a, _b, shape: sum_to(g * (y * value), shape))
+Addcdiv = node_class("AddcdivBackward0",
+                     lambda g, _y, _z, _v, shape, _b, _c: sum_to(g, shape),
+                     lambda g, _y, z, value, _a, shape, _c: sum_to(g * value / z, shape),
+                     lambda g, y, z, value, _a, _b, shape: sum_to(-g * ((y * value) / (z * z)), shape))
+Round, RoundDecimals = (node_class(name, lambda g: g * 0.0) for name in ("RoundBackward0", "RoundBackward1"))
+NanToNum = node_class("NanToNumBackward0", lambda g, mask: choose(mask, g, 0.0))
+# fmt: on
+
 
 def with_factor(name, base, sign):
     """``input + alpha * other``, ``input - alpha * other``."""
@@ -408,10 +415,9 @@ def with_factor(name, base, sign):
         alpha = alpha if common.is_floating_point else fits(alpha, common.np).item()
         if base is sub and (is_bool(x) or is_bool(y)):
             raise no_bools(x, y)
-        shapes = [() if type(v) in scalar_types else v.shape for v in (x, y)]
         a, b = (Tensor(to_array(v, common.np)) for v in (x, y))
         out = array_of(base(a, b * alpha))
-        return record(Backward, out, (input, other), (*shapes, alpha))
+        return record(Backward, out, (input, other), (getattr(x, "shape", ()), getattr(y, "shape", ()), alpha))
 
     return register(name, "call", op, *Backward.rules)
 
@@ -457,48 +463,20 @@ def truncated(x, y):
     return trunc(x / y)
 
 
-div_floor = binary(
-    "div_floor",
-    lambda x, y: floor_quotient(x, y),
-    lambda g, _x, _y: g * 0.0,
-    lambda g, _x, _y: g * 0.0,
-    backward=("DivBackward2",) * 3,
-)
-div_trunc = binary(
-    "div_trunc",
-    lambda x, y: truncated(x, y),
-    lambda g, _x, _y: g * 0.0,
-    lambda g, _x, _y: g * 0.0,
-    backward=("DivBackward2",) * 3,
-)
-
-
 def clamp(input, min=None, max=None, *, kind=None):
     """The elements limited to [min, max]; either may be None, a number or a tensor.  On them too the gradient is 1."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if isinstance(min, Tensor) is not isinstance(max, Tensor) and min is not None is not max:
         min, max = (number(v, "clamp", name) for v, name in ((min, "min"), (max, "max")))
-    low, high = array_of(min), array_of(max)
-    x = array_of(input)
+    x, low, high = map(array_of, (input, min, max))
+    given = [v for v in (low, high) if v is not None]
     tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
-    if not tensors or low is not None is not high:
-        side = (
-            ""
-            if tensors
-            else "_scalar"
-            if low is not None is not high
-            else "_max_scalar"
-            if low is None
-            else "_min_scalar"
-        )
-        refuse(f"clamp{side}_cpu", "b", x, *(v for v in (low, high) if v is not None))
-    common = dtypes.result_type(*(operand(v) for v in (x, low, high) if v is not None)).np
-    low, high, wide = (
-        v if v is None else to_array(v, common) if type(v) not in scalar_types else v for v in (low, high, x)
-    )
-    wide = wide.astype(common, copy=False)
-    inside = True
+    if not tensors or len(given) == 2:
+        side = "" if tensors else "_scalar" if len(given) == 2 else "_max_scalar" if low is None else "_min_scalar"
+        refuse(f"clamp{side}_cpu", "b", x, *given)
+    common = dtypes.result_type(*map(operand, (x, *given))).np
+    low, high, wide = (v if v is None or type(v) in scalar_types else to_array(v, common) for v in (low, high, x))
     try:
         out = limited(wide, low, high)
     except OverflowError:  # what integers do not hold
@@ -507,34 +485,20 @@ def clamp(input, min=None, max=None, *, kind=None):
         raise broadcast_error(x, low if high is None else high) from None
     out = out.astype(common, copy=False)  # bfloat16 and a number make float32 in NumPy
     Backward = kind or (ClampTensor if tensors else Clamp)
-    if low is not None:
-        inside = wide >= low
-    if high is not None:
-        inside = inside & (wide <= high)
+    inside = True if low is None else wide >= low
+    inside = inside if high is None else inside & (wide <= high)
     if not tensors:
         return record(Backward, out, (input,), (inside, x.dtype))
-    shape = lambda v: () if v is None or type(v) in scalar_types else v.shape  # noqa: E731
     below = False if low is None else (wide < low) if high is None else (wide < low) & (low < high)
     above = False if high is None else (wide > high) if low is None else (wide > high) | (low > high)
-    return record(Backward, out, (input, min, max), (inside, below, above, x.shape, shape(low), shape(high)))
+    shapes = (getattr(v, "shape", ()) for v in (x, low, high))
+    return record(Backward, out, (input, min, max), (inside, below, above, *shapes))
 
 
 def limited(x, low, high):
     if low is not None:
         x = xp_of(x).maximum(x, low)
     return x if high is None else xp_of(x).minimum(x, high)
-
-
-inside_only = (lambda g, mask, dtype: cast(choose(mask, g, 0.0), dtype),)
-Clamp, ClampMin, ClampMax = (
-    node_class(n, *inside_only) for n in ("ClampBackward1", "ClampMinBackward0", "ClampMaxBackward0")
-)
-by_side = (lambda g, mask, _b, _a, shape, _l, _h: sum_to(choose(mask, g, 0.0), shape),
-           lambda g, _m, mask, _a, _s, shape, _h: sum_to(choose(mask, g, 0.0), shape),
-           lambda g, _m, _b, mask, _s, _l, shape: sum_to(choose(mask, g, 0.0), shape))  # fmt: skip
-ClampTensor, ClampMinTensor, ClampMaxTensor = (
-    node_class(n, *by_side) for n in ("ClampBackward0", "ClampMinBackward1", "ClampMaxBackward1")
-)
 
 
 def clamp_min(input, min):
@@ -573,44 +537,21 @@ def choose_lerp(x, y, w):
     return xp_of(x).where(xp_of(x).absolute(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w))
 
 
-LerpNumber = node_class("LerpBackward0", lambda g, shape, _, weight: sum_to(g * (1 - weight), shape),
-                        lambda g, _, shape, weight: sum_to(g * weight, shape))  # fmt: skip
-LerpTensor = node_class("LerpBackward1",
-                        lambda g, _x, _y, z, shape, _b, _c: sum_to(g * (1.0 - z), shape),
-                        lambda g, _x, _y, z, _a, shape, _c: sum_to(g * z, shape),
-                        lambda g, x, y, _z, _a, _b, shape: sum_to(g * (y - x), shape))  # fmt: skip
-
-
 def round(input, *, decimals=0):
     """To the nearest integer, halves to the even one; ``decimals`` digits after the point are kept."""
     x = array_of(input)
     refuse("round_cpu" if decimals else "round_vml_cpu", "b", x)
-    if dtypes.of[x.dtype].is_floating_point:
-        out = xp_of(x).rint(x) if decimals == 0 else rounded(x, decimals)
-    elif decimals:
-        raise no_kernel("round_cpu", x)
-    else:
+    rint = xp_of(x).rint
+    if not dtypes.of[x.dtype].is_floating_point:
+        if decimals:
+            raise no_kernel("round_cpu", x)
         out = x.copy()
+    elif decimals == 0:
+        out = rint(x)
+    else:
+        ten = x.dtype.type(10.0 ** builtin_abs(decimals))
+        out = rint(x * ten) / ten if decimals > 0 else rint(x / ten) * ten
     return record(Round if decimals == 0 else RoundDecimals, out, (input,))
-
-
-def rounded(x, decimals):
-    ten = x.dtype.type(10.0 ** builtin_abs(decimals))
-    return xp_of(x).rint(x * ten) / ten if decimals > 0 else xp_of(x).rint(x / ten) * ten
-
-
-Round = node_class("RoundBackward0", lambda g: g * 0.0)
-RoundDecimals = node_class("RoundBackward1", lambda g: g * 0.0)
-
-
-def frac(input):
-    """The part after the decimal point, with the sign of the number."""
-    x = array_of(input)
-    refuse("frac_cpu", "iub", x)
-    return record(Frac, x - trunc(x), (input,))
-
-
-Frac = node_class("FracBackward0", lambda g: g)
 
 
 def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
@@ -624,9 +565,6 @@ def nan_to_num(input, nan=0.0, posinf=None, neginf=None):
     where = xp_of(x).where
     out = where(x != x, nan, where(x == math.inf, posinf, where(x == -math.inf, neginf, x))).astype(x.dtype)
     return record(NanToNum, out, (input,), (xp_of(x).isfinite(x),))
-
-
-NanToNum = node_class("NanToNumBackward0", lambda g, mask: choose(mask, g, 0.0))
 
 
 def in_common(*tensors):
@@ -646,12 +584,6 @@ def addcmul(input, tensor1, tensor2, *, value=1):
     return record(Addcmul, out, (input, tensor1, tensor2), (y, z, value, x.shape, y.shape, z.shape))
 
 
-Addcmul = node_class("AddcmulBackward0",
-                     lambda g, _y, _z, _v, shape, _b, _c: sum_to(g, shape),
-                     lambda g, _y, z, value, _a, shape, _c: sum_to(g * (z * value), shape),
-                     lambda g, y, _z, value, _a, _b, shape: sum_to(g * (y * value), shape))  # fmt: skip
-
-
 def addcdiv(input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 / tensor2.  RuntimeError for integers, of which the quotient would be none."""
     x, y, z = in_common(input, tensor1, tensor2)
@@ -664,25 +596,6 @@ def addcdiv(input, tensor1, tensor2, *, value=1):
     return record(Addcdiv, out, (input, tensor1, tensor2), (y, z, value, x.shape, y.shape, z.shape))
 
 
-Addcdiv = node_class("AddcdivBackward0",
-                     lambda g, _y, _z, _v, shape, _b, _c: sum_to(g, shape),
-                     lambda g, _y, z, value, _a, shape, _c: sum_to(g * value / z, shape),
-                     lambda g, y, z, value, _a, _b, shape: sum_to(-g * ((y * value) / (z * z)), shape))  # fmt: skip
-
-for function in (
-    equal,
-    isclose,
-    allclose,
-    clamp,
-    clamp_min,
-    clamp_max,
-    lerp,
-    round,
-    frac,
-    nan_to_num,
-    addcmul,
-    addcdiv,
-    divide,
-    float_power,
-):
-    register(function.__name__, "call", function)
+NAMES = """equal isclose allclose clamp clamp_min clamp_max lerp round nan_to_num addcmul addcdiv divide float_power"""
+for name in NAMES.split():
+    register(name, "call", globals()[name])

@@ -1,9 +1,10 @@
-"""Layers without state that are products or lookups: linear, embedding, one_hot."""
+"""Layers without state: linear, embedding, one_hot, dropout."""
+
+import math
 
 from ..arrays import dtypes
-from ..arrays.devices import violated
+from ..arrays.devices import random_source
 from ..arrays.dispatch import xp_of
-from ..arrays.dtypes import dtype_word
 from ..arrays.kernels.indexing import counts_at, largest_rows, placed, rows_at
 from ..arrays.kernels.products import product, product_plus, weighted_sum
 from ..arrays.kernels.views import contiguous_array
@@ -12,13 +13,14 @@ from ..core.graph import node_class
 from ..core.linear import reshape, sum_axes
 from ..core.record import array_of, record
 from ..core.tensor import Tensor
-from .elementwise import add, choose
+from .activations import into
+from .elementwise import add, choose, mul
 from .index import setitem
 from .linalg import addmm_columns, matmul, mm
 from .one_step import one_step_class, record_one_step
 from .reduce import as_input, vector_norm
 from .rows import pick, place, register, widened
-from .shape import turn, view_to
+from .shape import turn, undone, view_to
 from .writes import size_error
 
 
@@ -57,8 +59,7 @@ def node_of_transposed(node, shape):
     return node and T((node,), (shape,))
 
 
-T = node_class("TBackward0", lambda g, _: turn(g))
-T.linear = staticmethod(lambda _, t, shape: turn(t))
+T = node_class("TBackward0", lambda g, _: turn(g), linear=staticmethod(lambda _, t, shape: turn(t)))
 Linear = one_step_class(
     addmm_columns.node,
     lambda ends, kept, shape: ((*ends[:2], node_of_transposed(ends[2], shape)), kept),
@@ -113,27 +114,12 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     count.  ``per_sample_weights``: of the terms of a sum.  Rows that are longer than ``max_norm`` are first cut, in
     place.
     """
-    if sparse and mode != "max":
-        raise NotImplementedError("embedding_bag has no sparse gradients: leave sparse out")
-    check_bag_arguments(input, weight, offsets, mode, per_sample_weights, sparse, scale_grad_by_freq)
     w, i, y = array_of(weight), array_of(input).reshape(-1), per_sample_weights
     if max_norm is not None:
         shorten(weight, i, max_norm, norm_type)
-    if y is not None and mode != "sum":
-        raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
-            f"(got mode='{mode}'). Please open a feature request on GitHub."
-        )
     n = w.shape[0]
-    if offsets is not None:
-        starts = array_of(offsets)
-    elif not input.shape[1]:
-        raise RuntimeError("step must be nonzero")
-    else:
-        starts = xp_of(i).arange(input.shape[0]) * input.shape[1]
-    include_last_offset = include_last_offset and offsets is not None
-    check_bags(w, i, starts, y, include_last_offset, padding_idx, mode)
-    starts = starts[:-1] if include_last_offset else starts
+    starts = xp_of(i).arange(input.shape[0]) * input.shape[1] if offsets is None else array_of(offsets)
+    starts = starts[:-1] if include_last_offset and offsets is not None else starts
     kept = (xp_of(i).ones(i.shape, bool) if padding_idx is None else i != padding_idx % n).astype(w.dtype)
     if mode == "max" or not len(starts):
         out, rows, some = largest_rows(w, i, kept != 0, starts)
@@ -170,10 +156,6 @@ BagMaximum = node_class("EmbeddingBagBackward0",
 
 def shorten(weight, i, longest, p):
     """Let no row that indices point to be longer than ``longest``, in the p-norm: written into the weight."""
-    n, d = weight.shape
-    if violated(i, lambda i: ((i < 0) | (i >= n)).any()):
-        wrong = i[(i < 0) | (i >= n)][0].item()
-        raise IndexError(f"select(): index {wrong} out of range for tensor of size [{n}, {d}] at dimension 0")
     rows = rows_at(weight.array, i)
     norms = vector_norm(rows, p, 1, True)
     recorded, recording.enabled = recording.enabled, False
@@ -183,76 +165,87 @@ def shorten(weight, i, longest, p):
         recording.enabled = recorded
 
 
-def check_bag_arguments(input, weight, offsets, mode, per_sample_weights, sparse, scale_grad_by_freq):
-    """What can be said before the elements are looked at."""
-    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
-        raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
-            f"same shape as the input ({input.shape})"
-        )
-    if weight.ndim != 2:
-        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
-    if input.ndim == 2 and offsets is not None:
-        raise ValueError(
-            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
-            f"sequences. However, found offsets of type {type(offsets)}"
-        )
-    if input.ndim not in (1, 2):
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
-    if input.ndim == 1 and (offsets is None or offsets.ndim != 1):
-        raise ValueError("offsets has to be a 1D Tensor" + " but got None" * (offsets is None))
-    if mode not in ("sum", "mean", "max"):
-        raise ValueError("mode has to be one of sum, mean or max")
-    if mode == "max" and scale_grad_by_freq:
-        raise ValueError("max mode does not support scaling the gradient by the frequency")
-    if mode == "max" and sparse:
-        raise ValueError("max mode does not support sparse weights")
+# ---- dropout: of elements, of whole channels, and that which keeps the distribution as it is
 
 
-def check_bags(w, i, starts, y, include_last_offset, padding_idx, mode):
-    """What the dtypes and elements of the arrays must be."""
-    n = w.shape[0]
-    if padding_idx is not None and not -n <= padding_idx < n:
-        raise RuntimeError(
-            f"padding_idx must be within the number of embeddings, -{n} through {n - 1}, but got {padding_idx}"
-        )
-    for x, name, kinds in ((i, "indices", "Long, Int"), (starts, "indices", "Long, Int"),
-                           (w, "weight", "Half, BFloat16, Float, Double")):  # fmt: skip
-        if dtype_word(x) not in kinds.split(", "):
-            raise RuntimeError(
-                f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: {kinds}; but got "
-                f"{Tensor.typename(x)} instead (while checking arguments for embedding_bag)"
-            )
-    if include_last_offset and not len(starts):
-        raise RuntimeError("include_last_offset: number of offset should be at least 1")
-    if len(starts):
-        if violated(starts, lambda starts: starts[0] != 0):
-            raise RuntimeError(
-                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
-                f"However, got {starts[0].item()}"
-            )
-        if violated(starts, lambda starts: starts[-1] > len(i)):
-            raise RuntimeError(
-                f"offsets[-1] can not be greater than input's length {len(i)} but got offsets[-1] of "
-                f"{starts[-1].item()}"
-            )
-    if y is not None and y.array.dtype != w.dtype:
-        raise RuntimeError(
-            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
-            f"'per_sample_weights'; but type {Tensor.typename(w)} does not equal {Tensor.typename(y.array)} (while "
-            "checking arguments for embedding_bag)"
-        )
-    outside = lambda i: (i < 0) | (i >= n)  # noqa: E731
-    if violated(i, lambda i: outside(i).any()):
-        k = int(outside(i).argmax())
-        raise RuntimeError(
-            f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {i[k].item()}"
-            if mode == "max"
-            else f"Index {k} of input takes value {i[k].item()} which is not in the valid range [0, {n})"
-        )
-    if violated(starts, lambda starts: (starts[1:] < starts[:-1]).any()):
-        raise RuntimeError("Expected i < index_size to be true, but got false.")
+def noise(x, p):
+    """What dropout multiplies by: 0 with probability ``p``, else 1 / (1 - p)."""
+    order = sorted(range(x.ndim), key=lambda d: -x.strides[d])  # numbers are drawn as x lies in memory
+    return random_source(x).dropout_mask(None, tuple(x.shape[d] for d in order), x.dtype, p).transpose(undone(order))
 
 
-for function in (linear, one_hot, embedding, embedding_bag):
-    register(function.__name__, "nn", function)
+def feature_noise(x, p):
+    """One such number for each channel, dimension 1."""
+    return random_source(x).dropout_mask(None, (*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype, p)
+
+
+def masked(input, p, training, inplace, draw):
+    """The input times what ``draw`` gives, in training."""
+    x = array_of(input)
+    if p == 0 or not training or not x.size:
+        return input
+    return into(input, mul(input, Tensor(draw(x, p))), inplace)
+
+
+def dropout(input, p=0.5, training=True, inplace=False):
+    """Zero each element with probability ``p`` and scale the others by 1 / (1 - p), in training."""
+    return masked(input, p, training, inplace, noise)
+
+
+def feature_dropout(input, p, train, inplace=False):
+    """Dropout of whole channels: (N, C, ...)."""
+    return masked(input, p, train, inplace, feature_noise)
+
+
+def dropout1d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of (N, C, L) or (C, L)."""
+    return batched(input, p, training, inplace, 3)
+
+
+def dropout2d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of (N, C, H, W)."""
+    return feature_dropout(input, p, training, inplace)
+
+
+def dropout3d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    return batched(input, p, training, inplace, 5)
+
+
+def batched(input, p, training, inplace, ndim):
+    """Dropout of channels of an input that may lack the dimension of the batch."""
+    if input.ndim == ndim:
+        return feature_dropout(input, p, training, inplace)
+    if inplace:
+        return feature_dropout(input.unsqueeze_(0), p, training, True).squeeze_(0)
+    return feature_dropout(input.unsqueeze(0), p, training).squeeze(0)
+
+
+SATURATED = 1.7580993408473766  # SELU's limit below, negated
+
+
+def alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """Dropout that keeps mean and variance of what SELU gives (Klambauer et al., 2017)."""
+    return kept_alike(input, p, training, inplace, noise)
+
+
+def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """The same for whole channels."""
+    return kept_alike(input, p, training, inplace, feature_noise)
+
+
+def kept_alike(input, p, training, inplace, draw):
+    x = array_of(input)
+    if not p or not training or not x.size:
+        return input
+    if p == 1:
+        return into(input, mul(input, Tensor(xp_of(x).zeros((), x.dtype))), inplace)
+    kept = (draw(x, p) != 0).astype(x.dtype)
+    scale = 1 / math.sqrt((SATURATED**2 * p + 1) * (1 - p))
+    shift = (kept - 1) * x.dtype.type(SATURATED * scale) + x.dtype.type(SATURATED * scale * p)
+    return into(input, add(mul(input, Tensor(kept * x.dtype.type(scale))), Tensor(shift)), inplace)
+
+
+NAMES = "linear one_hot embedding embedding_bag dropout feature_dropout alpha_dropout feature_alpha_dropout"
+for name in NAMES.split():
+    register(name, "nn", globals()[name])

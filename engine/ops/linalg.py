@@ -12,14 +12,13 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.devices import cpu, moved, violated
 from ..arrays.dispatch import samples, xp_of
-from ..arrays.dtypes import dtype_word
 from ..arrays.kernels.products import product, product_plus
 from ..arrays.shapes import common_shape
 from ..arrays.warn import warn
 from ..core.graph import mode, node_class
 from ..core.linear import UnsafeView, reshape, sum_to, transpose
 from ..core.record import array_of, record, record_outputs
-from ..core.rules import camel
+from ..core.rules import camel, joint_class
 from ..core.tensor import Tensor
 from . import reduce, return_types
 from .checks import checked_dim, number
@@ -28,44 +27,33 @@ from .index import where
 from .one_step import one_step_class, record_one_step
 from .reduce import vector_norm
 from .rows import register
-from .shape import (
-    diagonal_at,
-    expand_to,
-    permute_to,
-    squeeze_all,
-    squeeze_one,
-    turn,
-    undone,
-    unsqueeze_at,
-    view_of,
-    view_to,
-)
+from .shape import diagonal_at, expand_to, permute_to, squeeze_all, squeeze_one, turn, undone, unsqueeze_at, view_to
 
 # ---- derivatives
 
-Mm = node_class("MmBackward0", lambda g, _x, y: mm(g, y.T), lambda g, x, _y: mm(x.T, g))
-# the same, where y is the transpose of a weight: its cotangent gets the same order of memory as y
-MmColumns = node_class("MmBackward0", Mm.rules[0], lambda g, x, _y: turn(mm(turn(g), x)))
-Bmm = node_class(
-    "BmmBackward0", lambda g, _x, y: bmm(g, transpose(y, -1, -2)), lambda g, x, _y: bmm(transpose(x, -1, -2), g)
-)
-Mv = node_class("MvBackward0", lambda g, _x, y: outer(g, y), lambda g, x, _y: mv(transpose(x, -1, -2), g))
-Dot = node_class("DotBackward0", lambda g, _x, y: g * y, lambda g, x, _y: g * x)
+# fmt: off
 Times = node_class("MatmulBackward0",
                    lambda g, x, y: sum_to(times(g, transpose(y, -1, -2)), array_of(x).shape),
-                   lambda g, x, y: sum_to(times(transpose(x, -1, -2), g), array_of(y).shape))  # fmt: skip
-Inv = node_class(
-    "LinalgInvExBackward0", lambda g, out: -times(times(transpose(out, -1, -2), g), transpose(out, -1, -2))
-)
-Solve = node_class("LinalgSolveExBackward0",
-                   lambda g, x, out, _shape, vectors, left: solve_rule_matrix(g, x, out, vectors, left),
-                   lambda g, x, _out, shape, vectors, left: solve_rule_right(g, x, shape, vectors, left))  # fmt: skip
+                   lambda g, x, y: sum_to(times(transpose(x, -1, -2), g), array_of(y).shape))
+SumOfProducts = node_class("SumBackward1",
+                           lambda g, _x, y: bmm(with_batch(g, y), transpose(y, -1, -2)),
+                           lambda g, x, _y: bmm(transpose(x, -1, -2), with_batch(g, x)))
+Inv = node_class("LinalgInvExBackward0",
+                 lambda g, out: -times(times(transpose(out, -1, -2), g), transpose(out, -1, -2)))
 Det = node_class("LinalgDetBackward0", lambda g, x, out: det_rule(g, x, out))
-SlogDet = node_class("LinalgSlogdetBackward0", lambda parts, x: slogdet_rule(parts, x))
+SlogDet = node_class("LinalgSlogdetBackward0",
+                     lambda parts, x: as_matrix(parts[1]) * transpose(inv(x), -1, -2) if 1 in parts else None)
 Trace = node_class("TraceBackward0", lambda g, shape: g * xp_of(array_of(g)).eye(*shape, dtype=array_of(g).dtype))
 Svd = node_class("LinalgSvdBackward0", lambda parts, x: svd_rule(parts, x))
+# fmt: on
 
 # ---- products
+
+
+def product_class(name, multiply, rule_x, rule_y):
+    """The node class of a product, which is linear in each factor."""
+    linear = staticmethod(lambda i, t, x, y: multiply(x, t) if i else multiply(t, y))
+    return node_class(name, rule_x, rule_y, linear=linear)
 
 
 def mm(input, mat2):
@@ -81,37 +69,30 @@ def mm(input, mat2):
     return record(Mm, product(x, y), (input, mat2), (x, y))
 
 
-def bmm(input, mat2):
-    """The products of two batches of matrices, (b, n, m) and (b, m, p)."""
-    x, y = array_of(input), array_of(mat2)
-    return record(Bmm, product(x, y), (input, mat2), (x, y))
+Mm = product_class("MmBackward0", mm, lambda g, _x, y: mm(g, y.T), lambda g, x, _y: mm(x.T, g))
+# the same, where y is the transpose of a weight: its cotangent gets the same order of memory as y
+MmColumns = product_class("MmBackward0", mm, Mm.rules[0], lambda g, x, _y: turn(mm(turn(g), x)))
 
 
-def product_with(op):
-    """``Node.linear`` of a product: the product itself, with a tangent in place of one factor."""
-    return staticmethod(lambda i, t, x, y: op(x, t) if i else op(t, y))
+def product_row(name, doc, rule_x, rule_y):
+    """A product as a row: the derivatives by its factors."""
+
+    def op(a, b):
+        x, y = array_of(a), array_of(b)
+        return record(Backward, product(x, y), (a, b), (x, y))
+
+    Backward = op.node = product_class(camel(name) + "Backward0", op, rule_x, rule_y)
+    op.__doc__ = doc
+    return register(name, "linalg", op)
 
 
-Mm.linear = MmColumns.linear = product_with(mm)
-Bmm.linear = product_with(bmm)
-
-
-def mv(input, vec):
-    """The product of a matrix and a vector."""
-    x, y = array_of(input), array_of(vec)
-    return record(Mv, product(x, y), (input, vec), (x, y))
-
-
-Mv.linear = product_with(mv)
-
-
-def dot(input, tensor):
-    """The sum of the products of the elements of two vectors."""
-    x, y = array_of(input), array_of(tensor)
-    return record(Dot, product(x, y), (input, tensor), (x, y))
-
-
-Dot.linear = product_with(dot)
+bmm = product_row("bmm", "The products of two batches of matrices, (b, n, m) and (b, m, p).",
+                  lambda g, _x, y: bmm(g, transpose(y, -1, -2)),
+                  lambda g, x, _y: bmm(transpose(x, -1, -2), g))  # fmt: skip
+mv = product_row("mv", "The product of a matrix and a vector.",
+                 lambda g, _x, y: outer(g, y), lambda g, x, _y: mv(transpose(x, -1, -2), g))  # fmt: skip
+dot = product_row("dot", "The sum of the products of the elements of two vectors.",
+                  lambda g, _x, y: g * y, lambda g, x, _y: g * x)  # fmt: skip
 
 
 def outer(input, vec2):
@@ -174,9 +155,8 @@ def rows_folded(large, small):
     """(..., n, m) @ (m, p) or (m): one product of matrices."""
     shape = large.array.shape
     rows = reshape(large, (prod(shape[:-1]), shape[-1]))
-    if small.ndim == 1:
-        return unsafe_view(mv(rows, small), shape[:-1])
-    return unsafe_view(mm(rows, small), (*shape[:-1], small.array.shape[-1]))
+    out = mv(rows, small) if small.ndim == 1 else mm(rows, small)
+    return unsafe_view(out, (*shape[:-1], *small.array.shape[1:]))
 
 
 def folded_transposed(small, large):
@@ -190,15 +170,12 @@ def folded_transposed(small, large):
 def matmul_of_batches(input, other):
     """Batches of matrices: both expanded to the common batch shape."""
     x, y = input.array, other.array
-    n, m = x.shape[-2:] if x.ndim > 1 else (1, x.shape[0])
-    k, p = y.shape[-2:] if y.ndim > 1 else (y.shape[0], 1)
     shape = common_shape(x.shape[:-2], y.shape[:-2])
-    b = prod(shape)
-    left = reshape(expand_to(input, (*shape, n, m)), (b, n, m))
-    right = expand_to(other, (*shape, k, p) if y.ndim > 1 else (*shape, k))
-    right = reshape(right, (b, k, p)) if y.ndim > 1 else unsqueeze_at(reshape(right, (b, k)), 2)
-    out = bmm(left, right) if y.ndim > 1 else squeeze_one(bmm(left, right), 2)
-    return unsafe_view(out, (*shape, *((n,) if x.ndim > 1 else ()), *((p,) if y.ndim > 1 else ())))
+    b, rows, columns = prod(shape), (1, *x.shape)[-2:], y.shape[-2:]
+    left = reshape(expand_to(input, (*shape, *rows)), (b, *rows))
+    right = reshape(expand_to(other, (*shape, *columns)), (b, *columns))
+    out = bmm(left, right) if y.ndim > 1 else squeeze_one(bmm(left, unsqueeze_at(right, 2)), 2)
+    return unsafe_view(out, (*shape, *x.shape[-2:-1], *y.shape[1:][-1:]))
 
 
 def unsafe_view(a, shape):
@@ -242,19 +219,12 @@ RowTimesMatrix.linear = staticmethod(lambda _, t, row: reshape(mm(row, t), (-1,)
 
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """The covariances of the rows of a matrix, its variables; weights: how often a column counts, and how much."""
-    x = check_variables("cov", input)
-    if x.dtype == bool:
-        raise RuntimeError("cov(): bool dtype is not supported for input")
-    rows = view_of(input, (1, x.size)) if x.ndim < 2 else input
+    x = array_of(input)
+    rows = view_to(input, (1, x.size)) if x.ndim < 2 else input
     n = rows.array.shape[1]
-    w = None if fweights is None else check_weights("fweights", fweights, "integral", n)
-    if aweights is not None:
-        aweights = check_weights("aweights", aweights, "floating point", n)
-        w = aweights if w is None else mul(w, aweights)
+    w = mul(fweights, aweights) if fweights is not None is not aweights else aweights if fweights is None else fweights
     weighted = lambda a: a if w is None else mul(a, w)  # noqa: E731
     total = Tensor(xp_of(x).full((), n, np.int64)) if w is None else reduce.sum(w)
-    if w is not None and violated(total.array, lambda t: t == 0):
-        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     lost = correction
     if aweights is not None and correction:
         lost = div(mul(reduce.sum(mul(w, aweights)), correction), total)
@@ -266,42 +236,13 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     return squeeze_all(div(away.mm(turn(weighted(away))), free))
 
 
-def check_variables(name, input):
-    x = array_of(input)
-    if x.ndim > 2:
-        raise RuntimeError(
-            f"{name}(): expected input to have two or fewer dimensions but got an input with {x.ndim} dimensions"
-        )
-    return x
-
-
-def check_weights(name, weights, kind, n):
-    """The weights of n observations."""
-    w = weights.array
-    if w.ndim > 1:
-        raise RuntimeError(
-            f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions"
-        )
-    if w.dtype.kind not in "iu" if kind == "integral" else w.dtype not in dtypes.differentiable:
-        raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {dtype_word(w)} dtype")
-    if w.size != n:
-        raise RuntimeError(
-            f"cov(): expected {name} to have the same numel as there are observations in the input but got {w.size} "
-            f"!= {n}"
-        )
-    if n and violated(w, lambda w: (w < 0).any()):
-        raise RuntimeError(f"cov(): {name} cannot be negative")
-    return weights
-
-
 def corrcoef(input):
     """The correlations of the rows of a matrix: their covariances over the products of their standard deviations."""
-    check_variables("corrcoef", input)
     c = cov(input)
     if not c.ndim:
         return div(c, c)
     deviations = sqrt(diagonal_at(c, 0, 0, 1))
-    return clamp(div(div(c, view_of(deviations, (-1, 1))), view_of(deviations, (1, -1))), -1, 1)
+    return clamp(div(div(c, view_to(deviations, (-1, 1))), view_to(deviations, (1, -1))), -1, 1)
 
 
 # ---- sums with products
@@ -332,8 +273,8 @@ def plus_product(name, Product, multiply=product, backward=None):
 
 addmm = plus_product("addmm", Mm)
 addmm_columns = plus_product("addmm_columns", MmColumns, backward="AddmmBackward0")
-addmv = plus_product("addmv", Mv)
-baddbmm = plus_product("baddbmm", Bmm)
+addmv = plus_product("addmv", mv.node)
+baddbmm = plus_product("baddbmm", bmm.node)
 
 
 def sum_of_products(x, y):
@@ -341,11 +282,11 @@ def sum_of_products(x, y):
     return product(x.swapaxes(0, 1).reshape(x.shape[1], -1), y.reshape(-1, y.shape[2]))
 
 
-SumOfProducts = node_class(
-    "SumBackward1",
-    lambda g, _x, y: Bmm.rules[0](expand_to(g, (array_of(y).shape[0], *array_of(g).shape)), None, y),
-    lambda g, x, _y: Bmm.rules[1](expand_to(g, (array_of(x).shape[0], *array_of(g).shape)), x, None),
-)
+def with_batch(g, a):
+    """The cotangent of a sum over the batch of a, repeated for each."""
+    return expand_to(g, (array_of(a).shape[0], *array_of(g).shape))
+
+
 addbmm = plus_product("addbmm", SumOfProducts, sum_of_products)
 
 # ---- contractions
@@ -394,8 +335,8 @@ def einsum(equation, *operands):
     each pair by one batched matrix product, as in PyTorch without opt_einsum.
     """
     equation, operands = as_letters(equation, operands)
-    labels, order, kept, spread_over = subscripts(equation, tuple([array_of(o).ndim for o in operands]))
-    return contract([align(o, part, order, spread_over) for o, part in zip(operands, labels)], kept)
+    labels, order, kept = subscripts(equation, tuple([array_of(o).ndim for o in operands]))
+    return contract([align(o, part, order) for o, part in zip(operands, labels)], kept)
 
 
 def as_letters(equation, operands):
@@ -415,41 +356,34 @@ letters = re.compile(r"\.\.\.|[a-zA-Z]").findall  # the labels of a term
 
 @lru_cache(maxsize=256)
 def subscripts(equation, ranks):
-    """(labels of each operand, all in order, how many dims the result has, how many "..." stands for at most)"""
+    """(labels of each operand, all in order, how many dims the result has); "..." is spelled out, as numbers."""
     inputs, arrow, result = equation.partition("->")
-    labels = [letters(part) for part in inputs.split(",")]
-    spread_over = max((n - len(part) + 1 for n, part in zip(ranks, labels) if "..." in part), default=0)
-    every = [c for part in labels for c in part]
+    terms = [letters(part) for part in inputs.split(",")]
+    counts = [n - len(part) + 1 if "..." in part else 0 for n, part in zip(ranks, terms)]
+    dots = [str(k) for k in range(max(counts))]
+    spelled = lambda part, n: [d for c in part for d in (dots[len(dots) - n :] if c == "..." else [c])]  # noqa: E731
+    every = [c for part in terms for c in part]
     named = sorted({*every} - {"..."})
-    out = letters(result) if arrow else ["..."] * ("..." in every) + [c for c in named if every.count(c) == 1]
-    order = [*out, *(c for c in named if c not in out), *["..."] * ("..." in every and "..." not in out)]
-    return labels, order, sum(spread_over if c == "..." else 1 for c in out), spread_over
+    out = spelled(letters(result), len(dots)) if arrow else [*dots, *(c for c in named if every.count(c) == 1)]
+    order = [*out, *(c for c in (*named, *dots) if c not in out)]
+    return [spelled(part, n) for part, n in zip(terms, counts)], order, len(out)
 
 
-def align(operand, labels, order, spread_over):
+def align(operand, labels, order):
     """An operand with one dimension for each label in ``order``, of size 1 where it has none."""
-    where, dim = {}, 0
+    have = []
     for c in labels:
-        if c == "...":
-            for _ in range(spread_over - (array_of(operand).ndim - dim - (len(labels) - labels.index(c) - 1))):
-                operand = unsqueeze_at(operand, dim)
-            where[c] = list(range(dim, dim + spread_over))
-            dim += spread_over
-        elif c in where:
-            first = where[c][0]
-            operand = diagonal_at(operand, 0, first, dim)
-            last = array_of(operand).ndim - 1
+        if c in have:
+            first, last = have.index(c), array_of(operand).ndim - 2
+            operand = diagonal_at(operand, 0, first, len(have))
             operand = permute_to(operand, (*range(first), last, *range(first, last)))
         else:
-            where[c] = [dim]
-            dim += 1
-    dims = []
+            have.append(c)
     for c in order:
-        for _ in range(0 if c in where else spread_over if c == "..." else 1):
-            where.setdefault(c, []).append(array_of(operand).ndim)
-            operand = unsqueeze_at(operand, array_of(operand).ndim)
-        dims += where.get(c, [])
-    return permute_to(operand, tuple(dims))
+        if c not in have:
+            operand = unsqueeze_at(operand, len(have))
+            have.append(c)
+    return permute_to(operand, tuple(map(have.index, order)))
 
 
 def contract(operands, kept):
@@ -459,9 +393,7 @@ def contract(operands, kept):
     summed = tuple(range(kept, ndim))
     if not rest:
         return reduce.sum(out, summed) if summed else out
-    left = {
-        d: sum(array_of(o).shape[d] != 1 for o in operands) for d in summed
-    }  # how many operands still have the dimension
+    left = {d: sum(array_of(o).shape[d] != 1 for o in operands) for d in summed}  # how many still have the dimension
     for other in rest:
         both, mine, others = [], [], []
         for d in summed:
@@ -515,15 +447,13 @@ def times(a, b):
 
 def first_zero_pivot(x):
     """Where elimination with row exchanges stops: (which matrix, in words, if there are several; the row, from 1)."""
+    from scipy.linalg.lapack import dgetrf  # noqa: PLC0415  where a matrix is singular, and nowhere else
+
     n = x.shape[-1]
-    for b, m in enumerate(moved(x, cpu).astype(np.float64).reshape(-1, n, n)):
-        which = f"(Batch element {b}): " if x.ndim > 2 else ""
-        for k in range(n):
-            p = k + int(abs(m[k:, k]).argmax())
-            if m[p, k] == 0:
-                return which, k + 1
-            m[[k, p]] = m[[p, k]]
-            m[k + 1 :] -= m[k + 1 :, k, None] / m[k, k] * m[k]
+    for b, matrix in enumerate(moved(x, cpu).astype(np.float64).reshape(-1, n, n)):
+        _, _, pivot = dgetrf(matrix)
+        if pivot:
+            return f"(Batch element {b}): " if x.ndim > 2 else "", pivot
     return "", n  # by rounding in the matrix's own dtype
 
 
@@ -545,13 +475,9 @@ def solve(A, B, *, left=True):
     """X with A @ X = B, or X @ A = B without ``left``.  B: matrices, or vectors.  LinAlgError if A is singular."""
     x, y = array_of(A), array_of(B)
     vectors = are_vectors(x, y)
-    columns = (*y.shape, 1) if vectors else y.shape
-    solved = xp_of(x).linalg.solve
+    flip = lambda a: a if left else a.swapaxes(-1, -2)  # noqa: E731
     try:
-        if left:
-            out = solved(x, y.reshape(columns))
-        else:
-            out = solved(x.swapaxes(-1, -2), y.swapaxes(-1, -2)).swapaxes(-1, -2)
+        out = flip(xp_of(x).linalg.solve(flip(x), flip(y.reshape((*y.shape, 1)) if vectors else y)))
     except np.linalg.LinAlgError:
         batch, _ = first_zero_pivot(x)
         words = f"torch.linalg.solve: {batch}The solver failed because the input matrix is singular."
@@ -565,24 +491,17 @@ def are_vectors(x, y):
     return y.ndim == 1 or y.ndim == x.ndim - 1 and y.shape == x.shape[:-1]
 
 
-def solve_rule_matrix(g, x, out, vectors, left):
-    right = solve_transposed(g, x, vectors, left)
-    out = transpose(as_columns(out, vectors), -1, -2)
-    return sum_to(-(times(right, out) if left else times(out, right)), array_of(x).shape)
+def solve_rule(g, x, out, shape, vectors, left):
+    """The cotangent of the right-hand side solves the transposed systems; that of the matrix is made of it."""
+    columns = lambda a: reshape(a, (*array_of(a).shape, 1)) if vectors else a  # noqa: E731
+    right, turned = solve(transpose(x, -1, -2), columns(g), left=left), transpose(columns(out), -1, -2)
+    return (
+        lambda: sum_to(-(times(right, turned) if left else times(turned, right)), array_of(x).shape),
+        lambda: reshape(sum_to(right, (*shape, 1)), shape) if vectors else sum_to(right, shape),
+    )
 
 
-def solve_rule_right(g, x, shape, vectors, left):
-    right = solve_transposed(g, x, vectors, left)
-    return reshape(sum_to(right, (*shape, 1)), shape) if vectors else sum_to(right, shape)
-
-
-def solve_transposed(g, x, vectors, left):
-    """The cotangent of the right-hand side, as matrices."""
-    return solve(transpose(x, -1, -2), as_columns(g, vectors), left=left)
-
-
-def as_columns(a, vectors):
-    return reshape(a, (*array_of(a).shape, 1)) if vectors else a
+Solve = joint_class("LinalgSolveExBackward0", 2, solve_rule)
 
 
 def det(A):
@@ -592,17 +511,20 @@ def det(A):
     return record(Det, out, (A,), (x, out))
 
 
+def as_matrix(a):
+    """A number for each matrix, in a shape that broadcasts against them."""
+    return reshape(a, (*array_of(a).shape, 1, 1))
+
+
 def det_rule(g, x, out):
     """g * det * inverse transposed; if one is singular, the cofactors: determinants with a unit vector as a row."""
-    g = reshape(g, (*array_of(g).shape, 1, 1))
     if (samples(array_of(out)) != 0).all():
-        return g * (reshape(out, (*array_of(out).shape, 1, 1)) * transpose(inv(x), -1, -2))
-    n = array_of(x).shape[-1]
-    xp = xp_of(array_of(x))
+        return as_matrix(g) * (as_matrix(out) * transpose(inv(x), -1, -2))
+    shape, xp = array_of(x).shape, xp_of(array_of(x))
+    n = shape[-1]
     row = xp.eye(n, dtype=bool).reshape((n, 1, n, 1))
     unit = xp.eye(n, dtype=array_of(x).dtype).reshape((1, n, 1, n))
-    replaced = choose(row, unit, reshape(x, (*array_of(x).shape[:-2], 1, 1, n, n)))
-    return g * det(replaced)
+    return as_matrix(g) * det(choose(row, unit, reshape(x, (*shape[:-2], 1, 1, n, n))))
 
 
 def slogdet(A):
@@ -610,11 +532,6 @@ def slogdet(A):
     x = array_of(A)
     outs = tuple(xp_of(x).linalg.slogdet(x))
     return return_types.slogdet(*record_outputs(SlogDet, outs, (A,), (x,)))
-
-
-def slogdet_rule(parts, x):
-    g = parts.get(1)
-    return None if g is None else reshape(g, (*array_of(g).shape, 1, 1)) * transpose(inv(x), -1, -2)
 
 
 def logdet(A):
@@ -646,29 +563,25 @@ def of_matrices(ndim, ord, dim):
 
 
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
-    """The norm of each matrix: "fro", and 1, -1, inf, -inf, the extremes of the sums of columns and of rows."""
+    """The norm of each matrix: "fro"; 1, -1, inf, -inf: the extremes of the sums of columns and of rows.
+
+    2, -2, "nuc": the extremes and the sum of the singular values.
+    """
     ord = ord if isinstance(ord, str) else number(ord, "linalg_matrix_norm", "ord", 2)
     if ord == "fro":
         return vector_norm(A, 2, tuple(dim), keepdim, dtype=dtype)
+    n, extreme = array_of(A).ndim, reduce.amax if ord == "nuc" or ord > 0 else reduce.amin
+    row, column = (checked_dim(d, n) for d in dim)
     if ord in (2, -2, "nuc"):
-        return singular_norm(A, ord, dim, keepdim, dtype)
-    row, column = (checked_dim(d, array_of(A).ndim) for d in dim)
+        A = A if dtype is None else A.to(dtype)
+        values = svdvals(permute_to(A, (*(d for d in range(n) if d not in (row, column)), row, column)))
+        out = reduce.sum(values, -1) if ord == "nuc" else extreme(values, -1)
+        for d in sorted((row, column)) if keepdim else ():
+            out = unsqueeze_at(out, d)
+        return out
     along, across = (row, column) if abs(ord) == 1 else (column, row)
     sums = vector_norm(A, 1, along, keepdim, dtype=dtype)
-    extreme = reduce.amax if ord > 0 else reduce.amin
     return extreme(sums, across - (not keepdim and along < across), keepdim)
-
-
-def singular_norm(A, ord, dim, keepdim, dtype):
-    """The largest or the smallest singular value of each matrix, or the sum of all."""
-    row, column = (checked_dim(d, array_of(A).ndim) for d in dim)
-    A = A if dtype is None else A.to(dtype)
-    rest = [d for d in range(array_of(A).ndim) if d not in (row, column)]
-    values = svdvals(permute_to(A, (*rest, row, column)))
-    out = reduce.sum(values, -1) if ord == "nuc" else (reduce.amax if ord == 2 else reduce.amin)(values, -1)
-    for d in sorted((row, column)) if keepdim else ():
-        out = unsqueeze_at(out, d)
-    return out
 
 
 def svd(A):
@@ -683,28 +596,25 @@ def svd_rule(parts, x):
     The cotangents of U and Vh are defined up to the signs of their columns, and where no two values are equal.
     """
     u, s, vh = svd(x)
-    inner = 0.0
-    if 1 in parts:
-        g = parts[1]
-        inner = reshape(g, (*array_of(g).shape, 1)) * xp_of(array_of(g)).eye(
-            array_of(g).shape[-1], dtype=array_of(g).dtype
-        )
+    shape, n = array_of(s).shape, array_of(s).shape[-1]
+    eye = xp_of(array_of(s)).eye(n, dtype=array_of(s).dtype)
+    inner = reshape(parts[1], (*shape, 1)) * eye if 1 in parts else 0.0
     if 0 not in parts and 2 not in parts:
         return times(times(u, inner), vh)
-    v, ut, n = transpose(vh, -1, -2), transpose(u, -1, -2), array_of(s).shape[-1]
-    row, column = reshape(s, (*array_of(s).shape[:-1], 1, n)), reshape(s, (*array_of(s).shape, 1))
-    gap = row * row - column * column + xp_of(array_of(s)).eye(n, dtype=array_of(s).dtype)
-    outer_parts = 0.0
+    v, ut = transpose(vh, -1, -2), transpose(u, -1, -2)
+    row, column = reshape(s, (*shape[:-1], 1, n)), reshape(s, (*shape, 1))
+    gap = row * row - column * column + eye
+    outside = 0.0
     if 0 in parts:
         turned = times(ut, parts[0])
         inner = inner + (turned - transpose(turned, -1, -2)) / gap * row
-        outer_parts = outer_parts + times((parts[0] - times(u, turned)) / row, vh)
+        outside = outside + times((parts[0] - times(u, turned)) / row, vh)
     if 2 in parts:
         gv = transpose(parts[2], -1, -2)
         turned = times(vh, gv)
         inner = inner + (turned - transpose(turned, -1, -2)) / gap * column
-        outer_parts = outer_parts + times(u / row, transpose(gv - times(v, turned), -1, -2))
-    return times(times(u, inner), vh) + outer_parts
+        outside = outside + times(u / row, transpose(gv - times(v, turned), -1, -2))
+    return times(times(u, inner), vh) + outside
 
 
 def svdvals(A):

@@ -11,13 +11,14 @@ from ..core.linear import reshape, sum_to
 from ..core.record import array_of, record
 from ..core.tensor import Tensor
 from . import elementwise as e
-from . import reduce
-from .activations import hardtanh, logsigmoid
-from .elementwise import choose, exp, log, mul, sigmoid
+from .activations import hardtanh, log_softmax, logsigmoid
+from .elementwise import exp, log, mul, sigmoid
+from .index import masked_fill
+from .reduce import mean as reduce_mean
 from .reduce import record_converted
+from .reduce import sum as reduce_sum
 from .rows import register
 from .shape import broadcast_tensors
-from .softmax import log_softmax
 from .with_numbers import divided, plus, times
 
 # ---- the derivatives.  ``scale``: what the reduction multiplies the cotangent of each element by
@@ -47,7 +48,6 @@ NLLLoss, NLLLoss2D = (
     node_class(name, lambda g, index, shape, share, where: scatter(g * share, shape, where))
     for name in ("NllLossBackward0", "NllLoss2DBackward0")
 )
-MaskedFill = node_class("MaskedFillBackward0", lambda g, mask: choose(mask, 0.0, g))
 # fmt: on
 
 for Class in (Mse, SmoothL1, Huber, BCEWithLogits, WeightedBCEWithLogits, BCE):
@@ -63,9 +63,7 @@ def reduced(loss, reduction):
     """(the reduced loss, what to multiply the cotangent of each element by)"""
     if reduction == "mean":
         return mean_array(loss), 1.0 / (loss.size or 1)
-    if reduction == "sum":
-        return sum_array(loss), 1.0
-    return loss, 1.0
+    return sum_array(loss) if reduction == "sum" else loss, 1.0
 
 
 def legacy(size_average, reduce, reduction):
@@ -75,9 +73,12 @@ def legacy(size_average, reduce, reduction):
     return "none" if reduce is False else "sum" if size_average is False else "mean"
 
 
-def by_reduction(loss, reduction):
-    """The reduced loss of a loss that is made of operations."""
-    return loss if reduction == "none" else reduce.sum(loss) if reduction == "sum" else reduce.mean(loss)
+def by_reduction(loss, reduction, weight=None):
+    """The reduced loss of a loss that is made of operations; the mean of a weighted one divides by the weights."""
+    loss = loss if weight is None else mul(loss, weight)
+    if reduction == "mean":
+        return reduce_mean(loss) if weight is None else e.div(reduce_sum(loss), reduce_sum(weight))
+    return loss if reduction == "none" else reduce_sum(loss)
 
 
 def alike(input, target):
@@ -100,7 +101,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     if x.shape != y.shape or x.dtype is not y.dtype:
         (input, target, x, y), join = alike(input, target), record_converted
     if weight is not None:
-        return weighted(e.square(e.sub(input, target)), weight, reduction)
+        return by_reduction(e.square(e.sub(input, target)), reduction, weight)
     try:
         away = x - y
     except TypeError:
@@ -110,20 +111,11 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     return join(Mse, out, (input, target), (x, y, scale * 2.0))
 
 
-def weighted(loss, weight, reduction):
-    """A loss times the weights of the elements; the mean divides by the sum of the weights."""
-    loss = mul(loss, weight)
-    if reduction == "mean":
-        return e.div(reduce.sum(loss), reduce.sum(weight))
-    return by_reduction(loss, reduction)
-
-
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """The mean of |input - target|, or the sum, or each."""
     reduction = legacy(size_average, reduce, reduction)
-    input, target, _, _ = alike(input, target)
-    away = e.abs(e.sub(input, target))
-    return by_reduction(away, reduction) if weight is None else weighted(away, weight, reduction)
+    input, target = alike(input, target)[:2]
+    return by_reduction(e.abs(e.sub(input, target)), reduction, weight)
 
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
@@ -143,8 +135,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """d**2 / 2 where d = |input - target| is below ``delta``, else delta * (d - delta / 2)."""
     delta = float(delta)
     if weight is not None:
-        loss = mul(huber_loss(input, target, "none", delta), weight)
-        return by_reduction(loss, reduction)
+        return by_reduction(mul(huber_loss(input, target, "none", delta), weight), reduction)
     input, target, x, y = alike(input, target)
     away = abs(x - y)
     near = xp_of(away).minimum(away, delta)
@@ -159,18 +150,13 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
         loss = mul(exp(target), e.sub(target, input))
     else:
         loss = e.sub(e.xlogy(target, target), mul(target, input))
-    if reduction == "batchmean":
-        loss = reduce_sum(loss)
-        return e.div(loss, array_of(input).shape[0]) if array_of(input).ndim else loss
-    return by_reduction(loss, reduction)
+    if reduction == "batchmean" and array_of(input).ndim:
+        return e.div(reduce_sum(loss), array_of(input).shape[0])
+    return by_reduction(loss, "sum" if reduction == "batchmean" else reduction)
 
 
-reduce_sum = reduce.sum  # the losses have an argument named reduce
-
-
-def binary_cross_entropy_with_logits(
-    input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
-):
+def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean",
+                                     pos_weight=None):  # fmt: skip
     """The mean of -(t * log(sigmoid(x)) + (1 - t) * log(1 - sigmoid(x))), or the sum, or each.
 
     ``weight`` multiplies each loss, ``pos_weight`` its first term; both broadcast.
@@ -207,11 +193,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     each class, the mean divides by the sum over the targets.  Targets that are ``ignore_index`` count for nothing.
     """
     reduction = legacy(size_average, reduce, reduction)
-    return class_loss(input, array_of(input), array_of(target), weight, ignore_index, reduction)
-
-
-def class_loss(input, x, t, weight, ignore_index, reduction):
-    """``nll_loss`` of an input with the array x."""
+    x, t = array_of(input), array_of(target)
     if x.ndim == 3 or x.ndim > 4:
         flat = reshape(input, (*x.shape[:2], 1, -1))
         out = picked_loss(flat, t.reshape(x.shape[0], 1, -1), weight, ignore_index, reduction)
@@ -256,9 +238,8 @@ def gather(a, where):
     return record(Gather, elements_at(x, where), (a,), (x.shape, where))
 
 
-def cross_entropy(
-    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0
-):
+def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
+                  label_smoothing=0.0):  # fmt: skip
     """``nll_loss`` of ``log_softmax``; ``target``: class indices, or class probabilities in the shape of ``input``.
 
     ``label_smoothing`` mixes the target with the uniform distribution.
@@ -269,17 +250,17 @@ def cross_entropy(
     if x.shape == t.shape:
         return probabilities_loss(input, target, weight, reduction, label_smoothing, axis)
     logs = log_softmax(input, axis)
-    loss = class_loss(logs, x, t, weight, ignore_index, reduction)
+    loss = nll_loss(logs, target, weight, None, ignore_index, None, reduction)
     if label_smoothing == 0:
         return loss
     ignored = t == ignore_index
     smooth = logs if weight is None else mul(logs, along(weight, x, axis))
-    smooth = zero_where(e.neg(reduce_sum(smooth, axis)), ignored)
+    smooth = masked_fill(e.neg(reduce_sum(smooth, axis)), ignored, 0)
     if reduction == "mean":
         counted = ~ignored if weight is None else array_of(weight)[t[~ignored]]
         smooth = e.div(reduce_sum(smooth), Tensor(counted.sum().astype(x.dtype)))
-    elif reduction == "sum":
-        smooth = reduce_sum(smooth)
+    else:
+        smooth = by_reduction(smooth, reduction)
     return e.add(times(loss, 1 - label_smoothing), times(smooth, label_smoothing / x.shape[axis]))
 
 
@@ -301,12 +282,7 @@ def along(weight, x, axis):
     return reshape(weight, tuple(-1 if i == axis else 1 for i in range(x.ndim)))
 
 
-def zero_where(a, mask):
-    """a with zeros where the mask holds."""
-    x = array_of(a)
-    return record(MaskedFill, xp_of(x).where(mask, 0, x).astype(x.dtype), (a,), (mask,))
-
-
-for function in (mse_loss, l1_loss, smooth_l1_loss, huber_loss, kl_div, binary_cross_entropy_with_logits,
-                 binary_cross_entropy, nll_loss, cross_entropy):  # fmt: skip
-    register(function.__name__, "nn", function)
+NAMES = """mse_loss l1_loss smooth_l1_loss huber_loss kl_div binary_cross_entropy_with_logits binary_cross_entropy
+nll_loss cross_entropy"""
+for name in NAMES.split():
+    register(name, "nn", globals()[name])

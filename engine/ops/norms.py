@@ -131,15 +131,15 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     n = x.size // channels if channels else 0
     if not n:
         return out
-    if running_mean is not None:
-        update(running_mean, middle.reshape(-1), momentum)
-    if running_var is not None:
-        update(running_var, variance.reshape(-1) * (n / max(n - 1, 1)), momentum)
+    update(running_mean, middle.reshape(-1), momentum)
+    update(running_var, variance.reshape(-1) * (n / max(n - 1, 1)), momentum)
     return out
 
 
 def update(running, new, momentum):
-    """Move a running statistic towards a new value."""
+    """Move a running statistic, if there is one, towards a new value."""
+    if running is None:
+        return
     if any_batch(new) and not any_batch(running.array):
         raise RuntimeError(
             "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in "

@@ -21,12 +21,9 @@ def constant_padded(x, pads, value):
     return out
 
 
-constant_pad = define(
-    "constant_pad_nd",
-    constant_padded,
-    lambda g, _, pads, __: constant_pad(g, tuple(-p for p in pads), 0),
-    linear=lambda x, pads, _: constant_pad(x, pads, 0),
-)
+constant_pad = define("constant_pad_nd", constant_padded,
+                      lambda g, _, pads, __: constant_pad(g, tuple(-p for p in pads), 0),
+                      linear=lambda x, pads, _: constant_pad(x, pads, 0))  # fmt: skip
 
 
 def constant_pad_nd(input, pad, value=0):
@@ -41,11 +38,8 @@ MODES = {
     "circular": lambda xp, i, n, low, high: low + (i - low) % (high - low),
 }
 NAMES = {"reflect": "ReflectionPad{}DBackward0", "replicate": "ReplicationPad{}DBackward0", "circular": "CopySlices"}
-PADS = {
-    (mode, n): node_class(name.format(n), lambda g, shape, key: place(g, shape, key))
-    for mode, name in NAMES.items()
-    for n in (1, 2, 3)
-}
+rule = lambda g, shape, key: place(g, shape, key)  # noqa: E731
+PADS = {(mode, n): node_class(name.format(n), rule) for mode, name in NAMES.items() for n in (1, 2, 3)}
 
 
 def pad(input, pad, mode="constant", value=None):

@@ -21,6 +21,7 @@ from ..core.tensor import Tensor
 from . import reduce
 from .conv import numbers, one_a_dim
 from .losses import scatter
+from .reduce import as_input
 from .rows import place, register
 from .shape import squeeze_one, unsqueeze_at
 
@@ -34,14 +35,11 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     """
     x = array_of(input)
     window = pool_window(x.shape[-2:], *arguments(kernel_size, stride, padding, dilation), bool(ceil_mode))
-    taps = kernels.taps_of(x, window, 0 if window.padded == window.sizes else lowest(x.dtype))
+    kind = dtypes.of[x.dtype]
+    lowest = -inf if kind.is_floating_point else dtypes.iinfo(kind).min
+    taps = kernels.taps_of(x, window, 0 if window.padded == window.sizes else lowest)
     ranks = kernels.tap_ranks(xp_of(x), window)
     return maxima(MaxPool, input, taps, ranks, window.counts, window.disjoint, return_indices)
-
-
-def lowest(dtype):
-    """The smallest number of a type."""
-    return -inf if dtypes.of[dtype].is_floating_point else dtypes.iinfo(dtypes.of[dtype]).min
 
 
 def maxima(Backward, input, taps, ranks, counts, disjoint, return_indices):
@@ -56,10 +54,7 @@ def maxima(Backward, input, taps, ranks, counts, disjoint, return_indices):
     best, index = kernels.largest(taps, ranks, x.shape[-2] * x.shape[-1])
     index = index.reshape(shape)
     out = record(Backward, best.reshape(shape), (input,), (x.shape, index, disjoint))
-    if not return_indices:
-        return out
-    index = index.astype("int64")
-    return out, Tensor(index) if isinstance(input, Tensor) else index
+    return (out, as_input(index.astype("int64"), input)) if return_indices else out
 
 
 def max_rule(g, shape, index, disjoint):
@@ -72,6 +67,10 @@ def max_rule(g, shape, index, disjoint):
 
 MaxPool = node_class("MaxPool2DWithIndicesBackward0", max_rule)
 AdaptiveMaxPool = node_class("AdaptiveMaxPool2DBackward0", max_rule)
+AvgPool = node_class("AvgPool2DBackward0", lambda g, weights, window: spread_average(g, weights, window))
+SpreadAverage = node_class("AvgPool2DBackwardBackward0", lambda g, weights, window: average(g, weights, window))
+AdaptiveAvgPool = node_class("AdaptiveAvgPool2DBackward0", lambda g, shape, key, weights: place(
+    reshape(g, (*shape[:-2], 1, 1, *array_of(g).shape[-2:])) * weights, shape, key))  # fmt: skip
 
 # ---- the mean: the sum under the kernel times a weight, which is a number or one for each place
 
@@ -86,13 +85,8 @@ def spread_average(g, weights, window):
     return record(SpreadAverage, kernels.window_spread(array_of(g), weights, window), (g,), (weights, window))
 
 
-AvgPool = node_class("AvgPool2DBackward0", lambda g, weights, window: spread_average(g, weights, window))
-SpreadAverage = node_class("AvgPool2DBackwardBackward0", lambda g, weights, window: average(g, weights, window))
-
-
-def avg_pool2d(
-    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
-):
+def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
+               divisor_override=None):  # fmt: skip
     """The mean under a kernel that moves over (N, C, H, W), or without N.
 
     The sum is divided by the number of elements, those of the padding included or not, or by ``divisor_override``.
@@ -121,17 +115,8 @@ def adaptive_avg_pool2d(input, output_size):
         return reduce.mean(input, (-1, -2), True)
     key, weights = kernels.adaptive_key(xp_of(x), x.shape[-2:], counts)
     weights = weights.astype(x.dtype)
-    return record(
-        AdaptiveAvgPool, contiguous_array(sum_array(x[key] * weights, (-4, -3))), (input,), (x.shape, key, weights)
-    )
-
-
-def adaptive_rule(g, shape, key, weights):
-    counts = array_of(g).shape[-2:]
-    return place(reshape(g, (*shape[:-2], 1, 1, *counts)) * weights, shape, key)
-
-
-AdaptiveAvgPool = node_class("AdaptiveAvgPool2DBackward0", adaptive_rule)
+    out = contiguous_array(sum_array(x[key] * weights, (-4, -3)))
+    return record(AdaptiveAvgPool, out, (input,), (x.shape, key, weights))
 
 
 def adaptive_max_pool2d(input, output_size, return_indices=False):

@@ -1,10 +1,12 @@
 """What PyTorch says of arguments that do not fit: its sentences, each whole, on a line, for ``require`` to fill in."""
+# fmt: off
 
 # ---- several families
 
 CANNOT_CAST = "result type {} can't be cast to the desired output type {}"
 DOES_NOT_BROADCAST = "output with shape {} doesn't match the broadcast shape {}"
 NO_KERNEL = "\"{}\" not implemented for '{}'"
+SCALAR_TYPE = "expected scalar type {} but found {}"
 
 # ---- activations
 
@@ -15,9 +17,7 @@ GLU_SCALAR = "glu does not support scalars because halving size must be even"
 HARDTANH_BOOL = "Bool inputs not supported for hardtanh"
 HARDTANH_LIMITS = "min_val cannot be greater than max_val"
 HARDTANH_UNSIGNED = "cannot do hardtanh on an unsigned type with negative limits"
-PRELU_CHANNELS = (
-    "Mismatch of parameter numbers and input channel size. Found parameter numbers = {} and channel size = {}."
-)
+PRELU_CHANNELS = "Mismatch of parameter numbers and input channel size. Found parameter numbers = {} and channel size = {}."
 PRELU_DTYPES = "prelu: Type promoting not supported. Got {} and {}"
 PRELU_SCALAR = "Not allow zero-dim input tensor."
 PRELU_WEIGHT = "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {}"
@@ -33,10 +33,29 @@ FEATURE_DROPOUT_DIMS = "Feature dropout requires at least 2 dimensions in the in
 
 # ---- layers
 
-EMBEDDING_INDICES = "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got {} instead (while checking arguments for embedding)"
+BAG_END = "offsets[-1] can not be greater than input's length {} but got offsets[-1] of {}"
+BAG_FIRST = "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {}"
+BAG_FIXED = "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, found offsets of type {}"
+BAG_INDEX = "Index {} of input takes value {} which is not in the valid range [0, {})"
+BAG_INPUT = "input has to be 1D or 2D Tensor, but got Tensor of dimension {}"
+BAG_LAST = "include_last_offset: number of offset should be at least 1"
+BAG_MAX_INDEX = "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {}"
+BAG_MAX_SCALED = "max mode does not support scaling the gradient by the frequency"
+BAG_MAX_SPARSE = "max mode does not support sparse weights"
+BAG_MODE = "mode has to be one of sum, mean or max"
+BAG_OFFSETS = "offsets has to be a 1D Tensor{}"
+BAG_ORDER = "Expected i < index_size to be true, but got false."
+BAG_PADDING = "padding_idx must be within the number of embeddings, -{} through {}, but got {}"
+BAG_ROWS = "weight has to be a 2D Tensor, but got Tensor of dimension {}"
+BAG_SPARSE = "embedding_bag has no sparse gradients: leave sparse out"
+BAG_STEP = "step must be nonzero"
+BAG_WEIGHTS_DTYPE = "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type {} does not equal {} (while checking arguments for embedding_bag)"
+BAG_WEIGHTS_MODE = "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{}'). Please open a feature request on GitHub."
+BAG_WEIGHTS_SHAPE = "embedding_bag: If per_sample_weights (torch.Size({})) is not None, then it must have the same shape as the input (torch.Size({}))"
 EMBEDDING_OPTIONS = "embedding has no max_norm, scale_grad_by_freq nor sparse gradients: leave them out"
 EMBEDDING_PADDING = "Padding_idx must be within num_embeddings"
 EMBEDDING_WEIGHT = "'weight' must be 2-D"
+KINDS = "Expected tensor for argument #1 '{}' to have one of the following scalar types: {}; but got {} instead (while checking arguments for {})"
 ONE_HOT_DTYPE = "one_hot is only applicable to index tensor of type LongTensor."
 ONE_HOT_EMPTY = "Can not infer total number of classes from empty tensor."
 ONE_HOT_LARGE = "Class values must be smaller than num_classes."
@@ -56,35 +75,27 @@ CLASSES_DTYPE = "expected target dtype to be Long or Byte, but got {}"
 CLASSES_SIZES = "Expected target size {}, got {}"
 CLASSES_SPATIAL = "only batches of spatial targets supported (3D tensors) but got targets of dimension: {}"
 CLASSES_SPATIAL_SIZES = "size mismatch (got input: {} , target: {}"
-CLASS_WEIGHTS = (
-    "weight tensor should be defined either for all {} classes or no classes but got weight tensor of shape: {}"
-)
+CLASS_WEIGHTS = "weight tensor should be defined either for all {} classes or no classes but got weight tensor of shape: {}"
 DELTA_NOT_POSITIVE = "huber_loss does not support non-positive values for delta."
 KL_DIV_INTEGERS = "kl_div: Integral inputs not supported."
 KL_DIV_MEAN = "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' in the next major release."
 LABEL_SMOOTHING = "label_smoothing must be between 0.0 and 1.0. Got: {:g}"
 LOGITS_SIZES = "Target size (torch.Size({})) must be the same as input size (torch.Size({}))"
 LOSS_SIZES = "Using a target size (torch.Size({})) that is different to the input size (torch.Size({})). This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
-NOT_DIFFERENTIABLE = (
-    "The function '{}' is not differentiable with respect to argument '{}'. This input cannot have requires_grad True."
-)
+NOT_DIFFERENTIABLE = "The function '{}' is not differentiable with respect to argument '{}'. This input cannot have requires_grad True."
 PROBABILITIES_DTYPE = "Expected floating point type for target with class probabilities, got {}"
 PROBABILITIES_IGNORE = "ignore_index is not supported for floating point target"
 PROBABILITIES_WEIGHTS = "cross_entropy: weight tensor should be defined either for all {} classes or no classes but got weight tensor of shape: {}"
 REDUCTION = "{} is not a valid value for reduction"
 REDUCTION_IN_OLD_WORDS = "size_average and reduce args will be deprecated, please use reduction='{}' instead."
-SCALAR_TYPE = "expected scalar type {} but found {}"
 WEIGHTS_SIZE = "Weights and input must have the same size."
 
 # ---- norms
 
 COMMON_DTYPE = "expected common dtype to be floating point, yet common dtype is {}"
-GROUP_NORM_CHANNELS = (
-    "Expected number of channels in input to be divisible by num_groups, but got input of shape {} and num_groups={}"
-)
+GROUP_NORM_CHANNELS = "Expected number of channels in input to be divisible by num_groups, but got input of shape {} and num_groups={}"
 GROUP_NORM_DIMS = "Expected at least 2 dimensions for input tensor but received {}"
 GROUP_NORM_PARAMETER = "Expected {0} to be a vector of size equal to the number of channels in input, but got {0} of shape {1} and input of shape {2}"
-MATRIX_NORM_ORDER = "linalg.matrix_norm: Order {} not supported."
 NORM_EPS = "batch_norm eps must be positive during training, but got {}"
 NORM_ONE_PLACE = "Expected more than 1 spatial element when training, got input size torch.Size({})"
 NORM_ONE_VALUE = "Expected more than 1 value per channel when training, got input size torch.Size({})"
@@ -94,9 +105,7 @@ NORM_PARAMETER_SIZE = "{} should contain {} elements not {}"
 NORM_SLICES = "Given normalized_shape={}, expected input with shape [*{}], but got input of size{}"
 NORM_SLICES_EMPTY = "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
 NORM_SLICES_INT = "layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int"
-NORM_SLICES_PARAMETER = (
-    "Expected {0} to be of same shape as normalized_shape, but got {0} of shape {1} and normalized_shape = {2}"
-)
+NORM_SLICES_PARAMETER = "Expected {0} to be of same shape as normalized_shape, but got {0} of shape {1} and normalized_shape = {2}"
 RUNNING_BOTH = "Expected running_mean and running_var to be defined when use_input_stats is false"
 RUNNING_MISSING = "{} must be defined in evaluation mode"
 
@@ -109,9 +118,7 @@ INDEX_TYPE = "{}(): argument 'index' must be Tensor, not {}"
 INDICES_TYPE = "{}(): argument 'indices' (position 1) must be tuple of Tensors, not {}"
 VALUES_TYPE = "{}(): argument 'values' (position 2) must be Tensor, not {}"
 TOO_MANY_INDICES = "too many indices for tensor of dimension {} (got {})"
-INDEX_PUT_DTYPES = (
-    "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source."
-)
+INDEX_PUT_DTYPES = "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source."
 INDEX_NO_VECTOR = "{}(): Index is supposed to be a vector"
 INDEX_OUTSIDE = "index out of range in self"
 INDEX_TO_SCALAR = "index_select(): Index to scalar can have only 1 value, got {} value(s)"
@@ -125,15 +132,11 @@ INDEX_COPY_SHAPES = "index_copy_(): Source/destination tensor must have same sli
 INDEX_COPY_COUNT = "index_copy_(): Number of indices ({}) should be equal to source.size(dim) ({})"
 VALUE_DIMENSIONS = "{}_ only supports a 0-dimensional value tensor, but got tensor with {} dimension(s)."
 REPEATS_NO_VECTOR = "repeat_interleave only accept 1D vector as repeat"
-REPEATS_SIZE = (
-    "repeats must have the same size as input along dim, but got repeats.size(0) = {} and input.size({}) = {}"
-)
+REPEATS_SIZE = "repeats must have the same size as input along dim, but got repeats.size(0) = {} and input.size({}) = {}"
 NEGATIVE_REPEATS = "repeats can not be negative"
 INDEX_DIMENSIONS = "Index tensor must have the same number of dimensions as {} tensor"
 GATHER_SPARSE = "gather has no sparse gradients: leave sparse_grad out"
-GATHER_SHAPE = (
-    "Size does not match at dimension {} expected index {} to be no larger than self {} apart from dimension {}"
-)
+GATHER_SHAPE = "Size does not match at dimension {} expected index {} to be no larger than self {} apart from dimension {}"
 SCATTER_SHAPE = "Expected index {} to be no larger than self {} apart from dimension {}"
 SCATTER_SHAPES = SCATTER_SHAPE + " and to be no larger size than src {}"
 SCATTER_DTYPE = "scatter(): Expected self.dtype to be equal to src.dtype"
@@ -239,17 +242,13 @@ INNER_DTYPES = "both inputs should have same dtype"
 TENSORDOT_NEGATIVE = "tensordot expects dims >= 0, but got dims={}"
 TENSORDOT_DIMS = "tensordot expects dims < ndim_a or ndim_b, but got dims={}"
 TENSORDOT_LENGTHS = "both dimension lists should have same length"
-TENSORDOT_SIZES = (
-    "contracted dimensions need to match, but first has size {} in dim {} and second has size {} in dim {}"
-)
+TENSORDOT_SIZES = "contracted dimensions need to match, but first has size {} in dim {} and second has size {} in dim {}"
 EINSUM_NOTHING = "einsum(): must provide at least one operand"
 EINSUM_OPERANDS = "einsum(): {} operands were provided than specified in the equation"
 EINSUM_DOTS = "einsum(): found '.' for {} for which an ellipsis was already found"
 EINSUM_DOT = "einsum(): found '.' for {} that is not part of any ellipsis"
 EINSUM_LETTER = "einsum(): invalid subscript given at index {} in the equation string, subscripts must be in [a-zA-Z]"
-EINSUM_MANY = (
-    "einsum(): the number of subscripts in the equation ({}) is more than the number of dimensions ({}) for operand {}"
-)
+EINSUM_MANY = "einsum(): the number of subscripts in the equation ({}) is more than the number of dimensions ({}) for operand {}"
 EINSUM_RANK = "einsum(): the number of subscripts in the equation ({}) does not match the number of dimensions ({}) for operand {} and no ellipsis was given"
 EINSUM_TWICE = "einsum(): output subscript {} appears more than once in the output"
 EINSUM_UNKNOWN = "einsum(): output subscript {} does not appear in the equation for any input operand"
@@ -262,9 +261,18 @@ FLOATING_NEEDED = "{}: Expected a floating point or complex tensor as input. Got
 LOW_PRECISION = "{}: Low precision dtypes not supported. Got {}"
 SOLVE_DTYPES = "linalg.solve: Expected A and B to have the same dtype, but found A of type {} and B of type {} instead"
 SOLVE_SHAPES = "linalg.solve: Incompatible shapes of A and B for the equation {} = B ({}x{} and {}x{})"
+SOLVE_VECTORS = "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
 TRACE = "trace: expected a matrix, but got tensor with dim {}"
 NORM_DIMS = "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {}D."
 NORM_SAME_DIMS = "linalg.matrix_norm: dims must be different. Got ({}, {})"
+
+VARIABLES = "{}(): expected input to have two or fewer dimensions but got an input with {} dimensions"
+COV_BOOL = "cov(): bool dtype is not supported for input"
+COV_WEIGHTS = "cov(): expected {0} to have one or fewer dimensions but got {0} with {1} dimensions"
+COV_WEIGHTS_DTYPE = "cov(): expected {0} to have {1} dtype but got {0} with {2} dtype"
+COV_WEIGHTS_NEGATIVE = "cov(): {} cannot be negative"
+COV_WEIGHTS_SIZE = "cov(): expected {} to have the same numel as there are observations in the input but got {} != {}"
+COV_WEIGHTS_ZERO = "cov(): weights sum to zero, can't be normalized"
 
 # ---- convolutions
 
@@ -272,32 +280,22 @@ NUMBERS = "{} must be tuple of ints, not {}"
 CONV_DIMS = "Expected {}D (unbatched) or {}D (batched) input to {}, but got input of size: {}"
 CONV_BIAS_DTYPE = "Input type ({}) and bias type ({}) should be the same"
 CONV_WEIGHT_DTYPE = "Input type ({}) and weight type ({}) should be the same or input should be a MKLDNN tensor and weight is a dense tensor"
-CONV_BIAS = (
-    "Given {}weight of size {}, expected bias to be 1-dimensional with {} elements, but got bias of size {} instead"
-)
+CONV_BIAS = "Given {}weight of size {}, expected bias to be 1-dimensional with {} elements, but got bias of size {} instead"
 CONV_CHANNELS = "Given groups={}, weight of size {}, expected input{} to have {} channels, but got {} channels instead"
-CONV_RANKS = (
-    "Expected {0}-dimensional input for {0}-dimensional weight {1}, but got {2}-dimensional input of size {3} instead"
-)
+CONV_RANKS = "Expected {0}-dimensional input for {0}-dimensional weight {1}, but got {2}-dimensional input of size {3} instead"
 CONV_KERNEL = "Calculated padded input size per channel: ({}). Kernel size: ({}). Kernel size can't be greater than actual input size"
 CONV_EMPTY = "Only zero batch or zero channel inputs are supported, but got input shape: {}"
 PADDING_WORD = "Invalid padding string: '{}'"
 NO_PADDING_WORD = "conv_transpose{}d(): argument 'padding' must be tuple of ints, not str"
 SAME_STRIDED = "padding='same' is not supported for strided convolutions"
 WEIGHT_DIMS = "weight should have at least three dimensions"
-ONE_A_DIM = (
-    "expected {} to be a single integer value or a list of {} values to match the convolution dimensions, but got {}={}"
-)
+ONE_A_DIM = "expected {} to be a single integer value or a list of {} values to match the convolution dimensions, but got {}={}"
 NEGATIVE = "negative {} is not supported"
 NOT_POSITIVE = "non-positive {} is not supported"
 DILATION = "dilation should be greater than zero"
 GROUPS = "Given groups={0}, expected weight to be {1} {0} at dimension 0, but got weight of size {2} instead"
-TRANSPOSED_CHANNELS = (
-    "Given transposed=1, weight of size {}, expected input{} to have {} channels, but got {} channels instead"
-)
-TRANSPOSED_SIZE = (
-    "Given input size per channel: ({}). Calculated output size per channel: ({}). Output size is too small"
-)
+TRANSPOSED_CHANNELS = "Given transposed=1, weight of size {}, expected input{} to have {} channels, but got {} channels instead"
+TRANSPOSED_SIZE = "Given input size per channel: ({}). Calculated output size per channel: ({}). Output size is too small"
 OUTPUT_PADDING = "output padding must be smaller than either stride or dilation, but got {}"
 UNFOLD_INPUT = "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: {}"
 UNFOLD_BLOCKS = "Given input with spatial size {}, kernel_size={}, dilation={}, padding={}, calculated shape of the array of sliding blocks as {}, but its components must be at least one."
@@ -329,12 +327,8 @@ ADAPTIVE_NEGATIVE = "{}: elements of output_size must be greater than or equal t
 ADAPTIVE_EMPTY = "{}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {} with dimension {} being empty"
 NEGATIVE_DIMENSION = "Trying to create tensor with negative dimension {}: {}"
 ONE_INT = "{}() argument '{}' should contain one int (got {})"
-LINES = (
-    "Expected 2 to 3 dimensions, but got {}-dimensional tensor for argument #1 'self' (while checking arguments for {})"
-)
-MAX_POOL1D_INPUT = (
-    "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{}"
-)
+LINES = "Expected 2 to 3 dimensions, but got {}-dimensional tensor for argument #1 'self' (while checking arguments for {})"
+MAX_POOL1D_INPUT = "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{}"
 MAX_POOL1D_ONE = "{}() {} must be an int, list of ints or tuple of ints of size 1 but got size {}"
 MAX_POOL1D_POSITIVE = "max_pool1d() {} must be greater than zero, but got {}"
 MAX_POOL1D_PADDING = "max_pool1d() padding must be non-negative, but got {}"

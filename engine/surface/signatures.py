@@ -261,7 +261,7 @@ relu relu6 silu(Tensor input, inplace=False)
 softplus(Tensor input, Number beta=1, Number threshold=20)
 softsign tanhshrink
 
-[softmax] function method
+[activations] function method
 log_softmax softmax(Tensor input, int dim, dtype=None, *, Tensor? out=None)
 
 [losses] functional
@@ -304,14 +304,14 @@ embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_gra
 linear(Tensor input, Tensor weight, Tensor? bias=None)
 one_hot(Tensor tensor, int num_classes=-1) as one_hot(input=tensor)
 
-[dropout] function
+[layers] function
 feature_dropout(Tensor input, p, train, inplace=False)
 
-[dropout] function functional
+[layers] function functional
 alpha_dropout feature_alpha_dropout(Tensor input, p=0.5, training=False, inplace=False)
 dropout(Tensor input, p=0.5, training=True, inplace=False)
 
-[dropout] functional
+[layers] functional
 dropout1d dropout2d dropout3d(input, p=0.5, training=True, inplace=False)
 
 [conv] function functional

@@ -7,9 +7,7 @@ operation itself does without.
 
 import importlib
 
-FAMILIES = (
-    "activations attention conv creation dropout index layers linalg losses norms pad pool reduce shape softmax".split()
-)
+FAMILIES = "activations attention conv creation index layers linalg losses norms pad pool reduce shape".split()
 
 
 def find(family, name):

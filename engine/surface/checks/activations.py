@@ -26,6 +26,19 @@ leaky_relu, silu, softplus, mish, hardswish, hardsigmoid, hardshrink, threshold,
 selu, softshrink_kernel = elu, floating("softshrink_check")
 
 
+def softmax_of(name):
+    def check(input, dim, dtype):
+        if dtype is not None or input.array.dtype.kind != "f":
+            n, dtype = input.ndim, input.array.dtype if dtype is None else dtypes.given(dtype, name).np
+            kernel = f"{name}_lastdim_kernel_impl" if n < 2 or dim in (-1, n - 1) else f"{name}_kernel_impl"
+            require(dtype in dtypes.differentiable, m.NO_KERNEL, kernel, dtype, error=NotImplementedError)
+
+    return check
+
+
+softmax, log_softmax = softmax_of("softmax"), softmax_of("log_softmax")
+
+
 def hardtanh(input, min_val, max_val):
     if min_val > max_val:
         raise ValueError(m.HARDTANH_LIMITS)

@@ -7,8 +7,10 @@ from math import inf, prod
 import numpy as np
 
 from ...arrays import dtypes
+from ...arrays.devices import violated
 from ...arrays.dtypes import accumulate_wider, c_name
 from ...arrays.shapes import common_shape
+from ...core.tensor import Tensor
 from ...ops import linalg
 from ...ops.checks import check_not_bool, checked_dim, number
 from .. import messages as m
@@ -18,8 +20,8 @@ BOOL = dtypes.bool_.np
 FULL_PRECISION = dtypes.differentiable - accumulate_wider.keys()
 
 
-def size(x):
-    return "x".join(map(str, x.shape))
+def by(shape):
+    return "x".join(map(str, shape))
 
 
 # ---- products: the common case in one line; what is wrong is looked for only where it is not that
@@ -27,52 +29,44 @@ def size(x):
 
 def mm(input, mat2):
     x, y = input.array, mat2.array
-    if not (x.ndim == y.ndim == 2 and x.shape[1] == y.shape[0] and x.dtype is y.dtype is not BOOL):
-        matrices(x, y)
-
-
-def matrices(x, y):
+    if x.ndim == y.ndim == 2 and x.shape[1] == y.shape[0] and x.dtype is y.dtype is not BOOL:
+        return
     for a, name in ((x, "self"), (y, "mat2")):
         require(a.ndim == 2, m.NO_MATRIX, name)
-    require(x.shape[1] == y.shape[0], m.MATRICES, size(x), size(y))
+    require(x.shape[1] == y.shape[0], m.MATRICES, by(x.shape), by(y.shape))
     check_not_bool(x, "addmm_impl_cpu_")
     require(x.dtype == y.dtype, m.MATRIX_DTYPES, *(c_name(dtypes.of[a.dtype]) for a in (x, y)))
 
 
 def bmm(input, mat2):
     x, y = input.array, mat2.array
-    if not (x.ndim == y.ndim == 3 and x.shape[::2] == y.shape[:2] and x.dtype is y.dtype is not BOOL):
-        batches(x, y)
-
-
-def batches(x, y):
-    for a, name in ((x, "batch1"), (y, "batch2")):
-        require(a.ndim == 3, m.NO_BATCH, name)
+    if x.ndim == y.ndim == 3 and x.shape[::2] == y.shape[:2] and x.dtype is y.dtype is not BOOL:
+        return
+    three_dims(x, y)
     require(x.shape[::2] == y.shape[:2], m.BATCHES, x.shape[::2], y.shape[:2])
     require(x.dtype == y.dtype, m.SCALAR_TYPE, x.dtype, y.dtype)
     check_not_bool(x, "bmm")
 
 
+def three_dims(x, y):
+    for a, name in ((x, "batch1"), (y, "batch2")):
+        require(a.ndim == 3, m.NO_BATCH, name)
+
+
 def mv(input, vec):
     x, y = input.array, vec.array
-    if not (x.ndim == 2 and y.ndim == 1 and x.shape[1] == y.shape[0] and x.dtype is y.dtype is not BOOL):
-        matrix_and_vector(x, y)
-
-
-def matrix_and_vector(x, y):
+    if x.ndim == 2 and y.ndim == 1 and x.shape[1] == y.shape[0] and x.dtype is y.dtype is not BOOL:
+        return
     require(x.ndim == 2 and y.ndim == 1, m.MATRIX_AND_VECTOR, x.ndim, y.ndim)
-    require(x.shape[1] == y.shape[0], m.VECTOR_SIZE, x.shape[0], size(x), y.shape[0])
+    require(x.shape[1] == y.shape[0], m.VECTOR_SIZE, x.shape[0], by(x.shape), y.shape[0])
     require(x.dtype == y.dtype, m.ADDMV_DTYPES, y.dtype, x.dtype, y.dtype)
     check_not_bool(x, "addmv_impl_cpu")
 
 
 def dot(input, tensor):
     x, y = input.array, tensor.array
-    if not (x.ndim == 1 and x.shape == y.shape and x.dtype is y.dtype is not BOOL):
-        vectors(x, y)
-
-
-def vectors(x, y):
+    if x.ndim == 1 and x.shape == y.shape and x.dtype is y.dtype is not BOOL:
+        return
     require(x.ndim == y.ndim == 1, m.VECTORS, x.ndim, y.ndim)
     require(x.dtype == y.dtype, m.DOT_DTYPES, x.dtype, y.dtype)
     require(x.size == y.size, m.DOT_SIZES, x.size, y.size)
@@ -92,12 +86,10 @@ def matmul(input, other):
     elif x.ndim > 2 or y.ndim > 2:
         b = prod(common_shape(x.shape[:-2], y.shape[:-2]))
         x, y = np.empty((b, 0, x.shape[-1]), x.dtype), np.empty((b, y.shape[-2:][0], 0), y.dtype)
-    if x.ndim == 3:
-        batches(x, y)
-    elif y.ndim == 1:
-        (vectors if x.ndim == 1 else matrix_and_vector)(x, y)
-    else:
-        matrices(x if x.ndim == 2 else x[None], y)
+    elif x.ndim < y.ndim:
+        x = x[None]
+    check = bmm if x.ndim == 3 else mm if y.ndim == 2 else mv if x.ndim == 2 else dot
+    check(Tensor(x), Tensor(y))
 
 
 def outer(input, vec2):
@@ -119,40 +111,59 @@ def inner(input, other):
 
 
 def addmm(input, mat1, mat2):
-    plus_matrices(input.array, mat1.array, mat2.array)
-
-
-def plus_matrices(w, x, y):
+    w, x, y = input.array, mat1.array, mat2.array
     if x.ndim == y.ndim == 2 and x.shape[1] == y.shape[0] and w.dtype is x.dtype is y.dtype:
         return
     for a, name in ((x, "mat1"), (y, "mat2")):
         require(a.ndim == 2, m.NO_MATRIX_GOT, name, a.ndim)
-    require(x.shape[1] == y.shape[0], m.MATRICES, size(x), size(y))
-    same_dtype(w, x, y)
+    require(x.shape[1] == y.shape[0], m.MATRICES, by(x.shape), by(y.shape))
+    same_dtype(input, mat1, mat2)
 
 
-def same_dtype(w, x, y):
-    for a, name in ((w, "self"), (x, "mat1")):
-        require(a.dtype == y.dtype, m.MAT2_DTYPE, name, a.dtype, y.dtype)
+def same_dtype(input, a, b):
+    for v, name in ((input, "self"), (a, "mat1")):
+        require(v.dtype == b.dtype, m.MAT2_DTYPE, name, v.array.dtype, b.array.dtype)
 
 
 def addmv(input, mat, vec):
-    same_dtype(input.array, mat.array, vec.array)
+    same_dtype(input, mat, vec)
     mv(mat, vec)
 
 
 def baddbmm(input, batch1, batch2):
-    same_dtype(input.array, batch1.array, batch2.array)
+    same_dtype(input, batch1, batch2)
     bmm(batch1, batch2)
 
 
 def addbmm(input, batch1, batch2):
-    w, x, y = input.array, batch1.array, batch2.array
-    for a, name in ((x, "batch1"), (y, "batch2")):
-        require(a.ndim == 3, m.NO_BATCH, name)
+    x, y = batch1.array, batch2.array
+    three_dims(x, y)
     require(x.shape[0] == y.shape[0], m.BATCH_COUNTS, x.shape[0], y.shape[0])
-    require(x.shape[2] == y.shape[1], m.BMM_SIZES, *("x".join(map(str, a.shape[1:])) for a in (x, y)))
-    same_dtype(w, x, y)
+    require(x.shape[2] == y.shape[1], m.BMM_SIZES, by(x.shape[1:]), by(y.shape[1:]))
+    same_dtype(input, batch1, batch2)
+
+
+# ---- covariance
+
+
+def corrcoef(input):
+    require(input.ndim <= 2, m.VARIABLES, "corrcoef", input.ndim)
+
+
+def cov(input, fweights, aweights):
+    require(input.ndim <= 2, m.VARIABLES, "cov", input.ndim)
+    require(input.array.dtype != bool, m.COV_BOOL)
+    n, every = 1 if not input.ndim else input.shape[-1], True
+    for name, kind, weights in (("fweights", "integral", fweights), ("aweights", "floating point", aweights)):
+        if weights is not None:
+            w = weights.array
+            require(w.ndim <= 1, m.COV_WEIGHTS, name, w.ndim)
+            fit = w.dtype.kind in "iu" if kind == "integral" else w.dtype in dtypes.differentiable
+            require(fit, m.COV_WEIGHTS_DTYPE, name, kind, w.dtype)
+            require(w.size == n, m.COV_WEIGHTS_SIZE, name, w.size, n)
+            require(not n or not violated(w, lambda w: (w < 0).any()), m.COV_WEIGHTS_NEGATIVE, name)
+            every = every & (w != 0)
+    require(every is True or not violated(every, lambda some: ~some.any()), m.COV_WEIGHTS_ZERO)
 
 
 # ---- contractions
@@ -193,18 +204,15 @@ def fits(equation, shapes):
     for c in out:
         require(c == "..." or out.count(c) == 1, m.EINSUM_TWICE, c)
         require(c == "..." or c in inputs, m.EINSUM_UNKNOWN, c)
-    labels, order, _, spread_over = linalg.subscripts(equation, tuple(map(len, shapes)))
-    sizes = []  # of each operand: (label, which of the dims of "...") -> size
-    for i, (part, shape) in enumerate(zip(labels, shapes)):
-        k = len(shape) - len(part) + 1
-        own, names = {}, [(c, d) for c in part for d in (range(spread_over - k, spread_over) if c == "..." else (0,))]
-        for name, n in zip(names, shape):
-            require(own.setdefault(name, n) == n, m.EINSUM_REPEATED, name[0], i, n, own[name])
-        sizes.append(own)
-    for name in [(c, d) for c in order for d in range(spread_over if c == "..." else 1)]:
-        what, size = m.EINSUM_ELLIPSIS if name[0] == "..." else f"subscript {name[0]}", 1
+    labels, order, _ = linalg.subscripts(equation, tuple(map(len, shapes)))
+    sizes = [{} for _ in shapes]  # of each operand: label -> size
+    for i, (part, shape, own) in enumerate(zip(labels, shapes, sizes)):
+        for c, n in zip(part, shape):
+            require(own.setdefault(c, n) == n, m.EINSUM_REPEATED, c, i, n, own[c])
+    for c in order:
+        what, size = m.EINSUM_ELLIPSIS if c.isdigit() else f"subscript {c}", 1
         for i, own in enumerate(sizes):
-            n = own.get(name, 1)
+            n = own.get(c, 1)
             require(n == 1 or size in (1, n), m.EINSUM_SIZES, what, n, i, size)
             size = size if n == 1 else n
 
@@ -249,9 +257,11 @@ def solve(A, B, left):
     of_system(A)
     x, y = A.array, B.array
     require(x.dtype == y.dtype, m.SOLVE_DTYPES, x.dtype, y.dtype)
-    rows, columns = (*y.shape, 1)[-2:] if linalg.are_vectors(x, y) else y.shape[-2:]
+    vectors = linalg.are_vectors(x, y)
+    rows, columns = (*y.shape, 1)[-2:] if vectors else y.shape[-2:]
     fit = (rows if left else columns) == x.shape[-1]
     require(fit, m.SOLVE_SHAPES, "AX" if left else "XA", x.shape[-2], x.shape[-1], rows, columns)
+    require(left or not vectors, m.SOLVE_VECTORS)
 
 
 def trace(input):

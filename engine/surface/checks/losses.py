@@ -10,7 +10,7 @@ from ...ops.checks import check_floating, misfit, number
 from ...ops.losses import legacy
 from .. import messages as m
 from ..require import require
-from .softmax import log_softmax
+from .activations import log_softmax
 
 REDUCTIONS = "none", "mean", "sum"
 
@@ -34,22 +34,17 @@ def compared(kernel):
 
     def check(input, target, size_average, reduce, reduction, weight):
         x, y = array_of(input), array_of(target)
-        if x.shape != y.shape or x.dtype.kind != "f" or weight is not None:
-            comparable(x, y, kernel, weight)
+        if x.shape != y.shape:
+            warn(m.LOSS_SIZES.format(list(y.shape), list(x.shape)))
+        if weight is not None:
+            fit = array_of(weight).shape == common_shape(x.shape, y.shape)
+            require(fit, m.WEIGHTS_SIZE, error=ValueError)
+        elif kernel and x.dtype.kind != "f":
+            common = dtypes.promoted[dtypes.of[x.dtype], dtypes.of[y.dtype]]
+            require(common.is_floating_point, m.NO_KERNEL, kernel, common.np, error=NotImplementedError)
         reducible(size_average, reduce, reduction)
 
     return check
-
-
-def comparable(x, y, kernel, weight):
-    if x.shape != y.shape:
-        warn(m.LOSS_SIZES.format(list(y.shape), list(x.shape)))
-    common = dtypes.promoted[dtypes.of[x.dtype], dtypes.of[y.dtype]]
-    if weight is not None:
-        fit = array_of(weight).shape == common_shape(x.shape, y.shape)
-        require(fit, m.WEIGHTS_SIZE, error=ValueError)
-    elif kernel:
-        require(common.is_floating_point, m.NO_KERNEL, kernel, common.np, error=NotImplementedError)
 
 
 def fixed(name, **weights):

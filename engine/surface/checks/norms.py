@@ -100,4 +100,4 @@ def cosine_similarity(x1, x2):
 
 def norm(p):
     if isinstance(p, str) and p not in ("fro", "nuc"):
-        raise RuntimeError(m.MATRIX_NORM_ORDER.format(p))
+        raise RuntimeError(m.NORM_ORDER.format(p))

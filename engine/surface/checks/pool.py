@@ -58,16 +58,6 @@ def one_each(name, what, value):
     return pool.one_a_dim(value, 2)
 
 
-def adaptive_avg_pool2d(input, output_size):
-    if adaptive("adaptive_avg_pool2d", input.array.shape, output_size) != (1, 1):
-        check_floating(input.array, "adaptive_avg_pool2d")
-
-
-def adaptive_max_pool2d(input, output_size):
-    adaptive("adaptive_max_pool2d", input.array.shape, output_size)
-    check_floating(input.array, "adaptive_max_pool2d")
-
-
 @remembered
 def adaptive(name, shape, output_size):
     """The sizes of the output."""
@@ -135,21 +125,21 @@ def lines(name, shape):
     require(len(shape) in (2, 3), m.LINES, len(shape), name)
 
 
-def of_adaptive(name, largest):
-    """The check of adaptive pooling over one dimension."""
+def of_adaptive(name):
+    """The check of adaptive pooling; over one dimension it is that over two."""
+    over_two = name.replace("1", "2")
 
     def check(input, output_size):
-        x = input.array
-        lines(name, x.shape)
-        size = single(name, "output_size", numbers(m.ARGUMENT.format(name, "output_size", 2), output_size))
-        counts = adaptive(name.replace("1", "2"), plane(x.shape), (1, size))
-        if largest or counts != (1, 1):
-            check_floating(x, name.replace("1", "2"))
+        shape = input.array.shape
+        if name != over_two:
+            lines(name, shape)
+            size = single(name, "output_size", numbers(m.ARGUMENT.format(name, "output_size", 2), output_size))
+            shape, output_size = plane(shape), (1, size)
+        if adaptive(over_two, shape, output_size) != (1, 1) or "max" in name:
+            check_floating(input.array, over_two)
 
     return check
 
 
-adaptive_avg_pool1d, adaptive_max_pool1d = (
-    of_adaptive("adaptive_avg_pool1d", False),
-    of_adaptive("adaptive_max_pool1d", True),
-)
+adaptive_avg_pool2d, adaptive_max_pool2d = map(of_adaptive, ("adaptive_avg_pool2d", "adaptive_max_pool2d"))
+adaptive_avg_pool1d, adaptive_max_pool1d = map(of_adaptive, ("adaptive_avg_pool1d", "adaptive_max_pool1d"))

@@ -72,12 +72,11 @@ def no_size(one_by_one, n, i, kind, position):
     if i:
         reason = f'"type must be tuple of ints,but got {kind}"'
         return f"(): argument {{}} failed to unpack the object at pos {i + 1} with error {reason}"
+    place = "" if position is None else f" (position {position})"
     if not one_by_one:
-        return (
-            f"(): argument {{}} (position {position}) must be tuple of ints, but found element of type {kind} at pos 0"
-        )
+        return f"(): argument {{}}{place} must be tuple of ints, but found element of type {kind} at pos 0"
     if n == 1:
-        return f"(): argument {{}} (position {position}) must be tuple of ints, not {kind}"
+        return f"(): argument {{}}{place} must be tuple of ints, not {kind}"
     return f"() takes 1 positional argument but {n} were given"
 
 

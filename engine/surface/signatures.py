@@ -64,13 +64,13 @@ float_power_
 sigmoid tanh(Tensor input)
 
 [reduce] linalg
-vector_norm(Tensor x, ord=2, dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None) as linalg_
+vector_norm(Tensor x, ord=2, int[]? dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None) as linalg_
 
 [reduce] function
 std_mean.any var_mean.any(Tensor input, int[]|bool? dim=None, unbiased=None, bool keepdim=False, *, correction=None)
 
 [reduce] function method
-sum mean(Tensor input, dim=None, keepdim=False, *, dtype=None, Tensor? out=None)
+sum mean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None)
 all.any any.any(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor? out=None)
 amax amin(Tensor input, int[] dim=(), bool keepdim=False, *, Tensor? out=None)
 aminmax(Tensor input, *, int? dim=None, bool keepdim=False, Tensor? out=None)

@@ -679,8 +679,6 @@ def nonzero(input, *, as_tuple=False):
     return Tensor(xp_of(x).argwhere(x))
 
 
-argwhere = nonzero
-
 # ---- order
 
 

@@ -41,9 +41,10 @@ def register(name, kind, function, *rules):
     return function
 
 
-def define(name, *row, **options):
+def define(name, *row, doc=None, **options):
     """A linear operation that moves elements, as a row: see ``core/rules.py``."""
     op = view(name, *row, **options)
+    op.__doc__ = doc
     return register(name, "view", op, *op.rules)
 
 

@@ -12,17 +12,8 @@ from ..arrays import dtypes
 from ..arrays.devices import check_one_device, moved
 from ..arrays.dispatch import blank, copied, either, known, not_batched, picked, scalar_types, xp_of
 from ..arrays.dtypes import dtype_word
-from ..arrays.kernels.indexing import (
-    cleared,
-    corner,
-    dim_key,
-    gathered,
-    index_beside,
-    key_along,
-    order_along,
-    scattered,
-    taken,
-)
+from ..arrays.kernels import indexing
+from ..arrays.kernels.indexing import dim_key, gathered, key_along, order_along
 from ..arrays.kernels.picking import placed
 from ..arrays.kernels.scans import running_extreme
 from ..arrays.kernels.views import contiguous_array
@@ -45,56 +36,103 @@ from .writes import copy_, fill_, fits, modify, number_in, zeros_for
 
 # ---- derivatives: what was picked out goes back into zeros, and what was overwritten gets none
 
+
+def clear(g, key):
+    """g with zeros at ``key``: its own transpose."""
+    return record(Clear, indexing.cleared(array_of(g), key), (g,), (key,))
+
+
+def add_places(g, dim, shape, index):
+    """Zeros of a shape, with g added at the places of a dim: the transpose of ``index_select``."""
+    return place(g, shape, dim_key(dim, array_of(index))) if shape else g
+
+
+def unfilled(g, dim, index):
+    """g with zeros at the places of a dim."""
+    return clear(g, dim_key(dim, array_of(index))) if array_of(g).ndim else zeros_for(g)
+
+
+def scatter_zeros(g, dim, shape, index):
+    """Zeros of a shape, with g added at ``index`` along a dim: the transpose of ``gather``."""
+    i = array_of(index)
+    x = array_of(g).reshape(i.shape or (1,))
+    out = placed(x, shape or (1,), key_along(i.reshape(x.shape), dim)) if i.size else blank(shape, x, i)
+    return record(ScatterAdd, out.reshape(shape), (None, g), (dim, i.shape, i))
+
+
+def not_scattered(g, dim, index):
+    """g with zeros at ``index`` along a dim."""
+    i = array_of(index)
+    if not i.size:
+        return g
+    shape = array_of(g).shape
+    return reshape(clear(reshape(g, shape or (1,)), key_along(i.reshape(i.shape or (1,)), dim)), shape)
+
+
+def in_corner(g, shape):
+    """Zeros of a shape with g in its first corner."""
+    return g if array_of(g).shape == shape else place(g, shape, tuple(slice(n) for n in array_of(g).shape))
+
+
+def corner_at(g, dim, shape, index):
+    """What ``index`` picks along a dim, in the first corner of zeros of a shape."""
+    return in_corner(gather(g, dim, index), shape)
+
+
+def unmasked(g, mask):
+    """g with zeros where a mask holds."""
+    m = array_of(mask)
+    return clear(g, (m,)) if m.shape == array_of(g).shape else clear(g, (xp_of(m).broadcast_to(m, array_of(g).shape),))
+
+
+def masked_total(g, mask, dtype):
+    """The sum of g where a mask holds, in a dtype."""
+    m = array_of(mask)
+    return cast(sum_to(choose(xp_of(m).broadcast_to(m, array_of(g).shape), g, 0.0), ()), dtype)
+
+
+def where_part(g, kind):
+    """The cotangent of what was broadcast and cast from a shape and dtype; None for that of a number."""
+    return None if kind is None else cast(sum_to(g, kind[0]), kind[1])
+
+
 Index = node_class("IndexBackward0", lambda g, shape, dims, *indices: place(g, shape, key_at(dims, indices)))
-Clear = node_class("IndexPutBackward0", lambda g, key: clear(g, key))
+Clear = node_class("IndexPutBackward0", clear)
 IndexPut = node_class("IndexPutBackward0",
                       lambda g, dims, accumulate, _shape, _dtype, *indices: g if accumulate
                       else clear(g, key_at(dims, indices)),
                       lambda g, dims, _accumulate, shape, dtype, *indices:
                       cast(sum_to(pick(g, key_at(dims, indices)), shape), dtype))  # fmt: skip
-IndexSelect = node_class(
-    "IndexSelectBackward0", lambda g, dim, shape, index: add_places(g, dim, shape, array_of(index))
-)
+IndexSelect = node_class("IndexSelectBackward0", add_places)
 IndexAdd = node_class("IndexAddBackward0", lambda g, _dim, _alpha, _index: g,
                       lambda g, dim, alpha, index: scaled(index_select(g, dim, index), alpha))  # fmt: skip
-IndexCopy = node_class("IndexCopyBackward0",
-                       lambda g, dim, index: unfilled(g, dim, index),
-                       lambda g, dim, index: index_select(g, dim, index))  # fmt: skip
-IndexFill = node_class("IndexFillBackward0", lambda g, dim, index: unfilled(g, dim, index))
+IndexCopy = node_class("IndexCopyBackward0", unfilled, lambda g, dim, index: index_select(g, dim, index))
+IndexFill = node_class("IndexFillBackward0", unfilled)
 IndexFillTensor = node_class("IndexFillBackward1", lambda g, dim, _dtype, index: unfilled(g, dim, index),
-                             lambda g, dim, dtype, index: cast(total_of(index_select(g, dim, once(index))),
-                                                               dtype))  # fmt: skip
-Gather = node_class("GatherBackward0", lambda g, dim, shape, index: scatter_zeros(g, dim, shape, index))
-Scatter = node_class("ScatterBackward0", lambda g, dim, _shape, index: not_scattered(g, dim, index),
-                     lambda g, dim, shape, index: in_corner(gather(g, dim, index), shape))  # fmt: skip
-ScatterValue = node_class("ScatterBackward1", lambda g, dim, index: not_scattered(g, dim, index))
+                             lambda g, dim, dtype, index: cast(sum_to(index_select(g, dim, xp_of(
+                                 array_of(index)).unique(array_of(index))), ()), dtype))  # fmt: skip
+Gather, Sort, SortStable, TopK, CumMax, CumMin = (
+    node_class(name, scatter_zeros) for name in ("GatherBackward0", "SortBackward0", "SortBackward1", "TopkBackward0",
+                                                 "CummaxBackward0", "CumminBackward0"))  # fmt: skip
+Kth = node_class("KthvalueBackward0", lambda g, dim, shape, index: scatter_zeros(
+    reshape(g, array_of(index).shape), dim, shape, index))  # fmt: skip
+Scatter = node_class("ScatterBackward0", lambda g, dim, _shape, index: not_scattered(g, dim, index), corner_at)
+ScatterValue = node_class("ScatterBackward1", not_scattered)
 ScatterReduce = node_class("NotImplemented", lambda g: underived("scatter"), lambda g: underived("scatter"))
 ScatterReduceNumber = node_class("NotImplemented", lambda g: underived("scatter"))
-ScatterAdd = node_class("ScatterAddBackward0", lambda g, _dim, _shape, _index: g,
-                        lambda g, dim, shape, index: in_corner(gather(g, dim, index), shape))  # fmt: skip
+ScatterAdd = node_class("ScatterAddBackward0", lambda g, _dim, _shape, _index: g, corner_at)
 Take = node_class("TakeBackward0", lambda g, shape, index: reshape(
     place(reshape(g, (-1,)), (prod(shape),), (array_of(index).reshape(-1),)), shape))  # fmt: skip
 MaskedFill = node_class("MaskedFillBackward0", lambda g, shape, mask: sum_to(unmasked(g, mask), shape))
-MaskedFillTensor = node_class("MaskedFillBackward1",
-                              lambda g, shape, _dtype, _common, mask: sum_to(unmasked(g, mask), shape),
-                              lambda g, _shape, dtype, common, mask: cast(masked_total(g, mask, common),
-                                                                          dtype))  # fmt: skip
+MaskedFillTensor = node_class("MaskedFillBackward1", lambda g, shape, _dtype, mask: sum_to(unmasked(g, mask), shape),
+                              lambda g, _shape, dtype, mask: masked_total(g, mask, dtype))  # fmt: skip
 MaskedSelect = node_class("MaskedSelectBackward0", lambda g, shape, common, mask: sum_to(
     place(g, common, (xp_of(array_of(mask)).broadcast_to(array_of(mask), common),)), shape))  # fmt: skip
-MaskedScatter = node_class("MaskedScatterBackward0",
-                           lambda g, shape, _source, mask: sum_to(unmasked(g, mask), shape),
+MaskedScatter = node_class("MaskedScatterBackward0", lambda g, shape, _source, mask: sum_to(unmasked(g, mask), shape),
                            lambda g, _shape, source, mask: reshape(
                                in_corner(pick(g, (array_of(mask),)), (prod(source),)), source))  # fmt: skip
-Where = node_class("WhereBackward0",
-                   lambda g, kind, _other, mask: where_part(unmasked(g, ~array_of(mask)), kind),
+Where = node_class("WhereBackward0", lambda g, kind, _other, mask: where_part(unmasked(g, ~array_of(mask)), kind),
                    lambda g, _kind, other, mask: where_part(unmasked(g, mask), other))  # fmt: skip
-Sort, TopK, CumMax, CumMin = (
-    node_class(name + "Backward0", lambda g, dim, shape, index: scatter_zeros(g, dim, shape, index))
-    for name in ("Sort", "Topk", "Cummax", "Cummin")
-)
-SortStable = node_class("SortBackward1", *Sort.rules)
-Kth = node_class("KthvalueBackward0", lambda g, dim, shape, index: scatter_zeros(
-    reshape(g, array_of(index).shape), dim, shape, index))  # fmt: skip
 
 # ---- x[...]
 
@@ -157,7 +195,7 @@ def views(input, key):
             looked_up[dim] = xp_of(input.array).zeros(int(item), np.int64)
             dim += 1
         else:
-            looked_up[dim] = index_beside(input.array, item)
+            looked_up[dim] = indexing.index_beside(input.array, item)
             dim += item.ndim if item.dtype.kind == "b" else 1
     return result, looked_up
 
@@ -171,9 +209,8 @@ def stands_for_tuple(key):
         warn(
             "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch "
             "2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
-            "x[torch.tensor(seq)], "
-            "which will result either in an error or a different result",
-        )  # fmt: skip
+            "x[torch.tensor(seq)], which will result either in an error or a different result",
+        )
     return found
 
 
@@ -345,7 +382,8 @@ def put(self, looked_up, value, accumulate=False):
     v = value.array
     fills = len(indices) == 1 and indices[0].dtype.kind == "b" and v.size == 1  # PyTorch takes that for masked_fill_
     if v.dtype != x.dtype and not fills:
-        raise dtypes_differ(x, v)
+        kinds = f"got {dtype_word(x)} for the destination and {dtype_word(v)} for the source."
+        raise RuntimeError(f"Index put requires the source and destination dtypes match, {kinds}")
     change = lambda x: put_array(x, dims, indices, v, accumulate)  # noqa: E731
     modify(self, change, IndexPut, (self, value), (dims, accumulate, v.shape, v.dtype, *indices), () if fills else None)
 
@@ -364,18 +402,6 @@ def put_array(x, dims, indices, v, accumulate):
             f"shape mismatch: value tensor of shape {list(v.shape)} cannot be broadcast to indexing result of shape "
             f"{list(want)}"
         ) from None
-
-
-def dtypes_differ(x, v):
-    return RuntimeError(
-        f"Index put requires the source and destination dtypes match, got {dtype_word(x)} for the destination and "
-        f"{dtype_word(v)} for the source."
-    )
-
-
-def clear(g, key):
-    """g with zeros at ``key``: its own transpose."""
-    return record(Clear, cleared(array_of(g), key), (g,), (key,))
 
 
 def index_put(input, indices, values, accumulate=False):
@@ -413,12 +439,7 @@ def index_select(input, dim, index):
     d, i = dim % (x.ndim or 1), array_of(index).reshape(-1)
     if not x.ndim:
         return record(IndexSelect, x.copy(), (input,), (d, (), i))
-    return record(IndexSelect, taken(x, i, d), (input,), (d, x.shape, i))
-
-
-def add_places(g, dim, shape, index):
-    """Zeros of a shape, with g added at the places of a dim: the transpose of ``index_select``."""
-    return place(g, shape, dim_key(dim, index)) if shape else g
+    return record(IndexSelect, indexing.taken(x, i, d), (input,), (d, x.shape, i))
 
 
 def places_written(input, dim, index, source):
@@ -466,19 +487,6 @@ def index_fill(input, dim, index, value):
     return record(IndexFill, out, (input,), (d, i))
 
 
-def unfilled(g, dim, index):
-    return clear(g, dim_key(dim, array_of(index))) if array_of(g).ndim else zeros_for(g)
-
-
-def once(index):
-    """An index array without repetitions."""
-    return xp_of(array_of(index)).unique(array_of(index))
-
-
-def total_of(g):
-    return sum_to(g, ())
-
-
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """Each element (or each place of a dim) so many times in a row; ``repeats`` is a number, or one for each place."""
     if repeats is None:
@@ -512,52 +520,28 @@ def gather(input, dim, index, *, sparse_grad=False):
     return record(Gather, gathered(x, d, i), (input,), (d, x.shape, i))
 
 
-def scatter_zeros(g, dim, shape, index):
-    """Zeros of a shape, with g added at ``index`` along a dim: the transpose of ``gather``."""
-    i = array_of(index)
-    x = array_of(g).reshape(i.shape or (1,))
-    out = placed(x, shape or (1,), key_along(i.reshape(x.shape), dim)) if i.size else blank(shape, x, i)
-    return record(ScatterAdd, out.reshape(shape), (None, g), (dim, i.shape, i))
-
-
 def scatter(input, dim, index, src=None, value=None, *, reduce=None):
     """A copy with ``src``, or a number, written at ``index`` along a dim; for a repeated index the last one stays."""
     x, i = array_of(input), array_of(index)
     d = dim % (x.ndim or 1)
     source = value if src is None else src
     if not isinstance(source, Tensor) and not hasattr(source, "dtype"):
-        out = scattered(x, d, i, fits(source, x.dtype), reduce)
-        return (
-            record(ScatterValue, out, (input,), (d, i))
-            if reduce is None
-            else record(ScatterReduceNumber, out, (input,))
-        )
+        out = indexing.scattered(x, d, i, fits(source, x.dtype), reduce)
+        if reduce is not None:
+            return record(ScatterReduceNumber, out, (input,))
+        return record(ScatterValue, out, (input,), (d, i))
     s = array_of(source)
-    out = scattered(x, d, i, corner(s, i.shape), reduce)
+    out = indexing.scattered(x, d, i, indexing.corner(s, i.shape), reduce)
     if reduce is not None:
         return record(ScatterReduce, out, (input, source))
     return record(Scatter, out, (input, source), (d, s.shape, i))
-
-
-def not_scattered(g, dim, index):
-    """g with zeros at ``index`` along a dim."""
-    i = array_of(index)
-    if not i.size:
-        return g
-    shape = array_of(g).shape
-    return reshape(clear(reshape(g, shape or (1,)), key_along(i.reshape(i.shape or (1,)), dim)), shape)
-
-
-def in_corner(g, shape):
-    """Zeros of a shape with g in its first corner."""
-    return g if array_of(g).shape == shape else place(g, shape, tuple(slice(n) for n in array_of(g).shape))
 
 
 def scatter_add(input, dim, index, src):
     """A copy to which ``src`` was added at ``index`` along a dim."""
     x, s, i = array_of(input), array_of(src), array_of(index)
     d = dim % (x.ndim or 1)
-    out = x + scatter_zeros(corner(s, i.shape), d, x.shape, i)
+    out = x + scatter_zeros(indexing.corner(s, i.shape), d, x.shape, i)
     return record(ScatterAdd, out, (input, src), (d, s.shape, i))
 
 
@@ -585,23 +569,11 @@ def masked_fill(input, mask, value):
     """A copy with a number where a mask holds; input and mask broadcast."""
     x, m = array_of(input), array_of(mask)
     v, is_tensor = number_or_scalar(number_for(x, value), x.dtype)
-    common = common_shape(m.shape, x.shape)
+    common_shape(m.shape, x.shape)
     if is_tensor:
         out = either.call(m, array_of(v).astype(x.dtype), x)
-        return record(MaskedFillTensor, out, (input, v), (x.shape, v.array.dtype, common, m))
+        return record(MaskedFillTensor, out, (input, v), (x.shape, v.array.dtype, m))
     return record(MaskedFill, either.call(m, v, x), (input,), (x.shape, m))
-
-
-def unmasked(g, mask):
-    """g with zeros where a mask holds."""
-    m = array_of(mask)
-    return clear(g, (m,)) if m.shape == array_of(g).shape else clear(g, (xp_of(m).broadcast_to(m, array_of(g).shape),))
-
-
-def masked_total(g, mask, shape):
-    """The sum of g where a mask holds."""
-    m = array_of(mask)
-    return sum_to(choose(xp_of(m).broadcast_to(m, array_of(g).shape), g, 0.0), ())
 
 
 def masked_select(input, mask):
@@ -648,9 +620,10 @@ def where(condition, input=None, other=None):
             raise RuntimeError(
                 f"where expected condition to be a boolean tensor, but got a tensor with dtype {dtype_word(m)}"
             )
-        warn("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
-                      "future "
-                      "version of PyTorch. Use a boolean condition instead.")  # fmt: skip
+        warn(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+            "version of PyTorch. Use a boolean condition instead."
+        )
         m = m != 0
     check_one_device((m, x, y))
     dtype = dtypes.result_type(operand(x), operand(y)).np
@@ -659,11 +632,6 @@ def where(condition, input=None, other=None):
     kinds = [None if type(v) in scalar_types else (v.shape, v.dtype) for v in (x, y)]
     out = record(Where, either.call(m, a, b), (input, other), (*kinds, m))
     return out if isinstance(out, Tensor) else Tensor(out)
-
-
-def where_part(g, kind):
-    """The cotangent of what was broadcast and cast from a shape and dtype; None for that of a number."""
-    return None if kind is None else cast(sum_to(g, kind[0]), kind[1])
 
 
 def where_method(self, condition, other):
@@ -776,10 +744,8 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     x = input.array
     if dim is not None:
         dim = checked_dim(dim, x.ndim)
-    out, *more = xp_of(x).unique(x, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
-    inverse, counts = more
-    values = record(Unique2 if dim is None else UniqueDim, out, (input,))
-    found = [values]
+    out, inverse, counts = xp_of(x).unique(x, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
+    found = [record(Unique2 if dim is None else UniqueDim, out, (input,))]
     if return_inverse:
         found.append(Tensor(inverse.reshape(x.shape if dim is None else -1)))
     if return_counts:

@@ -33,11 +33,15 @@ def as_dim(dim):
     return operator.index(dim)
 
 
-def sizes(args, name):
-    """A shape given to the function ``name`` as numbers or as one sequence.
+def sizes(args, name, size=None):
+    """A shape given to the function ``name`` as numbers, as one sequence, or as ``size=``.
 
     TypeError for what is no integer, RuntimeError for a negative size.
     """
+    if size is not None:
+        if args:
+            raise TypeError(f"{name}() got multiple values for argument 'size'")
+        return shape_of(size, name, None)
     if not args:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
     shape = listed(args[0], args[1:], name, "size")
@@ -99,8 +103,7 @@ def integer(n, name, argument, position=None):
 def shape_of(size, name, position=1):
     """A shape given as one sequence."""
     if not isinstance(size, (tuple, list)):
-        kind = shown_kind(type(size))
-        raise TypeError(f"{name}(): argument 'size' (position {position}) must be tuple of ints, not {kind}")
+        raise misfit(size, name, "size", position, "tuple of ints")
     return sizes((size,), name)
 
 
@@ -135,15 +138,6 @@ def is_scalar(value):
     if isinstance(value, Tensor):
         return not value.array.ndim and not value.requires_grad
     return isinstance(value, (numbers.Real, np.generic))
-
-
-def keyword_size(name, args, size):
-    """The shape that is given as ``size=``."""
-    if args:
-        raise TypeError(f"{name}() got multiple values for argument 'size'")
-    if not isinstance(size, (tuple, list)):
-        raise TypeError(f"{name}(): argument 'size' must be tuple of ints, not {shown_kind(type(size))}")
-    return sizes((size,), name)
 
 
 def check_generator(generator):

@@ -21,18 +21,7 @@ from ..core.linear import Clone, ToCopy, cast, clone_array, sum_to
 from ..core.record import array_of, record
 from ..core.rules import camel
 from ..core.tensor import Tensor, array_types
-from .checks import (
-    check_generator,
-    integer,
-    is_integer,
-    is_scalar,
-    keyword_size,
-    number,
-    shape_of,
-    shown_kind,
-    sizes,
-    unfit,
-)
+from .checks import check_generator, integer, is_integer, is_scalar, number, shape_of, shown_kind, sizes, unfit
 from .rows import register
 from .transfers import transfer
 from .writes import check_writable, fits, overwrite, zeros_for
@@ -210,8 +199,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
         )
-    new = Tensor(fresh(brought(array_from(data, dtype), device)))
-    new = new if requires_grad is False else required(new, requires_grad, "tensor")
+    new = leaf(brought(array_from(data, dtype), device), requires_grad)
     return new.pin_memory() if pin_memory else new
 
 
@@ -246,14 +234,6 @@ class LegacyType(type):
 
     dtype: dtypes.dtype
 
-    def __new__(cls, name, dtype):
-        new = super().__new__(cls, name, (), {"__doc__": f"``Tensor`` of {dtype}.", "__module__": "torch"})
-        new.dtype = dtype
-        return new
-
-    def __init__(cls, name, dtype):
-        super().__init__(name, (), {})
-
     def __call__(cls, *args, device=None):
         data = args[0] if args else None
         if not isinstance(data, Tensor):
@@ -266,12 +246,13 @@ class LegacyType(type):
         return isinstance(x, Tensor) and Tensor.typename(x.array) == f"torch.{cls.__name__}"
 
 
-ByteTensor, CharTensor, ShortTensor, IntTensor, LongTensor, HalfTensor, FloatTensor, DoubleTensor, BoolTensor = (
-    LegacyType(dtypes.type_words[d.np] + "Tensor", d)
+(ByteTensor, CharTensor, ShortTensor, IntTensor, LongTensor, HalfTensor, FloatTensor, DoubleTensor, BoolTensor,
+ BFloat16Tensor) = (
+    LegacyType(dtypes.type_words[d.np] + "Tensor", (),
+               {"dtype": d, "__doc__": f"``Tensor`` of {d}.", "__module__": "torch"})
     for d in (dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.float16, dtypes.float32,
-              dtypes.float64, dtypes.bool_)
+              dtypes.float64, dtypes.bool_, dtypes.bfloat16)
 )  # fmt: skip
-BFloat16Tensor = LegacyType("BFloat16Tensor", dtypes.bfloat16)
 
 
 def as_tensor(data, dtype=None, device=None):
@@ -363,7 +344,7 @@ is_floating_point, is_complex, is_signed, is_inference = map(
 
 def is_nonzero(input):
     """Whether the only element is not 0.  RuntimeError unless there is one."""
-    return bool(input) if isinstance(input, Tensor) else input.is_nonzero()
+    return bool(input)
 
 
 # ---- constants
@@ -374,7 +355,7 @@ def factory(name):
 
     def create(*args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False,
                memory_format=None):  # fmt: skip
-        shape = sizes(args, name) if size is None else keyword_size(name, args, size)
+        shape = sizes(args, name, size)
         where, index = place(device)
         x = where.make(index, name, shape, dtypes.given(dtype, name).np)
         return leaf(x, requires_grad, name) if not pin_memory else leaf(x, requires_grad, name).pin_memory()
@@ -389,7 +370,7 @@ def factory(name):
 
     def new(self, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
         title = "new_" + name
-        shape = sizes(args, title) if size is None else keyword_size(title, args, size)
+        shape = sizes(args, title, size)
         where, index = place(device or device_of(self.array))
         x = where.make(index, name, shape, dtypes.given(dtype, title, self.dtype).np)
         return leaf(one_a_sample(x, self.array), requires_grad, title)
@@ -405,33 +386,29 @@ ones, ones_like, new_ones = factory("ones")
 empty, empty_like, new_empty = factory("empty")
 
 
-def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None):
-    """A tensor of one value; its dtype is that of the value unless given."""
-    return leaf(filled("full", size, fill_value, dtype, device), requires_grad, "full")
-
-
-def filled(name, size, fill_value, dtype, device):
-    """The array of one value."""
+def filled(name, size, fill_value, dtype, device, requires_grad, like=None):
+    """A tensor of one value; with the dtype and the device of ``like`` unless others are given."""
     value = number(fill_value, name, "fill_value", 2)
     default = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(value)
-    kind, shape = dtypes.given(dtype, name, default).np, shape_of(size, name)
-    where, index = place(device)
-    return where.make(index, "full", shape, fits(value, kind), kind)
+    kind = dtypes.given(dtype, name, default if like is None else dtypes.of[like.dtype]).np
+    where, index = place(device if like is None else device or device_of(like))
+    x = where.make(index, "full", shape_of(size, name), fits(value, kind), kind)
+    return leaf(x if like is None else one_a_sample(x, like), requires_grad, name)
+
+
+def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None):
+    """A tensor of one value; its dtype is that of the value unless given."""
+    return filled("full", size, fill_value, dtype, device, requires_grad)
 
 
 def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None):
     """A tensor of one value with the shape and dtype of ``input``."""
-    return filled_as(input, "full_like", input.array.shape, fill_value, dtype, device, requires_grad)
+    return filled("full_like", input.array.shape, fill_value, dtype, device, requires_grad, input.array)
 
 
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
     """``full`` with the dtype and the device of this tensor; inside of vmap, one for each sample where it has them."""
-    return filled_as(self, "new_full", size, fill_value, dtype, device, requires_grad)
-
-
-def filled_as(self, name, size, fill_value, dtype, device, requires_grad):
-    new = filled(name, size, fill_value, dtype or self.dtype, device or device_of(self.array))
-    return leaf(one_a_sample(new, self.array), requires_grad, name)
+    return filled("new_full", size, fill_value, dtype, device, requires_grad, self.array)
 
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
@@ -547,7 +524,7 @@ def random_factory(name, draw):
 
     def create(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, layout=None,
                pin_memory=False):  # fmt: skip
-        shape = sizes(args, name) if size is None else keyword_size(name, args, size)
+        shape = sizes(args, name, size)
         kind = dtypes.given(dtype, name).np
         return leaf(drawn(device, draw, generator, shape, kind), requires_grad, name)
 
@@ -729,6 +706,7 @@ random.state_as_tensor = Tensor
 random.default_generator = default_generator = Generator()
 default_generator.seed()
 seed, initial_seed = default_generator.seed, default_generator.initial_seed
+get_rng_state = default_generator.get_state
 
 
 def manual_seed(seed):
@@ -736,11 +714,6 @@ def manual_seed(seed):
     for where in devices.homes.values():
         where.random.default_generator.manual_seed(int(seed))
     return default_generator
-
-
-def get_rng_state():
-    """The state of the default generator, as a tensor of bytes."""
-    return default_generator.get_state()
 
 
 def set_rng_state(new_state):
@@ -844,8 +817,7 @@ def item(self):
     x = self.array
     if x.size != 1:
         raise RuntimeError(f"a Tensor with {x.size} elements cannot be converted to Scalar")
-    x = x if x.dtype.kind != "V" else x.astype(np.float32)
-    return x.item()
+    return (x if x.dtype.kind != "V" else x.astype(np.float32)).item()
 
 
 def tolist(self):
@@ -895,7 +867,7 @@ def __dlpack_device__(self):
     return self.shared().__dlpack_device__()
 
 
-def only_one(self, what):
+def only_one(self):
     if self.array.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     return item(self)
@@ -903,15 +875,15 @@ def only_one(self, what):
 
 def __float__(self):
     warn_of_lost_past([self])
-    return only_one(self, "float").__float__()
+    return only_one(self).__float__()
 
 
 def __int__(self):
-    return only_one(self, "int").__int__()
+    return only_one(self).__int__()
 
 
 def __complex__(self):
-    return complex(only_one(self, "complex"))
+    return complex(only_one(self))
 
 
 def __index__(self):
@@ -922,10 +894,10 @@ def __index__(self):
 
 def __bool__(self):
     x = self.array
-    if x.size == 0:
-        raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
-    if x.size > 1:
-        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+    if x.size != 1:
+        raise RuntimeError(
+            f"Boolean value of Tensor with {'more than one value' if x.size else 'no values'} is ambiguous"
+        )
     return bool(x)
 
 

@@ -16,21 +16,16 @@ def shown_kind(kind):
 
 
 def checked_dim(dim, ndim):
-    """A dimension counted from the front.  IndexError in PyTorch's words when there is no such dimension."""
+    """A dimension counted from the front.  IndexError in PyTorch's words when there is none, TypeError for no int."""
     if type(dim) is not int:
-        dim = as_dim(dim)
+        tensor = isinstance(dim, Tensor) and (dim.array.ndim or dim.array.dtype.kind not in "iu")
+        if tensor or type(dim) is bool or not hasattr(dim, "__index__"):
+            raise TypeError(f"argument 'dim' must be int, not {shown_kind(type(dim))}")
+        dim = operator.index(dim)
     n = ndim or 1
     if not -n <= dim < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
     return dim % n
-
-
-def as_dim(dim):
-    """A dimension as an int.  TypeError for what PyTorch does not take as one, bools among it."""
-    tensor = isinstance(dim, Tensor) and (dim.array.ndim or dim.array.dtype.kind not in "iu")
-    if tensor or type(dim) is bool or not hasattr(dim, "__index__"):
-        raise TypeError(f"argument 'dim' must be int, not {shown_kind(type(dim))}")
-    return operator.index(dim)
 
 
 def sizes(args, name, size=None):
@@ -158,9 +153,7 @@ def checked_dims(dims, ndim):
 def tensors_in(name, tensors):
     """A sequence of Tensors (or, in rules, of arrays) as a list.  TypeError for anything else."""
     if isinstance(tensors, Tensor) or not isinstance(tensors, (tuple, list)):
-        raise TypeError(
-            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
-        )
+        raise misfit(tensors, name, "tensors", 1, "tuple of Tensors")
     for i, t in enumerate(tensors):
         if not hasattr(t, "dtype"):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")

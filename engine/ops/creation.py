@@ -21,7 +21,7 @@ from ..core.linear import Clone, ToCopy, cast, clone_array, sum_to
 from ..core.record import array_of, record
 from ..core.rules import camel
 from ..core.tensor import Tensor, array_types
-from .checks import check_generator, integer, is_integer, is_scalar, number, shape_of, shown_kind, sizes, unfit
+from .checks import check_generator, integer, is_integer, is_scalar, misfit, number, shape_of, shown_kind, sizes, unfit
 from .rows import register
 from .transfers import transfer
 from .writes import check_writable, fits, overwrite, zeros_for
@@ -40,8 +40,7 @@ def required(t, requires_grad, name):
     if requires_grad is False or requires_grad is None:
         return t
     if requires_grad is not True:
-        kind = shown_kind(type(requires_grad))
-        raise TypeError(f"{name}(): argument 'requires_grad' must be bool, not {kind}")
+        raise misfit(requires_grad, name, "requires_grad", None, "bool")
     if not t.dtype.is_floating_point:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return t.requires_grad_()
@@ -588,17 +587,13 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False)
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=None, requires_grad=False,
            layout=None, pin_memory=False):  # fmt: skip
     """Normal samples: numbers and a size, or tensors (either or both) of means and deviations."""
-    if size is not None:
-        if not is_scalar(mean) or not is_scalar(std):
-            raise unfit("normal", mean, std, size)
-        mean, std = (number(v, "normal", "mean") for v in (mean, std))
-    around = next((v.array for v in (mean, std) if isinstance(v, Tensor)), None)
-    if around is not None:
-        inputs = [v for v in (mean, std) if isinstance(v, Tensor)]
-        out = drawn(device_of(around), "normal_around", generator, array_of(mean), array_of(std))
+    inputs = [v for v in (mean, std) if isinstance(v, Tensor)]
+    if size is None and inputs:
+        out = drawn(device_of(inputs[0].array), "normal_around", generator, array_of(mean), array_of(std))
         return record(NORMALS[len(inputs), inputs[0] is mean], out, inputs, [v.array.shape for v in inputs])
     if not isinstance(size, (tuple, list)) or not is_scalar(mean) or not is_scalar(std):
         raise unfit("normal", mean, std, *(() if size is None else (size,)))
+    mean, std = (number(v, "normal", "mean") for v in (mean, std))
     kind, shape = dtypes.given(dtype, "normal").np, sizes((size,), "normal")
     return leaf(drawn(device, "normal", generator, shape, kind, mean, std), requires_grad, "normal")
 
@@ -845,16 +840,14 @@ def __array_wrap__(self, array, context=None, return_scalar=False):
     return Tensor(np.asarray(array))
 
 
-def cuda_interface(self):
+@property  # type: ignore[misc]  # surface/methods.py gives it to Tensor
+def __cuda_array_interface__(self):
     """Where the elements are on a GPU, for other libraries: ``cupy.asarray(tensor)`` shares the memory."""
     if not self.is_cuda:
         raise AttributeError(f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {type_name(self)}")
     if self.node is not None:
         raise RuntimeError("Can't get __cuda_array_interface__ on Variable that requires grad.")
     return self.array.__cuda_array_interface__
-
-
-__cuda_array_interface__ = property(cuda_interface)
 
 
 def __dlpack__(self, *, stream=None, **options):
@@ -895,9 +888,8 @@ def __index__(self):
 def __bool__(self):
     x = self.array
     if x.size != 1:
-        raise RuntimeError(
-            f"Boolean value of Tensor with {'more than one value' if x.size else 'no values'} is ambiguous"
-        )
+        what = "more than one value" if x.size else "no values"
+        raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
     return bool(x)
 
 
@@ -915,9 +907,7 @@ def __iter__(self):
 
 def __contains__(self, element):
     if not isinstance(element, (Tensor, numbers.Number)):
-        raise RuntimeError(
-            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {element.__class__}."
-        )
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
     return bool((self.array == array_of(element)).any())
 
 

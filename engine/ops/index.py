@@ -202,16 +202,14 @@ def views(input, key):
 
 def stands_for_tuple(key):
     """Whether PyTorch reads a list as a tuple: if it is short and holds a sequence, a slice, a tensor, None or ..."""
-    found = len(key) < 32 and any(
-        k is None or k is Ellipsis or isinstance(k, (slice, list, tuple, Tensor, range)) for k in key
-    )
-    if found:
+    deep = len(key) < 32 and any(isinstance(k, (slice, list, tuple, Tensor, range, type(None), type(...))) for k in key)
+    if deep:
         warn(
             "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch "
             "2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
             "x[torch.tensor(seq)], which will result either in an error or a different result",
         )
-    return found
+    return deep
 
 
 def one_index(k):
@@ -224,7 +222,7 @@ def one_index(k):
         k = from_sequence(k)
     if not hasattr(k, "dtype"):
         if isinstance(k, str):
-            raise TypeError(f"new(): invalid data type '{type(k).__name__}'")
+            raise TypeError("new(): invalid data type 'str'")
         raise IndexError(
             "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
             f"{type(k).__name__})"
@@ -250,9 +248,8 @@ def from_sequence(k):
     if not len(k):
         return np.zeros(0, np.int64)
     nested = [array_of(one_index(i)) if isinstance(i, (list, tuple, Tensor)) else i for i in k]
-    for i in nested:
-        if isinstance(i, str):
-            raise TypeError(f"new(): invalid data type '{type(i).__name__}'")
+    if any(isinstance(i, str) for i in nested):
+        raise TypeError("new(): invalid data type 'str'")
     return np.asarray(nested)
 
 
@@ -276,15 +273,16 @@ def key_at(dims, indices):
     return key
 
 
-def read_at(x, dims, indices):
-    """x at index arrays, in C order.  IndexError in PyTorch's words where they do not fit."""
-    key = key_at(dims, indices)
+def read_at_indices(input, looked_up):
+    """The elements at index arrays, in C order.  IndexError in PyTorch's words where they do not fit."""
+    dims, indices, x = tuple(looked_up), tuple(looked_up.values()), input.array
     try:
-        out = picked(x, key)
+        out = picked(x, key_at(dims, indices))
     except IndexError:
         explain(x, dims, indices)
         raise
-    return out if dims[0] == 0 or out.flags.c_contiguous else out.copy()
+    out = out if dims[0] == 0 or out.flags.c_contiguous else out.copy()
+    return record(Index, out, (input,), (x.shape, dims, *indices))
 
 
 def explain(x, dims, indices):
@@ -315,12 +313,6 @@ def explain(x, dims, indices):
             if n == 0:
                 raise IndexError("index is out of bounds for dimension with size 0")
             raise IndexError(f"index {wrong[0].item()} is out of bounds for dimension {position} with size {n}")
-
-
-def read_at_indices(input, looked_up):
-    dims, indices = tuple(looked_up), tuple(looked_up.values())
-    x = input.array
-    return record(Index, read_at(x, dims, indices), (input,), (x.shape, dims, *indices))
 
 
 # ---- x[...] = v
@@ -423,10 +415,8 @@ def looked_up_at(indices):
     looked_up, dim = {}, 0
     for i in indices:
         if i is not None:
-            looked_up[dim] = as_mask(array_of(i))
-            dim += looked_up[dim].ndim if looked_up[dim].dtype.kind == "b" else 1
-        else:
-            dim += 1
+            looked_up[dim] = i = as_mask(array_of(i))
+        dim += i.ndim if i is not None and i.dtype.kind == "b" else 1
     return looked_up
 
 
@@ -437,20 +427,13 @@ def index_select(input, dim, index):
     """The places of a dim that an index vector names."""
     x = array_of(input)
     d, i = dim % (x.ndim or 1), array_of(index).reshape(-1)
-    if not x.ndim:
-        return record(IndexSelect, x.copy(), (input,), (d, (), i))
-    return record(IndexSelect, indexing.taken(x, i, d), (input,), (d, x.shape, i))
-
-
-def places_written(input, dim, index, source):
-    """The arrays of ``index_add`` and ``index_copy``, and the dim counted from the front."""
-    x = array_of(input)
-    return x, array_of(source), dim % (x.ndim or 1), array_of(index).reshape(-1)
+    return record(IndexSelect, indexing.taken(x, i, d) if x.ndim else x.copy(), (input,), (d, x.shape, i))
 
 
 def index_add(input, dim, index, source, *, alpha=1):
     """A copy to which ``alpha * source`` was added at the places of a dim that an index vector names."""
-    x, s, d, i = places_written(input, dim, index, source)
+    x, s, i = array_of(input), array_of(source), array_of(index).reshape(-1)
+    d = dim % (x.ndim or 1)
     s = s if alpha == 1 else s * fits(alpha, x.dtype)
     added = placed(s, x.shape, dim_key(d, i)) if x.ndim else s
     return record(IndexAdd, x + added, (input, source), (d, alpha, i))
@@ -458,7 +441,8 @@ def index_add(input, dim, index, source, *, alpha=1):
 
 def index_copy(input, dim, index, source):
     """A copy with ``source`` written at the places of a dim that an index vector names."""
-    x, s, d, i = places_written(input, dim, index, source)
+    x, s, i = array_of(input), array_of(source), array_of(index).reshape(-1)
+    d = dim % (x.ndim or 1)
     out = copied(x, i, s) if x.ndim else s.copy()
     if x.ndim:
         out[dim_key(d, i)] = s
@@ -655,8 +639,7 @@ def sort(input, dim=-1, descending=False, stable=False):
     x = array_of(input)
     d = checked_dim(dim, x.ndim)
     i = order_along(x, d, descending)
-    Class = SortStable if stable else Sort
-    values = record(Class, gathered(x, d, i), (input,), (d, x.shape, i))
+    values = record(SortStable if stable else Sort, gathered(x, d, i), (input,), (d, x.shape, i))
     return return_types.sort(values, Tensor(i))
 
 
@@ -696,11 +679,10 @@ def running(name, extreme, Backward):
         if not x.ndim and dim not in (0, -1):
             raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
         d = checked_dim(dim, x.ndim)
-        out, i = (
-            map(contiguous_array, running_extreme(x, extreme, d))
-            if x.ndim
-            else (x.copy(), xp_of(x).zeros((), np.int64))
-        )
+        if x.ndim:
+            out, i = map(contiguous_array, running_extreme(x, extreme, d))
+        else:
+            out, i = x.copy(), xp_of(x).zeros((), np.int64)
         return getattr(return_types, name)(record(Backward, out, (input,), (d, x.shape, i)), as_input(i, input))
 
     op.__doc__ = f"(the {extreme} of the first 1, 2, ... elements along ``dim``, the last places where these are)"

@@ -30,17 +30,18 @@ from .shape import join
 
 SumAll = node_class("SumBackward0", lambda g, shape: unsum(g, shape))
 Sum = node_class("SumBackward1", lambda g, shape, axis, keepdims: unsum(g, shape, axis, keepdims))
-NanSum = node_class("NansumBackward0", lambda g, x, axis, keepdims: nansum_rule(g, x, axis, keepdims))
 MeanAll = node_class("MeanBackward0", lambda g, shape, n: unsum(share(g, n), shape))
-Mean = node_class(
-    "MeanBackward1", lambda g, shape, axis, keepdims: unsum(share(g, count(shape, axis)), shape, axis, keepdims)
-)
+Mean = node_class("MeanBackward1", lambda g, shape, axis, keepdims: unsum(
+    share(g, count(shape, axis)), shape, axis, keepdims))  # fmt: skip
 
 
 def nansum_rule(g, x, axis, keepdims):
     """The rule of sum, but 0 where x is nan."""
     number = array_of(eq(array_of(x), array_of(x))).astype(array_of(g).dtype)
     return unsum(g, number.shape, axis, keepdims) * number
+
+
+NanSum = node_class("NansumBackward0", nansum_rule)
 
 
 def share(g, n):
@@ -71,9 +72,7 @@ def parts_rule(first):
     """The rule of (first, mean), from the rule of the first."""
 
     def rule(parts, x, axis, keepdims, free):
-        into = 0.0
-        if 0 in parts:
-            into = first(parts[0], x, axis, keepdims, free)
+        into = first(parts[0], x, axis, keepdims, free) if 0 in parts else 0.0
         if 1 in parts:
             into = into + unsum(share(parts[1], count(array_of(x).shape, axis)), array_of(x).shape, axis, keepdims)
         return into
@@ -642,10 +641,9 @@ def quantifier(name):
 
     def op(input, dim=None, keepdim=False):
         x = array_of(input)
-        if isinstance(dim, (tuple, list)) and not dim:
-            out = x != 0
-        else:
-            out = getattr(x != 0, name)(axes(dim, x.ndim), keepdims=keepdim)
+        out = x != 0
+        if dim not in ((), []):
+            out = getattr(out, name)(axes(dim, x.ndim), keepdims=keepdim)
         return as_input(out.astype(x.dtype) if x.dtype == dtypes.uint8.np else out, input)
 
     return register(name, "reduction", op)

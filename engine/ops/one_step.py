@@ -56,7 +56,7 @@ def one_step_class(Class, unfold, *rules):
 
 def through(seen, g, ends):
     """The cotangents of the ends, by the nodes that stand between them and ``seen``."""
-    visit = partial(backward.recorded if mode.enabled else backward.chain_rule, retain_graph=True)
+    visit = partial(backward.chain_rule, retain_graph=True, create_graph=mode.enabled)
     visit, found, todo = backward.current_visit(visit, {}, ()), dict.fromkeys(ends), [(seen, g)]
     while todo:
         node, g = todo.pop()

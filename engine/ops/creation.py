@@ -133,24 +133,19 @@ def from_arrays(arrays, shape, dtype):
 def inferred(items):
     """The dtype of numbers, NumPy's numbers and tensors of one element together.  Errors if they are something else."""
     found = None
-    for kind, v in {type(v): v for v in items}.items():
-        if issubclass(kind, np.generic):
-            d = dtypes.from_numpy(v.dtype)
+    for (kind, _), v in {(type(v), v.dtype if isinstance(v, Tensor) else None): v for v in items}.items():
+        if issubclass(kind, (np.generic, complex)):
+            d = dtypes.from_numpy(np.asarray(v).dtype)
         elif issubclass(kind, (bool, int, float)):
             d = dtypes.scalar_dtype(v)
         elif issubclass(kind, (str, bytes)):
             raise TypeError(f"new(): invalid data type '{kind.__name__}'")
-        elif issubclass(kind, complex):
-            d = dtypes.from_numpy(np.dtype(complex))
         elif issubclass(kind, (list, tuple, np.ndarray)):
             continue  # an element that is a list is an error, but not here
         elif not issubclass(kind, Tensor):
             raise RuntimeError(f"Could not infer dtype of {kind.__name__}")
         else:
-            for t in items:
-                if isinstance(t, Tensor):
-                    found = dtypes.promoted[found or t.dtype, t.dtype]
-            d = found
+            d = v.dtype
         found = dtypes.promoted[found or d, d]
     return found or dtypes.int64
 

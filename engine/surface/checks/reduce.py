@@ -39,7 +39,9 @@ def max(input, dim, other):
         not_empty("max()", input, dim)
 
 
-min = max
+def min(input, dim, other):
+    if other is None and not isinstance(dim, Tensor):
+        not_empty("min()", input, dim)
 
 
 def aminmax(input, dim):

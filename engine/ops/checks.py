@@ -16,7 +16,7 @@ def shown_kind(kind):
 
 
 def checked_dim(dim, ndim):
-    """A dimension counted from the front.  IndexError in PyTorch's words when there is none, TypeError for no int."""
+    """A dimension counted from the front.  IndexError in PyTorch's words when there is no such dimension."""
     if type(dim) is not int:
         tensor = isinstance(dim, Tensor) and (dim.array.ndim or dim.array.dtype.kind not in "iu")
         if tensor or type(dim) is bool or not hasattr(dim, "__index__"):
@@ -61,22 +61,22 @@ def listed(first, rest, name, argument, position=1):
         return tuple(shape)
     for i, n in enumerate(shape):
         if not is_integer(n, bools=i > 0):
-            words = no_size(shape is not first, len(shape), i, shown_kind(type(n)), position)
-            raise TypeError(name + words.format(f"'{argument}'"))
+            raise no_size(n, name, argument, position, i, shape is not first, len(shape))
     return tuple(map(operator.index, shape))
 
 
-def no_size(one_by_one, n, i, kind, position):
-    """PyTorch's words for the i-th of n sizes, which is no integer, after the name of the function."""
+def no_size(n, name, argument, position, i, one_by_one, count):
+    """The error for the i-th of so many sizes, which is no integer."""
+    kind, where = shown_kind(type(n)), f"{name}(): argument '{argument}'"
     if i:
         reason = f'"type must be tuple of ints,but got {kind}"'
-        return f"(): argument {{}} failed to unpack the object at pos {i + 1} with error {reason}"
-    place = "" if position is None else f" (position {position})"
+        return TypeError(f"{where} failed to unpack the object at pos {i + 1} with error {reason}")
     if not one_by_one:
-        return f"(): argument {{}}{place} must be tuple of ints, but found element of type {kind} at pos 0"
-    if n == 1:
-        return f"(): argument {{}}{place} must be tuple of ints, not {kind}"
-    return f"() takes 1 positional argument but {n} were given"
+        found = f"must be tuple of ints, but found element of type {kind} at pos 0"
+        return TypeError(f"{where} (position {position}) {found}")
+    if count > 1:
+        return TypeError(f"{name}() takes 1 positional argument but {count} were given")
+    return misfit(n, name, argument, position, "tuple of ints")
 
 
 def is_integer(n, bools=False):
@@ -109,11 +109,9 @@ def number(value, name, argument, position=None, kind="Number"):
     """
     if type(value) in (float, int):  # to ask numbers.Real takes longer
         return value
-    if isinstance(value, Tensor) and not value.array.ndim and not value.requires_grad:
-        return value.item()
-    if not isinstance(value, (numbers.Real, np.generic)):
+    if not is_scalar(value):
         raise misfit(value, name, argument, position, kind)
-    return value
+    return value.item() if isinstance(value, Tensor) else value
 
 
 def misfit(value, name, argument, position, kind):

@@ -28,11 +28,15 @@ def checked_dim(dim, ndim):
     return dim % n
 
 
-def sizes(args, name):
-    """A shape given to the function ``name`` as numbers or as one sequence.
+def sizes(args, name, size=None):
+    """A shape given to the function ``name`` as numbers, as one sequence, or as ``size=``.
 
     TypeError for what is no integer, RuntimeError for a negative size.
     """
+    if size is not None:
+        if args:
+            raise TypeError(f"{name}() got multiple values for argument 'size'")
+        return shape_of(size, name, None)
     if not args:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
     shape = listed(args[0], args[1:], name, "size")
@@ -127,13 +131,6 @@ def is_scalar(value):
     if isinstance(value, Tensor):
         return not value.array.ndim and not value.requires_grad
     return isinstance(value, (numbers.Real, np.generic))
-
-
-def keyword_size(name, args, size):
-    """The shape that is given as ``size=``."""
-    if args:
-        raise TypeError(f"{name}() got multiple values for argument 'size'")
-    return shape_of(size, name, None)
 
 
 def check_generator(generator):

@@ -21,18 +21,7 @@ from ..core.linear import Clone, ToCopy, cast, clone_array, sum_to
 from ..core.record import array_of, record
 from ..core.rules import camel
 from ..core.tensor import Tensor, array_types
-from .checks import (
-    check_generator,
-    integer,
-    is_integer,
-    is_scalar,
-    keyword_size,
-    number,
-    shape_of,
-    shown_kind,
-    sizes,
-    unfit,
-)
+from .checks import check_generator, integer, is_integer, is_scalar, misfit, number, shape_of, shown_kind, sizes, unfit
 from .rows import register
 from .transfers import transfer
 from .writes import check_writable, fits, overwrite, zeros_for
@@ -51,8 +40,7 @@ def required(t, requires_grad, name):
     if requires_grad is False or requires_grad is None:
         return t
     if requires_grad is not True:
-        kind = shown_kind(type(requires_grad))
-        raise TypeError(f"{name}(): argument 'requires_grad' must be bool, not {kind}")
+        raise misfit(requires_grad, name, "requires_grad", None, "bool")
     if not t.dtype.is_floating_point:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return t.requires_grad_()
@@ -145,24 +133,19 @@ def from_arrays(arrays, shape, dtype):
 def inferred(items):
     """The dtype of numbers, NumPy's numbers and tensors of one element together.  Errors if they are something else."""
     found = None
-    for kind, v in {type(v): v for v in items}.items():
-        if issubclass(kind, np.generic):
-            d = dtypes.from_numpy(v.dtype)
+    for (kind, _), v in {(type(v), v.dtype if isinstance(v, Tensor) else None): v for v in items}.items():
+        if issubclass(kind, (np.generic, complex)):
+            d = dtypes.from_numpy(np.asarray(v).dtype)
         elif issubclass(kind, (bool, int, float)):
             d = dtypes.scalar_dtype(v)
         elif issubclass(kind, (str, bytes)):
             raise TypeError(f"new(): invalid data type '{kind.__name__}'")
-        elif issubclass(kind, complex):
-            d = dtypes.from_numpy(np.dtype(complex))
         elif issubclass(kind, (list, tuple, np.ndarray)):
             continue  # an element that is a list is an error, but not here
         elif not issubclass(kind, Tensor):
             raise RuntimeError(f"Could not infer dtype of {kind.__name__}")
         else:
-            for t in items:
-                if isinstance(t, Tensor):
-                    found = dtypes.promoted[found or t.dtype, t.dtype]
-            d = found
+            d = v.dtype
         found = dtypes.promoted[found or d, d]
     return found or dtypes.int64
 
@@ -210,8 +193,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
         )
-    new = Tensor(fresh(brought(array_from(data, dtype), device)))
-    new = new if requires_grad is False else required(new, requires_grad, "tensor")
+    new = leaf(brought(array_from(data, dtype), device), requires_grad)
     return new.pin_memory() if pin_memory else new
 
 
@@ -246,14 +228,6 @@ class LegacyType(type):
 
     dtype: dtypes.dtype
 
-    def __new__(cls, name, dtype):
-        new = super().__new__(cls, name, (), {"__doc__": f"``Tensor`` of {dtype}.", "__module__": "torch"})
-        new.dtype = dtype
-        return new
-
-    def __init__(cls, name, dtype):
-        super().__init__(name, (), {})
-
     def __call__(cls, *args, device=None):
         data = args[0] if args else None
         if not isinstance(data, Tensor):
@@ -266,12 +240,13 @@ class LegacyType(type):
         return isinstance(x, Tensor) and Tensor.typename(x.array) == f"torch.{cls.__name__}"
 
 
-ByteTensor, CharTensor, ShortTensor, IntTensor, LongTensor, HalfTensor, FloatTensor, DoubleTensor, BoolTensor = (
-    LegacyType(dtypes.type_words[d.np] + "Tensor", d)
+(ByteTensor, CharTensor, ShortTensor, IntTensor, LongTensor, HalfTensor, FloatTensor, DoubleTensor, BoolTensor,
+ BFloat16Tensor) = (
+    LegacyType(dtypes.type_words[d.np] + "Tensor", (),
+               {"dtype": d, "__doc__": f"``Tensor`` of {d}.", "__module__": "torch"})
     for d in (dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.float16, dtypes.float32,
-              dtypes.float64, dtypes.bool_)
+              dtypes.float64, dtypes.bool_, dtypes.bfloat16)
 )  # fmt: skip
-BFloat16Tensor = LegacyType("BFloat16Tensor", dtypes.bfloat16)
 
 
 def as_tensor(data, dtype=None, device=None):
@@ -363,7 +338,7 @@ is_floating_point, is_complex, is_signed, is_inference = map(
 
 def is_nonzero(input):
     """Whether the only element is not 0.  RuntimeError unless there is one."""
-    return bool(input) if isinstance(input, Tensor) else input.is_nonzero()
+    return bool(input)
 
 
 # ---- constants
@@ -374,7 +349,7 @@ def factory(name):
 
     def create(*args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False,
                memory_format=None):  # fmt: skip
-        shape = sizes(args, name) if size is None else keyword_size(name, args, size)
+        shape = sizes(args, name, size)
         where, index = place(device)
         x = where.make(index, name, shape, dtypes.given(dtype, name).np)
         return leaf(x, requires_grad, name) if not pin_memory else leaf(x, requires_grad, name).pin_memory()
@@ -389,7 +364,7 @@ def factory(name):
 
     def new(self, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
         title = "new_" + name
-        shape = sizes(args, title) if size is None else keyword_size(title, args, size)
+        shape = sizes(args, title, size)
         where, index = place(device or device_of(self.array))
         x = where.make(index, name, shape, dtypes.given(dtype, title, self.dtype).np)
         return leaf(one_a_sample(x, self.array), requires_grad, title)
@@ -405,33 +380,29 @@ ones, ones_like, new_ones = factory("ones")
 empty, empty_like, new_empty = factory("empty")
 
 
-def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None):
-    """A tensor of one value; its dtype is that of the value unless given."""
-    return leaf(filled("full", size, fill_value, dtype, device), requires_grad, "full")
-
-
-def filled(name, size, fill_value, dtype, device):
-    """The array of one value."""
+def filled(name, size, fill_value, dtype, device, requires_grad, like=None):
+    """A tensor of one value; with the dtype and the device of ``like`` unless others are given."""
     value = number(fill_value, name, "fill_value", 2)
     default = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(value)
-    kind, shape = dtypes.given(dtype, name, default).np, shape_of(size, name)
-    where, index = place(device)
-    return where.make(index, "full", shape, fits(value, kind), kind)
+    kind = dtypes.given(dtype, name, default if like is None else dtypes.of[like.dtype]).np
+    where, index = place(device if like is None else device or device_of(like))
+    x = where.make(index, "full", shape_of(size, name), fits(value, kind), kind)
+    return leaf(x if like is None else one_a_sample(x, like), requires_grad, name)
+
+
+def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None):
+    """A tensor of one value; its dtype is that of the value unless given."""
+    return filled("full", size, fill_value, dtype, device, requires_grad)
 
 
 def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None):
     """A tensor of one value with the shape and dtype of ``input``."""
-    return filled_as(input, "full_like", input.array.shape, fill_value, dtype, device, requires_grad)
+    return filled("full_like", input.array.shape, fill_value, dtype, device, requires_grad, input.array)
 
 
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
     """``full`` with the dtype and the device of this tensor; inside of vmap, one for each sample where it has them."""
-    return filled_as(self, "new_full", size, fill_value, dtype, device, requires_grad)
-
-
-def filled_as(self, name, size, fill_value, dtype, device, requires_grad):
-    new = filled(name, size, fill_value, dtype or self.dtype, device or device_of(self.array))
-    return leaf(one_a_sample(new, self.array), requires_grad, name)
+    return filled("new_full", size, fill_value, dtype, device, requires_grad, self.array)
 
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
@@ -547,7 +518,7 @@ def random_factory(name, draw):
 
     def create(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, layout=None,
                pin_memory=False):  # fmt: skip
-        shape = sizes(args, name) if size is None else keyword_size(name, args, size)
+        shape = sizes(args, name, size)
         kind = dtypes.given(dtype, name).np
         return leaf(drawn(device, draw, generator, shape, kind), requires_grad, name)
 
@@ -611,17 +582,13 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False)
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=None, requires_grad=False,
            layout=None, pin_memory=False):  # fmt: skip
     """Normal samples: numbers and a size, or tensors (either or both) of means and deviations."""
-    if size is not None:
-        if not is_scalar(mean) or not is_scalar(std):
-            raise unfit("normal", mean, std, size)
-        mean, std = (number(v, "normal", "mean") for v in (mean, std))
-    around = next((v.array for v in (mean, std) if isinstance(v, Tensor)), None)
-    if around is not None:
-        inputs = [v for v in (mean, std) if isinstance(v, Tensor)]
-        out = drawn(device_of(around), "normal_around", generator, array_of(mean), array_of(std))
+    inputs = [v for v in (mean, std) if isinstance(v, Tensor)]
+    if size is None and inputs:
+        out = drawn(device_of(inputs[0].array), "normal_around", generator, array_of(mean), array_of(std))
         return record(NORMALS[len(inputs), inputs[0] is mean], out, inputs, [v.array.shape for v in inputs])
     if not isinstance(size, (tuple, list)) or not is_scalar(mean) or not is_scalar(std):
         raise unfit("normal", mean, std, *(() if size is None else (size,)))
+    mean, std = (number(v, "normal", "mean") for v in (mean, std))
     kind, shape = dtypes.given(dtype, "normal").np, sizes((size,), "normal")
     return leaf(drawn(device, "normal", generator, shape, kind, mean, std), requires_grad, "normal")
 
@@ -729,6 +696,7 @@ random.state_as_tensor = Tensor
 random.default_generator = default_generator = Generator()
 default_generator.seed()
 seed, initial_seed = default_generator.seed, default_generator.initial_seed
+get_rng_state = default_generator.get_state
 
 
 def manual_seed(seed):
@@ -736,11 +704,6 @@ def manual_seed(seed):
     for where in devices.backends.values():
         where.random.default_generator.manual_seed(int(seed))
     return default_generator
-
-
-def get_rng_state():
-    """The state of the default generator, as a tensor of bytes."""
-    return default_generator.get_state()
 
 
 def set_rng_state(new_state):
@@ -847,8 +810,7 @@ def item(self):
     x = self.array
     if x.size != 1:
         raise RuntimeError(f"a Tensor with {x.size} elements cannot be converted to Scalar")
-    x = x if x.dtype.kind != "V" else x.astype(np.float32)
-    return x.item()
+    return (x if x.dtype.kind != "V" else x.astype(np.float32)).item()
 
 
 def tolist(self):
@@ -876,16 +838,14 @@ def __array_wrap__(self, array, context=None, return_scalar=False):
     return Tensor(np.asarray(array))
 
 
-def cuda_interface(self):
+@property  # type: ignore[misc]  # surface/methods.py gives it to Tensor
+def __cuda_array_interface__(self):
     """Where the elements are on a GPU, for other libraries: ``cupy.asarray(tensor)`` shares the memory."""
     if not self.is_cuda:
         raise AttributeError(f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {type_name(self)}")
     if self.node is not None:
         raise RuntimeError("Can't get __cuda_array_interface__ on Variable that requires grad.")
     return self.array.__cuda_array_interface__
-
-
-__cuda_array_interface__ = property(cuda_interface)
 
 
 def __dlpack__(self, *, stream=None, **options):
@@ -898,7 +858,7 @@ def __dlpack_device__(self):
     return self.shared().__dlpack_device__()
 
 
-def only_one(self, what):
+def only_one(self):
     if self.array.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     return item(self)
@@ -906,15 +866,15 @@ def only_one(self, what):
 
 def __float__(self):
     warn_of_lost_past([self])
-    return only_one(self, "float").__float__()
+    return only_one(self).__float__()
 
 
 def __int__(self):
-    return only_one(self, "int").__int__()
+    return only_one(self).__int__()
 
 
 def __complex__(self):
-    return complex(only_one(self, "complex"))
+    return complex(only_one(self))
 
 
 def __index__(self):
@@ -925,10 +885,9 @@ def __index__(self):
 
 def __bool__(self):
     x = self.array
-    if x.size == 0:
-        raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
-    if x.size > 1:
-        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+    if x.size != 1:
+        what = "more than one value" if x.size else "no values"
+        raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
     return bool(x)
 
 
@@ -946,9 +905,7 @@ def __iter__(self):
 
 def __contains__(self, element):
     if not isinstance(element, (Tensor, numbers.Number)):
-        raise RuntimeError(
-            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {element.__class__}."
-        )
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
     return bool((self.array == array_of(element)).any())
 
 

@@ -12,18 +12,8 @@ from ..arrays import dtypes
 from ..arrays.devices import check_one_device, moved
 from ..arrays.dispatch import blank, copied, either, known, not_batched, picked, scalar_types, xp_of
 from ..arrays.dtypes import dtype_word
-from ..arrays.kernels.indexing import (
-    cleared,
-    corner,
-    dim_key,
-    gathered,
-    index_beside,
-    key_along,
-    order_along,
-    placed,
-    scattered,
-    taken,
-)
+from ..arrays.kernels import indexing
+from ..arrays.kernels.indexing import dim_key, gathered, key_along, order_along, placed
 from ..arrays.kernels.sums import running_extreme
 from ..arrays.kernels.views import contiguous_array
 from ..arrays.shapes import common_shape
@@ -45,56 +35,103 @@ from .writes import copy_, fill_, fits, modify, number_in, zeros_for
 
 # ---- derivatives: what was picked out goes back into zeros, and what was overwritten gets none
 
+
+def clear(g, key):
+    """g with zeros at ``key``: its own transpose."""
+    return record(Clear, indexing.cleared(array_of(g), key), (g,), (key,))
+
+
+def add_places(g, dim, shape, index):
+    """Zeros of a shape, with g added at the places of a dim: the transpose of ``index_select``."""
+    return place(g, shape, dim_key(dim, array_of(index))) if shape else g
+
+
+def unfilled(g, dim, index):
+    """g with zeros at the places of a dim."""
+    return clear(g, dim_key(dim, array_of(index))) if array_of(g).ndim else zeros_for(g)
+
+
+def scatter_zeros(g, dim, shape, index):
+    """Zeros of a shape, with g added at ``index`` along a dim: the transpose of ``gather``."""
+    i = array_of(index)
+    x = array_of(g).reshape(i.shape or (1,))
+    out = placed(x, shape or (1,), key_along(i.reshape(x.shape), dim)) if i.size else blank(shape, x, i)
+    return record(ScatterAdd, out.reshape(shape), (None, g), (dim, i.shape, i))
+
+
+def not_scattered(g, dim, index):
+    """g with zeros at ``index`` along a dim."""
+    i = array_of(index)
+    if not i.size:
+        return g
+    shape = array_of(g).shape
+    return reshape(clear(reshape(g, shape or (1,)), key_along(i.reshape(i.shape or (1,)), dim)), shape)
+
+
+def in_corner(g, shape):
+    """Zeros of a shape with g in its first corner."""
+    return g if array_of(g).shape == shape else place(g, shape, tuple(slice(n) for n in array_of(g).shape))
+
+
+def corner_at(g, dim, shape, index):
+    """What ``index`` picks along a dim, in the first corner of zeros of a shape."""
+    return in_corner(gather(g, dim, index), shape)
+
+
+def unmasked(g, mask):
+    """g with zeros where a mask holds."""
+    m = array_of(mask)
+    return clear(g, (m,)) if m.shape == array_of(g).shape else clear(g, (xp_of(m).broadcast_to(m, array_of(g).shape),))
+
+
+def masked_total(g, mask, dtype):
+    """The sum of g where a mask holds, in a dtype."""
+    m = array_of(mask)
+    return cast(sum_to(choose(xp_of(m).broadcast_to(m, array_of(g).shape), g, 0.0), ()), dtype)
+
+
+def where_part(g, kind):
+    """The cotangent of what was broadcast and cast from a shape and dtype; None for that of a number."""
+    return None if kind is None else cast(sum_to(g, kind[0]), kind[1])
+
+
 Index = node_class("IndexBackward0", lambda g, shape, dims, *indices: place(g, shape, key_at(dims, indices)))
-Clear = node_class("IndexPutBackward0", lambda g, key: clear(g, key))
+Clear = node_class("IndexPutBackward0", clear)
 IndexPut = node_class("IndexPutBackward0",
                       lambda g, dims, accumulate, _shape, _dtype, *indices: g if accumulate
                       else clear(g, key_at(dims, indices)),
                       lambda g, dims, _accumulate, shape, dtype, *indices:
                       cast(sum_to(pick(g, key_at(dims, indices)), shape), dtype))  # fmt: skip
-IndexSelect = node_class(
-    "IndexSelectBackward0", lambda g, dim, shape, index: add_places(g, dim, shape, array_of(index))
-)
+IndexSelect = node_class("IndexSelectBackward0", add_places)
 IndexAdd = node_class("IndexAddBackward0", lambda g, _dim, _alpha, _index: g,
                       lambda g, dim, alpha, index: scaled(index_select(g, dim, index), alpha))  # fmt: skip
-IndexCopy = node_class("IndexCopyBackward0",
-                       lambda g, dim, index: unfilled(g, dim, index),
-                       lambda g, dim, index: index_select(g, dim, index))  # fmt: skip
-IndexFill = node_class("IndexFillBackward0", lambda g, dim, index: unfilled(g, dim, index))
+IndexCopy = node_class("IndexCopyBackward0", unfilled, lambda g, dim, index: index_select(g, dim, index))
+IndexFill = node_class("IndexFillBackward0", unfilled)
 IndexFillTensor = node_class("IndexFillBackward1", lambda g, dim, _dtype, index: unfilled(g, dim, index),
-                             lambda g, dim, dtype, index: cast(total_of(index_select(g, dim, once(index))),
-                                                               dtype))  # fmt: skip
-Gather = node_class("GatherBackward0", lambda g, dim, shape, index: scatter_zeros(g, dim, shape, index))
-Scatter = node_class("ScatterBackward0", lambda g, dim, _shape, index: not_scattered(g, dim, index),
-                     lambda g, dim, shape, index: in_corner(gather(g, dim, index), shape))  # fmt: skip
-ScatterValue = node_class("ScatterBackward1", lambda g, dim, index: not_scattered(g, dim, index))
+                             lambda g, dim, dtype, index: cast(sum_to(index_select(g, dim, xp_of(
+                                 array_of(index)).unique(array_of(index))), ()), dtype))  # fmt: skip
+Gather, Sort, SortStable, TopK, CumMax, CumMin = (
+    node_class(name, scatter_zeros) for name in ("GatherBackward0", "SortBackward0", "SortBackward1", "TopkBackward0",
+                                                 "CummaxBackward0", "CumminBackward0"))  # fmt: skip
+Kth = node_class("KthvalueBackward0", lambda g, dim, shape, index: scatter_zeros(
+    reshape(g, array_of(index).shape), dim, shape, index))  # fmt: skip
+Scatter = node_class("ScatterBackward0", lambda g, dim, _shape, index: not_scattered(g, dim, index), corner_at)
+ScatterValue = node_class("ScatterBackward1", not_scattered)
 ScatterReduce = node_class("NotImplemented", lambda g: underived("scatter"), lambda g: underived("scatter"))
 ScatterReduceNumber = node_class("NotImplemented", lambda g: underived("scatter"))
-ScatterAdd = node_class("ScatterAddBackward0", lambda g, _dim, _shape, _index: g,
-                        lambda g, dim, shape, index: in_corner(gather(g, dim, index), shape))  # fmt: skip
+ScatterAdd = node_class("ScatterAddBackward0", lambda g, _dim, _shape, _index: g, corner_at)
 Take = node_class("TakeBackward0", lambda g, shape, index: reshape(
     place(reshape(g, (-1,)), (prod(shape),), (array_of(index).reshape(-1),)), shape))  # fmt: skip
 MaskedFill = node_class("MaskedFillBackward0", lambda g, shape, mask: sum_to(unmasked(g, mask), shape))
-MaskedFillTensor = node_class("MaskedFillBackward1",
-                              lambda g, shape, _dtype, _common, mask: sum_to(unmasked(g, mask), shape),
-                              lambda g, _shape, dtype, common, mask: cast(masked_total(g, mask, common),
-                                                                          dtype))  # fmt: skip
+MaskedFillTensor = node_class("MaskedFillBackward1", lambda g, shape, _dtype, mask: sum_to(unmasked(g, mask), shape),
+                              lambda g, _shape, dtype, mask: masked_total(g, mask, dtype))  # fmt: skip
 MaskedSelect = node_class("MaskedSelectBackward0", lambda g, shape, common, mask: sum_to(
     place(g, common, (xp_of(array_of(mask)).broadcast_to(array_of(mask), common),)), shape))  # fmt: skip
-MaskedScatter = node_class("MaskedScatterBackward0",
-                           lambda g, shape, _source, mask: sum_to(unmasked(g, mask), shape),
+MaskedScatter = node_class("MaskedScatterBackward0", lambda g, shape, _source, mask: sum_to(unmasked(g, mask), shape),
                            lambda g, _shape, source, mask: reshape(
                                in_corner(pick(g, (array_of(mask),)), (prod(source),)), source))  # fmt: skip
-Where = node_class("WhereBackward0",
-                   lambda g, kind, _other, mask: where_part(unmasked(g, ~array_of(mask)), kind),
+Where = node_class("WhereBackward0", lambda g, kind, _other, mask: where_part(unmasked(g, ~array_of(mask)), kind),
                    lambda g, _kind, other, mask: where_part(unmasked(g, mask), other))  # fmt: skip
-Sort, TopK, CumMax, CumMin = (
-    node_class(name + "Backward0", lambda g, dim, shape, index: scatter_zeros(g, dim, shape, index))
-    for name in ("Sort", "Topk", "Cummax", "Cummin")
-)
-SortStable = node_class("SortBackward1", *Sort.rules)
-Kth = node_class("KthvalueBackward0", lambda g, dim, shape, index: scatter_zeros(
-    reshape(g, array_of(index).shape), dim, shape, index))  # fmt: skip
 
 # ---- x[...]
 
@@ -157,24 +194,21 @@ def views(input, key):
             looked_up[dim] = xp_of(input.array).zeros(int(item), np.int64)
             dim += 1
         else:
-            looked_up[dim] = index_beside(input.array, item)
+            looked_up[dim] = indexing.index_beside(input.array, item)
             dim += item.ndim if item.dtype.kind == "b" else 1
     return result, looked_up
 
 
 def stands_for_tuple(key):
     """Whether PyTorch reads a list as a tuple: if it is short and holds a sequence, a slice, a tensor, None or ..."""
-    found = len(key) < 32 and any(
-        k is None or k is Ellipsis or isinstance(k, (slice, list, tuple, Tensor, range)) for k in key
-    )
-    if found:
+    deep = len(key) < 32 and any(isinstance(k, (slice, list, tuple, Tensor, range, type(None), type(...))) for k in key)
+    if deep:
         warn(
             "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch "
             "2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
-            "x[torch.tensor(seq)], "
-            "which will result either in an error or a different result",
-        )  # fmt: skip
-    return found
+            "x[torch.tensor(seq)], which will result either in an error or a different result",
+        )
+    return deep
 
 
 def one_index(k):
@@ -187,7 +221,7 @@ def one_index(k):
         k = from_sequence(k)
     if not hasattr(k, "dtype"):
         if isinstance(k, str):
-            raise TypeError(f"new(): invalid data type '{type(k).__name__}'")
+            raise TypeError("new(): invalid data type 'str'")
         raise IndexError(
             "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
             f"{type(k).__name__})"
@@ -213,9 +247,8 @@ def from_sequence(k):
     if not len(k):
         return np.zeros(0, np.int64)
     nested = [array_of(one_index(i)) if isinstance(i, (list, tuple, Tensor)) else i for i in k]
-    for i in nested:
-        if isinstance(i, str):
-            raise TypeError(f"new(): invalid data type '{type(i).__name__}'")
+    if any(isinstance(i, str) for i in nested):
+        raise TypeError("new(): invalid data type 'str'")
     return np.asarray(nested)
 
 
@@ -239,15 +272,16 @@ def key_at(dims, indices):
     return key
 
 
-def read_at(x, dims, indices):
-    """x at index arrays, in C order.  IndexError in PyTorch's words where they do not fit."""
-    key = key_at(dims, indices)
+def read_at_indices(input, looked_up):
+    """The elements at index arrays, in C order.  IndexError in PyTorch's words where they do not fit."""
+    dims, indices, x = tuple(looked_up), tuple(looked_up.values()), input.array
     try:
-        out = picked(x, key)
+        out = picked(x, key_at(dims, indices))
     except IndexError:
         explain(x, dims, indices)
         raise
-    return out if dims[0] == 0 or out.flags.c_contiguous else out.copy()
+    out = out if dims[0] == 0 or out.flags.c_contiguous else out.copy()
+    return record(Index, out, (input,), (x.shape, dims, *indices))
 
 
 def explain(x, dims, indices):
@@ -278,12 +312,6 @@ def explain(x, dims, indices):
             if n == 0:
                 raise IndexError("index is out of bounds for dimension with size 0")
             raise IndexError(f"index {wrong[0].item()} is out of bounds for dimension {position} with size {n}")
-
-
-def read_at_indices(input, looked_up):
-    dims, indices = tuple(looked_up), tuple(looked_up.values())
-    x = input.array
-    return record(Index, read_at(x, dims, indices), (input,), (x.shape, dims, *indices))
 
 
 # ---- x[...] = v
@@ -345,7 +373,8 @@ def put(self, looked_up, value, accumulate=False):
     v = value.array
     fills = len(indices) == 1 and indices[0].dtype.kind == "b" and v.size == 1  # PyTorch takes that for masked_fill_
     if v.dtype != x.dtype and not fills:
-        raise dtypes_differ(x, v)
+        kinds = f"got {dtype_word(x)} for the destination and {dtype_word(v)} for the source."
+        raise RuntimeError(f"Index put requires the source and destination dtypes match, {kinds}")
     change = lambda x: put_array(x, dims, indices, v, accumulate)  # noqa: E731
     modify(self, change, IndexPut, (self, value), (dims, accumulate, v.shape, v.dtype, *indices), () if fills else None)
 
@@ -364,18 +393,6 @@ def put_array(x, dims, indices, v, accumulate):
             f"shape mismatch: value tensor of shape {list(v.shape)} cannot be broadcast to indexing result of shape "
             f"{list(want)}"
         ) from None
-
-
-def dtypes_differ(x, v):
-    return RuntimeError(
-        f"Index put requires the source and destination dtypes match, got {dtype_word(x)} for the destination and "
-        f"{dtype_word(v)} for the source."
-    )
-
-
-def clear(g, key):
-    """g with zeros at ``key``: its own transpose."""
-    return record(Clear, cleared(array_of(g), key), (g,), (key,))
 
 
 def index_put(input, indices, values, accumulate=False):
@@ -397,10 +414,8 @@ def looked_up_at(indices):
     looked_up, dim = {}, 0
     for i in indices:
         if i is not None:
-            looked_up[dim] = as_mask(array_of(i))
-            dim += looked_up[dim].ndim if looked_up[dim].dtype.kind == "b" else 1
-        else:
-            dim += 1
+            looked_up[dim] = i = as_mask(array_of(i))
+        dim += i.ndim if i is not None and i.dtype.kind == "b" else 1
     return looked_up
 
 
@@ -411,25 +426,13 @@ def index_select(input, dim, index):
     """The places of a dim that an index vector names."""
     x = array_of(input)
     d, i = dim % (x.ndim or 1), array_of(index).reshape(-1)
-    if not x.ndim:
-        return record(IndexSelect, x.copy(), (input,), (d, (), i))
-    return record(IndexSelect, taken(x, i, d), (input,), (d, x.shape, i))
-
-
-def add_places(g, dim, shape, index):
-    """Zeros of a shape, with g added at the places of a dim: the transpose of ``index_select``."""
-    return place(g, shape, dim_key(dim, index)) if shape else g
-
-
-def places_written(input, dim, index, source):
-    """The arrays of ``index_add`` and ``index_copy``, and the dim counted from the front."""
-    x = array_of(input)
-    return x, array_of(source), dim % (x.ndim or 1), array_of(index).reshape(-1)
+    return record(IndexSelect, indexing.taken(x, i, d) if x.ndim else x.copy(), (input,), (d, x.shape, i))
 
 
 def index_add(input, dim, index, source, *, alpha=1):
     """A copy to which ``alpha * source`` was added at the places of a dim that an index vector names."""
-    x, s, d, i = places_written(input, dim, index, source)
+    x, s, i = array_of(input), array_of(source), array_of(index).reshape(-1)
+    d = dim % (x.ndim or 1)
     s = s if alpha == 1 else s * fits(alpha, x.dtype)
     added = placed(s, x.shape, dim_key(d, i)) if x.ndim else s
     return record(IndexAdd, x + added, (input, source), (d, alpha, i))
@@ -437,7 +440,8 @@ def index_add(input, dim, index, source, *, alpha=1):
 
 def index_copy(input, dim, index, source):
     """A copy with ``source`` written at the places of a dim that an index vector names."""
-    x, s, d, i = places_written(input, dim, index, source)
+    x, s, i = array_of(input), array_of(source), array_of(index).reshape(-1)
+    d = dim % (x.ndim or 1)
     out = copied(x, i, s) if x.ndim else s.copy()
     if x.ndim:
         out[dim_key(d, i)] = s
@@ -464,19 +468,6 @@ def index_fill(input, dim, index, value):
     if is_tensor:
         return record(IndexFillTensor, out, (input, v), (d, v.array.dtype, i))
     return record(IndexFill, out, (input,), (d, i))
-
-
-def unfilled(g, dim, index):
-    return clear(g, dim_key(dim, array_of(index))) if array_of(g).ndim else zeros_for(g)
-
-
-def once(index):
-    """An index array without repetitions."""
-    return xp_of(array_of(index)).unique(array_of(index))
-
-
-def total_of(g):
-    return sum_to(g, ())
 
 
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
@@ -512,52 +503,28 @@ def gather(input, dim, index, *, sparse_grad=False):
     return record(Gather, gathered(x, d, i), (input,), (d, x.shape, i))
 
 
-def scatter_zeros(g, dim, shape, index):
-    """Zeros of a shape, with g added at ``index`` along a dim: the transpose of ``gather``."""
-    i = array_of(index)
-    x = array_of(g).reshape(i.shape or (1,))
-    out = placed(x, shape or (1,), key_along(i.reshape(x.shape), dim)) if i.size else blank(shape, x, i)
-    return record(ScatterAdd, out.reshape(shape), (None, g), (dim, i.shape, i))
-
-
 def scatter(input, dim, index, src=None, value=None, *, reduce=None):
     """A copy with ``src``, or a number, written at ``index`` along a dim; for a repeated index the last one stays."""
     x, i = array_of(input), array_of(index)
     d = dim % (x.ndim or 1)
     source = value if src is None else src
     if not isinstance(source, Tensor) and not hasattr(source, "dtype"):
-        out = scattered(x, d, i, fits(source, x.dtype), reduce)
-        return (
-            record(ScatterValue, out, (input,), (d, i))
-            if reduce is None
-            else record(ScatterReduceNumber, out, (input,))
-        )
+        out = indexing.scattered(x, d, i, fits(source, x.dtype), reduce)
+        if reduce is not None:
+            return record(ScatterReduceNumber, out, (input,))
+        return record(ScatterValue, out, (input,), (d, i))
     s = array_of(source)
-    out = scattered(x, d, i, corner(s, i.shape), reduce)
+    out = indexing.scattered(x, d, i, indexing.corner(s, i.shape), reduce)
     if reduce is not None:
         return record(ScatterReduce, out, (input, source))
     return record(Scatter, out, (input, source), (d, s.shape, i))
-
-
-def not_scattered(g, dim, index):
-    """g with zeros at ``index`` along a dim."""
-    i = array_of(index)
-    if not i.size:
-        return g
-    shape = array_of(g).shape
-    return reshape(clear(reshape(g, shape or (1,)), key_along(i.reshape(i.shape or (1,)), dim)), shape)
-
-
-def in_corner(g, shape):
-    """Zeros of a shape with g in its first corner."""
-    return g if array_of(g).shape == shape else place(g, shape, tuple(slice(n) for n in array_of(g).shape))
 
 
 def scatter_add(input, dim, index, src):
     """A copy to which ``src`` was added at ``index`` along a dim."""
     x, s, i = array_of(input), array_of(src), array_of(index)
     d = dim % (x.ndim or 1)
-    out = x + scatter_zeros(corner(s, i.shape), d, x.shape, i)
+    out = x + scatter_zeros(indexing.corner(s, i.shape), d, x.shape, i)
     return record(ScatterAdd, out, (input, src), (d, s.shape, i))
 
 
@@ -585,23 +552,11 @@ def masked_fill(input, mask, value):
     """A copy with a number where a mask holds; input and mask broadcast."""
     x, m = array_of(input), array_of(mask)
     v, is_tensor = number_or_scalar(number_for(x, value), x.dtype)
-    common = common_shape(m.shape, x.shape)
+    common_shape(m.shape, x.shape)
     if is_tensor:
         out = either.call(m, array_of(v).astype(x.dtype), x)
-        return record(MaskedFillTensor, out, (input, v), (x.shape, v.array.dtype, common, m))
+        return record(MaskedFillTensor, out, (input, v), (x.shape, v.array.dtype, m))
     return record(MaskedFill, either.call(m, v, x), (input,), (x.shape, m))
-
-
-def unmasked(g, mask):
-    """g with zeros where a mask holds."""
-    m = array_of(mask)
-    return clear(g, (m,)) if m.shape == array_of(g).shape else clear(g, (xp_of(m).broadcast_to(m, array_of(g).shape),))
-
-
-def masked_total(g, mask, shape):
-    """The sum of g where a mask holds."""
-    m = array_of(mask)
-    return sum_to(choose(xp_of(m).broadcast_to(m, array_of(g).shape), g, 0.0), ())
 
 
 def masked_select(input, mask):
@@ -648,9 +603,10 @@ def where(condition, input=None, other=None):
             raise RuntimeError(
                 f"where expected condition to be a boolean tensor, but got a tensor with dtype {dtype_word(m)}"
             )
-        warn("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
-                      "future "
-                      "version of PyTorch. Use a boolean condition instead.")  # fmt: skip
+        warn(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+            "version of PyTorch. Use a boolean condition instead."
+        )
         m = m != 0
     check_one_device((m, x, y))
     dtype = dtypes.result_type(operand(x), operand(y)).np
@@ -659,11 +615,6 @@ def where(condition, input=None, other=None):
     kinds = [None if type(v) in scalar_types else (v.shape, v.dtype) for v in (x, y)]
     out = record(Where, either.call(m, a, b), (input, other), (*kinds, m))
     return out if isinstance(out, Tensor) else Tensor(out)
-
-
-def where_part(g, kind):
-    """The cotangent of what was broadcast and cast from a shape and dtype; None for that of a number."""
-    return None if kind is None else cast(sum_to(g, kind[0]), kind[1])
 
 
 def where_method(self, condition, other):
@@ -679,8 +630,6 @@ def nonzero(input, *, as_tuple=False):
     return Tensor(xp_of(x).argwhere(x))
 
 
-argwhere = nonzero
-
 # ---- order
 
 
@@ -689,8 +638,7 @@ def sort(input, dim=-1, descending=False, stable=False):
     x = array_of(input)
     d = checked_dim(dim, x.ndim)
     i = order_along(x, d, descending)
-    Class = SortStable if stable else Sort
-    values = record(Class, gathered(x, d, i), (input,), (d, x.shape, i))
+    values = record(SortStable if stable else Sort, gathered(x, d, i), (input,), (d, x.shape, i))
     return return_types.sort(values, Tensor(i))
 
 
@@ -730,11 +678,10 @@ def running(name, extreme, Backward):
         if not x.ndim and dim not in (0, -1):
             raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
         d = checked_dim(dim, x.ndim)
-        out, i = (
-            map(contiguous_array, running_extreme(x, extreme, d))
-            if x.ndim
-            else (x.copy(), xp_of(x).zeros((), np.int64))
-        )
+        if x.ndim:
+            out, i = map(contiguous_array, running_extreme(x, extreme, d))
+        else:
+            out, i = x.copy(), xp_of(x).zeros((), np.int64)
         return getattr(return_types, name)(record(Backward, out, (input,), (d, x.shape, i)), as_input(i, input))
 
     op.__doc__ = f"(the {extreme} of the first 1, 2, ... elements along ``dim``, the last places where these are)"
@@ -778,10 +725,8 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     x = input.array
     if dim is not None:
         dim = checked_dim(dim, x.ndim)
-    out, *more = xp_of(x).unique(x, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
-    inverse, counts = more
-    values = record(Unique2 if dim is None else UniqueDim, out, (input,))
-    found = [values]
+    out, inverse, counts = xp_of(x).unique(x, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
+    found = [record(Unique2 if dim is None else UniqueDim, out, (input,))]
     if return_inverse:
         found.append(Tensor(inverse.reshape(x.shape if dim is None else -1)))
     if return_counts:

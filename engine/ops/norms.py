@@ -16,7 +16,6 @@ from . import elementwise as e
 from . import reduce
 from .elementwise import mul
 from .linalg import matrix_norm
-from .reduce import p_norm
 from .rows import register, widened
 from .shape import expand_to, repeat, view_to
 from .with_numbers import plus
@@ -184,11 +183,11 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     return reduce.sum(mul(*units), dim)
 
 
-def norm(input, p="fro", dim=None, keepdim=False, dtype=None, **names):
+def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
     """The p-norm of the elements over ``dim``, all by default; "fro" is 2."""
     if p == "nuc":
         return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-    return p_norm("norm", input, 2 if p in ("fro", None) else p, dim, keepdim, dtype, names)
+    return reduce.vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
 
 
 for function in (layer_norm, group_norm, batch_norm, instance_norm, rms_norm, normalize, cosine_similarity):

@@ -38,11 +38,8 @@ def one_step_class(Class, unfold, *rules):
                 self.seen = stand_in
         return self.seen
 
-    own = (
-        Node.vjp
-        if any(r.__code__.co_flags & VARARGS for r in rules)
-        else written_out(len(rules), rules[0].__code__.co_argcount - 1)
-    )
+    several = any(r.__code__.co_flags & VARARGS for r in rules)
+    own = Node.vjp if several else written_out(len(rules), rules[0].__code__.co_argcount - 1)
 
     def vjp(self, g, saved, parents):
         if self.seen is None:
@@ -52,41 +49,23 @@ def one_step_class(Class, unfold, *rules):
     def linked(self, saved):
         return grad_fn_view(self).linked(self.seen.saved)
 
-    facts = {
-        "__init__": init,
-        "unfold": staticmethod(unfold),
-        "plain": Class,
-        "rules": rules,
-        "seen": None,
-        "grad_fn_view": grad_fn_view,
-        "vjp": vjp,
-    }
-    facts["linked"] = linked
-    return type(Class.__name__, (Class,), {"__module__": "builtins", **facts})
+    facts = {"unfold": staticmethod(unfold), "plain": Class, "rules": rules, "seen": None, "__module__": "builtins"}
+    methods = {"__init__": init, "grad_fn_view": grad_fn_view, "vjp": vjp, "linked": linked}
+    return type(Class.__name__, (Class,), facts | methods)
 
 
 def through(seen, g, ends):
     """The cotangents of the ends, by the nodes that stand between them and ``seen``."""
-    found = dict.fromkeys(ends)
-    todo = [(seen, g)]
+    visit = partial(backward.chain_rule, retain_graph=True, create_graph=mode.enabled)
+    visit, found, todo = backward.current_visit(visit, {}, ()), dict.fromkeys(ends), [(seen, g)]
     while todo:
         node, g = todo.pop()
-        for p, gi in zip(node.parents, shown_visit(node, g, node.parents)):
-            if gi is None:
-                continue
-            if p in found:
+        for p, gi in zip(node.parents, visit(node, g, node.parents)):
+            if gi is not None and p in found:
                 found[p] = gi if found[p] is None else found[p] + gi
-            else:
+            elif gi is not None:
                 todo.append((p, gi))
-    into = []
-    for p in ends:
-        into.append(p and found.pop(p, None))
-    return into
-
-
-def shown_visit(node, g, parents):
-    visit = partial(backward.chain_rule, retain_graph=True, create_graph=mode.enabled)
-    return backward.current_visit(visit, {}, ())(node, g, parents)
+    return [p and found.pop(p, None) for p in ends]
 
 
 def record_one_step(Class, out, ends, kept, *facts):

@@ -18,7 +18,7 @@ from ..core.linear import cast, reshape, sum_axes, sum_to, unsum
 from ..core.record import array_of, record, record_outputs
 from ..core.tensor import Tensor
 from . import return_types
-from .checks import check_floating, checked_dim, checked_dims, number, shown_kind
+from .checks import check_floating, checked_dim, checked_dims, number
 from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, maximum, minimum, sgn
 from .rows import floating, offers, pick, register, widened
@@ -28,17 +28,18 @@ from .shape import join
 
 SumAll = node_class("SumBackward0", lambda g, shape: unsum(g, shape))
 Sum = node_class("SumBackward1", lambda g, shape, axis, keepdims: unsum(g, shape, axis, keepdims))
-NanSum = node_class("NansumBackward0", lambda g, x, axis, keepdims: nansum_rule(g, x, axis, keepdims))
 MeanAll = node_class("MeanBackward0", lambda g, shape, n: unsum(share(g, n), shape))
-Mean = node_class(
-    "MeanBackward1", lambda g, shape, axis, keepdims: unsum(share(g, count(shape, axis)), shape, axis, keepdims)
-)
+Mean = node_class("MeanBackward1", lambda g, shape, axis, keepdims: unsum(
+    share(g, count(shape, axis)), shape, axis, keepdims))  # fmt: skip
 
 
 def nansum_rule(g, x, axis, keepdims):
     """The rule of sum, but 0 where x is nan."""
     number = array_of(eq(array_of(x), array_of(x))).astype(array_of(g).dtype)
     return unsum(g, number.shape, axis, keepdims) * number
+
+
+NanSum = node_class("NansumBackward0", nansum_rule)
 
 
 def share(g, n):
@@ -69,9 +70,7 @@ def parts_rule(first):
     """The rule of (first, mean), from the rule of the first."""
 
     def rule(parts, x, axis, keepdims, free):
-        into = 0.0
-        if 0 in parts:
-            into = first(parts[0], x, axis, keepdims, free)
+        into = first(parts[0], x, axis, keepdims, free) if 0 in parts else 0.0
         if 1 in parts:
             into = into + unsum(share(parts[1], count(array_of(x).shape, axis)), array_of(x).shape, axis, keepdims)
         return into
@@ -242,38 +241,6 @@ def axes(dim, ndim):
     return found if found and ndim else None
 
 
-def parse(name, input, dim, keepdim, names, several=True):
-    """The array, dim, axes and keepdim of a reduction; ``names``: further keywords, of which NumPy's two are accepted.
-    ``several``: whether it may be over several dimensions.
-
-    TypeError for what is no Tensor and for unknown keywords; IndexError for a dimension that is not there.
-    """
-    x = array_of(input)
-    if not hasattr(x, "dtype"):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    if names:
-        dim, keepdim = names.pop("axis", dim), names.pop("keepdims", keepdim)
-        for unknown in names:
-            raise TypeError(f"{name}() got an unexpected keyword argument '{unknown}'")
-    if not isinstance(keepdim, bool):
-        place = " (position 2)" if name in ("sum", "mean") else ""  # nobody adds it to what these two say
-        raise TypeError(f"{name}(): argument 'keepdim'{place} must be bool, not {type(keepdim).__name__}")
-    if dim is not None and not several:
-        one_axis(name, x, dim)
-    try:
-        return x, dim, axes(dim, x.ndim), keepdim
-    except TypeError:
-        raise TypeError(f"{name}(): argument 'dim' must be tuple of ints, not {shown_kind(type(dim))}") from None
-
-
-def one_axis(name, x, dim):
-    """The axis of an operation along one dimension."""
-    try:
-        return checked_dim(dim, x.ndim)
-    except TypeError:
-        raise TypeError(f"{name}(): argument 'dim' must be int, not {shown_kind(type(dim))}") from None
-
-
 def count(shape, axis):
     """How many elements are reduced to one."""
     return math.prod(shape) if axis is None else math.prod(shape[i] for i in axis)
@@ -286,12 +253,12 @@ def kept(a, shape, axis, keepdims):
     return reshape(a, tuple(1 if i in axis else n for i, n in enumerate(shape)))
 
 
-def converted(input, dtype):
+def converted(name, input, dtype):
     """The array of the input in ``dtype``; by default integers and bools in int64, which the result then has."""
     x = array_of(input)
     if dtype is None:
         return x if dtypes.of[x.dtype].is_floating_point else x.astype(dtypes.int64.np, copy=False)
-    dtype = dtypes.given(dtype)
+    dtype = dtypes.given(dtype, name)
     if isinstance(input, Tensor) and input.node is not None and mode.enabled and not dtype.is_floating_point:
         raise RuntimeError(f"Autograd not support dtype: {dtype_word(x.astype(dtype.np))}")
     return x.astype(dtype.np, copy=False)
@@ -328,19 +295,17 @@ def summing(unusual):
             if out.dtype is x.dtype:
                 p = input.node
                 return Tensor(out, SumAll((p,), (x.shape,)) if p is not None and mode.enabled else None)
-        if "out" in names:
+        try:
+            dim, axis, keepdim = usual(input, dim, keepdim, **names)
+        except (TypeError, AttributeError):
             return unusual(input, dim, keepdim, dtype=dtype, **names)
-        x, dim, axis, keepdims = parse("sum", input, dim, keepdim, names)
-        x = converted(input, dtype)
-        out = settled(sum_array(x, axis, keepdims).astype(x.dtype, copy=False))
-        if dim is None and axis is None and not keepdims:
+        x = converted("sum", input, dtype)
+        out = settled(sum_array(x, axis, keepdim).astype(x.dtype, copy=False))
+        if dim is None and not keepdim:
             return record_converted(SumAll, out, (input,), (x.shape,))
-        return record_converted(Sum, out, (input,), (x.shape, axis, keepdims))
+        return record_converted(Sum, out, (input,), (x.shape, axis, keepdim))
 
     return sum
-
-
-sum = offers(summing, None)
 
 
 def averaging(unusual):
@@ -349,85 +314,82 @@ def averaging(unusual):
         if dim is None and dtype is None and not keepdim and not names and isinstance(input, Tensor):
             x = input.array
             if x.dtype in dtypes.differentiable:
-                p = input.node
-                return Tensor(
-                    mean_array(x), MeanAll((p,), (x.shape, x.size)) if p is not None and mode.enabled else None
-                )
-        if "out" in names:
+                p, out = input.node, mean_array(x)
+                return Tensor(out, MeanAll((p,), (x.shape, x.size)) if p is not None and mode.enabled else None)
+        try:
+            dim, axis, keepdim = usual(input, dim, keepdim, **names)
+        except (TypeError, AttributeError):
             return unusual(input, dim, keepdim, dtype=dtype, **names)
-        x, dim, axis, keepdims = parse("mean", input, dim, keepdim, names)
-        dtype = dtype if dtype is None else dtypes.given(dtype, "mean")
+        x, dtype = array_of(input), dtype and dtypes.given(dtype, "mean")
         if not (dtype or dtypes.of[x.dtype]).is_floating_point:
             raise RuntimeError(
                 f"mean(): could not infer output dtype. {'Optional' if dtype else 'Input'} dtype must be either a "
                 f"floating point or complex dtype. Got: {dtype_word(x.astype(dtype.np) if dtype else x)}"
             )
-        x = converted(input, dtype)
-        out = settled(mean_array(x, axis, keepdims))
-        if dim is None and not keepdims:
+        x = converted("mean", input, dtype)
+        out = settled(mean_array(x, axis, keepdim))
+        if dim is None and not keepdim:
             return record_converted(MeanAll, out, (input,), (x.shape, x.size))
-        return record_converted(Mean, out, (input,), (x.shape, axis, keepdims))
+        return record_converted(Mean, out, (input,), (x.shape, axis, keepdim))
 
     return mean
 
 
-mean = offers(averaging, None)
+def usual(input, dim, keepdim, *, axis=None, keepdims=False):
+    """(dim, axes, keepdim) of a call that needs no door, NumPy's names among it; an error for any other."""
+    if (dim is not None is not axis) or type(keepdim) is not bool or type(keepdims) is not bool:
+        raise TypeError
+    dim = axis if dim is None else dim
+    return dim, axes(dim, array_of(input).ndim), keepdim or keepdims
 
 
-def nansum(input, dim=None, keepdim=False, *, dtype=None, **names):
+sum, mean = offers(summing, None), offers(averaging, None)
+
+
+def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """The sum over ``dim`` of what is not nan."""
-    x, dim, axis, keepdims = parse("nansum", input, dim, keepdim, names)
-    y = converted(input, dtype and dtypes.given(dtype, "nansum"))
-    out = settled(sum_array(either.call(x == x, y, 0), axis, keepdims).astype(y.dtype, copy=False))
-    return record_converted(NanSum, out, (input,), (x, axis, keepdims))
-
-
-def moments(name, input, dim, unbiased, correction, keepdim):
-    """(input, variance, mean, axis, keepdims, degrees of freedom), for var and std; added up in float64."""
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    if correction is None:
-        correction = 1 if unbiased is None else int(unbiased)
-    correction = number(correction, name, "correction")
-    x = array_of(input)
+    x, y = array_of(input), converted("nansum", input, dtype)
     axis = axes(dim, x.ndim)
-    free = count(x.shape, axis) - correction
-    if free <= 0:
-        warn(
-            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
-            "(input numel divided by output numel).",
-        )
-    wide = x.astype(dtypes.float64.np)
-    middle = mean_array(wide, axis, True)
-    away = wide - middle
-    out = settled((away * away).sum(axis, keepdims=keepdim) / builtins.max(free, 0))
-    return x, out, settled(middle.reshape(out.shape)), axis, free
+    out = settled(sum_array(either.call(x == x, y, 0), axis, keepdim).astype(y.dtype, copy=False))
+    return record_converted(NanSum, out, (input,), (x, axis, keepdim))
 
 
-def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    """The variance over ``dim``: the sum of squared distances from the mean / (count - ``correction``, which is 1)."""
-    x, out, _, axis, free = moments("var", input, dim, unbiased, correction, keepdim)
-    return record(Var, out.astype(x.dtype), (input,), (x, axis, keepdim, free))
+def spread(name, Backward, doc):
+    """``var``, ``std``, or one of them with the mean; added up in float64."""
+    root, pair = name.startswith("std"), name.endswith("mean")
+
+    def op(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        if correction is None:
+            correction = 1 if unbiased is None else int(unbiased)
+        x = array_of(input)
+        axis = axes(dim, x.ndim)
+        free = count(x.shape, axis) - number(correction, name, "correction")
+        if free <= 0:
+            warn(
+                f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+                "(input numel divided by output numel).",
+            )
+        wide = x.astype(dtypes.float64.np)
+        middle = mean_array(wide, axis, True)
+        away = wide - middle
+        out = settled((away * away).sum(axis, keepdims=keepdim) / builtins.max(free, 0))
+        middle = settled(middle.reshape(out.shape)).astype(x.dtype)
+        out = (xp_of(out).sqrt(out) if root else out).astype(x.dtype)
+        if pair:
+            return record_outputs(Backward, (out, middle), (input,), (x, axis, keepdim, free))
+        return record(Backward, out, (input,), (x, out, axis, keepdim, free) if root else (x, axis, keepdim, free))
+
+    op.__name__, op.__doc__ = name, doc
+    return op
 
 
-def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    """The square root of ``var``."""
-    x, out, _, axis, free = moments("std", input, dim, unbiased, correction, keepdim)
-    out = xp_of(out).sqrt(out).astype(x.dtype)
-    return record(Std, out, (input,), (x, out, axis, keepdim, free))
-
-
-def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    """(variance, mean) over ``dim``."""
-    x, out, middle, axis, free = moments("var_mean", input, dim, unbiased, correction, keepdim)
-    return record_outputs(VarMean, (out.astype(x.dtype), middle.astype(x.dtype)), (input,), (x, axis, keepdim, free))
-
-
-def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    """(standard deviation, mean) over ``dim``."""
-    x, out, middle, axis, free = moments("std_mean", input, dim, unbiased, correction, keepdim)
-    out = xp_of(out).sqrt(out).astype(x.dtype)
-    return record_outputs(StdMean, (out, middle.astype(x.dtype)), (input,), (x, axis, keepdim, free))
+var = spread("var", Var, "The variance over ``dim``: the sum of squared distances from the mean / (count - "
+             "``correction``, which is 1).")  # fmt: skip
+std = spread("std", Std, "The square root of ``var``.")
+var_mean = spread("var_mean", VarMean, "(variance, mean) over ``dim``.")
+std_mean = spread("std_mean", StdMean, "(standard deviation, mean) over ``dim``.")
 
 
 # ---- products
@@ -435,7 +397,7 @@ def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
 
 def prod(input, dim=None, keepdim=False, *, dtype=None):
     """The product over ``dim`` (one dimension, or all).  Integers and bools are multiplied as int64."""
-    x = converted(input, dtype)
+    x = converted("prod", input, dtype)
     axis = axes(dim, x.ndim)
     out = settled(x.prod(axis, accumulate_wider.get(x.dtype, x.dtype), keepdims=keepdim).astype(x.dtype))
     Backward = ProdAll if dim is None else Prod
@@ -452,18 +414,19 @@ def extremes(name, pairwise):
     Along = node_class(title + "Backward0", place_along)
     Result = getattr(return_types, name)
 
-    def op(input, dim=None, keepdim=False, *, other=None, **names):
+    def op(input, dim=None, keepdim=False, *, other=None):
         if isinstance(dim, Tensor) or other is not None:
             return pairwise(input, dim if other is None else other)
-        x, dim, axis, keepdims = parse(name, input, dim, keepdim, names, several=False)
+        x = array_of(input)
+        axis = axes(dim, x.ndim)
         if dim is None:
             out = getattr(x, name)()
             return record(All, out, (input,), (x, out))
         if x.ndim:
-            out, indices = map(settled, extreme_along(name, x, axis[0], keepdims))
+            out, indices = map(settled, extreme_along(name, x, axis[0], keepdim))
         else:
-            out, indices = x.copy(), arg(name, x, axis, keepdims)
-        return Result(record(Along, out, (input,), (indices, x.shape, axis, keepdims)), as_input(indices, input))
+            out, indices = x.copy(), arg(name, x, axis, keepdim)
+        return Result(record(Along, out, (input,), (indices, x.shape, axis, keepdim)), as_input(indices, input))
 
     return register(name, "reduction", op)
 
@@ -556,8 +519,7 @@ def logsumexp(input, dim, keepdim=False):
     input = cast(input, floating(array_of(input).dtype))
     x = array_of(input)
     axis = axes(dim, x.ndim)
-    out = log_of_sum(widened(x), axis)
-    out = out.astype(x.dtype)
+    out = log_of_sum(widened(x), axis).astype(x.dtype)
     out = settled(out if keepdim else out.squeeze(axis))
     return record(LogSumExp, out, (input,), (x, out, axis, keepdim))
 
@@ -572,19 +534,15 @@ def log_of_sum(x, axis):
     return xp.log(xp.exp(x - top).sum(axis, keepdims=True)) + top
 
 
-def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, **names):
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """(sum |x|**ord)**(1/ord) over ``dim``: the number of nonzeros for 0, the extremes of |x| for inf and -inf."""
-    return p_norm("linalg.vector_norm", x, ord, dim, keepdim, dtype, names)
-
-
-def p_norm(name, input, p, dim, keepdim, dtype, names):
-    p = number(p, "linalg_vector_norm", "ord", 2)
-    x, dim, axis, keepdims = parse(name, input, dim, keepdim, names)
+    input, x, p = x, array_of(x), number(ord, "linalg_vector_norm", "ord", 2)
+    axis = axes(dim, x.ndim)
     if not dtypes.of[x.dtype].is_floating_point:
         raise RuntimeError(
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dtype_word(x)}"
         )
-    x = converted(input, dtype)
+    x = converted("linalg_vector_norm", input, dtype)
     if not x.size and (p < 0 or p == math.inf):
         if axis is None:
             raise RuntimeError(
@@ -597,30 +555,24 @@ def p_norm(name, input, p, dim, keepdim, dtype, names):
                     f"linalg.vector_norm cannot compute the {float(p):g} norm on the dimension {i}because this "
                     "dimension is empty and the operation does not have an identity"
                 )
-    out = settled(p_norm_of(widened(x), p, axis, keepdims).astype(x.dtype))
-    return record_converted(VectorNorm, out, (input,), (x, out, p, axis, keepdims))
+    out = settled(p_norm_of(widened(x), p, axis, keepdim).astype(x.dtype))
+    return record_converted(VectorNorm, out, (input,), (x, out, p, axis, keepdim))
 
 
 def p_norm_of(x, p, axis, keepdims):
     a = absolute(x)
-    if p == math.inf:
-        return a.max(axis, keepdims=keepdims)
-    if p == -math.inf:
-        return a.min(axis, keepdims=keepdims)
-    if p == 0:
-        return (x != 0).sum(axis, keepdims=keepdims)
-    if p == 1:
-        return a.sum(axis, keepdims=keepdims)
-    if p == 2:
-        return ((x * x).sum(axis, keepdims=keepdims)) ** 0.5
-    return ((a**p).sum(axis, keepdims=keepdims)) ** (1.0 / p)
+    if p in (math.inf, -math.inf):
+        return getattr(a, "max" if p > 0 else "min")(axis, keepdims=keepdims)
+    if p in (0, 1):
+        return (a if p else x != 0).sum(axis, keepdims=keepdims)
+    return (x * x if p == 2 else a**p).sum(axis, keepdims=keepdims) ** (1.0 / p)
 
 
 def dist(input, other, p=2):
     """The p-norm of input - other, over all elements."""
     x, y, p = array_of(input), array_of(other), number(p, "dist", "p")
     away = array_of(absolute(Tensor(x) - Tensor(y)))
-    out = array_of(p_norm("dist", away, p, None, False, None, {}))
+    out = array_of(vector_norm(away, p))
     return record(Dist, out, (input, other), (x, y, out, p))
 
 
@@ -629,7 +581,7 @@ def dist(input, other, p=2):
 
 def cumsum(input, dim, *, dtype=None):
     """The sums of the first 1, 2, ... elements along ``dim``.  Integers and bools are added up as int64."""
-    axis, x = checked_dim(dim, array_of(input).ndim), converted(input, dtype)
+    axis, x = checked_dim(dim, array_of(input).ndim), converted("cumsum", input, dtype)
     return record_converted(CumSum, running(x, axis, False), (input,), (axis, False))
 
 
@@ -648,8 +600,7 @@ def wide(x):
 
 def cumprod(input, dim, *, dtype=None):
     """The products of the first 1, 2, ... elements along ``dim``.  Integers and bools are multiplied as int64."""
-    axis = checked_dim(dim, array_of(input).ndim)
-    x = converted(input, dtype)
+    axis, x = checked_dim(dim, array_of(input).ndim), converted("cumprod", input, dtype)
     out = settled(x.cumprod(axis, wide(x)).astype(x.dtype)) if x.ndim else x.copy()
     return record_converted(CumProd, out, (input,), (x, out, axis))
 
@@ -657,7 +608,7 @@ def cumprod(input, dim, *, dtype=None):
 def logcumsumexp(input, dim):
     """log(sum(exp(x))) of the first 1, 2, ... elements along ``dim``, without overflow."""
     x = array_of(input)
-    axis = one_axis("logcumsumexp", x, dim)
+    axis = checked_dim(dim, x.ndim)
     check_floating(x, "logcumsumexp_out_cpu")
     out = settled(log_of_running_sum(x, axis, wide(x))) if x.ndim else x.copy()
     return record(LogCumSumExp, out, (input,), (x, out, axis))
@@ -688,10 +639,9 @@ def quantifier(name):
 
     def op(input, dim=None, keepdim=False):
         x = array_of(input)
-        if isinstance(dim, (tuple, list)) and not dim:
-            out = x != 0
-        else:
-            out = getattr(x != 0, name)(axes(dim, x.ndim), keepdims=keepdim)
+        out = x != 0
+        if dim not in ((), []):
+            out = getattr(out, name)(axes(dim, x.ndim), keepdims=keepdim)
         return as_input(out.astype(x.dtype) if x.dtype == dtypes.uint8.np else out, input)
 
     return register(name, "reduction", op)

@@ -8,9 +8,8 @@ def named(name, *fields):
     """A class of tuples with named fields, which prints as PyTorch's does."""
 
     def __repr__(self):
-        return (
-            f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self, strict=True)) + ")"
-        )
+        rows = ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self, strict=True))
+        return f"torch.return_types.{name}(\n{rows})"
 
     return type(name, (namedtuple(name, fields),), {"__slots__": (), "__repr__": __repr__, "__module__": __name__})
 

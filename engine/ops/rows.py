@@ -5,6 +5,8 @@ the cotangent ``g`` of the output.  The names of its parameters (x, y, out) say 
 not needed.  What PyTorch does with dtypes, numbers and devices is here, once.
 """
 
+from collections import namedtuple
+
 import numpy as np
 
 from ..arrays import devices, dtypes
@@ -25,13 +27,7 @@ from .writes import zeros_for
 registry: dict = {}  # name -> Row: every operation that a table defines, for the tests
 
 
-class Row:
-    """What a table says of one operation."""
-
-    __slots__ = ("function", "kind", "rules")
-
-    def __init__(self, function, kind, rules):
-        self.function, self.kind, self.rules = function, kind, rules
+Row = namedtuple("Row", "function kind rules")  # what a table says of one operation
 
 
 def register(name, kind, function, *rules):
@@ -41,9 +37,10 @@ def register(name, kind, function, *rules):
     return function
 
 
-def define(name, *row, **options):
+def define(name, *row, doc=None, **options):
     """A linear operation that moves elements, as a row: see ``core/rules.py``."""
     op = view(name, *row, **options)
+    op.__doc__ = doc
     return register(name, "view", op, *op.rules)
 
 
@@ -244,9 +241,9 @@ def comparison(name, forward):
         x, y = array_of(input), array_of(other)
         if type(x) not in modules or type(y) not in modules:
             return NotImplemented
-        return (
-            forward(x, y) if x is input and y is other else compared(x, y) if x is not input else Tensor(forward(x, y))
-        )
+        if x is not input:
+            return compared(x, y)
+        return forward(x, y) if y is other else Tensor(forward(x, y))
 
     op = offers(made, unusual)
     if not name.startswith("logical"):  # what they are written into loses its past; after logical_and_ PyTorch keeps it

@@ -4,6 +4,7 @@ The tables hold the operations as the rules use them, on dims counted from the f
 PyTorch's arguments.  Which result shares memory is what PyTorch does: see ``record.view``.
 """
 
+from functools import partial
 from itertools import accumulate
 from math import prod
 
@@ -11,17 +12,8 @@ from ..arrays import dtypes
 from ..arrays.devices import check_one_device
 from ..arrays.dispatch import not_batched, xp_of
 from ..arrays.dtypes import dtype_word
-from ..arrays.kernels.views import (
-    at,
-    contiguous_array,
-    inserted,
-    offset_in_storage,
-    on_diagonal,
-    reverse,
-    rotated,
-    windows_of,
-    without,
-)
+from ..arrays.kernels import views
+from ..arrays.kernels.views import at, contiguous_array, offset_in_storage
 from ..arrays.memory import address, element_strides, expanded, pointer, storage, strided, writable
 from ..arrays.shapes import common_shape, reshape_array
 from ..arrays.size import Size, cannot_expand
@@ -43,10 +35,10 @@ swap = structure.transpose
 back = lambda g, shape, *_: reshape_to(g, shape)  # noqa: E731
 view_to = define("view", reshape_array, back)
 alias = define("alias", lambda x: x[...], lambda g, _: g)
-squeeze_all = define("squeeze", lambda x: without(x, range(x.ndim)), back)
-squeeze_one = define("squeeze_dim", lambda x, dim: without(x, (dim,)), back, "SqueezeBackward1")
-squeeze_some = define("squeeze_dims", without, back, "SqueezeBackward2")
-unsqueeze_at = define("unsqueeze", inserted, back)
+squeeze_all = define("squeeze", lambda x: views.without(x, range(x.ndim)), back)
+squeeze_one = define("squeeze_dim", lambda x, dim: views.without(x, (dim,)), back, "SqueezeBackward1")
+squeeze_some = define("squeeze_dims", views.without, back, "SqueezeBackward2")
+unsqueeze_at = define("unsqueeze", views.inserted, back)
 permute_to = define("permute", lambda x, dims: x.transpose(dims), lambda g, _, dims: permute_to(g, undone(dims)))
 turn = define("t", lambda x: x.T, lambda g, _: turn(g))
 expand_to = define("expand", expanded, lambda g, shape, _: sum_to(g, shape))
@@ -54,25 +46,27 @@ select_at = define("select", lambda x, dim, i: x[at(dim, i)], lambda g, shape, d
 slice_at = define("slice", lambda x, dim, i: x[at(dim, i)], lambda g, shape, dim, i: place(g, shape, at(dim, i)))
 diagonal_at = define("diagonal", lambda x, *where: writable(x.diagonal(*where)),
                    lambda g, shape, *where: place_diagonal(g, shape, *where))  # fmt: skip
-unfold_at = define("unfold", windows_of, lambda g, shape, *args: add_picked(windows_of, g, shape, *args))
+unfold_at = define("unfold", views.windows_of, lambda g, shape, *args: add_picked(views.windows_of, g, shape, *args))
 restride = define("as_strided", strided, lambda g, shape, *args: add_picked(strided, g, shape, *args))
 
 # ---- copies
 
-reversed_in = define("flip", reverse, lambda g, _, dims: reversed_in(g, dims))
+reversed_in = define("flip", views.reverse, lambda g, _, dims: reversed_in(g, dims))
 rolled_by = define("roll",
                    lambda x, shifts, dims: xp_of(x).roll(contiguous_array(x), *((shifts, dims) if dims else shifts)),
                  lambda g, _, shifts, dims: rolled_by(g, tuple(-s for s in shifts), dims))  # fmt: skip
 repeat_by = define("repeat", lambda x, repeats: contiguous_array(xp_of(x).tile(x, repeats)),
                  lambda g, shape, repeats: sum_of_copies(g, shape, repeats))  # fmt: skip
-lower = define("tril", lambda x, k: contiguous_array(xp_of(x).tril(x, k)), lambda g, _, k: lower(g, k))
-upper = define("triu", lambda x, k: contiguous_array(xp_of(x).triu(x, k)), lambda g, _, k: upper(g, k))
-rotate = define("rot90", rotated, lambda g, _, k, dims: rotate(g, -k, dims))
+tril = define("tril", lambda x, k: contiguous_array(xp_of(x).tril(x, k)), lambda g, _, k: tril(g, k),
+              doc="Zeros above a diagonal.")  # fmt: skip
+triu = define("triu", lambda x, k: contiguous_array(xp_of(x).triu(x, k)), lambda g, _, k: triu(g, k),
+              doc="Zeros below a diagonal.")  # fmt: skip
+rotate = define("rot90", views.rotated, lambda g, _, k, dims: rotate(g, -k, dims))
 diagonal_copy = define("diagonal_copy", lambda x, *where: x.diagonal(*where).copy(),
                      lambda g, shape, *where: place_diagonal(g, shape, *where), "DiagonalBackward0_copy")  # fmt: skip
-place_diagonal = define("diagonal_backward", on_diagonal, lambda g, _, shape, *where: diagonal_at(g, *where),
+place_diagonal = define("diagonal_backward", views.on_diagonal, lambda g, _, shape, *where: diagonal_at(g, *where),
                       "DiagonalBackwardBackward0")  # fmt: skip
-embed_diagonal = define("diag_embed", on_diagonal, lambda g, _, shape, *where: diagonal_at(g, *where))
+embed_diagonal = define("diag_embed", views.on_diagonal, lambda g, _, shape, *where: diagonal_at(g, *where))
 
 # ---- rules
 
@@ -165,11 +159,9 @@ def flatten(input, start_dim=0, end_dim=-1):
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if not shape:
         return reshape_to(input, (1,))
-    return (
-        input
-        if first == last
-        else reshape_to(input, (*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :]))
-    )
+    if first == last:
+        return input
+    return reshape_to(input, (*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :]))
 
 
 def ravel(input):
@@ -206,16 +198,7 @@ def unsqueeze(input, dim):
 def transpose(input, dim0, dim1):
     """Two dims exchanged."""
     n = input.ndim
-    i, j = checked_dim(dim0, n), checked_dim(dim1, n)
-    return swap(input, i, j)
-
-
-swapdims = transpose
-
-
-def swapaxes(input, axis0, axis1):
-    """``transpose`` by its other name."""
-    return transpose(input, axis0, axis1)
+    return swap(input, checked_dim(dim0, n), checked_dim(dim1, n))
 
 
 def permute(input, dims, *more):
@@ -254,9 +237,6 @@ def movedim(input, source, destination):
     return permute_to(input, tuple(order))
 
 
-moveaxis = movedim
-
-
 def t(input):
     """The transpose of a matrix; a vector or a number as it is."""
     if input.ndim > 2:
@@ -280,34 +260,21 @@ def T(input):
 
 
 @property  # type: ignore[misc]  # surface/methods.py gives it to Tensor
-def mT(input):
-    """The last two dims exchanged."""
-    return matrix_transpose(input, "tensor.mT")
-
-
-@property  # type: ignore[misc]  # surface/methods.py gives it to Tensor
-def mH(input):
-    return matrix_transpose(input, "tensor.mH")
-
-
-@property  # type: ignore[misc]  # surface/methods.py gives it to Tensor
 def H(input):
     if input.array.ndim not in (0, 2):
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {input.array.ndim}-D tensor.")
     return swap(input, 0, 1) if input.array.ndim else alias(input)
 
 
-def adjoint(input):
-    return matrix_transpose(input, "tensor.adjoint()")
-
-
-def matrix_transpose(input, name):
+def adjoint(input, name="tensor.adjoint()"):
+    """The last two dims exchanged."""
     n = input.array.ndim
-    if n == 0:
-        return input
-    if n < 2:
+    if n == 1:
         raise RuntimeError(f"{name} is only supported on matrices or batches of matrices. Got {n}-D tensor.")
-    return swap(input, n - 2, n - 1)
+    return swap(input, n - 2, n - 1) if n else input
+
+
+mT, mH = (property(partial(adjoint, name=name), doc=adjoint.__doc__) for name in ("tensor.mT", "tensor.mH"))
 
 
 def expand(input, size, *more, name="expand"):
@@ -431,15 +398,12 @@ def unbind(input, dim=0):
 
 def split(tensor, split_size_or_sections, dim=0):
     """Pieces along a dim, of one size (the last may be smaller) or of the sizes in a list: a tuple of views."""
-    shape, size = tensor.array.shape, split_size_or_sections
-    d = dim % len(shape)
-    n = shape[d]
-    sizes = listed(size, (), "split_with_sizes", "split_sizes", 2)
-    if isinstance(size, (tuple, list)):
+    sizes = listed(split_size_or_sections, (), "split_with_sizes", "split_sizes", 2)
+    if isinstance(split_size_or_sections, (tuple, list)):
         return split_with_sizes(tensor, sizes, dim)
-    (size,) = sizes
-    starts = range(0, n, size) if n else (0,)
-    return pieces(tensor, d, tuple(min(size, n - i) for i in starts), Split)
+    d, (size,) = dim % tensor.array.ndim, sizes
+    n = tensor.array.shape[d]
+    return pieces(tensor, d, tuple(min(size, n - i) for i in (range(0, n, size) if n else (0,))), Split)
 
 
 def split_with_sizes(input, split_sizes, dim=0):
@@ -490,8 +454,7 @@ def tensor_split(input, indices_or_sections, dim=0):
 def diagonal(input, offset=0, dim1=0, dim2=1):
     """The elements whose places in two dims are equal (or ``offset`` apart), as the last dim of a view."""
     n = input.ndim
-    d1, d2 = dim1 % n, dim2 % n
-    return diagonal_at(input, offset, d1, d2)
+    return diagonal_at(input, offset, dim1 % n, dim2 % n)
 
 
 def diag(input, diagonal=0):
@@ -506,13 +469,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     shape, n = array_of(input).shape, input.ndim + 1
     d1, d2 = dim1 % n, dim2 % n
     rest, side = iter(shape[:-1]), shape[-1] + abs(offset)
-    return embed_diagonal(
-        input,
-        tuple(side if d in (d1, d2) else next(rest) for d in range(n)),
-        offset,
-        d1,
-        d2,
-    )
+    return embed_diagonal(input, tuple(side if d in (d1, d2) else next(rest) for d in range(n)), offset, d1, d2)
 
 
 def unfold(input, dimension, size, step):
@@ -608,13 +565,6 @@ def check_joinable(shapes, first, dim):
                 )
 
 
-def concat(tensors, dim=0):
-    return cat(tensors, dim)
-
-
-concatenate = concat
-
-
 def stack(tensors, dim=0):
     """Tensors of one shape one after the other along a new dim."""
     tensors = some_tensors("stack", tensors)
@@ -662,9 +612,6 @@ def hstack(tensors):
 
 def vstack(tensors):
     return cat([atleast_2d(x) for x in some_tensors("vstack", tensors)], 0)
-
-
-row_stack = vstack
 
 
 def dstack(tensors):
@@ -726,16 +673,6 @@ def rot90(input, k=1, dims=(0, 1)):
     """Turned by 90 degrees ``k`` times, from the first of two dims towards the second."""
     d0, d1 = (checked_dim(d, input.ndim) for d in listed(dims, (), "rot90", "dims", 2))
     return rotate(input, k, (d0, d1))
-
-
-def tril(input, diagonal=0):
-    """Zeros above a diagonal."""
-    return lower(input, diagonal)
-
-
-def triu(input, diagonal=0):
-    """Zeros below a diagonal."""
-    return upper(input, diagonal)
 
 
 def meshgrid(*tensors, indexing=None):

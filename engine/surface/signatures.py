@@ -64,13 +64,13 @@ float_power_
 sigmoid tanh(Tensor input)
 
 [reduce] linalg
-vector_norm(Tensor x, ord=2, dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None) as linalg_
+vector_norm(Tensor x, ord=2, int[]? dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None) as linalg_
 
 [reduce] function
 std_mean.any var_mean.any(Tensor input, int[]|bool? dim=None, unbiased=None, bool keepdim=False, *, correction=None)
 
 [reduce] function method
-sum mean(Tensor input, dim=None, keepdim=False, *, dtype=None, Tensor? out=None)
+sum mean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None)
 all.any any.any(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor? out=None)
 amax amin(Tensor input, int[] dim=(), bool keepdim=False, *, Tensor? out=None)
 aminmax(Tensor input, *, int? dim=None, bool keepdim=False, Tensor? out=None)
@@ -94,12 +94,12 @@ cumprod cumsum(Tensor input, int dim, *, dtype=None, Tensor? out=None)
 atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_shapes
 cartesian_prod(*tensors)
 meshgrid(*tensors, indexing=None)
-column_stack dstack hstack row_stack vstack(tensors, *, Tensor? out=None)
-cat concat concatenate stack(tensors, int dim=0, *, Tensor? out=None)
+column_stack dstack hstack row_stack=vstack vstack(tensors, *, Tensor? out=None)
+cat concat=cat concatenate=cat stack(tensors, int dim=0, *, Tensor? out=None)
 detach numel(Tensor input)
 flatten(Tensor input, int start_dim=0, int end_dim=-1)
 clone(Tensor input, *, memory_format=None)
-swapdims transpose(Tensor input, int dim0, int dim1)
+swapdims=transpose transpose(Tensor input, int dim0, int dim1)
 reshape(Tensor input, int[] shape, *more)
 flip permute tile(Tensor input, int[] dims, *more)
 broadcast_to(Tensor input, int[] size, *more)
@@ -111,7 +111,7 @@ chunk unsafe_chunk(Tensor input, int chunks, int dim=0)
 diag(Tensor input, int diagonal=0, *, Tensor? out=None)
 diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1)
 diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1)
-moveaxis movedim(Tensor input, source, destination)
+moveaxis=movedim movedim(Tensor input, source, destination)
 narrow(Tensor input, int dim, int|Tensor start, int length)
 roll(Tensor input, int[] shifts, int[] dims=())
 rot90(Tensor input, int k=1, dims=(0,1))
@@ -119,7 +119,7 @@ select(Tensor input, int dim, int index)
 split(Tensor tensor, split_size_or_sections, int dim=0)
 split_with_sizes(Tensor input, int[] split_sizes, int dim=0)
 squeeze(Tensor input, dim=None)
-swapaxes(Tensor input, axis0, axis1)
+swapaxes=transpose(Tensor input, int axis0, int axis1)
 tensor_split(Tensor input, indices_or_sections, int dim=0)
 unbind(Tensor input, int dim=0)
 unflatten(Tensor input, int dim, sizes)
@@ -129,7 +129,7 @@ unsqueeze(Tensor input, int dim)
 tril triu(Tensor input, int diagonal=0, *, Tensor? out=None)
 
 [shape] method
-H T mH mT broadcast_to clone contiguous flatten flip permute reshape swapdims tile transpose
+H T mH mT broadcast_to clone contiguous flatten flip permute reshape swapdims=transpose tile transpose
 is_contiguous data_ptr storage_offset untyped_storage expand repeat view
 squeeze_ swapaxes_=transpose_ swapdims_=transpose_ t_ transpose_ unsqueeze_
 expand_as reshape_as view_as(Tensor input, Tensor other)
@@ -147,7 +147,7 @@ where.any=where_method(Tensor self, Tensor condition, Number|Tensor other)
 
 [index] function method
 argsort.dim(Tensor input, int dim=-1, descending=False, *, stable=False)
-argwhere(Tensor input)
+argwhere=nonzero(Tensor input)
 cummax cummin(Tensor input, int dim, *, Tensor? out=None)
 diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor? out=None)
 gather(Tensor input, int dim, Tensor index, *, bool sparse_grad=False, Tensor? out=None)

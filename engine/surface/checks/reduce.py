@@ -57,20 +57,18 @@ def median(input, dim):
         not_empty("median()", input, dim)
 
 
-def var(input, *, name="std and var"):
-    if not dtypes.of[input.array.dtype].is_floating_point:
-        require(False, m.ONLY_FLOATS, name)
+def of_floats(name):
+    """The check of a reduction that integers have no result of."""
+
+    def check(input):
+        if not dtypes.of[input.array.dtype].is_floating_point:
+            require(False, m.ONLY_FLOATS, name)
+
+    return check
 
 
-std = var
-
-
-def var_mean(input):
-    var(input, name="var_mean")
-
-
-def std_mean(input):
-    var(input, name="std_mean")
+var = std = of_floats("std and var")
+var_mean, std_mean = of_floats("var_mean"), of_floats("std_mean")
 
 
 def dist(input, other):

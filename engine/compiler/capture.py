@@ -10,9 +10,12 @@ import linecache
 import operator
 import sys
 import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -26,7 +29,6 @@ from ..core.observers import forget, observe
 from ..core.tensor import Tensor, alive
 from ..core.versions import wrote
 from ..ops.creation import observed
-from . import effects
 
 SWEEPS = backward_pass.__code__, visit_all.__code__, chain_rule.__code__
 
@@ -124,19 +126,11 @@ def leaves(a):
     return [part for some in map(leaves, parts) for part in some]
 
 
+@dataclass(slots=True, unsafe_hash=True)
 class Ref:
     """The result of a step, as an argument of another."""
 
-    __slots__ = ("number",)
-
-    def __init__(self, number):
-        self.number = number
-
-    def __eq__(self, other):
-        return type(other) is Ref and self.number == other.number
-
-    def __hash__(self):
-        return hash(("ref", self.number))
+    number: int
 
 
 class Tape:
@@ -144,7 +138,8 @@ class Tape:
 
     def __init__(self, guards):
         self.guards, self.sizes = guards, guards.sizes
-        self.steps, self.inputs, self.known, self.made = [], {}, {}, []
+        self.steps, self.inputs, self.known = [], {}, {}
+        self.tensors_made = []  # weak references to all Tensors that the function makes
         self.closed = False
         self.frozen = set()  # owners that must not be written: the cotangents
         self.entered = {}  # number of the step of an input -> its place among the inputs
@@ -165,7 +160,7 @@ class Tape:
         """A Traced array for one that comes from outside."""
         step = self.step("input", name, None)
         step.gives(x)
-        return traced_for(x)(self, x, step.number, None, step.number)
+        return traced_for(x)(self, x, step.number)
 
     def input(self, tensor, x):
         """Let a Tensor that was there before be an input, with an array in place of its own."""
@@ -203,9 +198,9 @@ class Tape:
 
     def drawing(self, functions):
         """The functions that draw random numbers: each draw is a step."""
-        return CapturedDraws(self, functions)
+        return devices.Lookup(lambda name: partial(self.draw, functions, name))
 
-    def draw(self, functions, name, generator, arguments):
+    def draw(self, functions, name, generator, *arguments):
         used = functions.default_generator if generator is None else generator
         if id(used) not in self.streams:
             self.streams[id(used)] = used, twin_of(used)
@@ -220,7 +215,7 @@ class Tape:
             return x
         return self.emit("function", "copy", modules[type(x)].copy, (x, "K"))
 
-    def violated(self, home, x, test):
+    def violated(self, backend, x, test):
         """``devices.violated`` on a device, which each call looks at again."""
         tested = []
 
@@ -229,16 +224,30 @@ class Tape:
             return getattr(tested[0], "value", tested[0])
 
         def is_true(value):  # as the device sees it: nothing need cross to the host
-            return home.violated(value, lambda x: x)
+            return backend.violated(value, lambda x: x)
 
-        found = home.violated(x, looked_at)
+        found = backend.violated(x, looked_at)
         for t in filter(lambda t: isinstance(t, Traced), tested):
             self.step("check", "violated", is_true, (Ref(t.number), found), line=origin())
         return found
 
+    @contextmanager
+    def reading(self):
+        """While a capture runs: a Tensor that was there before gives this thread what stands for it."""
+        with capture_lock:
+            before, running.recorder = running.recorder, self
+            observe(Node, note_line)
+            try:
+                yield
+            finally:
+                running.recorder = before
+                for tensor in self.represented:
+                    set_class(tensor, tensor.__class__)
+                forget(Node, note_line)
+
     def forget(self):
         """Let the arrays of the run go: they and the tape refer to each other."""
-        for held in (self.inputs, self.known, self.flushed, self.written, self.sources, self.made):
+        for held in (self.inputs, self.known, self.flushed, self.written, self.sources, self.tensors_made):
             held.clear()
 
     def undo(self):
@@ -273,7 +282,7 @@ class Tape:
             places.append(place)
             arrays.append(None if grad is None else grad.__dict__["array"])
         if places:
-            self.call("set_grads", effects.set_grads, (self.all_tensors(), tuple(places), tuple(arrays)))
+            self.call("set_grads", set_grads, (self.all_tensors(), tuple(places), tuple(arrays)))
 
     def leaf(self, place):
         """Backward adds to the gradient of an input: it must be a leaf without hooks, now and in later calls."""
@@ -312,18 +321,18 @@ class Tape:
         """The Traced array for what a step gave; ``operands``: the Traced arrays that it took."""
         step.gives(value)
         if isinstance(value, np.generic):  # a number shares no memory
-            return Traced(self, value, step.number, None, step.number)
+            return Traced(self, value, step.number)
         if id(value) in self.known:  # a function gave back its argument
             step.owner = self.known[id(value)].owner
             return self.known[id(value)]
-        base = memory.storage(value)
-        owner = self.known.get(id(base))
-        if owner is None and step.where:  # some of CuPy's views do not know whose memory they are on
-            owner = next((a for a in operands if a.where and effects.overlap(a.value, value)), None)
-        step.owner = step.number if owner is None else owner.owner
-        traced = traced_for(value)(self, value, step.number, owner, step.owner)
+        storage = memory.storage(value)
+        base = self.known.get(id(storage))
+        if base is None and step.where:  # some of CuPy's views do not know whose memory they are on
+            base = next((a for a in operands if a.where and overlap(a.value, value)), None)
+        traced = traced_for(value)(self, value, step.number, base)
+        step.owner = traced.owner
         self.known[id(value)] = traced
-        self.known.setdefault(id(base), traced)
+        self.known.setdefault(id(storage), traced)
         return traced
 
     def emit(self, kind, name, function, args, options=None, writes=None):
@@ -386,16 +395,6 @@ class Tape:
 devices.draw_wrappers.insert(0, lambda fs: fs if running.recorder is None else running.recorder.drawing(fs))
 
 
-class CapturedDraws:
-    """The functions that draw random numbers, in a capture."""
-
-    def __init__(self, tape, functions):
-        self.tape, self.functions = tape, functions
-
-    def __getattr__(self, name):
-        return lambda generator, *arguments: self.tape.draw(self.functions, name, generator, arguments)
-
-
 def twin_of(generator):
     """Another generator, which goes on from where this one is."""
     if hasattr(generator, "twin"):
@@ -404,27 +403,28 @@ def twin_of(generator):
     return random.Generator().set_state(state)
 
 
+def set_grads(tensors, places, arrays):
+    """Set the ``.grad`` of some tensors; no two share memory."""
+    seen = set()
+    for place, g in zip(places, arrays):
+        if g is not None and id(g) in seen and not isinstance(g, np.generic):
+            g = g.copy()
+        seen.add(id(g))
+        tensors[place]._grad = None if g is None else Tensor(g)
+
+
+def overlap(x, y):
+    """Whether two arrays may share memory: what they span on one kind of device has a part in common."""
+    if not {type(x), type(y)} & dispatch.device_names.keys():
+        return np.may_share_memory(x, y)
+    if type(x) is not type(y) or not x.size or not y.size:
+        return False
+    (a, b), (c, d) = memory.byte_bounds(x), memory.byte_bounds(y)
+    return a < d and c < b
+
+
 # one capture at a time: what it writes into an input is undone before the next one reads
 capture_lock = threading.RLock()
-
-
-class Reading:
-    """While a capture runs: a Tensor that was there before gives this thread what stands for it."""
-
-    def __init__(self, tape):
-        self.tape = tape
-
-    def __enter__(self):
-        capture_lock.acquire()
-        self.before, running.recorder = running.recorder, self.tape
-        observe(Node, note_line)
-
-    def __exit__(self, *exc):
-        running.recorder = self.before
-        for tensor in self.tape.represented:
-            set_class(tensor, tensor.__class__)
-        forget(Node, note_line)
-        capture_lock.release()
 
 
 def note_line(node):
@@ -494,8 +494,9 @@ class Traced:
     __slots__ = ("__weakref__", "base", "checked", "number", "owner", "tape", "value")
     __array_priority__ = 500
 
-    def __init__(self, tape, value, number, base, owner, checked=False):
-        self.tape, self.value, self.number, self.base, self.owner = tape, value, number, base, owner
+    def __init__(self, tape, value, number, base=None, checked=False):
+        self.tape, self.value, self.number, self.base = tape, value, number, base
+        self.owner = number if base is None else base.owner  # the step whose memory it lies in
         self.checked = checked  # whether bool() of it may be asked: then later calls check that it is the same
 
     where = ""
@@ -527,7 +528,7 @@ class Traced:
         return call_function("diagonal", diagonal, self, *args, **options)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
-        if any(type(a) not in modules and type(a) not in scalar_types for a in inputs if method == "__call__"):
+        if method == "__call__" and any(type(a) not in modules for a in inputs):
             return NotImplemented
         if self.where:
             function = getattr(modules[type(self)], ufunc.__name__)
@@ -578,32 +579,27 @@ def constant_masks(key):
 # ---- operators and methods
 
 
-def captured_operator_pair(name, op):
-    def forward(self, other):
-        if type(other) in modules or type(other) in scalar_types:
-            return self.tape.emit("operator", name, op, (self, other))
-        return NotImplemented
+def operator_methods(name, op):
+    def usual(self, other):
+        return self.tape.emit("operator", name, op, (self, other)) if type(other) in modules else NotImplemented
 
     def reflected(self, other):
-        if type(other) in modules or type(other) in scalar_types:
-            return self.tape.emit("operator", name, op, (other, self))
-        return NotImplemented
+        return self.tape.emit("operator", name, op, (other, self)) if type(other) in modules else NotImplemented
 
     def in_place(self, other):
         if isinstance(self.value, np.generic):
-            return forward(self, other)
-        inplace = getattr(operator, "i" + name.rstrip("_"))
+            return usual(self, other)
+        inplace = getattr(operator, "i" + name)
         return self.tape.emit("operator", "i" + name, inplace, (self, other), writes=self)
 
-    return forward, reflected, in_place
+    return usual, reflected, in_place
 
 
 for name in "add sub mul truediv floordiv mod pow lshift rshift and or xor matmul".split():
-    op = getattr(operator, name if name not in ("and", "or") else name + "_")
-    for form, prefix in zip(captured_operator_pair(name, op), ("", "r", "i")):
+    for prefix, form in zip(("", "r", "i"), operator_methods(name, getattr(operator, f"__{name}__"))):
         setattr(Traced, f"__{prefix}{name}__", form)
 for name in "eq ne lt le gt ge".split():
-    setattr(Traced, f"__{name}__", captured_operator_pair(name, getattr(operator, name))[0])
+    setattr(Traced, f"__{name}__", operator_methods(name, getattr(operator, name))[0])
 
 
 for name in "neg pos abs invert".split():
@@ -612,14 +608,12 @@ for name in "neg pos abs invert".split():
 
 
 def method(name):
+    def function(x, *args, **options):
+        return getattr(x, name)(*args, **options)
+
     def call(self, *args, **options):
-        if name in ("fill", "sort"):
-            write = lambda x, *a, **o: getattr(x, name)(*a, **o)  # noqa: E731
-            return self.tape.emit("method", name, write, (self, *args), options, writes=self)
-        out = self.tape.emit("method", name, lambda x, *a, **o: getattr(x, name)(*a, **o), (self, *args), options)
-        if self.checked and isinstance(out, Traced):
-            out.checked = True
-        return out
+        writes = self if name in ("fill", "sort") else None
+        return as_checked(self.checked, self.tape.emit("method", name, function, (self, *args), options, writes))
 
     return call
 
@@ -669,10 +663,15 @@ def call_function(name, function, *args, **options):
     if name in MUTATES or name.endswith(".at"):
         tape.emit("function", name, function, args, options, writes=args[0])
         return None
-    result = tape.emit("function", name, function, args, options)
-    if isinstance(result, Traced) and any(isinstance(a, Traced) and a.checked for a in args):
-        result.checked = True
-    return result
+    checked = any(isinstance(a, Traced) and a.checked for a in args)
+    return as_checked(checked, tape.emit("function", name, function, args, options))
+
+
+def as_checked(checked, x):
+    """What was computed from an array of which a check may ask: it may ask that too."""
+    if checked and isinstance(x, Traced):
+        x.checked = True
+    return x
 
 
 class Place:
@@ -687,10 +686,7 @@ class Place:
         if not callable(found) or isinstance(found, type):
             return found
         full = self._name + name
-
-        def call(*args, **options):
-            return call_function(full, found, *args, **options)
-
+        call: Any = partial(call_function, full, found)
         call.__name__ = name
         for part in ("at", "reduce", "accumulate", "outer"):
             if hasattr(found, part):
@@ -706,7 +702,7 @@ def strided_part(x, shape, strides, start=0):
 
 def samples(x):
     """The same array, of which a check may ask whether something holds."""
-    return type(x)(x.tape, x.value, x.number, x.base, x.owner, checked=True)
+    return type(x)(x.tape, x.value, x.number, x.base, checked=True)
 
 
 def getitem(x, key):
@@ -747,7 +743,7 @@ def serve(kind, find):
     """Let a type of Traced arrays be served."""
     modules[kind] = dispatch.batches[kind] = place_for(find)
     dispatch.writers[kind] = call_function
-    observed[kind] = lambda tensor, x: x.tape.made.append(ref(tensor))
+    observed[kind] = lambda tensor, x: x.tape.tensors_made.append(ref(tensor))
 
 
 traced_types: dict = {}  # type of device arrays -> the type of the Traced arrays that stand for them

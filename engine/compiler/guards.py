@@ -13,20 +13,21 @@ from contextlib import contextmanager
 from copy import copy
 from enum import Enum
 from functools import cached_property, lru_cache, partial
+from weakref import ref
 
 import numpy as np
 
 from ..arrays import devices, dispatch, dtypes, random
 from ..autograd.function import Function
+from ..autograd.hooks import hooked_leaves
 from ..core.graph import AccumulateGrad, mode
 from ..core.tensor import Tensor
 from ..nn import hooks
 from ..nn.module import Module
 from ..optim.lr_scheduler import LRScheduler
 from ..optim.optimizer import Optimizer
-from . import effects
 from .bytecode import argument_names, check_effects, codes_in, globals_in, line_of, names_in, words_in
-from .capture import GraphBreak
+from .capture import GraphBreak, overlap
 
 VALUES = (int, float, str, bytes, complex)
 AMP = f"{__package__.rpartition('.')[0]}.amp.autocast_mode"  # a program without autocast does not load it
@@ -103,7 +104,7 @@ class Guards:
         if written:
             arrays = [f"{self.space_path(n)}.array, " for n in range(len(self.tensors))]
             others = "".join(a for n, a in enumerate(arrays) if n not in written)
-            self.add(f"effects.separate(({''.join(arrays[n] for n in written)}), ({others}))")
+            self.add(f"separate(({''.join(arrays[n] for n in written)}), ({others}))")
             for n in written:
                 self.add(f"not {self.space_path(n)}.inference")
         fixed = frozenset(id(where) for kind, where in self.places if kind == "fixed")
@@ -111,7 +112,7 @@ class Guards:
             if kind == "argument" and where not in self.fixed:  # an argument is none of the other tensors
                 self.add(f"id(a{where}) not in {self.constant(fixed)}")
         if leaves := sorted(self.leaves):
-            self.add(f"effects.without_hooks(({''.join(f'{self.space_path(n)}, ' for n in leaves)}))")
+            self.add(f"without_hooks(({''.join(f'{self.space_path(n)}, ' for n in leaves)}))")
         self.text = " and\n    ".join(self.conditions)
         arguments = "".join(f"a{i}, " for i in range(self.count))
         first = f"    {arguments}= leaves\n" if arguments else ""
@@ -171,9 +172,8 @@ class Guards:
 
     def environment(self):
         """How the thread records, and what is created by default."""
-        self.space.update(
-            mode=mode, devices=devices, dtypes=dtypes, hooks=hooks, order=order, effects=effects, casts=casts
-        )
+        self.space.update(mode=mode, devices=devices, dtypes=dtypes, hooks=hooks, AccumulateGrad=AccumulateGrad)
+        self.space.update(order=order, separate=separate, without_hooks=without_hooks, casts=casts)
         self.add(f"mode.enabled is {mode.enabled}")
         self.add(f"casts() == {casts()}")
         self.add(f"dtypes.get_default_dtype() is {self.constant(dtypes.get_default_dtype())}")
@@ -295,7 +295,6 @@ class Guards:
         """The condition on a Tensor to which backward adds a gradient."""
         if number not in self.leaves:
             self.leaves.add(number)
-            self.space["AccumulateGrad"] = AccumulateGrad
             self.add(f"type({self.space_path(number)}.node) is AccumulateGrad")
 
     def tensor(self, number, tensor):
@@ -331,7 +330,6 @@ class Guards:
         if own["node"] is not None and LEAF_ATTRIBUTES.intersection(self.called):  # stand-ins are leaves
             if type(own["node"]) is not AccumulateGrad:
                 raise GraphBreak(f"it asks whether {name} is a leaf, which it is not", " ")
-            self.space["AccumulateGrad"] = AccumulateGrad
             self.add(f"type({path}.node) is AccumulateGrad")
 
     def marks(self, number, tensor):
@@ -543,6 +541,27 @@ def identities_of(container):
 def order(container):
     """The keys of a dict or set one after the other; what is compared by identity as its identity."""
     return [k if type(k) in (str, int) else id(k) for k in container]
+
+
+def memory_of(x):
+    """What owns the memory of an array, in the end."""
+    while (below := x.obj if isinstance(x, memoryview) else getattr(x, "base", None)) is not None:
+        x = below
+    return id(x)
+
+
+def separate(written, others):
+    """Whether no array that is written shares memory with another input."""
+    found = [*map(memory_of, written)]
+    if len({*found}) == len(found) and {*found}.isdisjoint(map(memory_of, others)):
+        return True
+    every = [*written, *others]
+    return not any(overlap(x, y) for i, x in enumerate(written) for y in every[i + 1 :])
+
+
+def without_hooks(tensors):
+    """Whether none of these leaves has a hook."""
+    return not hooked_leaves or not any(t.node is not None and ref(t.node) in hooked_leaves for t in tensors)
 
 
 def ours(module_name):

@@ -112,15 +112,19 @@ def map_parts(function, a):
     if kind not in NESTED:
         return function(a)
     if kind is slice:
-        return slice(*map_parts(function, (a.start, a.stop, a.step)))
+        return slice(*map_parts(function, parts_of(a)))
     return kind(map(function if NESTED.isdisjoint(map(type, a)) else partial(map_parts, function), a))
+
+
+def parts_of(a):
+    return (a.start, a.stop, a.step) if type(a) is slice else a
 
 
 def leaves(a):
     """An argument, or the parts that it has in the end."""
     if type(a) not in NESTED:
         return [a]
-    parts = (a.start, a.stop, a.step) if type(a) is slice else a
+    parts = parts_of(a)
     if NESTED.isdisjoint(map(type, parts)):
         return parts
     return [part for some in map(leaves, parts) for part in some]
@@ -769,5 +773,10 @@ def device_type_of(x):
     return dispatch.device_names.get(type(x), "")
 
 
+@cache
+def scipy_special():
+    return importlib.import_module("scipy.special")
+
+
 serve(Traced, lambda: np)
-vars(modules[Traced])["special"] = Place("special.", lambda: importlib.import_module("scipy.special"))
+vars(modules[Traced])["special"] = Place("special.", scipy_special)

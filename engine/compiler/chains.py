@@ -78,9 +78,8 @@ class Formula(Group):
         """Whether a step joins."""
         if step.shape is None or (step.where, sizes_in_words(step.shape)) != (self.where, self.shape) or not step.flat:
             return False
-        if step.owner != step.number or step.number in self.written or step.writes is not None:
-            return False
-        if step.kind not in KINDS:
+        own = step.owner == step.number and step.number not in self.written and step.writes is None
+        if step.kind not in KINDS or not own:
             return False
         arguments = self.arguments | {key_of(a): a for a in step.args if is_operand(a) and key_of(a) not in self.inside}
         full = len(arguments) > MAX_ARRAYS or len(self.members) >= MAX_STEPS
@@ -109,11 +108,9 @@ class Formula(Group):
     def symbol(self, a):
         if not is_operand(a):
             return a
-        key = key_of(a)
-        if key not in self.symbols:
-            dtype = self.source[a.number].dtype if type(a) is Ref else a.dtype
-            self.symbols[key] = self.kernel.variable(dtype, "")
-        return self.symbols[key]
+        if key_of(a) not in self.symbols:
+            self.symbols[key_of(a)] = self.kernel.variable(self.facts(a).dtype, "")
+        return self.symbols[key_of(a)]
 
     def as_one(self, needed):
         """The steps as one; None if there are too many results, or would be laid out in another order."""

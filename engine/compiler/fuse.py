@@ -129,32 +129,29 @@ class RowGroup(chains.Group):
 def planned(steps, outputs, middle, given, grads, fused, passes=None):
     """The plan for the steps of a tape; ``fused``: False, or where chains are joined, "everywhere" or "on devices"."""
     p = plan(steps, outputs, middle, given, grads, passes)
-    if fused == "everywhere" or (fused and any(s.where for s in steps)):
+    everywhere = fused == "everywhere"
+    if everywhere or (fused and any(s.where for s in steps)):
         source = {s.number: s for s in steps}
         written = {s.owner for s in steps if s.writes is not None}
-        host = fused == "everywhere"
-        p.forward[:] = fuse(p.forward, [*refs(p.outputs), *refs(p.saved)], source, written, host)
-        p.backward[:] = fuse(p.backward, [*refs(p.grads)], source, written, host)
+        p.forward[:] = fuse(p.forward, [*refs(p.outputs), *refs(p.saved)], source, written, everywhere)
+        p.backward[:] = fuse(p.backward, [*refs(p.grads)], source, written, everywhere)
         if formulas := sum(s.kind == "fused" and bool(s.where) for s in (*p.forward, *p.backward)):
             p.counts["formulas, each one kernel on a GPU"] = formulas
         noted(passes, "fused", (*p.forward, *p.backward), middle, p.outputs, p.saved, p.grads, p.given)
     return p
 
 
-def fuse(steps, wanted, source, written, host=True):
+def fuse(steps, wanted, source, written, everywhere=True):
     """The steps with chains joined.  ``wanted``: numbers of results; ``source``: number -> Step, of all.
 
-    ``host``: whether those in host memory are joined too.
+    ``everywhere``: not on devices alone.
     """
-    if not any(s.where or (host and s.shape is not None and 2 * prod(s.shape) > BLOCK) for s in source.values()):
+    if not any(s.where or (everywhere and s.shape is not None and 2 * prod(s.shape) > BLOCK) for s in source.values()):
         return steps
     i = 0
     while i < len(steps):
-        if not host and not steps[i].where:
-            i += 1
-            continue
-        group = group_from(steps, i, source, written)
-        if len(group.members) < 2:
+        group = group_from(steps, i, source, written) if everywhere or steps[i].where else None
+        if group is None or len(group.members) < 2:
             i += 1
             continue
         inside, after = group.inside, set()
@@ -239,7 +236,7 @@ def body(fused, writer):
     names = writer.names
     for i, (m, note) in enumerate(zip(fused.members, chains.notes(fused.members))):
         kind = m.shape[fused.lead :], m.dtype
-        dying = [n for n in dict.fromkeys(uses(m)) if n in held and last[n] == i]
+        free[:0] = [held.pop(n) for n in dict.fromkeys(uses(m)) if n in held and last[n] == i]
         if is_total(m):
             totals.append((m, writer.fresh("parts")))
             text.append(f"{totals[-1][1]} = float({names[m.args[0].number]}.{m.name}()){note}")
@@ -248,25 +245,19 @@ def body(fused, writer):
             text.append(f"{target} = {expression(m, writer)}{note}")
         else:
             if m.number not in fused.results:
-                at = next((n for n in dying if held[n][1:] == kind), None)
-                if at is not None:
-                    names[m.number] = held.pop(at)[0]
-                    dying.remove(at)
+                spare = next((b for b in free if b[1:] == kind), None)
+                if spare is None:
+                    buffers[names[m.number]] = m
                 else:
-                    spare = next((b for b in free if b[1:] == kind), None)
-                    if spare is not None:
-                        free.remove(spare)
-                        names[m.number] = spare[0]
-                    else:
-                        buffers[names[m.number]] = m
+                    free.remove(spare)
+                    names[m.number] = spare[0]
                 held[m.number] = names[m.number], *kind
             block = fused.rows, *m.shape[fused.lead :]
             arguments = writer.operands(m, block, f"[:len({names[m.number]})]")
             text.append(f"{name_of_ufunc(m)}({arguments}, out={names[m.number]}){note}")
-        free += [held.pop(n) for n in dying]
     if totals:
         parts = ", ".join(p for _, p in totals)
-        text.append(f"return {parts}{',' * (len(totals) == 1)}")
+        text.append(f"return {parts}" + "," * (len(totals) == 1))
     return text, buffers, totals
 
 

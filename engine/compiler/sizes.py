@@ -8,12 +8,14 @@ a product of some.  What is no such expression, or a function that compares size
 
 import math
 import operator
+from functools import reduce
 from itertools import combinations
 
 import numpy as np
 
 from ..arrays.devices import cpu, device_of, moved
 from ..arrays.dispatch import device_names, modules
+from ..core.tensor import Tensor
 from .capture import GraphBreak, Ref, Step
 
 MAX_VARYING = 3  # sizes that vary
@@ -65,14 +67,14 @@ class Sizes:
         return {axis: i for (a, axis), i in self.dims.items() if a == argument}
 
 
-def varying(leaves, before, tensor_type, always):
+def varying(leaves, before, always):
     """{(argument, axis): number of the size} of those that differ from what an earlier capture had.
 
     ``before``: {argument: shape} of earlier captures; ``always``: the first dimension may vary from the beginning.
     """
     found: dict = {}
     for i, t in enumerate(leaves):
-        if not isinstance(t, tensor_type) or isinstance(t.array, np.generic) or not t.array.flags.c_contiguous:
+        if not isinstance(t, Tensor) or isinstance(t.array, np.generic) or not t.array.flags.c_contiguous:
             continue
         shape = t.array.shape
         for axis, n in enumerate(shape):
@@ -236,13 +238,6 @@ class Generalized:
         """k * n + c, for n the product of some sizes."""
         if not k:
             return c
-        out = self.product(chosen)
-        out = out if k == 1 else self.new("operator", "mul", operator.mul, (out, k))
+        product = lambda a, b: self.new("operator", "mul", operator.mul, (a, b))  # noqa: E731
+        out = reduce(product, [*(Ref(-1 - i) for i in chosen), *[k] * (k != 1)])
         return out if c == 0 else self.new("operator", "add", operator.add, (out, c))
-
-    def product(self, chosen):
-        refs = [Ref(-1 - i) for i in chosen]
-        out = refs[0]
-        for r in refs[1:]:
-            out = self.new("operator", "mul", operator.mul, (out, r))
-        return out

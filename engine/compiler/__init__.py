@@ -92,14 +92,6 @@ class OptimizedModule(Module):
     def __bool__(self):
         return True
 
-    @property
-    def training(self):
-        return self._orig_mod.training
-
-    @training.setter
-    def training(self, value):
-        self._orig_mod.training = value
-
     def __reduce__(self):  # a copy has no captures: they are of the parameters of this one
         c = self.compiled
         return OptimizedModule, (self._orig_mod, c.fullgraph, c.fused, c.dynamic)

@@ -188,7 +188,7 @@ class Tape:
     def stand_in(self, tensor):
         """What stands for an input; GraphBreak for another Tensor that was there before."""
         if id(tensor) not in self.inputs:
-            raise GraphBreak(UNKNOWN)
+            raise GraphBreak("a Tensor is used that is no argument and in no closure, global or module that is read")
         return self.inputs[id(tensor)][1]
 
     def at(self, place):
@@ -273,18 +273,20 @@ class Tape:
         """Let the steps so far be followed by one that sets the gradients that changed."""
         places, arrays = [], []
         for place, (_, stand_in) in enumerate(list(self.inputs.values())):
-            if "_grad" not in stand_in.__dict__ or self.flushed.get(place, ...) is stand_in.__dict__["_grad"]:
+            grad = stand_in.__dict__.get("_grad", ...)
+            if grad is ... or self.flushed.get(place, ...) is grad:
                 continue
-            self.flushed[place] = grad = stand_in.__dict__["_grad"]
+            self.flushed[place] = grad
+            own = {"array": None} if grad is None else grad.__dict__
             if grad is not None:
-                if id(grad) in self.inputs or grad.__dict__["node"] is not None:
+                if id(grad) in self.inputs or own["node"] is not None:
                     raise GraphBreak("a gradient is part of a graph, or was there before", " ")
                 if any(grad is g for p, g in self.flushed.items() if p != place):
                     raise GraphBreak("two tensors have one gradient", " ")
-                if grad.__dict__["array"].base is not None:  # it may be written later, and nothing else with it
-                    grad.__dict__["array"] = grad.__dict__["array"].copy()
+                if own["array"].base is not None:  # it may be written later, and nothing else with it
+                    own["array"] = own["array"].copy()
             places.append(place)
-            arrays.append(None if grad is None else grad.__dict__["array"])
+            arrays.append(own["array"])
         if places:
             self.call("set_grads", set_grads, (self.all_tensors(), tuple(places), tuple(arrays)))
 
@@ -437,16 +439,12 @@ def note_line(node):
         node.line = origin()
 
 
-UNKNOWN = "a Tensor is used that is no argument and in no closure, global or module that is read"
 set_class = vars(object)["__class__"].__set__
 
 
 @cache
 def represented(kind):
-    """The class that Tensors of a class are of while they are inputs of a capture.
-
-    The thread that captures finds the array, the node and the gradient of the stand-in; all others find the Tensor's.
-    """
+    """The class of inputs of a capture: the thread that captures finds what the stand-in has, others the Tensor's."""
     facts = {n: property(*accessors(n)) for n in ("array", "node", "_grad") if not hasattr(kind, n) or n == "_grad"}
     return type(kind)(kind.__name__, (kind,), {**facts, "__slots__": (), "__class__": property(lambda self: kind)})
 
@@ -534,12 +532,8 @@ class Traced:
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         if method == "__call__" and any(type(a) not in modules for a in inputs):
             return NotImplemented
-        if self.where:
-            function = getattr(modules[type(self)], ufunc.__name__)
-            return (function if method == "__call__" else getattr(function, method))(*inputs, **options)
-        if method == "__call__":
-            return call_function(ufunc.__name__, ufunc, *inputs, **options)
-        return call_function(f"{ufunc.__name__}.{method}", getattr(ufunc, method), *inputs, **options)
+        function = getattr(modules[type(self)], ufunc.__name__)
+        return (function if method == "__call__" else getattr(function, method))(*inputs, **options)
 
     def __array_function__(self, function, types, args, options):
         place = modules[type(self)]

@@ -45,11 +45,7 @@ class Group:
 
 
 class Chain(Fused):
-    """Steps as one formula.
-
-    ``args``: what goes in, Refs and constant arrays, in the order of the formula's arguments; ``total``: the last
-    member if it is a sum.
-    """
+    """Steps as one formula of ``args``, Refs and constant arrays; ``total``: the last member if it is a sum."""
 
     __slots__ = ("total",)
 

@@ -23,11 +23,7 @@ ALONG_ROWS = {"sums_along", "products_along"}  # and functions of the engine's
 
 
 class FusedPass(chains.Fused):
-    """Steps as one pass over memory.
-
-    ``arrays``: those operands that are cut into blocks; ``shape``: what is cut; ``lead``: how many of its dims count
-    the rows; ``rows``: of a block.
-    """
+    """Steps as one pass over memory: ``lead`` dims count the rows, of which ``arrays`` are cut ``rows`` at a time."""
 
     __slots__ = ("arrays", "lead", "rows")
 
@@ -142,10 +138,7 @@ def planned(steps, outputs, middle, given, grads, fused, passes=None):
 
 
 def fuse(steps, wanted, source, written, everywhere=True):
-    """The steps with chains joined.  ``wanted``: numbers of results; ``source``: number -> Step, of all.
-
-    ``everywhere``: not on devices alone.
-    """
+    """The steps with chains joined, ``everywhere`` or on devices alone; ``wanted``: the numbers of results."""
     if not any(s.where or (everywhere and s.shape is not None and 2 * prod(s.shape) > BLOCK) for s in source.values()):
         return steps
     i = 0
@@ -227,10 +220,7 @@ def lines(fused, writer, memory):
 
 
 def body(fused, writer):
-    """(The lines of the function of one block, {name of a buffer: a member}, [(a total, the name of its parts)]).
-
-    A buffer that nobody needs any more takes the next result of its kind.
-    """
+    """(The lines of the function of one block, {name of a buffer: a member}, [(a total, the name of its parts)])."""
     last = {n: i for i, m in enumerate(fused.members) for n in uses(m)}
     text, buffers, totals, free, held = [], {}, [], [], {}
     names = writer.names
@@ -245,7 +235,7 @@ def body(fused, writer):
             text.append(f"{target} = {expression(m, writer)}{note}")
         else:
             if m.number not in fused.results:
-                spare = next((b for b in free if b[1:] == kind), None)
+                spare = next((b for b in free if b[1:] == kind), None)  # that nobody needs any more
                 if spare is None:
                     buffers[names[m.number]] = m
                 else:

@@ -38,13 +38,10 @@ numbers = count(1)
 
 
 class Buffers:
-    """Arrays that are lent to a call, and kept for the next one; a call in another thread has others meanwhile.
-
-    A kind is (shape, dtype), or (shape, i): array i in another shape.
-    """
+    """Arrays that are lent to a call, and kept for the next one; a call in another thread has others meanwhile."""
 
     def __init__(self, *kinds):
-        self.kinds, self.idle = kinds, []
+        self.kinds, self.idle = kinds, []  # a kind: (shape, dtype), or (shape, i): array i in another shape
 
     def take(self):
         try:
@@ -129,10 +126,7 @@ class Writer:
         return ":".join(parts) + ("" if k.step is None else ":" + self.text(k.step))
 
     def operands(self, step, shape, cut=""):
-        """What a ufunc takes: NumPy's maximum of an array and a number takes three times as long as of two arrays.
-
-        ``shape``: of the array; ``cut``: what is written behind the name of one like it.
-        """
+        """What a ufunc takes; for maximum, an array in place of a number, with ``cut`` behind its name: 3x as fast."""
         if step.kind == "operator" and step.name == "pow":  # a square
             return self.text(step.args[0])
         texts = [*map(self.text, step.args)]
@@ -218,10 +212,7 @@ class Writer:
         return text if place in texts else f"{self.names[step.number]} = {text}"
 
     def function(self, name, inputs, steps, results, shared=()):
-        """The text of a function; large arrays that no later step needs are forgotten.
-
-        ``shared``: which of the results are returned as copies.
-        """
+        """The text of a function that forgets large arrays in time; ``shared``: the results to return as copies."""
         memory = MemoryPlan(self, steps, results)
         shown_line = None  # a line of the user's stands beside its first step
         lines = []
@@ -401,10 +392,7 @@ dtype_name = lru_cache(str)
 
 
 def generate(plan, steps, input_names):
-    """(forward, backward or None, the text of both) for a plan.
-
-    ``input_names``: {number of the step of an input: the name to give it}.
-    """
+    """(forward, backward or None, the text of both) for a plan; ``input_names``: {number of its step: name}."""
     writer = Writer({s.number: s for s in steps})
     for number, name in input_names.items():
         writer.names[number] = writer.fresh(name)

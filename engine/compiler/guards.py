@@ -45,36 +45,34 @@ PURE = {*"""abc bisect builtins cmath collections contextlib copy dataclasses de
 inspect itertools math numbers operator re statistics string types typing""".split()}  # fmt: skip
 CONTAINERS = tuple, list, deque, dict, set, frozenset
 CACHED = type(lru_cache(int))
-WRAPPERS = {staticmethod: ["__func__"], classmethod: ["__func__"], property: ["fget"], cached_property: ["func"]}
-OWN = {
-    *"array node view_ops creation_meta inference transform_level views aliases _grad _base".split()
-}  # the engine's, of a Tensor
+WRAPPERS = {staticmethod: ["__func__"], classmethod: ["__func__"], property: ["fget"], cached_property: ["func"],
+            types.MethodType: ["__self__", "__func__"]}  # fmt: skip
+# the engine's attributes of a Tensor
+OWN = {*"array node view_ops creation_meta inference transform_level views aliases _grad _base".split()}
 ASKED = {"_version", "_base", "_is_view", "storage_offset", "output_nr"}
 LEAF_ATTRIBUTES = {"is_leaf", "grad_fn", "retains_grad"}
+GONE = KeyError, AttributeError, IndexError, ValueError  # what was read is no longer there
 MAKERS = "__init__", "__new__", "__post_init__", "__setattr__"  # called where an object is made
 
 
 class Guards:
-    """Collects conditions on what a function reads; ``tensors`` are the Tensors among it: the inputs.
-
-    ``places``: where each is found, ("argument", its number), ("fixed", the Tensor) or ("grad", the number of the
-    Tensor of which it is the gradient).
-    """
+    """Collects conditions on what a function reads; ``tensors`` are the Tensors among it: the inputs."""
 
     def __init__(self, function, leaves, sizes=None):
         self.sizes = sizes  # which may vary
         self.suspects = []  # (name of an attribute, the GraphBreak that its use is)
         self.codes = []  # of the functions that are read
         self.conditions, self.space = [], {}
-        self.tensors, self.places, self.names = [], [], []
+        self.tensors, self.names = [], []
+        self.places = []  # of each: ("argument", number), ("fixed", the Tensor) or ("grad", the number of its Tensor)
         self.seen, self.index = set(), {}
         self.fixed: set = set()  # the arguments that are one tensor in every call
         self.done: set = set()  # (class, name) of what is read of classes
         self.classes, self.called = [], {"forward"}  # of users: classes, and the names that functions look up
-        self.watched: list = []  # optimizers, schedulers and generators
-        self.reads_options = False  # of these
         self.words: set = set()  # for which they may ask by getattr() and hasattr()
         self.makes: set = set()  # the classes of which they may make objects
+        self.watched: list = []  # optimizers, schedulers and generators
+        self.reads_options = False  # of these
         self.known_sizes: dict = {}  # number of a size that may vary -> where it is found
         self.leaves: set = set()  # the numbers of those to which backward adds a gradient
         self.snapshots = []  # what lists, dicts and sets hold, to undo what a capture puts into them
@@ -113,14 +111,10 @@ class Guards:
                 self.add(f"id(a{where}) not in {self.constant(fixed)}")
         if leaves := sorted(self.leaves):
             self.add(f"without_hooks(({''.join(f'{self.space_path(n)}, ' for n in leaves)}))")
-        self.text = " and\n    ".join(self.conditions)
-        arguments = "".join(f"a{i}, " for i in range(self.count))
-        first = f"    {arguments}= leaves\n" if arguments else ""
-        code = (
-            f"def matches(leaves):\n    try:\n    {first}        return ({self.text})\n"
-            "    except (KeyError, AttributeError, IndexError, ValueError):  # what was read is no longer there\n"
-            "        return False\n"
-        )
+        text = " and\n    ".join(self.conditions)
+        names = ", ".join(f"a{i}" for i in range(self.count))
+        code = f"def matches(leaves):\n    try:\n        [{names}] = leaves\n        return ({text})\n"
+        code += "    except GONE:\n        return False\n"
         exec(compile(code, "<guards>", "exec"), self.space)
         self.matches = self.space["matches"]
 
@@ -143,7 +137,7 @@ class Guards:
         for condition, words in zip(self.conditions, self.readable()):
             try:
                 holds = eval(condition, space)
-            except (KeyError, AttributeError, IndexError, ValueError):
+            except GONE:
                 holds = False
             if not holds:
                 return words
@@ -173,7 +167,7 @@ class Guards:
     def environment(self):
         """How the thread records, and what is created by default."""
         self.space.update(mode=mode, devices=devices, dtypes=dtypes, hooks=hooks, AccumulateGrad=AccumulateGrad)
-        self.space.update(order=order, separate=separate, without_hooks=without_hooks, casts=casts)
+        self.space.update(GONE=GONE, order=order, separate=separate, without_hooks=without_hooks, casts=casts)
         self.add(f"mode.enabled is {mode.enabled}")
         self.add(f"casts() == {casts()}")
         self.add(f"dtypes.get_default_dtype() is {self.constant(dtypes.get_default_dtype())}")
@@ -253,18 +247,18 @@ class Guards:
         first = self.index.get(id(tensor))
         if argument is None:
             self.same(path, tensor)
+            if first is not None and self.places[first][0] == "argument":  # an argument that is in a closure too
+                self.add(f"a{self.places[first][1]} is {self.constant(tensor)}")
+                self.fixed.add(self.places[first][1])
         elif first is not None:
             self.add(f"{path} is {self.space_path(first)}")
         else:
             self.add(f"{path}.__class__ is {self.constant(tensor.__class__)}")  # type() is another during a capture
+            for kind, other in self.places:
+                if kind == "argument":  # two arguments are not one
+                    self.add(f"{path} is not a{other}")
         if first is None:
-            others = [n for n, (kind, _) in enumerate(self.places) if kind == "argument"]
             self.enter(tensor, ("fixed", tensor) if argument is None else ("argument", argument), name)
-            for other in others if argument is not None else ():  # two arguments are not one
-                self.add(f"{path} is not {self.space_path(other)}")
-        elif argument is None and self.places[first][0] == "argument":  # an argument that is in a closure too
-            self.add(f"a{self.places[first][1]} is {self.constant(tensor)}")
-            self.fixed.add(self.places[first][1])
 
     def enter(self, tensor, place, name):
         """Let a Tensor be an input."""
@@ -313,16 +307,14 @@ class Guards:
         if axes:
             self.add(f"x{number}.ndim == {x.ndim} and x{number}.flags.c_contiguous")
             for axis, n in enumerate(x.shape):
-                size = f"x{number}.shape[{axis}]"
-                if axis not in axes:
-                    self.add(f"{size} == {n}")
-                elif axes[axis] in self.known_sizes:
-                    self.add(f"{size} == {self.known_sizes[axes[axis]]}")
-                else:
-                    known, between = self.known_sizes.values(), sorted(self.sizes.values[axes[axis]])
-                    others = "".join(f" and {size} != {other}" for other in known)
-                    self.add(f"{between[0]} <= {size} <= {between[-1]}{others}")
-                    self.known_sizes[axes[axis]] = size
+                size, known = f"x{number}.shape[{axis}]", self.known_sizes.get(axes.get(axis))
+                if axis not in axes or known is not None:
+                    self.add(f"{size} == {n if known is None else known}")
+                    continue
+                between = sorted(self.sizes.values[axes[axis]])
+                others = "".join(f" and {size} != {other}" for other in self.known_sizes.values())
+                self.add(f"{between[0]} <= {size} <= {between[-1]}{others}")
+                self.known_sizes[axes[axis]] = size
         elif x.ndim:
             self.add(f"x{number}.shape == {x.shape} and x{number}.strides == {x.strides}")
         self.add(f"{path}.node is {'not ' if own['node'] is not None else ''}None")
@@ -360,9 +352,6 @@ class Guards:
             self.read(None, value.function, name)
         elif kind is types.FunctionType:
             self.function(value)
-        elif kind is types.MethodType:
-            self.read(None, value.__self__, name)
-            self.read(None, value.__func__, name)
         elif kind in WRAPPERS:
             for part in WRAPPERS[kind]:
                 self.read(None, getattr(value, part), name)
@@ -375,7 +364,7 @@ class Guards:
         elif isinstance(value, Enum):
             self.read(self.constant(value.value), value.value, name)
         elif isinstance(value, type):
-            self.type(value, made=True)
+            self.type(value, makes=True)
             self.type(kind)
         elif not known_module(kind.__module__) or hasattr(value, "__dict__") and not ours(kind.__module__):
             self.object(self.constant(value), value, name)
@@ -434,22 +423,23 @@ class Guards:
         except Unknown as why:
             self.suspects.append((k, why))
 
-    def type(self, kind, made=False):
-        """The values of a class that a user wrote; ``made``: of which the function may make objects."""
+    def type(self, kind, makes=False):
+        """The values of a class that a user wrote; ``makes``: the function may make objects of it."""
         for base in kind.__mro__:
             if known_module(base.__module__):
                 continue
-            if made:
+            if makes:
                 self.makes.add(base)
-            if base not in self.classes:
-                self.classes.append(base)
-                if issubclass(base, Function):  # what backward() calls of it, whose name stands nowhere
-                    self.called.update(("backward", "setup_context", "jvp", "vmap"))
-                own = self.constant(vars(base))
-                self.add(f"len({own}) == {len(vars(base))}")
-                for n, part in vars(base).items():
-                    if type(part) in (bool, *VALUES) and not n.startswith("__"):
-                        self.read(f"{own}[{n!r}]", part, n)
+            if base in self.classes:
+                continue
+            self.classes.append(base)
+            if issubclass(base, Function):  # what backward() calls of it, whose name stands nowhere
+                self.called.update(("backward", "setup_context", "jvp", "vmap"))
+            own = self.constant(vars(base))
+            self.add(f"len({own}) == {len(vars(base))}")
+            for n, part in vars(base).items():
+                if type(part) in (bool, *VALUES) and not n.startswith("__"):
+                    self.read(f"{own}[{n!r}]", part, n)
 
     def methods(self):
         """What is used of the classes: operators, and what stands under a name that is read already."""

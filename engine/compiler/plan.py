@@ -15,9 +15,7 @@ ENGINE = __name__.partition(".")[0]
 # forward and backward are lists of steps.  outputs, saved and grads are Refs (or constants, or None); given: the
 # numbers of the steps that stand for the cotangents of the outputs.
 Plan = namedtuple("Plan", "forward backward outputs saved grads given counts")
-
-# What there is after a pass, for those who want to look: ``steps`` are copies, of which those from number ``middle`` on
-# are the backward pass's; ``outputs``, ``saved``, ``grads`` and ``given`` as in a Plan.
+# what there is after a pass, for those who want to look; steps, of which those from number middle on are the backward's
 Stage = namedtuple("Stage", "steps middle outputs saved grads given")
 
 
@@ -164,10 +162,7 @@ def constants_folded(steps, written, _wanted):
 
 
 def without_writes(steps, written, _wanted):
-    """``y = x + 1`` stands for ``x += 1`` where x has no views by then.
-
-    What is not written can be joined with its neighbours; the memory plan uses the memory of x again anyway.
-    """
+    """``y = x + 1`` stands for ``x += 1`` where x has no views by then: it can be joined with its neighbours."""
     on, names, moved, stay = {}, {}, {}, []
     for step in steps:
         on.setdefault(step.owner, []).append(step)
@@ -232,10 +227,7 @@ LARGE_CHAIN = 32768  # elements, from which on chains are joined
 
 
 def without_detours(steps, written, wanted):
-    """A transpose of a transpose, or a reshape to the shape of before, is what was there before.
-
-    So is a copy of what nothing else uses from there on.
-    """
+    """A transpose or reshape back to what there was is that; so is a copy of what nothing else uses any more."""
     names, source = {}, {s.number: s for s in steps}
     last = {source[n].owner: i for i, step in enumerate(steps) for n in uses(step)}
     held = (n for s in steps if s.kind == "call" for n in uses(s))  # by others, from there on
@@ -310,10 +302,9 @@ CHEAP = {np.add, np.subtract, np.multiply, np.negative, np.absolute, np.square, 
 
 
 def recomputed(backward, saved, outputs, source, tape, written):
-    """(backward, saved) where backward computes anew what is cheaper to compute than to keep.
+    """(backward, saved) where backward computes anew what is large and one cheap step away from what is kept anyway.
 
-    That is one step away from what is kept anyway, or from an input, and large: it costs a pass over memory to be
-    written, and another to be read.
+    To keep it would cost a pass over memory to write it, and another to read it.
     """
     anew, saved = {}, dict.fromkeys(saved)
     for n in sorted(saved, reverse=True):
@@ -365,11 +356,7 @@ def noted(passes, name, steps, middle, outputs, saved, grads, given):
 
 
 def plan(steps, outputs, middle, given, grads, passes):
-    """The plan for the steps of a tape: those before ``middle`` are the forward pass, those from there on the backward.
-
-    ``outputs`` and ``grads``: Refs, or None; ``given``: the numbers of the steps that stand for the cotangents;
-    ``passes``: {} in which the steps after each pass are kept, or None.
-    """
+    """The plan for the steps of a tape: those from ``middle`` on are the backward pass, those before the forward."""
     tape = steps
     noted(passes, "captured", steps, middle, outputs, (), grads, given)
     counts = {"written down": sum(s.kind != "input" for s in steps)}

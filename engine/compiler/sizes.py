@@ -68,10 +68,7 @@ class Sizes:
 
 
 def varying(leaves, before, always):
-    """{(argument, axis): number of the size} of those that differ from what an earlier capture had.
-
-    ``before``: {argument: shape} of earlier captures; ``always``: the first dimension may vary from the beginning.
-    """
+    """{(argument, axis): number} of sizes that differ from those ``before``, or, if ``always``, are of a first axis."""
     found: dict = {}
     for i, t in enumerate(leaves):
         if not isinstance(t, Tensor) or isinstance(t.array, np.generic) or not t.array.flags.c_contiguous:

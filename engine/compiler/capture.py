@@ -207,7 +207,9 @@ class Tape:
     def draw(self, functions, name, generator, *arguments):
         used = functions.default_generator if generator is None else generator
         if id(used) not in self.streams:
-            self.streams[id(used)] = used, twin_of(used)
+            state = random.Generator.get_state  # without the checks of the public form
+            goes_on = used.twin() if hasattr(used, "twin") else random.Generator().set_state(state(used))
+            self.streams[id(used)] = used, goes_on
         twin = self.streams[id(used)][1]
         draw = lambda _, *values: getattr(functions, name)(twin, *values)  # noqa: E731
         where = functions.home.type if functions is not devices.host.random else ""
@@ -288,7 +290,8 @@ class Tape:
             places.append(place)
             arrays.append(own["array"])
         if places:
-            self.call("set_grads", set_grads, (self.all_tensors(), tuple(places), tuple(arrays)))
+            self.tensors = self.tensors or Ref(self.step("input", "tensors", None).number)
+            self.call("set_grads", set_grads, (self.tensors, tuple(places), tuple(arrays)))
 
     def leaf(self, place):
         """Backward adds to the gradient of an input: it must be a leaf without hooks, now and in later calls."""
@@ -298,11 +301,6 @@ class Tape:
         if node.hooks or node.pre_hooks or node.post_hooks or node.leaf_hooks:
             raise GraphBreak("backward() meets the hooks of a leaf", " ")
         self.guards.leaf(place)
-
-    def all_tensors(self):
-        if self.tensors is None:
-            self.tensors = Ref(self.step("input", "tensors", None).number)
-        return self.tensors
 
     def call(self, name, function, args=()):
         """Let later calls do something here, which this one leaves undone."""
@@ -399,14 +397,6 @@ class Tape:
 
 
 devices.draw_wrappers.insert(0, lambda fs: fs if running.recorder is None else running.recorder.drawing(fs))
-
-
-def twin_of(generator):
-    """Another generator, which goes on from where this one is."""
-    if hasattr(generator, "twin"):
-        return generator.twin()
-    state = random.Generator.get_state(generator)  # without the checks of the public form
-    return random.Generator().set_state(state)
 
 
 def set_grads(tensors, places, arrays):
@@ -640,13 +630,9 @@ def all_traced(a):
     return (part for part in leaves(a) if isinstance(part, Traced))
 
 
-def first_traced(a):
-    return next(all_traced(a), None)
-
-
 def call_function(name, function, *args, **options):
     """A function of arrays, written down if it is to be."""
-    found = first_traced((*args, *options.values()))
+    found = next(all_traced((*args, *options.values())), None)
     tape = running.recorder if found is None else found.tape
     if tape is None or (found is None and name not in BUFFERS):
         return function(*args, **options)
@@ -693,20 +679,10 @@ class Place:
         return call
 
 
-def strided_part(x, shape, strides, start=0):
-    """``memory.strided``."""
-    return call_function("strided", memory.strided, x, tuple(shape), tuple(strides), start)
-
-
-def samples(x):
-    """The same array, of which a check may ask whether something holds."""
-    return type(x)(x.tape, x.value, x.number, x.base, checked=True)
-
-
 def getitem(x, key):
     if isinstance(x, Traced):
         return x[key]
-    return first_traced(key).tape.emit("getitem", "getitem", operator.getitem, (x, constant_masks(key)))
+    return next(all_traced(key)).tape.emit("getitem", "getitem", operator.getitem, (x, constant_masks(key)))
 
 
 def place_for(find):
@@ -726,9 +702,11 @@ def place_for(find):
         special=Place("special.", lambda: find().special),
         random=np.random,
         asarray=asarray,
-        strided=strided_part,
+        strided=lambda x, shape, strides, start=0: call_function(
+            "strided", memory.strided, x, tuple(shape), tuple(strides), start
+        ),
         apart=lambda x: x,
-        samples=samples,
+        samples=lambda x: type(x)(x.tape, x.value, x.number, x.base, checked=True),  # of which a check may ask
         blank=blank,
         getitem=getitem,
         is_number=lambda x: isinstance(x.value, np.generic),

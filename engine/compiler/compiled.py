@@ -58,13 +58,6 @@ class Compiled:
             self.entries.append(entry)
         return entry.run(leaves, args, kwargs)
 
-    def changed(self, leaves, structure):
-        """What the last capture would have needed."""
-        if not self.entries:
-            return ""
-        last = self.entries[-1]
-        return last.guards.failing(leaves) if last.structure == structure else "other arguments"
-
     def forget(self):
         """Forget all captures."""
         self.entries, self.failures, self.specialized = [], 0, ""
@@ -112,7 +105,7 @@ def runs_eagerly():
 class Explanation:
     """What ``explain`` found: ``graph_break_count``, ``break_reasons``, ``op_count``, ``out_guards`` and ``code``."""
 
-    def __init__(self, entry, changed=""):
+    def __init__(self, entry, changed):
         self.entry = entry
         self.captures = len(entry.compiled.entries)  # that were there before
         self.recompile_reason = changed  # the condition of the last of them that does not hold
@@ -144,7 +137,10 @@ def explain(function):
 
     def explained(*args, **kwargs):
         leaves, structure = flattened(args, kwargs)
-        changed = compiled.changed(leaves, structure)
+        changed = ""
+        if compiled.entries:  # what the last capture would have needed
+            last = compiled.entries[-1]
+            changed = last.guards.failing(leaves) if last.structure == structure else "other arguments"
         return Explanation(compiled.captured(leaves, structure, args, kwargs), changed)
 
     return explained

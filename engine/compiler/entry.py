@@ -190,7 +190,8 @@ class Entry:
                 return "grad", grads[id(t)]
             if isinstance(t.array, Traced) and (t.array.owner in tape.entered or owners.count(t.array.owner) > 1):
                 source = (t.__dict__.get("aliases") or (lambda: None,))[0]()
-                if t._base is not None and not holds_tensors(t.view_ops):
+                arguments = tree.flatten([list(a) for _, a in t.view_ops])[0]
+                if t._base is not None and not any(isinstance(a, (Traced, Tensor)) for a in arguments):
                     source, views = viewed(t, tape)
                     return "view", found(source), views, t.creation_meta
                 if source is not None and source is not t and source.array is t.array:
@@ -418,11 +419,6 @@ def viewed(view, tape):
         if tensor._base is view._base and n > done and all(a is b for a, b in zip(tensor.view_ops, view.view_ops)):
             source, done = tensor, n
     return source, view.view_ops[done:]
-
-
-def holds_tensors(path):
-    """Whether a view is made with tensors or arrays as arguments."""
-    return any(isinstance(a, (Traced, Tensor)) for _, arguments in path for a in tree.flatten(list(arguments))[0])
 
 
 def compiled_node_class(entry, saved, inputs):

@@ -22,21 +22,6 @@ ALONG = {"sum", "max", "min", "mean"}  # methods that leave one value of a row
 ALONG_ROWS = {"sums_along", "products_along"}  # and functions of the engine's
 
 
-class FusedPass(chains.Fused):
-    """Steps as one pass over memory: ``lead`` dims count the rows, of which ``arrays`` are cut ``rows`` at a time."""
-
-    __slots__ = ("arrays", "lead", "rows")
-
-    def __init__(self, members, shape, lead, needed, source):
-        inside = {m.number for m in members}
-        outside = dict.fromkeys(n for m in members for n in uses(m) if n not in inside)
-        super().__init__("fused", members, map(Ref, outside), needed)
-        self.shape, self.lead = shape, lead
-        count, row = prod(shape[:lead]), prod(shape[lead:])
-        self.rows = blocks.rows_of(count, count * row, BLOCK)
-        self.arrays = [n for n in outside if is_cut(source[n].shape, shape, lead)]
-
-
 def reduced_axes(step, source):
     """The axes along which a step leaves one value, as negative numbers; None for another kind of step."""
     if step.kind == "method" and step.name in ALONG and set(step.options) <= {"keepdims"}:
@@ -97,7 +82,13 @@ class RowGroup(chains.Group):
         """The steps as one; None where none takes what another gives: nothing would stay in the cache."""
         if not any(n in self.inside for m in self.members for n in uses(m)):
             return None
-        return FusedPass(self.members, self.shape, max(self.cuts), needed, self.source)
+        outside = dict.fromkeys(n for m in self.members for n in uses(m) if n not in self.inside)
+        fused = chains.Fused(self.members, self.shape, map(Ref, outside), needed)
+        fused.lead = max(self.cuts)
+        count, row = prod(self.shape[: fused.lead]), prod(self.shape[fused.lead :])
+        fused.rows = blocks.rows_of(count, count * row, BLOCK)
+        fused.arrays = [n for n in outside if is_cut(self.source[n].shape, self.shape, fused.lead)]
+        return fused
 
     def allowed(self, step):
         """The cuts with which a step can be part of the pass."""

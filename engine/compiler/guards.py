@@ -76,7 +76,15 @@ class Guards:
         self.known_sizes: dict = {}  # number of a size that may vary -> where it is found
         self.leaves: set = set()  # the numbers of those to which backward adds a gradient
         self.snapshots = []  # what lists, dicts and sets hold, to undo what a capture puts into them
-        self.environment()
+        self.space.update(mode=mode, devices=devices, dtypes=dtypes, hooks=hooks, AccumulateGrad=AccumulateGrad)
+        self.space.update(GONE=GONE, order=order, separate=separate, without_hooks=without_hooks, casts=casts)
+        # how the thread records, and what is created by default
+        self.add(f"mode.enabled is {mode.enabled}")
+        self.add(f"casts() == {casts()}")
+        self.add(f"dtypes.get_default_dtype() is {self.constant(dtypes.get_default_dtype())}")
+        self.add(f"devices.default.device == {self.constant(devices.default.device)}")
+        if "cuda" in devices.homes:
+            self.add(f"devices.homes['cuda'].current() == {devices.homes['cuda'].current()}")
         names = argument_names(function)
         for i, leaf in enumerate(leaves):
             self.read(f"a{i}", leaf, names[i] if i < len(names) else f"x{i}", argument=i)
@@ -90,8 +98,13 @@ class Guards:
             for n in ASKED.intersection(code.co_names):
                 why = f"it asks for {n} of a tensor, which is another for others that are like it"
                 raise GraphBreak(why, line_of(code, n))
-        for number, tensor in enumerate(self.tensors):
-            self.marks(number, tensor)
+        for number, tensor in enumerate(self.tensors):  # the attributes that a program gave them
+            path, own = self.space_path(number), tensor.__dict__
+            for n in sorted(self.called.intersection(own).difference(OWN)):
+                self.read(f"{path}.{n}", own[n], n)
+            for n in sorted(self.words):
+                if not hasattr(tensor, n):
+                    self.add(f"not hasattr({path}, {n!r})")
         self.methods()
         for number, tensor in enumerate(self.tensors):
             self.tensor(number, tensor)
@@ -163,17 +176,6 @@ class Guards:
             elif identities_of(value) != identities_of(held):
                 value.clear()
                 (value.update if isinstance(value, (dict, set)) else value.extend)(held)
-
-    def environment(self):
-        """How the thread records, and what is created by default."""
-        self.space.update(mode=mode, devices=devices, dtypes=dtypes, hooks=hooks, AccumulateGrad=AccumulateGrad)
-        self.space.update(GONE=GONE, order=order, separate=separate, without_hooks=without_hooks, casts=casts)
-        self.add(f"mode.enabled is {mode.enabled}")
-        self.add(f"casts() == {casts()}")
-        self.add(f"dtypes.get_default_dtype() is {self.constant(dtypes.get_default_dtype())}")
-        self.add(f"devices.default.device == {self.constant(devices.default.device)}")
-        if "cuda" in devices.homes:
-            self.add(f"devices.homes['cuda'].current() == {devices.homes['cuda'].current()}")
 
     def add(self, condition):
         self.conditions.append(condition)
@@ -323,15 +325,6 @@ class Guards:
             if type(own["node"]) is not AccumulateGrad:
                 raise GraphBreak(f"it asks whether {name} is a leaf, which it is not", " ")
             self.add(f"type({path}.node) is AccumulateGrad")
-
-    def marks(self, number, tensor):
-        """The conditions on the attributes that a program gave a Tensor."""
-        path, own = self.space_path(number), tensor.__dict__
-        for n in sorted(self.called.intersection(own).difference(OWN)):
-            self.read(f"{path}.{n}", own[n], n)
-        for n in sorted(self.words):
-            if not hasattr(tensor, n):
-                self.add(f"not hasattr({path}, {n!r})")
 
     # ---- what an object leads to
 

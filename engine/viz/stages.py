@@ -67,7 +67,10 @@ def stage_boxes(entry, name):
             if m.kind == "input":
                 continue
             taken = {n: now.get(n, n) for n in uses(m)}
-            text = step_text(m, {n: f"[{label(k)}]" for n, k in taken.items()})
+            writer = Terse({})
+            writer.names = {n: f"[{label(k)}]" for n, k in taken.items()}
+            whole = m.kind in ("check", "setitem", "call") or m.writes is not None
+            text = (writer.line(m) if whole else writer.expression(m)).replace("np.", "")
             part, group = PASS_NAMES[m.number >= stage.middle], s.number if m is not s else None
             inputs = list(dict.fromkeys(taken.values()))
             b = boxes[m.number] = Box(m.number, text, part, inputs, step_kind(m), "", m.line, True, group)
@@ -106,14 +109,6 @@ class Terse(Writer):
         while args and args[-1] is None:
             args = args[:-1]
         return super().call(name, args, {k: v for k, v in options.items() if v is not None and v is not False})
-
-
-def step_text(step, names):
-    """What a step does, as it stands in the code, with the names of what it takes."""
-    writer = Terse({})
-    writer.names = names
-    whole = step.kind in ("check", "setitem", "call") or step.writes is not None
-    return (writer.line(step) if whole else writer.expression(step)).replace("np.", "")
 
 
 def short_origin(line):
@@ -240,9 +235,11 @@ SWEEP = 'style="rounded,filled" fillcolor="#e8590c33" color="#e8590c"'
 
 def stage_dot(boxes, edges, caption, direction="TB"):
     """DOT text: a frame for each part, and in it a box for each pass over memory; ``edges``: (from, to) -> classes."""
-    text = {(a, n): arrow(boxes[a], boxes[n], classes) for (a, n), classes in edges.items()}
-    caption = [*caption, LEGEND] if any("dashed" in line for line in text.values()) else [*caption]
-    lines = []
+    lines, arrows = [], []
+    for (a, n), classes in edges.items():
+        style = "style=dashed " * (boxes[a].part != "backward" and boxes[n].part == "backward")
+        arrows.append(f'  {dot_name(a)} -> {dot_name(n)} [{style}class="{" ".join(classes)}"]')
+    caption = [*caption, *[LEGEND] * any("dashed" in line for line in arrows)]
     for part in ("", *PASS_NAMES):
         here = [b for b in boxes.values() if b.part == part]
         frame = f'label={chip([part])} labelloc=t labeljust=l class="part" style=rounded color="#888888"'
@@ -253,13 +250,7 @@ def stage_dot(boxes, edges, caption, direction="TB"):
             lines += [f"    {node(b)}" for b in here if b.group == group]
             lines += [] if group is None else ["    }"]
         lines += ["  }"] if part and here else []
-    return digraph([*lines, *text.values()], caption, direction, (0.25, 0.3), "0.14,0.06")
-
-
-def arrow(a, b, classes):
-    """The line of DOT for an edge; dashed from the forward pass to the backward pass."""
-    style = "style=dashed " * (a.part != "backward" and b.part == "backward")
-    return f'  {dot_name(a.number)} -> {dot_name(b.number)} [{style}class="{" ".join(classes)}"]'
+    return digraph([*lines, *arrows], caption, direction, (0.25, 0.3), "0.14,0.06")
 
 
 def dot_name(number):

@@ -144,7 +144,6 @@ class Tape:
         self.guards, self.sizes = guards, guards.sizes
         self.steps, self.inputs, self.known = [], {}, {}
         self.tensors_made = []  # weak references to all Tensors that the function makes
-        self.closed = False
         self.frozen = set()  # owners that must not be written: the cotangents
         self.entered = {}  # number of the step of an input -> its place among the inputs
         self.represented = []  # the Tensors that give stand-ins for what they hold
@@ -341,7 +340,7 @@ class Tape:
 
     def emit(self, kind, name, function, args, options=None, writes=None):
         """Do something, and write it down."""
-        if self.closed:
+        if running.recorder is not self:
             raise GraphBreak("an array of a capture that has ended is used: a tensor was kept from the captured call")
         options = options or {}
         values, named = map_parts(self.value, args), {k: map_parts(self.value, v) for k, v in options.items()}
@@ -622,7 +621,6 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
 MUTATES = {"put_along_axis", "copyto", "place", "putmask", "fill_diagonal"}
 DYNAMIC_SHAPES = {*"nonzero argwhere flatnonzero unique bincount extract compress array_equal allclose".split()}
 BUFFERS = {"zeros", "ones", "empty"}  # of what is made of no array, this may be written into
-VARIANTS = {"where": dispatch.selected}  # what the engine runs on NumPy's arrays in place of NumPy's own
 
 
 def all_traced(a):
@@ -658,25 +656,22 @@ def as_checked(checked, x):
     return x
 
 
-class Place:
-    """A module of functions of arrays, each of which is written down when it is called with a Traced array."""
+def captured_functions(prefix, find, **given):
+    """The functions of a module, each of which is written down when it is called with a Traced array."""
 
-    def __init__(self, name, find):
-        self._name, self._find = name, find
-
-    def __getattr__(self, name):
-        found = VARIANTS.get(name) if not self._name and self._find() is np else None
-        found = found or getattr(self._find(), name)
+    def captured(name):
+        module = find()
+        found = dispatch.selected if module is np and name == "where" else getattr(module, name)
         if not callable(found) or isinstance(found, type):
             return found
-        full = self._name + name
-        call: Any = partial(call_function, full, found)
+        call: Any = partial(call_function, prefix + name, found)
         call.__name__ = name
         for part in ("at", "reduce", "accumulate", "outer"):
             if hasattr(found, part):
-                setattr(call, part, partial(call_function, f"{full}.{part}", getattr(found, part)))
-        vars(self)[name] = call
+                setattr(call, part, partial(call_function, f"{prefix}{name}.{part}", getattr(found, part)))
         return call
+
+    return devices.Lookup(captured, **given)
 
 
 def getitem(x, key):
@@ -685,39 +680,26 @@ def getitem(x, key):
     return next(all_traced(key)).tape.emit("getitem", "getitem", operator.getitem, (x, constant_masks(key)))
 
 
-def place_for(find):
-    """The module that serves the Traced arrays of one kind; ``find()``: that of the arrays themselves."""
-    served = Place("", find)
+def serve(kind, find, special):
+    """Let a type of Traced arrays be served; ``find()``: the module of the arrays, ``special()``: its scipy.special."""
 
     def asarray(x, dtype=None):
         known = isinstance(x, Traced) and dtype in (None, x.dtype)
         return x if known else call_function("asarray", find().asarray, x, dtype)
 
+    def strided(x, shape, strides, start=0):
+        return call_function("strided", memory.strided, x, tuple(shape), tuple(strides), start)
+
     def blank(shape, arrays):
         like = next(filter(device_type_of, arrays), arrays[0])
         return call_function("zeros", modules[type(getattr(like, "value", like))].zeros, shape, arrays[0].dtype)
 
-    vars(served).update(
-        linalg=Place("linalg.", lambda: find().linalg),
-        special=Place("special.", lambda: find().special),
-        random=np.random,
-        asarray=asarray,
-        strided=lambda x, shape, strides, start=0: call_function(
-            "strided", memory.strided, x, tuple(shape), tuple(strides), start
-        ),
-        apart=lambda x: x,
+    modules[kind] = dispatch.batches[kind] = captured_functions(
+        "", find, asarray=asarray, strided=strided, blank=blank, getitem=getitem, apart=lambda x: x,
+        linalg=captured_functions("linalg.", lambda: find().linalg), special=captured_functions("special.", special),
         samples=lambda x: type(x)(x.tape, x.value, x.number, x.base, checked=True),  # of which a check may ask
-        blank=blank,
-        getitem=getitem,
-        is_number=lambda x: isinstance(x.value, np.generic),
-        beside=lambda x: modules[type(x)],
-    )
-    return served
-
-
-def serve(kind, find):
-    """Let a type of Traced arrays be served."""
-    modules[kind] = dispatch.batches[kind] = place_for(find)
+        is_number=lambda x: isinstance(x.value, np.generic), beside=lambda x: modules[type(x)],
+    )  # fmt: skip
     dispatch.writers[kind] = call_function
     observed[kind] = lambda tensor, x: x.tape.tensors_made.append(ref(tensor))
 
@@ -733,7 +715,7 @@ def traced_for(x):
     if kind not in traced_types:
         where = dispatch.device_names[kind]
         found = traced_types[kind] = type(f"Traced_{where}", (Traced,), {"__slots__": (), "where": where})
-        serve(found, lambda: modules[kind])
+        serve(found, lambda: modules[kind], lambda: modules[kind].special)
         dispatch.device_names[found] = where
         if kind in dispatch.tensor_cores:
             dispatch.tensor_cores.add(found)
@@ -750,5 +732,4 @@ def scipy_special():
     return importlib.import_module("scipy.special")
 
 
-serve(Traced, lambda: np)
-vars(modules[Traced])["special"] = Place("special.", scipy_special)
+serve(Traced, lambda: np, scipy_special)

@@ -117,7 +117,6 @@ class Entry:
                 recipe = self.written_down(tape, args, kwargs)
                 return tape, recipe
             finally:
-                tape.closed = True
                 tape.undo()
                 if recipe is None:
                     tape.forget()
@@ -298,8 +297,15 @@ class Entry:
             self.rewind(marks)
             self.deviations += 1
             return self.compiled.function(*args, **kwargs)
-        if self.effects:
-            self.note_writes(tensors)
+        if self.effects:  # the writes into inputs, and into the gradients that were set, are counted
+            for i, times in self.updated:
+                for _ in range(times):
+                    wrote(tensors[i])
+                if "views" in tensors[i].__dict__ or "aliases" in tensors[i].__dict__:
+                    rebase_history(tensors[i], None)
+            for i, times in self.regraded:
+                for _ in range(times):
+                    wrote(tensors[i]._grad)
         new = [Tensor(x.copy() if type(p) is not Ref else x) for x, p in zip(results, self.plan.outputs)]
         if self.differentiable:
             node = self.node_class(tuple([t.node for t in tensors]), results[len(new) :])
@@ -326,17 +332,6 @@ class Entry:
         """Let the random streams go on from where they were."""
         for generator, mark in zip(self.generators, marks):
             generator.go_back(mark)
-
-    def note_writes(self, tensors):
-        """Count the writes into inputs and into the gradients that were set."""
-        for i, times in self.updated:
-            for _ in range(times):
-                wrote(tensors[i])
-            if "views" in tensors[i].__dict__ or "aliases" in tensors[i].__dict__:
-                rebase_history(tensors[i], None)
-        for i, times in self.regraded:
-            for _ in range(times):
-                wrote(tensors[i]._grad)
 
     def cotangents(self, node, g, saved):
         """The gradients of the inputs, for those of the results."""

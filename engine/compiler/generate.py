@@ -19,13 +19,8 @@ INFIX = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "
          "lshift": "<<", "rshift": ">>", "and": "&", "or": "|", "xor": "^", "eq": "==", "ne": "!=", "lt": "<",
          "le": "<=", "gt": ">", "ge": ">="}  # fmt: skip
 PREFIX = {"neg": "-{}", "pos": "+{}", "invert": "~{}", "abs": "abs({})"}
-OURS = {
-    "where": dispatch.selected,
-    "strided": memory.strided,
-    "diagonal": diagonal,
-    "in_blocks": blocks.block_by_block,
-    "draw": devices.homes["cpu"].random,
-}  # functions of the engine's that take NumPy's arrays
+OURS = {"where": dispatch.selected, "strided": memory.strided, "diagonal": diagonal, "draw": devices.host.random,
+        "in_blocks": blocks.block_by_block}  # functions of the engine's that take NumPy's arrays  # fmt: skip
 LARGE_BUFFER = 32768  # elements of an array whose memory is given back, or used again, as soon as it is not needed
 FILLED = 1 << 20  # elements of an array that is kept to be compared with
 SMALL_ARRAY = 256  # elements of an array that is not worth a second look

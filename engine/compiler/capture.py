@@ -206,9 +206,9 @@ class Tape:
     def draw(self, functions, name, generator, *arguments):
         used = functions.default_generator if generator is None else generator
         if id(used) not in self.streams:
-            state = random.Generator.get_state  # without the checks of the public form
-            goes_on = used.twin() if hasattr(used, "twin") else random.Generator().set_state(state(used))
-            self.streams[id(used)] = used, goes_on
+            plain = random.Generator  # without the checks of the public form
+            twin = used.twin() if hasattr(used, "twin") else plain().set_state(plain.get_state(used))
+            self.streams[id(used)] = used, twin
         twin = self.streams[id(used)][1]
         draw = lambda _, *values: getattr(functions, name)(twin, *values)  # noqa: E731
         where = functions.home.type if functions is not devices.host.random else ""
@@ -278,16 +278,16 @@ class Tape:
             if grad is ... or self.flushed.get(place, ...) is grad:
                 continue
             self.flushed[place] = grad
-            own = {"array": None} if grad is None else grad.__dict__
+            x = None if grad is None else grad.__dict__["array"]
             if grad is not None:
-                if id(grad) in self.inputs or own["node"] is not None:
+                if id(grad) in self.inputs or grad.__dict__["node"] is not None:
                     raise GraphBreak("a gradient is part of a graph, or was there before", " ")
                 if any(grad is g for p, g in self.flushed.items() if p != place):
                     raise GraphBreak("two tensors have one gradient", " ")
-                if own["array"].base is not None:  # it may be written later, and nothing else with it
-                    own["array"] = own["array"].copy()
+                if x.base is not None:  # it may be written later, and nothing else with it
+                    x = grad.__dict__["array"] = x.copy()
             places.append(place)
-            arrays.append(own["array"])
+            arrays.append(x)
         if places:
             self.tensors = self.tensors or Ref(self.step("input", "tensors", None).number)
             self.call("set_grads", set_grads, (self.tensors, tuple(places), tuple(arrays)))
@@ -566,29 +566,25 @@ def constant_masks(key):
 # ---- operators and methods
 
 
-def operator_methods(name, op):
-    def usual(self, other):
-        return self.tape.emit("operator", name, op, (self, other)) if type(other) in modules else NotImplemented
+def operated(name, prefix=""):
+    op = getattr(operator, f"__{name}__")
 
-    def reflected(self, other):
-        return self.tape.emit("operator", name, op, (other, self)) if type(other) in modules else NotImplemented
+    def form(self, other):
+        if type(other) not in modules:
+            return NotImplemented
+        if prefix == "i" and not isinstance(self.value, np.generic):
+            in_place = getattr(operator, f"__i{name}__")
+            return self.tape.emit("operator", "i" + name, in_place, (self, other), writes=self)
+        return self.tape.emit("operator", name, op, (other, self) if prefix == "r" else (self, other))
 
-    def in_place(self, other):
-        if isinstance(self.value, np.generic):
-            return usual(self, other)
-        inplace = getattr(operator, "i" + name)
-        return self.tape.emit("operator", "i" + name, inplace, (self, other), writes=self)
-
-    return usual, reflected, in_place
+    return form
 
 
 for name in "add sub mul truediv floordiv mod pow lshift rshift and or xor matmul".split():
-    for prefix, form in zip(("", "r", "i"), operator_methods(name, getattr(operator, f"__{name}__"))):
-        setattr(Traced, f"__{prefix}{name}__", form)
+    for prefix in ("", "r", "i"):
+        setattr(Traced, f"__{prefix}{name}__", operated(name, prefix))
 for name in "eq ne lt le gt ge".split():
-    setattr(Traced, f"__{name}__", operator_methods(name, getattr(operator, name))[0])
-
-
+    setattr(Traced, f"__{name}__", operated(name))
 for name in "neg pos abs invert".split():
     op = getattr(operator, name)
     setattr(Traced, f"__{name}__", lambda self, name=name, op=op: self.tape.emit("operator", name, op, (self,)))

@@ -79,9 +79,8 @@ class Formula(Group):
             return False
         arguments = self.arguments | {key_of(a): a for a in step.args if is_operand(a) and key_of(a) not in self.inside}
         full = len(arguments) > MAX_ARRAYS or len(self.members) >= MAX_STEPS
-        if full or not all(map(self.is_known, arguments.values())):
-            return False
-        if not any(map(is_operand, step.args)) or any(key_of(a) in self.rounded for a in step.args):
+        rounded = any(key_of(a) in self.rounded for a in step.args)
+        if full or rounded or not all(map(self.is_known, arguments.values())) or not any(map(is_operand, step.args)):
             return False
         try:
             named = step.kind == "function" and not is_ours(step)

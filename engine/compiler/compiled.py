@@ -22,6 +22,10 @@ class Compiled:
     def __init__(self, function, fullgraph=False, fused=True, dynamic=None):
         self.function, self.fullgraph, self.fused, self.dynamic = function, fullgraph, fused, dynamic
         every.add(self)
+        self.forget()
+
+    def forget(self):
+        """Forget all captures."""
         self.entries: list = []
         self.specialized = ""  # why every size has a capture of its own
         self.failures = 0  # captures that got no guards: nothing says for which calls they would hold
@@ -57,10 +61,6 @@ class Compiled:
         else:
             self.entries.append(entry)
         return entry.run(leaves, args, kwargs)
-
-    def forget(self):
-        """Forget all captures."""
-        self.entries, self.failures, self.specialized = [], 0, ""
 
     def captured(self, leaves, structure, args, kwargs):
         """A new capture: for many sizes of what varies, if that can be, or else for those of this call."""

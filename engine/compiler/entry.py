@@ -25,7 +25,7 @@ from .capture import GraphBreak, NumberWritten, Ref, Tape, Traced, overlap
 from .fuse import planned
 from .generate import generate
 from .guards import VALUES, Guards, forget_casts, identities_of, own_casts
-from .plan import refs
+from .plan import Stage, refs
 from .sizes import Generalized, Sizes
 
 # types of what a call may return again and again: nothing can change it
@@ -39,7 +39,7 @@ class Entry:
         self.compiled, self.structure = compiled, structure
         self.shapes_seen = {i: t.array.shape for i, t in enumerate(leaves) if isinstance(t, Tensor)}
         self.sizes = Sizes(dims, {i: leaves[i].array for i, _ in dims}, small) if dims else None
-        self.guards = self.broken = self.plan = self.recipe = None
+        self.guards = self.broken = self.plan = self.captured = None
         self.code, self.warned = "", False
         self.deviations = 0  # calls that ran eagerly after all
         while True:
@@ -64,7 +64,7 @@ class Entry:
                     self.guards.restore()
             break
         if self.broken is not None:
-            self.plan, self.code, self.recipe = None, "", None
+            self.plan, self.code, self.captured = None, "", None
             if self.guards is not None:
                 self.guards.finish()
         if self.guards is not None:
@@ -86,39 +86,38 @@ class Entry:
             while known != len(self.guards.tensors):  # a tape may find inputs, which the next has from the beginning
                 known, others = len(self.guards.tensors), []
                 for example in (1, 2):
-                    tape, recipe = self.tape(args, kwargs, example)
-                    others.append((recipe, self.outs))
+                    tape, stage = self.tape(args, kwargs, example)
+                    others.append((stage, self.outs))
                     tape.forget()
-        tape, recipe = self.tape(args, kwargs, 0)
+        tape, stage = self.tape(args, kwargs, 0)
         if any(repr(outs) != repr(self.outs) for _, outs in others):
             raise GraphBreak("it returns a size, or a view that is made with one", " ")
         if others:
             inputs = {w: n for (k, w), n in zip(self.guards.places, tape.entered) if k == "argument"}
-            recipe = Generalized([recipe, *(r for r, _ in others)], self.sizes, inputs).recipe
-        self.note_effects(tape, recipe)
-        steps, outputs, middle, given, grads = recipe
-        self.recipe = [s.twin() for s in steps], *recipe[1:]
-        self.plan = planned(*recipe, self.fused)
-        self.forward, self.backward, self.code = generate(self.plan, steps, self.names)
+            stage = Generalized([stage, *(other for other, _ in others)], self.sizes, inputs).stage
+        self.note_effects(tape, stage)
+        self.captured = with_twins(stage)
+        self.plan = planned(stage, self.fused)
+        self.forward, self.backward, self.code = generate(self.plan, stage.steps, self.names)
         if self.differentiable or self.spent:
             self.node_class = compiled_node_class(self, len(self.plan.saved), len(tape.inputs))
         tape.forget()
 
     def tape(self, args, kwargs, example):
-        """(the tape of a run of the function, (steps, outputs, middle, given, grads)); ``example``: in which sizes."""
+        """(the tape of a run of the function, the Stage that was captured); ``example``: in which sizes."""
         guards = self.guards
         tape = Tape(guards)
         with tape.reading(), own_casts():
             for tensor, (kind, where) in zip(list(guards.tensors), guards.places):
                 x = tensor.__dict__["array"]
                 tape.input(tensor, self.sizes.resized(where, x, example) if example and kind == "argument" else x)
-            recipe = None
+            stage = None
             try:
-                recipe = self.written_down(tape, args, kwargs)
-                return tape, recipe
+                stage = self.written_down(tape, args, kwargs)
+                return tape, stage
             finally:
                 tape.undo()
-                if recipe is None:
+                if stage is None:
                     tape.forget()
 
     def written_down(self, tape, args, kwargs):
@@ -143,7 +142,7 @@ class Entry:
                 new.append(s)
         if any(id(storage(t.array)) in self.guards.seen for t in new):
             raise GraphBreak("it returns a tensor on the memory of a NumPy array", " ")
-        outputs = [Ref(t.array.number) if isinstance(t.array, Traced) else t.array.copy() for t in new]
+        outputs = tuple([Ref(t.array.number) if isinstance(t.array, Traced) else t.array.copy() for t in new])
         differentiable = [i for i, t in enumerate(new) if t.node is not None and t.requires_grad]
         # what a backward pass inside of the function has released of the graph of a result
         released = lambda node: any(n.saved_from and n.saved is None for n in reachable([node]))  # noqa: E731
@@ -151,7 +150,7 @@ class Entry:
         self.differentiable = [i for i in differentiable if i not in self.spent]
         arrays = [new[i].array for i in self.differentiable]
         self.shapes = [(x.shape, x.dtype, modules[type(getattr(x, "value", x))]) for x in arrays]
-        middle, given, grads = len(tape.steps), [], []
+        middle, given, grads = len(tape.steps), (), ()
         if self.differentiable:
             given, grads = self.backward_written_down(tape, new, stand_ins)
         self.names = {s.array.number: n for s, n in zip(stand_ins, self.guards.names)}
@@ -159,15 +158,14 @@ class Entry:
             self.names[tape.tensors.number] = "tensors"
         self.alone = self.out_structure is tree.LEAF and self.outs == [("new", 0)]
         self.updated = [(tape.entered[n], version(stand_ins[tape.entered[n]])) for n in tape.written]
-        return tape.steps, outputs, middle, given, grads
+        return Stage(tape.steps, middle, outputs, (), grads, given)
 
     @cached_property
     def passes(self):
         """What the steps are after each pass, by its name: ``engine.viz.compiled`` draws them."""
         found: dict = {}
-        if self.recipe is not None:
-            steps, *rest = self.recipe
-            planned([s.twin() for s in steps], *rest, self.fused, found)
+        if self.captured is not None:
+            planned(with_twins(self.captured), self.fused, found)
         return found
 
     def results(self, tape, leaves, stand_ins):
@@ -229,9 +227,9 @@ class Entry:
             if found:
                 raise GraphBreak(reason, " ")
 
-    def note_effects(self, tape, recipe):
+    def note_effects(self, tape, stage):
         """What a call does besides returning, and what of that may have to be undone."""
-        steps, _, middle, *_ = recipe
+        steps, middle = stage.steps, stage.middle
         first = [s for s in steps if s.number < middle and s.kind != "input"]
         if any(s.writes is not None and s.owner in tape.entered for s in steps if s.number >= middle):
             raise GraphBreak("backward writes into an input", " ")
@@ -274,7 +272,7 @@ class Entry:
             if g is not None and g.dtype != s.array.dtype:
                 g = g.astype(s.array.dtype)
             grads.append(Ref(g.number) if isinstance(g, Traced) else g)
-        return given, grads
+        return tuple(given), tuple(grads)
 
     # ---- run
 
@@ -372,6 +370,11 @@ class Entry:
             self.rewind(now)
         grads = [None if b is None else next(found) for b in barriers]
         return grads if recorded else [g if g is None else g.array for g in grads]
+
+
+def with_twins(stage):
+    """The same with copies of the steps: planning changes those that it gets."""
+    return stage._replace(steps=[s.twin() for s in stage.steps])
 
 
 def containers(part):

@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays import threads as blocks
 from . import chains
 from .capture import Ref
-from .plan import is_elementwise, noted, plan, refs, ufunc_of, uses
+from .plan import Stage, is_elementwise, noted, plan, refs, ufunc_of, uses
 
 BLOCK = blocks.BLOCK  # elements at most: 1 MB of float32
 ALONG = {"sum", "max", "min", "mean"}  # methods that leave one value of a row
@@ -101,8 +101,8 @@ class RowGroup(chains.Group):
             return set()
         cuts = set(range(1, len(self.shape) + 1)).intersection(*(leads(o.shape, self.shape) for o in operands))
         if is_total(step):
-            made = step.args[0].number in self.inside and operands[0].shape == self.shape
-            return cuts if made and step.dtype.char in "fd" else set()
+            inside = step.args[0].number in self.inside and operands[0].shape == self.shape
+            return cuts if inside and step.dtype.char in "fd" else set()
         alike = {k for k in cuts if step.shape[:k] == self.shape[:k] and step.shape}
         if is_elementwise(step):
             simple = all(type(a) is Ref or np.ndim(a) == 0 for a in step.args)
@@ -113,9 +113,9 @@ class RowGroup(chains.Group):
         return {k for k in alike if min(axes) >= k - len(self.shape)}
 
 
-def planned(steps, outputs, middle, given, grads, fused, passes=None):
-    """The plan for the steps of a tape; ``fused``: False, or where chains are joined, "everywhere" or "on devices"."""
-    p = plan(steps, outputs, middle, given, grads, passes)
+def planned(captured, fused, passes=None):
+    """The plan for what was captured; ``fused``: False, or where chains are joined, "everywhere" or "on devices"."""
+    p, steps = plan(captured, passes), captured.steps
     everywhere = fused == "everywhere"
     if everywhere or (fused and any(s.where for s in steps)):
         source = {s.number: s for s in steps}
@@ -124,7 +124,8 @@ def planned(steps, outputs, middle, given, grads, fused, passes=None):
         p.backward[:] = fuse(p.backward, [*refs(p.grads)], source, written, everywhere)
         if formulas := sum(s.kind == "fused" and bool(s.where) for s in (*p.forward, *p.backward)):
             p.counts["formulas, each one kernel on a GPU"] = formulas
-        noted(passes, "fused", (*p.forward, *p.backward), middle, p.outputs, p.saved, p.grads, p.given)
+        fused_steps = *p.forward, *p.backward
+        noted(passes, "fused", Stage(fused_steps, captured.middle, p.outputs, p.saved, p.grads, p.given))
     return p
 
 

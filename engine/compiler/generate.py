@@ -240,8 +240,7 @@ class Writer:
     def pool(self, kinds):
         """The name of ``Buffers`` of some kinds, which are kept from call to call."""
         name = self.fresh("buffers")
-        made = [f"({self.text(shape)}, {self.text(dtype)})" for shape, dtype in kinds]
-        self.pools.append(f"{name} = Buffers({', '.join(made)})")
+        self.pools.append(f"{name} = Buffers({', '.join(map(self.text, kinds))})")
         return name
 
 
@@ -285,7 +284,7 @@ class MemoryPlan:
         if ufunc is not None and math.prod(step.shape) >= SMALL_ARRAY:
             for n in uses(step):
                 x = self.source[n]
-                fits = x.owner == n and n in self.own and (x.shape, x.dtype, x.flat) == (*kind, True)
+                fits = n in self.own and (x.shape, x.dtype, x.flat) == (*kind, True)
                 alone = sum(self.source[m].owner == n for m in uses(step)) == 1
                 stays = n in self.held and step.number in self.leaving
                 if fits and alone and self.last[n] == i and n not in self.leaving and not stays:

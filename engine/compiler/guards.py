@@ -62,7 +62,7 @@ class Guards:
         self.sizes = sizes  # which may vary
         self.suspects = []  # (name of an attribute, the GraphBreak that its use is)
         self.codes = []  # of the functions that are read
-        self.conditions, self.space = [], {}
+        self.conditions, self.space = [], {**globals()}  # they use what this file has
         self.tensors, self.names = [], []
         self.places = []  # of each: ("argument", number), ("fixed", the Tensor) or ("grad", the number of its Tensor)
         self.seen, self.index = set(), {}
@@ -76,8 +76,6 @@ class Guards:
         self.known_sizes: dict = {}  # number of a size that may vary -> where it is found
         self.leaves: set = set()  # the numbers of those to which backward adds a gradient
         self.snapshots = []  # what lists, dicts and sets hold, to undo what a capture puts into them
-        self.space.update(mode=mode, devices=devices, dtypes=dtypes, hooks=hooks, AccumulateGrad=AccumulateGrad)
-        self.space.update(GONE=GONE, order=order, separate=separate, without_hooks=without_hooks, casts=casts)
         # how the thread records, and what is created by default
         self.add(f"mode.enabled is {mode.enabled}")
         self.add(f"casts() == {casts()}")

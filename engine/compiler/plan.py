@@ -12,11 +12,10 @@ from .capture import NESTED, Ref, Step, leaves, map_parts, parts_of, scipy_speci
 
 ENGINE = __name__.partition(".")[0]
 
-# forward and backward are lists of steps.  outputs, saved and grads are Refs (or constants, or None); given: the
-# numbers of the steps that stand for the cotangents of the outputs.
-Plan = namedtuple("Plan", "forward backward outputs saved grads given counts")
-# what there is after a pass, for those who want to look; steps, of which those from number middle on are the backward's
+# What was captured, and what there is after a pass: the steps from number middle on are the backward pass's.  outputs,
+# saved and grads are Refs (or constants, or None); given: the numbers of the steps that stand for the cotangents.
 Stage = namedtuple("Stage", "steps middle outputs saved grads given")
+Plan = namedtuple("Plan", "forward backward outputs saved grads given counts")  # the same as two lists of steps
 
 
 def refs(a):
@@ -349,23 +348,24 @@ def live_steps(steps, wanted, owners):
     return live[::-1]
 
 
-def noted(passes, name, steps, middle, outputs, saved, grads, given):
+def noted(passes, name, stage):
     """Keep what there is after a pass, where somebody wants to look."""
     if passes is not None:
-        passes[name] = Stage(tuple(map(copy, steps)), middle, tuple(outputs), tuple(saved), tuple(grads), tuple(given))
+        passes[name] = stage._replace(steps=[*map(copy, stage.steps)])
 
 
-def plan(steps, outputs, middle, given, grads, passes):
-    """The plan for the steps of a tape: those from ``middle`` on are the backward pass, those before the forward."""
+def plan(stage, passes):
+    """The plan for what was captured."""
+    steps, middle, outputs, _, grads, given = stage
     tape = steps
-    noted(passes, "captured", steps, middle, outputs, (), grads, given)
+    noted(passes, "captured", stage)
     counts = {"written down": sum(s.kind != "input" for s in steps)}
     for rewritten in REWRITES:
         written = {s.owner for s in steps if s.writes is not None}
         steps, names = rewritten(steps, written, refs((outputs, grads)))
-        outputs, grads = substituted(tuple(outputs), names), substituted(tuple(grads), names)
+        outputs, grads = substituted(outputs, names), substituted(grads, names)
     owners = {s.number: s.owner for s in steps}
-    noted(passes, "joined", steps, middle, outputs, (), grads, given)
+    noted(passes, "joined", Stage(steps, middle, outputs, (), grads, given))
     counts["computed once"] = counts["written down"] - sum(s.kind != "input" for s in steps)
     steps = live_steps(steps, refs((outputs, grads)), owners)
     backward = [s for s in steps if s.number >= middle and s.kind != "input"]
@@ -379,5 +379,5 @@ def plan(steps, outputs, middle, given, grads, passes):
     forward = [s for s in forward if s.kind != "input"]
     counts.update(forward=len(forward), backward=len(backward), saved=len(saved))
     saved = tuple(map(Ref, saved))
-    noted(passes, "needed", (*forward, *backward), middle, outputs, saved, grads, given)
-    return Plan(forward, backward, outputs, saved, grads, tuple(given), counts)
+    noted(passes, "needed", Stage((*forward, *backward), middle, outputs, saved, grads, given))
+    return Plan(forward, backward, outputs, saved, grads, given, counts)

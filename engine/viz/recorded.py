@@ -64,14 +64,11 @@ class Known:
     value: str = ""
     grad: str = ""
 
-    @property
-    def kind(self):
-        """Shape and dtype as they are shown; "" if they are not known.  float32 goes without saying."""
-        return self.kind_in_full.removesuffix(" float32")
-
-    @property
-    def kind_in_full(self):
-        return f"{shape_text(self.shape)} {self.dtype}" if self.shape is not None and self.dtype else ""
+    # shape and dtype as they are shown, "" if they are not known; float32 goes without saying, if it may
+    kind_in_full = property(
+        lambda self: f"{shape_text(self.shape)} {self.dtype}" if self.shape is not None and self.dtype else ""
+    )
+    kind = property(lambda self: self.kind_in_full.removesuffix(" float32"))
 
 
 @dataclass
@@ -123,9 +120,7 @@ class GraphDrawing:
     operations: int
     leaves: int
 
-    @property
-    def left_out(self):
-        return self.operations + self.leaves - len(self.items)
+    left_out = property(lambda self: self.operations + self.leaves - len(self.items))
 
 
 def graph_drawing(results, named, max_nodes, values=False, gradients=False):
@@ -243,22 +238,17 @@ def knowledge(results, named, drawn, values, gradients):
         if gradients and grad is not None:
             k.grad = brief(grad.array)
 
-    for name, t in named:
-        learn(t.node, array=t.array, name=name, grad=t._grad)
-    for t in results:
-        learn(t.node, array=t.array, grad=t._grad)
+    retained = (h.tensor() for node in drawn for h in node.hooks if type(h) is RetainGrad)
+    found = [(t.node, name, t) for name, t in (*named, *(("", t) for t in (*results, *retained) if t is not None))]
+    found += [(node, "", node.variable) for node in drawn if type(node) is AccumulateGrad]
+    for node, name, t in found:
+        if t is not None:
+            learn(node, array=t.array, name=name, grad=t._grad)
     for p in {p for node in drawn for p in node.parents if type(p) is Output}:
         made = p.parents[0].grad_fn_view()
         if made is not p.parents[0] and (r := made._results[p.saved[0]]):  # a Function remembers what it made
             learn(p, r[0], dtype_of[r[1]].name)
     for node in drawn:
-        if type(node) is AccumulateGrad:
-            if (leaf := node.variable) is not None:
-                learn(node, array=leaf.array, grad=leaf._grad)
-            continue
-        for h in node.hooks:
-            if type(h) is RetainGrad and (t := h.tensor()) is not None:
-                learn(t.node, array=t.array, grad=t._grad)
         for k, s in zip(node.saved_from, node.saved or ()):
             if k is not None and k >= OUTPUT and isinstance(getattr(s, "shape", None), tuple):
                 learn(node if k == OUTPUT else node.parents[k], array=s)

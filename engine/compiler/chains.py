@@ -35,11 +35,6 @@ class Fused(Step):
         self.members, self.results = members, [m.number for m in members if m.number in needed]
         self.shape, self.where = shape, members[0].where
 
-    @property
-    def total(self):
-        """The last member of a formula if it is a sum."""
-        return self.members[-1] if self.members[-1].name == "sum" else None
-
 
 class Group:
     """The steps that can be one with a first one: ``begins`` and ``takes`` tell, ``as_one`` makes it."""
@@ -174,7 +169,8 @@ def lines(chain, writer):
     names = writer.names
     given = ", ".join(map(writer.text, chain.args))
     formula = writer.fresh("formula")
-    total, body, before, writer.module = chain.total, [], writer.module, "xp"
+    total = chain.members[-1] if chain.members[-1].name == "sum" else None
+    body, before, writer.module = [], writer.module, "xp"
     for m, note in zip(chain.members[: -1 if total else None], notes(chain.members)):
         text = writer.expression(m)
         names[m.number] = writer.name_of(m)

@@ -1285,6 +1285,19 @@ def test_a_result_keeps_its_gradient():
         y, total = compiled(numbers(3, grad=True))
         total.backward()
         assert y.grad.tolist() == [1, 1, 1]
+    with pytest.raises(GraphBreak, match="calls retain_grad"):
+        captured(f)(numbers(3, grad=True))
+
+
+def test_the_hook_of_a_result_is_captured():
+    def f(x):
+        y = x * 2
+        y.register_hook(lambda g: g * 10)
+        return y
+
+    x = numbers(3, grad=True)
+    captured(f)(x).sum().backward()
+    assert x.grad.tolist() == [20, 20, 20]
 
 
 def test_a_write_into_an_inference_tensor_is_refused():

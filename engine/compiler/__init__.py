@@ -6,7 +6,7 @@ writes two functions that can be read (``compiled.code``).  ``entry.py`` is all 
 ``guards.py`` says for which calls it holds, by what ``bytecode.py`` tells of functions.  ``compiled.py``: a call for
 which no capture holds is captured anew, for many sizes if a size was another (``sizes.py``); a function that cannot be
 captured runs as it is, and ``explain`` tells why.  What a call does besides returning, writes, draws, gradients and
-steps of optimizers, is a part of the code; ``effects.py`` helps.
+steps of optimizers, is a part of the code.
 """
 
 from functools import update_wrapper
@@ -91,14 +91,6 @@ class OptimizedModule(Module):
 
     def __bool__(self):
         return True
-
-    @property
-    def training(self):
-        return self._orig_mod.training
-
-    @training.setter
-    def training(self, value):
-        self._orig_mod.training = value
 
     def __reduce__(self):  # a copy has no captures: they are of the parameters of this one
         c = self.compiled

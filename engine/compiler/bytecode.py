@@ -57,10 +57,7 @@ def line_of(code, name):
 
 
 def check_effects(code, new=()):
-    """GraphBreak where a function prints, or stores what outlives the call: a captured call would not do it again.
-
-    ``new``: the name of what a call makes, whose attributes it may set.
-    """
+    """GraphBreak where a function prints, or stores what outlives the call, but for attributes of what is ``new``."""
     last = ()
     for instruction in dis.get_instructions(code):
         name, done = instruction.argval, ""
@@ -114,10 +111,7 @@ def decided(codes):
 
 def argument_names(function):
     """How the arguments of a function are called."""
-    if isinstance(function, Module):
-        function = type(function).forward
-        skip = 1
-    else:
-        skip = int(type(function) is types.MethodType)
+    function = function.forward if isinstance(function, Module) else function
+    skip = int(type(function) is types.MethodType)
     code = getattr(function, "__code__", None)
     return () if code is None else code.co_varnames[skip : code.co_argcount]

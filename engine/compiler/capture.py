@@ -10,9 +10,12 @@ import linecache
 import operator
 import sys
 import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -26,7 +29,6 @@ from ..core.observers import forget, observe
 from ..core.tensor import Tensor, alive
 from ..core.versions import wrote
 from ..ops.creation import observed
-from . import effects
 
 SWEEPS = backward_pass.__code__, visit_all.__code__, chain_rule.__code__
 
@@ -110,33 +112,29 @@ def map_parts(function, a):
     if kind not in NESTED:
         return function(a)
     if kind is slice:
-        return slice(*map_parts(function, (a.start, a.stop, a.step)))
+        return slice(*map_parts(function, parts_of(a)))
     return kind(map(function if NESTED.isdisjoint(map(type, a)) else partial(map_parts, function), a))
+
+
+def parts_of(a):
+    return (a.start, a.stop, a.step) if type(a) is slice else a
 
 
 def leaves(a):
     """An argument, or the parts that it has in the end."""
     if type(a) not in NESTED:
         return [a]
-    parts = (a.start, a.stop, a.step) if type(a) is slice else a
+    parts = parts_of(a)
     if NESTED.isdisjoint(map(type, parts)):
         return parts
     return [part for some in map(leaves, parts) for part in some]
 
 
+@dataclass(slots=True, unsafe_hash=True)
 class Ref:
     """The result of a step, as an argument of another."""
 
-    __slots__ = ("number",)
-
-    def __init__(self, number):
-        self.number = number
-
-    def __eq__(self, other):
-        return type(other) is Ref and self.number == other.number
-
-    def __hash__(self):
-        return hash(("ref", self.number))
+    number: int
 
 
 class Tape:
@@ -144,8 +142,8 @@ class Tape:
 
     def __init__(self, guards):
         self.guards, self.sizes = guards, guards.sizes
-        self.steps, self.inputs, self.known, self.made = [], {}, {}, []
-        self.closed = False
+        self.steps, self.inputs, self.known = [], {}, {}
+        self.tensors_made = []  # weak references to all Tensors that the function makes
         self.frozen = set()  # owners that must not be written: the cotangents
         self.entered = {}  # number of the step of an input -> its place among the inputs
         self.represented = []  # the Tensors that give stand-ins for what they hold
@@ -165,7 +163,7 @@ class Tape:
         """A Traced array for one that comes from outside."""
         step = self.step("input", name, None)
         step.gives(x)
-        return traced_for(x)(self, x, step.number, None, step.number)
+        return traced_for(x)(self, x, step.number)
 
     def input(self, tensor, x):
         """Let a Tensor that was there before be an input, with an array in place of its own."""
@@ -189,7 +187,7 @@ class Tape:
     def stand_in(self, tensor):
         """What stands for an input; GraphBreak for another Tensor that was there before."""
         if id(tensor) not in self.inputs:
-            raise GraphBreak(UNKNOWN)
+            raise GraphBreak("a Tensor is used that is no argument and in no closure, global or module that is read")
         return self.inputs[id(tensor)][1]
 
     def at(self, place):
@@ -203,12 +201,14 @@ class Tape:
 
     def drawing(self, functions):
         """The functions that draw random numbers: each draw is a step."""
-        return CapturedDraws(self, functions)
+        return devices.Lookup(lambda name: partial(self.draw, functions, name))
 
-    def draw(self, functions, name, generator, arguments):
+    def draw(self, functions, name, generator, *arguments):
         used = functions.default_generator if generator is None else generator
         if id(used) not in self.streams:
-            self.streams[id(used)] = used, twin_of(used)
+            plain = random.Generator  # without the checks of the public form
+            twin = used.twin() if hasattr(used, "twin") else plain().set_state(plain.get_state(used))
+            self.streams[id(used)] = used, twin
         twin = self.streams[id(used)][1]
         draw = lambda _, *values: getattr(functions, name)(twin, *values)  # noqa: E731
         where = functions.backend.type if functions is not devices.cpu_backend.random else ""
@@ -236,9 +236,23 @@ class Tape:
             self.step("check", "violated", is_true, (Ref(t.number), found), line=origin())
         return found
 
+    @contextmanager
+    def reading(self):
+        """While a capture runs: a Tensor that was there before gives this thread what stands for it."""
+        with capture_lock:
+            before, running.recorder = running.recorder, self
+            observe(Node, note_line)
+            try:
+                yield
+            finally:
+                running.recorder = before
+                for tensor in self.represented:
+                    set_class(tensor, tensor.__class__)
+                forget(Node, note_line)
+
     def forget(self):
         """Let the arrays of the run go: they and the tape refer to each other."""
-        for held in (self.inputs, self.known, self.flushed, self.written, self.sources, self.made):
+        for held in (self.inputs, self.known, self.flushed, self.written, self.sources, self.tensors_made):
             held.clear()
 
     def undo(self):
@@ -260,20 +274,23 @@ class Tape:
         """Let the steps so far be followed by one that sets the gradients that changed."""
         places, arrays = [], []
         for place, (_, stand_in) in enumerate(list(self.inputs.values())):
-            if "_grad" not in stand_in.__dict__ or self.flushed.get(place, ...) is stand_in.__dict__["_grad"]:
+            grad = stand_in.__dict__.get("_grad", ...)
+            if grad is ... or self.flushed.get(place, ...) is grad:
                 continue
-            self.flushed[place] = grad = stand_in.__dict__["_grad"]
+            self.flushed[place] = grad
+            x = None if grad is None else grad.__dict__["array"]
             if grad is not None:
                 if id(grad) in self.inputs or grad.__dict__["node"] is not None:
                     raise GraphBreak("a gradient is part of a graph, or was there before", " ")
                 if any(grad is g for p, g in self.flushed.items() if p != place):
                     raise GraphBreak("two tensors have one gradient", " ")
-                if grad.__dict__["array"].base is not None:  # it may be written later, and nothing else with it
-                    grad.__dict__["array"] = grad.__dict__["array"].copy()
+                if x.base is not None:  # it may be written later, and nothing else with it
+                    x = grad.__dict__["array"] = x.copy()
             places.append(place)
-            arrays.append(None if grad is None else grad.__dict__["array"])
+            arrays.append(x)
         if places:
-            self.call("set_grads", effects.set_grads, (self.all_tensors(), tuple(places), tuple(arrays)))
+            self.tensors = self.tensors or Ref(self.step("input", "tensors", None).number)
+            self.call("set_grads", set_grads, (self.tensors, tuple(places), tuple(arrays)))
 
     def leaf(self, place):
         """Backward adds to the gradient of an input: it must be a leaf without hooks, now and in later calls."""
@@ -283,11 +300,6 @@ class Tape:
         if node.hooks or node.pre_hooks or node.post_hooks or node.leaf_hooks:
             raise GraphBreak("backward() meets the hooks of a leaf", " ")
         self.guards.leaf(place)
-
-    def all_tensors(self):
-        if self.tensors is None:
-            self.tensors = Ref(self.step("input", "tensors", None).number)
-        return self.tensors
 
     def call(self, name, function, args=()):
         """Let later calls do something here, which this one leaves undone."""
@@ -312,23 +324,23 @@ class Tape:
         """The Traced array for what a step gave; ``operands``: the Traced arrays that it took."""
         step.gives(value)
         if isinstance(value, np.generic):  # a number shares no memory
-            return Traced(self, value, step.number, None, step.number)
+            return Traced(self, value, step.number)
         if id(value) in self.known:  # a function gave back its argument
             step.owner = self.known[id(value)].owner
             return self.known[id(value)]
-        base = memory.storage(value)
-        owner = self.known.get(id(base))
-        if owner is None and step.where:  # some of CuPy's views do not know whose memory they are on
-            owner = next((a for a in operands if a.where and effects.overlap(a.value, value)), None)
-        step.owner = step.number if owner is None else owner.owner
-        traced = traced_for(value)(self, value, step.number, owner, step.owner)
+        storage = memory.storage(value)
+        base = self.known.get(id(storage))
+        if base is None and step.where:  # some of CuPy's views do not know whose memory they are on
+            base = next((a for a in operands if a.where and overlap(a.value, value)), None)
+        traced = traced_for(value)(self, value, step.number, base)
+        step.owner = traced.owner
         self.known[id(value)] = traced
-        self.known.setdefault(id(base), traced)
+        self.known.setdefault(id(storage), traced)
         return traced
 
     def emit(self, kind, name, function, args, options=None, writes=None):
         """Do something, and write it down."""
-        if self.closed:
+        if running.recorder is not self:
             raise GraphBreak("an array of a capture that has ended is used: a tensor was kept from the captured call")
         options = options or {}
         values, named = map_parts(self.value, args), {k: map_parts(self.value, v) for k, v in options.items()}
@@ -386,45 +398,28 @@ class Tape:
 devices.draw_wrappers.insert(0, lambda fs: fs if running.recorder is None else running.recorder.drawing(fs))
 
 
-class CapturedDraws:
-    """The functions that draw random numbers, in a capture."""
+def set_grads(tensors, places, arrays):
+    """Set the ``.grad`` of some tensors; no two share memory."""
+    seen = set()
+    for place, g in zip(places, arrays):
+        if g is not None and id(g) in seen and not isinstance(g, np.generic):
+            g = g.copy()
+        seen.add(id(g))
+        tensors[place]._grad = None if g is None else Tensor(g)
 
-    def __init__(self, tape, functions):
-        self.tape, self.functions = tape, functions
 
-    def __getattr__(self, name):
-        return lambda generator, *arguments: self.tape.draw(self.functions, name, generator, arguments)
-
-
-def twin_of(generator):
-    """Another generator, which goes on from where this one is."""
-    if hasattr(generator, "twin"):
-        return generator.twin()
-    state = random.Generator.get_state(generator)  # without the checks of the public form
-    return random.Generator().set_state(state)
+def overlap(x, y):
+    """Whether two arrays may share memory: what they span on one kind of device has a part in common."""
+    if not {type(x), type(y)} & dispatch.device_names.keys():
+        return np.may_share_memory(x, y)
+    if type(x) is not type(y) or not x.size or not y.size:
+        return False
+    (a, b), (c, d) = memory.byte_bounds(x), memory.byte_bounds(y)
+    return a < d and c < b
 
 
 # one capture at a time: what it writes into an input is undone before the next one reads
 capture_lock = threading.RLock()
-
-
-class Reading:
-    """While a capture runs: a Tensor that was there before gives this thread what stands for it."""
-
-    def __init__(self, tape):
-        self.tape = tape
-
-    def __enter__(self):
-        capture_lock.acquire()
-        self.before, running.recorder = running.recorder, self.tape
-        observe(Node, note_line)
-
-    def __exit__(self, *exc):
-        running.recorder = self.before
-        for tensor in self.tape.represented:
-            set_class(tensor, tensor.__class__)
-        forget(Node, note_line)
-        capture_lock.release()
 
 
 def note_line(node):
@@ -433,16 +428,12 @@ def note_line(node):
         node.line = origin()
 
 
-UNKNOWN = "a Tensor is used that is no argument and in no closure, global or module that is read"
 set_class = vars(object)["__class__"].__set__
 
 
 @cache
 def represented(kind):
-    """The class that Tensors of a class are of while they are inputs of a capture.
-
-    The thread that captures finds the array, the node and the gradient of the stand-in; all others find the Tensor's.
-    """
+    """The class of inputs of a capture: the thread that captures finds what the stand-in has, others the Tensor's."""
     facts = {n: property(*accessors(n)) for n in ("array", "node", "_grad") if not hasattr(kind, n) or n == "_grad"}
     return type(kind)(kind.__name__, (kind,), {**facts, "__slots__": (), "__class__": property(lambda self: kind)})
 
@@ -494,8 +485,9 @@ class Traced:
     __slots__ = ("__weakref__", "base", "checked", "number", "owner", "tape", "value")
     __array_priority__ = 500
 
-    def __init__(self, tape, value, number, base, owner, checked=False):
-        self.tape, self.value, self.number, self.base, self.owner = tape, value, number, base, owner
+    def __init__(self, tape, value, number, base=None, checked=False):
+        self.tape, self.value, self.number, self.base = tape, value, number, base
+        self.owner = number if base is None else base.owner  # the step whose memory it lies in
         self.checked = checked  # whether bool() of it may be asked: then later calls check that it is the same
 
     where = ""
@@ -527,14 +519,10 @@ class Traced:
         return call_function("diagonal", diagonal, self, *args, **options)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
-        if any(type(a) not in modules and type(a) not in scalar_types for a in inputs if method == "__call__"):
+        if method == "__call__" and any(type(a) not in modules for a in inputs):
             return NotImplemented
-        if self.where:
-            function = getattr(modules[type(self)], ufunc.__name__)
-            return (function if method == "__call__" else getattr(function, method))(*inputs, **options)
-        if method == "__call__":
-            return call_function(ufunc.__name__, ufunc, *inputs, **options)
-        return call_function(f"{ufunc.__name__}.{method}", getattr(ufunc, method), *inputs, **options)
+        function = getattr(modules[type(self)], ufunc.__name__)
+        return (function if method == "__call__" else getattr(function, method))(*inputs, **options)
 
     def __array_function__(self, function, types, args, options):
         place = modules[type(self)]
@@ -578,48 +566,37 @@ def constant_masks(key):
 # ---- operators and methods
 
 
-def captured_operator_pair(name, op):
-    def forward(self, other):
-        if type(other) in modules or type(other) in scalar_types:
-            return self.tape.emit("operator", name, op, (self, other))
-        return NotImplemented
+def operated(name, prefix=""):
+    op = getattr(operator, f"__{name}__")
 
-    def reflected(self, other):
-        if type(other) in modules or type(other) in scalar_types:
-            return self.tape.emit("operator", name, op, (other, self))
-        return NotImplemented
+    def form(self, other):
+        if type(other) not in modules:
+            return NotImplemented
+        if prefix == "i" and not isinstance(self.value, np.generic):
+            in_place = getattr(operator, f"__i{name}__")
+            return self.tape.emit("operator", "i" + name, in_place, (self, other), writes=self)
+        return self.tape.emit("operator", name, op, (other, self) if prefix == "r" else (self, other))
 
-    def in_place(self, other):
-        if isinstance(self.value, np.generic):
-            return forward(self, other)
-        inplace = getattr(operator, "i" + name.rstrip("_"))
-        return self.tape.emit("operator", "i" + name, inplace, (self, other), writes=self)
-
-    return forward, reflected, in_place
+    return form
 
 
 for name in "add sub mul truediv floordiv mod pow lshift rshift and or xor matmul".split():
-    op = getattr(operator, name if name not in ("and", "or") else name + "_")
-    for form, prefix in zip(captured_operator_pair(name, op), ("", "r", "i")):
-        setattr(Traced, f"__{prefix}{name}__", form)
+    for prefix in ("", "r", "i"):
+        setattr(Traced, f"__{prefix}{name}__", operated(name, prefix))
 for name in "eq ne lt le gt ge".split():
-    setattr(Traced, f"__{name}__", captured_operator_pair(name, getattr(operator, name))[0])
-
-
+    setattr(Traced, f"__{name}__", operated(name))
 for name in "neg pos abs invert".split():
     op = getattr(operator, name)
     setattr(Traced, f"__{name}__", lambda self, name=name, op=op: self.tape.emit("operator", name, op, (self,)))
 
 
 def method(name):
+    def function(x, *args, **options):
+        return getattr(x, name)(*args, **options)
+
     def call(self, *args, **options):
-        if name in ("fill", "sort"):
-            write = lambda x, *a, **o: getattr(x, name)(*a, **o)  # noqa: E731
-            return self.tape.emit("method", name, write, (self, *args), options, writes=self)
-        out = self.tape.emit("method", name, lambda x, *a, **o: getattr(x, name)(*a, **o), (self, *args), options)
-        if self.checked and isinstance(out, Traced):
-            out.checked = True
-        return out
+        writes = self if name in ("fill", "sort") else None
+        return as_checked(self.checked, self.tape.emit("method", name, function, (self, *args), options, writes))
 
     return call
 
@@ -640,7 +617,6 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
 MUTATES = {"put_along_axis", "copyto", "place", "putmask", "fill_diagonal"}
 DYNAMIC_SHAPES = {*"nonzero argwhere flatnonzero unique bincount extract compress array_equal allclose".split()}
 BUFFERS = {"zeros", "ones", "empty"}  # of what is made of no array, this may be written into
-VARIANTS = {"where": dispatch.selected}  # what the engine runs on NumPy's arrays in place of NumPy's own
 
 
 def all_traced(a):
@@ -648,13 +624,9 @@ def all_traced(a):
     return (part for part in leaves(a) if isinstance(part, Traced))
 
 
-def first_traced(a):
-    return next(all_traced(a), None)
-
-
 def call_function(name, function, *args, **options):
     """A function of arrays, written down if it is to be."""
-    found = first_traced((*args, *options.values()))
+    found = next(all_traced((*args, *options.values())), None)
     tape = running.recorder if found is None else found.tape
     if tape is None or (found is None and name not in BUFFERS):
         return function(*args, **options)
@@ -669,85 +641,63 @@ def call_function(name, function, *args, **options):
     if name in MUTATES or name.endswith(".at"):
         tape.emit("function", name, function, args, options, writes=args[0])
         return None
-    result = tape.emit("function", name, function, args, options)
-    if isinstance(result, Traced) and any(isinstance(a, Traced) and a.checked for a in args):
-        result.checked = True
-    return result
+    checked = any(isinstance(a, Traced) and a.checked for a in args)
+    return as_checked(checked, tape.emit("function", name, function, args, options))
 
 
-class Place:
-    """A module of functions of arrays, each of which is written down when it is called with a Traced array."""
+def as_checked(checked, x):
+    """What was computed from an array of which a check may ask: it may ask that too."""
+    if checked and isinstance(x, Traced):
+        x.checked = True
+    return x
 
-    def __init__(self, name, find):
-        self._name, self._find = name, find
 
-    def __getattr__(self, name):
-        found = VARIANTS.get(name) if not self._name and self._find() is np else None
-        found = found or getattr(self._find(), name)
+def captured_functions(prefix, find, **given):
+    """The functions of a module, each of which is written down when it is called with a Traced array."""
+
+    def captured(name):
+        module = find()
+        found = dispatch.selected if module is np and name == "where" else getattr(module, name)
         if not callable(found) or isinstance(found, type):
             return found
-        full = self._name + name
-
-        def call(*args, **options):
-            return call_function(full, found, *args, **options)
-
+        call: Any = partial(call_function, prefix + name, found)
         call.__name__ = name
         for part in ("at", "reduce", "accumulate", "outer"):
             if hasattr(found, part):
-                setattr(call, part, partial(call_function, f"{full}.{part}", getattr(found, part)))
-        vars(self)[name] = call
+                setattr(call, part, partial(call_function, f"{prefix}{name}.{part}", getattr(found, part)))
         return call
 
-
-def strided_part(x, shape, strides, start=0):
-    """``memory.strided``."""
-    return call_function("strided", memory.strided, x, tuple(shape), tuple(strides), start)
-
-
-def samples(x):
-    """The same array, of which a check may ask whether something holds."""
-    return type(x)(x.tape, x.value, x.number, x.base, x.owner, checked=True)
+    return devices.Lookup(captured, **given)
 
 
 def getitem(x, key):
     if isinstance(x, Traced):
         return x[key]
-    return first_traced(key).tape.emit("getitem", "getitem", operator.getitem, (x, constant_masks(key)))
+    return next(all_traced(key)).tape.emit("getitem", "getitem", operator.getitem, (x, constant_masks(key)))
 
 
-def place_for(find):
-    """The module that serves the Traced arrays of one kind; ``find()``: that of the arrays themselves."""
-    served = Place("", find)
+def serve(kind, find, special):
+    """Let a type of Traced arrays be served; ``find()``: the module of the arrays, ``special()``: its scipy.special."""
 
     def asarray(x, dtype=None):
         known = isinstance(x, Traced) and dtype in (None, x.dtype)
         return x if known else call_function("asarray", find().asarray, x, dtype)
 
+    def strided(x, shape, strides, start=0):
+        return call_function("strided", memory.strided, x, tuple(shape), tuple(strides), start)
+
     def blank(shape, arrays):
         like = next(filter(device_type_of, arrays), arrays[0])
         return call_function("zeros", modules[type(getattr(like, "value", like))].zeros, shape, arrays[0].dtype)
 
-    vars(served).update(
-        linalg=Place("linalg.", lambda: find().linalg),
-        special=Place("special.", lambda: find().special),
-        random=np.random,
-        asarray=asarray,
-        strided=strided_part,
-        apart=lambda x: x,
-        samples=samples,
-        blank=blank,
-        getitem=getitem,
-        is_number=lambda x: isinstance(x.value, np.generic),
-        beside=lambda x: modules[type(x)],
-    )
-    return served
-
-
-def serve(kind, find):
-    """Let a type of Traced arrays be served."""
-    modules[kind] = dispatch.batches[kind] = place_for(find)
+    modules[kind] = dispatch.batches[kind] = captured_functions(
+        "", find, asarray=asarray, strided=strided, blank=blank, getitem=getitem, apart=lambda x: x,
+        linalg=captured_functions("linalg.", lambda: find().linalg), special=captured_functions("special.", special),
+        samples=lambda x: type(x)(x.tape, x.value, x.number, x.base, checked=True),  # of which a check may ask
+        is_number=lambda x: isinstance(x.value, np.generic), beside=lambda x: modules[type(x)],
+    )  # fmt: skip
     dispatch.writers[kind] = call_function
-    observed[kind] = lambda tensor, x: x.tape.made.append(ref(tensor))
+    observed[kind] = lambda tensor, x: x.tape.tensors_made.append(ref(tensor))
 
 
 traced_types: dict = {}  # type of device arrays -> the type of the Traced arrays that stand for them
@@ -761,7 +711,7 @@ def traced_for(x):
     if kind not in traced_types:
         where = dispatch.device_names[kind]
         found = traced_types[kind] = type(f"Traced_{where}", (Traced,), {"__slots__": (), "where": where})
-        serve(found, lambda: modules[kind])
+        serve(found, lambda: modules[kind], lambda: modules[kind].special)
         dispatch.device_names[found] = where
         if kind in dispatch.tensor_cores:
             dispatch.tensor_cores.add(found)
@@ -773,5 +723,9 @@ def device_type_of(x):
     return dispatch.device_names.get(type(x), "")
 
 
-serve(Traced, lambda: np)
-vars(modules[Traced])["special"] = Place("special.", lambda: importlib.import_module("scipy.special"))
+@cache
+def scipy_special():
+    return importlib.import_module("scipy.special")
+
+
+serve(Traced, lambda: np, scipy_special)

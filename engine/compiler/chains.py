@@ -22,13 +22,18 @@ MAX_STEPS = 100  # of a formula; a longer kernel takes its time to be compiled
 
 
 class Fused(Step):
-    """Several steps as one: ``members``; ``results``: the numbers of those which are needed outside."""
+    """Steps as one: ``members``; ``results``: the numbers of those which are needed outside.
 
-    __slots__ = ("members", "results")
+    On a device, a formula of ``args``, Refs and constant arrays.  In host memory, a pass in blocks: ``lead`` dims of
+    the shape count the rows, of which those operands that are ``arrays`` are cut ``rows`` at a time.
+    """
 
-    def __init__(self, name, members, args, needed):
-        super().__init__(members[-1].number, "fused", name, None, tuple(args), line=members[0].line)
+    __slots__ = ("arrays", "lead", "members", "results", "rows")
+
+    def __init__(self, members, shape, args, needed):
+        super().__init__(members[-1].number, "fused", "fused", None, tuple(args), line=members[0].line)
         self.members, self.results = members, [m.number for m in members if m.number in needed]
+        self.shape, self.where = shape, members[0].where
 
 
 class Group:
@@ -42,20 +47,6 @@ class Group:
         self.members.append(step)
         self.inside.add(step.number)
         return True
-
-
-class Chain(Fused):
-    """Steps as one formula.
-
-    ``args``: what goes in, Refs and constant arrays, in the order of the formula's arguments; ``total``: the last
-    member if it is a sum.
-    """
-
-    __slots__ = ("total",)
-
-    def __init__(self, members, args, needed, total=None):
-        super().__init__("chain", members, args, needed)
-        self.shape, self.where, self.total = members[0].shape, members[0].where, total
 
 
 class Formula(Group):
@@ -78,18 +69,18 @@ class Formula(Group):
         """Whether a step joins."""
         if step.shape is None or (step.where, sizes_in_words(step.shape)) != (self.where, self.shape) or not step.flat:
             return False
-        if step.owner != step.number or step.number in self.written or step.writes is not None:
-            return False
-        if step.kind not in KINDS:
+        own = step.owner == step.number and step.number not in self.written and step.writes is None
+        if step.kind not in KINDS or not own:
             return False
         arguments = self.arguments | {key_of(a): a for a in step.args if is_operand(a) and key_of(a) not in self.inside}
         full = len(arguments) > MAX_ARRAYS or len(self.members) >= MAX_STEPS
-        if full or not all(map(self.is_known, arguments.values())):
-            return False
-        if not any(map(is_operand, step.args)) or any(key_of(a) in self.rounded for a in step.args):
+        rounded = any(key_of(a) in self.rounded for a in step.args)
+        if full or rounded or not all(map(self.is_known, arguments.values())) or not any(map(is_operand, step.args)):
             return False
         try:
-            found = symbolic_result(step, [self.symbol(a) for a in step.args])
+            named = step.kind == "function" and not is_ours(step)
+            function = reduce(getattr, step.name.split("."), Functions) if named else step.function
+            found = function(*map(self.symbol, step.args), **step.options)
         except Exception:  # it does what no line of a kernel says
             return False
         if type(found) is not Symbol or found.dtype != step.dtype:
@@ -109,11 +100,9 @@ class Formula(Group):
     def symbol(self, a):
         if not is_operand(a):
             return a
-        key = key_of(a)
-        if key not in self.symbols:
-            dtype = self.source[a.number].dtype if type(a) is Ref else a.dtype
-            self.symbols[key] = self.kernel.variable(dtype, "")
-        return self.symbols[key]
+        if key_of(a) not in self.symbols:
+            self.symbols[key_of(a)] = self.kernel.variable(self.facts(a).dtype, "")
+        return self.symbols[key_of(a)]
 
     def as_one(self, needed):
         """The steps as one; None if there are too many results, or would be laid out in another order."""
@@ -125,7 +114,7 @@ class Formula(Group):
             return None
         first = flat[:1]  # a kernel lays its results out as its first array of their shape
         rest = [a for a in self.arguments.values() if not first or a is not first[0]]
-        return Chain(self.members, [*first, *rest], needed)
+        return Fused(self.members, self.members[0].shape, [*first, *rest], needed)
 
     def facts(self, a):
         return self.source[a.number] if type(a) is Ref else a
@@ -147,7 +136,7 @@ def with_sums(steps, wanted, source, written):
             formula = Formula(source, written)
             chain = formula.as_one({n}) if formula.begins(chain) else None
         if chain is not None and chain.results == [n]:
-            sums[s.number] = Chain([*chain.members, s], chain.args, {s.number}, s)
+            sums[s.number] = Fused([*chain.members, s], chain.shape, chain.args, {s.number})
             gone.add(id(makers[n]))
     return [sums.get(s.number, s) for s in steps if id(s) not in gone]
 
@@ -169,13 +158,6 @@ def key_of(a):
     return a.number if type(a) is Ref else ("other", id(a))
 
 
-def symbolic_result(step, args):
-    """What a step gives for symbols."""
-    if step.kind != "function" or is_ours(step):
-        return step.function(*args, **step.options)
-    return reduce(getattr, step.name.split("."), Functions)(*args, **step.options)
-
-
 def notes(steps):
     """The comment beside each step: the line that it comes from, beside the first of them alone."""
     seen = {""}
@@ -187,26 +169,27 @@ def lines(chain, writer):
     names = writer.names
     given = ", ".join(map(writer.text, chain.args))
     formula = writer.fresh("formula")
+    total = chain.members[-1] if chain.members[-1].name == "sum" else None
     body, before, writer.module = [], writer.module, "xp"
-    for m, note in zip(chain.members[: -1 if chain.total else None], notes(chain.members)):
+    for m, note in zip(chain.members[: -1 if total else None], notes(chain.members)):
         text = writer.expression(m)
         names[m.number] = writer.name_of(m)
         body.append(f"    {names[m.number]} = {text}{note}")
     writer.module = before
-    found = chain.results if chain.total is None else [chain.total.args[0].number]
+    found = chain.results if total is None else [total.args[0].number]
     results = ", ".join(names[n] for n in found)
     if any("xp." in line for line in body):
         body.insert(0, f"    xp = module({writer.text(chain.args[0])})")
     shape = "x".join(map(str, chain.shape)) or "number"
-    what = f"# {shape}, one kernel on a GPU" + ", with its sum" * (chain.total is not None)
+    what = f"# {shape}, one kernel on a GPU" + ", with its sum" * (total is not None)
     text = [f"def {formula}({given}):  {what}", *body, f"    return {results}"]
     for m in chain.members:
         if m.number not in chain.results:
             del names[m.number]
-    if chain.total is None:
+    if total is None:
         return "\n".join(text), f"{results} = elementwise({formula}, {given})"
-    axis, keepdims = (*chain.total.args[1:2], None)[0], bool(chain.total.options.get("keepdims"))
-    name = names[chain.number] = writer.name_of(chain.total)
+    axis, keepdims = (*total.args[1:2], None)[0], bool(total.options.get("keepdims"))
+    name = names[chain.number] = writer.name_of(total)
     return "\n".join(text), f"{name} = sum_of({formula}, {writer.text(axis)}, {keepdims}, {given})"
 
 

@@ -1,7 +1,6 @@
 """A compiled function: its captures, which one holds for a call, and what ``explain`` tells of a call."""
 
 import gc
-from contextlib import contextmanager
 from weakref import WeakSet
 
 from ..arrays import tree
@@ -17,24 +16,16 @@ LIMIT = 8  # captures of one function, as in PyTorch; what needs more runs eager
 every: WeakSet = WeakSet()  # all compiled functions that are alive
 
 
-@contextmanager
-def uncollected():
-    """Meanwhile no garbage is collected: to look for it among the many small parts of a capture takes a fifth of it."""
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.enable()
-
-
 class Compiled:
     """A function and its captures."""
 
     def __init__(self, function, fullgraph=False, fused=True, dynamic=None):
         self.function, self.fullgraph, self.fused, self.dynamic = function, fullgraph, fused, dynamic
         every.add(self)
+        self.forget()
+
+    def forget(self):
+        """Forget all captures."""
         self.entries: list = []
         self.specialized = ""  # why every size has a capture of its own
         self.failures = 0  # captures that got no guards: nothing says for which calls they would hold
@@ -48,7 +39,7 @@ class Compiled:
     def __call__(self, *args, **kwargs):
         if runs_eagerly():
             return self.function(*args, **kwargs)
-        leaves, structure = (args, len(args)) if only_tensors(args, kwargs) else tree.flatten((args, kwargs))
+        leaves, structure = flattened(args, kwargs)
         for entry in self.entries:
             if entry.structure == structure and entry.guards.matches(leaves):
                 return entry.run(leaves, args, kwargs)
@@ -56,8 +47,13 @@ class Compiled:
             if self.fullgraph:
                 raise GraphBreak(f"there are {LIMIT} captures already, and none of them holds for this call", " ")
             return self.function(*args, **kwargs)
-        with uncollected():
+        collects = gc.isenabled()
+        gc.disable()  # to look for garbage among the many small parts of a capture would take a fifth of its time
+        try:
             entry = self.captured(leaves, structure, args, kwargs)
+        finally:
+            if collects:
+                gc.enable()
         if entry.broken is not None and self.fullgraph:
             raise entry.broken
         if entry.guards is None:
@@ -66,22 +62,11 @@ class Compiled:
             self.entries.append(entry)
         return entry.run(leaves, args, kwargs)
 
-    def changed(self, leaves, structure):
-        """What the last capture would have needed."""
-        if not self.entries:
-            return ""
-        last = self.entries[-1]
-        return last.guards.failing(leaves) if last.structure == structure else "other arguments"
-
-    def forget(self):
-        """Forget all captures."""
-        self.entries, self.failures, self.specialized = [], 0, ""
-
     def captured(self, leaves, structure, args, kwargs):
         """A new capture: for many sizes of what varies, if that can be, or else for those of this call."""
         before = [e.shapes_seen for e in self.entries if e.structure == structure]
         if self.dynamic is not False and not self.specialized and (self.dynamic or before):
-            dims = varying(leaves, before, Tensor, self.dynamic)
+            dims = varying(leaves, before, self.dynamic)
             for small in SMALL_SHARES if dims else ():
                 entry = Entry(self, leaves, structure, args, kwargs, dims, small)
                 if entry.broken is None:
@@ -102,9 +87,10 @@ def reset():
         compiled.forget()
 
 
-def only_tensors(args, kwargs):
-    """Whether the arguments are Tensors, and nothing else: the usual case."""
-    return not kwargs and all(isinstance(a, Tensor) for a in args)
+def flattened(args, kwargs):
+    """(leaves, structure) of the arguments; where they are Tensors, and nothing else, they are their own leaves."""
+    plain = not kwargs and all(isinstance(a, Tensor) for a in args)
+    return (args, len(args)) if plain else tree.flatten((args, kwargs))
 
 
 def runs_eagerly():
@@ -119,7 +105,7 @@ def runs_eagerly():
 class Explanation:
     """What ``explain`` found: ``graph_break_count``, ``break_reasons``, ``op_count``, ``out_guards`` and ``code``."""
 
-    def __init__(self, entry, changed=""):
+    def __init__(self, entry, changed):
         self.entry = entry
         self.captures = len(entry.compiled.entries)  # that were there before
         self.recompile_reason = changed  # the condition of the last of them that does not hold
@@ -150,8 +136,11 @@ def explain(function):
     compiled = function if isinstance(function, Compiled) else Compiled(function)
 
     def explained(*args, **kwargs):
-        leaves, structure = (args, len(args)) if only_tensors(args, kwargs) else tree.flatten((args, kwargs))
-        changed = compiled.changed(leaves, structure)
+        leaves, structure = flattened(args, kwargs)
+        changed = ""
+        if compiled.entries:  # what the last capture would have needed
+            last = compiled.entries[-1]
+            changed = last.guards.failing(leaves) if last.structure == structure else "other arguments"
         return Explanation(compiled.captured(leaves, structure, args, kwargs), changed)
 
     return explained

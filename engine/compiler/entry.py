@@ -12,21 +12,20 @@ from ..arrays.memory import storage
 from ..arrays.size import Size
 from ..arrays.warn import warn
 from ..autograd.gradients import grad
+from ..autograd.hooks import RetainGrad
 from ..autograd.modes import enable_grad, no_grad
-from ..core import graph
 from ..core.backward import backward_pass, reachable
-from ..core.graph import Node, Output
+from ..core.graph import CONSTANT, AccumulateGrad, Node, Output
 from ..core.linear import Clone
 from ..core.tensor import Tensor
 from ..core.versions import version, wrote
 from ..core.views import rebase_history
 from .bytecode import decided
-from .capture import GraphBreak, NumberWritten, Reading, Ref, Tape, Traced
-from .effects import Undo, overlap
+from .capture import GraphBreak, NumberWritten, Ref, Tape, Traced, overlap
 from .fuse import planned
 from .generate import generate
 from .guards import VALUES, Guards, forget_casts, identities_of, own_casts
-from .plan import refs
+from .plan import Stage, refs
 from .sizes import Generalized, Sizes
 
 # types of what a call may return again and again: nothing can change it
@@ -40,9 +39,8 @@ class Entry:
         self.compiled, self.structure = compiled, structure
         self.shapes_seen = {i: t.array.shape for i, t in enumerate(leaves) if isinstance(t, Tensor)}
         self.sizes = Sizes(dims, {i: leaves[i].array for i, _ in dims}, small) if dims else None
-        self.guards = self.broken = self.plan = self.recipe = None
-        self.code = ""
-        self.warned = False
+        self.guards = self.broken = self.plan = self.captured = None
+        self.code, self.warned = "", False
         self.deviations = 0  # calls that ran eagerly after all
         while True:
             try:
@@ -55,32 +53,26 @@ class Entry:
                 if not self.guards.matches(leaves):
                     why = "it changes what it reads: a variable, an attribute or a container outside"
                     raise GraphBreak(f"{why} ({self.guards.failing(leaves)})", " ")
-            except NumberWritten as why:
-                if self.numbers_to_memory():
-                    continue
-                self.broken = why.with_traceback(None)
             except GraphBreak as why:
+                if isinstance(why, NumberWritten) and self.numbers_to_memory():
+                    continue
                 self.broken = why.with_traceback(None)
             except Exception as why:  # an operation that Traced arrays do not know, or the user's error: eager tells
                 self.broken = GraphBreak(f"{type(why).__name__}: {why}", " ")
-                self.broken.__cause__ = None
             finally:
                 if self.guards is not None:
                     self.guards.restore()
             break
         if self.broken is not None:
-            self.plan, self.code, self.recipe = None, "", None
+            self.plan, self.code, self.captured = None, "", None
             if self.guards is not None:
                 self.guards.finish()
         if self.guards is not None:
             self.guards.forget()
 
     def numbers_to_memory(self):
-        """Let all inputs that are NumPy numbers have memory, which can be written in place; whether there were any."""
-        found = [t for t in self.guards.tensors if isinstance(t.array, np.generic)]
-        for t in found:
-            t.shared()
-        return bool(found)
+        """Give all inputs that are NumPy numbers memory, which can be written in place: what they are now."""
+        return [t.shared() for t in self.guards.tensors if isinstance(t.array, np.generic)]
 
     # ---- capture
 
@@ -92,43 +84,40 @@ class Entry:
                 raise GraphBreak(why, " ")
             known = None
             while known != len(self.guards.tensors):  # a tape may find inputs, which the next has from the beginning
-                known = len(self.guards.tensors)
-                others = []
+                known, others = len(self.guards.tensors), []
                 for example in (1, 2):
-                    tape, recipe = self.tape(args, kwargs, example)
-                    others.append((recipe, self.outs))
+                    tape, stage = self.tape(args, kwargs, example)
+                    others.append((stage, self.outs))
                     tape.forget()
-        tape, recipe = self.tape(args, kwargs, 0)
+        tape, stage = self.tape(args, kwargs, 0)
         if any(repr(outs) != repr(self.outs) for _, outs in others):
             raise GraphBreak("it returns a size, or a view that is made with one", " ")
         if others:
             inputs = {w: n for (k, w), n in zip(self.guards.places, tape.entered) if k == "argument"}
-            recipe = Generalized([recipe, *(r for r, _ in others)], self.sizes, inputs).recipe
-        self.note_effects(tape, recipe)
-        steps, outputs, middle, given, grads = recipe
-        self.recipe = [s.twin() for s in steps], *recipe[1:]
-        self.plan = planned(*recipe, self.fused)
-        self.forward, self.backward, self.code = generate(self.plan, steps, self.names)
+            stage = Generalized([stage, *(other for other, _ in others)], self.sizes, inputs).stage
+        self.note_effects(tape, stage)
+        self.captured = with_twins(stage)
+        self.plan = planned(stage, self.fused)
+        self.forward, self.backward, self.code = generate(self.plan, stage.steps, self.names)
         if self.differentiable or self.spent:
             self.node_class = compiled_node_class(self, len(self.plan.saved), len(tape.inputs))
         tape.forget()
 
     def tape(self, args, kwargs, example):
-        """(the tape of a run of the function, (steps, outputs, middle, given, grads)); ``example``: in which sizes."""
+        """(the tape of a run of the function, the Stage that was captured); ``example``: in which sizes."""
         guards = self.guards
         tape = Tape(guards)
-        with Reading(tape), own_casts():
+        with tape.reading(), own_casts():
             for tensor, (kind, where) in zip(list(guards.tensors), guards.places):
                 x = tensor.__dict__["array"]
                 tape.input(tensor, self.sizes.resized(where, x, example) if example and kind == "argument" else x)
-            recipe = None
+            stage = None
             try:
-                recipe = self.written_down(tape, args, kwargs)
-                return tape, recipe
+                stage = self.written_down(tape, args, kwargs)
+                return tape, stage
             finally:
-                tape.closed = True
                 tape.undo()
-                if recipe is None:
+                if stage is None:
                     tape.forget()
 
     def written_down(self, tape, args, kwargs):
@@ -142,56 +131,54 @@ class Entry:
         stand_ins = [s for _, s in tape.inputs.values()]
         if any(n and (n.hooks or n.pre_hooks or n.post_hooks) for n in tape.sources):
             raise GraphBreak("it registers a hook", " ")
-        self.outs, made, kept = self.results(tape, leaves, stand_ins)
-        self.rewritten = []  # (place of an input, place among what is made) of inputs that get a node by a write
+        self.outs, new, known = self.results(tape, leaves, stand_ins)
+        del leaves
+        self.check_results(tape, new, known)
+        del known
+        self.rewritten = []  # (place of an input, place among the new results) of inputs that get a node by a write
         for place, (s, source) in enumerate(zip(stand_ins, tape.sources)):
             if s.node is not source:
-                self.rewritten.append((place, len(made)))
-                made.append(s)
-        del leaves
-        self.check_results(tape, made[: len(made) - len(self.rewritten)], kept)
-        del kept
-        if any(id(storage(t.array)) in self.guards.seen for t in made):
+                self.rewritten.append((place, len(new)))
+                new.append(s)
+        if any(id(storage(t.array)) in self.guards.seen for t in new):
             raise GraphBreak("it returns a tensor on the memory of a NumPy array", " ")
-        outputs = [Ref(t.array.number) if isinstance(t.array, Traced) else held(t.array) for t in made]
-        self.differentiable = [i for i, t in enumerate(made) if t.node is not None and t.requires_grad]
+        outputs = tuple([Ref(t.array.number) if isinstance(t.array, Traced) else t.array.copy() for t in new])
+        differentiable = [i for i, t in enumerate(new) if t.node is not None and t.requires_grad]
         # what a backward pass inside of the function has released of the graph of a result
         released = lambda node: any(n.saved_from and n.saved is None for n in reachable([node]))  # noqa: E731
-        self.spent = [i for i in self.differentiable if released(made[i].node)]
-        self.differentiable = [i for i in self.differentiable if i not in self.spent]
-        differentiable = [made[i].array for i in self.differentiable]
-        self.shapes = [(x.shape, x.dtype, modules[type(getattr(x, "value", x))]) for x in differentiable]
-        middle, given, grads = len(tape.steps), [], []
+        self.spent = [i for i in differentiable if released(new[i].node)]
+        self.differentiable = [i for i in differentiable if i not in self.spent]
+        arrays = [new[i].array for i in self.differentiable]
+        self.shapes = [(x.shape, x.dtype, modules[type(getattr(x, "value", x))]) for x in arrays]
+        middle, given, grads = len(tape.steps), (), ()
         if self.differentiable:
-            given, grads = self.backward_written_down(tape, made, stand_ins)
-        self.names = names = {s.array.number: n for s, n in zip(stand_ins, self.guards.names)}
+            given, grads = self.backward_written_down(tape, new, stand_ins)
+        self.names = {s.array.number: n for s, n in zip(stand_ins, self.guards.names)}
         if tape.tensors is not None:
-            names[tape.tensors.number] = "tensors"
-        self.made = len(made)
-        self.alone = self.out_structure is tree.LEAF and self.outs == [("made", 0)]
+            self.names[tape.tensors.number] = "tensors"
+        self.alone = self.out_structure is tree.LEAF and self.outs == [("new", 0)]
         self.updated = [(tape.entered[n], version(stand_ins[tape.entered[n]])) for n in tape.written]
-        return tape.steps, outputs, middle, given, grads
+        return Stage(tape.steps, middle, outputs, (), grads, given)
 
     @cached_property
     def passes(self):
         """What the steps are after each pass, by its name: ``engine.viz.compiled`` draws them."""
         found: dict = {}
-        if self.recipe is not None:
-            steps, *rest = self.recipe
-            planned([s.twin() for s in steps], *rest, self.fused, found)
+        if self.captured is not None:
+            planned(with_twins(self.captured), self.fused, found)
         return found
 
     def results(self, tape, leaves, stand_ins):
-        """(what each leaf of the result is, the Tensors that have to be made, all Tensors that may stay alive).
+        """(what each leaf of the result is, the new Tensors among them, all Tensors that may stay alive).
 
-        A leaf is ("value", v), ("input", place), ("grad", place), ("made", place), ("view", what it is a view of, the
-        Tensor that says how) or ("detached", what it is detached from).
+        A leaf is ("value", v), ("input", place), ("grad", place), ("new", place), ("view", what it is a view of, the
+        views that lead there, their creation_meta) or ("detached", what it is detached from).
         """
         index = {id(t): i for i, (t, _) in enumerate(tape.inputs.values())}
         grads = {id(s.__dict__["_grad"]): i for i, s in enumerate(stand_ins) if s.__dict__.get("_grad") is not None}
         tensors = list({id(t): t for t in leaves if isinstance(t, Tensor) and id(t) not in index}.values())
         owners = [t.array.owner for t in tensors if isinstance(t.array, Traced)]
-        made: dict = {}
+        new: dict = {}
 
         def found(t):
             if id(t) in index:
@@ -200,13 +187,14 @@ class Entry:
                 return "grad", grads[id(t)]
             if isinstance(t.array, Traced) and (t.array.owner in tape.entered or owners.count(t.array.owner) > 1):
                 source = (t.__dict__.get("aliases") or (lambda: None,))[0]()
-                if t._base is not None and not holds_tensors(t.view_ops):
-                    source, path = viewed(t, tape)
-                    return "view", found(source), (path, t.creation_meta)
+                arguments = tree.flatten([list(a) for _, a in t.view_ops])[0]
+                if t._base is not None and not any(isinstance(a, (Traced, Tensor)) for a in arguments):
+                    source, views = viewed(t, tape)
+                    return "view", found(source), views, t.creation_meta
                 if source is not None and source is not t and source.array is t.array:
-                    return "detached", found(source), None
-            made[id(t)] = t
-            return "made", list(made).index(id(t))
+                    return "detached", found(source)
+            new[id(t)] = t
+            return "new", list(new).index(id(t))
 
         outs = []
         for leaf in leaves:
@@ -216,31 +204,32 @@ class Entry:
                 raise GraphBreak(f"it returns an object that it makes, of the type {type(leaf).__name__}", " ")
             outs.append(found(leaf) if isinstance(leaf, Tensor) else ("value", leaf))
         found = None  # it refers to itself
-        kept = [*leaves, *(t._base for t in tensors), *(s.__dict__.get("_grad") for s in stand_ins)]
-        return outs, list(made.values()), kept
+        known = [*leaves, *(t._base for t in tensors), *(s.__dict__.get("_grad") for s in stand_ins)]
+        return outs, list(new.values()), known
 
-    def check_results(self, tape, made, kept):
+    def check_results(self, tape, new, known):
         """GraphBreak for results that cannot be made anew by every call."""
-        memory = [t.array.owner for t in made if isinstance(t.array, Traced)]
-        if tape.entered.keys() & set(memory):
-            raise GraphBreak("it returns a view of an input", " ")
-        if len(set(memory)) < len(memory):
-            raise GraphBreak("it returns two tensors on the same memory", " ")
-        if any(type(t) is not Tensor for t in made):
-            raise GraphBreak("it returns a new Parameter", " ")
-        if any(t.node is not None and type(t.node) is graph.AccumulateGrad for t in made):
-            raise GraphBreak("it returns a new leaf that requires grad", " ")
-        if any(t.inference for t in made):
-            raise GraphBreak("it returns what it made in inference mode", " ")
-        if any(type(hook) is graph.RetainGrad for t in made if t.node is not None for hook in t.node.hooks):
-            raise GraphBreak("it calls retain_grad() of a result", " ")
-        known = {id(t) for t in (*made, *kept)}
-        if any(t is not None and id(t) not in known for t in (r() for r in tape.made)):
-            raise GraphBreak("it keeps a tensor that it made, outside of what it returns", " ")
+        owners = [t.array.owner for t in new if isinstance(t.array, Traced)]
+        nodes = [t.node for t in new if t.node is not None]
+        known = {id(t) for t in known}
+        refused = {
+            "it returns a view of an input": tape.entered.keys() & set(owners),
+            "it returns two tensors on the same memory": len(set(owners)) < len(owners),
+            "it returns a new Parameter": any(type(t) is not Tensor for t in new),
+            "it returns a new leaf that requires grad": any(type(n) is AccumulateGrad for n in nodes),
+            "it returns what it made in inference mode": any(t.inference for t in new),
+            "it calls retain_grad() of a result": any(type(hook) is RetainGrad for n in nodes for hook in n.hooks),
+            "it keeps a tensor that it made, outside of what it returns": any(
+                t is not None and id(t) not in known for t in (r() for r in tape.tensors_made)
+            ),
+        }
+        for reason, found in refused.items():
+            if found:
+                raise GraphBreak(reason, " ")
 
-    def note_effects(self, tape, recipe):
+    def note_effects(self, tape, stage):
         """What a call does besides returning, and what of that may have to be undone."""
-        steps, _, middle, *_ = recipe
+        steps, middle = stage.steps, stage.middle
         first = [s for s in steps if s.number < middle and s.kind != "input"]
         if any(s.writes is not None and s.owner in tape.entered for s in steps if s.number >= middle):
             raise GraphBreak("backward writes into an input", " ")
@@ -259,33 +248,31 @@ class Entry:
         written = {s.owner for s in early if s.writes is not None}
         self.copied = [tape.entered[n] for n in tape.written if n in written]
         self.effects = bool(places or self.generators or any(s.kind == "call" for s in first))
-        self.undone = self.effects and (bool(self.copied) or any(s.kind == "draw" for s in early))
         self.checked = bool(checks)
         self.guards.finish(places)
 
-    def backward_written_down(self, tape, made, stand_ins):
+    def backward_written_down(self, tape, new, stand_ins):
         """(the steps that stand for the cotangents of the results, the gradients of the inputs)."""
         cotangents, given = {}, []
         for i in self.differentiable:
-            x = made[i].array
-            example = x.value if isinstance(x, Traced) else x
+            x, node = new[i].array, new[i].node
+            example = getattr(x, "value", x)
             number = isinstance(example, np.generic)
             ones = x.dtype.type(1) if number else modules[type(example)].ones(x.shape, x.dtype)
             g = tape.enter("g", ones)
             tape.known[id(g.value)] = g
             tape.frozen.add(g.number)
             given.append(g.number)
-            node = made[i].node
             cotangents[node] = cotangents[node] + g if node in cotangents else g
         with own_casts(False):
-            found = backward_pass(cotangents, wanted={node for node in tape.sources if node is not None})
+            found = backward_pass(cotangents, wanted={*tape.sources} - {None})
         grads = []
         for s, node in zip(stand_ins, tape.sources):
-            g = found.get(node) if node is not None else None
+            g = found.get(node)
             if g is not None and g.dtype != s.array.dtype:
                 g = g.astype(s.array.dtype)
             grads.append(Ref(g.number) if isinstance(g, Traced) else g)
-        return given, grads
+        return tuple(given), tuple(grads)
 
     # ---- run
 
@@ -296,52 +283,53 @@ class Entry:
         for kind, where in self.guards.places:
             tensors.append(leaves[where] if kind == "argument" else where if kind == "fixed" else tensors[where]._grad)
         arrays = [t.array for t in tensors]
-        undo = Undo([arrays[i] for i in self.copied], self.generators) if self.undone else None
+        before = [(arrays[i], arrays[i].copy("K")) for i in self.copied] if self.copied else ()
         marks = [g.mark() for g in self.generators] if self.generators else ()
         try:
             results = self.forward(*arrays, tensors) if self.calls else self.forward(*arrays)
         except Exception:  # a check that found another answer, or an error, for which the engine has the words
             if self.effects and not self.checked:
                 raise
-            if undo is not None:
-                undo()
+            for x, copy in before:
+                x[...] = copy
+            self.rewind(marks)
             self.deviations += 1
             return self.compiled.function(*args, **kwargs)
-        if self.effects:
-            self.note_writes(tensors)
-        made = [Tensor(x.copy() if type(p) is not Ref else x) for x, p in zip(results, self.plan.outputs)]
+        if self.effects:  # the writes into inputs, and into the gradients that were set, are counted
+            for i, times in self.updated:
+                for _ in range(times):
+                    wrote(tensors[i])
+                if "views" in tensors[i].__dict__ or "aliases" in tensors[i].__dict__:
+                    rebase_history(tensors[i], None)
+            for i, times in self.regraded:
+                for _ in range(times):
+                    wrote(tensors[i]._grad)
+        new = [Tensor(x.copy() if type(p) is not Ref else x) for x, p in zip(results, self.plan.outputs)]
         if self.differentiable:
-            node = self.node_class(tuple([t.node for t in tensors]), results[self.made :])
+            node = self.node_class(tuple([t.node for t in tensors]), results[len(new) :])
             shapes = self.shapes
             if self.sizes is not None:
                 shapes = [(results[i].shape, *rest) for i, (_, *rest) in zip(self.differentiable, shapes)]
             node.call = args, kwargs, tensors, marks, shapes
             if len(self.differentiable) == 1:
-                made[self.differentiable[0]].node = node
+                new[self.differentiable[0]].node = node
             else:
                 node.outputs = len(self.differentiable)
                 for i, place in enumerate(self.differentiable):
-                    made[place].node = Output(node, i)
+                    new[place].node = Output(node, i)
         for place in self.spent:
-            made[place].node = self.node_class(tuple([t.node for t in tensors]), None)
-            made[place].node.saved_from = (graph.CONSTANT,)
+            new[place].node = self.node_class(tuple([t.node for t in tensors]), None)
+            new[place].node.saved_from = (CONSTANT,)
         for i, place in self.rewritten:
-            rebase_history(tensors[i], made[place].node)
+            rebase_history(tensors[i], new[place].node)
         if self.alone:
-            return made[0]
-        leaves = [v if kind == "value" else output_tensor(kind, v, rest, tensors, made) for kind, v, *rest in self.outs]
-        return leaves[0] if self.out_structure is tree.LEAF else tree.unflatten(self.out_structure, leaves)
+            return new[0]
+        return tree.unflatten(self.out_structure, [result(out, tensors, new) for out in self.outs])
 
-    def note_writes(self, tensors):
-        """Count the writes into inputs and into the gradients that were set."""
-        for i, times in self.updated:
-            for _ in range(times):
-                wrote(tensors[i])
-            if "views" in tensors[i].__dict__ or "aliases" in tensors[i].__dict__:
-                rebase_history(tensors[i], None)
-        for i, times in self.regraded:
-            for _ in range(times):
-                wrote(tensors[i]._grad)
+    def rewind(self, marks):
+        """Let the random streams go on from where they were."""
+        for generator, mark in zip(self.generators, marks):
+            generator.go_back(mark)
 
     def cotangents(self, node, g, saved):
         """The gradients of the inputs, for those of the results."""
@@ -368,25 +356,25 @@ class Entry:
         try:
             for t, b in zip(tensors, barriers):
                 t.__dict__["node"] = b
-            for g, mark in zip(self.generators, marks):
-                g.go_back(mark)
+            self.rewind(marks)
             with enable_grad():
-                made = {}
                 leaves, _ = tree.flatten(self.compiled.function(*args, **kwargs))
-                for (kind, i, *_), leaf in zip(self.outs, leaves):
-                    if kind == "made":
-                        made[i] = leaf
-                pairs = [(made[i], g) for i, g in zip(self.differentiable, gs) if g is not None]
+                new = {place: leaf for (kind, place, *_), leaf in zip(self.outs, leaves) if kind == "new"}
+                pairs = [(new[i], g) for i, g in zip(self.differentiable, gs) if g is not None]
                 wanted = [t for t, b in zip(tensors, barriers) if b is not None]
                 weights = [g if isinstance(g, Tensor) else Tensor(g) for _, g in pairs]
                 found = iter(grad([o for o, _ in pairs], wanted, weights, create_graph=recorded, allow_unused=True))
         finally:
             for t, p in zip(tensors, before):
                 t.__dict__["node"] = p
-            for g, mark in zip(self.generators, now):
-                g.go_back(mark)
+            self.rewind(now)
         grads = [None if b is None else next(found) for b in barriers]
         return grads if recorded else [g if g is None else g.array for g in grads]
+
+
+def with_twins(stage):
+    """The same with copies of the steps: planning changes those that it gets."""
+    return stage._replace(steps=[s.twin() for s in stage.steps])
 
 
 def containers(part):
@@ -400,28 +388,24 @@ def containers(part):
             yield from containers(below)
 
 
-def held(x):
-    """A copy of an array that no input leads to."""
-    return x.copy() if type(x) in device_names else np.array(x)
-
-
-def output_tensor(kind, place, rest, tensors, made):
-    """A Tensor of the result: see ``Entry.results``."""
-    if kind == "made":
-        return made[place]
-    if kind == "input":
-        return tensors[place]
+def result(out, tensors, new):
+    """A leaf of the result: see ``Entry.results``."""
+    kind, what, *how = out
+    if kind == "value":
+        return what
+    if kind in ("new", "input"):
+        return (new if kind == "new" else tensors)[what]
     if kind == "grad":
-        return tensors[place]._grad
-    base = output_tensor(*place[:2], place[2:], tensors, made)
+        return tensors[what]._grad
+    base = result(what, tensors, new)
     if kind == "detached":
         return base.detach()
-    path, how = rest[0]
-    with no_grad() if how == "no_grad" else nullcontext():
-        for view, arguments in path:
+    views, meta = how
+    with no_grad() if meta == "no_grad" else nullcontext():
+        for view, arguments in views:
             base = view(base, *arguments)
-    if how is not None:
-        base.creation_meta = how
+    if meta is not None:
+        base.creation_meta = meta
     return base
 
 
@@ -435,17 +419,11 @@ def viewed(view, tape):
     return source, view.view_ops[done:]
 
 
-def holds_tensors(path):
-    """Whether a view is made with tensors or arrays as arguments."""
-    return any(isinstance(a, (Traced, Tensor)) for _, arguments in path for a in tree.flatten(list(arguments))[0])
-
-
 def compiled_node_class(entry, saved, inputs):
     """The class of the nodes of a capture; all arrays that it saves are checked for in-place writes."""
 
     def vjp(self, g, saved, parents):
         return entry.cotangents(self, g, saved)
 
-    facts = {"saved_from": (graph.CONSTANT,) * saved, "rules": (None,) * inputs, "vjp": vjp, "call": None}
-    facts |= {"__module__": "builtins"}
-    return type("CompiledFunctionBackward", (Node,), facts)
+    facts = {"saved_from": (CONSTANT,) * saved, "rules": (None,) * inputs, "vjp": vjp, "call": None}
+    return type("CompiledFunctionBackward", (Node,), facts | {"__module__": "builtins"})

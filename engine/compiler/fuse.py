@@ -15,30 +15,11 @@ import numpy as np
 from ..arrays import threads as blocks
 from . import chains
 from .capture import Ref
-from .plan import is_elementwise, noted, plan, refs, ufunc_of, uses
+from .plan import Stage, is_elementwise, noted, plan, refs, ufunc_of, uses
 
 BLOCK = blocks.BLOCK  # elements at most: 1 MB of float32
 ALONG = {"sum", "max", "min", "mean"}  # methods that leave one value of a row
 ALONG_ROWS = {"sums_along", "products_along"}  # and functions of the engine's
-
-
-class FusedPass(chains.Fused):
-    """Steps as one pass over memory.
-
-    ``arrays``: those operands that are cut into blocks; ``shape``: what is cut; ``lead``: how many of its dims count
-    the rows; ``rows``: of a block.
-    """
-
-    __slots__ = ("arrays", "lead", "rows")
-
-    def __init__(self, members, shape, lead, needed, source):
-        inside = {m.number for m in members}
-        outside = dict.fromkeys(n for m in members for n in uses(m) if n not in inside)
-        super().__init__("fused", members, map(Ref, outside), needed)
-        self.shape, self.lead = shape, lead
-        count, row = prod(shape[:lead]), prod(shape[lead:])
-        self.rows = blocks.rows_of(count, count * row, BLOCK)
-        self.arrays = [n for n in outside if is_cut(source[n].shape, shape, lead)]
 
 
 def reduced_axes(step, source):
@@ -101,7 +82,13 @@ class RowGroup(chains.Group):
         """The steps as one; None where none takes what another gives: nothing would stay in the cache."""
         if not any(n in self.inside for m in self.members for n in uses(m)):
             return None
-        return FusedPass(self.members, self.shape, max(self.cuts), needed, self.source)
+        outside = dict.fromkeys(n for m in self.members for n in uses(m) if n not in self.inside)
+        fused = chains.Fused(self.members, self.shape, map(Ref, outside), needed)
+        fused.lead = max(self.cuts)
+        count, row = prod(self.shape[: fused.lead]), prod(self.shape[fused.lead :])
+        fused.rows = blocks.rows_of(count, count * row, BLOCK)
+        fused.arrays = [n for n in outside if is_cut(self.source[n].shape, self.shape, fused.lead)]
+        return fused
 
     def allowed(self, step):
         """The cuts with which a step can be part of the pass."""
@@ -114,8 +101,8 @@ class RowGroup(chains.Group):
             return set()
         cuts = set(range(1, len(self.shape) + 1)).intersection(*(leads(o.shape, self.shape) for o in operands))
         if is_total(step):
-            made = step.args[0].number in self.inside and operands[0].shape == self.shape
-            return cuts if made and step.dtype.char in "fd" else set()
+            inside = step.args[0].number in self.inside and operands[0].shape == self.shape
+            return cuts if inside and step.dtype.char in "fd" else set()
         alike = {k for k in cuts if step.shape[:k] == self.shape[:k] and step.shape}
         if is_elementwise(step):
             simple = all(type(a) is Ref or np.ndim(a) == 0 for a in step.args)
@@ -126,35 +113,30 @@ class RowGroup(chains.Group):
         return {k for k in alike if min(axes) >= k - len(self.shape)}
 
 
-def planned(steps, outputs, middle, given, grads, fused, passes=None):
-    """The plan for the steps of a tape; ``fused``: False, or where chains are joined, "everywhere" or "on devices"."""
-    p = plan(steps, outputs, middle, given, grads, passes)
-    if fused == "everywhere" or (fused and any(s.where for s in steps)):
+def planned(captured, fused, passes=None):
+    """The plan for what was captured; ``fused``: False, or where chains are joined, "everywhere" or "on devices"."""
+    p, steps = plan(captured, passes), captured.steps
+    everywhere = fused == "everywhere"
+    if everywhere or (fused and any(s.where for s in steps)):
         source = {s.number: s for s in steps}
         written = {s.owner for s in steps if s.writes is not None}
-        host = fused == "everywhere"
-        p.forward[:] = fuse(p.forward, [*refs(p.outputs), *refs(p.saved)], source, written, host)
-        p.backward[:] = fuse(p.backward, [*refs(p.grads)], source, written, host)
+        p.forward[:] = fuse(p.forward, [*refs(p.outputs), *refs(p.saved)], source, written, everywhere)
+        p.backward[:] = fuse(p.backward, [*refs(p.grads)], source, written, everywhere)
         if formulas := sum(s.kind == "fused" and bool(s.where) for s in (*p.forward, *p.backward)):
             p.counts["formulas, each one kernel on a GPU"] = formulas
-        noted(passes, "fused", (*p.forward, *p.backward), middle, p.outputs, p.saved, p.grads, p.given)
+        fused_steps = *p.forward, *p.backward
+        noted(passes, "fused", Stage(fused_steps, captured.middle, p.outputs, p.saved, p.grads, p.given))
     return p
 
 
-def fuse(steps, wanted, source, written, host=True):
-    """The steps with chains joined.  ``wanted``: numbers of results; ``source``: number -> Step, of all.
-
-    ``host``: whether those in host memory are joined too.
-    """
-    if not any(s.where or (host and s.shape is not None and 2 * prod(s.shape) > BLOCK) for s in source.values()):
+def fuse(steps, wanted, source, written, everywhere=True):
+    """The steps with chains joined, ``everywhere`` or on devices alone; ``wanted``: the numbers of results."""
+    if not any(s.where or (everywhere and s.shape is not None and 2 * prod(s.shape) > BLOCK) for s in source.values()):
         return steps
     i = 0
     while i < len(steps):
-        if not host and not steps[i].where:
-            i += 1
-            continue
-        group = group_from(steps, i, source, written)
-        if len(group.members) < 2:
+        group = group_from(steps, i, source, written) if everywhere or steps[i].where else None
+        if group is None or len(group.members) < 2:
             i += 1
             continue
         inside, after = group.inside, set()
@@ -230,16 +212,13 @@ def lines(fused, writer, memory):
 
 
 def body(fused, writer):
-    """(The lines of the function of one block, {name of a buffer: a member}, [(a total, the name of its parts)]).
-
-    A buffer that nobody needs any more takes the next result of its kind.
-    """
+    """(The lines of the function of one block, {name of a buffer: a member}, [(a total, the name of its parts)])."""
     last = {n: i for i, m in enumerate(fused.members) for n in uses(m)}
     text, buffers, totals, free, held = [], {}, [], [], {}
     names = writer.names
     for i, (m, note) in enumerate(zip(fused.members, chains.notes(fused.members))):
         kind = m.shape[fused.lead :], m.dtype
-        dying = [n for n in dict.fromkeys(uses(m)) if n in held and last[n] == i]
+        free[:0] = [held.pop(n) for n in dict.fromkeys(uses(m)) if n in held and last[n] == i]
         if is_total(m):
             totals.append((m, writer.fresh("parts")))
             text.append(f"{totals[-1][1]} = float({names[m.args[0].number]}.{m.name}()){note}")
@@ -248,25 +227,19 @@ def body(fused, writer):
             text.append(f"{target} = {expression(m, writer)}{note}")
         else:
             if m.number not in fused.results:
-                at = next((n for n in dying if held[n][1:] == kind), None)
-                if at is not None:
-                    names[m.number] = held.pop(at)[0]
-                    dying.remove(at)
+                spare = next((b for b in free if b[1:] == kind), None)  # that nobody needs any more
+                if spare is None:
+                    buffers[names[m.number]] = m
                 else:
-                    spare = next((b for b in free if b[1:] == kind), None)
-                    if spare is not None:
-                        free.remove(spare)
-                        names[m.number] = spare[0]
-                    else:
-                        buffers[names[m.number]] = m
+                    free.remove(spare)
+                    names[m.number] = spare[0]
                 held[m.number] = names[m.number], *kind
             block = fused.rows, *m.shape[fused.lead :]
             arguments = writer.operands(m, block, f"[:len({names[m.number]})]")
             text.append(f"{name_of_ufunc(m)}({arguments}, out={names[m.number]}){note}")
-        free += [held.pop(n) for n in dying]
     if totals:
         parts = ", ".join(p for _, p in totals)
-        text.append(f"return {parts}{',' * (len(totals) == 1)}")
+        text.append(f"return {parts}" + "," * (len(totals) == 1))
     return text, buffers, totals
 
 

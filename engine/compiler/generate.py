@@ -1,6 +1,5 @@
 """Generate: a plan as Python over NumPy, or over a device's functions, one line a step, to be read and run."""
 
-import importlib
 import keyword
 import linecache
 import math
@@ -13,39 +12,32 @@ import numpy as np
 from ..arrays import devices, dispatch, memory
 from ..arrays import threads as blocks
 from . import chains, fuse
-from .capture import Ref, diagonal
+from .capture import NESTED, Ref, diagonal, parts_of, scipy_special
 from .plan import EFFECT_KINDS, is_ours, refs, ufunc_of, uses
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
          "lshift": "<<", "rshift": ">>", "and": "&", "or": "|", "xor": "^", "eq": "==", "ne": "!=", "lt": "<",
          "le": "<=", "gt": ">", "ge": ">="}  # fmt: skip
 PREFIX = {"neg": "-{}", "pos": "+{}", "invert": "~{}", "abs": "abs({})"}
-OURS = {
-    "where": dispatch.selected,
-    "strided": memory.strided,
-    "diagonal": diagonal,
-    "in_blocks": blocks.block_by_block,
-    "draw": devices.backends["cpu"].random,
-}  # functions of the engine's that take NumPy's arrays
+OURS = {"where": dispatch.selected, "strided": memory.strided, "diagonal": diagonal,
+        "in_blocks": blocks.block_by_block,
+        "draw": devices.backends["cpu"].random}  # functions of the engine's that take NumPy's arrays  # fmt: skip
 LARGE_BUFFER = 32768  # elements of an array whose memory is given back, or used again, as soon as it is not needed
 FILLED = 1 << 20  # elements of an array that is kept to be compared with
 SMALL_ARRAY = 256  # elements of an array that is not worth a second look
 APART = ("input", *EFFECT_KINDS, "item")  # steps whose results are not known to be memory of their own
 MODULES = {"cuda": "cp", "sim": "sim"}  # device -> what its functions are called in the code
 KNOWN = {"np", "special", "xp", *MODULES.values(), *chains.SPACE,
-         *"bool float sum kept Deviation Buffers".split()}  # names that the code has  # fmt: skip
+         *"bool float sum lent Deviation Buffers".split()}  # names that the code has  # fmt: skip
 IN_PLACE = {"add", "sub", "mul", "truediv", "and", "or", "xor"}
 numbers = count(1)
 
 
 class Buffers:
-    """Arrays that are lent to a call, and kept for the next one; a call in another thread has others meanwhile.
-
-    A kind is (shape, dtype), or (shape, i): array i in another shape.
-    """
+    """Arrays that are lent to a call, and kept for the next one; a call in another thread has others meanwhile."""
 
     def __init__(self, *kinds):
-        self.kinds, self.idle = kinds, []
+        self.kinds, self.idle = kinds, []  # a kind: (shape, dtype), or (shape, i): array i in another shape
 
     def take(self):
         try:
@@ -104,12 +96,9 @@ class Writer:
             return repr(a)
         if kind is float:
             return repr(a) if math.isfinite(a) else {math.inf: "np.inf", -math.inf: "-np.inf"}.get(a, "np.nan")
-        if kind is tuple:
-            return f"({', '.join(map(self.text, a))}{',' * (len(a) == 1)})"
-        if kind is list:
-            return f"[{', '.join(map(self.text, a))}]"
-        if kind is slice:
-            return f"slice({self.text(a.start)}, {self.text(a.stop)}, {self.text(a.step)})"
+        if kind in NESTED:
+            inner = ", ".join(map(self.text, parts_of(a)))
+            return f"[{inner}]" if kind is list else f"slice({inner})" if kind is slice else f"({inner}{one(a)})"
         if isinstance(a, np.dtype) or (isinstance(a, type) and issubclass(a, np.generic)):
             short = np.dtype(a).name
             known = hasattr(np, short) and np.dtype(a).num < 24
@@ -123,7 +112,7 @@ class Writer:
     def key(self, key):
         """What stands in the brackets of an index."""
         if type(key) is tuple and key:
-            return ", ".join(map(self.entry, key)) + "," * (len(key) == 1)
+            return ", ".join(map(self.entry, key)) + one(key)
         return self.entry(key)
 
     def entry(self, k):
@@ -133,10 +122,7 @@ class Writer:
         return ":".join(parts) + ("" if k.step is None else ":" + self.text(k.step))
 
     def operands(self, step, shape, cut=""):
-        """What a ufunc takes: NumPy's maximum of an array and a number takes three times as long as of two arrays.
-
-        ``shape``: of the array; ``cut``: what is written behind the name of one like it.
-        """
+        """What a ufunc takes; for maximum, an array in place of a number, with ``cut`` behind its name: 3x as fast."""
         if step.kind == "operator" and step.name == "pow":  # a square
             return self.text(step.args[0])
         texts = [*map(self.text, step.args)]
@@ -211,25 +197,18 @@ class Writer:
 
     def into(self, step, place):
         """The line of a step whose result goes into an array that is there."""
-        first = self.text(step.args[0])
-        if step.kind == "operator" and step.name in IN_PLACE and first == place:
-            text = f"{place} {INFIX[step.name]}= {self.text(step.args[1])}"
-            self.names[step.number] = place
-            return text
-        function = "np.matmul" if step.name == "matmul" else fuse.name_of_ufunc(step)
-        function = "np.dot" if is_dot(step, self.steps) else function
-        text = f"{function}({self.operands(step, step.shape)}, out={place})"
-        if place == first or any(self.text(a) == place for a in step.args):
-            self.names[step.number] = place
-            return text
-        self.names[step.number] = self.name_of(step)
-        return f"{self.names[step.number]} = {text}"
+        texts = [*map(self.text, step.args)]
+        if step.kind == "operator" and step.name in IN_PLACE and texts[0] == place:
+            text = f"{place} {INFIX[step.name]}= {texts[1]}"
+        else:
+            product = "np.dot" if is_dot(step, self.steps) else "np.matmul"
+            function = product if step.name == "matmul" else fuse.name_of_ufunc(step)
+            text = f"{function}({self.operands(step, step.shape)}, out={place})"
+        self.names[step.number] = place if place in texts else self.name_of(step)
+        return text if place in texts else f"{self.names[step.number]} = {text}"
 
     def function(self, name, inputs, steps, results, shared=()):
-        """The text of a function; large arrays that no later step needs are forgotten.
-
-        ``shared``: which of the results are returned as copies.
-        """
+        """The text of a function that forgets large arrays in time; ``shared``: the results to return as copies."""
         memory = MemoryPlan(self, steps, results)
         shown_line = None  # a line of the user's stands beside its first step
         lines = []
@@ -253,17 +232,16 @@ class Writer:
         if memory.buffers:
             pool = self.pool(memory.kinds)
             names = ", ".join(memory.buffers.values())
-            head.append(f"    {names}{',' * (len(memory.buffers) == 1)} = kept = {pool}.take()")
-            lines.append(f"    {pool}.give(kept)")
+            head.append(f"    {names}{one(memory.buffers)} = lent = {pool}.take()")
+            lines.append(f"    {pool}.give(lent)")
         returned = [self.text(r) + ".copy()" * (i in shared) for i, r in enumerate(results)]
-        lines.append(f"    return ({', '.join(returned)}{',' * (len(returned) == 1)})")
+        lines.append(f"    return ({', '.join(returned)}{one(returned)})")
         return "\n".join([*head, *lines])
 
     def pool(self, kinds):
         """The name of ``Buffers`` of some kinds, which are kept from call to call."""
         name = self.fresh("buffers")
-        made = [f"({self.text(shape)}, {self.text(dtype)})" for shape, dtype in kinds]
-        self.pools.append(f"{name} = Buffers({', '.join(made)})")
+        self.pools.append(f"{name} = Buffers({', '.join(map(self.text, kinds))})")
         return name
 
 
@@ -276,17 +254,17 @@ class MemoryPlan:
 
     def __init__(self, writer, steps, results):
         self.writer, self.source, self.steps = writer, writer.steps, steps
-        self.last, self.on, self.made = {}, {}, set()
+        self.last, self.on, self.own = {}, {}, set()
         worth = {n for n, s in self.source.items() if s.shape is not None and math.prod(s.shape) >= SMALL_ARRAY}
         for i, step in enumerate(steps):
-            made = [n for n in (step.number, *getattr(step, "results", ())) if n in self.source]
-            self.made.update(n for n in made if self.source[n].owner == n and self.source[n].kind not in APART)
-            for n in (*made, *uses(step)):
+            given = [n for n in (step.number, *getattr(step, "results", ())) if n in self.source]
+            self.own.update(n for n in given if self.source[n].owner == n and self.source[n].kind not in APART)
+            for n in (*given, *uses(step)):
                 owner = self.source[n].owner
                 if owner in worth:  # what is small stays where it is
                     self.last[owner] = i
                     self.on.setdefault(owner, set()).add(n)
-        self.made &= worth
+        self.own &= worth
         self.leaving = {self.source[n].owner for n in refs(results)}
         self.leaving.update(self.source[n].owner for step in steps if step.kind == "call" for n in uses(step))
         self.gone = {}
@@ -307,10 +285,10 @@ class MemoryPlan:
         if ufunc is not None and math.prod(step.shape) >= SMALL_ARRAY:
             for n in uses(step):
                 x = self.source[n]
-                own = x.owner == n and n in self.made and (x.shape, x.dtype, x.flat) == (*kind, True)
+                fits = n in self.own and (x.shape, x.dtype, x.flat) == (*kind, True)
                 alone = sum(self.source[m].owner == n for m in uses(step)) == 1
                 stays = n in self.held and step.number in self.leaving
-                if own and alone and self.last[n] == i and n not in self.leaving and not stays:
+                if fits and alone and self.last[n] == i and n not in self.leaving and not stays:
                     self.taken.add(n)
                     if n in self.held:
                         self.held[step.number] = self.held.pop(n)
@@ -341,7 +319,7 @@ class MemoryPlan:
             alike = (after.shape, after.dtype, after.owner) == (step.shape, step.dtype, after.number)
             if after is step or not alike or after.kind == "fused" or ufunc_of(after) is None:
                 return False
-            if next((n for n in uses(after) if n in self.made and self.last[n] == i), None) != step.number:
+            if next((n for n in uses(after) if n in self.own and self.last[n] == i), None) != step.number:
                 return False  # another one's place is taken
             step = after
         return True
@@ -354,9 +332,15 @@ class MemoryPlan:
         for owner in self.gone[i]:
             if owner in self.held:
                 self.free.append(self.held.pop(owner))
-            elif owner not in self.taken and large_result(self.source[owner]) and self.source[owner].kind not in APART:
-                gone.update(names[n] for n in self.on[owner] if n in names)
+            elif owner not in self.taken and self.source[owner].kind not in APART:
+                large = math.prod(self.source[owner].shape) >= LARGE_BUFFER
+                gone.update(names[n] for n in self.on[owner] if large and n in names)
         return sorted(gone)
+
+
+def one(parts):
+    """The comma behind a tuple of one."""
+    return "," * (len(parts) == 1)
 
 
 @lru_cache(maxsize=4096)
@@ -393,26 +377,17 @@ def is_dot(step, source):
 
 def shared_grads(plan, writer):
     """Which gradients lie in memory that something else has: a constant, another gradient, an input of backward."""
-    made = {n for s in plan.backward for n in (s.number, *getattr(s, "results", ()))}
+    inside = {n for s in plan.backward for n in (s.number, *getattr(s, "results", ()))}
     memory = [writer.steps[g.number].owner if type(g) is Ref else None for g in plan.grads]
-    shared = [g is not None and (n not in made or memory.count(n) > 1) for g, n in zip(plan.grads, memory)]
-    return {i for i, known in enumerate(shared) if known}
+    return {i for i, (g, n) in enumerate(zip(plan.grads, memory))
+            if g is not None and (n not in inside or memory.count(n) > 1)}  # fmt: skip
 
 
-def large_result(step):
-    return step.shape is not None and math.prod(step.shape) >= LARGE_BUFFER
-
-
-@lru_cache
-def dtype_name(dtype):
-    return str(dtype)
+dtype_name = lru_cache(str)
 
 
 def generate(plan, steps, input_names):
-    """(forward, backward or None, the text of both) for a plan.
-
-    ``input_names``: {number of the step of an input: the name to give it}.
-    """
+    """(forward, backward or None, the text of both) for a plan; ``input_names``: {number of its step: name}."""
     writer = Writer({s.number: s for s in steps})
     for number, name in input_names.items():
         writer.names[number] = writer.fresh(name)
@@ -434,7 +409,7 @@ def generate(plan, steps, input_names):
     space = {"__name__": "engine.compiler.generated", "np": np, "Deviation": Deviation, "Buffers": Buffers}
     space.update(OURS, **writer.constants)
     if "special." in code:
-        space["special"] = importlib.import_module("scipy.special")
+        space["special"] = scipy_special()
     for where in {s.where for s in steps} - {""}:
         backend = devices.backends[where]
         space |= {MODULES[where]: backend.xp, f"{where}_draw": backend.random, **chains.SPACE}

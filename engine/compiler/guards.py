@@ -13,20 +13,21 @@ from contextlib import contextmanager
 from copy import copy
 from enum import Enum
 from functools import cached_property, lru_cache, partial
+from weakref import ref
 
 import numpy as np
 
 from ..arrays import devices, dispatch, dtypes, random
 from ..autograd.function import Function
+from ..autograd.hooks import hooked_leaves
 from ..core.graph import AccumulateGrad, mode
 from ..core.tensor import Tensor
 from ..nn import hooks
 from ..nn.module import Module
 from ..optim.lr_scheduler import LRScheduler
 from ..optim.optimizer import Optimizer
-from . import effects
 from .bytecode import argument_names, check_effects, codes_in, globals_in, line_of, names_in, words_in
-from .capture import GraphBreak
+from .capture import GraphBreak, overlap
 
 VALUES = (int, float, str, bytes, complex)
 AMP = f"{__package__.rpartition('.')[0]}.amp.autocast_mode"  # a program without autocast does not load it
@@ -44,40 +45,44 @@ PURE = {*"""abc bisect builtins cmath collections contextlib copy dataclasses de
 inspect itertools math numbers operator re statistics string types typing""".split()}  # fmt: skip
 CONTAINERS = tuple, list, deque, dict, set, frozenset
 CACHED = type(lru_cache(int))
-WRAPPERS = {staticmethod: ["__func__"], classmethod: ["__func__"], property: ["fget"], cached_property: ["func"]}
-OWN = {
-    *"array node view_ops creation_meta inference transform_level views aliases _grad _base".split()
-}  # the engine's, of a Tensor
+WRAPPERS = {staticmethod: ["__func__"], classmethod: ["__func__"], property: ["fget"], cached_property: ["func"],
+            types.MethodType: ["__self__", "__func__"]}  # fmt: skip
+# the engine's attributes of a Tensor
+OWN = {*"array node view_ops creation_meta inference transform_level views aliases _grad _base".split()}
 ASKED = {"_version", "_base", "_is_view", "storage_offset", "output_nr"}
 LEAF_ATTRIBUTES = {"is_leaf", "grad_fn", "retains_grad"}
+GONE = KeyError, AttributeError, IndexError, ValueError  # what was read is no longer there
 MAKERS = "__init__", "__new__", "__post_init__", "__setattr__"  # called where an object is made
 
 
 class Guards:
-    """Collects conditions on what a function reads; ``tensors`` are the Tensors among it: the inputs.
-
-    ``places``: where each is found, ("argument", its number), ("fixed", the Tensor) or ("grad", the number of the
-    Tensor of which it is the gradient).
-    """
+    """Collects conditions on what a function reads; ``tensors`` are the Tensors among it: the inputs."""
 
     def __init__(self, function, leaves, sizes=None):
         self.sizes = sizes  # which may vary
         self.suspects = []  # (name of an attribute, the GraphBreak that its use is)
         self.codes = []  # of the functions that are read
-        self.conditions, self.space = [], {}
-        self.tensors, self.places, self.names = [], [], []
+        self.conditions, self.space = [], {**globals()}  # they use what this file has
+        self.tensors, self.names = [], []
+        self.places = []  # of each: ("argument", number), ("fixed", the Tensor) or ("grad", the number of its Tensor)
         self.seen, self.index = set(), {}
         self.fixed: set = set()  # the arguments that are one tensor in every call
         self.done: set = set()  # (class, name) of what is read of classes
         self.classes, self.called = [], {"forward"}  # of users: classes, and the names that functions look up
-        self.watched: list = []  # optimizers, schedulers and generators
-        self.reads_options = False  # of these
         self.words: set = set()  # for which they may ask by getattr() and hasattr()
         self.makes: set = set()  # the classes of which they may make objects
+        self.watched: list = []  # optimizers, schedulers and generators
+        self.reads_options = False  # of these
         self.known_sizes: dict = {}  # number of a size that may vary -> where it is found
         self.leaves: set = set()  # the numbers of those to which backward adds a gradient
         self.snapshots = []  # what lists, dicts and sets hold, to undo what a capture puts into them
-        self.environment()
+        # how the thread records, and what is created by default
+        self.add(f"mode.enabled is {mode.enabled}")
+        self.add(f"casts() == {casts()}")
+        self.add(f"dtypes.get_default_dtype() is {self.constant(dtypes.get_default_dtype())}")
+        self.add(f"devices.default.device == {self.constant(devices.default.device)}")
+        if "cuda" in devices.backends:
+            self.add(f"devices.backends['cuda'].current() == {devices.backends['cuda'].current()}")
         names = argument_names(function)
         for i, leaf in enumerate(leaves):
             self.read(f"a{i}", leaf, names[i] if i < len(names) else f"x{i}", argument=i)
@@ -91,8 +96,13 @@ class Guards:
             for n in ASKED.intersection(code.co_names):
                 why = f"it asks for {n} of a tensor, which is another for others that are like it"
                 raise GraphBreak(why, line_of(code, n))
-        for number, tensor in enumerate(self.tensors):
-            self.marks(number, tensor)
+        for number, tensor in enumerate(self.tensors):  # the attributes that a program gave them
+            path, own = self.space_path(number), tensor.__dict__
+            for n in sorted(self.called.intersection(own).difference(OWN)):
+                self.read(f"{path}.{n}", own[n], n)
+            for n in sorted(self.words):
+                if not hasattr(tensor, n):
+                    self.add(f"not hasattr({path}, {n!r})")
         self.methods()
         for number, tensor in enumerate(self.tensors):
             self.tensor(number, tensor)
@@ -103,7 +113,7 @@ class Guards:
         if written:
             arrays = [f"{self.space_path(n)}.array, " for n in range(len(self.tensors))]
             others = "".join(a for n, a in enumerate(arrays) if n not in written)
-            self.add(f"effects.separate(({''.join(arrays[n] for n in written)}), ({others}))")
+            self.add(f"separate(({''.join(arrays[n] for n in written)}), ({others}))")
             for n in written:
                 self.add(f"not {self.space_path(n)}.inference")
         fixed = frozenset(id(where) for kind, where in self.places if kind == "fixed")
@@ -111,15 +121,11 @@ class Guards:
             if kind == "argument" and where not in self.fixed:  # an argument is none of the other tensors
                 self.add(f"id(a{where}) not in {self.constant(fixed)}")
         if leaves := sorted(self.leaves):
-            self.add(f"effects.without_hooks(({''.join(f'{self.space_path(n)}, ' for n in leaves)}))")
-        self.text = " and\n    ".join(self.conditions)
-        arguments = "".join(f"a{i}, " for i in range(self.count))
-        first = f"    {arguments}= leaves\n" if arguments else ""
-        code = (
-            f"def matches(leaves):\n    try:\n    {first}        return ({self.text})\n"
-            "    except (KeyError, AttributeError, IndexError, ValueError):  # what was read is no longer there\n"
-            "        return False\n"
-        )
+            self.add(f"without_hooks(({''.join(f'{self.space_path(n)}, ' for n in leaves)}))")
+        text = " and\n    ".join(self.conditions)
+        names = ", ".join(f"a{i}" for i in range(self.count))
+        code = f"def matches(leaves):\n    try:\n        [{names}] = leaves\n        return ({text})\n"
+        code += "    except GONE:\n        return False\n"
         exec(compile(code, "<guards>", "exec"), self.space)
         self.matches = self.space["matches"]
 
@@ -142,7 +148,7 @@ class Guards:
         for condition, words in zip(self.conditions, self.readable()):
             try:
                 holds = eval(condition, space)
-            except (KeyError, AttributeError, IndexError, ValueError):
+            except GONE:
                 holds = False
             if not holds:
                 return words
@@ -168,18 +174,6 @@ class Guards:
             elif identities_of(value) != identities_of(held):
                 value.clear()
                 (value.update if isinstance(value, (dict, set)) else value.extend)(held)
-
-    def environment(self):
-        """How the thread records, and what is created by default."""
-        self.space.update(
-            mode=mode, devices=devices, dtypes=dtypes, hooks=hooks, order=order, effects=effects, casts=casts
-        )
-        self.add(f"mode.enabled is {mode.enabled}")
-        self.add(f"casts() == {casts()}")
-        self.add(f"dtypes.get_default_dtype() is {self.constant(dtypes.get_default_dtype())}")
-        self.add(f"devices.default.device == {self.constant(devices.default.device)}")
-        if "cuda" in devices.backends:
-            self.add(f"devices.backends['cuda'].current() == {devices.backends['cuda'].current()}")
 
     def add(self, condition):
         self.conditions.append(condition)
@@ -253,18 +247,18 @@ class Guards:
         first = self.index.get(id(tensor))
         if argument is None:
             self.same(path, tensor)
+            if first is not None and self.places[first][0] == "argument":  # an argument that is in a closure too
+                self.add(f"a{self.places[first][1]} is {self.constant(tensor)}")
+                self.fixed.add(self.places[first][1])
         elif first is not None:
             self.add(f"{path} is {self.space_path(first)}")
         else:
             self.add(f"{path}.__class__ is {self.constant(tensor.__class__)}")  # type() is another during a capture
+            for kind, other in self.places:
+                if kind == "argument":  # two arguments are not one
+                    self.add(f"{path} is not a{other}")
         if first is None:
-            others = [n for n, (kind, _) in enumerate(self.places) if kind == "argument"]
             self.enter(tensor, ("fixed", tensor) if argument is None else ("argument", argument), name)
-            for other in others if argument is not None else ():  # two arguments are not one
-                self.add(f"{path} is not {self.space_path(other)}")
-        elif argument is None and self.places[first][0] == "argument":  # an argument that is in a closure too
-            self.add(f"a{self.places[first][1]} is {self.constant(tensor)}")
-            self.fixed.add(self.places[first][1])
 
     def enter(self, tensor, place, name):
         """Let a Tensor be an input."""
@@ -295,7 +289,6 @@ class Guards:
         """The condition on a Tensor to which backward adds a gradient."""
         if number not in self.leaves:
             self.leaves.add(number)
-            self.space["AccumulateGrad"] = AccumulateGrad
             self.add(f"type({self.space_path(number)}.node) is AccumulateGrad")
 
     def tensor(self, number, tensor):
@@ -314,16 +307,14 @@ class Guards:
         if axes:
             self.add(f"x{number}.ndim == {x.ndim} and x{number}.flags.c_contiguous")
             for axis, n in enumerate(x.shape):
-                size = f"x{number}.shape[{axis}]"
-                if axis not in axes:
-                    self.add(f"{size} == {n}")
-                elif axes[axis] in self.known_sizes:
-                    self.add(f"{size} == {self.known_sizes[axes[axis]]}")
-                else:
-                    known, between = self.known_sizes.values(), sorted(self.sizes.values[axes[axis]])
-                    others = "".join(f" and {size} != {other}" for other in known)
-                    self.add(f"{between[0]} <= {size} <= {between[-1]}{others}")
-                    self.known_sizes[axes[axis]] = size
+                size, known = f"x{number}.shape[{axis}]", self.known_sizes.get(axes.get(axis))
+                if axis not in axes or known is not None:
+                    self.add(f"{size} == {n if known is None else known}")
+                    continue
+                between = sorted(self.sizes.values[axes[axis]])
+                others = "".join(f" and {size} != {other}" for other in self.known_sizes.values())
+                self.add(f"{between[0]} <= {size} <= {between[-1]}{others}")
+                self.known_sizes[axes[axis]] = size
         elif x.ndim:
             self.add(f"x{number}.shape == {x.shape} and x{number}.strides == {x.strides}")
         self.add(f"{path}.node is {'not ' if own['node'] is not None else ''}None")
@@ -331,17 +322,7 @@ class Guards:
         if own["node"] is not None and LEAF_ATTRIBUTES.intersection(self.called):  # stand-ins are leaves
             if type(own["node"]) is not AccumulateGrad:
                 raise GraphBreak(f"it asks whether {name} is a leaf, which it is not", " ")
-            self.space["AccumulateGrad"] = AccumulateGrad
             self.add(f"type({path}.node) is AccumulateGrad")
-
-    def marks(self, number, tensor):
-        """The conditions on the attributes that a program gave a Tensor."""
-        path, own = self.space_path(number), tensor.__dict__
-        for n in sorted(self.called.intersection(own).difference(OWN)):
-            self.read(f"{path}.{n}", own[n], n)
-        for n in sorted(self.words):
-            if not hasattr(tensor, n):
-                self.add(f"not hasattr({path}, {n!r})")
 
     # ---- what an object leads to
 
@@ -362,9 +343,6 @@ class Guards:
             self.read(None, value.function, name)
         elif kind is types.FunctionType:
             self.function(value)
-        elif kind is types.MethodType:
-            self.read(None, value.__self__, name)
-            self.read(None, value.__func__, name)
         elif kind in WRAPPERS:
             for part in WRAPPERS[kind]:
                 self.read(None, getattr(value, part), name)
@@ -377,7 +355,7 @@ class Guards:
         elif isinstance(value, Enum):
             self.read(self.constant(value.value), value.value, name)
         elif isinstance(value, type):
-            self.type(value, made=True)
+            self.type(value, makes=True)
             self.type(kind)
         elif not known_module(kind.__module__) or hasattr(value, "__dict__") and not ours(kind.__module__):
             self.object(self.constant(value), value, name)
@@ -436,22 +414,23 @@ class Guards:
         except Unknown as why:
             self.suspects.append((k, why))
 
-    def type(self, kind, made=False):
-        """The values of a class that a user wrote; ``made``: of which the function may make objects."""
+    def type(self, kind, makes=False):
+        """The values of a class that a user wrote; ``makes``: the function may make objects of it."""
         for base in kind.__mro__:
             if known_module(base.__module__):
                 continue
-            if made:
+            if makes:
                 self.makes.add(base)
-            if base not in self.classes:
-                self.classes.append(base)
-                if issubclass(base, Function):  # what backward() calls of it, whose name stands nowhere
-                    self.called.update(("backward", "setup_context", "jvp", "vmap"))
-                own = self.constant(vars(base))
-                self.add(f"len({own}) == {len(vars(base))}")
-                for n, part in vars(base).items():
-                    if type(part) in (bool, *VALUES) and not n.startswith("__"):
-                        self.read(f"{own}[{n!r}]", part, n)
+            if base in self.classes:
+                continue
+            self.classes.append(base)
+            if issubclass(base, Function):  # what backward() calls of it, whose name stands nowhere
+                self.called.update(("backward", "setup_context", "jvp", "vmap"))
+            own = self.constant(vars(base))
+            self.add(f"len({own}) == {len(vars(base))}")
+            for n, part in vars(base).items():
+                if type(part) in (bool, *VALUES) and not n.startswith("__"):
+                    self.read(f"{own}[{n!r}]", part, n)
 
     def methods(self):
         """What is used of the classes: operators, and what stands under a name that is read already."""
@@ -543,6 +522,27 @@ def identities_of(container):
 def order(container):
     """The keys of a dict or set one after the other; what is compared by identity as its identity."""
     return [k if type(k) in (str, int) else id(k) for k in container]
+
+
+def memory_of(x):
+    """What owns the memory of an array, in the end."""
+    while (below := x.obj if isinstance(x, memoryview) else getattr(x, "base", None)) is not None:
+        x = below
+    return id(x)
+
+
+def separate(written, others):
+    """Whether no array that is written shares memory with another input."""
+    found = [*map(memory_of, written)]
+    if len({*found}) == len(found) and {*found}.isdisjoint(map(memory_of, others)):
+        return True
+    every = [*written, *others]
+    return not any(overlap(x, y) for i, x in enumerate(written) for y in every[i + 1 :])
+
+
+def without_hooks(tensors):
+    """Whether none of these leaves has a hook."""
+    return not hooked_leaves or not any(t.node is not None and ref(t.node) in hooked_leaves for t in tensors)
 
 
 def ours(module_name):

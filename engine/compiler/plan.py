@@ -1,26 +1,21 @@
 """The plan: which steps are needed, which are the same, which are constants, and what forward saves for backward."""
 
-import importlib
 import math
 import operator
 from collections import Counter, namedtuple
 from copy import copy
-from functools import cache
 
 import numpy as np
 
 from ..arrays.devices import backends
-from .capture import Ref, Step, leaves, map_parts
+from .capture import NESTED, Ref, Step, leaves, map_parts, parts_of, scipy_special
 
 ENGINE = __name__.partition(".")[0]
 
-# forward and backward are lists of steps.  outputs, saved and grads are Refs (or constants, or None); given: the
-# numbers of the steps that stand for the cotangents of the outputs.
-Plan = namedtuple("Plan", "forward backward outputs saved grads given counts")
-
-# What there is after a pass, for those who want to look: ``steps`` are copies, of which those from number ``middle`` on
-# are the backward pass's; ``outputs``, ``saved``, ``grads`` and ``given`` as in a Plan.
+# What was captured, and what there is after a pass: the steps from number middle on are the backward pass's.  outputs,
+# saved and grads are Refs (or constants, or None); given: the numbers of the steps that stand for the cotangents.
 Stage = namedtuple("Stage", "steps middle outputs saved grads given")
+Plan = namedtuple("Plan", "forward backward outputs saved grads given counts")  # the same as two lists of steps
 
 
 def refs(a):
@@ -61,11 +56,6 @@ def is_ours(step):
     return module.startswith(ENGINE) and not module.startswith(f"{ENGINE}.arrays.devices")
 
 
-@cache
-def scipy_special():
-    return importlib.import_module("scipy.special")
-
-
 def simple_ufunc(step):
     """The ufunc of one result that a step calls, or one's of a device under its name; None for another function."""
     found = step.function
@@ -93,10 +83,8 @@ def argument_key(a):
     kind = type(a)
     if kind is Ref:
         return kind, a.number
-    if kind is tuple or kind is list:
-        return kind, tuple(map(argument_key, a))
-    if kind is slice:
-        return "slice", argument_key((a.start, a.stop, a.step))
+    if kind in NESTED:
+        return kind, tuple(map(argument_key, parts_of(a)))
     if isinstance(a, (np.ndarray, np.generic)):
         return a.dtype, a.shape, a.tobytes() if a.size <= 4096 else id(a)
     if kind is float:
@@ -125,7 +113,7 @@ def is_pure(step, written, owners):
 
 def without_repeats(steps, written, _wanted):
     """What an earlier step did is not done again."""
-    first, names, kept, owner = {}, {}, [], {}
+    first, names, stay, owner = {}, {}, [], {}
     owners = {s.number: s.owner for s in steps}
     for step in steps:
         rename(step, names)
@@ -138,8 +126,8 @@ def without_repeats(steps, written, _wanted):
                 owner[step.number] = first[key].owner
                 continue
             first[key] = step
-        kept.append(step)
-    return kept, names
+        stay.append(step)
+    return stay, names
 
 
 def without_broadcasts(steps, _written, _wanted):
@@ -157,7 +145,7 @@ def without_broadcasts(steps, _written, _wanted):
 
 def constants_folded(steps, written, _wanted):
     """What depends on no input, or on the dtype of a number alone, is done now."""
-    values, kept = {}, []
+    values, stay = {}, []
     owners = {s.number: s.owner for s in steps}
     for step in steps:
         rename(step, values)
@@ -168,16 +156,13 @@ def constants_folded(steps, written, _wanted):
             value = step.function(*step.args, **step.options)
             values[step.number] = value[()] if step.shape == () else value  # a number, which nobody writes into
         else:
-            kept.append(step)
-    return kept, values
+            stay.append(step)
+    return stay, values
 
 
 def without_writes(steps, written, _wanted):
-    """``y = x + 1`` stands for ``x += 1`` where x has no views by then.
-
-    What is not written can be joined with its neighbours; the memory plan uses the memory of x again anyway.
-    """
-    on, names, moved, kept = {}, {}, {}, []
+    """``y = x + 1`` stands for ``x += 1`` where x has no views by then: it can be joined with its neighbours."""
+    on, names, moved, stay = {}, {}, {}, []
     for step in steps:
         on.setdefault(step.owner, []).append(step)
     source = {s.number: s for s in steps}
@@ -198,16 +183,16 @@ def without_writes(steps, written, _wanted):
             step.change(options={}, writes=None, owner=step.number, shape=whole.shape, dtype=whole.dtype,
                         flat=whole.flat)  # fmt: skip
             names[target], moved[target] = Ref(step.number), step.number
-        kept.append(step)
-    return kept, names
+        stay.append(step)
+    return stay, names
 
 
 def is_rewritable(target, on, source):
     """Whether all that is written into an array are whole new values for it, before there are views of it."""
     writes = [s for s in on[target.number] if s.writes is not None]
     views = [s for s in on[target.number] if s.writes is None and s is not target]
-    made = target.kind not in ("input", *EFFECT_KINDS) and bool(target.shape) and target.dtype.kind == "f"
-    if not made or any(s.number < writes[-1].number for s in views):
+    own = target.kind not in ("input", *EFFECT_KINDS) and bool(target.shape) and target.dtype.kind == "f"
+    if not own or any(s.number < writes[-1].number for s in views):
         return False
     return all(s.writes == Ref(target.number) and is_whole(s, target, on, source) for s in writes)
 
@@ -221,17 +206,14 @@ def is_whole(step, target, on, source):
             return False
         alike = (value.shape, value.dtype, value.flat) == (target.shape, target.dtype, target.flat)
         return alike and on[value.owner] == [value]
-    return elementwise_write(step) and all(
+    if step.kind == "operator":
+        elementwise = step.name[1:] in OPERATOR_FUNCTIONS
+    else:
+        elementwise = step.kind == "function" and step.options.keys() == {"out"} and simple_ufunc(step) is not None
+    return elementwise and all(
         type(y) in (int, float) or (type(y) is Step and y.dtype == target.dtype and fits_in(y.shape, target.shape))
         for y in operands
     )
-
-
-def elementwise_write(step):
-    """Whether a step is ``x += y`` or ``exp(x, out=x)``."""
-    if step.kind == "operator":
-        return step.name[1:] in OPERATOR_FUNCTIONS
-    return step.kind == "function" and step.options.keys() == {"out"} and simple_ufunc(step) is not None
 
 
 def fits_in(shape, whole):
@@ -244,10 +226,7 @@ LARGE_CHAIN = 32768  # elements, from which on chains are joined
 
 
 def without_detours(steps, written, wanted):
-    """A transpose of a transpose, or a reshape to the shape of before, is what was there before.
-
-    So is a copy of what nothing else uses from there on.
-    """
+    """A transpose or reshape back to what there was is that; so is a copy of what nothing else uses any more."""
     names, source = {}, {s.number: s for s in steps}
     last = {source[n].owner: i for i, step in enumerate(steps) for n in uses(step)}
     held = (n for s in steps if s.kind == "call" for n in uses(s))  # by others, from there on
@@ -267,8 +246,8 @@ def without_detours(steps, written, wanted):
             if whole.flat and sizes_in_words(whole.shape) == sizes and "?" not in sizes:
                 names[step.number] = x.args[0]
         whole = source[x.owner]
-        made = whole.kind not in ("input", *EFFECT_KINDS) and x.owner not in written and x.flat and step.flat
-        same = made and whole.shape is not None and math.prod(whole.shape) == math.prod(x.shape)
+        own = whole.kind not in ("input", *EFFECT_KINDS) and x.owner not in written and x.flat and step.flat
+        same = own and whole.shape is not None and math.prod(whole.shape) == math.prod(x.shape)
         if step.name == "copy" and same and len(step.args) == 1 and last[x.owner] == i:
             names[step.number] = Ref(x.number)
             last[x.owner] = last.get(step.number, i)
@@ -322,21 +301,20 @@ CHEAP = {np.add, np.subtract, np.multiply, np.negative, np.absolute, np.square, 
 
 
 def recomputed(backward, saved, outputs, source, tape, written):
-    """(backward, saved) where backward computes anew what is cheaper to compute than to keep.
+    """(backward, saved) where backward computes anew what is large and one cheap step away from what is kept anyway.
 
-    That is one step away from what is kept anyway, or from an input, and large: it costs a pass over memory to be
-    written, and another to be read.
+    To keep it would cost a pass over memory to write it, and another to read it.
     """
-    anew, kept = {}, dict.fromkeys(saved)
+    anew, saved = {}, dict.fromkeys(saved)
     for n in sorted(saved, reverse=True):
         step = source[n]
         if n in outputs or step.shape is None or math.prod(step.shape) < 2 * LARGE_CHAIN or ufunc_of(step) not in CHEAP:
             continue
         operands = [source[m] for m in uses(step)]
-        there = all(o.number in kept or o.kind == "input" or o.shape == () for o in operands)
+        there = all(o.number in saved or o.kind == "input" or o.shape == () for o in operands)
         if step.owner == n and there and not any(o.owner in written for o in (step, *operands)):
-            del kept[n]
-            kept.update(dict.fromkeys(o.number for o in operands))
+            del saved[n]
+            saved.update(dict.fromkeys(o.number for o in operands))
             anew[n] = step
     names, copies = {}, {}
     for n in sorted(anew):
@@ -353,52 +331,46 @@ def recomputed(backward, saved, outputs, source, tape, written):
             before += (needed := [copies.pop(n) for n in dict.fromkeys(uses(todo.pop())) if n in copies])
             todo += needed
         placed += [*sorted(before, key=lambda again: again.number), step]
-    return placed, kept
+    return placed, saved
 
 
 def live_steps(steps, wanted, owners):
-    """The steps that lead to what is wanted.  A write is kept if its memory is, or is an input's; a check always."""
+    """The steps that lead to what is wanted.  A write is live if its memory is, or is an input's; a check always."""
     needed = set(wanted)
     memory = {owners[n] for n in needed} | {s.number for s in steps if s.kind == "input"}
     memory.update(owners[n] for s in steps if s.kind == "call" for n in uses(s))  # what others hold from there on
-    kept = []
+    live = []
     for step in reversed(steps):
         if step.number in needed or step.kind in EFFECT_KINDS or (step.writes is not None and step.owner in memory):
-            kept.append(step)
-            for n in uses(step):
-                needed.add(n)
-                memory.add(owners[n])
-    return kept[::-1]
+            live.append(step)
+            needed.update(uses(step))
+            memory.update(owners[n] for n in uses(step))
+    return live[::-1]
 
 
-def noted(passes, name, steps, middle, outputs, saved, grads, given):
+def noted(passes, name, stage):
     """Keep what there is after a pass, where somebody wants to look."""
     if passes is not None:
-        kept = tuple(map(copy, steps))
-        passes[name] = Stage(kept, middle, tuple(outputs), tuple(saved), tuple(grads), tuple(given))
+        passes[name] = stage._replace(steps=[*map(copy, stage.steps)])
 
 
-def plan(steps, outputs, middle, given, grads, passes):
-    """The plan for the steps of a tape: those before ``middle`` are the forward pass, those from there on the backward.
-
-    ``outputs`` and ``grads``: Refs, or None; ``given``: the numbers of the steps that stand for the cotangents;
-    ``passes``: {} in which the steps after each pass are kept, or None.
-    """
+def plan(stage, passes):
+    """The plan for what was captured."""
+    steps, middle, outputs, _, grads, given = stage
     tape = steps
-    noted(passes, "captured", steps, middle, outputs, (), grads, given)
+    noted(passes, "captured", stage)
     counts = {"written down": sum(s.kind != "input" for s in steps)}
     for rewritten in REWRITES:
         written = {s.owner for s in steps if s.writes is not None}
         steps, names = rewritten(steps, written, refs((outputs, grads)))
-        outputs, grads = substituted(tuple(outputs), names), substituted(tuple(grads), names)
+        outputs, grads = substituted(outputs, names), substituted(grads, names)
     owners = {s.number: s.owner for s in steps}
-    noted(passes, "joined", steps, middle, outputs, (), grads, given)
+    noted(passes, "joined", Stage(steps, middle, outputs, (), grads, given))
     counts["computed once"] = counts["written down"] - sum(s.kind != "input" for s in steps)
     steps = live_steps(steps, refs((outputs, grads)), owners)
     backward = [s for s in steps if s.number >= middle and s.kind != "input"]
-    made = {s.number for s in backward} | set(given)
-    saved = dict.fromkeys(n for s in backward for n in uses(s) if n not in made)
-    saved.update(dict.fromkeys(n for n in refs(grads) if n not in made))
+    inside = {s.number for s in backward} | set(given)
+    saved = [n for n in (*(n for s in backward for n in uses(s)), *refs(grads)) if n not in inside]
     source = {s.number: s for s in steps}
     written = {s.owner for s in steps if s.writes is not None}
     backward, saved = recomputed(backward, saved, {*refs((outputs, grads))}, source, tape, written)
@@ -407,5 +379,5 @@ def plan(steps, outputs, middle, given, grads, passes):
     forward = [s for s in forward if s.kind != "input"]
     counts.update(forward=len(forward), backward=len(backward), saved=len(saved))
     saved = tuple(map(Ref, saved))
-    noted(passes, "needed", (*forward, *backward), middle, outputs, saved, grads, given)
-    return Plan(forward, backward, outputs, saved, grads, tuple(given), counts)
+    noted(passes, "needed", Stage((*forward, *backward), middle, outputs, saved, grads, given))
+    return Plan(forward, backward, outputs, saved, grads, given, counts)

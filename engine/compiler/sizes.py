@@ -8,13 +8,16 @@ a product of some.  What is no such expression, or a function that compares size
 
 import math
 import operator
+from functools import reduce
 from itertools import combinations
 
 import numpy as np
 
 from ..arrays.devices import cpu, device_of, moved
 from ..arrays.dispatch import device_names, modules
-from .capture import GraphBreak, Ref, Step
+from ..core.tensor import Tensor
+from .capture import NESTED, GraphBreak, Ref, Step, parts_of
+from .plan import argument_key
 
 MAX_VARYING = 3  # sizes that vary
 SMALL_SHARES = (0, 0.5, 1)  # how small the small one is, as a part of the call's: the next where a function needs more
@@ -65,14 +68,11 @@ class Sizes:
         return {axis: i for (a, axis), i in self.dims.items() if a == argument}
 
 
-def varying(leaves, before, tensor_type, always):
-    """{(argument, axis): number of the size} of those that differ from what an earlier capture had.
-
-    ``before``: {argument: shape} of earlier captures; ``always``: the first dimension may vary from the beginning.
-    """
+def varying(leaves, before, always):
+    """{(argument, axis): number} of sizes that differ from those ``before``, or, if ``always``, are of a first axis."""
     found: dict = {}
     for i, t in enumerate(leaves):
-        if not isinstance(t, tensor_type) or isinstance(t.array, np.generic) or not t.array.flags.c_contiguous:
+        if not isinstance(t, Tensor) or isinstance(t.array, np.generic) or not t.array.flags.c_contiguous:
             continue
         shape = t.array.shape
         for axis, n in enumerate(shape):
@@ -108,29 +108,28 @@ def fractions(v, n):
 class Generalized:
     """The steps of three tapes as those of one, for many sizes."""
 
-    def __init__(self, recipes, sizes, inputs):
-        """``recipes``: (steps, outputs, middle, given, grads) of each; ``inputs``: {argument: number of its step}."""
+    def __init__(self, captured, sizes, inputs):
+        """``captured``: the Stage of each tape; ``inputs``: {argument: number of its step}."""
         self.sizes, self.expressions, self.first = sizes, {}, []
-        for i, values in enumerate(sizes.values):
+        for i in range(len(sizes.values)):
             argument, axis = next(where for where, n in sizes.dims.items() if n == i)
-            function = size_on_device if recipes[0][0][inputs[argument]].where else np.size
-            self.new("function", "size", function, (Ref(inputs[argument]), axis), Dim(values[0], "nmk"[i]))
+            function = size_on_device if captured[0].steps[inputs[argument]].where else np.size
+            self.new("function", "size", function, (Ref(inputs[argument]), axis))
         self.products = sizes.products()
-        tapes = [r[0] for r in recipes]
-        if len({len(t) for t in tapes}) > 1 or any(r[2:4] != recipes[0][2:4] for r in recipes):
+        if len({(len(c.steps), c.middle, *c.given) for c in captured}) > 1:
             raise GraphBreak("a size decides which steps there are", " ")
-        steps = [self.step(*same) for same in zip(*tapes)]
-        outputs, grads = (self.unified([r[i] for r in recipes], "") for i in (1, 4))
-        self.recipe = [*self.first, *steps], outputs, *recipes[0][2:4], grads
+        steps = [self.step(*same) for same in zip(*(c.steps for c in captured))]
+        outputs, grads = self.unified([(c.outputs, c.grads) for c in captured], "")
+        self.stage = captured[0]._replace(steps=[*self.first, *steps], outputs=outputs, grads=grads)
 
-    def new(self, kind, name, function, args, value=None, where=""):
-        key = name, where, *args
+    def new(self, kind, name, function, args, where=""):
+        key = name, where, argument_key(args)
         if key not in self.expressions:
             step = Step(-1 - len(self.first), kind, name, function, args)
             step.where = where
             self.first.append(step)
-            self.expressions[key] = Ref(step.number), value
-        return self.expressions[key][0]
+            self.expressions[key] = Ref(step.number)
+        return self.expressions[key]
 
     def step(self, *same):
         """One step for the same one of three tapes."""
@@ -157,12 +156,12 @@ class Generalized:
         kind = type(a)
         if any(type(v) is not kind for v in values):
             raise GraphBreak("a size decides what an argument is", line or " ")
-        if kind in (tuple, list):
-            if any(len(v) != len(a) for v in values):
+        if kind in NESTED:
+            parts = [*map(parts_of, values)]
+            if len({*map(len, parts)}) > 1:
                 raise GraphBreak("a size decides how many arguments there are", line or " ")
-            return kind(self.unified(parts, line) for parts in zip(*values))
-        if kind is slice:
-            return slice(*(self.unified([getattr(v, n) for v in values], line) for n in ("start", "stop", "step")))
+            found = [self.unified(same, line) for same in zip(*parts)]
+            return slice(*found) if kind is slice else kind(found)
         if kind is np.ndarray or kind in device_names:
             return self.array(values, line)
         if isinstance(a, np.generic):
@@ -201,13 +200,10 @@ class Generalized:
                 if a.ndim > 1:
                     across = tuple(shape[axis] if d == axis else 1 for d in range(a.ndim))
                     ramp = self.new("function", "reshape", xp.reshape, (ramp, across), where=place)
-                return ramp if not first.any() and first.size == 1 else self.added(moved(first, where), ramp)
+                if first.any() or first.size > 1:
+                    ramp = self.new("operator", "add", operator.add, (moved(first, where), ramp))
+                return ramp
         raise GraphBreak("a constant array depends on a size", line or " ")
-
-    def added(self, first, ramp):
-        step = Step(-1 - len(self.first), "operator", "add", operator.add, (first, ramp))
-        self.first.append(step)
-        return Ref(step.number)
 
     def linear(self, values):
         """(k, numbers of sizes, c) with k * n + c, n their product; None if it is no such number."""
@@ -236,13 +232,6 @@ class Generalized:
         """k * n + c, for n the product of some sizes."""
         if not k:
             return c
-        out = self.product(chosen)
-        out = out if k == 1 else self.new("operator", "mul", operator.mul, (out, k))
+        product = lambda a, b: self.new("operator", "mul", operator.mul, (a, b))  # noqa: E731
+        out = reduce(product, [*(Ref(-1 - i) for i in chosen), *[k] * (k != 1)])
         return out if c == 0 else self.new("operator", "add", operator.add, (out, c))
-
-    def product(self, chosen):
-        refs = [Ref(-1 - i) for i in chosen]
-        out = refs[0]
-        for r in refs[1:]:
-            out = self.new("operator", "mul", operator.mul, (out, r))
-        return out

@@ -64,14 +64,11 @@ class Known:
     value: str = ""
     grad: str = ""
 
-    @property
-    def kind(self):
-        """Shape and dtype as they are shown; "" if they are not known.  float32 goes without saying."""
-        return self.kind_in_full.removesuffix(" float32")
-
-    @property
-    def kind_in_full(self):
-        return f"{shape_text(self.shape)} {self.dtype}" if self.shape is not None and self.dtype else ""
+    # shape and dtype as they are shown, "" if they are not known; float32 goes without saying, if it may
+    kind_in_full = property(
+        lambda self: f"{shape_text(self.shape)} {self.dtype}" if self.shape is not None and self.dtype else ""
+    )
+    kind = property(lambda self: self.kind_in_full.removesuffix(" float32"))
 
 
 @dataclass
@@ -123,9 +120,7 @@ class GraphDrawing:
     operations: int
     leaves: int
 
-    @property
-    def left_out(self):
-        return self.operations + self.leaves - len(self.items)
+    left_out = property(lambda self: self.operations + self.leaves - len(self.items))
 
 
 def graph_drawing(results, named, max_nodes, values=False, gradients=False):
@@ -176,10 +171,7 @@ def graph_drawing(results, named, max_nodes, values=False, gradients=False):
 
 
 def saved_values(node):
-    """What a node keeps for backward: (name, the node that made it or None, array or number, whether it is an input).
-
-    None once it was freed.
-    """
+    """[(name, the node that made it or None, array or number, whether it is an input)] kept; None once it was freed."""
     shown = node.grad_fn_view()
     if shown is not node:  # a Function that a user wrote
         return None if shown._saved is None else [
@@ -188,7 +180,7 @@ def saved_values(node):
         ]  # fmt: skip
     return None if node.saved is None else [
         (node.called.get(name, name), node if k == OUTPUT else node.parents[k] if k >= 0 else None, s, k >= 0)
-        for k, name, s in zip(node.saved_from, node.names, node.saved, strict=False) if k is not None and s is not None
+        for k, name, s in zip(node.saved_from, node.names, node.saved) if k is not None and s is not None
     ]  # fmt: skip
 
 
@@ -246,27 +238,22 @@ def knowledge(results, named, drawn, values, gradients):
         if gradients and grad is not None:
             k.grad = brief(grad.array)
 
-    for name, t in named:
-        learn(t.node, array=t.array, name=name, grad=t._grad)
-    for t in results:
-        learn(t.node, array=t.array, grad=t._grad)
+    retained = (h.tensor() for node in drawn for h in node.hooks if type(h) is RetainGrad)
+    found = [(t.node, name, t) for name, t in (*named, *(("", t) for t in (*results, *retained) if t is not None))]
+    found += [(node, "", node.variable) for node in drawn if type(node) is AccumulateGrad]
+    for node, name, t in found:
+        if t is not None:
+            learn(node, array=t.array, name=name, grad=t._grad)
     for p in {p for node in drawn for p in node.parents if type(p) is Output}:
         made = p.parents[0].grad_fn_view()
         if made is not p.parents[0] and (r := made._results[p.saved[0]]):  # a Function remembers what it made
             learn(p, r[0], dtype_of[r[1]].name)
     for node in drawn:
-        if type(node) is AccumulateGrad:
-            if (leaf := node.variable) is not None:
-                learn(node, array=leaf.array, grad=leaf._grad)
-            continue
-        for h in node.hooks:
-            if type(h) is RetainGrad and (t := h.tensor()) is not None:
-                learn(t.node, array=t.array, grad=t._grad)
-        for k, s in zip(node.saved_from, node.saved or (), strict=False):
+        for k, s in zip(node.saved_from, node.saved or ()):
             if k is not None and k >= OUTPUT and isinstance(getattr(s, "shape", None), tuple):
                 learn(node if k == OUTPUT else node.parents[k], array=s)
-        for parent, rule in zip(node.parents, type(node).rules, strict=False):
-            for name, s in zip(rule_parameters(rule), node.saved or (), strict=False):
+        for parent, rule in zip(node.parents, type(node).rules):
+            for name, s in zip(rule_parameters(rule), node.saved or ()):
                 if name.partition("_")[0] == "shape" and type(s) is tuple:  # it means that of its input
                     learn(parent, s)
     for newest_first in (False, True, False):
@@ -285,10 +272,10 @@ def pass_on(node, known, learn):
     if not node.rules or not node.rules[0].__module__.startswith(ENGINE_PREFIX):
         return  # a leaf, or a user's Function: nothing is known of those
     here = (node, *(p and source(p)[0] for p in node.parents))
+    dtypes = [known[n].dtype for n in here if n in known and known[n].dtype]
     if node.rules is type(node).rules:
-        if type(node).__name__ != "ToCopyBackward0":  # no other operation changes the dtype of what it differentiates
-            dtypes = [known[n].dtype for n in here if n in known and known[n].dtype]
-            for n in here if dtypes else ():
+        if dtypes and type(node).__name__ != "ToCopyBackward0":  # no other changes the dtype of what it differentiates
+            for n in here:
                 learn(n, dtype=dtypes[0])
         if node.rules[0].__module__ == elementwise.__name__ and all(
             ELEMENTWISE_NAMES.issuperset(rule_parameters(r)) for r in node.rules
@@ -296,17 +283,14 @@ def pass_on(node, known, learn):
             shapes = [known[n].shape for n in here if n in known and known[n].shape is not None]
             for n in here if shapes else ():
                 learn(n, shapes[0])
-        return
     # Rules of its own undo a broadcast or a cast (elementwise.undo_broadcast, undo_cast), and remember from what.
-    if not any(rule.__qualname__.startswith("undo_") for rule in node.rules):
-        return
-    before = [remembered(rule) for rule in node.rules]
-    shapes = [b.get("shape", ()) for b in before]
-    dtypes = [dtype_of[b["common"]].name for b in before if "common" in b]
-    dtypes += [known[n].dtype for n in here if n in known and known[n].dtype and not dtypes]
-    learn(node, np.broadcast_shapes(*shapes), dtypes[0] if dtypes else "")
-    for n, shape, b in zip(node.parents, shapes, before, strict=True):
-        learn(n, shape, dtype_of[b["dtype"]].name if "dtype" in b else known[node].dtype)
+    elif any(rule.__qualname__.startswith("undo_") for rule in node.rules):
+        before = [remembered(rule) for rule in node.rules]
+        shapes = [b.get("shape", ()) for b in before]
+        common = [dtype_of[b["common"]].name for b in before if "common" in b]
+        learn(node, np.broadcast_shapes(*shapes), (common or dtypes or [""])[0])
+        for n, shape, b in zip(node.parents, shapes, before):
+            learn(n, shape, dtype_of[b["dtype"]].name if "dtype" in b else known[node].dtype)
 
 
 def remembered(rule):
@@ -317,10 +301,7 @@ def remembered(rule):
 
 
 def variables(frame):
-    """The tensors that the variables of a frame hold, with their names: themselves, in lists and dicts, parameters.
-
-    IPython's own names (``_``, ``Out``) and all that begin with an underscore are left out.
-    """
+    """The tensors that the variables of a frame hold, with their names: themselves, in lists and dicts, parameters."""
     found = []
     for name, value in {**frame.f_globals, **frame.f_locals}.items():
         if name.startswith("_") or name in ("In", "Out") or not name.isidentifier():
@@ -356,30 +337,23 @@ def shape_text(shape):
 
 
 def brief(x):
-    """A value in a few characters: the elements, or where there are many their range."""
+    """A value in a few characters: a float as tensors print it; the elements, or where there are many their range."""
+    if type(x) is float:
+        return f"{x:.4f}".rstrip("0").rstrip(".") if x == 0 or 1e-3 <= abs(x) < 1e6 else f"{x:.4g}"
     if type(x) in scalar_types:
-        return number_text(x) if type(x) is float else str(x)
+        return str(x)
+    if isinstance(x, list):
+        return f"[{', '.join(map(brief, x))}]"
     if x.size == 0:
         return "empty"
     if x.size <= MAX_SHOWN:
-        return elements(x.tolist())
+        return brief(x.tolist())
     numbers = x[x == x]
     nan = f", {x.size - numbers.size} nan" if numbers.size < x.size else ""
     if numbers.size == 0:
         return "all nan"
     low, high = brief(numbers.min().item()), brief(numbers.max().item())
     return (f"all {low}" if low == high else f"{low} .. {high}") + nan
-
-
-def number_text(x):
-    """A number to four decimals, as tensors print; very large and very small ones to four digits."""
-    if x == 0 or 1e-3 <= abs(x) < 1e6:
-        return f"{x:.4f}".rstrip("0").rstrip(".")
-    return f"{x:.4g}"
-
-
-def elements(values):
-    return f"[{', '.join(map(elements, values))}]" if isinstance(values, list) else brief(values)
 
 
 # ---- the text and the picture
@@ -443,18 +417,16 @@ def graph_dot(plan, saved, shapes, constants, direction):
     """The graph as DOT text; nodes are called n and their turn in backward."""
     lines = []
     for i, k in enumerate(plan.constants if constants and saved else ()):
-        lines.append(
-            f"  c{i} {box('constant', k.name or 'constant', shapes and k.kind, equals(k), 'needs no gradient')}"
-        )
+        rows = k.name or "constant", shapes and k.kind, equals(k), "needs no gradient"
+        lines.append(f"  c{i} {box('constant', *rows)}")
     if plan.left_out:
         lines.append(f"  more {box('more', plural(plan.left_out, 'node') + ' not drawn')}")
     for item in reversed(plan.items):
         lines += item_dot(item, saved, shapes, constants)
     for i, (k, item, why) in enumerate(plan.results):
         if item is None:
-            lines.append(
-                f"  r{i} {box('constant', k.name or 'a tensor', k.kind_in_full, equals(k), 'no graph: ' + why)}"
-            )
+            rows = k.name or "a tensor", k.kind_in_full, equals(k), "no graph: " + why
+            lines.append(f"  r{i} {box('constant', *rows)}")
         elif not item.is_leaf:
             lines.append(f"  r{i} {box('result', k.name or 'result', shapes and k.kind_in_full, equals(k))}")
             lines.append(f"  n{item.number} -> r{i}")

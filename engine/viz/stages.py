@@ -37,11 +37,6 @@ class Box:
     group: int | None = None  # the pass over memory that it is done in
     passes: list = field(default_factory=list)  # after which it is there
 
-    @property
-    def where(self):
-        """The line that it comes from, without what stands there."""
-        return short_origin(self.line).partition(": ")[0]
-
 
 def entry_of(function):
     """The last capture of a compiled function, or of an explanation; ValueError if there is none."""
@@ -72,16 +67,13 @@ def stage_boxes(entry, name):
             if m.kind == "input":
                 continue
             taken = {n: now.get(n, n) for n in uses(m)}
-            b = boxes[m.number] = Box(
-                m.number,
-                step_text(m, {n: f"[{label(k)}]" for n, k in taken.items()}),
-                PASS_NAMES[m.number >= stage.middle],
-                list(dict.fromkeys(taken.values())),
-                step_kind(m),
-                line=m.line,
-                step=True,
-                group=s.number if m is not s else None,
-            )
+            writer = Terse({})
+            writer.names = {n: f"[{label(k)}]" for n, k in taken.items()}
+            whole = m.kind in ("check", "setitem", "call") or m.writes is not None
+            text = (writer.line(m) if whole else writer.expression(m)).replace("np.", "")
+            part, group = PASS_NAMES[m.number >= stage.middle], s.number if m is not s else None
+            inputs = list(dict.fromkeys(taken.values()))
+            b = boxes[m.number] = Box(m.number, text, part, inputs, step_kind(m), "", m.line, True, group)
             if m.writes is not None:
                 now[m.writes.number] = m.number
             elif b.part == "forward":
@@ -89,12 +81,11 @@ def stage_boxes(entry, name):
     for line, b in last.items():  # the last step of "y = ..." is y
         found = re.search(r":\d+: (\w+) = ", line)
         b.name = found[1] if found else ""
-    results = len(stage.outputs)
     for i, r in enumerate(stage.outputs):
-        boxes[f"r{i}"] = Box(f"r{i}", "result" + f" {i + 1}" * (results > 1), "forward", list(refs((r,))))
-    for (n, name), g in zip(entry.names.items(), stage.grads, strict=False):
+        boxes[f"r{i}"] = Box(f"r{i}", "result" + f" {i + 1}" * (len(stage.outputs) > 1), "forward", refs(r))
+    for (n, name), g in zip(entry.names.items(), stage.grads):
         if g is not None:
-            boxes[f"g{n}"] = Box(f"g{n}", f"gradient of {name}", "backward", list(refs((g,))))
+            boxes[f"g{n}"] = Box(f"g{n}", f"gradient of {name}", "backward", refs(g))
     reached = {n for b in boxes.values() for n in b.inputs}
     return {n: b for n, b in boxes.items() if b.step or n in reached or type(n) is str}
 
@@ -120,14 +111,6 @@ class Terse(Writer):
         return super().call(name, args, {k: v for k, v in options.items() if v is not None and v is not False})
 
 
-def step_text(step, names):
-    """What a step does, as it stands in the code, with the names of what it takes."""
-    writer = Terse({})
-    writer.names = names
-    whole = step.kind in ("check", "setitem", "call") or step.writes is not None
-    return (writer.line(step) if whole else writer.expression(step)).replace("np.", "")
-
-
 def short_origin(line):
     """An origin; in a cell of a notebook it is a line without a file."""
     return re.sub(r"^cell:", "line ", line)
@@ -149,7 +132,7 @@ def union(entry):
 def fate(entry, number):
     """Why a step is no longer there: (the pass that removed it, why)."""
     names = list(entry.passes)
-    for before, after in zip(names, names[1:], strict=False):
+    for before, after in zip(names, names[1:]):
         if number in stage_boxes(entry, before) and number not in stage_boxes(entry, after):
             otherwise = "done once" if after == "joined" else "not needed"
             return after, instead(entry.passes["captured"], entry.passes[after], number) or otherwise
@@ -161,7 +144,7 @@ def instead(before, after, number):
     first, later = ({m.number: m for s in at.steps for m in getattr(s, "members", (s,))} for at in (before, after))
     pairs = [(m.args, later[n].args) for n, m in first.items() if n in later]
     for old, new in (*pairs, (before.outputs, after.outputs), (before.grads, after.grads)):
-        for a, b in zip(leaves(old), leaves(new), strict=False):
+        for a, b in zip(leaves(old), leaves(new)):
             if a == Ref(number) and type(b) is Ref and b.number in first:
                 same = first[b.number].shape == first[number].shape
                 return f"{'the same as' if same else 'taken as'} {label(b.number)}"
@@ -199,11 +182,8 @@ def chosen(boxes, part):
         return boxes
     inside = {n: b for n, b in boxes.items() if b.part == part}
     near = {n for b in inside.values() for n in b.inputs}
-    return {
-        n: b if n in inside else Box(n, b.name or b.title, "", [], b.kind, line=b.line)
-        for n, b in boxes.items()
-        if n in inside or n in near
-    }
+    outside = {n: Box(n, b.name or b.title, "", [], b.kind, line=b.line) for n, b in boxes.items() if n in near}
+    return {n: (outside | inside)[n] for n in boxes if n in near or n in inside}
 
 
 def summary(entry, stage, boxes):
@@ -224,10 +204,8 @@ def stage_text(entry, stage, boxes):
     """The steps after a pass as a numbered list, part by part."""
     lines = [summary(entry, stage, boxes)]
     shown_part = shown_group = shown_line = ""
-    for n in sorted(
-        (n for n in boxes if type(n) is int), key=lambda n: (("", *PASS_NAMES).index(boxes[n].part), boxes[n].step)
-    ):
-        b = boxes[n]
+    steps = [b for n, b in boxes.items() if type(n) is int]
+    for b in sorted(steps, key=lambda b: (("", *PASS_NAMES).index(b.part), b.step)):
         if b.step and b.part != shown_part:
             lines.append(f"{b.part}:")
             shown_part, shown_line = b.part, ""
@@ -238,7 +216,8 @@ def stage_text(entry, stage, boxes):
         line = "" if b.line == shown_line else short_origin(b.line)
         shown_line = b.line or shown_line
         about = "; ".join(filter(None, (b.kind, b.name and f"called {b.name}", line)))
-        lines.append("  " * (b.step + (b.group is not None)) + f"{label(n)}. {what}" + (f": {about}" if about else ""))
+        indent = "  " * (b.step + (b.group is not None))
+        lines.append(f"{indent}{label(b.number)}. {what}" + (f": {about}" if about else ""))
     for b in boxes.values():
         if type(b.number) is str:
             lines.append(f"{b.title}: {', '.join(map(label, b.inputs)) or 'a constant'}")
@@ -256,9 +235,11 @@ SWEEP = 'style="rounded,filled" fillcolor="#e8590c33" color="#e8590c"'
 
 def stage_dot(boxes, edges, caption, direction="TB"):
     """DOT text: a frame for each part, and in it a box for each pass over memory; ``edges``: (from, to) -> classes."""
-    text = {(a, n): arrow(boxes[a], boxes[n], classes) for (a, n), classes in edges.items()}
-    caption = [*caption, LEGEND] if any("dashed" in line for line in text.values()) else [*caption]
-    lines = []
+    lines, arrows = [], []
+    for (a, n), classes in edges.items():
+        style = "style=dashed " * (boxes[a].part != "backward" and boxes[n].part == "backward")
+        arrows.append(f'  {dot_name(a)} -> {dot_name(n)} [{style}class="{" ".join(classes)}"]')
+    caption = [*caption, *[LEGEND] * any("dashed" in line for line in arrows)]
     for part in ("", *PASS_NAMES):
         here = [b for b in boxes.values() if b.part == part]
         frame = f'label={chip([part])} labelloc=t labeljust=l class="part" style=rounded color="#888888"'
@@ -269,13 +250,7 @@ def stage_dot(boxes, edges, caption, direction="TB"):
             lines += [f"    {node(b)}" for b in here if b.group == group]
             lines += [] if group is None else ["    }"]
         lines += ["  }"] if part and here else []
-    return digraph([*lines, *text.values()], caption, direction, (0.25, 0.3), "0.14,0.06")
-
-
-def arrow(a, b, classes):
-    """The line of DOT for an edge; dashed from the forward pass to the backward pass."""
-    style = "style=dashed " * (a.part != "backward" and b.part == "backward")
-    return f'  {dot_name(a.number)} -> {dot_name(b.number)} [{style}class="{" ".join(classes)}"]'
+    return digraph([*lines, *arrows], caption, direction, (0.25, 0.3), "0.14,0.06")
 
 
 def dot_name(number):
@@ -285,5 +260,6 @@ def dot_name(number):
 def node(b):
     """The line of DOT for a box."""
     kind = "operation" if b.step else "result" if type(b.number) is str else "leaf"
-    rows = [b.title, b.kind, b.step and ": ".join(filter(None, (b.where, b.name)))]
+    where = short_origin(b.line).partition(": ")[0]
+    rows = [b.title, b.kind, b.step and ": ".join(filter(None, (where, b.name)))]
     return f"{dot_name(b.number)} {box(kind, *rows, number=label(b.number) if type(b.number) is int else None)}"

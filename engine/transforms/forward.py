@@ -100,14 +100,13 @@ def outgoing(tensor, start):
 
     ``start``: when the transform began.
     """
-    node = tensor.node
-    if node is None or continues([node], start) == "recorded":
-        return tensor
-    return outside_graph(tensor, {p: node.tangents[p] for p in this_thread.passes if p in node.tangents})
+    return tensor if tensor.node is None or continues([tensor.node], start) == "recorded" else outside_graph(tensor)
 
 
-def outside_graph(tensor, tangents):
-    """The tensor outside of the graph, with tangents."""
+def outside_graph(tensor, tangents=None):
+    """The tensor outside of the graph, with tangents: None are those in passes that run."""
+    if tangents is None:
+        tangents = {p: t for p, t in tensor.node.tangents.items() if p in this_thread.passes}
     new = Tensor(tensor.array)
     if tangents:
         new.node = Dual((None,), ())

@@ -18,9 +18,9 @@ from ..core.tensor import Tensor
 from ..ops.shape import cat, reshape_to, slice_at
 from . import messages
 from .batched import Batched
-from .forward import ForwardPass, continues, dual, leads_to, outgoing
+from .forward import ForwardPass, continues, dual, leads_to, outgoing, outside_graph
 from .functional_call import functional_call, stack_module_state
-from .nesting import transformed
+from .nesting import differentiating
 from .vmap import batch, check_randomness, leave, remove_batch_dim, vmap
 
 __all__ = [
@@ -63,22 +63,14 @@ class Recording:
         self.start = next(clock)
         self.leaves = [new_leaf(x) for x in primals]
         self.own = {x.node for x in self.leaves}
-        self.enabled = mode.enabled
 
     def run(self, func, *args, **kwargs):
-        before = mode.enabled, mode.asked
-        mode.enabled = mode.asked = True
         try:
-            with transformed(True):
+            with differentiating():
                 return func(*args, **kwargs)
         finally:
-            mode.enabled, mode.asked = before
             for node in self.own:  # from now on nobody but us differentiates by it
                 leads_to(node, max((p.oldest_leaf_time for p in node.parents), default=-inf))
-
-    def goes_on(self, nodes):
-        """Whether somebody outside differentiates what is computed from these nodes."""
-        return self.enabled and continues(nodes, self.start) is not None
 
     def back(self, outputs, cotangents, create_graph, retain_graph=True):
         """The gradients with respect to the leaves, as Tensors; zeros where there are none."""
@@ -95,15 +87,10 @@ class Recording:
             return Tensor(zeros_like(x.array))
         return outgoing(g, self.start) if isinstance(g, Tensor) else Tensor(g)
 
-    def handed_out(self, values):
-        """What ``func`` returned, or returned beside, as it is handed out."""
-        return handed_out(values, self.start)
 
-
-def goes_on_later(values):
-    """Whether somebody differentiates, at this moment, what is computed from some of these."""
-    nodes = [v.node for v in values if isinstance(v, Tensor) and v.node is not None]
-    return mode.enabled and continues(nodes, -inf) is not None
+def goes_on(values, start=-inf):
+    """Whether somebody outside differentiates, at this moment, what is computed from some of these."""
+    return mode.enabled and continues([v.node for v in values if isinstance(v, Tensor) and v.node], start) is not None
 
 
 def handed_out(values, start):
@@ -200,8 +187,8 @@ def grad(func, argnums=0, has_aux=False):
 
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
-        out = gradient_and_value(func, argnums, has_aux, args, kwargs)
-        return (out[0], out[1][1]) if has_aux else out[0]
+        grads, value = gradient_and_value(func, argnums, has_aux, args, kwargs)
+        return (grads, value[1]) if has_aux else grads
 
     return wrapper
 
@@ -225,10 +212,11 @@ def gradient_and_value(func, argnums, has_aux, args, kwargs):
         raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
     if output.array.ndim:
         raise RuntimeError(messages.NOT_A_SCALAR.format(output.array.ndim))
-    create_graph = output.node is not None and r.goes_on([output.node])
+    outside = output.node and continues([output.node], r.start)
+    create_graph = mode.enabled and outside is not None
     grads = tree.unflatten(structure, r.back([output], [None], create_graph, create_graph))
-    value = outgoing(output, r.start)
-    return grads, (value, r.handed_out(aux)) if has_aux else value
+    value = output if output.node is None or outside == "recorded" else outside_graph(output)
+    return grads, (value, handed_out(aux, r.start)) if has_aux else value
 
 
 def outputs_of(r, func, args, has_aux):
@@ -253,7 +241,7 @@ def vjp(func, *primals, has_aux=False):
     r = Recording(leaves)
     outs, out_structure, aux = outputs_of(r, func, tree.unflatten(structure, r.leaves), has_aux)
     result = tree.unflatten(out_structure, [outgoing(o, r.start) for o in outs])
-    aux = r.handed_out(aux) if has_aux else None
+    aux = handed_out(aux, r.start) if has_aux else None
     r.start = -inf  # vjp_fn may be called inside of transforms that began later
 
     @outside_inference_mode
@@ -262,7 +250,7 @@ def vjp(func, *primals, has_aux=False):
         if have != out_structure:
             raise RuntimeError(messages.COTANGENTS_STRUCTURE.format(have.short(), out_structure.short()))
         if create_graph is None:
-            create_graph = goes_on_later(outs + given)
+            create_graph = goes_on(outs + given)
         return tree.unflatten(structure, r.back(outs, given, create_graph, retain_graph))
 
     return (result, vjp_fn, aux) if has_aux else (result, vjp_fn)
@@ -283,11 +271,10 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
         primals, structure, replaced = split_off(argnums, args)
         r = Recording(primals)
         outs, out_structure, aux = outputs_of(r, func, replaced(r.leaves), has_aux)
-        nodes = [o.node for o in outs if o.node is not None]
-        create_graph = r.goes_on(nodes)
+        create_graph = goes_on(outs, r.start)
         rows = [tree.unflatten(structure, jacobian_rows(r, o, chunk_size, create_graph)) for o in outs]
         result = tree.unflatten(out_structure, rows)
-        return (result, r.handed_out(aux)) if has_aux else result
+        return (result, handed_out(aux, r.start)) if has_aux else result
 
     return wrapper
 
@@ -350,14 +337,9 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
 
 def pushed(func, primals, tangents, replaced, has_aux=False):
     """(the pass, output, aux) of a call of ``func`` on primals that carry tangents."""
-    before = mode.enabled, mode.asked
-    mode.enabled = mode.asked = True
-    try:
-        with ForwardPass() as which, transformed(True):
-            duals = [dual(saveable(x), saveable(t), which) for x, t in zip(primals, tangents)]
-            output, aux = with_aux(func(*replaced(duals)), has_aux, JVP)
-    finally:
-        mode.enabled, mode.asked = before
+    with ForwardPass() as which, differentiating():
+        duals = [dual(saveable(x), saveable(t), which) for x, t in zip(primals, tangents)]
+        output, aux = with_aux(func(*replaced(duals)), has_aux, JVP)
     check_tensors(tree.flatten(output)[0], JVP)
     return which, output, aux
 
@@ -447,6 +429,6 @@ def linearize(func, *primals):
                 a, b = getattr(t, what), getattr(x, what)
                 if a != b:
                     raise RuntimeError(messages.TANGENT_DIFFERS.format(i, what, a, b))
-        return tree.unflatten(out_structure, dummies.back(pulled, given, goes_on_later(pulled + given)))
+        return tree.unflatten(out_structure, dummies.back(pulled, given, goes_on(pulled + given)))
 
     return output, jvp_fn

@@ -36,15 +36,25 @@ views.write_checks.append(refuse_captured)
 
 
 @contextmanager
-def transformed(differentiates=False):
+def transformed():
     """A block that runs inside a transform."""
-    before = mode.transforms, mode.derivatives
-    mode.transforms, mode.derivatives = mode.transforms + 1, mode.derivatives + differentiates
-    if differentiates:
-        observe(Tensor, stamp)
+    mode.transforms += 1
     try:
         yield
     finally:
-        mode.transforms, mode.derivatives = before
-        if differentiates:
-            forget(Tensor, stamp)
+        mode.transforms -= 1
+
+
+class differentiating:
+    """A block that runs, recorded, inside a transform that differentiates."""
+
+    def __enter__(self):
+        self.before = mode.transforms, mode.derivatives, mode.enabled, mode.asked
+        mode.transforms += 1
+        mode.derivatives += 1
+        mode.enabled = mode.asked = True
+        observe(Tensor, stamp)
+
+    def __exit__(self, *exc):
+        mode.transforms, mode.derivatives, mode.enabled, mode.asked = self.before
+        forget(Tensor, stamp)

@@ -7,6 +7,7 @@ recorded where something outside is going to differentiate it.
 """
 
 import functools
+from itertools import accumulate
 from math import inf
 
 from ..arrays import tree
@@ -15,7 +16,7 @@ from ..arrays.dtypes import differentiable
 from ..core.backward import backward_pass, roots
 from ..core.graph import AccumulateGrad, clock, mode, node_class
 from ..core.tensor import Tensor
-from ..ops.shape import cat, reshape_to, slice_at
+from ..ops.shape import cat, reshape_to, split
 from . import messages
 from .batched import Batched
 from .forward import ForwardPass, continues, dual, leads_to, outgoing, outside_graph
@@ -110,15 +111,12 @@ def new_leaf(x):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
     if x.array.dtype not in differentiable:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
-    new = Tensor(saveable(x).array)
+    new, outside = Tensor(saveable(x).array), x.node
     new.transform_level = mode.derivatives + 1
-    if x.node is None:
-        new.node = AccumulateGrad(new)
-        leads_to(new.node, new.node.time)
-    else:
-        new.node = Inner((x.node,), ())
-        new.node.tangents = x.node.tangents
-        leads_to(new.node, max(x.node.oldest_leaf_time, new.node.time))
+    new.node = node = Inner((outside,), ()) if outside else AccumulateGrad(new)
+    if outside:
+        node.tangents = outside.tangents
+    leads_to(node, max(outside.oldest_leaf_time, node.time) if outside else node.time)
     return new
 
 
@@ -285,19 +283,16 @@ def jacobian_rows(r, out, chunk_size, create_graph):
     shapes = [(*x.shape, *leaf.array.shape) for leaf in r.leaves]
     if out.node is None or not n:
         return [Tensor(xp_of(p.array).zeros(s, p.array.dtype)) for p, s in zip(r.leaves, shapes)]
-    basis = unit_vectors(x, n)
-    chunk_size = chunk_size or n
-    chunks = []
-    for start in range(0, n, chunk_size):
-        part = basis[start : start + chunk_size].reshape(-1, *x.shape)
-        with batch(part.shape[0]) as level:
+    basis, chunks = unit_vectors(x, n).reshape(n, *x.shape), []
+    for start in range(0, n, chunk_size or n):
+        part = basis[start : start + (chunk_size or n)]
+        with batch(len(part)) as level:
             g = Batched(part, level)
             found = r.pulled({out.node: Tensor(g) if create_graph else g}, create_graph)
             found = [remove_batch_dim(f, 0, level) for f in found]
         leave(found, level)
         chunks.append(found)
-    columns = chunks[0] if len(chunks) == 1 else [cat(c, 0) for c in zip(*chunks)]
-    return [reshape_to(c, s) for c, s in zip(columns, shapes)]
+    return [reshape_to(c[0] if len(c) == 1 else cat(c, 0), s) for c, s in zip(zip(*chunks), shapes)]
 
 
 def unit_vectors(x, n):
@@ -321,27 +316,32 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     (xs, structure), (ts, given) = tree.flatten(primals), tree.flatten(tangents)
     if structure != given:
         raise RuntimeError(messages.TANGENTS_STRUCTURE.format(JVP, structure, given))
-    for argument, values in (("primals", xs), ("tangents", ts)):
-        if not values:
-            raise RuntimeError(f"{JVP}: Expected {argument} to contain at least one Tensor.")
-        for v in values:
-            if not isinstance(v, Tensor):
-                raise RuntimeError(f"{JVP}: Expected {argument} to only contain Tensors, got {type(v)}")
-    which, output, aux = pushed(func, xs, ts, lambda new: tree.unflatten(structure, new), has_aux)
-    outs, out_structure = tree.flatten(output)
-    found = [primal_and_tangent(o, which, strict) for o in outs]
+    check_inputs("primals", xs)
+    check_inputs("tangents", ts)
+    which, outs, out_structure, aux = pushed(func, xs, ts, lambda new: tree.unflatten(structure, new), has_aux)
+    found = zip(*[primal_and_tangent(o, which, strict) for o in outs])
     which.forget()
-    result = tree.unflatten(out_structure, [p for p, _ in found]), tree.unflatten(out_structure, [t for _, t in found])
+    result = tuple(tree.unflatten(out_structure, values) for values in found)
     return (*result, handed_out(aux, which.start)) if has_aux else result
 
 
+def check_inputs(argument, values):
+    """PyTorch's errors for primals and tangents."""
+    if not values:
+        raise RuntimeError(f"{JVP}: Expected {argument} to contain at least one Tensor.")
+    for v in values:
+        if not isinstance(v, Tensor):
+            raise RuntimeError(f"{JVP}: Expected {argument} to only contain Tensors, got {type(v)}")
+
+
 def pushed(func, primals, tangents, replaced, has_aux=False):
-    """(the pass, output, aux) of a call of ``func`` on primals that carry tangents."""
+    """(the pass, the outputs, their structure, aux) of a call of ``func`` on primals that carry tangents."""
     with ForwardPass() as which, differentiating():
         duals = [dual(saveable(x), saveable(t), which) for x, t in zip(primals, tangents)]
         output, aux = with_aux(func(*replaced(duals)), has_aux, JVP)
-    check_tensors(tree.flatten(output)[0], JVP)
-    return which, output, aux
+    outs, structure = tree.flatten(output)
+    check_tensors(outs, JVP)
+    return which, outs, structure, aux
 
 
 def primal_and_tangent(out, which, strict=False):
@@ -363,9 +363,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
     def wrapper(*args):
         check_randomness(randomness)
         primals, structure, replaced = split_off(argnums, args)
-        for x in primals:
-            if not isinstance(x, Tensor):
-                raise RuntimeError(f"{JVP}: Expected primals to only contain Tensors, got {type(x)}")
+        check_inputs("primals", primals)
         found, out_structure, aux = jacobian_columns(func, primals, replaced, has_aux, randomness)
         result = tree.unflatten(out_structure, [tree.unflatten(structure, row) for row in found])
         return (result, aux) if has_aux else result
@@ -377,29 +375,19 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
 def jacobian_columns(func, primals, replaced, has_aux=False, randomness="error"):
     """(the derivatives of each output with respect to each primal, the structure of the outputs, aux)."""
     sizes = [x.array.size for x in primals]
-    with batch(sum(sizes), randomness) as level:
-        tangents, start = [], 0
-        for x, n in zip(primals, sizes):
-            basis = unit_vectors(x.array, sum(sizes))[:, start : start + n]
-            tangents.append(Tensor(Batched(basis.reshape(sum(sizes), *x.array.shape), level)))
-            start += n
-        which, output, aux = pushed(func, primals, tangents, replaced, has_aux)
-        outs, out_structure = tree.flatten(output)
+    n = sum(sizes)
+    ends = [*accumulate(sizes)]
+    with batch(n, randomness) as level:
+        bases = [unit_vectors(x.array, n)[:, end - size : end] for x, size, end in zip(primals, sizes, ends)]
+        tangents = [Tensor(Batched(b.reshape(n, *x.array.shape), level)) for b, x in zip(bases, primals)]
+        which, outs, out_structure, aux = pushed(func, primals, tangents, replaced, has_aux)
         found = [primal_and_tangent(o, which)[1] for o in outs]
         found = [remove_batch_dim(t, t.array.ndim, level) for t in found]
         which.forget()
     leave(found, level)
-    return [columns(j, primals, sizes) for j in found], out_structure, handed_out(aux, which.start) if has_aux else None
-
-
-def columns(jacobian, primals, sizes):
-    """The parts (*output, *argument) of a Jacobian (*output, all elements of all arguments)."""
-    shape, start, found = jacobian.array.shape[:-1], 0, []
-    for x, n in zip(primals, sizes):
-        part = jacobian if n == sum(sizes) else slice_at(jacobian, len(shape), slice(start, start + n, 1))
-        found.append(reshape_to(part, (*shape, *x.array.shape)))
-        start += n
-    return found
+    parts = [split(j, sizes, -1) if len(sizes) > 1 else (j,) for j in found]
+    rows = [[reshape_to(c, (*c.array.shape[:-1], *x.array.shape)) for c, x in zip(row, primals)] for row in parts]
+    return rows, out_structure, handed_out(aux, which.start) if has_aux else None
 
 
 def hessian(func, argnums=0):

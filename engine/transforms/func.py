@@ -29,8 +29,8 @@ __all__ = [
     "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 
-Inner = node_class("ViewBackward0", lambda g: g)  # a leaf of a transform, on a tensor that is in a graph already
-Inner.diagonal = True
+# a leaf of a transform, on a tensor that is in a graph already
+Inner = node_class("ViewBackward0", lambda g: g, diagonal=True)
 
 
 # ---- recording on leaves of one's own
@@ -41,13 +41,11 @@ def outside_inference_mode(function):
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        if not mode.inference:
-            return function(*args, **kwargs)
-        mode.inference = False
+        before, mode.inference = mode.inference, False
         try:
             return function(*args, **kwargs)
         finally:
-            mode.inference = True
+            mode.inference = before
 
     return call
 
@@ -147,10 +145,8 @@ def split_off(argnums, args):
     leaves, structure = tree.flatten(tuple(args[i] for i in numbers))
 
     def replaced(new):
-        new, all_args = tree.unflatten(structure, new), list(args)
-        for i, value in zip(numbers, new):
-            all_args[i] = value
-        return all_args
+        given = dict(zip(numbers, tree.unflatten(structure, new)))
+        return [given.get(i, a) for i, a in enumerate(args)]
 
     return leaves, structure if isinstance(argnums, tuple) else structure.parts[0], replaced
 

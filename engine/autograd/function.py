@@ -263,10 +263,12 @@ class Function:
             if not apart:
                 raise RuntimeError(messages.NO_SETUP_CONTEXT)
             if any(isinstance(a, Tensor) and type(a.array) in batches for a in args):
-                from ..transforms.vmap import by_own_rule  # noqa: PLC0415  start-up: it is there if an array is a batch
+                if cls.vmap is not Function.vmap:
+                    from ..transforms.vmap import by_own_rule  # noqa: PLC0415  start-up: it is there if there is a batch
 
-                if cls.vmap is not Function.vmap or not cls.generate_vmap_rule:
-                    return by_own_rule(cls, args, cls.vmap is not Function.vmap)
+                    return by_own_rule(cls, args)
+                if not cls.generate_vmap_rule:
+                    raise RuntimeError(messages.NO_VMAP_SUPPORT.format(cls.__name__))
         ctx = cls._backward_cls()
         if apart:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)

@@ -46,6 +46,7 @@ NO_V = {
     "jvp": "The vector v can only be None if the input to the user-provided function is a single Tensor with a single element.",
 }
 NO_VMAP = "To use autograd.Function with vmap, you must either override the vmap staticmethod or set generate_vmap_rule=True."
+NO_VMAP_SUPPORT = "You tried to vmap over {}, but it does not have vmap support. Please override and implement the vmap staticmethod or set generate_vmap_rule=True. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 NUMBER_OF_GRADIENTS = "function {} returned an incorrect number of gradients (expected {}, got {})"
 NUMBER_OF_VALUES = "hook '{}' has returned an incorrect number of values (got {}, but expected {})"
 ONLY_INPUTS = "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the graph, please use torch.autograd.backward."

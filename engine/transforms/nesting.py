@@ -3,8 +3,6 @@
 In other threads they work as ever: who runs no transform is asked, but not refused.
 """
 
-from contextlib import contextmanager
-
 from ..core import views
 from ..core.graph import extend, mode
 from ..core.observers import forget, observe
@@ -33,16 +31,6 @@ def stamp(tensor):
 
 Tensor.grad_checks.insert(0, refuse_requires_grad)
 views.write_checks.append(refuse_captured)
-
-
-@contextmanager
-def transformed():
-    """A block that runs inside a transform."""
-    mode.transforms += 1
-    try:
-        yield
-    finally:
-        mode.transforms -= 1
 
 
 class differentiating:

@@ -12,7 +12,7 @@ batch takes part as it is, the same for every sample.
 import importlib
 import math
 import operator
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from types import SimpleNamespace
 
@@ -35,6 +35,15 @@ class Level:
 
     def __init__(self, size, randomness="error", start=0):
         self.number, self.size, self.randomness, self.start = next(self.numbers), size, randomness, start
+
+
+def refuse(message, error=RuntimeError):
+    """A method, or a function, of batches that there cannot be."""
+
+    def method(*args, **options):
+        raise error(message)
+
+    return method
 
 
 class Batched:
@@ -108,23 +117,11 @@ class Batched:
     def __len__(self):
         return self.shape[0]
 
-    def __bool__(self):
-        raise RuntimeError(messages.CONTROL_FLOW)
-
-    def item(self):
-        raise RuntimeError(messages.ITEM)
-
-    __float__ = __int__ = __index__ = item
-
-    def tolist(self):
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
-
-    def __array__(self, dtype=None, copy=None):
-        """NumPy asks for this where it is to write a Batched into an array which is no batch."""
-        raise RuntimeError(messages.UNBATCHED_IN_PLACE)
-
-    def nonzero(self):
-        raise dynamic("nonzero")
+    __bool__ = refuse(messages.CONTROL_FLOW)
+    item = __float__ = __int__ = __index__ = refuse(messages.ITEM)
+    tolist = refuse("Cannot access data pointer of Tensor that doesn't have storage")
+    nonzero = refuse(messages.DYNAMIC_SHAPE.format("nonzero"))
+    __array__ = refuse(messages.UNBATCHED_IN_PLACE)  # asked for to write a Batched into an array which is no batch
 
     # ---- what NumPy hands over: a function of a plain array beside a batched one
 
@@ -158,7 +155,6 @@ def inner_axis(axis):
 
 
 def newest_level(arrays):
-    """The newest level of some arrays."""
     found = None
     for a in arrays:
         if type(a) is Batched and (found is None or a.level.number > found.number):
@@ -199,10 +195,6 @@ def elementwise_on_samples(function, *arrays, **options):
     return Batched(function(*arrays, **options), level)
 
 
-def dynamic(name):
-    return RuntimeError(messages.DYNAMIC_SHAPE.format(name))
-
-
 # ---- operators
 
 
@@ -223,7 +215,7 @@ def batched_operator_pair(op):
 
 
 for name in "add sub mul truediv floordiv mod pow lshift rshift and or xor".split():
-    op = getattr(operator, name if name not in ("and", "or") else name + "_")
+    op = getattr(operator, f"__{name}__")
     for method, prefix in zip(batched_operator_pair(op), ("", "r")):
         setattr(Batched, f"__{prefix}{name}__", method)
 for name in "eq ne lt le gt ge".split():
@@ -231,8 +223,7 @@ for name in "eq ne lt le gt ge".split():
 
 
 def in_place_method(name):
-    change = getattr(operator, f"i{name}")
-    compute = getattr(operator, name if name not in ("and", "or") else name + "_")
+    change, compute = getattr(operator, f"__i{name}__"), getattr(operator, f"__{name}__")
 
     def method(self, other):
         level, x = newest_level((self, other)), self.x
@@ -276,44 +267,38 @@ def matmul(a, b, out=None):
 # ---- along axes
 
 
-def reduction(name):
-    def method(self, axis=None, dtype=None, keepdims=False):
+def along_axes(name, default):
+    """A method along an axis or several, or along all of the sample's for None."""
+
+    def method(self, axis=default, *args, **options):
         axis = tuple(range(1, self.x.ndim)) if axis is None else inner_axis(axis)
-        options = {"keepdims": keepdims} if dtype is None else {"dtype": dtype, "keepdims": keepdims}
-        return Batched(getattr(self.x, name)(axis=axis, **options), self.level)
+        return Batched(getattr(self.x, name)(axis, *args, **options), self.level)
 
     return method
 
 
 def arg_reduction(name):
     def method(self, axis=None, keepdims=False):
-        x = self.x.reshape(self.x.shape[0], -1) if axis is None else self.x
-        out = function_for(name, x)(x, 1 if axis is None else inner_axis(axis), keepdims=keepdims and axis is not None)
-        return Batched(out, self.level)
-
-    return method
-
-
-def along_axis(name, default=None):
-    def method(self, axis=default, *args, **options):
-        return Batched(getattr(self.x, name)(inner_axis(axis), *args, **options), self.level)
+        if axis is not None:
+            return Batched(getattr(self.x, name)(inner_axis(axis), keepdims=keepdims), self.level)
+        flat = getattr(self.x.reshape(self.x.shape[0], self.size), name)(1)
+        return Batched(flat.reshape(flat.shape + (1,) * self.ndim) if keepdims else flat, self.level)
 
     return method
 
 
 for name in "sum prod max min any all mean".split():
-    setattr(Batched, name, reduction(name))
+    setattr(Batched, name, along_axes(name, None))
+for name in ("cumsum", "cumprod", "argsort"):
+    setattr(Batched, name, along_axes(name, -1))
 for name in ("argmax", "argmin"):
     setattr(Batched, name, arg_reduction(name))
-for name in ("cumsum", "cumprod", "argsort"):
-    setattr(Batched, name, along_axis(name, -1))
 
 # ---- indexing
 
 
 def parsed(key, ndim):
     """A key as a list with an entry for each dim (and None for new ones), and whether it looks anything up."""
-    key = key if type(key) is tuple else (key,)
     arrays, used = False, 0
     for k in key:
         if hasattr(k, "dtype") and (getattr(k, "ndim", 0) or type(k) is Batched):
@@ -365,28 +350,26 @@ def move_dims(x, start, n, to):
 
 def getitem(x, key):
     """x[key], where x or an index array of the key is a batch."""
-    level = newest_level((x, *(key if type(key) is tuple else (key,))))
+    key = key if type(key) is tuple else (key,)
+    level = newest_level((x, *key))
     entries, arrays = parsed(key, x.ndim)
     if not arrays:
-        return x.rewrapped(x.x[(all_of, *(key if type(key) is tuple else (key,)))])
+        return x.rewrapped(x.x[(all_of, *key)])
     y, keys, m, p = advanced_index(x, entries, level)
     return Batched(move_dims(dispatch.picked(y, keys), 1, m, p + 1), level)
 
 
 def setitem(x, key, value):
     """``x[key] = value`` for a Batched x."""
-    level = x.level
-    other = newest_level((value, *(key if type(key) is tuple else (key,))))
-    if other is not None and other.number > level.number:
+    level, key = x.level, key if type(key) is tuple else (key,)
+    if newest_level((x, value, *key)) is not level:
         x.__array__()
-    if type(key) is tuple and len(key) == 1 and type(key[0]) is Batched and key[0].dtype.kind == "b":
-        key = key[0]
-    if type(key) is Batched and key.dtype.kind == "b" and not dims(value):
-        x.x[...] = by_name("where", key, value, x).x
+    if len(key) == 1 and type(key[0]) is Batched and key[0].dtype.kind == "b" and not dims(value):
+        x.x[...] = by_name("where", key[0], value, x).x
         return
     entries, arrays = parsed(key, x.ndim)
     if not arrays:
-        target = x.x[(all_of, *(key if type(key) is tuple else (key,)))]
+        target = x.x[(all_of, *key)]
         target[...] = inside(value, level, target.ndim - 1)
         return
     y, keys, m, p = advanced_index(x, entries, level)
@@ -406,7 +389,7 @@ def as_looked_up(value, level, ndim, entries, m, p):
 
 def add_at(x, key, value):
     """``np.add.at`` for a Batched x."""
-    entries, arrays = parsed(key, x.ndim)
+    entries, _ = parsed(key if type(key) is tuple else (key,), x.ndim)
     y, keys, m, p = advanced_index(x, entries, x.level)
     function_for("add", y).at(y, keys, as_looked_up(value, x.level, x.ndim, entries, m, p))
 
@@ -414,21 +397,22 @@ def add_at(x, key, value):
 # ---- random numbers
 
 
-class BatchedDraws:
-    """The functions that draw random numbers, inside of a vmap: other ones for each sample, the same, or an error."""
+class Named:
+    """Functions by their names: they are one function, which is told the name."""
 
-    def __init__(self, functions):
-        self.functions = functions
+    def __init__(self, function):
+        self.function = function
 
     def __getattr__(self, name):
-        def draw(generator, *arguments):
-            make = partial(getattr(self.functions, name), generator)
-            return draw_samples(make, name, arguments, running.levels)
-
-        return draw
+        return partial(self.function, name)
 
 
-draw_wrappers.append(lambda functions: BatchedDraws(functions) if running.levels else functions)
+def draw(functions, name, generator, *arguments):
+    """Random numbers, inside of a vmap: other ones for each sample, the same, or an error."""
+    return draw_samples(partial(getattr(functions, name), generator), name, arguments, running.levels)
+
+
+draw_wrappers.append(lambda functions: Named(partial(draw, functions)) if running.levels else functions)
 
 
 def draw_samples(make, name, arguments, levels):
@@ -501,8 +485,10 @@ def side_by_side(name, arrays, axis=0):
     return Batched(function_for(name, arrays[0])(arrays, inner_axis(axis)), level)
 
 
-def expand_dims(x, axis):
-    return x.rewrapped(function_for("expand_dims", x.x)(x.x, inner_axis(axis)))
+def along_last(name, x, *args):
+    """A function whose last argument is an axis, or several."""
+    *args, axis = args
+    return x.rewrapped(function_for(name, x.x)(x.x, *args, inner_axis(axis)))
 
 
 def broadcast_to(x, shape):
@@ -521,23 +507,7 @@ def tile(x, repeats):
 def roll(x, shift, axis=None):
     if axis is None:
         return roll(x.reshape(-1), shift, 0).reshape(x.shape)
-    return Batched(function_for("roll", x.x)(x.x, shift, inner_axis(axis)), x.level)
-
-
-def rot90(x, k, axes):
-    return x.rewrapped(function_for("rot90", x.x)(x.x, k, inner_axis(axes)))
-
-
-def flip(x, axis=None):
-    turned = range(x.ndim) if axis is None else [d % x.ndim for d in (axis if isinstance(axis, tuple) else (axis,))]
-    return x[tuple(slice(None, None, -1) if d in turned else all_of for d in range(x.ndim))]
-
-
-def repeat(x, repeats, axis=None):
-    if type(repeats) is Batched:
-        raise dynamic("repeat_interleave")
-    x = x.reshape(-1) if axis is None else x
-    return Batched(function_for("repeat", x.x)(x.x, repeats, 1 if axis is None else inner_axis(axis)), x.level)
+    return along_last("roll", x, shift, axis)
 
 
 def take_along_axis(x, indices, axis):
@@ -576,42 +546,26 @@ def depth(x):
     return running.levels.index(x.level) + 1 if x.level in running.levels else 0
 
 
-def refuse_dynamic_shape(name, *args, **options):
-    raise dynamic(name)
-
-
-def unknown(name, *args, **options):
-    raise NotImplementedError(messages.NOT_FOR_BATCHES.format(name))
-
-
-class BatchedLinalg:
+def linear_algebra(name, *arrays, **options):
     """numpy.linalg, whose functions take stacks of matrices as they are."""
-
-    def __getattr__(self, name):
-        def call(*arrays, **options):
-            level, arrays = unwrapped_to_broadcast(arrays)
-            out = getattr(plain_first(arrays).linalg, name)(*arrays, **options)
-            return tuple(Batched(o, level) for o in out) if isinstance(out, tuple) else Batched(out, level)
-
-        return call
+    level, arrays = unwrapped_to_broadcast(arrays)
+    out = getattr(plain_first(arrays).linalg, name)(*arrays, **options)
+    return tuple(Batched(o, level) for o in out) if isinstance(out, tuple) else Batched(out, level)
 
 
-class BatchedSpecial:
+def special_function(name, *args):
     """scipy.special, whose functions have the array as the last argument."""
-
-    def __getattr__(self, name):
-        def call(*args):
-            *first, x = args
-            xp = modules[type(x.x)]
-            functions = importlib.import_module("scipy.special") if xp is np else xp.special
-            return Batched(getattr(functions, name)(*first, x.x), x.level)
-
-        return call
+    *first, x = args
+    xp = modules[type(x.x)]
+    functions = importlib.import_module("scipy.special") if xp is np else xp.special
+    return Batched(getattr(functions, name)(*first, x.x), x.level)
 
 
 ELEMENTWISE_FUNCTIONS = ("where", "clip", "round", "nan_to_num")  # as all of NumPy's ufuncs are
 ANY_FIRST_AXIS = ("tril", "triu", "zeros_like", "ones_like", "empty_like", "full_like")
-DYNAMIC_SHAPE_NAMES = {"argwhere": "nonzero", "nonzero": "nonzero", "unique": "_unique2", "bincount": "bincount"}
+ALONG_LAST = ("expand_dims", "flip", "rot90")
+DYNAMIC_SHAPE_NAMES = {"argwhere": "nonzero", "nonzero": "nonzero", "unique": "_unique2", "bincount": "bincount",
+                       "repeat": "repeat_interleave"}  # fmt: skip
 
 
 class BatchedNumPy:
@@ -636,35 +590,32 @@ def lifted(name):
     if name in ANY_FIRST_AXIS:
         return partial(as_it_is, name)
     if name in DYNAMIC_SHAPE_NAMES:
-        return partial(refuse_dynamic_shape, DYNAMIC_SHAPE_NAMES[name])
+        return refuse(messages.DYNAMIC_SHAPE.format(DYNAMIC_SHAPE_NAMES[name]))
+    if name in ALONG_LAST:
+        return partial(along_last, name)
     if hasattr(Batched, name):
         return partial(as_method, name)
     if hasattr(found, "_implementation"):  # a function of arrays which nobody has taught about batches
-        return partial(unknown, name)
+        return refuse(messages.NOT_FOR_BATCHES.format(name), NotImplementedError)
     return None  # zeros, arange, eye, ...
 
 
-class Serving(dict):
-    """{module of arrays: the module that serves batches of them}"""
-
-    def __missing__(self, xp):
-        self[xp] = found = BatchedNumPy(xp)
-        return found
+serving = cache(BatchedNumPy)  # the module that serves batches of the arrays of another module
 
 
 def beside(x):
     """The module that serves a Batched and makes arrays where its samples are."""
     while type(x) is Batched:
         x = x.x
-    return serving[modules[type(x)]]
+    return serving(modules[type(x)])
 
 
 taught: dict = {f.__name__: f for f in (
-    matmul, expand_dims, broadcast_to, tile, roll, rot90, flip, repeat, take_along_axis, put_along_axis,
-    ascontiguousarray, getitem, blank, samples, depth, beside)}  # fmt: skip
+    matmul, broadcast_to, tile, roll, take_along_axis, put_along_axis, ascontiguousarray, getitem, blank, samples,
+    depth, beside)}  # fmt: skip
 taught.update(
-    linalg=BatchedLinalg(),
-    special=BatchedSpecial(),
+    linalg=Named(linear_algebra),
+    special=Named(special_function),
     stack=partial(side_by_side, "stack"),
     concatenate=partial(side_by_side, "concatenate"),
     array=partial(as_method, "copy"),
@@ -673,5 +624,4 @@ taught.update(
     strided=strided_samples,
 )
 taught["add"].at = add_at
-serving = Serving()
-batched_numpy = modules[Batched] = dispatch.batches[Batched] = serving[np]
+batched_numpy = modules[Batched] = dispatch.batches[Batched] = serving(np)

@@ -35,6 +35,7 @@ MISSING = {
     "double_back_trick": "The hessian of the user-provided function is independent of entry {} in the grad_jacobian. This is not allowed in strict mode as it prevents from using the double backward trick to replace forward mode AD.",
 }
 NOT_REENTRANT = "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was {}."
+NOT_RECORDED = "No forward pass information available. Enable detect anomaly during forward pass for more information."
 NOT_TENSORS = "The {} given to {} must be either a Tensor or a tuple of Tensors but the {} has type {}."
 NO_BACKWARD = "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
 NO_INPUT_REQUIRES_GRAD = "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
@@ -52,6 +53,7 @@ NUMBER_OF_VALUES = "hook '{}' has returned an incorrect number of values (got {}
 ONLY_INPUTS = "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the graph, please use torch.autograd.backward."
 OUTPUT_INDEPENDENT = "Output {} of the user-provided function is independent of input {}. This is not allowed in strict mode."
 PACK_HOOK_WRITES = "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place operations on the input to a pack hook."
+RECORDED_AT = "Traceback of forward call that caused the error:\n"
 SAVED_NO_TENSOR = "save_for_backward can only save variables, but argument {} is of type {}"
 STRATEGY = 'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
 STRICT_AND_VECTORIZED = "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set `strict=False` or `vectorize=False`."

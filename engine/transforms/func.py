@@ -7,6 +7,7 @@ recorded where something outside is going to differentiate it.
 """
 
 import functools
+from contextlib import nullcontext
 from itertools import accumulate
 from math import inf
 
@@ -330,9 +331,12 @@ def check_inputs(argument, values):
             raise RuntimeError(f"{JVP}: Expected {argument} to only contain Tensors, got {type(v)}")
 
 
-def pushed(func, primals, tangents, replaced, has_aux=False):
-    """(the pass, the outputs, their structure, aux) of a call of ``func`` on primals that carry tangents."""
-    with ForwardPass() as which, differentiating():
+def pushed(func, primals, tangents, replaced, has_aux=False, level=None):
+    """(the pass, the outputs, their structure, aux) of a call of ``func`` on primals that carry tangents.
+
+    ``level``: the pass of a dual level that is open.
+    """
+    with nullcontext(level) if level else ForwardPass() as which, differentiating():
         duals = [dual(saveable(x), saveable(t), which) for x, t in zip(primals, tangents)]
         output, aux = with_aux(func(*replaced(duals)), has_aux, JVP)
     outs, structure = tree.flatten(output)
@@ -368,19 +372,19 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
 
 
 @outside_inference_mode
-def jacobian_columns(func, primals, replaced, has_aux=False, randomness="error"):
+def jacobian_columns(func, primals, replaced, has_aux=False, randomness="error", level=None):
     """(the derivatives of each output with respect to each primal, the structure of the outputs, aux)."""
     sizes = [x.array.size for x in primals]
     n = sum(sizes)
     ends = [*accumulate(sizes)]
-    with batch(n, randomness) as level:
+    with batch(n, randomness) as samples:
         bases = [unit_vectors(x.array, n)[:, end - size : end] for x, size, end in zip(primals, sizes, ends)]
-        tangents = [Tensor(Batched(b.reshape(n, *x.array.shape), level)) for b, x in zip(bases, primals)]
-        which, outs, out_structure, aux = pushed(func, primals, tangents, replaced, has_aux)
+        tangents = [Tensor(Batched(b.reshape(n, *x.array.shape), samples)) for b, x in zip(bases, primals)]
+        which, outs, out_structure, aux = pushed(func, primals, tangents, replaced, has_aux, level)
         found = [primal_and_tangent(o, which)[1] for o in outs]
-        found = [remove_batch_dim(t, t.array.ndim, level) for t in found]
+        found = [remove_batch_dim(t, t.array.ndim, samples) for t in found]
         which.forget()
-    leave(found, level)
+    leave(found, samples)
     parts = [split(j, sizes, -1) if len(sizes) > 1 else (j,) for j in found]
     rows = [[reshape_to(c, (*c.array.shape[:-1], *x.array.shape)) for c, x in zip(row, primals)] for row in parts]
     return rows, out_structure, handed_out(aux, which.start) if has_aux else None

@@ -16,9 +16,9 @@ from ..core.tensor import Tensor
 from ..core.versions import check_saved
 from ..core.views import rebase_history
 from ..ops.writes import check_writable
-from . import messages
+from . import graph, messages
+from .graph import Packed
 from .hooks import cotangent
-from .saved_tensors import Packed
 
 
 class FunctionCtx:
@@ -90,6 +90,9 @@ class FunctionCtx:
     metadata = property(lambda self: self._node().metadata)
     register_hook = property(lambda self: self._node().register_hook)
     register_prehook = property(lambda self: self._node().register_prehook)
+
+
+graph.Node.register(FunctionCtx)
 
 
 def refuse_others(message, args):

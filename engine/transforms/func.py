@@ -14,15 +14,16 @@ from math import inf
 from ..arrays import tree
 from ..arrays.dispatch import xp_of, zeros_like
 from ..arrays.dtypes import differentiable
+from ..core import views
 from ..core.backward import backward_pass, roots
-from ..core.graph import AccumulateGrad, clock, mode, node_class
+from ..core.graph import AccumulateGrad, clock, extend, mode, node_class
+from ..core.observers import forget, observe
 from ..core.tensor import Tensor
 from ..ops.shape import cat, reshape_to, split
 from . import messages
 from .batched import Batched
 from .forward import ForwardPass, continues, dual, leads_to, outgoing, outside_graph
 from .functional_call import functional_call, stack_module_state
-from .nesting import differentiating
 from .vmap import batch, check_randomness, leave, remove_batch_dim, vmap
 
 __all__ = [
@@ -32,6 +33,40 @@ __all__ = [
 
 # a leaf of a transform, on a tensor that is in a graph already
 Inner = node_class("ViewBackward0", lambda g: g, diagonal=True)
+
+
+# ---- inside a transform that differentiates
+
+extend(Tensor, transform_level=0)  # how many of them ran when it was made
+
+
+def refuse_captured(tensor, others):
+    """RuntimeError if a tensor would be written that was not made inside of the transform."""
+    if mode.derivatives and (tensor if tensor._base is None else tensor._base).transform_level < mode.derivatives:
+        raise RuntimeError(messages.CAPTURED_WRITTEN)
+
+
+def stamp(tensor):
+    """Remember inside of which transforms a Tensor was made: only there may it be written."""
+    tensor.transform_level = mode.derivatives
+
+
+views.write_checks.append(refuse_captured)
+
+
+class differentiating:
+    """A block that runs, recorded, inside a transform that differentiates."""
+
+    def __enter__(self):
+        self.before = mode.transforms, mode.derivatives, mode.enabled, mode.asked
+        mode.transforms += 1
+        mode.derivatives += 1
+        mode.enabled = mode.asked = True
+        observe(Tensor, stamp)
+
+    def __exit__(self, *exc):
+        mode.transforms, mode.derivatives, mode.enabled, mode.asked = self.before
+        forget(Tensor, stamp)
 
 
 # ---- recording on leaves of one's own

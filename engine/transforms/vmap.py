@@ -20,7 +20,7 @@ from ..core.tensor import Tensor
 from ..core.versions import writes_to, wrote
 from ..ops.shape import cat
 from ..surface.gradients import plain_grad
-from . import messages, nesting  # noqa: F401  nesting: what is refused inside of a transform
+from . import messages
 from .batched import Batched, Level, move_dims, running
 
 # ---- the border
@@ -142,9 +142,18 @@ def leave(tensors, level):
             node.parents = tuple(stands.get(p, p) for p in node.parents)
 
 
+def refuse_requires_grad(tensor, requires_grad):
+    """RuntimeError if this thread is inside a transform."""
+    if mode.transforms and requires_grad:
+        raise RuntimeError(messages.NOT_IN_TRANSFORMS["requires_grad_"])
+
+
+Tensor.grad_checks.insert(0, refuse_requires_grad)
+
+
 @contextmanager
 def batch(size, randomness="error"):
-    """A level that runs in the block."""
+    """A level that runs in the block, which is inside a transform: there, ``backward()`` is refused too."""
     level = Level(size, randomness, next(clock))
     before, running.levels = running.levels, (*running.levels, level)
     mode.transforms += 1

@@ -4,7 +4,7 @@ Saved tensors take the form that a program's hooks give them, and come back from
 of the hooks' blocks nobody looks: nodes keep plain tuples of arrays.
 """
 
-from abc import ABCMeta
+from abc import ABC
 from contextlib import contextmanager
 from functools import cache
 
@@ -18,11 +18,12 @@ from ..ops.checks import shown_kind
 from ..surface.node_names import saved_tensor
 from . import messages
 from .hooks import RemovableHandle
+from .modes import no_grad
 
 __all__ = ["Node", "RemovableHandle", "disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
 
 
-class Node(metaclass=ABCMeta):
+class Node(ABC):  # noqa: B024  what is one is registered below
     """The type of every ``grad_fn``, for ``isinstance``."""
 
 
@@ -60,11 +61,9 @@ class Packed:
 
     def __init__(self, array, node=None):
         hooks, tensor = mode.packing[-1], saved_tensor(array, node)  # of an output, whose node holds this, without it
-        before, enabled, mode.enabled = version(tensor), mode.enabled, False
-        try:
+        before = version(tensor)
+        with no_grad():
             self.value, self.unpack, self.node = hooks.pack_hook(tensor), hooks.unpack_hook, node
-        finally:
-            mode.enabled = enabled
         if version(tensor) != before:
             raise RuntimeError(messages.PACK_HOOK_WRITES)
 

@@ -5,7 +5,6 @@ They attach to the backward pass with the first hook that is registered; a progr
 
 import threading
 from collections import Counter
-from functools import partial
 from typing import Any
 from weakref import ref
 
@@ -225,8 +224,10 @@ def attach_hooks(visit, roots, wanted):
         accumulate_complete()
         for hook in node.hooks:
             g = hook(g)
-        run = partial(with_node_hooks, visit) if node.pre_hooks or node.post_hooks else visit
-        cotangents = run(node, g, parents)
+        if node.pre_hooks or node.post_hooks:
+            cotangents = with_node_hooks(visit, node, g, parents)
+        else:
+            cotangents = visit(node, g, parents)
         return withheld(parents, cotangents, waiting, held) if waiting else cotangents
 
     return visit_with_hooks

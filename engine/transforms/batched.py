@@ -102,12 +102,6 @@ class Batched:
 
     # ---- elements
 
-    def __getitem__(self, key):
-        return getitem(self, key)
-
-    def __setitem__(self, key, value):
-        setitem(self, key, value)
-
     def fill(self, value):
         self[...] = value
 
@@ -126,25 +120,15 @@ class Batched:
     # ---- what NumPy hands over: a function of a plain array beside a batched one
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
-        if any(type(a) not in modules for a in inputs if method == "__call__"):
-            return NotImplemented
         if method == "at":
             return add_at(*inputs)
-        if method != "__call__":
+        if method != "__call__" or any(type(a) not in modules for a in inputs):
             return NotImplemented
-        if ufunc is np.matmul:
-            return matmul(*inputs)
-        return elementwise_on_samples(ufunc, *inputs, **options)
+        return matmul(*inputs) if ufunc is np.matmul else elementwise_on_samples(ufunc, *inputs, **options)
 
     def __array_function__(self, function, types, args, options):
         place = batched_numpy.linalg if function.__module__ == "numpy.linalg" else batched_numpy
         return getattr(place, function.__name__)(*args, **options)
-
-    def __matmul__(self, other):
-        return matmul(self, other) if type(other) in modules else NotImplemented
-
-    def __rmatmul__(self, other):
-        return matmul(other, self) if type(other) in modules else NotImplemented
 
     __hash__ = object.__hash__
 
@@ -163,7 +147,6 @@ def newest_level(arrays):
 
 
 def has(a, level):
-    """Whether an array is a batch of a level."""
     return type(a) is Batched and a.level is level
 
 
@@ -264,6 +247,10 @@ def matmul(a, b, out=None):
     return Batched(z[..., 0] if row and column else z[..., 0, :] if row else z, level)
 
 
+Batched.__matmul__ = lambda self, other: matmul(self, other) if type(other) in modules else NotImplemented
+Batched.__rmatmul__ = lambda self, other: matmul(other, self) if type(other) in modules else NotImplemented
+
+
 # ---- along axes
 
 
@@ -299,38 +286,31 @@ for name in ("argmax", "argmin"):
 
 def parsed(key, ndim):
     """A key as a list with an entry for each dim (and None for new ones), and whether it looks anything up."""
-    arrays, used = False, 0
+    arrays, entries, place = False, [], None
     for k in key:
-        if hasattr(k, "dtype") and (getattr(k, "ndim", 0) or type(k) is Batched):
-            arrays = True
-            used += k.ndim if k.dtype.kind == "b" else 1
-        elif k is not None and k is not Ellipsis:
-            used += 1
-    entries = []
-    for k in key:
+        arrays = arrays or hasattr(k, "dtype") and (getattr(k, "ndim", 0) > 0 or type(k) is Batched)
         if k is Ellipsis:
-            entries += [all_of] * (ndim - used)
-        elif hasattr(k, "dtype") and k.dtype.kind == "b":
-            if type(k) is Batched:
-                raise RuntimeError(messages.BOOLEAN_MASK)
-            entries += k.nonzero()
-        else:
+            place = len(entries)
+        elif not hasattr(k, "dtype") or k.dtype.kind != "b":
             entries.append(k)
-    return entries + [all_of] * (ndim - sum(k is not None for k in entries)), arrays
+        elif type(k) is Batched:
+            raise RuntimeError(messages.BOOLEAN_MASK)
+        else:
+            entries += k.nonzero()
+    place = len(entries) if place is None else place
+    return entries[:place] + [all_of] * (ndim - sum(k is not None for k in entries)) + entries[place:], arrays
 
 
 def advanced_index(x, entries, level):
     """(array, key, m, p): ``array[key]`` has the samples, m dims that are looked up and then all others, of which p
     come first in the result."""
     looked = [k is not None and type(k) is not slice for k in entries]
-    first, last = looked.index(True), len(looked) - 1 - looked[::-1].index(True)
-    together = all(looked[first : last + 1])
+    first = looked.index(True)
+    together = all(looked[first : first + sum(looked)])
     y = inside(x, level)
     y = y[(all_of,) * has(x, level) + tuple(all_of if there else k for k, there in zip(entries, looked))]
-    y = y.transpose(
-        *range(has(x, level)),
-        *(d + has(x, level) for d in sorted(range(len(looked)), key=lambda d: not looked[d])),
-    )
+    order = sorted(range(len(looked)), key=lambda d: not looked[d])
+    y = y.transpose(*range(has(x, level)), *(d + has(x, level) for d in order))
     indices = [k for k, there in zip(entries, looked) if there]
     m = max(map(dims, indices))
     keys = tuple(inside(k, level, m) for k in indices)
@@ -393,6 +373,8 @@ def add_at(x, key, value):
     y, keys, m, p = advanced_index(x, entries, x.level)
     function_for("add", y).at(y, keys, as_looked_up(value, x.level, x.ndim, entries, m, p))
 
+
+Batched.__getitem__, Batched.__setitem__ = getitem, setitem
 
 # ---- random numbers
 
@@ -553,9 +535,9 @@ def linear_algebra(name, *arrays, **options):
     return tuple(Batched(o, level) for o in out) if isinstance(out, tuple) else Batched(out, level)
 
 
-def special_function(name, *args):
+def special_function(name, *first_and_x):
     """scipy.special, whose functions have the array as the last argument."""
-    *first, x = args
+    *first, x = first_and_x
     xp = modules[type(x.x)]
     functions = importlib.import_module("scipy.special") if xp is np else xp.special
     return Batched(getattr(functions, name)(*first, x.x), x.level)

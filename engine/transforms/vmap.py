@@ -70,22 +70,22 @@ def summed(x, level):
     return x.x.sum(0) if x.level is level else Batched(summed(x.x, level), x.level)
 
 
+def unbind_rule(g, dim, level, batch):
+    g = bind(g, dim, level)
+    return g if batch else sum_of_samples(g, level)
+
+
+def linear_sum(_, t, level, batch):
+    return t * level.size if batch and not is_batch(array_of(t), level) else sum_of_samples(t, level)
+
+
 Bind = node_class("VmapBackward0", lambda g, dim, level: remove_batch_dim(g, dim, level))
-RemoveBatchDim = node_class("UnvmapBackward0", lambda g, dim, level, batch: unbind_rule(g, dim, level, batch))
+RemoveBatchDim = node_class("UnvmapBackward0", unbind_rule)
 Summed = node_class("SumOfSamplesBackward0",
                     lambda g, level, batch: bind(remove_batch_dim(g, 0, level), 0, level) if batch else g)  # fmt: skip
 Bind.linear = staticmethod(lambda _, t, dim, level: bind(t, dim, level))
 RemoveBatchDim.linear = staticmethod(lambda _, t, dim, level, batch: remove_batch_dim(t, dim, level))
-Summed.linear = staticmethod(
-    lambda _, t, level, batch: (
-        t * level.size if batch and not is_batch(array_of(t), level) else sum_of_samples(t, level)
-    )
-)
-
-
-def unbind_rule(g, dim, level, batch):
-    g = bind(g, dim, level)
-    return g if batch else sum_of_samples(g, level)
+Summed.linear = staticmethod(linear_sum)
 
 
 class SumOfSamples(Node):
@@ -106,12 +106,11 @@ class SumOfSamples(Node):
 
 def tangents_inside(node, level):
     """The tangents of a node; those from outside of a vmap are reached from inside through ``SumOfSamples``."""
-    found = {
-        which: t if t.node is None or t.node.time < level.start else Tensor(t.array, SumOfSamples(t.node, level))
-        for which, t in node.tangents.items()
-    }
-    for which in found:
+    found = dict(node.tangents)
+    for which, t in node.tangents.items():
         which.recorded.append(found)
+        if t.node is not None and t.node.time >= level.start:
+            found[which] = Tensor(t.array, SumOfSamples(t.node, level))
     return found
 
 
@@ -130,14 +129,11 @@ def leave(tensors, level):
         if type(node) is Bind and node.saved is not None and node.saved[1] is level:
             continue
         for p in node.parents:
-            if p is None:
-                continue
-            if p.time < level.start:
-                if p not in seen:
-                    seen.add(p)
-                    todo.append(p)
-            elif p not in stands:
-                stands[p] = SumOfSamples(p, level)
+            if p is not None and p.time >= level.start:
+                stands[p] = stands.get(p) or SumOfSamples(p, level)
+            elif p is not None and p not in seen:
+                seen.add(p)
+                todo.append(p)
         if stands and not stands.keys().isdisjoint(node.parents):
             node.parents = tuple(stands.get(p, p) for p in node.parents)
 
@@ -287,10 +283,9 @@ def checked_arguments(func, in_dims, args):
             raise ValueError(messages.IN_DIM_TYPE.format(what, d))
         if not isinstance(a, Tensor):
             raise ValueError(messages.IN_DIM_OF_NO_TENSOR.format(what, d, type(a)))
-        n = a.array.ndim
-        if not -n <= d < n:
-            raise ValueError(messages.IN_DIM_RANGE.format(what, d, n))
-        dims[i] = d % n
+        if not -a.ndim <= d < a.ndim:
+            raise ValueError(messages.IN_DIM_RANGE.format(what, d, a.ndim))
+        dims[i] = d % a.ndim
     return leaves, structure, dims, number_of_samples([a.array.shape[d] for a, d in zip(leaves, dims) if d is not None])
 
 

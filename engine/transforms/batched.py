@@ -22,6 +22,7 @@ from ..arrays import dispatch, memory
 from ..arrays.devices import draw_wrappers
 from ..arrays.dispatch import modules, running, scalar_types
 from ..arrays.memory import address, storage, strided
+from ..core.graph import extend
 from . import messages
 
 all_of = slice(None)
@@ -247,9 +248,11 @@ def matmul(a, b, out=None):
     return Batched(z[..., 0] if row and column else z[..., 0, :] if row else z, level)
 
 
-Batched.__matmul__ = lambda self, other: matmul(self, other) if type(other) in modules else NotImplemented
-Batched.__rmatmul__ = lambda self, other: matmul(other, self) if type(other) in modules else NotImplemented
-
+extend(
+    Batched,
+    __matmul__=lambda self, other: matmul(self, other) if type(other) in modules else NotImplemented,
+    __rmatmul__=lambda self, other: matmul(other, self) if type(other) in modules else NotImplemented,
+)
 
 # ---- along axes
 
@@ -374,7 +377,7 @@ def add_at(x, key, value):
     function_for("add", y).at(y, keys, as_looked_up(value, x.level, x.ndim, entries, m, p))
 
 
-Batched.__getitem__, Batched.__setitem__ = getitem, setitem
+extend(Batched, __getitem__=getitem, __setitem__=setitem)
 
 # ---- random numbers
 

@@ -1,5 +1,6 @@
 """Function transforms, forward mode and Jacobians beside PyTorch: values, structures, what requires grad, errors."""
 
+import functools
 import gc
 import itertools
 import re
@@ -116,6 +117,7 @@ f.vmap(lambda a: u * 2)(M)
 f.vmap(lambda a: a * 2, chunk_size=2)(M)
 f.vmap(lambda a, b: a[b], (0, 0))(M, t.tensor([2, 0, 1]))
 f.vmap(lambda a: a.argmax())(M)
+f.vmap(lambda a: a.argmax(keepdim=True))(M)
 f.vmap(lambda a: a.sort().values.cumsum(0))(M)
 f.vmap(lambda a: t.stack([a, u]).flip(0))(M)
 f.vmap(lambda a: t.zeros_like(a).add_(a).mul_(2))(M)
@@ -634,6 +636,30 @@ def test_functional_in_forward_mode_as_pytorch(f):
         both("jacobian", f, x, **forward, **options)
     both("jacobian", f, at(X), strategy="sideways")
     both("hessian", f, at(X), vectorize=True, outer_jacobian_strategy="forward-mode")
+
+
+IN_A_DUAL_LEVEL = """
+with fw.dual_level(): jacobian(lambda a: a * a, x)
+with fw.dual_level(): jacobian(lambda a: a * a, fw.make_dual(x, x))
+jacobian(lambda a: jacobian(lambda b: b * b, a), x)
+jacobian(lambda a: fw.make_dual(a * a, x), x)
+jacobian(lambda a: fw.enter_dual_level(), x)
+with fw.dual_level(): t.autograd.functional.hessian(lambda a: a.sum(), x, vectorize=True, outer_jacobian_strategy=mode)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("program", IN_A_DUAL_LEVEL)
+def test_a_jacobian_in_forward_mode_is_a_dual_level_as_pytorch(program):
+    torch = pytest.importorskip("torch")
+    found = []
+    for t in (engine, torch):
+        jacobian = functools.partial(t.autograd.functional.jacobian, strategy="forward-mode", vectorize=True)
+        fw, x = t.autograd.forward_ad, t.tensor([1.0, 2.0])
+        with pytest.raises(RuntimeError) as caught:
+            exec(program, {"t": t, "fw": fw, "x": x, "jacobian": jacobian, "mode": "forward-mode"})
+        found.append(str(caught.value))
+        assert jacobian(lambda a: a * a, x).tolist() == [[2.0, 0.0], [0.0, 4.0]]
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("f, strict", itertools.product(OF_TWO, (False, True)))

@@ -1,6 +1,7 @@
 """Anomaly detection: finds the operation whose gradient fails, or is nan, and the line that recorded it."""
 
 import traceback
+from types import SimpleNamespace
 
 from ..arrays.warn import ENGINE_FOLDER, warn
 from ..core import backward as backward_pass
@@ -10,12 +11,7 @@ from ..core.record import array_of
 from ..surface.graph_errors import HINTS
 from . import messages
 
-
-class AnomalyState:
-    anomaly = ""  # whether anomaly detection is on: "", "trace", or "check", which also looks for nan
-
-
-state = AnomalyState()
+state = SimpleNamespace(anomaly="")  # whether anomaly detection is on: "", "trace", or "check", which looks for nan too
 
 
 class set_detect_anomaly:
@@ -57,7 +53,9 @@ def checking(visit, roots, wanted):
 
     def visit_and_check(node, g, parents):
         cotangents = visit(node, g, parents)
-        check_nan(node, cotangents)
+        for i, x in enumerate(map(array_of, cotangents)):
+            if x is not None and type(x) is not OutputCotangents and (x != x).any():
+                raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
         return cotangents
 
     return visit_and_check if state.anomaly == "check" else None
@@ -78,23 +76,11 @@ def telling(visit, roots, wanted):
     return visit_and_tell
 
 
-def check_nan(node, cotangents):
-    """Raise PyTorch's error if a cotangent is nan."""
-    for i, g in enumerate(cotangents):
-        x = array_of(g)
-        if x is not None and type(x) is not OutputCotangents and (x != x).any():
-            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
-
-
 def tell_where(node):
     """Warn of the line that recorded a node whose gradient failed."""
-    call = node.__dict__.get("call")
-    warn(
-        f"Error detected in {node.name()}. "
-        + ("No forward pass information available. Enable detect anomaly during forward pass for more information."
-           if call is None else
-           "Traceback of forward call that caused the error:\n" + "".join(traceback.format_list(call))),
-    )  # fmt: skip
+    call = vars(node).get("call")
+    made = messages.NOT_RECORDED if call is None else messages.RECORDED_AT + "".join(traceback.format_list(call))
+    warn(f"Error detected in {node.name()}. {made}")
 
 
 def remember_call(node):

@@ -4,7 +4,6 @@ Inside ``with dual_level():``, ``make_dual(x, t)`` is x with the tangent t, and 
 derivative of y along t.  How the tangents are computed stands in ``transforms/forward.py``.
 """
 
-import threading
 from collections import namedtuple
 
 from ..core.graph import mode
@@ -17,35 +16,25 @@ UnpackedDualTensor = namedtuple("UnpackedDualTensor", "primal tangent")
 UnpackedDualTensor.__doc__ = "A tensor and its tangent (None if it has none), as ``unpack_dual`` gives them."
 
 
-class Open(threading.local):
-    """The level that is open in this thread."""
-
-    level = None
-
-
-state = Open()
-
-
 def enter_dual_level():
     """Begin a level; returns its number.  RuntimeError inside of another."""
-    if state.level is not None:
+    if mode.dual is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    mode.asked, mode.dual = is_grad_enabled(), True
+    mode.asked, mode.dual = is_grad_enabled(), ForwardPass(inner=False)
     set_recording(mode.asked)
-    state.level = ForwardPass(inner=False)
-    state.level.__enter__()
+    mode.dual.__enter__()
     return 0
 
 
 def exit_dual_level(*, level=None):
     """End the level: its tangents are gone."""
-    if state.level is None:
+    if mode.dual is None:
         raise RuntimeError("Dual level must be a positive number.")
     if level not in (None, 0):
         raise RuntimeError(messages.LEVEL_NOT_THE_LAST)
-    state.level.__exit__()
-    state.level.forget()
-    state.level, mode.dual = None, False
+    mode.dual.__exit__()
+    mode.dual.forget()
+    mode.dual = None
     set_recording(mode.asked)
 
 
@@ -61,22 +50,20 @@ class dual_level:
 
 def make_dual(tensor, tangent, *, level=None):
     """The tensor with a tangent, of its own shape.  RuntimeError outside of a level, ValueError for integers."""
-    if state.level is None:
+    if mode.dual is None:
         raise RuntimeError(messages.NO_LEVEL)
-    return dual(tensor, tangent, state.level)
+    return dual(tensor, tangent, mode.dual)
 
 
 def unpack_dual(tensor, *, level=None):
     """(primal, tangent) of a tensor; the tangent is None where there is none."""
     tangent = tangent_of(tensor)
-    if tangent is None:
-        return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(without_tangent(tensor, state.level), tangent)
+    return UnpackedDualTensor(tensor if tangent is None else without_tangent(tensor, mode.dual), tangent)
 
 
 def tangent_of(tensor):
     """The tangent of a tensor in the open level, or None."""
-    return None if state.level is None or tensor.node is None else tensor.node.tangents.get(state.level)
+    return None if mode.dual is None or tensor.node is None else tensor.node.tangents.get(mode.dual)
 
 
 def tangent_suffix(tensor):

@@ -16,9 +16,9 @@ from ..core.tensor import Tensor
 from ..core.versions import check_saved
 from ..core.views import rebase_history
 from ..ops.writes import check_writable
-from . import messages
+from . import graph, messages
+from .graph import Packed
 from .hooks import cotangent
-from .saved_tensors import Packed
 
 
 class FunctionCtx:
@@ -68,14 +68,16 @@ class FunctionCtx:
         if saved is None:
             return None
         tensor, i = saved
-        if type(tensor) is Packed:
-            return Tensor(tensor.array, tensor.node if i is None else self._outputs[i]() or Output(self._node(), i))
+        if i is None and type(tensor) is Packed:
+            return Tensor(tensor.array, tensor.node)
         if i is None:
             check_saved(tensor.array, self._order)
             return tensor
-        node = self._node()
+        output = self._outputs[i]() or Output(self._node(), i)
+        if type(tensor) is Packed:
+            return Tensor(tensor.array, output)
         check_saved(tensor, self._order, self)
-        return Tensor(tensor, self._outputs[i]() or Output(node, i))
+        return Tensor(tensor, output)
 
     def _node(self):
         """The node that it stands for; a new one if the results are gone."""
@@ -84,19 +86,13 @@ class FunctionCtx:
     def name(self):
         return type(self).__name__
 
-    @property
-    def next_functions(self):
-        return self._node().next_functions
+    next_functions = property(lambda self: self._node().next_functions)
+    metadata = property(lambda self: self._node().metadata)
+    register_hook = property(lambda self: self._node().register_hook)
+    register_prehook = property(lambda self: self._node().register_prehook)
 
-    @property
-    def metadata(self):
-        return self._node().metadata
 
-    def register_prehook(self, hook):
-        return self._node().register_prehook(hook)
-
-    def register_hook(self, hook):
-        return self._node().register_hook(hook)
+graph.Node.register(FunctionCtx)
 
 
 def refuse_others(message, args):
@@ -148,8 +144,7 @@ class CustomNode(Node):
     def vjp(self, g, saved, parents):
         ctx, function = self.ctx, self.ctx._forward_cls
         grads = [r and materialized(g.get(i), r, ctx.materialize_grads) for i, r in enumerate(ctx._results)]
-        returned = function._backward()(ctx, *grads)
-        returned = returned if isinstance(returned, tuple) else (returned,)
+        returned = as_results(function._backward()(ctx, *grads))
         n = len(ctx._inputs)
         if len(returned) > n and all(x is None for x in returned[n:]):
             returned = returned[:n]
@@ -263,10 +258,12 @@ class Function:
             if not apart:
                 raise RuntimeError(messages.NO_SETUP_CONTEXT)
             if any(isinstance(a, Tensor) and type(a.array) in batches for a in args):
-                from ..transforms.vmap import by_own_rule  # noqa: PLC0415  start-up: it is there if an array is a batch
+                if cls.vmap is not Function.vmap:
+                    from ..transforms.vmap import by_own_rule  # noqa: PLC0415  start-up: it is there if there is a batch
 
-                if cls.vmap is not Function.vmap or not cls.generate_vmap_rule:
-                    return by_own_rule(cls, args, cls.vmap is not Function.vmap)
+                    return by_own_rule(cls, args)
+                if not cls.generate_vmap_rule:
+                    raise RuntimeError(messages.NO_VMAP_SUPPORT.format(cls.__name__))
         ctx = cls._backward_cls()
         if apart:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
@@ -281,8 +278,11 @@ class Function:
                 cls.setup_context(ctx, args, result)
             else:
                 result = cls.forward(ctx, *args, **kwargs)
-            results = result if isinstance(result, tuple) else (result,)
-            ctx._plain = [i for i, r in enumerate(results) if is_plain(r, ctx)]
+            results = as_results(result)
+            ctx._plain = [  # those outside of the graph
+                i for i, r in enumerate(results)
+                if not isinstance(r, Tensor) or not r.dtype.is_floating_point or is_one_of(r, ctx.non_differentiable)
+            ]  # fmt: skip
             results = tuple([fresh_output(r, ctx, args) for r in results])
         finally:
             mode.enabled = recording
@@ -297,12 +297,6 @@ def fresh_output(result, ctx, args):
     if not isinstance(result, Tensor) or is_one_of(result, ctx.dirty_tensors):
         return result
     return reshape(result, result.array.shape) if result.node is not None or is_one_of(result, args) else result
-
-
-def is_plain(result, ctx):
-    """Whether a result is outside of the graph."""
-    floats = isinstance(result, Tensor) and result.dtype.is_floating_point
-    return not floats or is_one_of(result, ctx.non_differentiable)
 
 
 def is_one_of(tensor, tensors):
@@ -332,18 +326,16 @@ def record_call(ctx, parents, args, results):
     ctx._made, ctx._order = ref(node), node.time
     outputs = [Output(node, i) for i in range(len(results))]
     ctx._outputs = tuple(map(ref, outputs))
-    for r, output in zip(results, outputs):
+    for i, (r, output) in enumerate(zip(results, outputs)):
         if not isinstance(r, Tensor):
             continue
-        dirty = is_one_of(r, ctx.dirty_tensors)
-        if output.saved[0] in ctx._plain:
+        if i in ctx._plain:
             r.node = None
-        elif dirty and r._base is not None:
-            if len(results) > 1:
+        elif is_one_of(r, ctx.dirty_tensors):
+            if r._base is not None and len(results) > 1:
                 raise RuntimeError(messages.DIRTY_VIEW)
-            check_writable(r)
-            rebase_history(r, output)
-        elif dirty:
+            if r._base is not None:
+                check_writable(r)
             rebase_history(r, output)
         else:
             r.node = output
@@ -359,9 +351,8 @@ def record_call(ctx, parents, args, results):
         ctx._saved = tuple([s and (Packed(*(s[0], None) if s[1] is not None else (s[0].array, s[0].node)), s[1])
                             for s in ctx._saved])  # fmt: skip
     ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
-    for r, output in zip(results, outputs):
-        if isinstance(r, Tensor) and r.node is output:
-            notify(Tensor, r)
+    for i in numbers.values():
+        notify(Tensor, results[i])
 
 
 def once_differentiable(backward):
@@ -374,11 +365,10 @@ def once_differentiable(backward):
             returned = backward(ctx, *grads)
         finally:
             mode.enabled = recording
-        if not recording or not any(isinstance(g, Tensor) and g.node is not None for g in grads):
+        source = next((g for g in grads if isinstance(g, Tensor) and g.node is not None), None)
+        if not recording or source is None:
             return returned
-        several = returned if isinstance(returned, tuple) else (returned,)
-        source = next(g for g in grads if isinstance(g, Tensor) and g.node is not None)
-        ends = tuple(None if x is None else record(DelayedError, x.array, (source,)) for x in several)
+        ends = tuple(None if x is None else record(DelayedError, x.array, (source,)) for x in as_results(returned))
         return ends if isinstance(returned, tuple) else ends[0]
 
     return unrecorded

@@ -11,6 +11,7 @@ from ..ops.shape import reshape_to, select_at, squeeze_all, stack
 from ..transforms.func import grad as gradient_of
 from ..transforms.func import jacobian_columns, unit_vectors
 from . import messages
+from .forward_ad import dual_level
 from .gradients import grad
 from .modes import enable_grad, set_grad_enabled
 
@@ -53,14 +54,11 @@ def vector(v, like, several, create_graph, function):
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(messages.NO_V["vjp" if function == "vjp" else "jvp"])
         return None
-    _, v = checked_tuple(v, "v", function)
-    v = prepared(v, create_graph, track=False)
+    v = prepared(checked_tuple(v, "v", function)[1], create_graph, track=False)
+    if len(v) != len(like) and not several:
+        raise RuntimeError("The given v should contain a single Tensor.")
     if len(v) != len(like):
-        raise RuntimeError(
-            f"v is a tuple of invalid length: should be {len(like)} but got {len(v)}."
-            if several
-            else "The given v should contain a single Tensor."
-        )
+        raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(v)}.")
     for i, (a, b) in enumerate(zip(v, like)):
         if a.shape != b.shape:
             which = f"Entry {i} in " if several else ""
@@ -170,10 +168,8 @@ def jacobian_product(name, func, inputs, v, create_graph, strict):
             stage += "_trick"
     with set_grad_enabled(create_graph or mode.enabled):
         found = zeros_for_none(grads_of(values, sources, v, create_graph), sources, stage, create_graph, strict)
-    return (
-        outside(outputs, create_graph, several_out),
-        outside(found, create_graph, several_out if name == "jvp" else several),
-    )
+    found = outside(found, create_graph, several_out if name == "jvp" else several)
+    return outside(outputs, create_graph, several_out), found
 
 
 # ---- matrices
@@ -194,25 +190,21 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
         outputs, several_out = checked_call(func, inputs, "jacobian", strict)
         if vectorize and strict:
             raise RuntimeError(messages.STRICT_AND_VECTORIZED)
-        rows = rows_in_one_pass if vectorize else rows_one_by_one
         found = []
         for i, out in enumerate(outputs):
-            parts = zip(rows(i, out, inputs, create_graph, strict), inputs)
-            parts = tuple(reshape_to(j, (*out.array.shape, *x.array.shape)) for j, x in parts)
+            if vectorize:
+                basis = unit_vectors(out.array, out.numel()).reshape(out.numel(), *out.array.shape)
+                rows = grads_of((out,), inputs, (Tensor(basis),), create_graph, True, batched=True)
+            else:
+                rows = rows_one_by_one(i, out, inputs, create_graph, strict)
+            rows = [zeros_of(x).expand((out.numel(), *x.shape)) if r is None else r for r, x in zip(rows, inputs)]
+            parts = tuple(reshape_to(r, (*out.array.shape, *x.array.shape)) for r, x in zip(rows, inputs))
             found.append(outside(parts, create_graph, several))
     return tuple(found) if several_out else found[0]
 
 
-def rows_in_one_pass(_, out, inputs, create_graph, strict):
-    """The derivatives of an output with respect to the inputs, all rows in one backward pass."""
-    n = out.numel()
-    basis = Tensor(unit_vectors(out.array, n).reshape(n, *out.array.shape))
-    found = grads_of((out,), inputs, (basis,), create_graph, True, batched=True)
-    return [zeros_of(x).expand((n, *x.shape)) if g is None else g for g, x in zip(found, inputs)]
-
-
 def rows_one_by_one(i, out, inputs, create_graph, strict):
-    """The same, a backward pass for each row."""
+    """The derivatives of an output with respect to the inputs, a backward pass for each row; None if there are no."""
     flat, rows = reshape_to(out, (-1,)), []
     for j in range(out.numel()):
         grads = grads_of((select_at(flat, 0, j),), inputs, None, create_graph, True)
@@ -222,11 +214,11 @@ def rows_one_by_one(i, out, inputs, create_graph, strict):
             if create_graph and not g.requires_grad:
                 raise RuntimeError(messages.INDEPENDENT_OF_INPUT.format("jacobian", i))
         rows.append([zeros_of(x) if g is None else g for g, x in zip(grads, inputs)])
-    return [stack(column, 0) for column in zip(*rows)] if rows else [zeros_of(x).expand((0, *x.shape)) for x in inputs]
+    return [stack(column, 0) for column in zip(*rows)] or [None] * len(inputs)
 
 
 def jacobian_forward(func, inputs, create_graph, strict, vectorize):
-    """The Jacobian in forward mode: all columns in one pass."""
+    """The Jacobian in forward mode: all columns in one pass, that of a dual level, as PyTorch's."""
     if create_graph:
         raise NotImplementedError(messages.FORWARD_CREATE_GRAPH)
     if strict:
@@ -241,7 +233,8 @@ def jacobian_forward(func, inputs, create_graph, strict, vectorize):
         several_out, outputs = checked_tuple(func(*inputs), "outputs", None)
         return outputs
 
-    found, *_ = jacobian_columns(outputs_of, inputs, list)
+    with dual_level():
+        found, *_ = jacobian_columns(outputs_of, inputs, list, level=mode.dual)
     found = found if several else tuple(row[0] for row in found)  # lists: so PyTorch has it
     return found if several_out else found[0]
 

@@ -4,6 +4,7 @@ A Jacobian is here a matrix with a row for each element of the input and a colum
 """
 
 from functools import partial
+from itertools import product
 
 import numpy as np
 
@@ -43,16 +44,16 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     try:
         check.constants()
         if check_forward_ad:
-            check.compare(check.forward, "Jacobian computed with forward mode mismatch", check.forward_product)
+            check.compare(True, "Jacobian computed with forward mode mismatch")
         if check_backward_ad:
             check.repeatable(nondet_tol)
-            check.compare(check.backward, "Jacobian mismatch", check.backward_product)
+            check.compare(False, "Jacobian mismatch")
             if check_grad_dtypes:
                 check.dtypes()
         if check_batched_forward_grad:
-            check.batched(check.forward_each, check.forward_together, FORWARD_OPTION)
+            check.batched(True, "check_batched_forward_grad")
         if check_batched_grad:
-            check.batched(check.backward_each, check.backward_together, OPTION)
+            check.batched(False, "check_batched_grad")
         if check_backward_ad and check_undefined_grad:
             check.undefined()
     except GradcheckError:
@@ -78,7 +79,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, gen_non_contig_grad_output
     if grad_outputs is None:
         draw = np.random.default_rng(0).standard_normal
         outputs = differentiable_outputs(func(*inputs))
-        grad_outputs = [Tensor(there(draw(o.shape), o)).requires_grad_() for o in outputs]
+        grad_outputs = [there(draw(o.shape), o).requires_grad_() for o in outputs]
     grad_outputs = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
 
     def gradients(*args):
@@ -93,94 +94,63 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, gen_non_contig_grad_output
 
 
 class Check:
-    """The derivatives of one call, computed in each way."""
+    """The derivatives of one call, in both modes and by central differences."""
 
     def __init__(self, func, inputs, eps, rtol, atol, fast):
-        self.func, self.inputs, self.eps, self.rtol, self.atol, self.fast = func, inputs, eps, rtol, atol, fast
+        self.func, self.inputs, self.eps, self.fast = func, inputs, eps, fast
+        self.close = partial(np.allclose, rtol=rtol, atol=atol)
         self.variables = checked_inputs(inputs)
         self.outputs = differentiable_outputs(func(*inputs))
+        self.pairs = [*product(range(len(self.outputs)), range(len(self.variables)))]
         rng = np.random.default_rng(0)
         self.u = [unit(rng, x) for x in self.variables]
         self.v = [unit(rng, o) for o in self.outputs]
 
-    def output(self, o, *inputs):
-        return differentiable_outputs(self.func(*(inputs or self.inputs)))[o]
+    def output(self, o):
+        return differentiable_outputs(self.func(*self.inputs))[o]
 
-    def pairs(self):
-        return [(o, i) for o in range(len(self.outputs)) for i in range(len(self.variables))]
+    def derivative(self, forward, o, i, t, output=None, **options):
+        """The cotangent of an input from that of an output; in forward mode an output's tangent from an input's."""
+        if not forward:
+            return grads(self.outputs[o] if output is None else output, [self.variables[i]], t, **options)[0]
+        from .forward_ad import dual_level, make_dual, unpack_dual  # noqa: PLC0415  start-up
 
-    def compare(self, analytical, title, product):
-        """GradcheckError unless the derivatives of every output with respect to every input are close."""
-        for o, i in self.pairs():
-            if self.fast:
-                got, expected = product(o, i), self.difference_along(o, i, product)
-            else:
-                got, expected = analytical(o, i), self.differences(o, i)
-            if not np.allclose(got, expected, self.rtol, self.atol):
-                shown = [float(a) if np.ndim(a) == 0 else Tensor(a) for a in (expected, got)]
-                raise GradcheckError(
-                    f"{title} for output {o} with respect to input {i},\nnumerical:{shown[0]}\nanalytical:{shown[1]}\n"
-                    + (self.in_full(analytical, o, i) if self.fast else "")
-                    + f"at input {i}:{self.variables[i].detach()}\n"
-                )
+        with dual_level():
+            given = [make_dual(a, t) if a is self.variables[i] else a for a in self.inputs]
+            wanted = [k for k, a in enumerate(as_tuple(self.func(*self.inputs))) if isinstance(a, Tensor)
+                      and a.requires_grad]  # fmt: skip
+            return unpack_dual(as_tuple(self.func(*given))[wanted[o]]).tangent
 
-    def in_full(self, analytical, o, i):
-        got, expected = analytical(o, i), self.differences(o, i)
-        return (
-            "\nThe above quantities relating the numerical and analytical jacobians are computed \nin fast mode. See: "
-            "https://github.com/pytorch/pytorch/issues/53876 for more background \nabout fast mode. Below, we "
-            "recompute numerical and analytical jacobians in slow mode:\n\n"
-            f"Numerical:\n {Tensor(expected)}\nAnalytical:\n{Tensor(got)}\n\n"
-            f"The max per-element difference (slow mode) is: {abs(got - expected).max()}.\n"
-        )
-
-    # ---- by central differences
+    def jacobian(self, forward, o, i, output=None):
+        x, y = self.variables[i], self.outputs[o]
+        along, result = (x, y) if forward else (y, x)
+        units = np.eye(along.numel()).reshape(-1, *along.shape) if along.numel() else ()
+        parts = [host_array(self.derivative(forward, o, i, there(unit, along), output), result) for unit in units]
+        matrix = np.array(parts, result.array.dtype).reshape(along.numel(), result.numel())
+        return matrix if forward else matrix.T
 
     def differences(self, o, i):
         return differences(lambda: self.output(o).array, self.variables[i], self.outputs[o], self.eps)
 
-    def difference_along(self, o, i, product):
-        """J u by one central difference; v^T J u to compare with backward mode."""
-        x, step = self.variables[i].shared(), self.u[i].array * self.eps
-        before, ends = x.copy(), []
-        for sign in (1, -1):
-            x[...] = before + sign * step
-            ends.append(moved(self.output(o).array, cpu) * 1)
-        x[...] = before
-        slope = (ends[0] - ends[1]) / (2 * self.eps)
-        return slope if product == self.forward_product else (slope * moved(self.v[o].array, cpu)).sum()
+    def products(self, forward, o, i):
+        """(v^T J u by the rules, by one central difference); in forward mode J u."""
+        x, y, u, v = self.variables[i], self.outputs[o], self.u[i], self.v[o]
+        got = host_array(self.derivative(forward, o, i, u if forward else v), y if forward else x)
+        slope = difference(lambda: self.output(o).array, x.shared(), ..., u.array * self.eps) / (2 * self.eps)
+        return (got, slope) if forward else ((got * host_array(u)).sum(), (slope * host_array(v)).sum())
 
-    # ---- by the rules
-
-    def backward(self, o, i):
-        return jacobians(self.outputs[o], [self.variables[i]])[0]
-
-    def backward_product(self, o, i):
-        (g,) = grads(self.outputs[o], [self.variables[i]], self.v[o])
-        return np.float64(0) if g is None else moved((g * self.u[i]).sum().array, cpu)
-
-    def forward(self, o, i):
-        x = self.variables[i]
-        columns = [self.pushed(o, i, one) for one in units(x)]
-        return np.stack(columns) if columns else np.zeros((0, self.outputs[o].numel()), x.array.dtype)
-
-    def forward_product(self, o, i):
-        return self.pushed(o, i, self.u[i]).reshape(self.outputs[o].shape)
-
-    def pushed(self, o, i, tangent):
-        """The derivative of an output along a tangent of an input, flat."""
-        t = self.along(o, i, tangent)
-        return np.zeros(self.outputs[o].numel()) if t is None else moved(t.array, cpu).reshape(-1)
-
-    def along(self, o, i, tangent):
-        from .forward_ad import dual_level, make_dual, unpack_dual  # noqa: PLC0415  start-up
-
-        with dual_level():
-            x = self.variables[i]
-            given = [make_dual(a, tangent) if a is x else a for a in self.inputs]
-            wanted = [k for k, a in enumerate(as_tuple(self.func(*self.inputs))) if isinstance(a, Tensor)
-                      and a.requires_grad]  # fmt: skip
-            return unpack_dual(as_tuple(self.func(*given))[wanted[o]]).tangent
+    def compare(self, forward, title):
+        """GradcheckError unless the derivatives of every output with respect to every input are close."""
+        for o, i in self.pairs:
+            matrices = lambda o=o, i=i: (self.jacobian(forward, o, i), self.differences(o, i))  # noqa: E731
+            got, expected = self.products(forward, o, i) if self.fast else matrices()
+            if not self.close(got, expected):
+                shown = [float(a) if np.ndim(a) == 0 else Tensor(a) for a in (expected, got)]
+                raise GradcheckError(
+                    f"{title} for output {o} with respect to input {i},\nnumerical:{shown[0]}\nanalytical:{shown[1]}\n"
+                    + (in_full(*matrices()) if self.fast else "")
+                    + f"at input {i}:{self.variables[i].detach()}\n"
+                )
 
     # ---- further checks
 
@@ -198,11 +168,9 @@ class Check:
 
     def repeatable(self, nondet_tol):
         """GradcheckError if a second backward pass gives something else, though the first one is right."""
-        for o, i in self.pairs():
-            first, again = self.backward(o, i), jacobians(self.output(o), [self.variables[i]])[0]
-            if not np.allclose(first, again, 0, nondet_tol) and np.allclose(
-                first, self.differences(o, i), self.rtol, self.atol
-            ):
+        for o, i in self.pairs:
+            first, again = self.jacobian(False, o, i), self.jacobian(False, o, i, self.output(o))
+            if not np.allclose(first, again, 0, nondet_tol) and self.close(first, self.differences(o, i)):
                 raise GradcheckError(messages.NOT_REENTRANT.format(nondet_tol))
 
     def dtypes(self):
@@ -213,84 +181,69 @@ class Check:
 
     def undefined(self):
         """GradcheckError if outputs without a gradient are not treated as those with a gradient of zeros."""
-        zeros = [Tensor(there(np.zeros(o.shape), o)) for o in self.outputs]
+        zeros = [there(np.zeros(o.shape), o) for o in self.outputs]
         for k, o in enumerate(self.outputs if len(zeros) > 1 else ()):
             alone = grads(o, self.variables, self.v[k])
             given = [self.v[k] if o is other else zero for other, zero in zip(self.outputs, zeros)]
             for a, b in zip(alone, grads(self.outputs, self.variables, given)):
-                if not np.allclose(gradient_array(a, b), gradient_array(b, a)):
+                if not np.allclose(host_array(a, b), host_array(b, a)):
                     raise GradcheckError(messages.UNDEFINED_GRADIENTS)
 
-    def backward_each(self, o, i, tangents):
-        return [grads(self.outputs[o], [self.variables[i]], t)[0] for t in tangents]
-
-    def backward_together(self, o, i, tangents):
-        return grads(self.outputs[o], [self.variables[i]], stack(tangents), is_grads_batched=True)[0]
-
-    def forward_each(self, o, i, tangents):
-        return [self.along(o, i, t) for t in tangents]
-
-    def forward_together(self, o, i, tangents):
+    def batched(self, forward, option):
+        """GradcheckError unless the derivatives along two directions are the same by vmap and one after the other."""
         from ..transforms.vmap import vmap  # noqa: PLC0415  start-up
 
-        return vmap(lambda t: self.along(o, i, t))(stack(tangents))
-
-    def batched(self, each, together, option):
-        """GradcheckError unless the derivatives along two directions are the same by vmap and one after the other."""
         hint = messages.BATCHED_HINT.format(option)
-        for o, i in self.pairs():
-            rng = np.random.default_rng(1)
-            like = self.outputs[o] if each == self.backward_each else self.variables[i]
-            tangents = [unit(rng, like) for _ in range(2)]
+        for o, i in self.pairs:
+            rng, derivative = np.random.default_rng(1), partial(self.derivative, forward, o, i)
+            tangents = [unit(rng, self.variables[i] if forward else self.outputs[o]) for _ in range(2)]
+            together = vmap(derivative) if forward else partial(derivative, is_grads_batched=True)
             try:
-                ours, expected = together(o, i, tangents), each(o, i, tangents)
+                ours, expected = together(stack(tangents)), [*map(derivative, tangents)]
             except RuntimeError as error:
                 raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{hint}") from None
             if ours is None or expected[0] is None:
                 continue
-            expected = np.stack([moved(e.array, cpu) for e in expected])
-            if not np.allclose(moved(ours.array, cpu), expected):
+            expected = np.stack([*map(host_array, expected)])
+            if not np.allclose(host_array(ours), expected):
                 raise GradcheckError(messages.BATCHED_DIFFERS.format(o, i, hint, ours, Tensor(expected)))
 
 
 grads = partial(grad, retain_graph=True, allow_unused=True)
-OPTION, FORWARD_OPTION = "check_batched_grad", "check_batched_forward_grad"
+
+
+def in_full(got, expected):
+    """What is said of two Jacobians where products of them differ."""
+    return messages.FAST_MODE.format(Tensor(expected), Tensor(got), abs(got - expected).max())
 
 
 def unit(rng, t):
     """A random tensor of length 1 in the shape, dtype and place of another."""
     x = rng.uniform(0.1, 1.0, tuple(t.shape))
-    return Tensor(there(x / (np.sqrt((x * x).sum()) or 1.0), t))
+    return there(x / (np.sqrt((x * x).sum()) or 1.0), t)
 
 
-def units(t):
-    """The unit vectors in the shape of a tensor."""
-    for k in range(t.numel()):
-        one = np.zeros(t.shape)
-        one.flat[k] = 1
-        yield Tensor(there(one, t))
+def there(x, t):
+    """An array as a tensor in the dtype and on the device of another."""
+    return Tensor(moved(np.asarray(x, t.array.dtype), t.device))
 
 
-def gradient_array(g, other):
-    """The array of a gradient; zeros for None."""
-    if g is None:
-        return np.zeros(() if other is None else other.shape)
-    return moved(g.array, cpu)
+def host_array(t, like=None):
+    """The array of a tensor, in host memory; for None zeros, as many as another has."""
+    return np.zeros(() if like is None else like.shape) if t is None else moved(t.array, cpu)
 
 
 def checked_inputs(inputs):
     """The inputs that require grad.  ValueError if there are none; a warning for those of few digits."""
-    variables = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
+    variables = {i: x for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad}
     if not variables:
         raise ValueError(messages.NO_INPUT_REQUIRES_GRAD)
-    for i, x in enumerate(inputs):
-        if not isinstance(x, Tensor) or not x.requires_grad:
-            continue
+    for i, x in variables.items():
         if x.dtype is not float64:
             warn(messages.FEW_DIGITS.format(i))
         if any(s == 0 and n > 1 for s, n in zip(x.shared().strides, x.shape)):
             raise RuntimeError(messages.STRIDE_0.format(i))
-    return variables
+    return [*variables.values()]
 
 
 def differentiable_outputs(outputs):
@@ -302,31 +255,18 @@ def as_tuple(outputs):
     return tuple(outputs) if isinstance(outputs, (tuple, list)) else (outputs,)
 
 
-def there(x, t):
-    """An array in the dtype and on the device of a tensor."""
-    return moved(np.asarray(x, t.array.dtype), t.device)
-
-
-def jacobians(output, variables):
-    """For each variable, the matrix of d output[j] / d variable[i], a row for each i: one backward pass for each j."""
-    columns = [grads(output, variables, one) for one in units(output)]
-    return [
-        np.stack([np.zeros(v.numel(), v.array.dtype) if g[i] is None else moved(g[i].array, cpu).ravel()
-                  for g in columns], 1)
-        if columns else np.zeros((v.numel(), 0), v.array.dtype)
-        for i, v in enumerate(variables)
-    ]  # fmt: skip
-
-
 def differences(compute, variable, output, eps):
-    """The same matrix by central differences: the variable's elements are moved by eps, one after the other."""
+    """The Jacobian by central differences: the variable's elements are moved by eps, one after the other."""
     x = variable.shared()
-    rows = np.zeros((x.size, output.numel()), output.array.dtype)
-    for i, place in enumerate(np.ndindex(x.shape)):
-        before, ends = x[place].copy(), []
-        for step in (eps, -eps):
-            x[place] = before + step
-            ends.append(moved(compute(), cpu) * 1)
-        x[place] = before
-        rows[i] = ((ends[0] - ends[1]) / (2 * eps)).ravel()
-    return rows
+    rows = [difference(compute, x, place, eps) / (2 * eps) for place in np.ndindex(x.shape)]
+    return np.array(rows, output.array.dtype).reshape(x.size, output.numel())
+
+
+def difference(compute, x, place, step):
+    """By how much a result changes as part of x is moved by a step in one direction and in the other."""
+    before, ends = x[place].copy(), []
+    for sign in (1, -1):
+        x[place] = before + sign * step
+        ends.append(moved(compute(), cpu) * 1)
+    x[place] = before
+    return ends[0] - ends[1]

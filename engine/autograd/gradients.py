@@ -71,7 +71,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
             mode.asked = asked
         return tuple(map(unrecorded, found))
     options = retain_graph, create_graph, allow_unused, materialize_grads
-    if not is_grads_batched:
+    if not is_grads_batched or grad_outputs is None:
         return plain_grad(outputs, inputs, grad_outputs, *options)
     from ..transforms.vmap import grad_of_each  # noqa: PLC0415  start-up
 

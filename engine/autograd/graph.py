@@ -1,23 +1,105 @@
-"""What ``torch.autograd.graph`` offers to look at the graph with, and to change what it keeps."""
+"""What ``torch.autograd.graph`` offers to look at the graph with, and to change what it keeps.
 
+Saved tensors take the form that a program's hooks give them, and come back from it when backward needs them.  Outside
+of the hooks' blocks nobody looks: nodes keep plain tuples of arrays.
+"""
+
+from abc import ABC
 from contextlib import contextmanager
+from functools import cache
 
+from ..arrays.dispatch import scalar_types
 from ..core import graph
-from ..core.graph import mode
-from .function import FunctionCtx
+from ..core.graph import Mode, extend, mode
+from ..core.observers import forget, observe
+from ..core.tensor import Tensor
+from ..core.versions import version
+from ..ops.checks import shown_kind
+from ..surface.node_names import saved_tensor
+from . import messages
 from .hooks import RemovableHandle
-from .saved_tensors import saved_tensors_hooks
+from .modes import no_grad
 
 __all__ = ["Node", "RemovableHandle", "disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
 
 
-class NodeType(type):
-    def __instancecheck__(cls, instance):
-        return isinstance(instance, (graph.Node, FunctionCtx))
-
-
-class Node(metaclass=NodeType):
+class Node(ABC):  # noqa: B024  what is one is registered below
     """The type of every ``grad_fn``, for ``isinstance``."""
+
+
+Node.register(graph.Node)
+extend(
+    Mode,
+    packing=(),  # the hooks on saved tensors, the innermost last
+    no_packing=None,  # where there may be none, the message of the error
+)
+
+
+class saved_tensors_hooks:
+    """In the block, nodes keep ``pack_hook(tensor)`` of what they save; ``unpack_hook`` makes a Tensor of that again.
+
+    The innermost block counts.  ``pack_hook`` must not write into the tensor in place: RuntimeError.  TypeError, in the
+    backward pass, if what ``unpack_hook`` returns is no Tensor.
+    """
+
+    def __init__(self, pack_hook, unpack_hook):
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self):
+        if mode.no_packing is not None:
+            raise RuntimeError(mode.no_packing)
+        mode.packing = (*mode.packing, self)
+        observe(graph.Node, pack_saved)
+
+    def __exit__(self, *exc):
+        mode.packing = mode.packing[:-1]
+        forget(graph.Node, pack_saved)
+
+
+class Packed:
+    """One tensor that was saved: ``array`` unpacks it, each time; ``node``: what made it, if it is an input."""
+
+    def __init__(self, array, node=None):
+        hooks, tensor = mode.packing[-1], saved_tensor(array, node)  # of an output, whose node holds this, without it
+        before = version(tensor)
+        with no_grad():
+            self.value, self.unpack, self.node = hooks.pack_hook(tensor), hooks.unpack_hook, node
+        if version(tensor) != before:
+            raise RuntimeError(messages.PACK_HOOK_WRITES)
+
+    @property
+    def array(self):
+        tensor = self.unpack(self.value)
+        if not isinstance(tensor, Tensor):
+            raise TypeError(messages.UNPACKED_NO_TENSOR.format(shown_kind(type(tensor))))
+        return tensor.array
+
+
+def pack_saved(node):
+    """Let a new node that saves arrays keep them packed, if this thread is in a block."""
+    if mode.packing and node.saved and node.saved_from:
+        saved = vars(node).pop("saved")
+        node.__class__ = packing_class(type(node))
+        node.saved = saved
+
+
+@cache
+def packing_class(Class):
+    """``Class``, for nodes that keep what they saved packed."""
+
+    def keep(node, saved):
+        if type(saved) is tuple:  # not None, nor what a checkpoint recomputes
+            sources = [node.parents[k] if k is not None and k >= 0 else None for k in node.saved_from]
+            plain = [k is None or s is None or type(s) in scalar_types for s, k in zip(saved, node.saved_from)]
+            saved = tuple([s if p else Packed(s, source) for s, p, source in zip(saved, plain, sources)])
+        node.packed = saved
+
+    def unpacked(node):
+        saved = node.packed
+        return tuple([s.array if type(s) is Packed else s for s in saved]) if type(saved) is tuple else saved
+
+    facts = {"__module__": "builtins", "saved": property(unpacked, keep), "checks_versions": False}
+    return type(Class.__name__, (Class,), facts)
 
 
 class save_on_cpu(saved_tensors_hooks):

@@ -4,6 +4,7 @@ They attach to the backward pass with the first hook that is registered; a progr
 """
 
 import threading
+from collections import Counter
 from typing import Any
 from weakref import ref
 
@@ -22,8 +23,6 @@ extend(
 )
 hooked_leaves: set = set()  # weak references to the AccumulateGrad nodes on which a hook was registered
 hooked: set = set()  # and to the others
-
-
 attaching = threading.Lock()  # two threads may register the first hook
 
 
@@ -33,19 +32,17 @@ class RemovableHandle:
     def __init__(self, node, where, hook, call=None):
         if not callable(hook):
             raise TypeError(f"{type(hook).__name__!r} object is not callable")
-        hook = call or hook
-        self.node, self.where, self.hook = ref(node), where, hook
-        self.id = id(hook)
-        hooks = getattr(node, where)
+        self.node, self.where, self.hook = ref(node), where, call or hook
+        self.id, hooks = id(self.hook), getattr(node, where)
         end = len(hooks) - (bool(hooks) and type(hooks[-1]) is RetainGrad)
-        setattr(node, where, (*hooks[:end], hook, *hooks[end:]))
+        setattr(node, where, (*hooks[:end], self.hook, *hooks[end:]))
         note(node)
 
     def remove(self):
         node = self.node()
         if node is not None:
             setattr(node, self.where, tuple(h for h in getattr(node, self.where) if h is not self.hook))
-            if not (node.hooks or node.pre_hooks or node.post_hooks or node.leaf_hooks):
+            if not has_hooks(node):
                 hooked_leaves.discard(ref(node))
                 hooked.discard(ref(node))
 
@@ -68,6 +65,10 @@ class RetainGrad:
             new = g.clone() if isinstance(g, Tensor) else Tensor(g.astype(tensor.array.dtype))
             tensor._grad = new if tensor._grad is None else tensor._grad + new
         return g
+
+
+def has_hooks(node):
+    return node.hooks or node.pre_hooks or node.post_hooks or node.leaf_hooks
 
 
 def note(node):
@@ -157,9 +158,7 @@ def tensor_hook(hook):
     def call(g):
         shown = as_tensor(g)
         new = hook(shown)
-        return (
-            checked_grad(hook, new, g) if new is not None else cotangent(shown)
-        )  # a number that it wrote is a new one
+        return cotangent(shown) if new is None else checked_grad(hook, new, g)  # a number that it wrote is a new one
 
     return call
 
@@ -168,15 +167,15 @@ def run_pre_hooks(node, g):
     """What the prehooks of a node make of what arrives there; they see tuples of Tensors."""
     for hook in node.pre_hooks:
         grads = as_grad_tuple(g, node.outputs)
-        new = hook(grads)
-        new = [*map(cotangent, grads)] if new is None else checked_grads(hook, new, grads)
-        several = type(g) is OutputCotangents
+        new, several = checked_grads(hook, hook(grads), grads), type(g) is OutputCotangents
         g = OutputCotangents({i: t for i, t in enumerate(new) if t is not None}) if several else new[0]
     return g
 
 
 def checked_grads(hook, new, old):
-    """The cotangents in the tuple that a hook returned in place of others."""
+    """The cotangents in the tuple that a hook returned in place of others, or, for None, those that it saw."""
+    if new is None:
+        return [*map(cotangent, old)]
     if not isinstance(new, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(new).__name__}'")
     if len(new) != len(old):
@@ -240,8 +239,7 @@ def with_node_hooks(visit, node, g, parents):
     cotangents = visit(node, g, parents)
     for hook in node.post_hooks:
         grads = tuple(map(as_tensor, cotangents))
-        new = hook(grads, as_grad_tuple(g, node.outputs))
-        cotangents = [*map(cotangent, grads)] if new is None else checked_grads(hook, new, cotangents)
+        cotangents = checked_grads(hook, hook(grads, as_grad_tuple(g, node.outputs)), grads)
     # what a hook returned may be in the program's hands: a leaf must not take it for its .grad
     return [x if x is None or type(p) is not AccumulateGrad else own(x) for p, x in zip(parents, cotangents)]
 
@@ -278,19 +276,15 @@ def accumulate_complete():
 
 def edges_into_hooked(roots):
     """How many edges lead from the roots into each of the leaves that have hooks."""
-    count = dict.fromkeys([node for node in [r() for r in tuple(hooked_leaves)] if node is not None], 0)
-    for node in reachable(roots):
-        for p in node.parents:
-            if p in count:
-                count[p] += 1
-    return {p: n for p, n in count.items() if n}
+    leaves = {r() for r in tuple(hooked_leaves)}
+    return Counter(p for node in reachable(roots) for p in node.parents if p is not None and p in leaves)
 
 
 def arrive(leaves, wanted):
     """Run the hooks of leaves (and of other ends of a pass towards wanted nodes) at the end of a pass."""
     accumulate_complete()
     for node in [*leaves]:
-        if wanted is None and (node.hooks or node.pre_hooks or node.post_hooks or node.leaf_hooks):
+        if wanted is None and has_hooks(node):
             accumulate(node, leaves.pop(node))
         elif wanted is not None:
             for hook in node.hooks:

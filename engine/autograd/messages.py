@@ -10,6 +10,7 @@ DECORATED_CLASS = "Decorating classes is deprecated and will be disabled in futu
 DIRTY_NOT_AN_INPUT = "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to ctx.mark_dirty()."
 DIRTY_NOT_RETURNED = "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all be outputs of the Function."
 DIRTY_VIEW = "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. This is not supported by the current autograd engine. You should either make sure the input is not a view (using .clone() for example) or make your Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that returns a single Tensor and a second one that does the other operations)."
+FAST_MODE = "\nThe above quantities relating the numerical and analytical jacobians are computed \nin fast mode. See: https://github.com/pytorch/pytorch/issues/53876 for more background \nabout fast mode. Below, we recompute numerical and analytical jacobians in slow mode:\n\nNumerical:\n {}\nAnalytical:\n{}\n\nThe max per-element difference (slow mode) is: {}.\n"
 FEW_DIGITS = "Input #{} requires gradient and is not a double precision floating point or complex. This check will likely fail if all the inputs are not of double precision floating point or complex. "
 FORWARD_CREATE_GRAPH = 'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported together (yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
 FORWARD_NOT_VECTORIZED = "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`."
@@ -35,6 +36,7 @@ MISSING = {
     "double_back_trick": "The hessian of the user-provided function is independent of entry {} in the grad_jacobian. This is not allowed in strict mode as it prevents from using the double backward trick to replace forward mode AD.",
 }
 NOT_REENTRANT = "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was {}."
+NOT_RECORDED = "No forward pass information available. Enable detect anomaly during forward pass for more information."
 NOT_TENSORS = "The {} given to {} must be either a Tensor or a tuple of Tensors but the {} has type {}."
 NO_BACKWARD = "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
 NO_INPUT_REQUIRES_GRAD = "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
@@ -46,11 +48,13 @@ NO_V = {
     "jvp": "The vector v can only be None if the input to the user-provided function is a single Tensor with a single element.",
 }
 NO_VMAP = "To use autograd.Function with vmap, you must either override the vmap staticmethod or set generate_vmap_rule=True."
+NO_VMAP_SUPPORT = "You tried to vmap over {}, but it does not have vmap support. Please override and implement the vmap staticmethod or set generate_vmap_rule=True. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 NUMBER_OF_GRADIENTS = "function {} returned an incorrect number of gradients (expected {}, got {})"
 NUMBER_OF_VALUES = "hook '{}' has returned an incorrect number of values (got {}, but expected {})"
 ONLY_INPUTS = "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the graph, please use torch.autograd.backward."
 OUTPUT_INDEPENDENT = "Output {} of the user-provided function is independent of input {}. This is not allowed in strict mode."
 PACK_HOOK_WRITES = "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place operations on the input to a pack hook."
+RECORDED_AT = "Traceback of forward call that caused the error:\n"
 SAVED_NO_TENSOR = "save_for_backward can only save variables, but argument {} is of type {}"
 STRATEGY = 'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
 STRICT_AND_VECTORIZED = "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set `strict=False` or `vectorize=False`."

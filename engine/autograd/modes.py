@@ -14,7 +14,7 @@ extend(
     Mode,
     asked=True,  # in inference mode and in a dual level: what is_grad_enabled() says, whatever is recorded
     inference=False,
-    dual=False,  # in a dual level (forward_ad): tangents are computed, and so nodes made, under no_grad too
+    dual=None,  # the dual level (forward_ad): in one, tangents are computed, and so nodes made, under no_grad too
     transforms=0,  # how many function transforms run, one inside the other
     derivatives=0,  # and how many of them differentiate
 )
@@ -103,7 +103,7 @@ class set_grad_enabled(GradMode):
 def set_recording(enabled):
     """Switch recording, and return how it was.  In inference mode nothing is recorded, whatever the switch says."""
     before, mode.asked = is_grad_enabled(), bool(enabled)
-    mode.enabled = (mode.asked or mode.dual) and not mode.inference
+    mode.enabled = not mode.inference and (mode.asked or mode.dual is not None)
     return before
 
 

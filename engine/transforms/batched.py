@@ -12,7 +12,7 @@ batch takes part as it is, the same for every sample.
 import importlib
 import math
 import operator
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from types import SimpleNamespace
 
@@ -22,6 +22,7 @@ from ..arrays import devices, dispatch, memory
 from ..arrays.devices import draw_wrappers
 from ..arrays.dispatch import modules, running, scalar_types
 from ..arrays.memory import address, storage, strided
+from ..core.graph import extend
 from . import messages
 
 all_of = slice(None)
@@ -35,6 +36,15 @@ class Level:
 
     def __init__(self, size, randomness="error", start=0):
         self.number, self.size, self.randomness, self.start = next(self.numbers), size, randomness, start
+
+
+def refuse(message, error=RuntimeError):
+    """A method, or a function, of batches that there cannot be."""
+
+    def method(*args, **options):
+        raise error(message)
+
+    return method
 
 
 class Batched:
@@ -93,12 +103,6 @@ class Batched:
 
     # ---- elements
 
-    def __getitem__(self, key):
-        return getitem(self, key)
-
-    def __setitem__(self, key, value):
-        setitem(self, key, value)
-
     def fill(self, value):
         self[...] = value
 
@@ -108,46 +112,24 @@ class Batched:
     def __len__(self):
         return self.shape[0]
 
-    def __bool__(self):
-        raise RuntimeError(messages.CONTROL_FLOW)
-
-    def item(self):
-        raise RuntimeError(messages.ITEM)
-
-    __float__ = __int__ = __index__ = item
-
-    def tolist(self):
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
-
-    def __array__(self, dtype=None, copy=None):
-        """NumPy asks for this where it is to write a Batched into an array which is no batch."""
-        raise RuntimeError(messages.UNBATCHED_IN_PLACE)
-
-    def nonzero(self):
-        raise dynamic("nonzero")
+    __bool__ = refuse(messages.CONTROL_FLOW)
+    item = __float__ = __int__ = __index__ = refuse(messages.ITEM)
+    tolist = refuse("Cannot access data pointer of Tensor that doesn't have storage")
+    nonzero = refuse(messages.DYNAMIC_SHAPE.format("nonzero"))
+    __array__ = refuse(messages.UNBATCHED_IN_PLACE)  # asked for to write a Batched into an array which is no batch
 
     # ---- what NumPy hands over: a function of a plain array beside a batched one
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
-        if any(type(a) not in modules for a in inputs if method == "__call__"):
-            return NotImplemented
         if method == "at":
             return add_at(*inputs)
-        if method != "__call__":
+        if method != "__call__" or any(type(a) not in modules for a in inputs):
             return NotImplemented
-        if ufunc is np.matmul:
-            return matmul(*inputs)
-        return elementwise_on_samples(ufunc, *inputs, **options)
+        return matmul(*inputs) if ufunc is np.matmul else elementwise_on_samples(ufunc, *inputs, **options)
 
     def __array_function__(self, function, types, args, options):
         place = batched_numpy.linalg if function.__module__ == "numpy.linalg" else batched_numpy
         return getattr(place, function.__name__)(*args, **options)
-
-    def __matmul__(self, other):
-        return matmul(self, other) if type(other) in modules else NotImplemented
-
-    def __rmatmul__(self, other):
-        return matmul(other, self) if type(other) in modules else NotImplemented
 
     __hash__ = object.__hash__
 
@@ -158,7 +140,6 @@ def inner_axis(axis):
 
 
 def newest_level(arrays):
-    """The newest level of some arrays."""
     found = None
     for a in arrays:
         if type(a) is Batched and (found is None or a.level.number > found.number):
@@ -167,7 +148,6 @@ def newest_level(arrays):
 
 
 def has(a, level):
-    """Whether an array is a batch of a level."""
     return type(a) is Batched and a.level is level
 
 
@@ -199,10 +179,6 @@ def elementwise_on_samples(function, *arrays, **options):
     return Batched(function(*arrays, **options), level)
 
 
-def dynamic(name):
-    return RuntimeError(messages.DYNAMIC_SHAPE.format(name))
-
-
 # ---- operators
 
 
@@ -223,7 +199,7 @@ def batched_operator_pair(op):
 
 
 for name in "add sub mul truediv floordiv mod pow lshift rshift and or xor".split():
-    op = getattr(operator, name if name not in ("and", "or") else name + "_")
+    op = getattr(operator, f"__{name}__")
     for method, prefix in zip(batched_operator_pair(op), ("", "r")):
         setattr(Batched, f"__{prefix}{name}__", method)
 for name in "eq ne lt le gt ge".split():
@@ -231,8 +207,7 @@ for name in "eq ne lt le gt ge".split():
 
 
 def in_place_method(name):
-    change = getattr(operator, f"i{name}")
-    compute = getattr(operator, name if name not in ("and", "or") else name + "_")
+    change, compute = getattr(operator, f"__i{name}__"), getattr(operator, f"__{name}__")
 
     def method(self, other):
         level, x = newest_level((self, other)), self.x
@@ -273,79 +248,72 @@ def matmul(a, b, out=None):
     return Batched(z[..., 0] if row and column else z[..., 0, :] if row else z, level)
 
 
+extend(
+    Batched,
+    __matmul__=lambda self, other: matmul(self, other) if type(other) in modules else NotImplemented,
+    __rmatmul__=lambda self, other: matmul(other, self) if type(other) in modules else NotImplemented,
+)
+
 # ---- along axes
 
 
-def reduction(name):
-    def method(self, axis=None, dtype=None, keepdims=False):
+def along_axes(name, default):
+    """A method along an axis or several, or along all of the sample's for None."""
+
+    def method(self, axis=default, *args, **options):
         axis = tuple(range(1, self.x.ndim)) if axis is None else inner_axis(axis)
-        options = {"keepdims": keepdims} if dtype is None else {"dtype": dtype, "keepdims": keepdims}
-        return Batched(getattr(self.x, name)(axis=axis, **options), self.level)
+        return Batched(getattr(self.x, name)(axis, *args, **options), self.level)
 
     return method
 
 
 def arg_reduction(name):
     def method(self, axis=None, keepdims=False):
-        x = self.x.reshape(self.x.shape[0], -1) if axis is None else self.x
-        out = function_for(name, x)(x, 1 if axis is None else inner_axis(axis), keepdims=keepdims and axis is not None)
-        return Batched(out, self.level)
-
-    return method
-
-
-def along_axis(name, default=None):
-    def method(self, axis=default, *args, **options):
-        return Batched(getattr(self.x, name)(inner_axis(axis), *args, **options), self.level)
+        if axis is not None:
+            return Batched(getattr(self.x, name)(inner_axis(axis), keepdims=keepdims), self.level)
+        flat = getattr(self.x.reshape(self.x.shape[0], self.size), name)(1)
+        return Batched(flat.reshape(flat.shape + (1,) * self.ndim) if keepdims else flat, self.level)
 
     return method
 
 
 for name in "sum prod max min any all mean".split():
-    setattr(Batched, name, reduction(name))
+    setattr(Batched, name, along_axes(name, None))
+for name in ("cumsum", "cumprod", "argsort"):
+    setattr(Batched, name, along_axes(name, -1))
 for name in ("argmax", "argmin"):
     setattr(Batched, name, arg_reduction(name))
-for name in ("cumsum", "cumprod", "argsort"):
-    setattr(Batched, name, along_axis(name, -1))
 
 # ---- indexing
 
 
 def parsed(key, ndim):
     """A key as a list with an entry for each dim (and None for new ones), and whether it looks anything up."""
-    key = key if type(key) is tuple else (key,)
-    arrays, used = False, 0
+    arrays, entries, place = False, [], None
     for k in key:
-        if hasattr(k, "dtype") and (getattr(k, "ndim", 0) or type(k) is Batched):
-            arrays = True
-            used += k.ndim if k.dtype.kind == "b" else 1
-        elif k is not None and k is not Ellipsis:
-            used += 1
-    entries = []
-    for k in key:
+        arrays = arrays or hasattr(k, "dtype") and (getattr(k, "ndim", 0) > 0 or type(k) is Batched)
         if k is Ellipsis:
-            entries += [all_of] * (ndim - used)
-        elif hasattr(k, "dtype") and k.dtype.kind == "b":
-            if type(k) is Batched:
-                raise RuntimeError(messages.BOOLEAN_MASK)
-            entries += k.nonzero()
-        else:
+            place = len(entries)
+        elif not hasattr(k, "dtype") or k.dtype.kind != "b":
             entries.append(k)
-    return entries + [all_of] * (ndim - sum(k is not None for k in entries)), arrays
+        elif type(k) is Batched:
+            raise RuntimeError(messages.BOOLEAN_MASK)
+        else:
+            entries += k.nonzero()
+    place = len(entries) if place is None else place
+    return entries[:place] + [all_of] * (ndim - sum(k is not None for k in entries)) + entries[place:], arrays
 
 
 def advanced_index(x, entries, level):
     """(array, key, m, p): ``array[key]`` has the samples, m dims that are looked up and then all others, of which p
     come first in the result."""
     looked = [k is not None and type(k) is not slice for k in entries]
-    first, last = looked.index(True), len(looked) - 1 - looked[::-1].index(True)
-    together = all(looked[first : last + 1])
+    first = looked.index(True)
+    together = all(looked[first : first + sum(looked)])
     y = inside(x, level)
     y = y[(all_of,) * has(x, level) + tuple(all_of if there else k for k, there in zip(entries, looked))]
-    y = y.transpose(
-        *range(has(x, level)),
-        *(d + has(x, level) for d in sorted(range(len(looked)), key=lambda d: not looked[d])),
-    )
+    order = sorted(range(len(looked)), key=lambda d: not looked[d])
+    y = y.transpose(*range(has(x, level)), *(d + has(x, level) for d in order))
     indices = [k for k, there in zip(entries, looked) if there]
     m = max(map(dims, indices))
     keys = tuple(inside(k, level, m) for k in indices)
@@ -365,28 +333,26 @@ def move_dims(x, start, n, to):
 
 def getitem(x, key):
     """x[key], where x or an index array of the key is a batch."""
-    level = newest_level((x, *(key if type(key) is tuple else (key,))))
+    key = key if type(key) is tuple else (key,)
+    level = newest_level((x, *key))
     entries, arrays = parsed(key, x.ndim)
     if not arrays:
-        return x.rewrapped(x.x[(all_of, *(key if type(key) is tuple else (key,)))])
+        return x.rewrapped(x.x[(all_of, *key)])
     y, keys, m, p = advanced_index(x, entries, level)
     return Batched(move_dims(dispatch.picked(y, keys), 1, m, p + 1), level)
 
 
 def setitem(x, key, value):
     """``x[key] = value`` for a Batched x."""
-    level = x.level
-    other = newest_level((value, *(key if type(key) is tuple else (key,))))
-    if other is not None and other.number > level.number:
+    level, key = x.level, key if type(key) is tuple else (key,)
+    if newest_level((x, value, *key)) is not level:
         x.__array__()
-    if type(key) is tuple and len(key) == 1 and type(key[0]) is Batched and key[0].dtype.kind == "b":
-        key = key[0]
-    if type(key) is Batched and key.dtype.kind == "b" and not dims(value):
-        x.x[...] = by_name("where", key, value, x).x
+    if len(key) == 1 and type(key[0]) is Batched and key[0].dtype.kind == "b" and not dims(value):
+        x.x[...] = by_name("where", key[0], value, x).x
         return
     entries, arrays = parsed(key, x.ndim)
     if not arrays:
-        target = x.x[(all_of, *(key if type(key) is tuple else (key,)))]
+        target = x.x[(all_of, *key)]
         target[...] = inside(value, level, target.ndim - 1)
         return
     y, keys, m, p = advanced_index(x, entries, level)
@@ -406,29 +372,32 @@ def as_looked_up(value, level, ndim, entries, m, p):
 
 def add_at(x, key, value):
     """``np.add.at`` for a Batched x."""
-    entries, arrays = parsed(key, x.ndim)
+    entries, _ = parsed(key if type(key) is tuple else (key,), x.ndim)
     y, keys, m, p = advanced_index(x, entries, x.level)
     function_for("add", y).at(y, keys, as_looked_up(value, x.level, x.ndim, entries, m, p))
 
 
+extend(Batched, __getitem__=getitem, __setitem__=setitem)
+
 # ---- random numbers
 
 
-class BatchedDraws:
-    """The functions that draw random numbers, inside of a vmap: other ones for each sample, the same, or an error."""
+class Named:
+    """Functions by their names: they are one function, which is told the name."""
 
-    def __init__(self, functions):
-        self.functions = functions
+    def __init__(self, function):
+        self.function = function
 
     def __getattr__(self, name):
-        def draw(generator, *arguments):
-            make = partial(getattr(self.functions, name), generator)
-            return draw_samples(make, name, arguments, running.levels)
-
-        return draw
+        return partial(self.function, name)
 
 
-draw_wrappers.append(lambda functions: BatchedDraws(functions) if running.levels else functions)
+def draw(functions, name, generator, *arguments):
+    """Random numbers, inside of a vmap: other ones for each sample, the same, or an error."""
+    return draw_samples(partial(getattr(functions, name), generator), name, arguments, running.levels)
+
+
+draw_wrappers.append(lambda functions: Named(partial(draw, functions)) if running.levels else functions)
 
 
 def draw_samples(make, name, arguments, levels):
@@ -501,8 +470,10 @@ def side_by_side(name, arrays, axis=0):
     return Batched(function_for(name, arrays[0])(arrays, inner_axis(axis)), level)
 
 
-def expand_dims(x, axis):
-    return x.rewrapped(function_for("expand_dims", x.x)(x.x, inner_axis(axis)))
+def along_last(name, x, *args):
+    """A function whose last argument is an axis, or several."""
+    *args, axis = args
+    return x.rewrapped(function_for(name, x.x)(x.x, *args, inner_axis(axis)))
 
 
 def broadcast_to(x, shape):
@@ -521,23 +492,7 @@ def tile(x, repeats):
 def roll(x, shift, axis=None):
     if axis is None:
         return roll(x.reshape(-1), shift, 0).reshape(x.shape)
-    return Batched(function_for("roll", x.x)(x.x, shift, inner_axis(axis)), x.level)
-
-
-def rot90(x, k, axes):
-    return x.rewrapped(function_for("rot90", x.x)(x.x, k, inner_axis(axes)))
-
-
-def flip(x, axis=None):
-    turned = range(x.ndim) if axis is None else [d % x.ndim for d in (axis if isinstance(axis, tuple) else (axis,))]
-    return x[tuple(slice(None, None, -1) if d in turned else all_of for d in range(x.ndim))]
-
-
-def repeat(x, repeats, axis=None):
-    if type(repeats) is Batched:
-        raise dynamic("repeat_interleave")
-    x = x.reshape(-1) if axis is None else x
-    return Batched(function_for("repeat", x.x)(x.x, repeats, 1 if axis is None else inner_axis(axis)), x.level)
+    return along_last("roll", x, shift, axis)
 
 
 def take_along_axis(x, indices, axis):
@@ -576,42 +531,26 @@ def depth(x):
     return running.levels.index(x.level) + 1 if x.level in running.levels else 0
 
 
-def refuse_dynamic_shape(name, *args, **options):
-    raise dynamic(name)
-
-
-def unknown(name, *args, **options):
-    raise NotImplementedError(messages.NOT_FOR_BATCHES.format(name))
-
-
-class BatchedLinalg:
+def linear_algebra(name, *arrays, **options):
     """numpy.linalg, whose functions take stacks of matrices as they are."""
-
-    def __getattr__(self, name):
-        def call(*arrays, **options):
-            level, arrays = unwrapped_to_broadcast(arrays)
-            out = getattr(plain_first(arrays).linalg, name)(*arrays, **options)
-            return tuple(Batched(o, level) for o in out) if isinstance(out, tuple) else Batched(out, level)
-
-        return call
+    level, arrays = unwrapped_to_broadcast(arrays)
+    out = getattr(plain_first(arrays).linalg, name)(*arrays, **options)
+    return tuple(Batched(o, level) for o in out) if isinstance(out, tuple) else Batched(out, level)
 
 
-class BatchedSpecial:
+def special_function(name, *first_and_x):
     """scipy.special, whose functions have the array as the last argument."""
-
-    def __getattr__(self, name):
-        def call(*args):
-            *first, x = args
-            xp = modules[type(x.x)]
-            functions = importlib.import_module("scipy.special") if xp is np else xp.special
-            return Batched(getattr(functions, name)(*first, x.x), x.level)
-
-        return call
+    *first, x = first_and_x
+    xp = modules[type(x.x)]
+    functions = importlib.import_module("scipy.special") if xp is np else xp.special
+    return Batched(getattr(functions, name)(*first, x.x), x.level)
 
 
 ELEMENTWISE_FUNCTIONS = ("where", "clip", "round", "nan_to_num")  # as all of NumPy's ufuncs are
 ANY_FIRST_AXIS = ("tril", "triu", "zeros_like", "ones_like", "empty_like", "full_like")
-DYNAMIC_SHAPE_NAMES = {"argwhere": "nonzero", "nonzero": "nonzero", "unique": "_unique2", "bincount": "bincount"}
+ALONG_LAST = ("expand_dims", "flip", "rot90")
+DYNAMIC_SHAPE_NAMES = {"argwhere": "nonzero", "nonzero": "nonzero", "unique": "_unique2", "bincount": "bincount",
+                       "repeat": "repeat_interleave"}  # fmt: skip
 
 
 class BatchedNumPy:
@@ -636,35 +575,32 @@ def lifted(name):
     if name in ANY_FIRST_AXIS:
         return partial(as_it_is, name)
     if name in DYNAMIC_SHAPE_NAMES:
-        return partial(refuse_dynamic_shape, DYNAMIC_SHAPE_NAMES[name])
+        return refuse(messages.DYNAMIC_SHAPE.format(DYNAMIC_SHAPE_NAMES[name]))
+    if name in ALONG_LAST:
+        return partial(along_last, name)
     if hasattr(Batched, name):
         return partial(as_method, name)
     if hasattr(found, "_implementation"):  # a function of arrays which nobody has taught about batches
-        return partial(unknown, name)
+        return refuse(messages.NOT_FOR_BATCHES.format(name), NotImplementedError)
     return None  # zeros, arange, eye, ...
 
 
-class Serving(dict):
-    """{module of arrays: the module that serves batches of them}"""
-
-    def __missing__(self, xp):
-        self[xp] = found = BatchedNumPy(xp)
-        return found
+serving = cache(BatchedNumPy)  # the module that serves batches of the arrays of another module
 
 
 def beside(x):
     """The module that serves a Batched and makes arrays where its samples are."""
     while type(x) is Batched:
         x = x.x
-    return serving[modules[type(x)]]
+    return serving(modules[type(x)])
 
 
 taught: dict = {f.__name__: f for f in (
-    matmul, expand_dims, broadcast_to, tile, roll, rot90, flip, repeat, take_along_axis, put_along_axis,
-    ascontiguousarray, getitem, blank, samples, depth, beside)}  # fmt: skip
+    matmul, broadcast_to, tile, roll, take_along_axis, put_along_axis, ascontiguousarray, getitem, blank, samples,
+    depth, beside)}  # fmt: skip
 taught.update(
-    linalg=BatchedLinalg(),
-    special=BatchedSpecial(),
+    linalg=Named(linear_algebra),
+    special=Named(special_function),
     stack=partial(side_by_side, "stack"),
     concatenate=partial(side_by_side, "concatenate"),
     array=partial(as_method, "copy"),
@@ -674,5 +610,4 @@ taught.update(
     strided=strided_samples,
 )
 taught["add"].at = add_at
-serving = Serving()
-batched_numpy = modules[Batched] = dispatch.batches[Batched] = serving[np]
+batched_numpy = modules[Batched] = dispatch.batches[Batched] = serving(np)

@@ -70,9 +70,8 @@ extend(
     tangents={},  # the derivative of the output, for each pass
     oldest_leaf_time=inf,  # of the leaves that it leads to; -inf: it is there for tangents alone
 )
-Dual = node_class("DualBackward0", lambda g: g)
-IdentityNode = node_class("Identity", lambda g: g)
-Dual.diagonal = IdentityNode.diagonal = True
+Dual = node_class("DualBackward0", lambda g: g, diagonal=True)
+IdentityNode = node_class("Identity", lambda g: g, diagonal=True)
 
 
 def dual(primal, tangent, which):
@@ -84,12 +83,18 @@ def dual(primal, tangent, which):
         raise RuntimeError(messages.TANGENT_SIZE.format(list(primal.array.shape), list(tangent.array.shape)))
     if primal.node is not None and which in primal.node.tangents:
         raise RuntimeError(messages.TANGENT_THERE)
-    tangent = cast(tangent, primal.array.dtype)
-    node = Dual((primal.node,), ())
-    node.tangents = {which: tangent} if primal.node is None else {**primal.node.tangents, which: tangent}
-    leads_to(node, -inf if primal.node is None else primal.node.oldest_leaf_time)
-    which.recorded.append(node.tangents)
-    return Tensor(primal.array, node)
+    others = {} if primal.node is None else primal.node.tangents
+    new = with_tangents(primal, {**others, which: cast(tangent, primal.array.dtype)}, primal.node)
+    which.recorded.append(new.node.tangents)
+    return new
+
+
+def with_tangents(tensor, tangents, parent=None, Class=Dual):
+    """The tensor with other tangents, joined to the graph at ``parent`` if there is one."""
+    node = Class((parent,), ())
+    node.tangents = tangents
+    leads_to(node, parent.oldest_leaf_time if parent else -inf)
+    return Tensor(tensor.array, node)
 
 
 # ---- what leaves a pass, or another transform
@@ -100,36 +105,30 @@ def outgoing(tensor, start):
 
     ``start``: when the transform began.
     """
-    node = tensor.node
-    if node is None or continues([node], start) == "recorded":
-        return tensor
-    return outside_graph(tensor, {p: node.tangents[p] for p in this_thread.passes if p in node.tangents})
+    return tensor if tensor.node is None or continues([tensor.node], start) == "recorded" else outside_graph(tensor)
 
 
-def outside_graph(tensor, tangents):
-    """The tensor outside of the graph, with tangents."""
-    new = Tensor(tensor.array)
-    if tangents:
-        new.node = Dual((None,), ())
-        new.node.tangents = tangents
-        leads_to(new.node, -inf)
-    return new
+def outside_graph(tensor, tangents=None):
+    """The tensor outside of the graph, with tangents: None are those in passes that run."""
+    if tangents is None:
+        tangents = {p: t for p, t in tensor.node.tangents.items() if p in this_thread.passes}
+    return with_tangents(tensor, tangents) if tangents else Tensor(tensor.array)
 
 
 def continues(nodes, start):
     """What a graph has at its ends that is older than ``start``: leaves that are differentiated ("recorded"), else
     tensors with "tangents" of passes that run, or nothing (None)."""
-    found, seen, todo = None, set(nodes), list(nodes)
+    found, seen, todo = None, {None, *nodes}, list(nodes)
     while todo:
         node = todo.pop()
         if node.oldest_leaf_time <= start:  # nothing older
             found = found or any(p in node.tangents for p in this_thread.passes) or None
             continue
-        parents = [p for p in node.parents if p is not None]
-        if not parents or node.oldest_leaf_time == node.time:  # a leaf; that of a transform may have a tangent
+        if not any(node.parents) or node.oldest_leaf_time == node.time:  # a leaf; a transform's may have a tangent
             return "recorded"
-        todo += [p for p in parents if p not in seen]
-        seen.update(parents)
+        new = {*node.parents} - seen
+        todo += new
+        seen |= new
     return found and "tangents"
 
 
@@ -138,10 +137,7 @@ def without_tangent(tensor, which):
     others = {p: t for p, t in tensor.node.tangents.items() if p is not which}
     if tensor.node.oldest_leaf_time == -inf:
         return outside_graph(tensor, others)
-    node = IdentityNode((tensor.node,), ())
-    node.tangents = others
-    leads_to(node, tensor.node.oldest_leaf_time)
-    return Tensor(tensor.array, node)
+    return with_tangents(tensor, others, tensor.node, IdentityNode)
 
 
 def unrecorded(g):
@@ -172,21 +168,21 @@ def carry(node, out=None):
     """Give a new node the tangents of its output, the array ``out``."""
     real, part = (node.parents[0], node.saved[0]) if type(node) is Output else (node, None)
     node.tangents = found = {}
-    oldest_leaf_time, parents = -inf, real.parents
+    parents = [p for p in real.parents if p is not None]
     for p in parents:
-        if p is not None:
-            if p.parents and "tangents" not in vars(p) and any(q and q.tangents for q in p.parents):
-                carry(p)  # of this one no Tensor was made: it is one of several nodes of one operation
-            oldest_leaf_time = max(oldest_leaf_time, p.oldest_leaf_time)
-    leads_to(node, oldest_leaf_time := -inf if mode.dual and not mode.asked else oldest_leaf_time)
+        if p.parents and "tangents" not in vars(p) and any(q and q.tangents for q in p.parents):
+            carry(p)  # of this one no Tensor was made: it is one of several nodes of one operation
+    untracked = mode.dual and not mode.asked
+    oldest_leaf_time = -inf if untracked else max([p.oldest_leaf_time for p in parents], default=-inf)
+    leads_to(node, oldest_leaf_time)
     passes, recorded = this_thread.passes, mode.enabled
     try:
         for i, which in enumerate(passes):
-            ts = [None if p is None else p.tangents.get(which) for p in parents]
+            ts = [p and p.tangents.get(which) for p in real.parents]
             if any(t is not None for t in ts):
                 plain = oldest_leaf_time <= which.start and all(t is None or t.node is None for t in ts)
                 if i and plain:  # the tangent itself must carry the tangents of older passes
-                    plain = not any(older in p.tangents for older in passes[:i] for p in parents if p is not None)
+                    plain = not any(older in p.tangents for older in passes[:i] for p in parents)
                 this_thread.passes, mode.enabled = passes[:i], not plain
                 found[which] = push(real, part, ts, out, plain)
                 if not plain:
@@ -194,7 +190,7 @@ def carry(node, out=None):
     finally:
         this_thread.passes, mode.enabled = passes, recorded
     if found and oldest_leaf_time == -inf and real is node and node.saved_from:
-        node.saved, node.parents = None, (None,) * len(parents)  # nobody will ask for them: release the arrays
+        node.saved, node.parents = None, (None,) * len(real.parents)  # nobody will ask for them: release the arrays
 
 
 def push(node, part, ts, out, plain):
@@ -232,18 +228,12 @@ def transposed_rule(node, i, part, t, out, plain):
     u.node = AccumulateGrad(u)
     recorded, mode.enabled = mode.enabled, True
     try:
-        saved = saved_outside(node) if plain else node.linked(node.saved)
+        saved = node.saved if plain else node.linked(node.saved)
+        if plain and node.saved_from:  # outside of the graph
+            saved = [Tensor(s) if k is not None and hasattr(s, "dtype") else s for s, k in zip(saved, node.saved_from)]
         into = node.rules[i](u if part is None else OutputCotangents({part: u}), *saved)
     finally:
         mode.enabled = recorded
     if into is None or into.node is None:
         return None
     return backward_pass({into.node: cast(t, into.array.dtype)}, False, not plain, {u.node}).get(u.node)
-
-
-def saved_outside(node):
-    """The saved values with arrays as Tensors outside of the graph."""
-    return [
-        Tensor(s) if k is not None and hasattr(s, "dtype") else s
-        for s, k in zip(node.saved, node.saved_from or (None,) * len(node.saved))
-    ]

@@ -7,20 +7,23 @@ recorded where something outside is going to differentiate it.
 """
 
 import functools
+from contextlib import nullcontext
+from itertools import accumulate
 from math import inf
 
 from ..arrays import tree
 from ..arrays.dispatch import xp_of, zeros_like
 from ..arrays.dtypes import differentiable
+from ..core import views
 from ..core.backward import backward_pass, roots
-from ..core.graph import AccumulateGrad, clock, mode, node_class
+from ..core.graph import AccumulateGrad, clock, extend, mode, node_class
+from ..core.observers import forget, observe
 from ..core.tensor import Tensor
-from ..ops.shape import cat, reshape_to, slice_at
+from ..ops.shape import cat, reshape_to, split
 from . import messages
 from .batched import Batched
-from .forward import ForwardPass, continues, dual, leads_to, outgoing
+from .forward import ForwardPass, continues, dual, leads_to, outgoing, outside_graph
 from .functional_call import functional_call, stack_module_state
-from .nesting import transformed
 from .vmap import batch, check_randomness, leave, remove_batch_dim, vmap
 
 __all__ = [
@@ -28,8 +31,42 @@ __all__ = [
     "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 
-Inner = node_class("ViewBackward0", lambda g: g)  # a leaf of a transform, on a tensor that is in a graph already
-Inner.diagonal = True
+# a leaf of a transform, on a tensor that is in a graph already
+Inner = node_class("ViewBackward0", lambda g: g, diagonal=True)
+
+
+# ---- inside a transform that differentiates
+
+extend(Tensor, transform_level=0)  # how many of them ran when it was made
+
+
+def refuse_captured(tensor, others):
+    """RuntimeError if a tensor would be written that was not made inside of the transform."""
+    if mode.derivatives and (tensor if tensor._base is None else tensor._base).transform_level < mode.derivatives:
+        raise RuntimeError(messages.CAPTURED_WRITTEN)
+
+
+def stamp(tensor):
+    """Remember inside of which transforms a Tensor was made: only there may it be written."""
+    tensor.transform_level = mode.derivatives
+
+
+views.write_checks.append(refuse_captured)
+
+
+class differentiating:
+    """A block that runs, recorded, inside a transform that differentiates."""
+
+    def __enter__(self):
+        self.before = mode.transforms, mode.derivatives, mode.enabled, mode.asked
+        mode.transforms += 1
+        mode.derivatives += 1
+        mode.enabled = mode.asked = True
+        observe(Tensor, stamp)
+
+    def __exit__(self, *exc):
+        mode.transforms, mode.derivatives, mode.enabled, mode.asked = self.before
+        forget(Tensor, stamp)
 
 
 # ---- recording on leaves of one's own
@@ -40,13 +77,11 @@ def outside_inference_mode(function):
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        if not mode.inference:
-            return function(*args, **kwargs)
-        mode.inference = False
+        before, mode.inference = mode.inference, False
         try:
             return function(*args, **kwargs)
         finally:
-            mode.inference = True
+            mode.inference = before
 
     return call
 
@@ -63,22 +98,14 @@ class Recording:
         self.start = next(clock)
         self.leaves = [new_leaf(x) for x in primals]
         self.own = {x.node for x in self.leaves}
-        self.enabled = mode.enabled
 
     def run(self, func, *args, **kwargs):
-        before = mode.enabled, mode.asked
-        mode.enabled = mode.asked = True
         try:
-            with transformed(True):
+            with differentiating():
                 return func(*args, **kwargs)
         finally:
-            mode.enabled, mode.asked = before
             for node in self.own:  # from now on nobody but us differentiates by it
                 leads_to(node, max((p.oldest_leaf_time for p in node.parents), default=-inf))
-
-    def goes_on(self, nodes):
-        """Whether somebody outside differentiates what is computed from these nodes."""
-        return self.enabled and continues(nodes, self.start) is not None
 
     def back(self, outputs, cotangents, create_graph, retain_graph=True):
         """The gradients with respect to the leaves, as Tensors; zeros where there are none."""
@@ -95,15 +122,10 @@ class Recording:
             return Tensor(zeros_like(x.array))
         return outgoing(g, self.start) if isinstance(g, Tensor) else Tensor(g)
 
-    def handed_out(self, values):
-        """What ``func`` returned, or returned beside, as it is handed out."""
-        return handed_out(values, self.start)
 
-
-def goes_on_later(values):
-    """Whether somebody differentiates, at this moment, what is computed from some of these."""
-    nodes = [v.node for v in values if isinstance(v, Tensor) and v.node is not None]
-    return mode.enabled and continues(nodes, -inf) is not None
+def goes_on(values, start=-inf):
+    """Whether somebody outside differentiates, at this moment, what is computed from some of these."""
+    return mode.enabled and continues([v.node for v in values if isinstance(v, Tensor) and v.node], start) is not None
 
 
 def handed_out(values, start):
@@ -123,15 +145,12 @@ def new_leaf(x):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
     if x.array.dtype not in differentiable:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
-    new = Tensor(saveable(x).array)
+    new, outside = Tensor(saveable(x).array), x.node
     new.transform_level = mode.derivatives + 1
-    if x.node is None:
-        new.node = AccumulateGrad(new)
-        leads_to(new.node, new.node.time)
-    else:
-        new.node = Inner((x.node,), ())
-        new.node.tangents = x.node.tangents
-        leads_to(new.node, max(x.node.oldest_leaf_time, new.node.time))
+    new.node = node = Inner((outside,), ()) if outside else AccumulateGrad(new)
+    if outside:
+        node.tangents = outside.tangents
+    leads_to(node, max(outside.oldest_leaf_time, node.time) if outside else node.time)
     return new
 
 
@@ -162,10 +181,8 @@ def split_off(argnums, args):
     leaves, structure = tree.flatten(tuple(args[i] for i in numbers))
 
     def replaced(new):
-        new, all_args = tree.unflatten(structure, new), list(args)
-        for i, value in zip(numbers, new):
-            all_args[i] = value
-        return all_args
+        given = dict(zip(numbers, tree.unflatten(structure, new)))
+        return [given.get(i, a) for i, a in enumerate(args)]
 
     return leaves, structure if isinstance(argnums, tuple) else structure.parts[0], replaced
 
@@ -200,8 +217,8 @@ def grad(func, argnums=0, has_aux=False):
 
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
-        out = gradient_and_value(func, argnums, has_aux, args, kwargs)
-        return (out[0], out[1][1]) if has_aux else out[0]
+        grads, value = gradient_and_value(func, argnums, has_aux, args, kwargs)
+        return (grads, value[1]) if has_aux else grads
 
     return wrapper
 
@@ -225,10 +242,11 @@ def gradient_and_value(func, argnums, has_aux, args, kwargs):
         raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
     if output.array.ndim:
         raise RuntimeError(messages.NOT_A_SCALAR.format(output.array.ndim))
-    create_graph = output.node is not None and r.goes_on([output.node])
+    outside = output.node and continues([output.node], r.start)
+    create_graph = mode.enabled and outside is not None
     grads = tree.unflatten(structure, r.back([output], [None], create_graph, create_graph))
-    value = outgoing(output, r.start)
-    return grads, (value, r.handed_out(aux)) if has_aux else value
+    value = output if output.node is None or outside == "recorded" else outside_graph(output)
+    return grads, (value, handed_out(aux, r.start)) if has_aux else value
 
 
 def outputs_of(r, func, args, has_aux):
@@ -253,7 +271,7 @@ def vjp(func, *primals, has_aux=False):
     r = Recording(leaves)
     outs, out_structure, aux = outputs_of(r, func, tree.unflatten(structure, r.leaves), has_aux)
     result = tree.unflatten(out_structure, [outgoing(o, r.start) for o in outs])
-    aux = r.handed_out(aux) if has_aux else None
+    aux = handed_out(aux, r.start) if has_aux else None
     r.start = -inf  # vjp_fn may be called inside of transforms that began later
 
     @outside_inference_mode
@@ -262,7 +280,7 @@ def vjp(func, *primals, has_aux=False):
         if have != out_structure:
             raise RuntimeError(messages.COTANGENTS_STRUCTURE.format(have.short(), out_structure.short()))
         if create_graph is None:
-            create_graph = goes_on_later(outs + given)
+            create_graph = goes_on(outs + given)
         return tree.unflatten(structure, r.back(outs, given, create_graph, retain_graph))
 
     return (result, vjp_fn, aux) if has_aux else (result, vjp_fn)
@@ -283,11 +301,10 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
         primals, structure, replaced = split_off(argnums, args)
         r = Recording(primals)
         outs, out_structure, aux = outputs_of(r, func, replaced(r.leaves), has_aux)
-        nodes = [o.node for o in outs if o.node is not None]
-        create_graph = r.goes_on(nodes)
+        create_graph = goes_on(outs, r.start)
         rows = [tree.unflatten(structure, jacobian_rows(r, o, chunk_size, create_graph)) for o in outs]
         result = tree.unflatten(out_structure, rows)
-        return (result, r.handed_out(aux)) if has_aux else result
+        return (result, handed_out(aux, r.start)) if has_aux else result
 
     return wrapper
 
@@ -298,19 +315,16 @@ def jacobian_rows(r, out, chunk_size, create_graph):
     shapes = [(*x.shape, *leaf.array.shape) for leaf in r.leaves]
     if out.node is None or not n:
         return [Tensor(xp_of(p.array).zeros(s, p.array.dtype)) for p, s in zip(r.leaves, shapes)]
-    basis = unit_vectors(x, n)
-    chunk_size = chunk_size or n
-    chunks = []
-    for start in range(0, n, chunk_size):
-        part = basis[start : start + chunk_size].reshape(-1, *x.shape)
-        with batch(part.shape[0]) as level:
+    basis, chunks = unit_vectors(x, n).reshape(n, *x.shape), []
+    for start in range(0, n, chunk_size or n):
+        part = basis[start : start + (chunk_size or n)]
+        with batch(len(part)) as level:
             g = Batched(part, level)
             found = r.pulled({out.node: Tensor(g) if create_graph else g}, create_graph)
             found = [remove_batch_dim(f, 0, level) for f in found]
         leave(found, level)
         chunks.append(found)
-    columns = chunks[0] if len(chunks) == 1 else [cat(c, 0) for c in zip(*chunks)]
-    return [reshape_to(c, s) for c, s in zip(columns, shapes)]
+    return [reshape_to(c[0] if len(c) == 1 else cat(c, 0), s) for c, s in zip(zip(*chunks), shapes)]
 
 
 def unit_vectors(x, n):
@@ -334,32 +348,35 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     (xs, structure), (ts, given) = tree.flatten(primals), tree.flatten(tangents)
     if structure != given:
         raise RuntimeError(messages.TANGENTS_STRUCTURE.format(JVP, structure, given))
-    for argument, values in (("primals", xs), ("tangents", ts)):
-        if not values:
-            raise RuntimeError(f"{JVP}: Expected {argument} to contain at least one Tensor.")
-        for v in values:
-            if not isinstance(v, Tensor):
-                raise RuntimeError(f"{JVP}: Expected {argument} to only contain Tensors, got {type(v)}")
-    which, output, aux = pushed(func, xs, ts, lambda new: tree.unflatten(structure, new), has_aux)
-    outs, out_structure = tree.flatten(output)
-    found = [primal_and_tangent(o, which, strict) for o in outs]
+    check_inputs("primals", xs)
+    check_inputs("tangents", ts)
+    which, outs, out_structure, aux = pushed(func, xs, ts, lambda new: tree.unflatten(structure, new), has_aux)
+    found = zip(*[primal_and_tangent(o, which, strict) for o in outs])
     which.forget()
-    result = tree.unflatten(out_structure, [p for p, _ in found]), tree.unflatten(out_structure, [t for _, t in found])
+    result = tuple(tree.unflatten(out_structure, values) for values in found)
     return (*result, handed_out(aux, which.start)) if has_aux else result
 
 
-def pushed(func, primals, tangents, replaced, has_aux=False):
-    """(the pass, output, aux) of a call of ``func`` on primals that carry tangents."""
-    before = mode.enabled, mode.asked
-    mode.enabled = mode.asked = True
-    try:
-        with ForwardPass() as which, transformed(True):
-            duals = [dual(saveable(x), saveable(t), which) for x, t in zip(primals, tangents)]
-            output, aux = with_aux(func(*replaced(duals)), has_aux, JVP)
-    finally:
-        mode.enabled, mode.asked = before
-    check_tensors(tree.flatten(output)[0], JVP)
-    return which, output, aux
+def check_inputs(argument, values):
+    """PyTorch's errors for primals and tangents."""
+    if not values:
+        raise RuntimeError(f"{JVP}: Expected {argument} to contain at least one Tensor.")
+    for v in values:
+        if not isinstance(v, Tensor):
+            raise RuntimeError(f"{JVP}: Expected {argument} to only contain Tensors, got {type(v)}")
+
+
+def pushed(func, primals, tangents, replaced, has_aux=False, level=None):
+    """(the pass, the outputs, their structure, aux) of a call of ``func`` on primals that carry tangents.
+
+    ``level``: the pass of a dual level that is open.
+    """
+    with nullcontext(level) if level else ForwardPass() as which, differentiating():
+        duals = [dual(saveable(x), saveable(t), which) for x, t in zip(primals, tangents)]
+        output, aux = with_aux(func(*replaced(duals)), has_aux, JVP)
+    outs, structure = tree.flatten(output)
+    check_tensors(outs, JVP)
+    return which, outs, structure, aux
 
 
 def primal_and_tangent(out, which, strict=False):
@@ -381,9 +398,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
     def wrapper(*args):
         check_randomness(randomness)
         primals, structure, replaced = split_off(argnums, args)
-        for x in primals:
-            if not isinstance(x, Tensor):
-                raise RuntimeError(f"{JVP}: Expected primals to only contain Tensors, got {type(x)}")
+        check_inputs("primals", primals)
         found, out_structure, aux = jacobian_columns(func, primals, replaced, has_aux, randomness)
         result = tree.unflatten(out_structure, [tree.unflatten(structure, row) for row in found])
         return (result, aux) if has_aux else result
@@ -392,32 +407,22 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
 
 
 @outside_inference_mode
-def jacobian_columns(func, primals, replaced, has_aux=False, randomness="error"):
+def jacobian_columns(func, primals, replaced, has_aux=False, randomness="error", level=None):
     """(the derivatives of each output with respect to each primal, the structure of the outputs, aux)."""
     sizes = [x.array.size for x in primals]
-    with batch(sum(sizes), randomness) as level:
-        tangents, start = [], 0
-        for x, n in zip(primals, sizes):
-            basis = unit_vectors(x.array, sum(sizes))[:, start : start + n]
-            tangents.append(Tensor(Batched(basis.reshape(sum(sizes), *x.array.shape), level)))
-            start += n
-        which, output, aux = pushed(func, primals, tangents, replaced, has_aux)
-        outs, out_structure = tree.flatten(output)
+    n = sum(sizes)
+    ends = [*accumulate(sizes)]
+    with batch(n, randomness) as samples:
+        bases = [unit_vectors(x.array, n)[:, end - size : end] for x, size, end in zip(primals, sizes, ends)]
+        tangents = [Tensor(Batched(b.reshape(n, *x.array.shape), samples)) for b, x in zip(bases, primals)]
+        which, outs, out_structure, aux = pushed(func, primals, tangents, replaced, has_aux, level)
         found = [primal_and_tangent(o, which)[1] for o in outs]
-        found = [remove_batch_dim(t, t.array.ndim, level) for t in found]
+        found = [remove_batch_dim(t, t.array.ndim, samples) for t in found]
         which.forget()
-    leave(found, level)
-    return [columns(j, primals, sizes) for j in found], out_structure, handed_out(aux, which.start) if has_aux else None
-
-
-def columns(jacobian, primals, sizes):
-    """The parts (*output, *argument) of a Jacobian (*output, all elements of all arguments)."""
-    shape, start, found = jacobian.array.shape[:-1], 0, []
-    for x, n in zip(primals, sizes):
-        part = jacobian if n == sum(sizes) else slice_at(jacobian, len(shape), slice(start, start + n, 1))
-        found.append(reshape_to(part, (*shape, *x.array.shape)))
-        start += n
-    return found
+    leave(found, samples)
+    parts = [split(j, sizes, -1) if len(sizes) > 1 else (j,) for j in found]
+    rows = [[reshape_to(c, (*c.array.shape[:-1], *x.array.shape)) for c, x in zip(row, primals)] for row in parts]
+    return rows, out_structure, handed_out(aux, which.start) if has_aux else None
 
 
 def hessian(func, argnums=0):
@@ -447,6 +452,6 @@ def linearize(func, *primals):
                 a, b = getattr(t, what), getattr(x, what)
                 if a != b:
                     raise RuntimeError(messages.TANGENT_DIFFERS.format(i, what, a, b))
-        return tree.unflatten(out_structure, dummies.back(pulled, given, goes_on_later(pulled + given)))
+        return tree.unflatten(out_structure, dummies.back(pulled, given, goes_on(pulled + given)))
 
     return output, jvp_fn

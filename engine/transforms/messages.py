@@ -23,7 +23,6 @@ NOT_IN_TRANSFORMS = {
 NOT_TENSORS = "vmap({0}, ...): `{0}` must only return Tensors, got type {1}. Did you mean to set out_dims= to None for output?"
 NO_DICTS = "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {}"
 NO_INPUTS = "vmap({})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no inputs. The latter is unsupported."
-NO_VMAP_SUPPORT = "You tried to vmap over {}, but it does not have vmap support. Please override and implement the vmap staticmethod or set generate_vmap_rule=True. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 OUT_DIMS_STRUCTURE = "vmap({}, ..., out_dims={})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has structure {} but outputs has structure {}."
 OUT_DIMS_TYPE = "vmap({}, ..., out_dims={}): `out_dims` must be an int, None or a python collection of ints representing where in the outputs the vmapped dimension should appear."
 OUT_DIM_NONE = "vmap({0}, ...): `{0}` can not return a BatchedTensor when out_dim is None"
@@ -37,3 +36,4 @@ TANGENT_THERE = "Making a dual Tensor based on a Tensor that already has a forwa
 TIED_TWICE = "functional_call got multiple values for keys {}, which are tied. Consider using tie_weights=False"
 UNBATCHED_IN_PLACE = "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. If said operator is being called inside the PyTorch framework, please file a bug report instead."
 VJP_DTYPE = "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {}"
+WRITTEN = "vmap: writing into an argument that requires grad is not there: clone() it first"

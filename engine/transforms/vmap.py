@@ -14,7 +14,7 @@ from ..arrays import tree
 from ..arrays.dispatch import modules
 from ..arrays.memory import expanded
 from ..arrays.random import generator_states
-from ..core.graph import Node, clock, node_class
+from ..core.graph import Node, clock, mode, node_class
 from ..core.record import array_of, record
 from ..core.tensor import Tensor
 from ..core.versions import writes_to, wrote
@@ -22,7 +22,6 @@ from ..ops.shape import cat
 from ..surface.gradients import plain_grad
 from . import messages
 from .batched import Batched, Level, move_dims, running
-from .nesting import transformed
 
 # ---- the border
 
@@ -71,22 +70,22 @@ def summed(x, level):
     return x.x.sum(0) if x.level is level else Batched(summed(x.x, level), x.level)
 
 
+def unbind_rule(g, dim, level, batch):
+    g = bind(g, dim, level)
+    return g if batch else sum_of_samples(g, level)
+
+
+def linear_sum(_, t, level, batch):
+    return t * level.size if batch and not is_batch(array_of(t), level) else sum_of_samples(t, level)
+
+
 Bind = node_class("VmapBackward0", lambda g, dim, level: remove_batch_dim(g, dim, level))
-RemoveBatchDim = node_class("UnvmapBackward0", lambda g, dim, level, batch: unbind_rule(g, dim, level, batch))
+RemoveBatchDim = node_class("UnvmapBackward0", unbind_rule)
 Summed = node_class("SumOfSamplesBackward0",
                     lambda g, level, batch: bind(remove_batch_dim(g, 0, level), 0, level) if batch else g)  # fmt: skip
 Bind.linear = staticmethod(lambda _, t, dim, level: bind(t, dim, level))
 RemoveBatchDim.linear = staticmethod(lambda _, t, dim, level, batch: remove_batch_dim(t, dim, level))
-Summed.linear = staticmethod(
-    lambda _, t, level, batch: (
-        t * level.size if batch and not is_batch(array_of(t), level) else sum_of_samples(t, level)
-    )
-)
-
-
-def unbind_rule(g, dim, level, batch):
-    g = bind(g, dim, level)
-    return g if batch else sum_of_samples(g, level)
+Summed.linear = staticmethod(linear_sum)
 
 
 class SumOfSamples(Node):
@@ -107,12 +106,11 @@ class SumOfSamples(Node):
 
 def tangents_inside(node, level):
     """The tangents of a node; those from outside of a vmap are reached from inside through ``SumOfSamples``."""
-    found = {
-        which: t if t.node is None or t.node.time < level.start else Tensor(t.array, SumOfSamples(t.node, level))
-        for which, t in node.tangents.items()
-    }
-    for which in found:
+    found = dict(node.tangents)
+    for which, t in node.tangents.items():
         which.recorded.append(found)
+        if t.node is not None and t.node.time >= level.start:
+            found[which] = Tensor(t.array, SumOfSamples(t.node, level))
     return found
 
 
@@ -131,51 +129,54 @@ def leave(tensors, level):
         if type(node) is Bind and node.saved is not None and node.saved[1] is level:
             continue
         for p in node.parents:
-            if p is None:
-                continue
-            if p.time < level.start:
-                if p not in seen:
-                    seen.add(p)
-                    todo.append(p)
-            elif p not in stands:
-                stands[p] = SumOfSamples(p, level)
+            if p is not None and p.time >= level.start:
+                stands[p] = stands.get(p) or SumOfSamples(p, level)
+            elif p is not None and p not in seen:
+                seen.add(p)
+                todo.append(p)
         if stands and not stands.keys().isdisjoint(node.parents):
             node.parents = tuple(stands.get(p, p) for p in node.parents)
 
 
+def refuse_requires_grad(tensor, requires_grad):
+    """RuntimeError if this thread is inside a transform."""
+    if mode.transforms and requires_grad:
+        raise RuntimeError(messages.NOT_IN_TRANSFORMS["requires_grad_"])
+
+
+Tensor.grad_checks.insert(0, refuse_requires_grad)
+
+
 @contextmanager
 def batch(size, randomness="error"):
-    """A level that runs in the block."""
+    """A level that runs in the block, which is inside a transform: there, ``backward()`` is refused too."""
     level = Level(size, randomness, next(clock))
     before, running.levels = running.levels, (*running.levels, level)
+    mode.transforms += 1
     try:
-        with transformed():
-            yield level
+        yield level
     finally:
         running.levels = before
+        mode.transforms -= 1
 
 
-def grad_of_each(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads):
+def grad_of_each(outputs, inputs, grad_outputs, *options):
     """``autograd.grad(is_grads_batched=True)``: the gradients for each of the cotangents along the first dimension."""
     outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
-    if grad_outputs is None:
-        return plain_grad(outputs, inputs, None, retain_graph, create_graph, allow_unused, materialize_grads)
     given = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
     for i, (o, g) in enumerate(zip(outputs, given)):
         if g is not None and g.array.shape[1:] != o.array.shape:
             raise RuntimeError(messages.GRADS_BATCHED_SHAPE.format(i, g.shape, o.shape))
     with batch(number_of_samples([g.array.shape[0] for g in given if g is not None])) as level:
         given = [None if g is None else bind(g, 0, level) for g in given]
-        found = plain_grad(outputs, inputs, given, retain_graph, create_graph, allow_unused, materialize_grads)
+        found = plain_grad(outputs, inputs, given, *options)
         found = tuple(None if g is None else remove_batch_dim(g, 0, level) for g in found)
     leave([g for g in found if g is not None], level)
     return found
 
 
-def by_own_rule(function, args, has_rule):
+def by_own_rule(function, args):
     """A custom Function on batches, by its ``vmap``, which returns (results, where their samples are)."""
-    if not has_rule:
-        raise RuntimeError(messages.NO_VMAP_SUPPORT.format(function.__name__))
     level = running.levels[-1]
     own = [isinstance(a, Tensor) and is_batch(a.array, level) for a in args]
     shown = [remove_batch_dim(a, 0, level) if b else a for a, b in zip(args, own)]
@@ -221,7 +222,10 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
             n = min(chunk_size, size - start)
             some = [a if d is None else a.narrow(d, start, n) for a, d in zip(leaves, dims)]
             parts.append(run_on_batches(func, some, structure, dims, n, out_dims, randomness, kwargs))
-        return chunks_together(func, parts, out_dims)
+        outs, structures = zip(*map(tree.flatten, parts))
+        places = places_of(func, outs[0], structures[0], out_dims)
+        joined = [same[0] if d is None else cat(same, d) for d, same in zip(places, zip(*outs))]
+        return tree.unflatten(structures[0], joined)
 
     return wrapped
 
@@ -239,17 +243,12 @@ def run_on_batches(func, leaves, structure, dims, size, out_dims, randomness, kw
         places = places_of(func, outs, out_structure, out_dims)
         results = [with_samples(func, o, d, level) for o, d in zip(outs, places)]
     for a, d, inner in zip(leaves, dims, args):
-        if d is not None and writes_to(inner.array) is not None:
-            note_writes(a)
+        if d is not None and writes_to(inner.array) is not None:  # it wrote into the samples, so into the argument
+            if a.node is not None:
+                raise NotImplementedError(messages.WRITTEN)
+            wrote(a)
     leave([r for r in results if isinstance(r, Tensor)], level)
     return tree.unflatten(out_structure, results)
-
-
-def note_writes(a):
-    """The function wrote into the samples of an argument: so it wrote into the argument."""
-    if a.node is not None:
-        raise NotImplementedError("vmap: writing into an argument that requires grad is not there: clone() it first")
-    wrote(a)
 
 
 def with_samples(func, out, dim, level):
@@ -284,14 +283,14 @@ def checked_arguments(func, in_dims, args):
             raise ValueError(messages.IN_DIM_TYPE.format(what, d))
         if not isinstance(a, Tensor):
             raise ValueError(messages.IN_DIM_OF_NO_TENSOR.format(what, d, type(a)))
-        n = a.array.ndim
-        if not -n <= d < n:
-            raise ValueError(messages.IN_DIM_RANGE.format(what, d, n))
-        dims[i] = d % n
+        if not -a.ndim <= d < a.ndim:
+            raise ValueError(messages.IN_DIM_RANGE.format(what, d, a.ndim))
+        dims[i] = d % a.ndim
     return leaves, structure, dims, number_of_samples([a.array.shape[d] for a, d in zip(leaves, dims) if d is not None])
 
 
 def number_of_samples(sizes):
+    """How many samples there are.  ValueError if the tensors differ in that, or there is none."""
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if any(s != sizes[0] for s in sizes):
@@ -314,14 +313,6 @@ def places_of(func, outs, structure, out_dims):
         have = tree.flatten(out_dims)[1]
         raise ValueError(messages.OUT_DIMS_STRUCTURE.format(func_name(func), out_dims, have, structure))
     return places
-
-
-def chunks_together(func, parts, out_dims):
-    """The results of all chunks, one after the other."""
-    leaves, structures = zip(*map(tree.flatten, parts))
-    places = places_of(func, leaves[0], structures[0], out_dims)
-    results = [outs[0] if d is None else cat(outs, d) for d, *outs in zip(places, *leaves)]
-    return tree.unflatten(structures[0], results)
 
 
 def func_name(func):

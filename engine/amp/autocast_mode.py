@@ -8,7 +8,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ContextDecorator, ExitStack, contextmanager
 from types import FunctionType
 from weakref import ref
 
@@ -171,14 +171,13 @@ def refused(function, args, kwargs, kind):
     raise RuntimeError(messages.BCE_UNSAFE)
 
 
-POLICIES = {
-    p.__name__: p for p in (lower, low_arguments, float32, float32_edges, float32_result, widest, as_given, refused)
-}
+POLICIES = (lower, low_arguments, float32, float32_edges, float32_result, widest, as_given, refused)
 
 
 def casting(name):
     """What calls an operation with its arguments cast, where autocast is on; what that calls is not cast again."""
-    policy = {kind: POLICIES[table[name]] for kind, table in POLICY.items() if name in table}
+    policies = {p.__name__: p for p in POLICIES}
+    policy = {kind: policies[table[name]] for kind, table in POLICY.items() if name in table}
 
     def cast(function, args, kwargs):
         active, applied = state.active, False
@@ -239,12 +238,8 @@ def install():
         if installed:
             return
         public = doors.OFFERED
-        places = (
-            public["function"],
-            public["functional"],
-            vars(functional),
-            {f"linalg_{n}": f for n, f in public["linalg"].items()},
-        )
+        linalg = {f"linalg_{n}": f for n, f in public["linalg"].items()}
+        places = (public["function"], public["functional"], vars(functional), linalg)
         for name in {name for table in POLICY.values() for name in table}:
             for function in {id(f): f for place in places if isinstance(f := place.get(name), FunctionType)}.values():
                 divert(name, function)
@@ -331,7 +326,7 @@ def present(kind):
     return kind != "cuda" or devices.has_cuda()
 
 
-class autocast:
+class autocast(ContextDecorator):
     """A block, or a decorated function, in which operations run in the dtype that suits them.
 
     ``device_type``: "cpu", "cuda" or "sim"; ``dtype``: the low precision, by default bfloat16 on the CPU and float16
@@ -370,13 +365,7 @@ class autocast:
     def __call__(self, func):
         if not callable(func):
             raise TypeError(messages.NOT_CALLABLE.format(type(func).__name__))
-
-        @functools.wraps(func)
-        def inside(*args, **kwargs):
-            with self:
-                return func(*args, **kwargs)
-
-        return inside
+        return super().__call__(func)
 
 
 def same_casts():

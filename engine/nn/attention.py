@@ -23,7 +23,7 @@ def additive(mask, name, other, other_name, dtype):
     if mask.dtype is not dtypes.bool_ and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {name} are supported")
     if other is not None and mask.dtype is not other.dtype:
-        warn(messages.MASKS_MISMATCH.format(name, other_name))
+        warn(f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.")
     return mask if mask.is_floating_point() else zeros_like(mask, dtype=dtype).masked_fill_(mask, -math.inf)
 
 
@@ -50,12 +50,9 @@ class MultiheadAttention(Module):
         if self.head_dim * num_heads != embed_dim:
             raise AssertionError("embed_dim must be divisible by num_heads")
         apart = not self._qkv_same_embed_dim
-        shapes = {
-            f"{n}_proj_weight": (embed_dim, d) if apart else None
-            for n, d in zip("qkv", (embed_dim, self.kdim, self.vdim))
-        }
-        together = {"in_proj_weight": None if apart else (3 * embed_dim, embed_dim)}
-        shapes = shapes | together if apart else together | shapes
+        shapes = {"in_proj_weight": None if apart else (3 * embed_dim, embed_dim)}
+        for name, size in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
+            shapes[f"{name}_proj_weight"] = (embed_dim, size) if apart else None
         shapes["in_proj_bias"] = 3 * embed_dim if bias else None
         factory = {"device": device, "dtype": dtype}
         add_parameters(self, factory, **shapes)
@@ -204,9 +201,9 @@ def named_activation(activation):
     return activation
 
 
-def subsequent_mask(n, device=None, dtype=None):
-    """(n, n): -inf above the diagonal, 0 elsewhere, so that no position sees a later one."""
-    return full((n, n), -math.inf, device=device, dtype=dtype).triu(1)
+def subsequent_mask(sz, device=None, dtype=None):
+    """(sz, sz): -inf above the diagonal, 0 elsewhere, so that no position sees a later one."""
+    return full((sz, sz), -math.inf, device=device, dtype=dtype).triu(1)
 
 
 def says_causal(mask, is_causal):
@@ -297,15 +294,10 @@ class TransformerEncoder(Module):
 
     def _leaves_out_padding(self, src, mask, padding):
         """Where PyTorch computes with nested tensors, in evaluation: then the outputs at padded places are zeros."""
-        if (
-            not self.use_nested_tensor
-            or self.layers[0].training
-            or src.ndim != 3
-            or padding is None
-            or mask is not None
-        ):
+        layer = self.layers[0]
+        if not self.use_nested_tensor or layer.training or src.ndim != 3 or padding is None or mask is not None:
             return False
-        watched = mode.enabled and (src.requires_grad or any(p.requires_grad for p in self.layers[0].parameters()))
+        watched = mode.enabled and (src.requires_grad or any(p.requires_grad for p in layer.parameters()))
         at_end = (padding[:, 1:] != 0) >= (padding[:, :-1] != 0)
         return not watched and (not self.mask_check or bool(at_end.all()))
 

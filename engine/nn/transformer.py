@@ -71,13 +71,11 @@ class Transformer(Module):
         factory = {"bias": bias, "device": device, "dtype": dtype}
         options = d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first
         if custom_encoder is None:
-            layer = TransformerEncoderLayer(*options, **factory)
-            norm = LayerNorm(d_model, layer_norm_eps, **factory)
+            layer, norm = TransformerEncoderLayer(*options, **factory), LayerNorm(d_model, layer_norm_eps, **factory)
             custom_encoder = TransformerEncoder(layer, num_encoder_layers, norm)
         self.encoder = custom_encoder
         if custom_decoder is None:
-            layer = TransformerDecoderLayer(*options, **factory)
-            norm = LayerNorm(d_model, layer_norm_eps, **factory)
+            layer, norm = TransformerDecoderLayer(*options, **factory), LayerNorm(d_model, layer_norm_eps, **factory)
             custom_decoder = TransformerDecoder(layer, num_decoder_layers, norm)
         self.decoder = custom_decoder
         self._reset_parameters()
@@ -88,9 +86,7 @@ class Transformer(Module):
             if p.ndim > 1:
                 init.xavier_uniform_(p)
 
-    generate_square_subsequent_mask = staticmethod(
-        lambda sz, device=None, dtype=None: subsequent_mask(sz, device, dtype)
-    )
+    generate_square_subsequent_mask = staticmethod(subsequent_mask)
 
     def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None,
                 tgt_key_padding_mask=None, memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None,

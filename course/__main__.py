@@ -1,19 +1,30 @@
 """The door of the course. It parses on any Python, so that one that is too old hears what is missing."""
 
 import os
-import shutil
+import subprocess
 import sys
 
 if sys.version_info < (3, 11):
-    find = getattr(shutil, "which", lambda name: None)
-    newer = [name for name in ("python3.14", "python3.13", "python3.12", "python3.11") if find(name)]
+
+    def starts(command):
+        """Whether there is such a Python: a file of that name may be a shim that only says it is not installed."""
+        try:
+            process = subprocess.Popen(command + ["-c", ""], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        except OSError:
+            return False
+        process.communicate()
+        return process.returncode == 0
+
+    versions = ["3.14", "3.13", "3.12", "3.11"]
+    names = [["py", "-" + v] for v in versions] if os.name == "nt" else [["python" + v] for v in versions]
+    newer = [" ".join(command) for command in names if starts(command)]
     sys.stderr.write(
         "Python 3.11 or newer is needed, this is {0}.{1} ({2}).\n{3} {4} -m course {5}\n".format(
             sys.version_info[0],
             sys.version_info[1],
             sys.executable,
             "This computer has one:" if newer else "Get it from python.org, your system or conda, then:",
-            (newer + ["python3.13"])[0],
+            (newer + [" ".join(names[1])])[0],
             " ".join(sys.argv[1:]),
         )
     )

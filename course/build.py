@@ -21,6 +21,7 @@ from jupytext.myst import MystMetadataParsingError, myst_to_notebook
 from nbformat import NotebookNode
 
 from course import copies, exercises
+from course.building import parse
 from course.files import write_atomically
 from course.notebooks import ROOT, TARGETS, UNATTENDED, Target, kernel_environment
 from course.outputs import ANSI, PICTURE, Addresses, settle
@@ -296,16 +297,7 @@ def not_canonical(source: Path) -> bool:
 
 def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
     """`python -m course build`: 0 when all is made or in step, 1 when not, 2 for a wrong command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m course build", description="Make the notebooks from their texts, and execute them."
-    )
-    parser.add_argument("lesson", nargs="*", help="a lesson's number or name (default: every lesson)")
-    parser.add_argument("--check", action="store_true", help="write nothing; list what is out of step with the texts")
-    parser.add_argument("--execute", action="store_true", help="with --check: execute, and compare the outputs as well")
-    parser.add_argument("--format", action="store_true", help="rewrite the texts as JupyterLab would save them")
-    options = parser.parse_args(argv)
-    if options.execute and not options.check:
-        parser.error("--execute goes with --check; a build always executes")
+    options = parse(argv)
     try:
         todo = jobs(root, options.lesson)
         if options.format:

@@ -5,18 +5,21 @@ import importlib
 import sys
 from typing import NamedTuple
 
-from course.environment import Problem, ensure
+from course.environment import Problem
+from course.notebooks import COMMAND
 
 # Ctrl-C, as shells report it: 128 + SIGINT.
 INTERRUPTED = 130
 
 
 class Command(NamedTuple):
-    """The module whose `main(argv)` answers, what it does, and the lock it needs before it can be imported."""
+    """The module whose `main(argv)` answers, and what it does.
+
+    It starts with the standard library alone, and sees to its environment itself.
+    """
 
     module: str
     what: str
-    lock: str | None = None  # None: it starts with the standard library alone, and sees to its environment itself
     function: str = "main"
 
 
@@ -28,22 +31,23 @@ COMMANDS = {
     "test": Command("course.testing", "run every test and every notebook"),
     "doctor": Command("course.doctor", "say what is installed, what is wrong and what to do about it"),
     "minutes": Command("course.teaching", "count how long each lesson takes, for those who teach"),
-    "build": Command("course.build", "make the notebooks from the texts in source/", lock="teach"),
+    "build": Command("course.building", "make the notebooks from the texts in source/"),
     "lock": Command("course.lock", "write requirements/*.txt anew from pyproject.toml"),
 }
 
 HELP = """\
 Undertorch: what is under PyTorch, as a course of notebooks.
 
-  python -m course lab       opens the course in your browser: start here
+  {command} lab       opens the course in your browser: start here
 
 The first start makes an environment of its own beside the course (in .venv) and installs what
-the lessons need: a few minutes, once. Nothing else on your computer is changed.
+the lessons need: a few minutes, once. Beside that folder, JupyterLab keeps your settings and the
+layout of your tabs where it always does (~/.jupyter); nothing else on your computer is changed.
 
 Commands:
 {commands}
 
-`python -m course COMMAND --help` says more about one. A different place for the environment:
+`{command} COMMAND --help` says more about one. A different place for the environment:
 set UNDERTORCH_VENV to a folder. Inside an environment that already has what a command needs
 (conda, a virtual environment) that one is used.
 """
@@ -57,13 +61,11 @@ def main(argv: list[str]) -> int:
     name, *rest = argv
     if name not in COMMANDS:
         close = difflib.get_close_matches(name, COMMANDS, n=1)
-        hint = f"Did you mean `python -m course {close[0]}`?" if close else f"The commands: {', '.join(COMMANDS)}."
+        hint = f"Did you mean `{COMMAND} {close[0]}`?" if close else f"The commands: {', '.join(COMMANDS)}."
         print(f"There is no command {name!r}. {hint}", file=sys.stderr)
         return 2
     command = COMMANDS[name]
     try:
-        if command.lock:
-            ensure(command.lock, argv)
         return getattr(importlib.import_module(command.module), command.function)(rest)
     except Problem as problem:
         print(problem, file=sys.stderr)
@@ -75,4 +77,6 @@ def main(argv: list[str]) -> int:
 
 def help_text() -> str:
     """What a newcomer reads first."""
-    return HELP.format(commands="\n".join(f"  {name:<10}{command.what}" for name, command in COMMANDS.items()))
+    return HELP.format(
+        command=COMMAND, commands="\n".join(f"  {name:<10}{command.what}" for name, command in COMMANDS.items())
+    )

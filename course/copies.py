@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from course.environment import Problem, ensure, say
-from course.notebooks import ROOT
+from course.notebooks import COMMAND, ROOT
 
 MINE = "my_exercises"
 BACKUPS = "backups"
@@ -116,7 +116,7 @@ def _provide(blank: Path, root: Path) -> None:
         if begun(mine):
             say(
                 f"The exercises {blank.stem} have been revised. Yours stay as they are; for the new ones:\n"
-                f"python -m course reset {blank.stem[:2]} (yours are kept as a backup)"
+                f"{COMMAND} reset {blank.stem[:2]} (yours are kept as a backup)"
             )
         else:
             _copy(blank, mine)

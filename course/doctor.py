@@ -16,15 +16,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 from course import environment
 from course.copies import MINE
 from course.lab import FIRST_LESSON, FIRST_PORT, is_free, user_of
-from course.notebooks import ROOT
+from course.notebooks import COMMAND, ROOT
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"  # a note is worth knowing; a problem stops `lab`
+WIDTH = 100  # of a line
 
 
 @dataclasses.dataclass
@@ -55,7 +57,7 @@ def main(argv: list[str]) -> int:
         print(json.dumps({"lab_can_start": can_start, "findings": list(map(dataclasses.asdict, findings))}, indent=2))
     else:
         print(report(findings))
-        print("\nThe lab can start: python -m course lab" if can_start else "\nThe lab cannot start yet.")
+        print(f"\nThe lab can start: {COMMAND} lab" if can_start else "\nThe lab cannot start yet.")
     return 0 if can_start else 1
 
 
@@ -63,7 +65,9 @@ def report(findings: list[Finding]) -> str:
     """The findings as lines: what is well in one line, what is not with its advice below."""
     lines = []
     for finding in findings:
-        lines.append(f"{finding.state:<8} {finding.what:<12} {finding.found}")
+        head, *more = textwrap.wrap(finding.found, WIDTH - 22, break_on_hyphens=False) or [""]
+        lines.append(f"{finding.state:<8} {finding.what:<12} {head}")
+        lines += [f"{'':<21} {line}" for line in more]
         lines += [f"{'':<21} -> {line}" for line in finding.advice.splitlines()]
     return "\n".join(lines)
 
@@ -77,7 +81,7 @@ def examine(folder: Path) -> Iterator[Finding]:
     yield _environment(folder, missing)
     if here:
         yield _packages(missing)
-    yield _disk(folder, here)
+    yield _disk(folder, not missing)
     yield _writing()
     yield _first_lesson()
     yield _graphviz()
@@ -107,7 +111,9 @@ def _packages(missing: list[str]) -> Finding:
     versions = {match[0]: environment.installed_version(match[0]) for match in named if match}
     found = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     if missing:
-        return Finding("Packages", NOTE, found, f"Missing: {', '.join(missing)}. The next start installs them.")
+        several = len(missing) > 5 or missing == ["packaging"]  # without that one, the others cannot be compared
+        what = "most are missing" if several else f"missing: {', '.join(missing)}"
+        return Finding("Packages", NOTE, what, "The next start installs them.")
     differing = [f"{name} {have} (locked: {pin})" for name, have, pin in _off_lock()]
     if differing:
         found += f"; not as locked: {', '.join(differing[:5])}" + (" and more" if len(differing) > 5 else "")
@@ -154,7 +160,7 @@ def _writable(folder: Path) -> bool:
 def _first_lesson() -> Finding:
     if (ROOT / FIRST_LESSON).is_file():
         return Finding("Lessons", OK, f"{len(list((ROOT / 'notebooks').glob('*.ipynb')))} in notebooks/")
-    return Finding("Lessons", NOTE, f"{FIRST_LESSON} is not there", "Make it from its text: python -m course build")
+    return Finding("Lessons", NOTE, f"{FIRST_LESSON} is not there", f"Make it from its text: {COMMAND} build")
 
 
 def _graphviz() -> Finding:

@@ -6,6 +6,7 @@ import errno
 import os
 import socket
 import sys
+import webbrowser
 
 from course.copies import start_all
 from course.environment import Problem, ensure, say
@@ -25,7 +26,13 @@ def main(argv: list[str]) -> int:
     """Start JupyterLab and serve until it is stopped; the exit code. Raises Problem."""
     options = parse(argv)
     ensure("teach" if options.teach else "course", ["lab", *argv])
-    port = choose_port(options.port)
+    if address := open_already():
+        say(f"The course is open already: {address}")
+        if options.browser:
+            webbrowser.open(address)
+        return 0
+    if options.port is not None:
+        refuse_port(options.port)
     os.environ.update(kernel_environment(ROOT))
     if not options.teach:
         folders = [str(LEARNERS_CONFIG), os.environ.get("JUPYTER_CONFIG_PATH")]
@@ -34,11 +41,11 @@ def main(argv: list[str]) -> int:
         start_all()
     except Problem as problem:  # the lessons can be read all the same
         say(str(problem))
-    say(f"Opening the course on port {port}. Ctrl-C in this window stops it; what you saved stays.")
+    say("Opening the course. Ctrl-C in this window stops it; what you saved stays.")
 
     from jupyterlab.labapp import LabApp
 
-    LabApp.launch_instance(server_arguments(port, options.browser, options.jupyter))
+    LabApp.launch_instance(server_arguments(options.port, options.browser, options.jupyter))
     return 0
 
 
@@ -57,14 +64,14 @@ def parse(argv: list[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def server_arguments(port: int, browser: bool, more: list[str]) -> list[str]:
+def server_arguments(port: int | None, browser: bool, more: list[str]) -> list[str]:
     """JupyterLab's own options; `more` comes last, so that it wins."""
     return [
         f"--ServerApp.root_dir={ROOT}",
         f"--LabApp.default_url=/lab/tree/{FIRST_LESSON}",
         "--ServerApp.ip=localhost",
-        f"--ServerApp.port={port}",
-        "--ServerApp.port_retries=0",
+        f"--ServerApp.port={FIRST_PORT if port is None else port}",
+        f"--ServerApp.port_retries={PORTS_TRIED if port is None else 0}",
         f"--ServerApp.open_browser={browser}",
         "--ServerApp.answer_yes=True",  # one Ctrl-C is enough
         "--ServerApp.kernel_spec_manager_class=course.kernels.OwnKernel",
@@ -75,22 +82,25 @@ def server_arguments(port: int, browser: bool, more: list[str]) -> list[str]:
     ]
 
 
-def choose_port(wanted: int | None) -> int:
-    """The port asked for, or the first free one. Raises Problem where there is none."""
-    if wanted is not None:
-        if not 0 < wanted < 65536:
-            raise Problem(f"{wanted} is no port: choose one from 1024 to 65535.")
-        if not is_free(wanted):
-            raise Problem(
-                f"Port {wanted} is in use by {user_of(wanted)}.\nName another, or leave --port out to get a free one."
-            )
-        return wanted
-    for port in range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):
-        if is_free(port):
-            if port != FIRST_PORT:
-                say(f"Port {FIRST_PORT} is in use by {user_of(FIRST_PORT)}: taking {port}.")
-            return port
-    raise Problem(f"No port from {FIRST_PORT} to {port} is free. Name one: python -m course lab --port 9999")
+def refuse_port(wanted: int) -> None:
+    """Raises Problem where the port that was asked for cannot be had."""
+    if not 0 < wanted < 65536:
+        raise Problem(f"{wanted} is no port: choose one from 1024 to 65535.")
+    if not is_free(wanted):
+        raise Problem(
+            f"Port {wanted} is in use by {user_of(wanted)}.\nName another, or leave --port out to get a free one."
+        )
+
+
+def open_already() -> str | None:
+    """The address of a server that serves this folder, if there is one; with its token."""
+    from jupyter_server.serverapp import list_running_servers
+
+    for server in list_running_servers():
+        with contextlib.suppress(OSError):  # a folder that is gone
+            if ROOT.samefile(server["root_dir"]) and not is_free(server["port"]):
+                return f"{server['url']}lab?token={server['token']}"
+    return None
 
 
 def is_free(port: int) -> bool:

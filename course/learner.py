@@ -12,6 +12,7 @@ from typing import Any
 
 from course import exercises, record, worker
 from course.exercises import CORRECT, NOT_ATTEMPTED, NOT_YET, Exercise, UnknownExercise, find
+from course.notebooks import COMMAND
 
 
 class Told(Exception):
@@ -96,7 +97,7 @@ def solution(key: str) -> None:
     key = _find(key).key
     source = exercises.cell(key, "solutions")
     if source is None:
-        raise NoSuchExercise(f"The solutions of lesson {key[:2]} are not there: python -m course build {key[:2]}")
+        raise NoSuchExercise(f"The solutions of lesson {key[:2]} are not there: {COMMAND} build {key[:2]}")
     record.update(key, lambda entry: entry.update(solution_shown=True))
     show(f"A worked solution of exercise {key}", "", [("Code", _worked(source))])
 

@@ -1,10 +1,24 @@
 """Where the course's notebooks are, and how their kernels and nbval are started. The standard library alone."""
 
 import os
+import re
+import shutil
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def typed() -> str:
+    """What the reader types to start the course: `python`, `python3` or `py`, as the last time."""
+    called = Path(sys.orig_argv[0]).name if sys.orig_argv else ""  # a launcher, as pyenv's, puts a path in its place
+    if re.fullmatch(r"py|python[0-9.]*", called) and shutil.which(called):
+        return f"{called} -m course"
+    return f"{'py' if os.name == 'nt' and shutil.which('py') else 'python'} -m course"
+
+
+COMMAND = os.environ.setdefault("UNDERTORCH_COMMAND", typed())  # the environments and kernels started from here know it
 
 
 class Target(NamedTuple):
@@ -23,8 +37,8 @@ TARGETS = (
 )
 EXECUTED = tuple(target.folder for target in TARGETS if not target.blank)
 
-# No learner sits before these kernels: nobody's progress is recorded.
-UNATTENDED = {"UNDERTORCH_PROGRESS": ""}
+# No learner sits before these kernels: nobody's progress is recorded, and they print the same everywhere.
+UNATTENDED = {"UNDERTORCH_PROGRESS": "", "UNDERTORCH_COMMAND": "python -m course"}
 
 # Strict: every stored output is compared with what the cell gives now (nbval itself leaves out PNG, widget views and
 # tracebacks). The kernel is the running interpreter's. A notebook's cells depend on each other: the order is kept, and

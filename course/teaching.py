@@ -17,19 +17,18 @@ PREDICTION = 1.0  # commit to an answer
 FIGURE = 2.0  # move it
 YOUR_TURN = 2.0  # a line or two of one's own
 POINT = 4.0  # of an exercise
+MOVED = re.compile(r"\b(?:\w+(?:Explorer|Timeline|Stepper)|LiveCurves)\(")  # a figure with something to move
 
 
 def parts(path: Path) -> Iterator[tuple[str, float]]:
     """Each part of a notebook by its heading, and its minutes; the first is what stands before the first `##`."""
     import nbformat
 
-    from course.outputs import WIDGET
-
     name, minutes = "Opening", 0.0
     for cell in nbformat.read(path, as_version=4).cells:
         if cell.cell_type == "code":
             minutes += CELL + LINE * len(cell.source.splitlines())
-            minutes += FIGURE * any(WIDGET in output.get("data", {}) for output in cell.outputs)
+            minutes += FIGURE * bool(MOVED.search(cell.source))
             continue
         for piece in re.split(r"(?m)^(?=## )", cell.source):
             if piece.startswith("## "):

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from course.environment import Problem, ensure, say
-from course.notebooks import EXECUTED, ROOT, UNATTENDED, kernel_environment, nbval_command
+from course.notebooks import COMMAND, EXECUTED, ROOT, UNATTENDED, kernel_environment, nbval_command
 
 HELP = """\
 usage: python -m course test [pytest's own arguments]
@@ -28,7 +28,7 @@ def main(argv: list[str]) -> int:
         return pytest(*argv)
     notebooks = nbval_command(ROOT)
     if not any(argument in EXECUTED for argument in notebooks):
-        raise Problem("There is no notebook to run. Make them from their texts: python -m course build")
+        raise Problem(f"There is no notebook to run. Make them from their texts: {COMMAND} build")
     spread = ["-n", str(workers()), *WHOLE_FILES] if workers() > 1 else []
     say("1/2  The tests of the engine and the course")
     tests_failed = pytest("tests", *spread)

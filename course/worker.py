@@ -23,7 +23,7 @@ from typing import Any, TypedDict, cast
 import cloudpickle
 
 from course.exercises import NOT_YET, Exercise
-from course.notebooks import ROOT, kernel_environment
+from course.notebooks import COMMAND, ROOT, kernel_environment
 
 READY = b"ready\n"
 PRINTED_LINES = 10
@@ -63,7 +63,7 @@ class _Spare:
             if process.stdout.readline() == READY:
                 return process
             _stop(process)
-        raise NotChecked("The check could not be started: python -m course doctor may tell why.")
+        raise NotChecked(f"The check could not be started: {COMMAND} doctor may tell why.")
 
     def prepare(self) -> None:
         if self.process is None:

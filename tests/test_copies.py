@@ -85,7 +85,7 @@ def test_a_revised_exercise_leaves_a_copy_that_was_begun_and_says_how_to_get_the
     blank(tmp_path, "# Revised")
     copies.start_all(tmp_path)
     assert mine(tmp_path).read_bytes() == done
-    assert "python -m course reset 05" in capsys.readouterr().err
+    assert "-m course reset 05" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("sign", ["source", "output", "run", "new cell", "unknown", "broken"])

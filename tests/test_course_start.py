@@ -22,7 +22,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from course import cli, doctor, environment, lab, testing
+from course import cli, doctor, environment, lab, notebooks, testing
 from course.environment import Problem
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,19 +49,29 @@ def test_a_python_that_is_too_old_is_told_what_is_needed(version):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has one door for all Pythons, py")
+def test_a_python_is_named_only_where_it_starts(tmp_path):
+    """pyenv's shims are there for each Python that it could install."""
+    for name, line in {"python3.14": "exit 127", "python3.13": "exit 127", "python3.12": "exit 0"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    code = "import sys, runpy; sys.version_info = (3, 10, 1); runpy.run_module('course', run_name='__main__')"
+    done = run(sys.executable, "-c", code, "lab", PATH=str(tmp_path))
+    assert done.stderr.endswith("This computer has one: python3.12 -m course lab\n")
+
+
 @pytest.mark.parametrize("name", ["__init__.py", "__main__.py"])
 def test_the_door_parses_on_old_pythons(name):
     tree = ast.parse((ROOT / "course" / name).read_text(encoding="utf-8"), feature_version=(3, 4))
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr | ast.AnnAssign | ast.NamedExpr)]
 
 
-# `build` alone is imported with what it needs: who builds has run the tests.
-@pytest.mark.parametrize("command", [[], ["--help"], *([name, "--help"] for name in cli.COMMANDS if name != "build")])
+@pytest.mark.parametrize("command", [[], ["--help"], *([name, "--help"] for name in cli.COMMANDS)])
 def test_help_needs_nothing_installed(command):
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv[1:] = {command}"
     done = run(*BARE, "-c", f"{code}; import runpy; runpy.run_module('course', run_name='__main__')")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "python -m course" in done.stdout
+    assert "-m course" in done.stdout
 
 
 def test_help_names_every_command():
@@ -70,7 +80,19 @@ def test_help_names_every_command():
 
 def test_a_mistyped_command_is_answered_with_the_nearest(capsys):
     assert cli.main(["lba"]) == 2
-    assert capsys.readouterr().err == "There is no command 'lba'. Did you mean `python -m course lab`?\n"
+    assert capsys.readouterr().err == f"There is no command 'lba'. Did you mean `{notebooks.COMMAND} lab`?\n"
+
+
+@pytest.mark.parametrize("called", ["python", "python3", "python3.12", "py"])
+def test_the_reader_is_told_what_to_type_as_they_typed_it(called, monkeypatch):
+    monkeypatch.setattr(sys, "orig_argv", [called, "-m", "course"])
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    assert notebooks.typed() == f"{called} -m course"
+
+
+def test_a_python_that_is_on_no_path_is_told_the_usual_name(monkeypatch):
+    monkeypatch.setattr(sys, "orig_argv", ["/home/me/.venv/bin/python3.99", "-m", "course"])
+    assert notebooks.typed() in ("python -m course", "py -m course")
 
 
 def test_a_problem_is_told_without_a_traceback(monkeypatch, capsys):
@@ -318,10 +340,14 @@ class Clone:
         }
         self.base = write_wheel(self.wheels, "packaging", importlib.metadata.version("packaging"), packaging)
         # The command that the clone goes on with in its environment.
-        shows = "import sys\nimport tiny\ndef main(argv):\n    print(sys.prefix, tiny.VERSION, argv)\n    return 7\n"
+        shows = (
+            "import sys\nfrom course.environment import ensure\n"
+            "def main(argv):\n    ensure('course', ['shows', *argv])\n"
+            "    import tiny\n    print(sys.prefix, tiny.VERSION, argv)\n    return 7\n"
+        )
         (self.root / "course" / "shows.py").write_text(shows, encoding="utf-8")
         cli = (self.root / "course" / "cli.py").read_text(encoding="utf-8")
-        cli = cli.replace("COMMANDS = {", 'COMMANDS = {\n    "shows": Command("course.shows", "shows", lock="course"),')
+        cli = cli.replace("COMMANDS = {", 'COMMANDS = {\n    "shows": Command("course.shows", "shows"),')
         (self.root / "course" / "cli.py").write_text(cli, encoding="utf-8")
         self.need("1.0")
 
@@ -376,6 +402,22 @@ def test_the_first_start_makes_an_environment_and_goes_on_in_it(made):
 def test_the_second_start_installs_nothing_and_says_nothing(clone):
     second = clone.start(PIP_FIND_LINKS="", PATH="")
     assert (second.stdout, second.stderr, second.returncode) == (clone.shows("1.0"), "", 7)
+
+
+def test_uv_installs_where_it_is_there(clone):
+    uv = pytest.importorskip("uv")
+    clone.need("2.0")
+    source = {"UV_NO_INDEX": "1", "UV_FIND_LINKS": clone.wheels.as_uri()}
+    done = clone.start(PATH=str(Path(uv.find_uv_bin()).parent), PIP_FIND_LINKS="", **source)
+    assert done.stdout == clone.shows("2.0")
+    assert "Installed" in (clone.venv / environment.LOG).read_text(encoding="utf-8")
+
+
+def test_what_uv_cannot_find_pip_looks_for(clone):
+    uv = pytest.importorskip("uv")
+    clone.need("2.0")
+    done = clone.start(PATH=str(Path(uv.find_uv_bin()).parent), UV_NO_INDEX="1", UV_OFFLINE="1")
+    assert done.stdout == clone.shows("2.0")
 
 
 def test_every_program_of_the_environment_imports_the_course(clone, tmp_path):
@@ -535,27 +577,18 @@ def busy_port():
 def test_a_port_that_was_asked_for_and_is_taken_is_refused_with_who_has_it(busy_port):
     pytest.importorskip("psutil")
     with pytest.raises(Problem, match=rf"Port {busy_port} is in use by .*\(process {os.getpid()}\)"):
-        lab.choose_port(busy_port)
+        lab.refuse_port(busy_port)
 
 
-def test_without_a_wish_the_next_free_port_is_taken_and_said(busy_port, monkeypatch, capsys):
-    monkeypatch.setattr(lab, "FIRST_PORT", busy_port)
-    port = lab.choose_port(None)
-    assert busy_port < port < busy_port + lab.PORTS_TRIED
-    assert capsys.readouterr().err.endswith(f": taking {port}.\n")
-
-
-def test_a_free_port_is_taken_without_a_word(busy_port, monkeypatch, capsys):
-    monkeypatch.setattr(lab, "is_free", lambda port: True)
-    assert lab.choose_port(None) == lab.FIRST_PORT
-    assert lab.choose_port(9999) == 9999
-    assert capsys.readouterr().err == ""
+def test_without_a_wish_the_server_looks_for_a_free_port_and_with_one_it_does_not():
+    assert f"--ServerApp.port_retries={lab.PORTS_TRIED}" in lab.server_arguments(None, False, [])
+    assert {"--ServerApp.port=9999", "--ServerApp.port_retries=0"} <= set(lab.server_arguments(9999, False, []))
 
 
 @pytest.mark.parametrize("port", [0, -1, 65536])
 def test_a_number_that_is_no_port_is_refused(port):
     with pytest.raises(Problem, match="is no port"):
-        lab.choose_port(port)
+        lab.refuse_port(port)
 
 
 # The lab
@@ -596,15 +629,12 @@ def test_the_lab_opens_the_first_lesson_with_its_token_and_this_python_and_stops
         "language": "python",
     }
     (stale / "kernel.json").write_text(json.dumps(spec), encoding="utf-8")
-    own = {
-        "JUPYTER_DATA_DIR": tmp_path / "data",
-        "JUPYTER_RUNTIME_DIR": tmp_path / "run",
-        "JUPYTER_CONFIG_DIR": tmp_path / "config",
-    }
+    folders = {"JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "run", "JUPYTER_CONFIG_DIR": "config"}
+    own = {name: str(tmp_path / folder) for name, folder in folders.items()}
     flags = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP} if os.name == "nt" else {}
     server = subprocess.Popen(
         [sys.executable, "-m", "course", "lab", "--no-browser"],
-        cwd=ROOT, env=os.environ | {name: str(path) for name, path in own.items()}, stdin=subprocess.DEVNULL,
+        cwd=ROOT, env=os.environ | own, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, encoding="utf-8", **flags,
     )  # fmt: skip
     with server:
@@ -625,6 +655,9 @@ def test_the_lab_opens_the_first_lesson_with_its_token_and_this_python_and_stops
             kernels = json.loads(fetch(f"{address}/api/kernelspecs?token={token}").body)["kernelspecs"]
             assert [kernel["spec"]["argv"][0] for kernel in kernels.values()] == [sys.executable]
             assert fetch(f"{address}/api/kernelspecs").status == 403
+            again = run(sys.executable, "-m", "course", "lab", "--no-browser", **own)
+            assert (again.returncode, again.stdout) == (0, "")
+            assert again.stderr == f"The course is open already: {address}/lab?token={token}\n"
             kernel = json.loads(fetch(f"{address}/api/kernels?token={token}", b"{}").body)
             connection = json.loads((tmp_path / f"run/kernel-{kernel['id']}.json").read_text(encoding="utf-8"))
             assert ("curve_publickey" in connection) == hasattr(KernelManager, "transport_encryption")

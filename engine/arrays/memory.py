@@ -103,8 +103,8 @@ def apart(x):
 
 
 def is_alone(x, like):
-    """Whether nobody else holds the memory of an array that lies there as another one does: it may be taken over."""
-    return x.base is None or x.strides == like.strides and holders(x) == ALONE
+    """Whether nobody else holds the memory of a view that lies there as another array does: it may be taken over."""
+    return x.strides == like.strides and holders(x) == ALONE
 
 
 def holders(view):

@@ -40,17 +40,12 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 
 def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
     """Add d(self)/d(leaf), contracted with ``gradient`` (1 for a scalar), to ``.grad`` of every leaf."""
-    if (
-        inputs is None
-        and not create_graph
-        and isinstance(self.array, np.floating)
-        and gradient is None
-        and self.node
-        and (not mode.transforms)
-    ):
+    if inputs is not None or mode.transforms:
+        backward(self, gradient, retain_graph, create_graph, None, inputs)
+    elif gradient is None and not create_graph and isinstance(self.array, np.floating) and self.node:
         core.backward_pass({self.node: type(self.array)(1)}, retain_graph)  # without asking for what is known: -20 %
     else:
-        backward(self, gradient, retain_graph, create_graph, None, inputs)
+        core.backward(self, gradient, retain_graph, create_graph)
 
 
 tensor_backward.__name__ = tensor_backward.__qualname__ = "backward"

@@ -321,9 +321,8 @@ def accumulate(node, g, hooks=None):
 
 def call_node(node, *grads):
     """Run this node alone: gradients of the outputs give those of the inputs, a tuple unless there is one input."""
-    visit = backward.recorded if mode.enabled else backward.chain_rule
     g = OutputCotangents(enumerate(map(cotangent, grads))) if node.outputs > 1 else cotangent(*grads)
-    cotangents = visit(node, g, node.parents, retain_graph=True)
+    cotangents = backward.chain_rule(node, g, node.parents, retain_graph=True, create_graph=mode.enabled)
     return tuple(map(as_tensor, cotangents)) if len(cotangents) != 1 else as_tensor(cotangents[0])
 
 

@@ -21,32 +21,19 @@ ones_like = Function("ones_like").call
 lock = threading.Lock()  # reading, adding and writing back must be one step when threads share a leaf
 attachments: list = []  # what stands between a pass and the nodes: each makes a visit of another one, or gives None
 arrivals: list = []  # who sees what has arrived at leaves, {leaf's node: cotangent}, and may change or keep it
-root_checks: list = []  # what may refuse a pass: called with its tensors and gradients
+root_checks: list = []  # what may refuse a root: called with its number, the tensor and the gradient or None
 
 
-def chain_rule(node, g, parents, retain_graph=False):
+def chain_rule(node, g, parents, retain_graph=False, create_graph=False):
     """What a pass does at each node: the cotangents of its inputs from that of its output."""
     saved = node.saved
     if saved is None:
         raise RuntimeError(errors.FREED)
     if versions.last_write < node.time:
         check_unmodified(node)
-    into = node.vjp(g, saved, parents)
+    into = node.vjp(g, node.linked(saved) if create_graph else saved, parents)
     if node.saved_from and not retain_graph:
         node.saved = None  # release the arrays; the edges stay, as in PyTorch
-    return into
-
-
-def recorded(node, g, parents, retain_graph=False):
-    """The same on Tensors, in a pass that is recorded."""
-    saved = node.saved
-    if saved is None:
-        raise RuntimeError(errors.FREED)
-    if versions.last_write < node.time:
-        check_unmodified(node)
-    into = node.vjp(g, node.linked(saved), parents)
-    if node.saved_from and not retain_graph:
-        node.saved = None
     return into
 
 
@@ -63,17 +50,20 @@ def backward_pass(cotangents, retain_graph=False, create_graph=False, wanted=Non
     With ``wanted``, a set of nodes, nothing is added to leaves: only the nodes on the way to those are visited, and
     what arrives at them is returned, as {node: cotangent}.
     """
-    visit, found, ends = recorded if create_graph else chain_rule, {}, {}
-    if retain_graph:
-        visit = partial(visit, retain_graph=True)
+    visit = chain_rule
+    if retain_graph or create_graph:
+        visit = partial(chain_rule, retain_graph=retain_graph, create_graph=create_graph)
     if attachments:
         visit = current_visit(visit, cotangents, wanted)
+    found: dict = {}
     if wanted is not None:
+        ends: dict = {}
         cotangents, visit = toward(wanted, cotangents, found, ends, visit)
     before, mode.enabled = mode.enabled, create_graph
     try:
         leaves = visit_all(cotangents, visit)
-        leaves |= ends
+        if wanted is not None:
+            leaves |= ends
         for arrival in arrivals:
             arrival(leaves, wanted)
         if wanted is None:
@@ -177,21 +167,27 @@ def roots(tensors, gradients=None, create_graph=False):
     tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
     gradients = (None,) * len(tensors) if gradients is None else gradients
     gradients = (gradients,) if isinstance(gradients, Tensor) else tuple(gradients)
-    for check in root_checks:
-        check(tensors, gradients)
+    if len(gradients) < len(tensors):
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(gradients)} gradients")
     cotangents: dict = {}
     for i, (t, g) in enumerate(zip(tensors, gradients)):
-        x = t.array
-        if t.node is None or type(t.node) is AccumulateGrad and t.node.variable is None:  # a view made under no_grad
+        for check in root_checks:
+            check(i, t, g)
+        x, node = t.array, t.node
+        is_leaf = type(node) is AccumulateGrad
+        if node is None or is_leaf and node.variable is None:  # a view made under no_grad
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
-        if g is None and x.size != 1:
-            raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        g = Tensor(x.dtype.type(1) if isinstance(x, np.generic) else ones_like(x)) if g is None else g
-        if g.array.dtype != x.dtype:
+        if g is None:
+            if x.size != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            g = Tensor(x.dtype.type(1) if isinstance(x, np.generic) else ones_like(x))
+        elif g.array.dtype is not x.dtype:
             g = g.to(t.dtype)
-        g = g if create_graph else g.array
-        g = own(g) if type(t.node) is AccumulateGrad else g
-        cotangents[t.node] = cotangents[t.node] + g if t.node in cotangents else g
+        if not create_graph:
+            g = g.array
+        if is_leaf:
+            g = own(g)
+        cotangents[node] = cotangents[node] + g if node in cotangents else g
     return cotangents
 
 
@@ -234,7 +230,7 @@ def add_to_grad(tensor, g):
     if g.dtype is not tensor.array.dtype:
         g = g.astype(tensor.array.dtype)
     if grad is None:
-        tensor._grad = Tensor(g if is_alone(g, tensor.array) else g.copy())
+        tensor._grad = Tensor(g if g.base is None or is_alone(g, tensor.array) else g.copy())
     else:  # in place, so that whoever holds .grad sees the sum
         write(grad, g, add=True)
 

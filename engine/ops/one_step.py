@@ -85,7 +85,7 @@ def through(seen, g, ends):
 
 
 def shown_visit(node, g, parents):
-    visit = partial(backward.recorded if mode.enabled else backward.chain_rule, retain_graph=True)
+    visit = partial(backward.chain_rule, retain_graph=True, create_graph=mode.enabled)
     return backward.current_visit(visit, {}, ())(node, g, parents)
 
 

@@ -54,21 +54,18 @@ def differentiated(inputs, function):
     return inputs
 
 
-def check_roots(tensors, gradients):
+def check_root(i, t, g):
     """PyTorch's errors for what a pass cannot begin with."""
-    for g in gradients[: len(tensors)]:
-        if g is not None and not isinstance(g, Tensor):
-            raise TypeError("gradients can be either Tensors or None, but got " + type(g).__name__)
-    if len(gradients) < len(tensors):
-        raise RuntimeError(f"got {len(tensors)} tensors and {len(gradients)} gradients")
-    for i, (t, g) in enumerate(zip(tensors, gradients)):
-        if not isinstance(t, Tensor):
-            raise TypeError(f"element {i} of tensors must be a Tensor, but got {type(t).__name__}")
-        if g is not None and g.array.shape != t.array.shape:
-            raise RuntimeError(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
-                f"{t.shape}."
-            )
+    if not isinstance(t, Tensor):
+        raise TypeError(f"element {i} of tensors must be a Tensor, but got {type(t).__name__}")
+    if g is None:
+        return
+    if not isinstance(g, Tensor):
+        raise TypeError("gradients can be either Tensors or None, but got " + type(g).__name__)
+    if g.array.shape != t.array.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {t.shape}."
+        )
 
 
-core.root_checks.append(check_roots)
+core.root_checks.append(check_root)

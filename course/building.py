@@ -1,0 +1,28 @@
+"""`python -m course build`: its options. What answers stands on packages, and is imported once they are there."""
+
+import argparse
+
+from course.environment import ensure
+
+
+def main(argv: list[str]) -> int:
+    """Make the notebooks; the exit code. Raises Problem."""
+    parse(argv)
+    ensure("teach", ["build", *argv])
+    from course import build
+
+    return build.main(argv)
+
+
+def parse(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m course build", description="Make the notebooks from their texts, and execute them."
+    )
+    parser.add_argument("lesson", nargs="*", help="a lesson's number or name (default: every lesson)")
+    parser.add_argument("--check", action="store_true", help="write nothing; list what is out of step with the texts")
+    parser.add_argument("--execute", action="store_true", help="with --check: execute, and compare the outputs as well")
+    parser.add_argument("--format", action="store_true", help="rewrite the texts as JupyterLab would save them")
+    options = parser.parse_args(argv)
+    if options.execute and not options.check:
+        parser.error("--execute goes with --check; a build always executes")
+    return options

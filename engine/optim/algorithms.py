@@ -40,9 +40,10 @@ class Algorithm(Optimizer):
     """An optimizer that is a formula: ``update`` changes the array of a parameter, and of its states, in place."""
 
     counts_steps = True  # whether there is a state "step"
+    _options: list[str]  # arguments that each group may have otherwise, in the order in which they are saved
 
-    def __init__(self, params, arguments, names):
-        defaults = {name: arguments[name] for name in names.split()}
+    def __init__(self, params, arguments):
+        defaults = {name: arguments[name] for name in self._options}
         for name in ("differentiable", "capturable"):
             if defaults.get(name):
                 raise NotImplementedError(f"steps are neither recorded nor captured in a graph: leave {name} False")
@@ -311,14 +312,14 @@ class SGD(Algorithm):
     """p -= lr * g, with momentum in one of two forms (Sutskever et al., 2013)."""
 
     counts_steps = False
+    _options = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused".split()
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
                  foreach=None, differentiable=False, fused=None):  # fmt: skip
         check_options(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        names = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
-        super().__init__(params, locals(), names)
+        super().__init__(params, locals())
 
     def states(self, group):
         return ("momentum_buffer",) if group["momentum"] else ()
@@ -342,6 +343,9 @@ class Adam(Algorithm):
     ``decoupled_weight_decay``: p shrinks by itself instead of through g.
     """
 
+    _options = ("lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused "
+               "decoupled_weight_decay").split()  # fmt: skip
+
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False, fused=None,
                  decoupled_weight_decay=False):  # fmt: skip
@@ -356,8 +360,7 @@ class Adam(Algorithm):
         if not all(isinstance(beta, float) for beta in betas) and not all(isinstance(beta, Tensor) for beta in betas):
             raise ValueError("betas must be either both floats or both Tensors")
         betas = tuple(betas)
-        names = "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused"
-        super().__init__(params, locals(), f"{names} decoupled_weight_decay")
+        super().__init__(params, locals())
 
     def states(self, group):
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")[: 3 if group["amsgrad"] else 2]
@@ -398,11 +401,12 @@ class AdamW(Adam):
 class RMSprop(Algorithm):
     """g divided by the root of a running mean of g**2 (Hinton, 2012); ``centered``: of its variance (Graves, 2013)."""
 
+    _options = "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable".split()
+
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False,
                  capturable=False, foreach=None, maximize=False, differentiable=False):  # fmt: skip
         check_options(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
-        names = "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"
-        super().__init__(params, locals(), names)
+        super().__init__(params, locals())
 
     def states(self, group):
         optional = {"momentum_buffer": group["momentum"] > 0, "grad_avg": group["centered"]}
@@ -431,12 +435,13 @@ class RMSprop(Algorithm):
 class Adagrad(Algorithm):
     """g divided by the root of the sum of all g**2 so far (Duchi et al., 2011)."""
 
+    _options = "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused".split()
+
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10,
                  foreach=None, *, maximize=False, differentiable=False, fused=None):  # fmt: skip
         check_options(lr=lr, lr_decay=lr_decay, weight_decay=weight_decay,
                       initial_accumulator_value=initial_accumulator_value, eps=eps)  # fmt: skip
-        names = "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused"
-        super().__init__(params, locals(), names)
+        super().__init__(params, locals())
         for group in self.param_groups:
             Packs(self, self.states(group), group["params"])  # the states are there from the beginning
 

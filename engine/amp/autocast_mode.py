@@ -8,7 +8,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ContextDecorator, ExitStack, contextmanager
 from types import FunctionType
 from weakref import ref
 
@@ -122,19 +122,6 @@ def all_to(args, kwargs, kind, dtype):
     return tuple([cast_arg(a, kind, dtype) for a in args]), {k: cast_arg(v, kind, dtype) for k, v in kwargs.items()}
 
 
-def lower(function, args, kwargs, kind):
-    return all_to(args, kwargs, kind, state.dtype[kind])
-
-
-def low_arguments(function, args, kwargs, kind):
-    """The same for a composition, within which casts go on."""
-    return lower(function, args, kwargs, kind)
-
-
-def float32(function, args, kwargs, kind):
-    return all_to(args, kwargs, kind, dtypes.float32)
-
-
 def float32_edges(function, args, kwargs, kind):
     """Padding that repeats elements."""
     mode = kwargs.get("mode", args[2] if len(args) > 2 else "constant")
@@ -163,28 +150,31 @@ def widest(function, args, kwargs, kind):
     return all_to(args, kwargs, kind, common)
 
 
-def as_given(function, args, kwargs, kind):
-    return args, kwargs
-
-
 def refused(function, args, kwargs, kind):
     raise RuntimeError(messages.BCE_UNSAFE)
 
 
 POLICIES = {
-    p.__name__: p for p in (lower, low_arguments, float32, float32_edges, float32_result, widest, as_given, refused)
+    "lower": lambda function, args, kwargs, kind: all_to(args, kwargs, kind, state.dtype[kind]),
+    "low_arguments": lambda function, args, kwargs, kind: all_to(args, kwargs, kind, state.dtype[kind]),
+    "float32": lambda function, args, kwargs, kind: all_to(args, kwargs, kind, dtypes.float32),
+    "as_given": lambda function, args, kwargs, kind: (args, kwargs),
+    **{policy.__name__: policy for policy in (float32_edges, float32_result, widest, refused)},
 }
 
 
 def casting(name):
-    """What calls an operation with its arguments cast, where autocast is on; what that calls is not cast again."""
+    """What calls an operation with its arguments cast, where autocast is on.
+
+    What that calls is not cast again, but for compositions of which only the arguments are cast: ``low_arguments``.
+    """
     policy = {kind: POLICIES[table[name]] for kind, table in POLICY.items() if name in table}
 
     def cast(function, args, kwargs):
         active, applied = state.active, False
         for kind in active:
             if kind in policy:
-                applied = applied or policy[kind] is not low_arguments
+                applied = applied or policy[kind] is not POLICIES["low_arguments"]
                 args, kwargs = policy[kind](function, args, kwargs, kind)
         if not applied:
             return function(*args, **kwargs)
@@ -239,12 +229,8 @@ def install():
         if installed:
             return
         public = doors.OFFERED
-        places = (
-            public["function"],
-            public["functional"],
-            vars(functional),
-            {f"linalg_{n}": f for n, f in public["linalg"].items()},
-        )
+        linalg = {f"linalg_{n}": f for n, f in public["linalg"].items()}
+        places = (public["function"], public["functional"], vars(functional), linalg)
         for name in {name for table in POLICY.values() for name in table}:
             for function in {id(f): f for place in places if isinstance(f := place.get(name), FunctionType)}.values():
                 divert(name, function)
@@ -331,7 +317,7 @@ def present(kind):
     return kind != "cuda" or devices.has_cuda()
 
 
-class autocast:
+class autocast(ContextDecorator):
     """A block, or a decorated function, in which operations run in the dtype that suits them.
 
     ``device_type``: "cpu", "cuda" or "sim"; ``dtype``: the low precision, by default bfloat16 on the CPU and float16
@@ -370,13 +356,7 @@ class autocast:
     def __call__(self, func):
         if not callable(func):
             raise TypeError(messages.NOT_CALLABLE.format(type(func).__name__))
-
-        @functools.wraps(func)
-        def inside(*args, **kwargs):
-            with self:
-                return func(*args, **kwargs)
-
-        return inside
+        return super().__call__(func)
 
 
 def same_casts():

@@ -8,6 +8,7 @@ from ..arrays import dtypes
 from ..arrays.warn import warn
 from ..autograd.modes import no_grad
 from ..core.tensor import Tensor
+from ..nn.utils import gradients
 from ..ops.creation import full
 from . import messages
 from .autocast_mode import device_kind, present
@@ -24,16 +25,15 @@ def per_optimizer_state():
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
-def on_devices(t):
-    """A function that gives a copy of a tensor on a device, and its {device: copy}."""
-    copies = {}
+class OnDevices(dict):
+    """{device: a copy of a tensor there}: each is made when it is asked for."""
 
-    def on(device):
-        if device not in copies:
-            copies[device] = t.to(device=device, copy=True)
-        return copies[device]
+    def __init__(self, t):
+        self.t = t
 
-    return on, copies
+    def __missing__(self, device):
+        self[device] = self.t.to(device=device, copy=True)
+        return self[device]
 
 
 class GradScaler:
@@ -69,36 +69,31 @@ class GradScaler:
 
     def scale(self, outputs):
         """A tensor, or those in sequences, times the scale."""
-        if not self._enabled:
-            return outputs
-        return self._scaled(outputs, [])
+        return self._scaled(outputs, OnDevices(self._scale)) if self._enabled else outputs
 
-    def _scaled(self, value, copies):
+    def _scaled(self, value, scales):
         if isinstance(value, Tensor):
             if self._scale is None:
-                self._scale = full((), self._init_scale, dtype=dtypes.float32, device=value.device)
+                scales.t = self._scale = full((), self._init_scale, dtype=dtypes.float32, device=value.device)
                 self._growth_tracker = full((), self._init_growth_tracker, dtype=dtypes.int32, device=value.device)
-            if not copies:
-                copies.append(on_devices(self._scale)[0])
-            return value * copies[0](value.device)
+            return value * scales[value.device]
         if isinstance(value, Iterable):
-            values = (self._scaled(v, copies) for v in value)
+            values = (self._scaled(v, scales) for v in value)
             return type(value)(values) if isinstance(value, (list, tuple)) else values
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     @no_grad()
     def _unscale_grads_(self, optimizer, inv_scale, allow_fp16):
         """Multiply all gradients; {device: 1.0 if one of them there is not finite, else 0.0}."""
-        inverse, _ = on_devices(inv_scale)
-        found, found_inf = on_devices(full((), 0.0, dtype=dtypes.float32, device=inv_scale.device))
-        for p in (p for group in optimizer.param_groups for p in group["params"] if p.grad is not None):
-            g = p.grad
+        inverse = OnDevices(inv_scale)
+        found_inf = OnDevices(full((), 0.0, dtype=dtypes.float32, device=inv_scale.device))
+        for g in gradients(p for group in optimizer.param_groups for p in group["params"]):
             if g.dtype is dtypes.float16 and not allow_fp16:
                 raise ValueError("Attempting to unscale FP16 gradients.")
-            flag = found(g.device)
+            flag = found_inf[g.device]
             if not g.isfinite().all():
                 flag.fill_(1.0)
-            g.copy_(g * inverse(g.device))
+            g.copy_(g * inverse[g.device])
         return found_inf
 
     def unscale_(self, optimizer):
@@ -124,7 +119,6 @@ class GradScaler:
         known = self._per_optimizer_states[id(optimizer)]
         if known["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
-        result = None
         if getattr(optimizer, "_step_supports_amp_scaling", False):
             result = self._step_by_itself(optimizer, known, args, kwargs)
         else:
@@ -132,20 +126,19 @@ class GradScaler:
                 self.unscale_(optimizer)
             if not known["found_inf_per_device"]:
                 raise AssertionError("No inf checks were recorded for this optimizer.")
-            if not any(found.item() for found in known["found_inf_per_device"].values()):
-                result = optimizer.step(*args, **kwargs)
+            infinite = any(found.item() for found in known["found_inf_per_device"].values())
+            result = None if infinite else optimizer.step(*args, **kwargs)
         known["stage"] = OptState.STEPPED
         return result
 
     def _step_by_itself(self, optimizer, known, args, kwargs):
         """The step of an optimizer that looks at ``grad_scale`` and ``found_inf`` itself."""
+        scale = getattr(optimizer, "grad_scale", None)
         if known["stage"] is OptState.READY:
             one = full((), 1.0, dtype=dtypes.float32, device=self._scale.device)
             known["found_inf_per_device"] = self._unscale_grads_(optimizer, one, True)
-        before = getattr(optimizer, "grad_scale", None)
-        if known["stage"] is OptState.READY:
-            before = self._scale * (1 if before is None else before)
-        optimizer.grad_scale = before
+            scale = self._scale * (1 if scale is None else scale)
+        optimizer.grad_scale = scale
         optimizer.found_inf = sum(found.to(self._scale.device) for found in known["found_inf_per_device"].values())
         try:
             return optimizer.step(*args, **kwargs)

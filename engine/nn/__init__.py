@@ -1,10 +1,13 @@
 """Neural networks: modules, their parameters and how these begin; ``functional`` holds the functions."""
 
 from . import functional, init, utils
-from .attention import MultiheadAttention, TransformerEncoder, TransformerEncoderLayer
 from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 
 # fmt: off
+from .attention import (  # isort: skip
+    MultiheadAttention, Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder,
+    TransformerEncoderLayer,
+)
 from .layers import (  # isort: skip
     BatchNorm1d, BatchNorm2d, BatchNorm3d, Bilinear, CircularPad1d, CircularPad2d, CircularPad3d, ConstantPad1d,
     ConstantPad2d, ConstantPad3d, Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d,
@@ -15,7 +18,6 @@ from .layers import (  # isort: skip
 from .module import Module
 from .parameter import Buffer, Parameter
 from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
-from .transformer import Transformer, TransformerDecoder, TransformerDecoderLayer
 
 from .table import (  # isort: skip
     CELU, ELU, GELU, GLU, SELU, AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveMaxPool1d, AdaptiveMaxPool2d,

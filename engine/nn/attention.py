@@ -1,4 +1,4 @@
-"""Attention with several heads, and the encoder of a transformer."""
+"""Attention with several heads, and the transformer that is made of it (Vaswani et al., 2017)."""
 
 import copy
 import math
@@ -23,7 +23,7 @@ def additive(mask, name, other, other_name, dtype):
     if mask.dtype is not dtypes.bool_ and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {name} are supported")
     if other is not None and mask.dtype is not other.dtype:
-        warn(messages.MASKS_MISMATCH.format(name, other_name))
+        warn(f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.")
     return mask if mask.is_floating_point() else zeros_like(mask, dtype=dtype).masked_fill_(mask, -math.inf)
 
 
@@ -50,12 +50,9 @@ class MultiheadAttention(Module):
         if self.head_dim * num_heads != embed_dim:
             raise AssertionError("embed_dim must be divisible by num_heads")
         apart = not self._qkv_same_embed_dim
-        shapes = {
-            f"{n}_proj_weight": (embed_dim, d) if apart else None
-            for n, d in zip("qkv", (embed_dim, self.kdim, self.vdim))
-        }
-        together = {"in_proj_weight": None if apart else (3 * embed_dim, embed_dim)}
-        shapes = shapes | together if apart else together | shapes
+        shapes = {"in_proj_weight": None if apart else (3 * embed_dim, embed_dim)}
+        for name, size in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
+            shapes[f"{name}_proj_weight"] = (embed_dim, size) if apart else None
         shapes["in_proj_bias"] = 3 * embed_dim if bias else None
         factory = {"device": device, "dtype": dtype}
         add_parameters(self, factory, **shapes)
@@ -204,9 +201,9 @@ def named_activation(activation):
     return activation
 
 
-def subsequent_mask(n, device=None, dtype=None):
-    """(n, n): -inf above the diagonal, 0 elsewhere, so that no position sees a later one."""
-    return full((n, n), -math.inf, device=device, dtype=dtype).triu(1)
+def subsequent_mask(sz, device=None, dtype=None):
+    """(sz, sz): -inf above the diagonal, 0 elsewhere, so that no position sees a later one."""
+    return full((sz, sz), -math.inf, device=device, dtype=dtype).triu(1)
 
 
 def says_causal(mask, is_causal):
@@ -297,15 +294,10 @@ class TransformerEncoder(Module):
 
     def _leaves_out_padding(self, src, mask, padding):
         """Where PyTorch computes with nested tensors, in evaluation: then the outputs at padded places are zeros."""
-        if (
-            not self.use_nested_tensor
-            or self.layers[0].training
-            or src.ndim != 3
-            or padding is None
-            or mask is not None
-        ):
+        layer = self.layers[0]
+        if not self.use_nested_tensor or layer.training or src.ndim != 3 or padding is None or mask is not None:
             return False
-        watched = mode.enabled and (src.requires_grad or any(p.requires_grad for p in self.layers[0].parameters()))
+        watched = mode.enabled and (src.requires_grad or any(p.requires_grad for p in layer.parameters()))
         at_end = (padding[:, 1:] != 0) >= (padding[:, :-1] != 0)
         return not watched and (not self.mask_check or bool(at_end.all()))
 
@@ -328,3 +320,94 @@ def why_not_nested(layer):
         "self_attn.num_heads is odd": attention.num_heads % 2 == 1,
     }
     return next((f"encoder_layer.{reason}" for reason, holds in reasons.items() if holds), "")
+
+
+class TransformerDecoderLayer(TransformerLayer):
+    """Self-attention, attention to ``memory``, and two linear layers, each with dropout, a residual and a layer norm.
+
+    ``norm_first``: the norms stand before the blocks, not behind the sums.
+    """
+
+    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
+                 batch_first=False, norm_first=False, bias=True, device=None, dtype=None):  # fmt: skip
+        super().__init__(("self_attn", "multihead_attn"), d_model, nhead, dim_feedforward, dropout, activation,
+                         layer_norm_eps, batch_first, norm_first, bias=bias, device=device, dtype=dtype)  # fmt: skip
+
+    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
+                memory_key_padding_mask=None, tgt_is_causal=False, memory_is_causal=False):  # fmt: skip
+        own = tgt_mask, tgt_key_padding_mask, tgt_is_causal
+        other = memory_mask, memory_key_padding_mask, memory_is_causal
+        x = tgt
+        if self.norm_first:
+            x = x + self._sa_block(self.norm1(x), *own)
+            x = x + self._mha_block(self.norm2(x), memory, *other)
+            return x + self._ff_block(self.norm3(x))
+        x = self.norm1(x + self._sa_block(x, *own))
+        x = self.norm2(x + self._mha_block(x, memory, *other))
+        return self.norm3(x + self._ff_block(x))
+
+    def _mha_block(self, x, memory, mask, padding, is_causal):
+        """Attention to what the encoder made of its input."""
+        options = {"attn_mask": mask, "key_padding_mask": padding, "is_causal": is_causal, "need_weights": False}
+        return self.dropout2(self.multihead_attn(x, memory, memory, **options)[0])
+
+    def _ff_block(self, x):
+        """The feed-forward layers."""
+        return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+
+class TransformerDecoder(Module):
+    """``num_layers`` copies of a layer, one after another, and a norm behind the last."""
+
+    def __init__(self, decoder_layer, num_layers, norm=None):
+        super().__init__()
+        self.layers = ModuleList([copy.deepcopy(decoder_layer) for _ in range(num_layers)])
+        self.num_layers, self.norm = num_layers, norm
+
+    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
+                memory_key_padding_mask=None, tgt_is_causal=None, memory_is_causal=False):  # fmt: skip
+        tgt_is_causal, x = says_causal(tgt_mask, tgt_is_causal), tgt
+        for layer in self.layers:
+            x = layer(x, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, tgt_is_causal,
+                      memory_is_causal)  # fmt: skip
+        return x if self.norm is None else self.norm(x)
+
+
+class Transformer(Module):
+    """An encoder of ``src`` and a decoder of ``tgt``: (length, batch, d_model), the batch first if ``batch_first``."""
+
+    def __init__(self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048,
+                 dropout=0.1, activation=F.relu, custom_encoder=None, custom_decoder=None, layer_norm_eps=1e-5,
+                 batch_first=False, norm_first=False, bias=True, device=None, dtype=None):  # fmt: skip
+        super().__init__()
+        factory = {"bias": bias, "device": device, "dtype": dtype}
+        options = d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first
+        if custom_encoder is None:
+            layer, norm = TransformerEncoderLayer(*options, **factory), LayerNorm(d_model, layer_norm_eps, **factory)
+            custom_encoder = TransformerEncoder(layer, num_encoder_layers, norm)
+        self.encoder = custom_encoder
+        if custom_decoder is None:
+            layer, norm = TransformerDecoderLayer(*options, **factory), LayerNorm(d_model, layer_norm_eps, **factory)
+            custom_decoder = TransformerDecoder(layer, num_decoder_layers, norm)
+        self.decoder = custom_decoder
+        self._reset_parameters()
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+
+    def _reset_parameters(self):
+        for p in self.parameters():
+            if p.ndim > 1:
+                init.xavier_uniform_(p)
+
+    generate_square_subsequent_mask = staticmethod(subsequent_mask)
+
+    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None,
+                tgt_key_padding_mask=None, memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None,
+                memory_is_causal=False):  # fmt: skip
+        batch = 0 if self.batch_first else 1
+        if src.ndim == 3 and src.shape[batch] != tgt.shape[batch]:
+            raise RuntimeError("the batch number of src and tgt must be equal")
+        if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
+            raise RuntimeError("the feature number of src and tgt must be equal to d_model")
+        memory = self.encoder(src, src_mask, src_key_padding_mask, is_causal=src_is_causal)
+        return self.decoder(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask,
+                            tgt_is_causal, memory_is_causal)  # fmt: skip

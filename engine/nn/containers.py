@@ -23,7 +23,7 @@ def pairs(name, items):
     """(key, value) of a mapping or of an iterable of pairs.  TypeError or ValueError if it is neither."""
     if not isinstance(items, Iterable):
         raise TypeError(messages.UPDATE_NO_PAIRS.format(name, type(items).__name__))
-    if isinstance(items, (Mapping, ModuleDict, ParameterDict)):
+    if isinstance(items, (Mapping, Keyed)):
         yield from items.items()
         return
     for j, item in enumerate(items):
@@ -173,8 +173,41 @@ class ModuleList(Numbered):
         return self._around([*map(indented, lines)])
 
 
-class ModuleDict(Module):
+class Keyed(Module):
+    """What is alike in the two containers that are dictionaries."""
+
+    _held = ""  # the attribute that has the keys in their order
+
+    def __delitem__(self, key):
+        del vars(self)[self._held][key]
+
+    def __len__(self):
+        return len(self.keys())
+
+    def __iter__(self):
+        return iter(self.keys())
+
+    def __contains__(self, key):
+        return key in self.keys()
+
+    def keys(self):
+        return vars(self)[self._held].keys()
+
+    def clear(self):
+        for key in [*self]:
+            del self[key]
+
+    def pop(self, key):
+        """Take out what stands under a key, and return it."""
+        value = self[key]
+        del self[key]
+        return value
+
+
+class ModuleDict(Keyed):
     """Modules in a dictionary."""
+
+    _held = "_modules"
 
     def __init__(self, modules=None):
         super().__init__()
@@ -186,28 +219,6 @@ class ModuleDict(Module):
 
     def __setitem__(self, key, module):
         self.add_module(key, module)
-
-    def __delitem__(self, key):
-        del self._modules[key]
-
-    def __len__(self):
-        return len(self._modules)
-
-    def __iter__(self):
-        return iter(self._modules)
-
-    def __contains__(self, key):
-        return key in self._modules
-
-    def clear(self):
-        self._modules.clear()
-
-    def pop(self, key):
-        """Take out a module, and return it."""
-        return self._modules.pop(key)
-
-    def keys(self):
-        return self._modules.keys()
 
     def items(self):
         return self._modules.items()
@@ -282,8 +293,10 @@ class ParameterList(Module):
         raise RuntimeError("ParameterList should not be called.")
 
 
-class ParameterDict(Module):
+class ParameterDict(Keyed):
     """Parameters (and what else is put in) in a dictionary; tensors become Parameters."""
+
+    _held = "_keys"
 
     def __init__(self, parameters=None):
         super().__init__()
@@ -299,20 +312,11 @@ class ParameterDict(Module):
         self._keys[key] = None
 
     def __delitem__(self, key):
-        del self._keys[key]
+        super().__delitem__(key)
         delattr(self, key)
-
-    def __len__(self):
-        return len(self._keys)
-
-    def __iter__(self):
-        return iter(self._keys)
 
     def __reversed__(self):
         return reversed(self._keys)
-
-    def __contains__(self, key):
-        return key in self._keys
 
     def copy(self):
         """Another dictionary of the same parameters."""
@@ -328,16 +332,6 @@ class ParameterDict(Module):
         """The value of a key, or ``default``."""
         return self[key] if key in self else default
 
-    def clear(self):
-        for key in [*self]:
-            del self[key]
-
-    def pop(self, key):
-        """Take out a value, and return it."""
-        value = self[key]
-        del self[key]
-        return value
-
     def popitem(self):
         """Take out the last key and its value, and return both."""
         key = next(reversed(self))
@@ -346,9 +340,6 @@ class ParameterDict(Module):
     def fromkeys(self, keys, default=None):
         """A new dictionary with one value for all keys."""
         return type(self)((key, default) for key in keys)
-
-    def keys(self):
-        return self._keys.keys()
 
     def items(self):
         return ((key, self[key]) for key in self._keys)

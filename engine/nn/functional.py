@@ -41,9 +41,7 @@ def softmin(input, dim=None, _stacklevel=3, dtype=None):
 
 def implied(name, input):
     """The dimension along which a softmax is taken that names none, with PyTorch's warning."""
-    warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-    )
+    warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
     return 0 if input.ndim in (0, 1, 3) else 1
 
 

@@ -12,6 +12,36 @@ from .module import Module
 from .parameter import Parameter
 
 
+class Layer(Module):
+    """A module that keeps its arguments under their names and says them in its text."""
+
+    _shown = ""  # the text, a format
+    _usual: dict = {}  # arguments that stand behind it where they are not as here
+
+    def _set_up(self, arguments, names, **shapes):
+        """Keep the arguments of these names, and begin parameters of these shapes on their device, in their dtype."""
+        Module.__init__(self)
+        self.__dict__.update((name, arguments[name]) for name in names.split())
+        if shapes:
+            add_parameters(self, {"device": arguments["device"], "dtype": arguments["dtype"]}, **shapes)
+            self.reset_parameters()
+
+    def extra_repr(self):
+        values = {"bias": self._parameters.get("bias") is not None, **self.__dict__}
+        return ", ".join([self._shown.format(**values), *non_default(self, self._usual)])
+
+
+def non_default(module, usual, text=str):
+    """The arguments of a module that are not as usual, as its text shows them."""
+    return (f"{name}={text(getattr(module, name))}" for name, value in usual.items() if getattr(module, name) != value)
+
+
+def add_parameters(module, factory, **shapes):
+    """Register an empty Parameter of each shape, None for those that are None."""
+    for name, shape in shapes.items():
+        module.register_parameter(name, None if shape is None else Parameter(empty(shape, **factory)))
+
+
 class Identity(Module):
     """Its input as it is; any arguments are taken and forgotten."""
 
@@ -22,55 +52,49 @@ class Identity(Module):
         return input
 
 
-class Flatten(Module):
+class Flatten(Layer):
     """Dimensions from ``start_dim`` to ``end_dim`` made one: all but the batch."""
 
+    _shown = "start_dim={start_dim}, end_dim={end_dim}"
+
     def __init__(self, start_dim=1, end_dim=-1):
-        super().__init__()
-        self.start_dim, self.end_dim = start_dim, end_dim
+        self._set_up(locals(), "start_dim end_dim")
 
     def forward(self, input):
         return input.flatten(self.start_dim, self.end_dim)
 
-    def extra_repr(self):
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
-
-class Unflatten(Module):
+class Unflatten(Layer):
     """Dimension ``dim`` split into several of the sizes ``unflattened_size``, of which one may be -1."""
 
+    _shown = "dim={dim}, unflattened_size={unflattened_size}"
+
     def __init__(self, dim, unflattened_size):
-        super().__init__()
         if not isinstance(unflattened_size, (tuple, list)):
             raise TypeError(messages.UNFLATTENED_SIZE.format(type(unflattened_size).__name__))
         for i, n in enumerate(unflattened_size):
             if not isinstance(n, int):
                 raise TypeError(messages.UNFLATTENED_SIZE_ELEMENT.format(type(n).__name__, i))
-        self.dim, self.unflattened_size = dim, unflattened_size
+        self._set_up(locals(), "dim unflattened_size")
 
     def forward(self, input):
         return input.unflatten(self.dim, self.unflattened_size)
 
-    def extra_repr(self):
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
-
-class Padding(Module):
+class Padding(Layer):
     """The last dimensions made longer on both sides: by a number, the edge, its mirror image, or the other end."""
 
+    _shown = "{padding}"
     dims: int
     mode: str
     value = None
 
     def __init__(self, padding):
-        super().__init__()
-        self.padding = tuple(padding) if isinstance(padding, (tuple, list)) else (padding,) * (2 * self.dims)
+        padding = tuple(padding) if isinstance(padding, (tuple, list)) else (padding,) * (2 * self.dims)
+        self._set_up(locals(), "padding")
 
     def forward(self, input):
         return F.pad(input, self.padding, self.mode, self.value)
-
-    def extra_repr(self):
-        return f"{self.padding}"
 
 
 class CircularPadding(Padding):
@@ -84,21 +108,12 @@ class CircularPadding(Padding):
 
 
 class ConstantPadding(Padding):
+    _shown = "padding={padding}, value={value}"
     mode = "constant"
 
     def __init__(self, padding, value):
         super().__init__(padding)
         self.value = value
-
-    def extra_repr(self):
-        return f"padding={self.padding}, value={self.value}"
-
-
-class ZeroPadding(ConstantPadding):
-    def __init__(self, padding):
-        super().__init__(padding, 0.0)
-
-    extra_repr = Padding.extra_repr
 
 
 SIZE_NAMES = {1: "length", 2: "height, width", 3: "depth, height, width"}
@@ -113,18 +128,12 @@ def sized(name, base, doc, attribute="dims", values=(1, 2, 3), **more):
 
 DOC = Padding.__doc__ or ""
 ConstantPad1d, ConstantPad2d, ConstantPad3d = sized("ConstantPad", ConstantPadding, DOC)
-ZeroPad1d, ZeroPad2d, ZeroPad3d = sized("ZeroPad", ZeroPadding, DOC)
+ZeroPad1d, ZeroPad2d, ZeroPad3d = sized("ZeroPad", Padding, DOC, mode="constant", value=0.0)
 ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = sized("ReflectionPad", Padding, DOC, mode="reflect")
 ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = sized("ReplicationPad", Padding, DOC, mode="replicate")
 CircularPad1d, CircularPad2d, CircularPad3d = sized("CircularPad", CircularPadding, DOC)
 
 # ---- weights and biases
-
-
-def add_parameters(module, factory, **shapes):
-    """Register an empty Parameter of each shape, None for those that are None."""
-    for name, shape in shapes.items():
-        module.register_parameter(name, None if shape is None else Parameter(empty(shape, **factory)))
 
 
 def init_weight_and_bias(weight, bias):
@@ -136,15 +145,14 @@ def init_weight_and_bias(weight, bias):
         init.uniform_(bias, -bound, bound)
 
 
-class Linear(Module):
+class Linear(Layer):
     """input @ weight.T + bias, with ``input`` (..., in_features) and ``weight`` (out_features, in_features)."""
 
+    _shown = "in_features={in_features}, out_features={out_features}, bias={bias}"
+
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
-        super().__init__()
-        self.in_features, self.out_features = in_features, out_features
         shape = (out_features, in_features)
-        add_parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=out_features if bias else None)
-        self.reset_parameters()
+        self._set_up(locals(), "in_features out_features", weight=shape, bias=out_features if bias else None)
 
     def reset_parameters(self):
         init_weight_and_bias(self.weight, self.bias)
@@ -155,18 +163,14 @@ class Linear(Module):
             return F.linear(input, own["weight"], own["bias"])
         return F.linear(input, self.weight, self.bias)
 
-    def extra_repr(self):
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
-
-class PReLU(Module):
+class PReLU(Layer):
     """x above 0, weight * x below, with one weight or one for each channel (dimension 1)."""
 
+    _shown = "num_parameters={num_parameters}"
+
     def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
-        super().__init__()
-        self.num_parameters, self.init = num_parameters, init
-        add_parameters(self, {"device": device, "dtype": dtype}, weight=num_parameters)
-        self.reset_parameters()
+        self._set_up(locals(), "num_parameters init", weight=num_parameters)
 
     def reset_parameters(self):
         init.constant_(self.weight, self.init)
@@ -174,19 +178,15 @@ class PReLU(Module):
     def forward(self, input):
         return F.prelu(input, self.weight)
 
-    def extra_repr(self):
-        return f"num_parameters={self.num_parameters}"
 
-
-class Bilinear(Module):
+class Bilinear(Layer):
     """input1 @ weight[k] @ input2 + bias[k], for each output k."""
 
+    _shown = "in1_features={in1_features}, in2_features={in2_features}, out_features={out_features}, bias={bias}"
+
     def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
-        super().__init__()
-        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
-        shape = (out_features, in1_features, in2_features)
-        add_parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=out_features if bias else None)
-        self.reset_parameters()
+        shape, names = (out_features, in1_features, in2_features), "in1_features in2_features out_features"
+        self._set_up(locals(), names, weight=shape, bias=out_features if bias else None)
 
     def reset_parameters(self):
         if self.in1_features <= 0:
@@ -198,41 +198,48 @@ class Bilinear(Module):
     def forward(self, input1, input2):
         return F.bilinear(input1, input2, self.weight, self.bias)
 
-    def extra_repr(self):
-        return (
-            f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
-            f"bias={self.bias is not None}"
-        )
 
+class Lookup(Layer):
+    """Rows of ``weight`` (num_embeddings, embedding_dim), of which row ``padding_idx`` stays zero."""
 
-class Embedding(Module):
-    """The rows of ``weight`` (num_embeddings, embedding_dim) that integers point to; row ``padding_idx`` stays zero."""
+    _shown = "{num_embeddings}, {embedding_dim}"
 
-    def __init__(self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
-                 scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False, device=None,
-                 dtype=None):  # fmt: skip
-        super().__init__()
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        if padding_idx is not None:
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise AssertionError("Padding_idx must be within num_embeddings")
-            padding_idx %= num_embeddings
-        self.padding_idx, self.max_norm, self.norm_type = padding_idx, max_norm, norm_type
-        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
-        if _weight is None:
-            weight = empty((num_embeddings, embedding_dim), device=device, dtype=dtype)
-            self.weight = Parameter(weight, requires_grad=not _freeze)
-            self.reset_parameters()
+    _usual = {"padding_idx": None, "max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "sparse": False}
+
+    def _set_up(self, arguments, names, frozen=False):
+        names, weight = f"num_embeddings embedding_dim {names}", arguments["_weight"]
+        size = arguments["num_embeddings"], arguments["embedding_dim"]
+        if weight is None:
+            super()._set_up(arguments, names, weight=size)
+            self.weight.requires_grad = not frozen
         else:
-            if _weight.shape != (num_embeddings, embedding_dim):
+            if weight.shape != size:
                 raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
-            self.weight = Parameter(_weight, requires_grad=not _freeze)
+            super()._set_up(arguments, names)
+            self.weight = Parameter(weight, requires_grad=not frozen)
 
     def reset_parameters(self):
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():
                 self.weight[self.padding_idx] = 0
+
+
+def checked_row(name, i, n):
+    """A row counted from the front, or None.  AssertionError if there is none."""
+    if i is not None and not -n <= i < n:
+        raise AssertionError(f"{name} must be within num_embeddings")
+    return None if i is None else i % n
+
+
+class Embedding(Lookup):
+    """The rows of ``weight`` (num_embeddings, embedding_dim) that integers point to; row ``padding_idx`` stays zero."""
+
+    def __init__(self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
+                 scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False, device=None,
+                 dtype=None):  # fmt: skip
+        padding_idx = checked_row("Padding_idx", padding_idx, num_embeddings)
+        self._set_up(locals(), "padding_idx max_norm norm_type scale_grad_by_freq sparse", _freeze)
 
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0,
@@ -247,35 +254,16 @@ class Embedding(Module):
             input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         )
 
-    def extra_repr(self):
-        usual = {"padding_idx": None, "max_norm": None, "norm_type": 2, "scale_grad_by_freq": False, "sparse": False}
-        return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *non_default(self, usual)])
 
-
-class EmbeddingBag(Module):
+class EmbeddingBag(Lookup):
     """The mean, sum or maximum of the rows of ``weight`` that each bag of integers points to."""
 
     def __init__(self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
                  mode="mean", sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None,
                  dtype=None):  # fmt: skip
-        super().__init__()
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
-        if padding_idx is not None:
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise AssertionError("padding_idx must be within num_embeddings")
-            padding_idx %= num_embeddings
-        self.padding_idx, self.mode, self.sparse = padding_idx, mode, sparse
-        self.include_last_offset = include_last_offset
-        if _weight is None:
-            self.weight = Parameter(empty((num_embeddings, embedding_dim), device=device, dtype=dtype))
-            self.reset_parameters()
-        else:
-            if _weight.shape != (num_embeddings, embedding_dim):
-                raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
-            self.weight = Parameter(_weight)
-
-    reset_parameters = Embedding.reset_parameters
+        padding_idx = checked_row("padding_idx", padding_idx, num_embeddings)
+        names = "max_norm norm_type scale_grad_by_freq mode sparse include_last_offset padding_idx"
+        self._set_up(locals(), names)
 
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
@@ -299,17 +287,12 @@ class EmbeddingBag(Module):
         return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *non_default(self, usual, repr)])
 
 
-def non_default(module, usual, text=str):
-    """The arguments of a module that are not as usual, as its text shows them."""
-    return (f"{name}={text(getattr(module, name))}" for name, value in usual.items() if getattr(module, name) != value)
-
-
 # ---- convolutions
 
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class Convolution(Module):
+class Convolution(Layer):
     """Kernels ``weight`` (out_channels, in_channels / groups, *kernel_size) that slide over the last dimensions."""
 
     dims: int
@@ -317,28 +300,24 @@ class Convolution(Module):
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
                  padding_mode="zeros", device=None, dtype=None, *, output_padding=0):  # fmt: skip
-        super().__init__()
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
         for name, n in (("in_channels", in_channels), ("out_channels", out_channels)):
             if n % groups:
                 raise ValueError(f"{name} must be divisible by groups")
         each = lambda n: tuple(n) if isinstance(n, (tuple, list)) else (n,) * self.dims  # noqa: E731
-        self.in_channels, self.out_channels = in_channels, out_channels
-        self.kernel_size, self.stride = each(kernel_size), each(stride)
-        self.padding = padding if isinstance(padding, str) else each(padding)
-        self.dilation, self.output_padding, self.groups = each(dilation), each(output_padding), groups
-        self.padding_mode = padding_mode
+        kernel_size, stride, dilation, output_padding = map(each, (kernel_size, stride, dilation, output_padding))
+        padding = padding if isinstance(padding, str) else each(padding)
         if isinstance(padding, str) and padding not in ("same", "valid"):
             raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
-        if padding == "same" and any(s != 1 for s in self.stride):
+        if padding == "same" and any(s != 1 for s in stride):
             raise ValueError("padding='same' is not supported for strided convolutions")
         if padding_mode not in PADDING_MODES:
             raise ValueError(f"padding_mode must be one of {set(PADDING_MODES)}, but got padding_mode='{padding_mode}'")
         outer, inner = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
-        shape = (outer, inner // groups, *self.kernel_size)
-        add_parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=out_channels if bias else None)
-        self.reset_parameters()
+        shape = (outer, inner // groups, *kernel_size)
+        names = "in_channels out_channels kernel_size stride padding dilation output_padding groups padding_mode"
+        self._set_up(locals(), names, weight=shape, bias=out_channels if bias else None)
 
     def reset_parameters(self):
         init_weight_and_bias(self.weight, self.bias)
@@ -411,7 +390,7 @@ ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = sized(
 # ---- normalizations
 
 
-class Normalization(Module):
+class Normalization(Layer):
     """Elements with mean 0 and variance 1, then times ``weight`` and plus ``bias``, which begin as 1 and 0."""
 
     def reset_parameters(self):
@@ -423,60 +402,44 @@ class Normalization(Module):
 class LayerNorm(Normalization):
     """Normalizes each slice of the last dimensions, whose sizes are ``normalized_shape``."""
 
+    _shown = "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}, bias={bias}"
+
     def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None, dtype=None):
-        super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        self.eps, self.elementwise_affine = eps, elementwise_affine
-        shape = self.normalized_shape if elementwise_affine else None
-        add_parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=shape if bias else None)
-        self.reset_parameters()
+        normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        shape = normalized_shape if elementwise_affine else None
+        self._set_up(locals(), "normalized_shape eps elementwise_affine", weight=shape, bias=shape if bias else None)
 
     def forward(self, input):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
-
-    def extra_repr(self):
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
-            f"bias={self.bias is not None}"
-        )
 
 
 class RMSNorm(Normalization):
     """Divides each slice of the last dimensions by the root of the mean of its squares."""
 
+    _shown = "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}"
+
     def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
-        super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        self.eps, self.elementwise_affine = eps, elementwise_affine
-        shape = self.normalized_shape if elementwise_affine else None
-        add_parameters(self, {"device": device, "dtype": dtype}, weight=shape)
-        self.reset_parameters()
+        normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        shape = normalized_shape if elementwise_affine else None
+        self._set_up(locals(), "normalized_shape eps elementwise_affine", weight=shape)
 
     def forward(self, input):
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
-
-    def extra_repr(self):
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
 class GroupNorm(Normalization):
     """Normalizes the channels (dimension 1) of each sample in ``num_groups`` groups."""
 
+    _shown = "{num_groups}, {num_channels}, eps={eps}, affine={affine}, bias={bias}"
+
     def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *, bias=True):
-        super().__init__()
         if num_channels % num_groups:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
-        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         shape = num_channels if affine else None
-        add_parameters(self, {"device": device, "dtype": dtype}, weight=shape, bias=shape if bias else None)
-        self.reset_parameters()
+        self._set_up(locals(), "num_groups num_channels eps affine", weight=shape, bias=shape if bias else None)
 
     def forward(self, input):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
-
-    def extra_repr(self):
-        sizes = f"{self.num_groups}, {self.num_channels}"
-        return f"{sizes}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
 class BatchNorm(Normalization):
@@ -486,15 +449,14 @@ class BatchNorm(Normalization):
     """
 
     _version = 2
+    _shown = ("{num_features}, eps={eps}, momentum={momentum}, affine={affine}, bias={bias}, "
+              "track_running_stats={track_running_stats}")  # fmt: skip
     ndims: tuple[int, ...]
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None,
                  dtype=None, *, bias=True):  # fmt: skip
-        super().__init__()
-        factory = {"device": device, "dtype": dtype}
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
-        self.affine, self.track_running_stats = affine, track_running_stats
-        shape = num_features if affine else None
+        self._set_up(locals(), "num_features eps momentum affine track_running_stats")
+        factory, shape = {"device": device, "dtype": dtype}, num_features if affine else None
         add_parameters(self, factory, weight=shape, bias=shape if bias else None)
         track = track_running_stats
         self.register_buffer("running_mean", zeros(num_features, **factory) if track else None)
@@ -529,12 +491,6 @@ class BatchNorm(Normalization):
         mean, var = (self.running_mean, self.running_var) if tracked else (None, None)
         training = self.training or not tracked
         return F.batch_norm(input, mean, var, self.weight, self.bias, training, momentum, self.eps)
-
-    def extra_repr(self):
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
-        )
 
 
 BatchNorm1d, BatchNorm2d, BatchNorm3d = sized(

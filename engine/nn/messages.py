@@ -16,7 +16,6 @@ IS_CAUSAL_WITHOUT_MASK = "Need attn_mask if specifying the is_causal hint. You m
 KEY_AND_VALUE_DIMS = "{}, expected `key` and `value` to be {}-D but found {}-D and {}-D tensors respectively"
 KEY_NO_STRING = "Index given to ParameterDict cannot be used as a key as it is not a string (type is '{}'). Open an issue on github if you need non-string keys."
 LENGTHS_NOT_SORTED = "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability."
-MASKS_MISMATCH = "Support for mismatched {} and {} is deprecated. Use same type for both instead."
 MASK_DIMS = "{}, expected `attn_mask` to be `None`, 2-D or 3-D but found {}-D tensor instead"
 MODULE_EXPECTED = "cannot assign '{}' as child module '{}' (torch.nn.Module or None expected)"
 NON_LEAF_PARAMETER = "Cannot assign non-leaf Tensor to parameter '{0}'. Model parameters must be created explicitly. To express '{0}' as a function of another Tensor, compute the value in the forward() method."

@@ -9,8 +9,7 @@ from ..ops.elementwise import relu, sigmoid, tanh
 from ..ops.shape import cat, stack, unsafe_chunk
 from . import functional as F
 from . import init, messages
-from .layers import add_parameters, non_default
-from .module import Module
+from .layers import Layer, add_parameters
 from .utils.rnn import PackedSequence
 
 # ---- one step: the gates of the input and of the last hidden state, the state before -> the state after, hidden first
@@ -51,21 +50,20 @@ def init_uniform(module):
 # ---- layers over sequences
 
 
-class Recurrent(Module):
+class RNNBase(Layer):
     """Layers of cells over a sequence (length, batch, input_size), or (batch, length, input_size) if ``batch_first``.
 
     Returns the outputs of the last layer at all steps and the last state of each layer and direction, (h) or (h, c).
     """
 
-    _options = dict(proj_size=0, num_layers=1, bias=True, batch_first=False, dropout=0, bidirectional=False)  # noqa: C408
+    _shown = "{input_size}, {hidden_size}"
+    _usual = dict(proj_size=0, num_layers=1, bias=True, batch_first=False, dropout=0, bidirectional=False)  # noqa: C408
 
     def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
                  bidirectional=False, proj_size=0, device=None, dtype=None):  # fmt: skip
-        super().__init__()
         check_arguments(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
-        self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
-        self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
-        self.bidirectional, self.proj_size = bidirectional, proj_size
+        dropout, names = float(dropout), "mode input_size hidden_size num_layers bias batch_first dropout"
+        self._set_up(locals(), f"{names} bidirectional proj_size")
         gates, out = CELLS[mode][1] * hidden_size, proj_size or hidden_size
         width = input_size
         for layer in range(num_layers):
@@ -155,20 +153,6 @@ class Recurrent(Module):
                 raise RuntimeError(f"Expected {which} size {shape}, got {list(h.shape)}")
         return state
 
-    def _layers(self, x, state, sizes=None):
-        """(outputs of the last layer, last states) of a sequence with its steps first, or packed with these sizes."""
-        before, after = list(zip(*(h.unbind(0) for h in state))), []
-        for layer in range(self.num_layers):
-            outputs = []
-            for suffix in self._suffixes(layer):
-                output, last = self._over_time(x, before[len(after)], suffix, sizes)
-                outputs.append(output)
-                after.append(last)
-            x = cat(outputs, -1) if self.bidirectional else outputs[0]
-            if self.dropout and self.training and layer < self.num_layers - 1:
-                x = F.dropout(x, self.dropout, True)
-        return x, tuple(stack(hs) for hs in zip(*after))
-
     def _over_time(self, x, start, suffix, sizes):
         """(outputs, last state) of one layer in one direction."""
         get = self._parameters.get
@@ -194,18 +178,23 @@ class Recurrent(Module):
             state = one_below_another([state, *reversed(over)])
         return (stack if sizes is None else cat)(outputs[::-1] if backwards else outputs), state
 
-    def extra_repr(self):
-        return ", ".join([f"{self.input_size}, {self.hidden_size}", *non_default(self, self._options)])
-
 
 def lstm_layers(module, x, state, sizes=None):
-    """The outputs and the last state: for autocast, which treats the layers of an LSTM as one operation."""
-    return module._layers(x, state, sizes)
+    """(outputs of the last layer, last states) of a sequence with its steps first, or packed with these sizes."""
+    before, after = list(zip(*(h.unbind(0) for h in state))), []
+    for layer in range(module.num_layers):
+        outputs = []
+        for suffix in module._suffixes(layer):
+            output, last = module._over_time(x, before[len(after)], suffix, sizes)
+            outputs.append(output)
+            after.append(last)
+        x = cat(outputs, -1) if module.bidirectional else outputs[0]
+        if module.dropout and module.training and layer < module.num_layers - 1:
+            x = F.dropout(x, module.dropout, True)
+    return x, tuple(stack(hs) for hs in zip(*after))
 
 
-def rnn_layers(module, x, state, sizes=None):
-    """The same for the others."""
-    return module._layers(x, state, sizes)
+rnn_layers = lstm_layers  # autocast gives each name a form of its own
 
 
 def rows(state, begin, end):
@@ -240,9 +229,9 @@ def check_dims(mode, batched, dims):
     """PyTorch's error for states with too many or too few dimensions."""
     expected = 3 if batched else 2
     if any(n != expected for n in dims):
-        names, have = (
-            ("hx and cx", f"({dims[0]}-D, {dims[1]}-D) tensors") if mode == "LSTM" else ("hx", f"{dims[0]}-D tensor")
-        )
+        names, have = "hx", f"{dims[0]}-D tensor"
+        if mode == "LSTM":
+            names, have = "hx and cx", f"({dims[0]}-D, {dims[1]}-D) tensors"
         kind = "batched" if batched else "unbatched"
         raise RuntimeError(f"For {kind} {expected}-D input, {names} should also be {expected}-D but got {have}")
 
@@ -250,61 +239,49 @@ def check_dims(mode, batched, dims):
 def without_projection(options):
     if "proj_size" in options:
         raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
-    for name in options:
-        raise TypeError(f"RNNBase.__init__() got an unexpected keyword argument '{name}'")
+    return options
 
 
-class RNN(Recurrent):
+class RNN(RNNBase):
     """h' = tanh(W_ih x + b_ih + W_hh h + b_hh) at each step, or relu."""
 
-    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False,
-                 dropout=0.0, bidirectional=False, device=None, dtype=None, **options):  # fmt: skip
-        without_projection(options)
+    def __init__(self, *args, **options):
+        nonlinearity = args[3] if len(args) > 3 else without_projection(options).pop("nonlinearity", "tanh")
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
-        mode = f"RNN_{nonlinearity.upper()}"
-        super().__init__(
-            mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
-        )
+        super().__init__(f"RNN_{nonlinearity.upper()}", *args[:3], *args[4:], **options)
         self.nonlinearity = nonlinearity
 
 
-class LSTM(Recurrent):
+class LSTM(RNNBase):
     """Long short-term memory: the state is (h, c); ``proj_size``: h is projected to a smaller size."""
 
-    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
-                 bidirectional=False, proj_size=0, device=None, dtype=None):  # fmt: skip
-        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
-                         proj_size, device, dtype)  # fmt: skip
+    def __init__(self, *args, **options):
+        super().__init__("LSTM", *args, **options)
 
 
-class GRU(Recurrent):
+class GRU(RNNBase):
     """Gated recurrent units."""
 
-    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
-                 bidirectional=False, device=None, dtype=None, **options):  # fmt: skip
-        without_projection(options)
-        super().__init__(
-            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
-        )
+    def __init__(self, *args, **options):
+        super().__init__("GRU", *args, **without_projection(options))
 
 
 # ---- cells: one step
 
 
-class Cell(Module):
+class Cell(Layer):
     """One step of a recurrent layer: ``input`` (batch, input_size) or (input_size), and the state."""
 
+    _shown = "{input_size}, {hidden_size}"
+    _usual: dict = {"bias": True}
     mode: str
 
     def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
-        super().__init__()
-        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         gates = CELLS[self.mode][1] * hidden_size
         shapes = {"weight_ih": (gates, input_size), "weight_hh": (gates, hidden_size)}
-        shapes |= {"bias_ih": gates if bias else None, "bias_hh": gates if bias else None}
-        add_parameters(self, {"device": device, "dtype": dtype}, **shapes)
-        self.reset_parameters()
+        shapes |= dict.fromkeys(("bias_ih", "bias_hh"), gates if bias else None)
+        self._set_up(locals(), "input_size hidden_size bias", **shapes)
 
     def reset_parameters(self):
         init_uniform(self)
@@ -339,13 +316,11 @@ class Cell(Module):
             state = tuple(h.squeeze(0) for h in state)
         return state if several else state[0]
 
-    def extra_repr(self):
-        usual = {"bias": True, **({"nonlinearity": "tanh"} if hasattr(self, "nonlinearity") else {})}
-        return ", ".join([f"{self.input_size}, {self.hidden_size}", *non_default(self, usual)])
-
 
 class RNNCell(Cell):
     """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu."""
+
+    _usual = {"bias": True, "nonlinearity": "tanh"}
 
     def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
         super().__init__(input_size, hidden_size, bias, device, dtype)

@@ -40,8 +40,10 @@ class Algorithm(Optimizer):
     """An optimizer that is a formula: ``update`` changes the array of a parameter, and of its states, in place."""
 
     counts_steps = True  # whether there is a state "step"
+    _options: list[str]  # arguments that each group may have otherwise, in the order in which they are saved
 
-    def __init__(self, params, defaults):
+    def __init__(self, params, arguments):
+        defaults = {name: arguments[name] for name in self._options}
         for name in ("differentiable", "capturable"):
             if defaults.get(name):
                 raise NotImplementedError(f"steps are neither recorded nor captured in a graph: leave {name} False")
@@ -62,10 +64,6 @@ class Algorithm(Optimizer):
     def states(self, group):
         """The names of the arrays that are kept for each parameter."""
         return ()
-
-    def begin(self):
-        """The number that these are filled with."""
-        return 0.0
 
     def writes(self, group):
         """How many writes a step is, as PyTorch counts them."""
@@ -156,7 +154,8 @@ class FlatParameters:
         self.steps = [step_tensor(state) for state in self.own] if optimizer.counts_steps else []
         self.count = self.steps[0].item() if self.steps else 0.0 if fresh else 1.0
         self.kept = []  # (state, name, tensor, its array)
-        self.lay_out(names, optimizer.begin(), xp_of(self.arrays[0]))
+        begin = optimizer.defaults.get("initial_accumulator_value", 0.0)
+        self.lay_out(names, begin, xp_of(self.arrays[0]))
 
     @staticmethod
     def takes(x):
@@ -313,16 +312,14 @@ class SGD(Algorithm):
     """p -= lr * g, with momentum in one of two forms (Sutskever et al., 2013)."""
 
     counts_steps = False
+    _options = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused".split()
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
                  foreach=None, differentiable=False, fused=None):  # fmt: skip
         check_options(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        super().__init__(params, {
-            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
-            "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
-        })  # fmt: skip
+        super().__init__(params, locals())
 
     def states(self, group):
         return ("momentum_buffer",) if group["momentum"] else ()
@@ -346,6 +343,9 @@ class Adam(Algorithm):
     ``decoupled_weight_decay``: p shrinks by itself instead of through g.
     """
 
+    _options = ("lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused "
+               "decoupled_weight_decay").split()  # fmt: skip
+
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False, fused=None,
                  decoupled_weight_decay=False):  # fmt: skip
@@ -359,11 +359,8 @@ class Adam(Algorithm):
         check_options(weight_decay=weight_decay)
         if not all(isinstance(beta, float) for beta in betas) and not all(isinstance(beta, Tensor) for beta in betas):
             raise ValueError("betas must be either both floats or both Tensors")
-        super().__init__(params, {
-            "lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-            "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
-            "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
-        })  # fmt: skip
+        betas = tuple(betas)
+        super().__init__(params, locals())
 
     def states(self, group):
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")[: 3 if group["amsgrad"] else 2]
@@ -404,15 +401,12 @@ class AdamW(Adam):
 class RMSprop(Algorithm):
     """g divided by the root of a running mean of g**2 (Hinton, 2012); ``centered``: of its variance (Graves, 2013)."""
 
+    _options = "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable".split()
+
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False,
                  capturable=False, foreach=None, maximize=False, differentiable=False):  # fmt: skip
-        check_options(lr=lr, eps=eps, momentum=momentum,
-              weight_decay=weight_decay, alpha=alpha)  # fmt: skip
-        super().__init__(params, {
-            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
-            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable,
-        })  # fmt: skip
+        check_options(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        super().__init__(params, locals())
 
     def states(self, group):
         optional = {"momentum_buffer": group["momentum"] > 0, "grad_avg": group["centered"]}
@@ -441,24 +435,18 @@ class RMSprop(Algorithm):
 class Adagrad(Algorithm):
     """g divided by the root of the sum of all g**2 so far (Duchi et al., 2011)."""
 
+    _options = "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused".split()
+
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10,
                  foreach=None, *, maximize=False, differentiable=False, fused=None):  # fmt: skip
-        start = initial_accumulator_value
         check_options(lr=lr, lr_decay=lr_decay, weight_decay=weight_decay,
-              initial_accumulator_value=start, eps=eps)  # fmt: skip
-        super().__init__(params, {
-            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-            "initial_accumulator_value": start, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "fused": fused,
-        })  # fmt: skip
+                      initial_accumulator_value=initial_accumulator_value, eps=eps)  # fmt: skip
+        super().__init__(params, locals())
         for group in self.param_groups:
             Packs(self, self.states(group), group["params"])  # the states are there from the beginning
 
     def states(self, group):
         return ("sum",)
-
-    def begin(self):
-        return self.defaults["initial_accumulator_value"]
 
     def update(self, group, step, p, g, total):
         if group["weight_decay"]:

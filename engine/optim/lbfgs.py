@@ -47,11 +47,10 @@ class LBFGS(Optimizer):
         closure = enable_grad()(closure)
         group = self.param_groups[0]
         state = self.state[self._params[0]]
-        state.setdefault("func_evals", 0)
-        state.setdefault("n_iter", 0)
         before = closure()
         loss, evals = before.item(), 1
-        state["func_evals"] += 1
+        state["func_evals"] = state.get("func_evals", 0) + 1
+        state.setdefault("n_iter", 0)
         g = self.gradient()
         if g.abs().max() <= group["tolerance_grad"]:
             return before
@@ -83,14 +82,10 @@ class LBFGS(Optimizer):
                 (t, loss, g, _), calls = strong_wolfe(at, Point(0, loss, g, slope), t, d)
                 self.move(t, d)
             flat = g.abs().max() <= group["tolerance_grad"]
+            still = d.mul(t).abs().max() <= group["tolerance_change"] or abs(loss - last) < group["tolerance_change"]
             evals += calls
             state["func_evals"] += calls
-            if (
-                evals >= group["max_eval"]
-                or flat
-                or d.mul(t).abs().max() <= group["tolerance_change"]
-                or abs(loss - last) < group["tolerance_change"]
-            ):
+            if evals >= group["max_eval"] or flat or still:
                 break
         state.update(d=d, t=t, old_dirs=ys, old_stps=ss, ro=ro, H_diag=H, prev_flat_grad=previous, prev_loss=last)
         return before

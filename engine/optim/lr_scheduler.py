@@ -1,10 +1,10 @@
 """Schedulers: how the learning rates of an optimizer change from step to step."""
 
 import math
-import types
 from bisect import bisect_right
 from collections import Counter
 from math import inf, pi
+from types import BuiltinFunctionType, FunctionType
 
 from ..arrays.dispatch import outside_of_captures
 from ..arrays.warn import warn
@@ -30,19 +30,38 @@ def set_value(group, key, value):
         group[key] = value
 
 
-def for_each(name, optimizer, value):
+def for_each(name, optimizer, value, message=messages.NUMBER_OF_VALUES):
     """A value for each group.  ValueError for a list of another length."""
     n = len(optimizer.param_groups)
-    if not isinstance(value, (list, tuple)):
-        return [cloned(value) for _ in range(n)]
-    if len(value) != n:
-        raise ValueError(messages.NUMBER_OF_VALUES.format(name, len(value), n))
-    return [*map(cloned, value)]
+    given = value if isinstance(value, (list, tuple)) else [value] * n
+    if len(given) != n:
+        raise ValueError(message.format(name, len(given), n))
+    return [*map(cloned, given)]
 
 
 def check_optimizer(optimizer):
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+
+
+def own_state(x):
+    """What is saved of a function (None), of another callable object, or of a scheduler; of a list: a list."""
+    if isinstance(x, (list, tuple)):
+        return [*map(own_state, x)]
+    if hasattr(x, "optimizer"):
+        return x.state_dict()
+    return None if x is None or isinstance(x, (FunctionType, BuiltinFunctionType)) else x.__dict__.copy()
+
+
+def take_over(x, state):
+    """Give back what ``own_state`` saved."""
+    if isinstance(x, (list, tuple)):
+        for each, saved in zip(x, state):
+            take_over(each, saved)
+    elif hasattr(x, "optimizer"):
+        x.load_state_dict(state)
+    elif state is not None:
+        x.__dict__.update(state)
 
 
 class LRScheduler:
@@ -53,6 +72,7 @@ class LRScheduler:
 
     _get_lr_called_within_step = False
     _is_initial = False
+    _apart = ""  # the attribute that is saved as its ``own_state``
     closed = None
 
     def __init__(self, optimizer, last_epoch=-1):
@@ -77,11 +97,14 @@ class LRScheduler:
 
     def state_dict(self):
         """All but the optimizer."""
-        return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
+        state = {key: value for key, value in self.__dict__.items() if key not in ("optimizer", self._apart)}
+        return {**state, self._apart: own_state(getattr(self, self._apart))} if self._apart else state
 
     def load_state_dict(self, state_dict):
         """Go on from a ``state_dict``."""
-        self.__dict__.update(state_dict)
+        self.__dict__.update({key: value for key, value in state_dict.items() if key != self._apart})
+        if self._apart:
+            take_over(getattr(self, self._apart), state_dict[self._apart])
 
     def get_last_lr(self):
         """The learning rates of the groups, as they were set last."""
@@ -89,16 +112,16 @@ class LRScheduler:
 
     def get_lr(self):
         """The next learning rates of the groups."""
-        self._warn_outside()
+        if not self._get_lr_called_within_step:
+            warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
+        return self._rates()
+
+    def _rates(self):
         return [self.rate(lr, base) for lr, base in zip(values(self.optimizer, "lr"), self.base_lrs)]
 
     def rate(self, lr, base_lr):
         """The next learning rate of a group from the last and the first one."""
         raise NotImplementedError
-
-    def _warn_outside(self):
-        if not self._get_lr_called_within_step:
-            warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
 
     @outside_of_captures
     def step(self, epoch=None):
@@ -133,41 +156,24 @@ class LRScheduler:
 class WithFunctions(LRScheduler):
     """A scheduler with a function of the epoch for each group; functions are not saved, callable objects are."""
 
+    _apart = "lr_lambdas"
+
     def __init__(self, optimizer, lr_lambda, last_epoch=-1):
-        self.optimizer = optimizer
-        n = len(optimizer.param_groups)
-        several = isinstance(lr_lambda, (list, tuple))
-        if several and len(lr_lambda) != n:
-            raise ValueError(f"Expected {n} lr_lambdas, but got {len(lr_lambda)}")
-        self.lr_lambdas = list(lr_lambda) if several else [lr_lambda] * n
+        self.lr_lambdas = for_each("lr_lambdas", optimizer, lr_lambda, "Expected {2} {0}, but got {1}")
         super().__init__(optimizer, last_epoch)
-
-    def state_dict(self):
-        state = {key: value for key, value in super().state_dict().items() if key != "lr_lambdas"}
-        plain = (types.FunctionType, types.BuiltinFunctionType)
-        state["lr_lambdas"] = [None if isinstance(f, plain) else f.__dict__.copy() for f in self.lr_lambdas]
-        return state
-
-    def load_state_dict(self, state_dict):
-        self.__dict__.update({key: value for key, value in state_dict.items() if key != "lr_lambdas"})
-        for f, saved in zip(self.lr_lambdas, state_dict["lr_lambdas"]):
-            if saved is not None:
-                f.__dict__.update(saved)
 
 
 class LambdaLR(WithFunctions):
     """The first learning rate times a function of the epoch."""
 
-    def get_lr(self):
-        self._warn_outside()
+    def _rates(self):
         return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs)]
 
 
 class MultiplicativeLR(WithFunctions):
     """The last learning rate times a function of the epoch."""
 
-    def get_lr(self):
-        self._warn_outside()
+    def _rates(self):
         rates = values(self.optimizer, "lr")
         return rates if self._is_initial else [lr * f(self.last_epoch) for f, lr in zip(self.lr_lambdas, rates)]
 
@@ -347,12 +353,10 @@ class WithMomentum(LRScheduler):
         if "momentum" not in defaults and "betas" not in defaults:
             raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
         self.use_beta1 = "betas" in defaults
-        bounds = [
-            for_each(n, self.optimizer, v)
-            for n, v in (("max_momentum", max_momentum), ("base_momentum", base_momentum))
-        ]
+        highs = for_each("max_momentum", self.optimizer, max_momentum)
+        lows = for_each("base_momentum", self.optimizer, base_momentum)
         if last_epoch == -1:
-            for group, high, low in zip(self.optimizer.param_groups, *bounds):
+            for group, high, low in zip(self.optimizer.param_groups, highs, lows):
                 self._set_momentum(group, high)
                 group["max_momentum"], group["base_momentum"] = high, low
 
@@ -371,11 +375,9 @@ class OneCycleLR(WithMomentum):
                  final_div_factor=1e4, three_phase=False, last_epoch=-1):  # fmt: skip
         check_optimizer(optimizer)
         self.optimizer = optimizer
-        counts = (
-            {"total_steps": total_steps}
-            if total_steps is not None
-            else {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
-        )
+        counts = {"total_steps": total_steps}
+        if total_steps is None:
+            counts = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
         if None in counts.values():
             raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
         for name, n in counts.items():
@@ -408,8 +410,7 @@ class OneCycleLR(WithMomentum):
             return (end - start) * share + start
         return end + (start - end) / 2.0 * (math.cos(pi * share) + 1)
 
-    def get_lr(self):
-        self._warn_outside()
+    def _rates(self):
         step, first = self.last_epoch, 0.0
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
@@ -422,13 +423,15 @@ class OneCycleLR(WithMomentum):
         for group in self.optimizer.param_groups:
             rates.append(self._between(group[phase["start_lr"]], group[phase["end_lr"]], share))
             if self.cycle_momentum:
-                ends = group[phase["start_momentum"]], group[phase["end_momentum"]]
-                self._set_momentum(group, self._between(*ends, share))
+                start, end = group[phase["start_momentum"]], group[phase["end_momentum"]]
+                self._set_momentum(group, self._between(start, end, share))
         return rates
 
 
 class CyclicLR(WithMomentum):
     """Up from ``base_lr`` to ``max_lr`` and down, over and over (Smith, 2017); stepped after every batch."""
+
+    _apart = "_scale_fn_custom"
 
     def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular",
                  gamma=1.0, scale_fn=None, scale_mode="cycle", cycle_momentum=True, base_momentum=0.8,
@@ -459,14 +462,11 @@ class CyclicLR(WithMomentum):
         """The height of a cycle."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
-        return {
-            "triangular": lambda: 1.0,
-            "triangular2": lambda: 1 / 2.0 ** (x - 1),
-            "exp_range": lambda: self.gamma**x,
-        }[self.mode]()
+        if self.mode == "exp_range":
+            return self.gamma**x
+        return 1.0 if self.mode == "triangular" else 1 / 2.0 ** (x - 1)
 
-    def get_lr(self):
-        self._warn_outside()
+    def _rates(self):
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -476,19 +476,6 @@ class CyclicLR(WithMomentum):
                 self._set_momentum(group, high - (high - low) * height * scale)
         return [low + (high - low) * height * scale for low, high in zip(self.base_lrs, self.max_lrs)]
 
-    def state_dict(self):
-        state = super().state_dict()
-        f = state.pop("_scale_fn_custom")
-        state["_scale_fn_custom"] = None if f is None or isinstance(f, types.FunctionType) else f.__dict__.copy()
-        return state
-
-    def load_state_dict(self, state_dict):
-        state = {**state_dict}
-        f = state.pop("_scale_fn_custom")
-        super().load_state_dict(state)
-        if f is not None:
-            self._scale_fn_custom.__dict__.update(f)
-
 
 # ---- schedulers of schedulers
 
@@ -496,6 +483,7 @@ class CyclicLR(WithMomentum):
 class OfSchedulers(LRScheduler):
     """Several schedulers of one optimizer; their states are saved with this one's."""
 
+    _apart = "_schedulers"
     _verb = ""
 
     def _check(self, optimizer, schedulers):
@@ -508,18 +496,8 @@ class OfSchedulers(LRScheduler):
             if isinstance(s, ReduceLROnPlateau):
                 raise ValueError(messages.REDUCE_ON_PLATEAU.format(name, i))
             if optimizer is not s.optimizer:
-                raise ValueError(
-                    messages.ANOTHER_OPTIMIZER.format(name, type(s).__name__, i, s.optimizer, type(optimizer).__name__)
-                )
-
-    def state_dict(self):
-        state = {key: value for key, value in super().state_dict().items() if key != "_schedulers"}
-        return {**state, "_schedulers": [s.state_dict() for s in self._schedulers]}
-
-    def load_state_dict(self, state_dict):
-        self.__dict__.update({key: value for key, value in state_dict.items() if key != "_schedulers"})
-        for s, saved in zip(self._schedulers, state_dict["_schedulers"]):
-            s.load_state_dict(saved)
+                kinds = type(s).__name__, type(optimizer).__name__
+                raise ValueError(messages.ANOTHER_OPTIMIZER.format(name, kinds[0], i, s.optimizer, kinds[1]))
 
 
 class SequentialLR(OfSchedulers):
@@ -590,10 +568,8 @@ class ReduceLROnPlateau(LRScheduler):
             raise ValueError("Factor should be < 1.0.")
         check_optimizer(optimizer)
         self.factor, self.optimizer = factor, optimizer
-        n, several = len(optimizer.param_groups), isinstance(min_lr, (list, tuple))
-        if several and len(min_lr) != n:
-            raise ValueError(f"expected {n} min_lrs, got {len(min_lr)}")
-        self.default_min_lr, self.min_lrs = (None, list(min_lr)) if several else (min_lr, [min_lr] * n)
+        self.min_lrs = for_each("min_lrs", optimizer, min_lr, "expected {2} {0}, got {1}")
+        self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
         self.patience, self.cooldown, self.eps, self.last_epoch = patience, cooldown, eps, 0
         self._last_lr = values(optimizer, "lr")
         for name, value, known in (("mode", mode, ("min", "max")), ("threshold mode", threshold_mode, ("rel", "abs"))):
@@ -630,10 +606,8 @@ class ReduceLROnPlateau(LRScheduler):
 
     def _is_better(self, value, best):
         sign = -1.0 if self.mode == "min" else 1.0
-        if self.threshold_mode == "rel":
-            bound = best * (1.0 + sign * self.threshold)
-        else:
-            bound = best + sign * self.threshold
+        margin = sign * self.threshold
+        bound = best * (1.0 + margin) if self.threshold_mode == "rel" else best + margin
         return value < bound if self.mode == "min" else value > bound
 
     def _reduce_lr(self):

@@ -11,6 +11,7 @@ NUMBER_OF_SCHEDULERS = "Sequential Schedulers expects number of schedulers provi
 NUMBER_OF_VALUES = "{0} must have the same length as optimizer.param_groups. {0} has {1} values, param_groups has {2}."
 OVERRIDDEN = "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 REDUCE_ON_PLATEAU = "{} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified when calling `step`, but got one at index {} in the given schedulers sequence."
+PARAMS_ARE_A_TENSOR = "params argument given to the optimizer should be an iterable of Tensors or dicts, but got {}"
 STEP_RETURNED = "{} must return None or a tuple of (new_args, new_kwargs), but got {}."
 TOO_EARLY = "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the first value of the learning rate schedule. See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 UNORDERED = "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will change between runs. Please use a list instead."

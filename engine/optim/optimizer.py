@@ -58,10 +58,7 @@ class Optimizer:
         self.defaults = defaults
         self._prepare()
         if isinstance(params, Tensor):
-            raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                + full_name(params)
-            )
+            raise TypeError(messages.PARAMS_ARE_A_TENSOR.format(full_name(params)))
         self.state = defaultdict(dict)
         self.param_groups = []
         groups = list(params)
@@ -138,16 +135,12 @@ class Optimizer:
             hook(self)
         every = [p for group in self.param_groups for p in group["params"]]
         number = {id(p): i for i, p in reversed([*enumerate(every)])}
-        groups = [
-            {
-                **{key: value for key, value in group.items() if key != "params"},
-                "params": [number[id(p)] for p in group["params"]],
-            }
-            for group in self.param_groups
-        ]
+        groups = []
+        for group in self.param_groups:
+            options = {key: value for key, value in group.items() if key != "params"}
+            groups.append({**options, "params": [number[id(p)] for p in group["params"]]})
         state = {number[id(p)] if isinstance(p, Tensor) else p: values for p, values in self.state.items()}
-        result = {"state": state, "param_groups": groups}
-        return self._passed_on("state_dict_post", result)
+        return self._passed_on("state_dict_post", {"state": state, "param_groups": groups})
 
     def _passed_on(self, kind, value):
         """A value as hooks have it, each of which may return another one."""

@@ -6,6 +6,7 @@ Every test runs on the engine and, where it is installed, on PyTorch, which is t
 import copy
 import gc
 import importlib
+import sys
 import threading
 import warnings
 import weakref
@@ -831,6 +832,29 @@ def test_normal_tensors_that_were_seen_in_inference_mode_stay_normal(t):
     with t.inference_mode():
         view, detached = w.view(1), w.detach()
     assert (x * w).requires_grad and (x * view).requires_grad and (x * detached).requires_grad
+
+
+def test_threads_that_make_inference_tensors_at_once_leave_nothing_behind():
+    import engine
+    from engine.core.graph import Node
+    from engine.core.observers import observers
+
+    def work():
+        with engine.inference_mode():
+            for _ in range(300):
+                engine.ones(2) + 1
+
+    gc.collect()
+    before = dict(observers.get(Node, {}))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+    finally:
+        sys.setswitchinterval(interval)
+    assert observers.get(Node, {}) == before
 
 
 def test_after_the_last_inference_tensor_nothing_is_looked_for():

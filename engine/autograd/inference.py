@@ -9,7 +9,7 @@ from ..arrays.dispatch import scalar_types
 from ..arrays.memory import storage
 from ..core import tensor, versions, views
 from ..core.graph import Node, extend, mode
-from ..core.observers import forget, observe
+from ..core.observers import forget, lock, observe
 from ..core.tensor import Tensor
 from . import messages
 
@@ -26,17 +26,19 @@ def mark(tensor):
 def mark_inference(tensor):
     tensor.inference = True
     key = id(storage(tensor.shared()))  # a number gets memory now, which keeps its place
-    if not marked:
-        observe(Node, check_inference)
-    marked.setdefault(key, []).append(ref(tensor, lambda gone: forget_inference(key, gone)))
+    new = ref(tensor, lambda gone: forget_inference(key, gone))
+    with lock:  # a tensor may go at any moment, in this thread too
+        marked[key] = [*marked.get(key, ()), new]
+        if check_inference not in Node.looks:
+            observe(Node, check_inference)
 
 
 def forget_inference(key, gone):
-    marked[key].remove(gone)
-    if not marked[key]:
-        del marked[key]
-    if not marked:
-        forget(Node, check_inference)
+    with lock:
+        if left := [r for r in marked.pop(key, ()) if r is not gone]:
+            marked[key] = left
+        elif not marked:
+            forget(Node, check_inference)
 
 
 def hand_on(new, source):

@@ -8,12 +8,15 @@ import functools
 import inspect
 import threading
 from collections.abc import Iterable, Mapping
-from contextlib import ContextDecorator, ExitStack, contextmanager
+from contextlib import ContextDecorator
 from types import FunctionType
 from weakref import ref
 
 from ..arrays import devices, dispatch, dtypes
+from ..arrays.dispatch import switched
+from ..arrays.threads import new_lock
 from ..arrays.warn import warn
+from ..autograd.interrupted import watch
 from ..autograd.modes import enable_grad
 from ..core.graph import AccumulateGrad
 from ..core.linear import cast
@@ -78,6 +81,7 @@ class AutocastState(threading.local):
 
 
 state = AutocastState()
+watch(state)
 
 # ---- casting
 
@@ -204,21 +208,25 @@ def looking(name, plain, free=()):
 
 def looking_form(name, plain):
     """A function that is ``plain`` but where autocast is on."""
+    if plain.__code__.co_name == "looks":
+        return plain
     return functools.wraps(plain)(FunctionType(looking(name, plain), globals()))
 
 
 def divert(name, function):
     """Let a function look at what is cast in its thread, for all who hold it."""
+    if function.__code__.co_name == "looks":  # it does: an interrupt ended the first attempt
+        return
     if isinstance(shown := vars(function).get("__signature__"), doors.Shown):
         shown.door.open()
     plain = FunctionType(function.__code__, function.__globals__, name, function.__defaults__, function.__closure__)
     functools.update_wrapper(plain, function).__kwdefaults__ = function.__kwdefaults__
     del plain.__wrapped__
-    function.__code__ = looking(name, plain, function.__code__.co_freevars)
     function.__wrapped__ = plain
+    function.__code__ = looking(name, plain, function.__code__.co_freevars)
 
 
-install_lock = threading.Lock()
+install_lock = new_lock()
 installed = False
 
 
@@ -268,8 +276,13 @@ def set_autocast_enabled(device_type, enabled=None):
     device_type, enabled = ("cuda", device_type) if enabled is None else (device_type, enabled)
     if enabled and not installed:
         install()
-    state.enabled[device_kind(device_type)] = bool(enabled)
-    state.active = tuple(kind for kind, on in state.enabled.items() if on)
+    vars(state).update(enabling(device_kind(device_type), bool(enabled)))
+
+
+def enabling(kind, enabled):
+    """What changes in the state when operations on a kind of device are cast, or are not."""
+    switches = {**state.enabled, kind: enabled}
+    return {"enabled": switches, "active": tuple(k for k, on in switches.items() if on)}
 
 
 def get_autocast_dtype(device_type):
@@ -279,7 +292,7 @@ def get_autocast_dtype(device_type):
 
 def set_autocast_dtype(device_type, dtype):
     """Choose the low precision of a kind of device."""
-    state.dtype[device_kind(device_type)] = dtype
+    state.dtype = {**state.dtype, device_kind(device_type): dtype}
 
 
 def is_autocast_cache_enabled():
@@ -341,17 +354,22 @@ class autocast(ContextDecorator):
 
     def __enter__(self):
         self.before = state.enabled[self.device], state.dtype[self.device], state.cache_enabled
-        set_autocast_enabled(self.device, self._enabled)
-        state.dtype[self.device], state.cache_enabled = self.fast_dtype, self._cache_enabled
-        autocast_increment_nesting()
+        if self._enabled and not installed:
+            install()
+        self.switch(1, self._enabled, self.fast_dtype, self._cache_enabled)
         return self
 
     def __exit__(self, *exc):
-        if not autocast_decrement_nesting():
+        self.switch(-1, *self.before)
+        if not state.nesting:
             clear_autocast_cache()
-        enabled, state.dtype[self.device], state.cache_enabled = self.before
-        set_autocast_enabled(self.device, enabled)
         return False
+
+    def switch(self, deeper, enabled, dtype, cache_enabled):
+        """Change all of the state in one statement: an interrupt finds the region entered, or not."""
+        change = enabling(self.device, enabled)
+        change |= {"dtype": {**state.dtype, self.device: dtype}, "nesting": state.nesting + deeper}
+        vars(state).update(change, cache_enabled=cache_enabled)
 
     def __call__(self, func):
         if not callable(func):
@@ -361,16 +379,17 @@ class autocast(ContextDecorator):
 
 def same_casts():
     """A context manager that goes back, at another time, to what is cast now."""
-    now = [(kind, state.dtype[kind], state.enabled[kind], state.cache_enabled) for kind in TABLES]
+    now = {"dtype": state.dtype, "enabled": state.enabled, "active": state.active, "cache_enabled": state.cache_enabled}
+    return lambda: again(state, **now, nesting=state.nesting + 1)
 
-    @contextmanager
-    def region():
-        with ExitStack() as stack:
-            for each in now:
-                stack.enter_context(autocast(*each))
-            yield
 
-    return region
+class again(switched):
+    """A region with all that was cast at another time; the casts of weights go with it, if it is the outermost."""
+
+    def __exit__(self, *exc):
+        super().__exit__()
+        if not state.nesting:
+            clear_autocast_cache()
 
 
 # ---- custom functions

@@ -6,6 +6,8 @@ An array's own type says who computes with it, so operations never ask where it 
 import importlib
 import math
 import threading
+from contextlib import ContextDecorator
+from copy import copy
 from functools import partial, wraps
 from typing import Any
 
@@ -148,9 +150,41 @@ class Running(threading.local):
 
     levels: tuple = ()
     recorder = None
+    blocks: tuple = ()  # the ``undoing`` ones that are open, the innermost last
 
 
 running = Running()
+
+
+class switched(ContextDecorator):
+    """A block in which attributes of a thread's state (of ``running``, for example) have other values.
+
+    The statement that changes them is the last one of ``__enter__``, so an interrupt finds all of them or none.
+    """
+
+    def __init__(self, state, **values):
+        self.state, self.values = state, values
+
+    def _recreate_cm(self):  # for each call of what it decorates
+        return copy(self)
+
+    def __enter__(self):
+        self.before = {name: getattr(self.state, name) for name in self.values}
+        vars(self.state).update(self.values)
+
+    def __exit__(self, *exc):
+        vars(self.state).update(self.before)
+
+
+class undoing(ContextDecorator):
+    """A block that changes more than a thread's state: at its end it calls ``undo()``."""
+
+    def __enter__(self):
+        running.blocks = (*running.blocks, self)
+
+    def __exit__(self, *exc):
+        self.undo()
+        running.blocks = tuple([block for block in running.blocks if block is not self])
 
 
 def any_size():

@@ -18,8 +18,6 @@ from __future__ import annotations
 import importlib
 import math
 import os
-import threading
-from contextlib import contextmanager
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
@@ -27,6 +25,8 @@ import ml_dtypes
 import numpy as np
 
 from . import dtypes
+from .dispatch import undoing
+from .threads import new_lock
 from .warn import warn
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -76,7 +76,7 @@ class Seeded:
 
     def __init__(self, device="cpu"):
         self.device = device
-        self._lock = threading.RLock()
+        self._lock = new_lock()
         self.manual_seed(67280421310721)
 
     def seed(self):
@@ -189,14 +189,18 @@ def generator_states(devices=None):
     return [(g, g.get_state()) for g in generators]
 
 
-@contextmanager
-def fork_rng(devices=None, enabled=True):
+class fork_rng(undoing):
     """After the block the default generators are as before it: the host's and, unless ``devices`` is (), the others."""
-    before = generator_states(devices) if enabled else ()
-    try:
-        yield
-    finally:
-        for generator, state in before:
+
+    def __init__(self, devices=None, enabled=True):
+        self.devices, self.enabled = devices, enabled
+
+    def __enter__(self):
+        self.before = generator_states(self.devices) if self.enabled else []
+        super().__enter__()
+
+    def undo(self):
+        for generator, state in self.before:
             generator.set_state(state)
 
 

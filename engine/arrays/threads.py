@@ -10,11 +10,27 @@ import threading
 from contextvars import copy_context
 from math import prod
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 BLOCK = 1 << 18  # elements at most, by measurement: in smaller ones threads wait for each other more often
 THREADED = BLOCK  # elements, from which on several threads gain
+locks: WeakSet = WeakSet()
+
+
+def new_lock():
+    """A lock that a forked child finds open: the thread that held it at that moment is not in the child."""
+    lock = threading.RLock()
+    locks.add(lock)
+    return lock
+
+
+def release_locks():
+    """Release the locks that this thread holds: of an interrupted ``with``, the end may not have come."""
+    for lock in list(locks):
+        if lock._is_owned():
+            lock._release_save()
 
 
 def available():
@@ -27,7 +43,7 @@ def available():
 
 threads = available()
 pool: Any = None  # of the threads beside the one that asks; made when it is first needed
-pool_lock = threading.Lock()
+pool_lock = new_lock()
 
 
 def get_num_threads():
@@ -78,13 +94,13 @@ def end_pool():
         ending.shutdown()
 
 
-def renew_lock():
-    global pool_lock
-    pool_lock = threading.Lock()
+def renew_locks():
+    for lock in locks:
+        lock._at_fork_reinit()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=end_pool, after_in_child=renew_lock)
+    os.register_at_fork(before=end_pool, after_in_child=renew_locks)
 
 
 def is_large(x, row=0, block=BLOCK):

@@ -1,6 +1,7 @@
 """Automatic differentiation by name, as ``torch.autograd``."""
 
 import importlib
+import sys
 
 from . import anomaly, function, graph
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
@@ -14,6 +15,9 @@ __all__ = [
     "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
     "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip
+
+if "IPython" in sys.modules:
+    from . import interrupted
 
 
 def __getattr__(name):

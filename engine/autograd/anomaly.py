@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from ..arrays.warn import ENGINE_FOLDER, warn
 from ..core import backward as backward_pass
 from ..core.graph import Node, OutputCotangents
-from ..core.observers import forget, observe
+from ..core.observers import forget, observe, observers
 from ..core.record import array_of
 from ..surface.graph_errors import HINTS
 from . import messages
@@ -40,8 +40,8 @@ class detect_anomaly(set_detect_anomaly):
 
 
 def switch(anomaly):
-    if bool(anomaly) != bool(state.anomaly):
-        (observe if anomaly else forget)(Node, remember_call)
+    if bool(anomaly) != ((remember_call, None) in observers.get(Node, ())):
+        (observe if anomaly else forget)(Node, remember_call, everywhere=True)
     state.anomaly, HINTS[1:] = anomaly, [messages.ANOMALY_HINT] if anomaly else []
     others = [a for a in backward_pass.attachments if a not in (checking, telling)]
     # the first is nearest to the node

@@ -7,10 +7,12 @@ derivative of y along t.  How the tangents are computed stands in ``transforms/f
 from collections import namedtuple
 
 from ..core.graph import mode
+from ..core.observers import forget, observe
+from ..core.tensor import Tensor
 from ..surface import printing
-from ..transforms.forward import ForwardPass, dual, without_tangent
+from ..transforms.forward import ForwardPass, dual, give_tangents, without_tangent
 from . import messages
-from .modes import is_grad_enabled, set_recording
+from .modes import is_grad_enabled
 
 UnpackedDualTensor = namedtuple("UnpackedDualTensor", "primal tangent")
 UnpackedDualTensor.__doc__ = "A tensor and its tangent (None if it has none), as ``unpack_dual`` gives them."
@@ -20,9 +22,10 @@ def enter_dual_level():
     """Begin a level; returns its number.  RuntimeError inside of another."""
     if mode.dual is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    mode.asked, mode.dual = is_grad_enabled(), ForwardPass(inner=False)
-    set_recording(mode.asked)
-    mode.dual.__enter__()
+    new, asked = ForwardPass(inner=False), is_grad_enabled()
+    observe(Tensor, give_tangents)
+    new.before = mode.passes
+    vars(mode).update(asked=asked, dual=new, passes=(*new.before, new), enabled=not mode.inference)
     return 0
 
 
@@ -32,10 +35,10 @@ def exit_dual_level(*, level=None):
         raise RuntimeError("Dual level must be a positive number.")
     if level not in (None, 0):
         raise RuntimeError(messages.LEVEL_NOT_THE_LAST)
-    mode.dual.__exit__()
-    mode.dual.forget()
-    mode.dual = None
-    set_recording(mode.asked)
+    ended = mode.dual
+    vars(mode).update(dual=None, passes=ended.before, enabled=mode.asked and not mode.inference)
+    forget(Tensor, give_tangents)
+    ended.forget()
 
 
 class dual_level:

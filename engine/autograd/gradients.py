@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..arrays.dispatch import switched
 from ..arrays.warn import warn
 from ..core import backward as core
 from ..core.graph import extend, mode
@@ -29,13 +30,10 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     cotangents = core.roots(tensors, grad_tensors, create_graph)
     keep = create_graph if retain_graph is None else retain_graph
     found = core.backward_pass(cotangents, keep, create_graph, {i.node for i in inputs})
-    before, mode.enabled = mode.enabled, create_graph
-    try:
+    with switched(mode, enabled=create_graph):
         for node, g in found.items():
             if not node.parents:
                 accumulate(node, g, hooks=())
-    finally:
-        mode.enabled = before
 
 
 def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
@@ -63,12 +61,9 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if mode.dual and not create_graph and carries_tangents(outputs):
         from ..transforms.forward import unrecorded  # noqa: PLC0415  start-up
 
-        asked, mode.asked = mode.asked, True
-        try:  # recorded, for then it carries the tangents on
+        with switched(mode, asked=True):  # recorded, for then it carries the tangents on
             found = grad(outputs, inputs, grad_outputs, bool(retain_graph), True, True, allow_unused, is_grads_batched,
                          materialize_grads)  # fmt: skip
-        finally:
-            mode.asked = asked
         return tuple(map(unrecorded, found))
     options = retain_graph, create_graph, allow_unused, materialize_grads
     if not is_grads_batched or grad_outputs is None:

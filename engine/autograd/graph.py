@@ -5,10 +5,9 @@ of the hooks' blocks nobody looks: nodes keep plain tuples of arrays.
 """
 
 from abc import ABC
-from contextlib import contextmanager
 from functools import cache
 
-from ..arrays.dispatch import scalar_types
+from ..arrays.dispatch import scalar_types, switched
 from ..core import graph
 from ..core.graph import Mode, extend, mode
 from ..core.observers import forget, observe
@@ -48,8 +47,8 @@ class saved_tensors_hooks:
     def __enter__(self):
         if mode.no_packing is not None:
             raise RuntimeError(mode.no_packing)
-        mode.packing = (*mode.packing, self)
         observe(graph.Node, pack_saved)
+        mode.packing = (*mode.packing, self)
 
     def __exit__(self, *exc):
         mode.packing = mode.packing[:-1]
@@ -116,13 +115,13 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(pack, lambda packed: packed[1].to(packed[0], non_blocking=pin_memory))
 
 
-@contextmanager
-def disable_saved_tensors_hooks(error_message):
+class disable_saved_tensors_hooks(switched):
     """In the block, hooks on saved tensors raise RuntimeError with this message."""
-    if mode.packing:
-        raise RuntimeError(error_message)
-    before, mode.no_packing = mode.no_packing, error_message
-    try:
-        yield
-    finally:
-        mode.no_packing = before
+
+    def __init__(self, error_message):
+        super().__init__(mode, no_packing=error_message)
+
+    def __enter__(self):
+        if mode.packing:
+            raise RuntimeError(self.values["no_packing"])
+        super().__enter__()

@@ -3,14 +3,13 @@
 They attach to the backward pass with the first hook that is registered; a program without hooks pays nothing.
 """
 
-import threading
 from collections import Counter
-from typing import Any
 from weakref import ref
 
+from ..arrays.threads import new_lock
 from ..core import backward, views
 from ..core.backward import add_to_grad, lock, own, reachable
-from ..core.graph import AccumulateGrad, Node, OutputCotangents, extend, mode
+from ..core.graph import AccumulateGrad, Mode, Node, OutputCotangents, extend, mode
 from ..core.tensor import Tensor
 from . import messages
 
@@ -23,7 +22,7 @@ extend(
 )
 hooked_leaves: set = set()  # weak references to the AccumulateGrad nodes on which a hook was registered
 hooked: set = set()  # and to the others
-attaching = threading.Lock()  # two threads may register the first hook
+attaching = new_lock()  # two threads may register the first hook
 
 
 class RemovableHandle:
@@ -76,10 +75,10 @@ def note(node):
     known = hooked_leaves if type(node) is AccumulateGrad else hooked
     known.add(ref(node, known.discard))
     with attaching:
-        if attach_hooks not in backward.attachments:
+        if attach_hooks not in backward.attachments:  # the last one, so that an interrupt before it leaves it to do
+            backward.arrivals[:] = dict.fromkeys((*backward.arrivals, arrive))
+            views.rebased[:] = dict.fromkeys((*views.rebased, move_retain_grad))
             backward.attachments.insert(bool(backward.attachments), attach_hooks)  # around the check for nan
-            backward.arrivals.append(arrive)
-            views.rebased.append(move_retain_grad)
 
 
 # ---- how they are registered
@@ -214,7 +213,7 @@ def as_grad_tuple(g, n):
 
 def attach_hooks(visit, roots, wanted):
     """The visit of a pass in a program that has hooks; None where there are none."""
-    this_thread.complete = []  # what a pass that was broken off has left is not this one's
+    mode.complete = []  # what a pass that was broken off has left is not this one's
     if not hooked and not hooked_leaves:
         return None
     waiting = edges_into_hooked(roots) if hooked_leaves and wanted is None else {}
@@ -257,19 +256,15 @@ def withheld(parents, cotangents, waiting, held):
                 held[p] = held[p] + cotangents[i] if p in held else own(cotangents[i])
                 cotangents[i] = None
             if not waiting[p] and p in held:
-                this_thread.complete.append((p, held.pop(p)))
+                mode.complete.append((p, held.pop(p)))
     return cotangents
 
 
-class ThisThread(threading.local):
-    complete: Any = ()  # (leaf's node, cotangent): all that it gets in this pass
-
-
-this_thread = ThisThread()
+extend(Mode, complete=())  # (leaf's node, cotangent): all that it gets in the pass that runs
 
 
 def accumulate_complete():
-    complete, this_thread.complete = this_thread.complete, []
+    complete, mode.complete = mode.complete, []
     for node, g in complete:
         accumulate(node, g)
 

@@ -30,7 +30,7 @@ def mark_inference(tensor):
     with lock:  # a tensor may go at any moment, in this thread too
         marked[key] = [*marked.get(key, ()), new]
         if check_inference not in Node.looks:
-            observe(Node, check_inference)
+            observe(Node, check_inference, everywhere=True)
 
 
 def forget_inference(key, gone):
@@ -38,7 +38,7 @@ def forget_inference(key, gone):
         if left := [r for r in marked.pop(key, ()) if r is not gone]:
             marked[key] = left
         elif not marked:
-            forget(Node, check_inference)
+            forget(Node, check_inference, everywhere=True)
 
 
 def hand_on(new, source):

@@ -26,7 +26,8 @@ class GradMode:
     enabled = False
 
     def __enter__(self):
-        self.before = set_recording(self.enabled)
+        self.before = is_grad_enabled()
+        set_recording(self.enabled)
 
     def __exit__(self, *exc):
         set_recording(self.before)
@@ -87,7 +88,8 @@ class set_grad_enabled(GradMode):
             kind = type(mode).__name__
             raise TypeError(f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {kind}")
         self.enabled = mode
-        self.before = set_recording(mode)
+        self.before = is_grad_enabled()
+        set_recording(mode)
 
     def __enter__(self):
         set_recording(self.enabled)
@@ -101,10 +103,8 @@ class set_grad_enabled(GradMode):
 
 
 def set_recording(enabled):
-    """Switch recording, and return how it was.  In inference mode nothing is recorded, whatever the switch says."""
-    before, mode.asked = is_grad_enabled(), bool(enabled)
-    mode.enabled = not mode.inference and (mode.asked or mode.dual is not None)
-    return before
+    """Switch recording.  In inference mode nothing is recorded, whatever the switch says."""
+    mode.asked, mode.enabled = enabled, (enabled or mode.dual is not None) and not mode.inference
 
 
 def is_grad_enabled():
@@ -126,14 +126,17 @@ class inference_mode(GradMode):
 
     def __enter__(self):
         self.before = is_grad_enabled(), mode.inference, mode.unrecorded
-        mode.inference, mode.unrecorded = self.inference, "inference" if self.inference else "no_grad"
-        set_recording(not self.inference)
         observe(Tensor, mark)
+        switch_inference(not self.inference, self.inference, "inference" if self.inference else "no_grad")
 
     def __exit__(self, *exc):
-        enabled, mode.inference, mode.unrecorded = self.before
-        set_recording(enabled)
+        switch_inference(*self.before)
         forget(Tensor, mark)
+
+
+def switch_inference(enabled, inference, unrecorded):
+    records = (enabled or mode.dual is not None) and not inference
+    vars(mode).update(asked=enabled, enabled=records, inference=inference, unrecorded=unrecorded)
 
 
 def is_inference_mode_enabled():

@@ -9,8 +9,6 @@ import importlib
 import linecache
 import operator
 import sys
-import threading
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -21,7 +19,8 @@ from weakref import ref
 import numpy as np
 
 from ..arrays import devices, dispatch, memory, random
-from ..arrays.dispatch import modules, running, scalar_types
+from ..arrays.dispatch import modules, running, scalar_types, switched
+from ..arrays.threads import new_lock
 from ..arrays.warn import ENGINE_FOLDER
 from ..core.backward import backward_pass, chain_rule, visit_all
 from ..core.graph import AccumulateGrad, Node
@@ -146,7 +145,6 @@ class Tape:
         self.tensors_made = []  # weak references to all Tensors that the function makes
         self.frozen = set()  # owners that must not be written: the cotangents
         self.entered = {}  # number of the step of an input -> its place among the inputs
-        self.represented = []  # the Tensors that give stand-ins for what they hold
         self.sources = []  # the nodes of the stand-ins as they were at first
         self.written = {}  # number of an input that is written in place -> (its memory, what was there)
         self.streams = {}  # id(generator) -> (generator, a copy of it, from which the capture draws)
@@ -181,8 +179,8 @@ class Tape:
         for b in alive(base, "aliases") or (base,):
             for t in (tensor, b, *alive(b, "views")):
                 if t.__class__ is type(t):
+                    in_captures.append(t)
                     set_class(t, represented(type(t)))
-                    self.represented.append(t)
 
     def stand_in(self, tensor):
         """What stands for an input; GraphBreak for another Tensor that was there before."""
@@ -235,20 +233,6 @@ class Tape:
         for t in filter(lambda t: isinstance(t, Traced), tested):
             self.step("check", "violated", is_true, (Ref(t.number), found), line=origin())
         return found
-
-    @contextmanager
-    def reading(self):
-        """While a capture runs: a Tensor that was there before gives this thread what stands for it."""
-        with capture_lock:
-            before, running.recorder = running.recorder, self
-            observe(Node, note_line)
-            try:
-                yield
-            finally:
-                running.recorder = before
-                for tensor in self.represented:
-                    set_class(tensor, tensor.__class__)
-                forget(Node, note_line)
 
     def forget(self):
         """Let the arrays of the run go: they and the tape refer to each other."""
@@ -419,7 +403,31 @@ def overlap(x, y):
 
 
 # one capture at a time: what it writes into an input is undone before the next one reads
-capture_lock = threading.RLock()
+capture_lock = new_lock()
+in_captures: list = []  # the Tensors that give stand-ins for what they hold
+
+
+class Reading(switched):
+    """While a capture runs: a Tensor that was there before gives this thread what stands for it."""
+
+    def __init__(self, tape):
+        super().__init__(running, recorder=tape)
+        self.outer = len(in_captures) if running.recorder is not None else 0
+
+    def __enter__(self):
+        self.restore_classes()  # of what an interrupted capture has left
+        observe(Node, note_line)
+        super().__enter__()
+
+    def __exit__(self, *exc):
+        super().__exit__()
+        self.restore_classes()
+        forget(Node, note_line)
+
+    def restore_classes(self):
+        while len(in_captures) > self.outer:
+            set_class(in_captures[-1], in_captures[-1].__class__)
+            in_captures.pop()
 
 
 def note_line(node):

@@ -48,8 +48,8 @@ class Compiled:
                 raise GraphBreak(f"there are {LIMIT} captures already, and none of them holds for this call", " ")
             return self.function(*args, **kwargs)
         collects = gc.isenabled()
-        gc.disable()  # to look for garbage among the many small parts of a capture would take a fifth of its time
         try:
+            gc.disable()  # to look for garbage among the many small parts of a capture would take a fifth of its time
             entry = self.captured(leaves, structure, args, kwargs)
         finally:
             if collects:

@@ -21,7 +21,7 @@ from ..core.tensor import Tensor
 from ..core.versions import version, wrote
 from ..core.views import rebase_history
 from .bytecode import decided
-from .capture import GraphBreak, NumberWritten, Ref, Tape, Traced, overlap
+from .capture import GraphBreak, NumberWritten, Reading, Ref, Tape, Traced, capture_lock, overlap
 from .fuse import planned
 from .generate import generate
 from .guards import VALUES, Guards, forget_casts, identities_of, own_casts
@@ -107,7 +107,7 @@ class Entry:
         """(the tape of a run of the function, the Stage that was captured); ``example``: in which sizes."""
         guards = self.guards
         tape = Tape(guards)
-        with tape.reading(), own_casts():
+        with capture_lock, Reading(tape), own_casts():
             for tensor, (kind, where) in zip(list(guards.tensors), guards.places):
                 x = tensor.__dict__["array"]
                 tape.input(tensor, self.sizes.resized(where, x, example) if example and kind == "argument" else x)

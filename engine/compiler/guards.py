@@ -9,7 +9,7 @@ import re
 import sys
 import types
 from collections import deque
-from contextlib import contextmanager
+from contextlib import nullcontext
 from copy import copy
 from enum import Enum
 from functools import cached_property, lru_cache, partial
@@ -18,6 +18,7 @@ from weakref import ref
 import numpy as np
 
 from ..arrays import devices, dispatch, dtypes, random
+from ..arrays.dispatch import switched
 from ..autograd.function import Function
 from ..autograd.hooks import hooked_leaves
 from ..core.graph import AccumulateGrad, mode
@@ -599,16 +600,7 @@ def forget_casts():
         sys.modules[AMP].clear_autocast_cache()
 
 
-@contextmanager
 def own_casts(on=True):
     """A block in which no cast of a weight is known from before or will be known afterwards; or nothing is cast."""
     amp = sys.modules.get(AMP)
-    if amp is None:
-        yield
-        return
-    before, amp.state.cache = amp.state.cache, {}
-    active, amp.state.active = amp.state.active, amp.state.active if on else ()
-    try:
-        yield
-    finally:
-        amp.state.cache, amp.state.active = before, active
+    return nullcontext() if amp is None else switched(amp.state, cache={}, active=amp.state.active if on else ())

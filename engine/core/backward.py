@@ -3,7 +3,6 @@
 They are plain arrays, or Tensors where the pass is itself recorded (``create_graph=True``); the rules are the same.
 """
 
-import threading
 from functools import partial
 from heapq import heappop, heappush, heapreplace
 from operator import attrgetter
@@ -12,13 +11,14 @@ import numpy as np
 
 from ..arrays.dispatch import Function
 from ..arrays.memory import is_alone
+from ..arrays.threads import new_lock
 from . import errors, versions
 from .graph import AccumulateGrad, Output, extend, mode, node_class
 from .tensor import Tensor
 from .versions import check_unmodified, write
 
 ones_like = Function("ones_like").call
-lock = threading.Lock()  # reading, adding and writing back must be one step when threads share a leaf
+lock = new_lock()  # reading, adding and writing back must be one step when threads share a leaf
 attachments: list = []  # what stands between a pass and the nodes: each makes a visit of another one, or gives None
 arrivals: list = []  # who sees what has arrived at leaves, {leaf's node: cotangent}, and may change or keep it
 root_checks: list = []  # what may refuse a root: called with its number, the tensor and the gradient or None

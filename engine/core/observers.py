@@ -3,31 +3,36 @@
 In an ordinary program nobody looks, and nothing is paid.  While somebody does, the class has another constructor.
 """
 
-from threading import RLock
+from threading import get_ident
 
-lock = RLock()  # threads share the classes
-observers: dict = {}  # class -> {look: how often it was asked for}
+from ..arrays.threads import new_lock
 
-
-def observe(Class, look):
-    """Let ``look(new)`` see every new Tensor or node, until ``forget`` is called."""
-    count(Class, look, 1)
+lock = new_lock()  # threads share the classes
+observers: dict = {}  # class -> {(look, the thread that asked for it; None: all of them): how often}
 
 
-def forget(Class, look):
+def observe(Class, look, everywhere=False):
+    """Let ``look(new)`` see every new Tensor or node, until ``forget`` is called: by this thread, or by any one."""
+    count(Class, (look, None if everywhere else get_ident()), 1)
+
+
+def forget(Class, look, everywhere=False):
     """Undo one ``observe``."""
-    count(Class, look, -1)
+    count(Class, (look, None if everywhere else get_ident()), -1)
 
 
-def count(Class, look, change):
+def count(Class, who, change):
     with lock:
-        looks = dict(observers.get(Class, {}))
-        looks[look] = looks.get(look, 0) + change
-        if looks[look] <= 0:
-            del looks[look]
-        observers[Class] = looks
-        Class.looks = tuple(looks)
-        Class.__init__ = Class.observed_init if looks else Class.plain_init
+        known = observers.get(Class, {})
+        often = known.get(who, 0) + change
+        settle(Class, {**known, who: often} if often > 0 else {w: n for w, n in known.items() if w != who})
+
+
+def settle(Class, known):
+    """Let these look, and no others; whoever calls holds the lock."""
+    observers[Class] = known
+    Class.looks = tuple(dict.fromkeys(look for look, _ in known))
+    Class.__init__ = Class.observed_init if known else Class.plain_init
 
 
 def notify(Class, new):

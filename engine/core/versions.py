@@ -4,6 +4,7 @@ While nothing is written, the backward pass pays one comparison a node.
 """
 
 from collections import OrderedDict, deque
+from functools import partial
 from weakref import ref
 
 import numpy as np
@@ -36,7 +37,7 @@ class Writes:
         else:
             key = id(x)
             written[key] = self
-            self.owner = ref(x, lambda _: written.pop(key, None)), self.owner  # all of them: each calls back
+            self.owner = ref(x, partial(written.pop, key)), self.owner  # all of them: each calls back
         return self
 
 

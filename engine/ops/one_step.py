@@ -3,15 +3,15 @@
 Such a node is one like any other.  To who looks at it stand for it those that PyTorch shows.
 """
 
-import threading
 from functools import partial
 
+from ..arrays.threads import new_lock
 from ..core import backward
 from ..core.graph import VARARGS, Node, clock, mode, written_out
 from ..core.record import keep_needed
 from ..core.tensor import Tensor
 
-unfolding = threading.Lock()  # two threads that look at a node must see the same ones
+unfolding = new_lock()  # two threads that look at a node must see the same ones
 
 
 def one_step_class(Class, unfold, *rules):

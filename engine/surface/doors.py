@@ -12,7 +12,6 @@ import importlib
 import inspect
 import re
 import sys
-import threading
 from collections import defaultdict
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy as np
 from .. import ops
 from ..arrays import dtypes
 from ..arrays.size import Size
+from ..arrays.threads import new_lock
 from ..arrays.warn import ENGINE_FOLDER
 from ..core.tensor import Tensor
 from ..ops import rows
@@ -349,7 +349,7 @@ def shut(inner, unusual, check=None):
 
 
 SHUT = next(c for c in shut.__code__.co_consts if inspect.iscode(c))
-writing_lock = threading.Lock()
+writing_lock = new_lock()
 
 
 @functools.cache

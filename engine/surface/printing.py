@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ContextDecorator
 from math import inf, isfinite
 from types import SimpleNamespace
 
@@ -42,15 +42,18 @@ def get_printoptions() -> dict:
     return dict(vars(options))
 
 
-@contextmanager
-def printoptions(**kwargs):
+class printoptions(ContextDecorator):
     """Print with other options inside a ``with`` block."""
-    before = get_printoptions()
-    set_printoptions(**kwargs)
-    try:
-        yield
-    finally:
-        set_printoptions(**before)
+
+    def __init__(self, **kwargs):
+        self.chosen = kwargs
+
+    def __enter__(self):
+        self.before = get_printoptions()
+        set_printoptions(**self.chosen)
+
+    def __exit__(self, *exc):
+        vars(options).update(self.before)
 
 
 def tensor_repr(t) -> str:

@@ -13,14 +13,13 @@ While a ``ForwardPass`` runs, each new Tensor with a node gets its tangent at on
 tangents of a newer pass are computed by operations which carry the tangents of the older ones, but never its own.
 """
 
-import threading
 from itertools import count
 from math import inf
 
 from ..arrays.dispatch import xp_of, zeros_like
 from ..arrays.dtypes import differentiable
 from ..core.backward import backward_pass
-from ..core.graph import AccumulateGrad, Node, Output, OutputCotangents, clock, extend, mode, node_class
+from ..core.graph import AccumulateGrad, Mode, Node, Output, OutputCotangents, clock, extend, mode, node_class
 from ..core.linear import cast, unsum
 from ..core.observers import forget, observe
 from ..core.record import array_of
@@ -43,12 +42,12 @@ class ForwardPass:
         self.recorded: list = []  # the dicts of tangents which are in a graph themselves
 
     def __enter__(self):
-        self.before, this_thread.passes = this_thread.passes, (*this_thread.passes, self)
+        self.before = mode.passes
         observe(Tensor, give_tangents)
-        return self
+        mode.passes = (*self.before, self)
 
     def __exit__(self, *exc):
-        this_thread.passes = self.before
+        mode.passes = self.before
         forget(Tensor, give_tangents)
 
     def forget(self):
@@ -58,13 +57,7 @@ class ForwardPass:
         self.recorded = []
 
 
-class ThisThread(threading.local):
-    """The passes that run in this thread, the newest last."""
-
-    passes: tuple = ()
-
-
-this_thread = ThisThread()
+extend(Mode, passes=())  # those that run, the newest last
 extend(
     Node,
     tangents={},  # the derivative of the output, for each pass
@@ -111,7 +104,7 @@ def outgoing(tensor, start):
 def outside_graph(tensor, tangents=None):
     """The tensor outside of the graph, with tangents: None are those in passes that run."""
     if tangents is None:
-        tangents = {p: t for p, t in tensor.node.tangents.items() if p in this_thread.passes}
+        tangents = {p: t for p, t in tensor.node.tangents.items() if p in mode.passes}
     return with_tangents(tensor, tangents) if tangents else Tensor(tensor.array)
 
 
@@ -122,7 +115,7 @@ def continues(nodes, start):
     while todo:
         node = todo.pop()
         if node.oldest_leaf_time <= start:  # nothing older
-            found = found or any(p in node.tangents for p in this_thread.passes) or None
+            found = found or any(p in node.tangents for p in mode.passes) or None
             continue
         if not any(node.parents) or node.oldest_leaf_time == node.time:  # a leaf; a transform's may have a tangent
             return "recorded"
@@ -158,7 +151,7 @@ def leads_to(node, time):
 def give_tangents(tensor):
     """Give a new Tensor's node its tangents."""
     node = tensor.node
-    if node is not None and node.parents and this_thread.passes and "tangents" not in vars(node):
+    if node is not None and node.parents and mode.passes and "tangents" not in vars(node):
         carry(node, tensor.array)
         if mode.dual and not mode.asked and not node.tangents:  # under no_grad there are nodes for tangents alone
             tensor.node = None
@@ -175,7 +168,7 @@ def carry(node, out=None):
     untracked = mode.dual and not mode.asked
     oldest_leaf_time = -inf if untracked else max([p.oldest_leaf_time for p in parents], default=-inf)
     leads_to(node, oldest_leaf_time)
-    passes, recorded = this_thread.passes, mode.enabled
+    passes, recorded = mode.passes, mode.enabled
     try:
         for i, which in enumerate(passes):
             ts = [p and p.tangents.get(which) for p in real.parents]
@@ -183,12 +176,12 @@ def carry(node, out=None):
                 plain = oldest_leaf_time <= which.start and all(t is None or t.node is None for t in ts)
                 if i and plain:  # the tangent itself must carry the tangents of older passes
                     plain = not any(older in p.tangents for older in passes[:i] for p in parents)
-                this_thread.passes, mode.enabled = passes[:i], not plain
+                mode.passes, mode.enabled = passes[:i], not plain
                 found[which] = push(real, part, ts, out, plain)
                 if not plain:
                     which.recorded.append(found)
     finally:
-        this_thread.passes, mode.enabled = passes, recorded
+        mode.passes, mode.enabled = passes, recorded
     if found and oldest_leaf_time == -inf and real is node and node.saved_from:
         node.saved, node.parents = None, (None,) * len(real.parents)  # nobody will ask for them: release the arrays
 

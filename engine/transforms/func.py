@@ -59,10 +59,9 @@ class differentiating:
 
     def __enter__(self):
         self.before = mode.transforms, mode.derivatives, mode.enabled, mode.asked
-        mode.transforms += 1
-        mode.derivatives += 1
-        mode.enabled = mode.asked = True
         observe(Tensor, stamp)
+        n, d = self.before[:2]
+        vars(mode).update(transforms=n + 1, derivatives=d + 1, enabled=True, asked=True)
 
     def __exit__(self, *exc):
         mode.transforms, mode.derivatives, mode.enabled, mode.asked = self.before
@@ -371,7 +370,8 @@ def pushed(func, primals, tangents, replaced, has_aux=False, level=None):
 
     ``level``: the pass of a dual level that is open.
     """
-    with nullcontext(level) if level else ForwardPass() as which, differentiating():
+    which = level or ForwardPass()
+    with nullcontext() if level else which, differentiating():
         duals = [dual(saveable(x), saveable(t), which) for x, t in zip(primals, tangents)]
         output, aux = with_aux(func(*replaced(duals)), has_aux, JVP)
     outs, structure = tree.flatten(output)

@@ -1,7 +1,6 @@
 """Modules as functions of their parameters."""
 
-from contextlib import contextmanager
-
+from ..arrays.dispatch import undoing
 from ..core.tensor import Tensor
 from ..ops.shape import stack
 from . import messages
@@ -56,25 +55,28 @@ def check_names(module, given, own):
         raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t{text}")
 
 
-@contextmanager
-def reparametrized(module, given):
+class reparametrized(undoing):
     """A block in which other tensors stand in a module."""
-    before = []
-    try:
+
+    def __init__(self, module, given):
+        self.changes = []  # (where a tensor stands, under which name, the module's own, the one in its place)
         for name, tensor in given.items():
             path, _, last = name.rpartition(".")
             owner = module.get_submodule(path)
             place = next((p for p in (owner._parameters, owner._buffers) if last in p), None)
             if not isinstance(tensor, Tensor):
                 raise TypeError(f"{name} is not an instance of torch.Tensor")
-            if place is None:  # a name that the module does not have is none of its business
-                continue
-            before.append((place, last, place[last]))
+            if place is not None:  # a name that the module does not have is none of its business
+                self.changes.append((place, last, place[last], tensor))
+
+    def __enter__(self):
+        super().__enter__()
+        for place, last, _, tensor in self.changes:
             place[last] = tensor
-        yield
-    finally:
-        for place, last, tensor in reversed(before):
-            place[last] = tensor
+
+    def undo(self):
+        for place, last, own, _ in self.changes:
+            place[last] = own
 
 
 def stack_module_state(models):

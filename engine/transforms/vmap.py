@@ -8,10 +8,9 @@ example, is the same for every sample: its cotangents are summed over the sample
 
 import functools
 from collections import namedtuple
-from contextlib import contextmanager
 
 from ..arrays import tree
-from ..arrays.dispatch import modules
+from ..arrays.dispatch import modules, switched
 from ..arrays.memory import expanded
 from ..arrays.random import generator_states
 from ..core.graph import Node, clock, mode, node_class
@@ -147,17 +146,20 @@ def refuse_requires_grad(tensor, requires_grad):
 Tensor.grad_checks.insert(0, refuse_requires_grad)
 
 
-@contextmanager
-def batch(size, randomness="error"):
+class batch:
     """A level that runs in the block, which is inside a transform: there, ``backward()`` is refused too."""
-    level = Level(size, randomness, next(clock))
-    before, running.levels = running.levels, (*running.levels, level)
-    mode.transforms += 1
-    try:
-        yield level
-    finally:
-        running.levels = before
-        mode.transforms -= 1
+
+    def __init__(self, size, randomness="error"):
+        self.level = Level(size, randomness, next(clock))
+
+    def __enter__(self):
+        self.before = running.levels, mode.transforms
+        mode.transforms += 1
+        running.levels = (*running.levels, self.level)
+        return self.level
+
+    def __exit__(self, *exc):
+        running.levels, mode.transforms = self.before
 
 
 def grad_of_each(outputs, inputs, grad_outputs, *options):
@@ -180,12 +182,9 @@ def by_own_rule(function, args):
     level = running.levels[-1]
     own = [isinstance(a, Tensor) and is_batch(a.array, level) for a in args]
     shown = [remove_batch_dim(a, 0, level) if b else a for a, b in zip(args, own)]
-    before, running.levels = running.levels, running.levels[:-1]
-    try:
+    with switched(running, levels=running.levels[:-1]):
         info = VmapInfo(level.size, level.randomness)
         out, dims = function.vmap(info, tuple(0 if b else None for b in own), *shown)
-    finally:
-        running.levels = before
     if not isinstance(out, tuple):
         return out if dims is None else bind(out, dims, level)
     dims = dims if isinstance(dims, tuple) else (dims,) * len(out)

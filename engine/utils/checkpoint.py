@@ -5,28 +5,28 @@ T. Chen, B. Xu, C. Zhang, C. Guestrin: Training Deep Nets with Sublinear Memory 
 
 import math
 import threading
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import reduce
 from weakref import ref
 
 from .. import amp
 from ..arrays import dtypes, random
 from ..arrays.devices import device_of
-from ..arrays.dispatch import modules, running, scalar_types
+from ..arrays.dispatch import modules, running, scalar_types, switched
 from ..arrays.size import Size
 from ..arrays.warn import warn
 from ..autograd.function import CustomNode, Function
 from ..autograd.modes import enable_grad
 from ..core import backward as backward_pass
 from ..core import graph
-from ..core.graph import Node, Output, mode
+from ..core.graph import Mode, Node, Output, extend, mode
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor
 from ..core.versions import check_saved, writes_to
 from . import messages
 
 DETERMINISM = ("default", "none")
-early_stopping = True
+extend(Mode, early_stopping=True)
 
 
 class CheckpointError(RuntimeError):
@@ -94,24 +94,24 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, preser
     return run(functions[end:])(input)
 
 
-@contextmanager
-def set_checkpoint_early_stop(enable):
+class set_checkpoint_early_stop(switched):
     """In the block, recomputations end as soon as they have all that is needed, or do not."""
-    global early_stopping
-    before, early_stopping = early_stopping, enable
-    try:
-        yield
-    finally:
-        early_stopping = before
+
+    def __init__(self, enable):
+        super().__init__(mode, early_stopping=enable)
 
 
-@contextmanager
-def same_random_numbers(states):
+class same_random_numbers(random.fork_rng):
     """In the block, the generators go on from their states; after it, as if nothing was drawn.  None: no change."""
-    with random.fork_rng(enabled=states is not None):
-        for generator, state in states or ():
+
+    def __init__(self, states):
+        super().__init__(enabled=states is not None)
+        self.states = states or ()
+
+    def __enter__(self):
+        super().__enter__()
+        for generator, state in self.states:
             generator.set_state(state)
-        yield
 
 
 # ---- use_reentrant=False: the nodes of a region forget the arrays that they saved, until one is asked for
@@ -121,35 +121,42 @@ class Enough(BaseException):
     """Ends a recomputation.  No Exception, so that the function does not catch it."""
 
 
-@contextmanager
-def made_nodes(enough=math.inf):
+class made_nodes(switched):
     """The nodes that this thread makes in the block and that save arrays; the node after enough of them ends it."""
-    nodes: list[Node] = []
-    new: list[Node] = []
-    thread, recorder, this = threading.get_ident(), running.recorder, object()
 
-    def note_node(node):
+    def __init__(self, enough=math.inf):
+        super().__init__(mode, packing=())  # what is not kept is not packed
+        self.enough, self.thread, self.recorder = enough, threading.get_ident(), running.recorder
+        self.nodes: list[Node] = []
+        self.new: list[Node] = []
+
+    def __call__(self, node):
         # not what a capture inside of the block makes
-        if threading.get_ident() == thread and running.recorder is recorder:
+        if threading.get_ident() == self.thread and running.recorder is self.recorder:
             if type(node) is not Output:  # those before it are complete
-                nodes.extend(filter(keeps_arrays, new))
-                new.clear()
-                if len(nodes) >= enough:
-                    raise Enough(this)
-            new.append(node)
+                self.complete()
+                if len(self.nodes) >= self.enough:
+                    raise Enough(self)
+            self.new.append(node)
 
-    packing, mode.packing = mode.packing, ()  # what is not kept is not packed
-    observe(Node, note_node)
-    try:
-        yield nodes
-    except Enough as e:
-        if e.args[0] is not this:  # that of a block around this one
-            raise
-        e.__traceback__ = None  # or its frames would hold it, and with it what they computed
-    finally:
-        forget(Node, note_node)
-        mode.packing = packing
-    nodes.extend(filter(keeps_arrays, new))
+    def complete(self):
+        self.nodes.extend(filter(keeps_arrays, self.new))
+        self.new.clear()
+
+    def __enter__(self):
+        observe(Node, self)
+        super().__enter__()
+        return self.nodes
+
+    def __exit__(self, kind, error, traceback):
+        super().__exit__()
+        forget(Node, self)
+        ended = kind is Enough and error.args[0] is self  # else that of a block around this one
+        if ended:
+            error.__traceback__, error.args = None, ()  # or its frames would hold it, and with it what they computed
+        if ended or kind is None:
+            self.complete()
+        return ended
 
 
 class Region:
@@ -179,7 +186,7 @@ class Region:
             check_saved(x, since, None, t.node)
         function, args, kwargs = self.call
         start = next(graph.clock)
-        enough = len(self.forgetful) if self.early_stop and early_stopping else math.inf
+        enough = len(self.forgetful) if self.early_stop and mode.early_stopping else math.inf
         with same_random_numbers(self.states), self.casts(), enable_grad(), self.context:
             with made_nodes(enough) as nodes:
                 function(*args, **kwargs)

@@ -82,7 +82,7 @@ class device:
         return self
 
     def __exit__(self, *exc):
-        *default.before, default.device = default.before
+        default.device, default.before = default.before[-1], default.before[:-1]
 
 
 class Default(threading.local):

@@ -6,9 +6,9 @@ that fits and gives back the rest; free neighbours join.  A segment stays reserv
 cache), until ``empty_cache`` or a request that would not fit otherwise.
 """
 
-import threading
 from collections import deque
 
+from ..threads import new_lock
 from . import OutOfMemoryError
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -37,8 +37,9 @@ class Allocator:
 
     def __init__(self, capacity=4 * GIB, name="sim"):
         self.capacity, self.name = capacity, name
-        self.lock = threading.Lock()
+        self.lock = new_lock()
         self.gone = deque()  # blocks that nobody holds: the garbage collector may find one while the lock is held
+        self.free = self.gone.append  # whoever looks next puts them back into the cache
         self.cache = []  # the free blocks
         self.allocated = self.reserved = self.requested = self.transfers = 0
         self.counts = {"allocations": 0, "frees": 0, "segments": 0, "retries": 0, "ooms": 0}
@@ -93,14 +94,6 @@ class Allocator:
         self.counts["segments"] += 1
         self.max_reserved = max(self.max_reserved, self.reserved)
         return Block(room, small)
-
-    def free(self, block):
-        self.gone.append(block)
-        if self.lock.acquire(blocking=False):
-            try:
-                self.settle()
-            finally:
-                self.lock.release()
 
     def settle(self):
         """Put what is gone back into the cache, joined with its free neighbours."""

@@ -198,7 +198,7 @@ class Properties(SimpleNamespace):
         )
 
 
-class device:
+class device(dispatch.undoing):
     """In the block, another device of this type is the current one."""
 
     namespace: Namespace
@@ -208,9 +208,10 @@ class device:
 
     def __enter__(self):
         self.before = self.namespace.current_device()
+        super().__enter__()
         self.namespace.set_device(self.wanted)
 
-    def __exit__(self, *exc):
+    def undo(self):
         self.namespace.set_device(self.before)
 
 

@@ -1,0 +1,76 @@
+"""What an interrupted cell of a notebook leaves switched goes back to what it was when the cell began.
+
+The end of a ``with`` block is Python code, and an interrupt (the Stop button) may come just before its first line.  A
+script ends then, but a notebook's kernel lives on, and so would the mode.  What this thread has switched is noted when
+a cell begins, and put back when one ends with KeyboardInterrupt.  Other threads are not interrupted.
+"""
+
+import gc
+import sys
+from threading import get_ident
+
+from ..arrays.devices import default
+from ..arrays.dispatch import running
+from ..arrays.threads import release_locks
+from ..core import observers
+from ..core.graph import mode
+from . import anomaly
+
+at_start: dict = {}  # what has a thread's state -> what it was when the cell began
+switches: dict = {}  # what else is switched
+
+
+def watch(state):
+    """Put back what a thread has in ``state``, a ``threading.local``, too."""
+    at_start[state] = {name: dict(v) if type(v) is dict else v for name, v in vars(state).items()}
+
+
+def remember(*info):
+    """Note what is switched in this thread: a cell begins."""
+    if switches.get("going back"):  # another interrupt came meanwhile
+        restore()
+    for state in (mode, running, *at_start):
+        watch(state)
+    looks = {Class: of_this_thread(known) for Class, known in observers.observers.items()}
+    switches.update(looks=looks, anomaly=anomaly.state.anomaly, devices=len(default.before), collects=gc.isenabled())
+
+
+def of_this_thread(known, mine=True):
+    """Those of a class's observers that this thread has asked for; or the others."""
+    me = get_ident()
+    return {who: often for who, often in known.items() if (who[1] == me) == mine}
+
+
+def restore():
+    """Put back what a cell has switched."""
+    switches["going back"] = True
+    release_locks()
+    for block in reversed(running.blocks[len(at_start[running].get("blocks", ())) :]):
+        block.undo()
+    for state, before in at_start.items():
+        now = vars(state)
+        now.update(before)
+        for name in now.keys() - before:
+            del now[name]
+    with observers.lock:
+        for Class, known in observers.observers.items():
+            observers.settle(Class, of_this_thread(known, mine=False) | switches["looks"].get(Class, {}))
+    anomaly.switch(switches["anomaly"])
+    if len(default.before) > (n := switches["devices"]):
+        default.device, default.before = default.before[n], default.before[:n]
+    (gc.enable if switches["collects"] else gc.disable)()
+    switches["going back"] = False
+
+
+def cell_ended(result):
+    """What IPython calls after a cell."""
+    error = getattr(result, "error_in_exec", None)
+    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "CancelledError":
+        restore()
+
+
+shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+if shell is not None:
+    remember()
+    shell.events.register("pre_run_cell", remember)
+    shell.events.register("post_run_cell", cell_ended)

@@ -188,7 +188,7 @@ solve(Tensor A, Tensor B, *, left=True, Tensor? out=None) as linalg_
 
 [linalg] function method
 bmm mm(Tensor input, Tensor mat2, *, Tensor? out=None)
-corrcoef(Tensor input)
+corrcoef(Tensor self)
 cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)
 kron(Tensor input, Tensor other, *, Tensor? out=None)
 det(Tensor A)

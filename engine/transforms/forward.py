@@ -181,7 +181,7 @@ def carry(node, out=None):
         for i, which in enumerate(passes):
             ts = [p and p.tangents.get(which) for p in real.parents]
             if given := [t for t in ts if t is not None]:
-                plain = oldest_leaf_time <= which.start and not any([t.node for t in given])
+                plain = oldest_leaf_time <= which.start and not any(t.node for t in given)
                 if i and plain:  # the tangent itself must carry the tangents of older passes
                     plain = not any(older in p.tangents for older in passes[:i] for p in parents)
                 this_thread.passes, mode.enabled = passes[:i], not plain

@@ -31,8 +31,10 @@ def count(Class, who, change):
 def settle(Class, known):
     """Let these look, and no others; whoever calls holds the lock."""
     observers[Class] = known
-    Class.looks = tuple(dict.fromkeys(look for look, _ in known))
-    Class.__init__ = Class.observed_init if known else Class.plain_init
+    Class.looks = tuple(dict.fromkeys([look for look, _ in known]))
+    init = Class.observed_init if known else Class.plain_init
+    if Class.__init__ is not init:  # a class that changes loses what the interpreter has learned of it
+        Class.__init__ = init
 
 
 def notify(Class, new):

@@ -6,8 +6,10 @@ As in a notebook: a statement is interrupted when one of its lines begins, the c
 import contextlib
 import gc
 import os
+import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -316,6 +318,7 @@ def test_the_first_hook_is_attached_whenever_its_registering_was_interrupted():
 
 INSTALL = """
 import sys
+sys.path[:0] = sys.argv[2:]
 import engine
 import engine.amp
 from test_interrupts import places, traced
@@ -333,12 +336,12 @@ assert (engine.ones(2, 2) @ engine.ones(2, 2)).dtype is engine.float32
 
 @pytest.mark.parametrize("at", [5, 60, 333, 999])
 def test_autocast_is_complete_after_an_interrupted_first_region(at):
-    subprocess.run([sys.executable, "-c", INSTALL, str(at)], check=True, cwd=Path(__file__).parent)
+    subprocess.run([sys.executable, "-c", INSTALL, str(at), "tests"], check=True, cwd=Path(__file__).parents[1])
 
 
 # ---- in a notebook
 
-CELLS = """
+CELLS = r"""
 from IPython.core.interactiveshell import InteractiveShell
 import sys
 shell = InteractiveShell.instance()
@@ -373,14 +376,14 @@ def test_without_a_notebook_nothing_watches_for_interrupts():
 # ---- forks
 
 FORKS = """
-import os, sys, threading, time, warnings
+import faulthandler, os, sys, threading, time, warnings
 warnings.simplefilter("ignore")
 import engine
 w = engine.ones(2, 2, requires_grad=True)
 gen = engine.Generator()
 stop = False
 
-def work():
+def work(once=False):
     while not stop:
         f = engine.compile(lambda a: (a * w).exp().sum())
         f(engine.ones(2)).backward()
@@ -389,7 +392,9 @@ def work():
         (w * 2).sum().backward()
         engine.ones(1000, 1000).add(1).sum()
         engine.ones(2, device="sim") * 2
+        if once: return
 
+work(once=True)  # what is imported meanwhile is behind a lock of Python's own
 threads = [threading.Thread(target=work, daemon=True) for _ in range(6)]
 for t in threads: t.start()
 time.sleep(0.3)
@@ -398,6 +403,7 @@ for _ in range(8):
     time.sleep(0.02)
     child = os.fork()
     if not child:
+        faulthandler.dump_traceback_later(15, exit=True)
         try:
             f = engine.compile(lambda a: (a * w).exp().sum())
             f(engine.ones(2)).backward()

@@ -60,8 +60,8 @@ class differentiating:
     def __enter__(self):
         self.before = mode.transforms, mode.derivatives, mode.enabled, mode.asked
         observe(Tensor, stamp)
-        n, d = self.before[:2]
-        vars(mode).update(transforms=n + 1, derivatives=d + 1, enabled=True, asked=True)
+        n, d, *_ = self.before
+        mode.transforms, mode.derivatives, mode.enabled, mode.asked = n + 1, d + 1, True, True
 
     def __exit__(self, *exc):
         mode.transforms, mode.derivatives, mode.enabled, mode.asked = self.before

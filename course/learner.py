@@ -113,16 +113,16 @@ def progress() -> None:
 
 def show(head: str, text: str, rows: list[tuple[str, str]] | None = None, after: str = "", tone: str = "info") -> None:
     """Display a message: HTML in a notebook, with the same as plain text beside it."""
-    plain = "\n".join(_as_text(head, text, rows or [], after))
+    plain = "\n".join(as_text(head, text, rows or [], after))
     if "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None:
         from IPython.display import display
 
-        display({"text/html": _as_html(head, text, rows or [], after, tone), "text/plain": plain}, raw=True)
+        display({"text/html": as_html(head, text, rows or [], after, tone), "text/plain": plain}, raw=True)
     else:
         print(plain)
 
 
-def _as_text(head: str, text: str, rows: list[tuple[str, str]], after: str) -> Iterator[str]:
+def as_text(head: str, text: str, rows: list[tuple[str, str]], after: str) -> Iterator[str]:
     yield head
     if text:
         yield text
@@ -136,7 +136,7 @@ def _as_text(head: str, text: str, rows: list[tuple[str, str]], after: str) -> I
         yield after
 
 
-def _as_html(head: str, text: str, rows: list[tuple[str, str]], after: str, tone: str) -> str:
+def as_html(head: str, text: str, rows: list[tuple[str, str]], after: str, tone: str) -> str:
     # The words say it all: the colour of the edge says it once more, for those who see it.
     edge = f"border-left: 4px solid var(--jp-{tone}-color1, currentColor); padding: 0 1em"
     parts = [f'<div role="status" style="{edge}">', f"<p><strong>{html.escape(head)}</strong> {_marked(text)}</p>"]

@@ -63,9 +63,9 @@ def copied(name, source=None, at=None):
 
     def change(nb):
         (cell,) = cells(nb, name)
-        copy = nbformat.from_dict(cell) | {"id": "copy"}
-        copy.source = cell.source if source is None else source
-        nb.cells.insert(nb.cells.index(cell) + 1 if at is None else at, nbformat.from_dict(copy))
+        again = nbformat.from_dict(json.loads(json.dumps(cell)) | {"id": "copy"})
+        again.source = cell.source if source is None else source
+        nb.cells.insert(nb.cells.index(cell) + 1 if at is None else at, again)
 
     return change
 

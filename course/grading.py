@@ -384,14 +384,14 @@ def _is_check(cell: NotebookNode) -> bool:
 
 def outputs(check: Check, answer: dict[str, Any], points: float) -> list[NotebookNode]:
     """What stands under a cell of checks; nbgrader gives all points where no error is among it, else none."""
-    from course.learner import as_html, as_text
+    from course.learner import message
 
     state = answer["state"]
     head = f"Exercise {check.key}: {'not attempted yet' if state == NOT_ATTEMPTED else state}."
     text = f"{points:g} point{'' if points == 1 else 's'}." if state == CORRECT else answer.get("message", "")
     tone = {CORRECT: "success", NOT_ATTEMPTED: "info"}.get(state, "warn")
     rows = [(label, shown) for label, shown in answer.get("rows", []) if shown and state == NOT_YET]
-    shown = [_message("\n".join(as_text(head, text, rows, "")), as_html(head, text, rows, "", tone))]
+    shown = [_message(*message(head, text, rows, "", tone))]
     return shown if state == CORRECT else [*shown, _error(head)]
 
 
@@ -425,14 +425,14 @@ def hiding(source: str) -> list[str]:
 
 def about_hiding(names: list[str]) -> NotebookNode:
     """A word about them, under the cell."""
-    from course.learner import as_html, as_text
+    from course.learner import message
 
     listed = ", ".join(f"`{name}`" for name in names)
     text = (
         f"{listed}: Python or the course uses this name. In your notebook it is hidden now; "
         f"`del {', '.join(names)}` brings it back. Other answers were graded without this cell, and lost nothing by it."
     )
-    return _message("\n".join(as_text("A word", text, [], "")), as_html("A word", text, [], "", "warn"))
+    return _message(*message("A word", text, [], "", "warn"))
 
 
 if __name__ == "__main__":

@@ -120,7 +120,68 @@ ERRORS = [
     lambda t, u: u.pad_sequence([t.ones(2)], padding_side="middle"),
     lambda t, u: t.nn.RNN(2, 3)(u.pack_sequence([t.ones(3, 1)])),
     lambda t, u: t.nn.RNN(1, 3)(u.pack_sequence([t.ones(3, 1)]), t.ones(1, 2, 3)),
+    lambda t, u: t.nn.GRU(1, 3)(u.pack_sequence([t.ones(3, 1, dtype=t.float64)])),
 ]
+MADE_WRONG = """
+RNN(2, 3, nonlinearity="gelu")
+RNN(2, 3, 1, "gelu")
+RNN(2, 3, proj_size=1)
+GRU(2, 3, proj_size=1)
+RNN(2)
+GRU(2, 3, wrong=1)
+LSTM(2, 3, proj_size=3)
+LSTM(2, 3, proj_size=-1)
+LSTM(2, 3, dropout=2)
+LSTM(2, 3, dropout=True)
+GRU(2, 3, dropout="0")
+GRU(2, 3, bias=1)
+GRU(2, 3, batch_first=1)
+GRU(2.0, 3)
+GRU(2, "3")
+GRU(0, 3)
+GRU(2, 0)
+GRU(2, 3, num_layers=0)
+""".strip().splitlines()
+CALLED_WRONG = """
+(t.ones(2))
+(t.ones(2, 2, 2, 2))
+(t.ones(5, 3))
+(t.ones(5, 1, 3))
+(t.ones(5, 1, 2, dtype=t.float64))
+(t.ones(5, 1, 2), state(1, 3))
+(t.ones(5, 2), state(1, 1, 3))
+(t.ones(5, 1, 2), state(1, 2, 3))
+(t.ones(5, 1, 2), state(2, 1, 3))
+(t.ones(5, 1, 2), state(1, 1, 4))
+(t.ones(5, 2), state(1, 4))
+""".strip().splitlines()
+CELLS_CALLED_WRONG = """
+(t.tensor(1.0))
+(t.ones(1, 1, 2))
+(t.ones(3))
+(t.ones(1, 3))
+(t.ones(1, 2), state(1, 1, 3))
+(t.ones(1, 2), state(2, 3))
+(t.ones(1, 2), state(1, 4))
+(t.ones(2), state(4))
+""".strip().splitlines()
+CALLS = [f"t.nn.{call}" for call in MADE_WRONG]
+CALLS += [f"t.nn.{kind}(2, 3){call}" for kind in ("RNN", "GRU", "LSTM") for call in CALLED_WRONG]
+CALLS += [f"t.nn.{kind}Cell(2, 3){call}" for kind in ("RNN", "GRU", "LSTM") for call in CELLS_CALLED_WRONG]
+CALLS += ["t.nn.LSTMCell(2, 3)(t.ones(1, 2), t.ones(1, 3))", "t.nn.RNNCell(2, 3, nonlinearity='gelu')(t.ones(1, 2))"]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_wrong_call_of_a_recurrent_layer_is_refused_as_in_pytorch(call):
+    pytest.importorskip("torch")
+    caught = []
+    for name in ("engine", "torch"):
+        t, _ = library(name)
+        state = lambda *size, t=t: (t.ones(*size), t.ones(*size)) if "LSTM" in call else t.ones(*size)  # noqa: E731
+        with pytest.raises(Exception) as error:
+            eval(call, {"t": t, "state": state})
+        caught.append((error.type, str(error.value)))
+    assert caught[0] == caught[1]
 
 
 @pytest.mark.parametrize("program", ERRORS)

@@ -4,8 +4,6 @@ They attach to the backward pass with the first hook that is registered; a progr
 """
 
 import threading
-from collections import Counter
-from typing import Any
 from weakref import ref
 
 from ..core import backward, views
@@ -214,21 +212,21 @@ def as_grad_tuple(g, n):
 
 def attach_hooks(visit, roots, wanted):
     """The visit of a pass in a program that has hooks; None where there are none."""
-    this_thread.complete = []  # what a pass that was broken off has left is not this one's
     if not hooked and not hooked_leaves:
         return None
     waiting = edges_into_hooked(roots) if hooked_leaves and wanted is None else {}
     held: dict = {}
 
     def visit_with_hooks(node, g, parents):
-        accumulate_complete()
         for hook in node.hooks:
             g = hook(g)
         if node.pre_hooks or node.post_hooks:
             cotangents = with_node_hooks(visit, node, g, parents)
         else:
             cotangents = visit(node, g, parents)
-        return withheld(parents, cotangents, waiting, held) if waiting else cotangents
+        if waiting and not waiting.keys().isdisjoint(parents):
+            return withheld(g, parents, cotangents, waiting, held)
+        return cotangents
 
     return visit_with_hooks
 
@@ -244,51 +242,43 @@ def with_node_hooks(visit, node, g, parents):
     return [x if x is None or type(p) is not AccumulateGrad else own(x) for p, x in zip(parents, cotangents)]
 
 
-def withheld(parents, cotangents, waiting, held):
+def withheld(g, parents, cotangents, waiting, held):
     """Keep back what goes to leaves with hooks: it is accumulated when it is complete, before another node is visited.
 
     So PyTorch does it; a program sees when its hooks run.
     """
     cotangents = list(cotangents)
-    for i, p in enumerate(parents):
+    for i, (p, x) in enumerate(zip(parents, cotangents)):
         if p in waiting:
             waiting[p] -= 1
-            if cotangents[i] is not None:
-                held[p] = held[p] + cotangents[i] if p in held else own(cotangents[i])
+            if x is not None:
+                held[p] = held[p] + x if p in held else own(x) if x is g else x
                 cotangents[i] = None
-            if not waiting[p] and p in held:
-                this_thread.complete.append((p, held.pop(p)))
+    for p in dict.fromkeys(parents):
+        if p in held and not waiting[p]:
+            accumulate(p, held.pop(p))
     return cotangents
-
-
-class ThisThread(threading.local):
-    complete: Any = ()  # (leaf's node, cotangent): all that it gets in this pass
-
-
-this_thread = ThisThread()
-
-
-def accumulate_complete():
-    complete, this_thread.complete = this_thread.complete, []
-    for node, g in complete:
-        accumulate(node, g)
 
 
 def edges_into_hooked(roots):
     """How many edges lead from the roots into each of the leaves that have hooks."""
-    leaves = {r() for r in tuple(hooked_leaves)}
-    return Counter(p for node in reachable(roots) for p in node.parents if p is not None and p in leaves)
+    leaves, edges = {r() for r in tuple(hooked_leaves)} - {None}, {}
+    for node in reachable(roots):
+        for p in node.parents:
+            if p in leaves:
+                edges[p] = edges.get(p, 0) + 1
+    return edges
 
 
 def arrive(leaves, wanted):
     """Run the hooks of leaves (and of other ends of a pass towards wanted nodes) at the end of a pass."""
-    accumulate_complete()
-    for node in [*leaves]:
-        if wanted is None and has_hooks(node):
+    if wanted is None:
+        for node in filter(has_hooks, [*leaves] if hooked_leaves else ()):
             accumulate(node, leaves.pop(node))
-        elif wanted is not None:
-            for hook in node.hooks:
-                leaves[node] = hook(leaves[node])
+        return
+    for node in leaves:
+        for hook in node.hooks:
+            leaves[node] = hook(leaves[node])
 
 
 def accumulate(node, g, hooks=None):

@@ -27,7 +27,9 @@ def count(Class, look, change):
             del looks[look]
         observers[Class] = looks
         Class.looks = tuple(looks)
-        Class.__init__ = Class.observed_init if looks else Class.plain_init
+        init = Class.observed_init if looks else Class.plain_init
+        if Class.__init__ is not init:  # a class that changes loses what the interpreter has learned of it
+            Class.__init__ = init
 
 
 def notify(Class, new):

@@ -414,7 +414,7 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
 def eye(n, m=None, *, dtype=None, device=None, requires_grad=False):
     """Ones on the diagonal, zeros elsewhere."""
     where, index = place(device)
-    n, m = (v if v is None else operator.index(v) for v in (n, m))
+    n, m = operator.index(n), m if m is None else operator.index(m)
     return leaf(where.make(index, "eye", n, m, dtype=dtypes.given(dtype, "eye").np), requires_grad, "eye")
 
 
@@ -711,7 +711,8 @@ def set_rng_state(new_state):
     default_generator.set_state(new_state)
 
 
-vars(random).update({f.__name__: f for f in (seed, initial_seed, manual_seed, get_rng_state, set_rng_state)})
+for name in ("seed", "initial_seed", "manual_seed", "get_rng_state", "set_rng_state"):
+    setattr(random, name, vars()[name])
 
 
 # ---- copies and casts

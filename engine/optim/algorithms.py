@@ -283,11 +283,11 @@ def step_tensor(state):
 
 def check_options(**options):
     """ValueError for options that are negative, or tensors of several elements."""
-    titles = {"lr": "learning rate", "eps": "epsilon value"}
     for name, value in options.items():
         if isinstance(value, Tensor) and value.numel() != 1:
             raise ValueError(f"Tensor {name} must be 1-element")
         if not value >= 0:
+            titles = {"lr": "learning rate", "eps": "epsilon value"}
             raise ValueError(f"Invalid {titles.get(name, f'{name} value')}: {value}")
 
 

@@ -47,7 +47,9 @@ class Optimizer:
     ``params``: tensors, (name, tensor) pairs, or dictionaries of groups: {"params": tensors, option: value, ...}.
     """
 
-    HOOKS = [f"{what}_{when}" for what in ("step", "state_dict", "load_state_dict") for when in ("pre", "post")]
+    HOOKS = [f"_optimizer_{what}_hooks" for what in (
+        "step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre", "load_state_dict_post",
+    )]  # fmt: skip
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -76,8 +78,9 @@ class Optimizer:
 
     def _prepare(self):
         """What is there besides options and states, and is not saved."""
+        own = self.__dict__
         for name in self.HOOKS:
-            self.__dict__.setdefault(f"_optimizer_{name}_hooks", OrderedDict())
+            own.setdefault(name, OrderedDict())
 
     def __repr__(self):
         text = type(self).__name__ + " ("
@@ -114,10 +117,10 @@ class Optimizer:
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {full_name(p)}")
             if not p.is_leaf and not p.retains_grad:
                 raise ValueError("can't optimize a non-leaf Tensor")
-        for name, default in self.defaults.items():
-            if default is required and name not in param_group:
+        param_group.update({**self.defaults, **param_group})
+        for name, value in param_group.items():
+            if value is required:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
-            param_group.setdefault(name, default)
         if len(set(params)) != len(params):
             warn(messages.DUPLICATE_PARAMETERS)
         for group in self.param_groups:

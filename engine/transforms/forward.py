@@ -69,6 +69,7 @@ extend(
     Node,
     tangents={},  # the derivative of the output, for each pass
     oldest_leaf_time=inf,  # of the leaves that it leads to; -inf: it is there for tangents alone
+    push=None,  # what gives the tangent of an output in place of the rules
 )
 Dual = node_class("DualBackward0", lambda g: g, diagonal=True)
 IdentityNode = node_class("Identity", lambda g: g, diagonal=True)
@@ -158,7 +159,7 @@ def leads_to(node, time):
 def give_tangents(tensor):
     """Give a new Tensor's node its tangents."""
     node = tensor.node
-    if node is not None and node.parents and this_thread.passes and "tangents" not in vars(node):
+    if node is not None and node.parents and this_thread.passes and "tangents" not in node.__dict__:
         carry(node, tensor.array)
         if mode.dual and not mode.asked and not node.tangents:  # under no_grad there are nodes for tangents alone
             tensor.node = None
@@ -170,7 +171,7 @@ def carry(node, out=None):
     node.tangents = found = {}
     parents = [p for p in real.parents if p is not None]
     for p in parents:
-        if p.parents and "tangents" not in vars(p) and any(q and q.tangents for q in p.parents):
+        if p.parents and "tangents" not in p.__dict__ and any(q and q.tangents for q in p.parents):
             carry(p)  # of this one no Tensor was made: it is one of several nodes of one operation
     untracked = mode.dual and not mode.asked
     oldest_leaf_time = -inf if untracked else max([p.oldest_leaf_time for p in parents], default=-inf)
@@ -179,8 +180,8 @@ def carry(node, out=None):
     try:
         for i, which in enumerate(passes):
             ts = [p and p.tangents.get(which) for p in real.parents]
-            if any(t is not None for t in ts):
-                plain = oldest_leaf_time <= which.start and all(t is None or t.node is None for t in ts)
+            if given := [t for t in ts if t is not None]:
+                plain = oldest_leaf_time <= which.start and not any(t.node for t in given)
                 if i and plain:  # the tangent itself must carry the tangents of older passes
                     plain = not any(older in p.tangents for older in passes[:i] for p in parents)
                 this_thread.passes, mode.enabled = passes[:i], not plain
@@ -198,7 +199,7 @@ def push(node, part, ts, out, plain):
 
     ``plain``: computed on arrays, as nobody differentiates it again.
     """
-    if hasattr(node, "push"):  # a custom function has its own
+    if node.push:  # a custom function has its own
         return node.push(part, ts)
     saved = node.saved if plain else node.linked(node.saved)
     total = None

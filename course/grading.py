@@ -325,7 +325,7 @@ def _name(path: Path) -> str:
 def tidy(nb: NotebookNode, source_cells: list[Any], points: dict[str, float], solutions: set[str]) -> list[str]:
     """Give each cell of the assignment its place and nbgrader's notes once; what was done, in sentences.
 
-    A check's first copy stays, and an answer's last, as it is the one that runs last. Missing checks are added.
+    A check's first copy stays, and an answer's last that is not blank. Missing checks are added.
     """
     known = {cell.name: cell for cell in source_cells}
     says, places = [], dict[str, list[int]]()
@@ -338,7 +338,9 @@ def tidy(nb: NotebookNode, source_cells: list[Any], points: dict[str, float], so
     for name, there in places.items():
         if len(there) > 1:
             says.append(f"There are {len(there)} cells with the name {name}: one of them counts.")
-        nb.cells[there[-1 if name in solutions else 0]].metadata["nbgrader"] = _notes(known[name], points, solutions)
+        filled = [place for place in there if nb.cells[place].source != known[name].source]
+        place = (filled or there)[-1] if name in solutions else there[0]
+        nb.cells[place].metadata["nbgrader"] = _notes(known[name], points, solutions)
     for name in points.keys() - places.keys():
         cell = nbformat.v4.new_code_cell(known[name].source)
         cell.metadata["nbgrader"] = _notes(known[name], points, solutions)

@@ -104,8 +104,9 @@ def ask(exercise: Exercise, attempt: Any, hidden: bool = False, seconds: float |
     except Exception as error:
         return Answer(state=NOT_YET, message=_not_packed(error))
     request = (exercise.key, hidden, seconds, [str(path) for path in sys.path], str(Path.cwd()), packed)
+    process = _spare.take()
     try:
-        reply, ended = exchange(_spare.take(), pickle.dumps(request), seconds)
+        reply, ended = exchange(process, pickle.dumps(request), seconds)
     finally:
         prepare()
     if not reply:

@@ -1,6 +1,7 @@
 """The rule of the house: a file of the engine imports downwards only, and the core is small and stands alone."""
 
 import ast
+import importlib
 import subprocess
 import sys
 import tomllib
@@ -102,6 +103,22 @@ def test_a_sentence_has_one_name_and_a_name_one_sentence(path):
     names = [ast.unparse(row.targets[0]) for row in rows]
     sentences = [ast.unparse(row.value) for row in rows]
     assert len(set(names)) == len(names) and len(set(sentences)) == len(sentences)
+
+
+def test_a_sentence_that_is_asked_for_is_there():
+    for path in sorted((ROOT / "engine").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        spaces = {}  # what this file calls a module of sentences -> that module
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                places = [*path.relative_to(ROOT).parts[: -node.level], *(node.module or "").split(".")]
+                for name in node.names:
+                    if name.name == "messages":
+                        spaces[name.asname or name.name] = ".".join(filter(None, places)) + ".messages"
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in spaces:
+                module = importlib.import_module(spaces[node.value.id])
+                assert hasattr(module, node.attr), f"{path}:{node.lineno}: {node.attr}"
 
 
 def test_what_has_a_check_is_behind_a_door():

@@ -162,6 +162,9 @@ torch.linalg.matrix_norm(a)
 torch.linalg.matrix_norm(a, 1)
 torch.linalg.matrix_norm(a, inf, keepdim=True)
 torch.linalg.matrix_norm(c, 1, (1, 0))
+torch.linalg.matrix_norm(torch.zeros(0, 0), 1)
+torch.linalg.matrix_norm(torch.zeros(2, 0, 3), 2, keepdim=True)
+torch.linalg.matrix_norm(torch.zeros(0, 3), inf)
 """)
 
 OTHER_TYPES = cases("""
@@ -267,6 +270,9 @@ torch.linalg.norm(i)
 torch.linalg.vector_norm(x, 'fro')
 torch.linalg.matrix_norm(y)
 torch.linalg.matrix_norm(x, 'foo')
+torch.linalg.matrix_norm(x, 3)
+torch.linalg.matrix_norm(torch.zeros(0, 3), -inf, keepdim=True)
+torch.linalg.matrix_norm(torch.zeros(0, 3), -2)
 """)
 
 

@@ -65,6 +65,7 @@ torch.scatter_add(x, 1, i[None] - i[None], y[:1])
 """)
 BAGS = cases("""
 F.embedding_bag(k, w, o)
+F.embedding_bag(torch.tensor([1, 1, 2]), w, torch.tensor([0, 2]), padding_idx=1)
 F.embedding_bag(k, w, o, mode="sum", padding_idx=1)
 F.embedding_bag(k, w, o, mode="max")
 F.embedding_bag(k, w, o, mode="max", padding_idx=-4)

@@ -414,7 +414,7 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
 def eye(n, m=None, *, dtype=None, device=None, requires_grad=False):
     """Ones on the diagonal, zeros elsewhere."""
     where, index = place(device)
-    n, m = (v if v is None else operator.index(v) for v in (n, m))
+    n, m = operator.index(n), m if m is None else operator.index(m)
     return leaf(where.make(index, "eye", n, m, dtype=dtypes.given(dtype, "eye").np), requires_grad, "eye")
 
 

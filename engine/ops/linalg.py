@@ -570,7 +570,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     ord = ord if isinstance(ord, str) else number(ord, "linalg_matrix_norm", "ord", 2)
     if ord == "fro":
         return vector_norm(A, 2, tuple(dim), keepdim, dtype=dtype)
-    n, extreme = array_of(A).ndim, reduce.amax if ord == "nuc" or ord > 0 else reduce.amin
+    n, extreme = array_of(A).ndim, largest if ord == "nuc" or ord > 0 else reduce.amin
     row, column = (checked_dim(d, n) for d in dim)
     if ord in (2, -2, "nuc"):
         A = A if dtype is None else A.to(dtype)
@@ -582,6 +582,11 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     along, across = (row, column) if abs(ord) == 1 else (column, row)
     sums = vector_norm(A, 1, along, keepdim, dtype=dtype)
     return extreme(sums, across - (not keepdim and along < across), keepdim)
+
+
+def largest(norms, dim, keepdim=False):
+    """Of no norms at all it is 0."""
+    return (reduce.amax if array_of(norms).shape[dim] else reduce.sum)(norms, dim, keepdim)
 
 
 def svd(A):

@@ -264,6 +264,7 @@ SOLVE_SHAPES = "linalg.solve: Incompatible shapes of A and B for the equation {}
 SOLVE_VECTORS = "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
 TRACE = "trace: expected a matrix, but got tensor with dim {}"
 NORM_DIMS = "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {}D."
+NORM_ORDER = "linalg.matrix_norm: Order {} not supported."
 NORM_SAME_DIMS = "linalg.matrix_norm: dims must be different. Got ({}, {})"
 
 VARIABLES = "{}(): expected input to have two or fewer dimensions but got an input with {} dimensions"

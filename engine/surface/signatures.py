@@ -175,7 +175,7 @@ scatter_add(Tensor input, int dim, Tensor index, Tensor src, *, Tensor? out=None
 
 [linalg] function
 einsum(equation, *operands)
-trace(Tensor input)
+corrcoef trace(Tensor input)
 tensordot(a, b, dims=2, *, Tensor? out=None)
 
 [linalg] linalg
@@ -188,7 +188,6 @@ solve(Tensor A, Tensor B, *, left=True, Tensor? out=None) as linalg_
 
 [linalg] function method
 bmm mm(Tensor input, Tensor mat2, *, Tensor? out=None)
-corrcoef(Tensor input)
 cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None)
 kron(Tensor input, Tensor other, *, Tensor? out=None)
 det(Tensor A)
@@ -200,7 +199,7 @@ logdet(Tensor A)
 mv(Tensor input, Tensor vec, *, Tensor? out=None)
 
 [linalg] method
-trace(Tensor self)
+corrcoef trace(Tensor self)
 
 [linalg] function method in_place
 addbmm baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, beta=1, alpha=1, Tensor? out=None)

@@ -194,8 +194,8 @@ def placed_along(x, indices, shape, axis):
 
 
 def counts_at(places, kept, n):
-    """How many of those that are kept have the same place, of n places, as each one has."""
-    return rows_at(placed(kept, (n,), (places,)), places)
+    """How many of those that are kept have the same place, of n places, as each one has; 1 where none has."""
+    return rows_at(xp_of(kept).maximum(placed(kept, (n,), (places,)), 1), places)
 
 
 def largest_rows(x, i, kept, starts):

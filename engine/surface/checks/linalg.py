@@ -268,28 +268,33 @@ def trace(input):
     require(input.array.ndim == 2, m.TRACE, input.array.ndim)
 
 
-def norm(A, ord, dim, dtype):
+def norm(A, ord, dim, keepdim, dtype):
     if ord is None:
         return
     ndim = A.array.ndim
     require(dim is not None or ndim in (1, 2), m.NORM_DIMS, ndim)
     if linalg.of_matrices(ndim, ord, dim):
-        matrix_norm(A, ord, (-2, -1) if dim is None else dim, dtype)
+        matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype)
 
 
-def matrix_norm(A, ord, dim, dtype):
+def matrix_norm(A, ord, dim, keepdim, dtype):
     x = A.array
     require(x.ndim >= 2, m.MATRICES_NEEDED, "linalg.matrix_norm")
     if ord == "fro":
         return
     ord = ord if isinstance(ord, str) else number(ord, "linalg_matrix_norm", "ord", 2)
+    row, column = (checked_dim(d, x.ndim) for d in dim)
     if ord in (2, -2, "nuc"):
-        row, column = (checked_dim(d, x.ndim) for d in dim)
         require(row != column, m.NORM_SAME_DIMS, *dim)
         dtype = x.dtype if dtype is None else dtype.np
         require(dtype not in accumulate_wider, m.LOW_PRECISION, "linalg.svd", dtype)
     else:
-        require(not isinstance(ord, str) and abs(ord) in (1, inf), m.MATRIX_NORM_ORDER, ord)
+        require(not isinstance(ord, str) and abs(ord) in (1, inf), m.NORM_ORDER, ord)
+    if ord != "nuc" and ord < 0:  # of no numbers, there is no smallest one
+        along, across = (row, column) if ord == -1 else (column, row)
+        size, axis = x.shape[across], across - (not keepdim and along < across)
+        size, axis = (min(x.shape[row], x.shape[column]), -1) if ord == -2 else (size, axis)
+        require(size, m.REDUCED_SIZE, "amin()", axis, error=IndexError)
 
 
 def svdvals(A):

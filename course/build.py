@@ -19,23 +19,16 @@ import jupytext
 import nbformat
 from jupytext.myst import MystMetadataParsingError, myst_to_notebook
 from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell
 
 from course import copies, exercises
 from course.building import parse
 from course.files import write_atomically
-from course.notebooks import ROOT, TARGETS, UNATTENDED, Target, kernel_environment
-from course.outputs import ANSI, PICTURE, Addresses, settle
+from course.notebooks import METADATA, ROOT, TARGETS, UNATTENDED, Target, kernel_environment
+from course.outputs import PICTURE, Addresses, settle
+from course.shell import ANSI
 
-# The same on every machine: the patch version of the Python that executed a notebook would change at each build.
-METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    "language_info": {
-        "file_extension": ".py",
-        "mimetype": "text/x-python",
-        "name": "python",
-        "pygments_lexer": "ipython3",
-    },
-}
+NAVIGATION = "navigation"  # the tag of the links at a lesson's top
 TRACEBACK_LINES = 12
 CHECK = re.compile(r"""(?m)^check\(["'](\d\d\.\d+)["'],""")
 
@@ -96,15 +89,21 @@ def read_source(path: Path) -> tuple[NotebookNode, list[int]]:
     except (MystMetadataParsingError, UnicodeDecodeError) as error:
         raise BuildError(f"{path.name}: {error}") from None
     lines = [line + 1 for line in nb.metadata.pop("source_map")]
+    # A lesson whose text was saved with the links at its top: the build makes them.
+    kept = [n for n, cell in enumerate(nb.cells) if NAVIGATION not in cell.metadata.get("tags", [])]
+    nb.cells, lines = [nb.cells[n] for n in kept], [lines[n] for n in kept]
     nb.metadata = nbformat.from_dict(METADATA)
     seen: Counter[tuple[str, str]] = Counter()
     for cell in nb.cells:
         # From the content, not the position: a cell put in between leaves the other cells' ids, and the diff, alone.
         seen[cell.cell_type, cell.source] += 1
-        key = "\0".join([path.stem, cell.cell_type, cell.source, str(seen[cell.cell_type, cell.source])])
-        cell.id = hashlib.sha256(key.encode()).hexdigest()[:12]
+        cell.id = _id(path.stem, cell.cell_type, cell.source, str(seen[cell.cell_type, cell.source]))
     # Through JSON and back: the order of keys is then the one that a notebook read from disk has.
     return nbformat.reads(nbformat.writes(nb), as_version=4), lines
+
+
+def _id(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
 
 def write_source(nb: NotebookNode) -> str:
@@ -124,7 +123,30 @@ def skeleton(job: Job) -> NotebookNode:
                 _add_grading(cell)
             except ValueError as error:
                 raise BuildError(f"{job.named(job.source)}, line {line}: {error}") from None
+    elif links := _navigation(job):
+        nb.cells.insert(
+            0, new_markdown_cell(links, id=_id(job.source.stem, NAVIGATION), metadata={"tags": [NAVIGATION]})
+        )
     return _blank(job, nb) if job.target.blank else nb
+
+
+def _navigation(job: Job) -> str:
+    """The links at the top of a lesson: to the one before, the contents, the next, and the exercises."""
+    lessons = sorted(job.source.parent.glob("*.md"))
+    place = lessons.index(job.source)
+    links = [f"**Previous:** {_link(lessons[place - 1])}"] if place else []
+    if len(lessons) > 1:
+        contents = "" if not place else f"{lessons[0].stem}.ipynb"
+        links.append(f"[Contents]({contents}#The-lessons)")
+    links += [f"**Next:** {_link(lesson)}" for lesson in lessons[place + 1 : place + 2]]
+    if (job.root / "source" / "solutions" / job.source.name).is_file():
+        links.append(f"[Exercises](../{copies.MINE}/{job.source.stem}.ipynb)")
+    return " · ".join(links)
+
+
+def _link(lesson: Path) -> str:
+    title = lesson.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+    return f"[{title.partition(':')[0]}]({lesson.stem}.ipynb)"
 
 
 def _add_grading(cell: NotebookNode) -> None:
@@ -169,7 +191,8 @@ def build(job: Job) -> NotebookNode:
         try:
             execute(nb, job.notebook.parent, job.root)
         except CellError as error:
-            line = read_source(job.source)[1][error.index]
+            lines = read_source(job.source)[1]
+            line = lines[error.index - len(nb.cells)]  # the links at the top are in no line
             raise BuildError(f"{job.named(job.source)}, line {line}, {error}") from None
         nb.metadata = nbformat.from_dict(METADATA)
     nbformat.validate(nb)

@@ -69,9 +69,9 @@ def of_lesson(lesson: str) -> dict[str, Exercise]:
     return {exercise.key: exercise for exercise in importlib.import_module(name).EXERCISES}
 
 
-def find(key: str) -> Exercise:
-    """The exercise of a key such as "05.1", or "5.1" as its heading says. Raises UnknownExercise."""
-    padded = key.zfill(4) if isinstance(key, str) else ""
+def find(key: str | float) -> Exercise:
+    """The exercise of a key such as "05.1", or "5.1" as its heading says, or 5.1. Raises UnknownExercise."""
+    padded = str(key).zfill(4) if isinstance(key, str | float) else ""
     match = KEY.fullmatch(padded)
     found = of_lesson(match[1]) if match else {}
     if padded not in found:

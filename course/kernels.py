@@ -1,6 +1,10 @@
 """The kernels that `python -m course lab` offers."""
 
-from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+
+from course.notebooks import METADATA
+
+SHELL = "--InteractiveShellApp.extra_extensions=course.shell"
 
 
 class OwnKernel(KernelSpecManager):
@@ -8,3 +12,9 @@ class OwnKernel(KernelSpecManager):
 
     def _kernel_dirs_default(self) -> list[str]:
         return []
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        spec = super().get_kernel_spec(kernel_name)
+        spec.display_name = METADATA["kernelspec"]["display_name"]
+        spec.argv = [*spec.argv, SHELL]
+        return spec

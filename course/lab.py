@@ -3,10 +3,12 @@
 import argparse
 import contextlib
 import errno
+import json
 import os
 import socket
 import sys
 import webbrowser
+from pathlib import Path
 
 from course.copies import start_all
 from course.environment import Problem, ensure, say
@@ -19,6 +21,8 @@ PORTS_TRIED = 50
 # tools: with Jupytext, a lesson that is saved would be written into its text, and could not be opened any more once
 # `git checkout` has brought the lesson alone back.
 LEARNERS_CONFIG = ROOT / "course" / "jupyter"
+# Which notebooks are open, as JupyterLab remembers it: those of the course alone.
+WORKSPACES = ROOT / ".lab"
 _ADDRESS_MISSING = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
@@ -66,20 +70,41 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 def server_arguments(port: int | None, browser: bool, more: list[str]) -> list[str]:
     """JupyterLab's own options; `more` comes last, so that it wins."""
+    workspaces = own_workspaces()
     return [
         f"--ServerApp.root_dir={ROOT}",
-        f"--LabApp.default_url=/lab/tree/{FIRST_LESSON}",
+        f"--LabApp.default_url={first_page(workspaces)}",
+        *([f"--LabApp.workspaces_dir={workspaces}"] if workspaces else []),
+        f"--ServerApp.tornado_settings={ {'static_custom_path': [str(LEARNERS_CONFIG / 'custom')]} }",
+        "--LabApp.custom_css=True",
         "--ServerApp.ip=localhost",
         f"--ServerApp.port={FIRST_PORT if port is None else port}",
         f"--ServerApp.port_retries={PORTS_TRIED if port is None else 0}",
         f"--ServerApp.open_browser={browser}",
         "--ServerApp.answer_yes=True",  # one Ctrl-C is enough
         "--ServerApp.kernel_spec_manager_class=course.kernels.OwnKernel",
+        "--ContentsManager.pre_save_hook=course.saving.tidy",
         "--KernelManager.transport_encryption=auto",  # else each kernel warns that this computer's others may listen
         "--ServerApp.allow_root=True",  # a container's only user, and this computer's browser alone is served
         "--Application.log_level=ERROR",  # the address, and what goes wrong
         *more,
     ]
+
+
+def own_workspaces() -> Path | None:
+    """The folder in which JupyterLab remembers what is open; None where the course has none of its own."""
+    chosen = os.environ.get("JUPYTERLAB_WORKSPACES_DIR")
+    return Path(chosen) if chosen else WORKSPACES if os.access(ROOT, os.W_OK) else None
+
+
+def first_page(workspaces: Path | None) -> str:
+    """Where the learner was when JupyterLab was closed; the first lesson for who has not been there."""
+    for workspace in workspaces.glob("*.jupyterlab-workspace") if workspaces else ():
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            layout = json.loads(workspace.read_text(encoding="utf-8"))["data"]["layout-restorer:data"]
+            if layout["main"]["current"]:
+                return "/lab"
+    return f"/lab/tree/{FIRST_LESSON}"
 
 
 def refuse_port(wanted: int) -> None:

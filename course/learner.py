@@ -7,16 +7,19 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from course import exercises, record, worker
+from course import copies, exercises, record, worker
 from course.exercises import CORRECT, NOT_ATTEMPTED, NOT_YET, Exercise, UnknownExercise, find
 from course.notebooks import COMMAND
+from course.shell import cells
 
 
 class Told(Exception):
-    """What was wrong has been shown: in a notebook, one line follows and no traceback."""
+    """What is wrong is said in a line; in a notebook no traceback stands above it."""
+
+    shown = False  # what a message in the notebook has said at length; in the course's lab no line follows it
 
     def _render_traceback_(self) -> list[str]:
         return [str(self)]
@@ -25,13 +28,23 @@ class Told(Exception):
 class NotAttempted(Told, AssertionError):
     """The exercise is as blank as it came."""
 
+    shown = True
+
 
 class NotYet(Told, AssertionError):
     """The attempt is not right yet."""
 
+    shown = True
+
 
 class NotChecked(Told, worker.NotChecked):
     """The check itself did not work: nothing is known about the attempt."""
+
+
+class NotRun(NotChecked):
+    """The cell that was to make the attempt has failed: what it made before is not judged."""
+
+    shown = True
 
 
 class Stopped(Told, KeyboardInterrupt):
@@ -42,13 +55,20 @@ class NoSuchExercise(Told, UnknownExercise):
     """There is no exercise of this key."""
 
 
-def check(key: str, attempt: Any, hidden: bool = False) -> None:
+def check(key: str | float, attempt: Any, hidden: bool = False) -> None:
     """Say whether an attempt at an exercise is right, and if not, what it gave and what it should have given.
 
     Raises NotAttempted or NotYet, so that nbgrader counts no points, or NotChecked; they show no traceback.
     """
     exercise = _find(key)
     key = exercise.key
+    if name := cells.left_over(attempt):
+        text = (
+            f"The cell with your answer has ended with an error, so `{name}` is still what it was before. "
+            "Mend that cell and run it, and then this one."
+        )
+        show(f"Exercise {key}: not checked.", text, tone="warn")
+        raise NotRun(f"Exercise {key}: not checked.")
     try:
         blank = _is_blank(exercise, attempt)
     except Exception:  # what cannot even be looked at is somebody's work
@@ -81,7 +101,7 @@ def check(key: str, attempt: Any, hidden: bool = False) -> None:
     raise NotYet(f"Exercise {key}: not yet.")
 
 
-def hint(key: str, number: int | None = None) -> None:
+def hint(key: str | float, number: int | None = None) -> None:
     """Show the next hint of an exercise, or the one of this number; there are three, of rising help."""
     exercise = _find(key)
     key, count = exercise.key, len(exercise.hints)
@@ -92,37 +112,64 @@ def hint(key: str, number: int | None = None) -> None:
         raise NoSuchExercise(f"There are {count} hints: hint({key!r}, 1) to hint({key!r}, {count}).")
     more = f"`hint({key!r})` gives the next one." if number < count else f"`solution({key!r})` shows a worked solution."
     text = exercise.hints[number - 1]
-    words, code = ("", [("", text)]) if "\n" in text else (text, [])
+    words, code = ("", [("", Code(text))]) if "\n" in text else (text, [])
     show(f"Hint {number} of {count} for exercise {key}", words, code, more)
 
 
-def solution(key: str) -> None:
+def solution(key: str | float) -> None:
     """Show the worked solution of an exercise."""
     key = _find(key).key
     source = exercises.cell(key, "solutions")
     if source is None:
         raise NoSuchExercise(f"The solutions of lesson {key[:2]} are not there: {COMMAND} build {key[:2]}")
     record.update(key, lambda entry: entry.update(solution_shown=True))
-    show(f"A worked solution of exercise {key}", "", [("Code", _worked(source))])
+    show(f"A worked solution of exercise {key}", "", [("", Code(_worked(source)))])
 
 
 def progress() -> None:
     """Show which lessons are done, the points, and what is next."""
-    show("Progress", "", [("", record.report())])
+    _display(f"Progress\n{textwrap.indent(record.report(), '    ')}", _box(_progress_table(), "info"))
 
 
-def show(head: str, text: str, rows: list[tuple[str, str]] | None = None, after: str = "", tone: str = "info") -> None:
+def _progress_table() -> Iterator[str]:
+    rows = record.summary()
+    heads = "".join(f"<th>{head}</th>" for head in ("lesson", "exercises", "points"))
+    yield f"<p><strong>Progress</strong></p><table><thead><tr>{heads}</tr></thead>"
+    for name, done, of, got, most in rows:
+        linked = f"{_link(name, 'notebooks')}</td><td>{_link(name, copies.MINE, f'{done} of {of}')}"
+        yield f"<tr><td>{linked}</td><td>{got} of {most}</td></tr>"
+    yield f"</table><p>{record.totals(rows)}</p>"
+    key = record.next_up()
+    title = exercises.title(key[:2]) if key else ""
+    where = _link(title, copies.MINE, f"exercise {key}, in {copies.MINE}/{title}.ipynb")
+    yield f"<p>Next: {where}</p>" if key else "<p>All is done.</p>"
+
+
+def _link(name: str, folder: str, text: str | None = None) -> str:
+    """A link to a notebook from any of the course's notebooks, which all stand in folders side by side."""
+    return f'<a href="../{folder}/{name}.ipynb">{html.escape(text or name)}</a>'
+
+
+class Code(str):
+    """Python in a message, to be shown in colours."""
+
+
+def show(head: str, text: str, rows: Sequence[tuple[str, str]] = (), after: str = "", tone: str = "info") -> None:
     """Display a message: HTML in a notebook, with the same as plain text beside it."""
-    plain = "\n".join(_as_text(head, text, rows or [], after))
+    plain = "\n".join(_as_text(head, text, rows, after))
+    _display(plain, _box(_as_html(head, text, rows, after), tone))
+
+
+def _display(plain: str, page: str) -> None:
     if "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None:
         from IPython.display import display
 
-        display({"text/html": _as_html(head, text, rows or [], after, tone), "text/plain": plain}, raw=True)
+        display({"text/html": page, "text/plain": plain}, raw=True)
     else:
         print(plain)
 
 
-def _as_text(head: str, text: str, rows: list[tuple[str, str]], after: str) -> Iterator[str]:
+def _as_text(head: str, text: str, rows: Sequence[tuple[str, str]], after: str) -> Iterator[str]:
     yield head
     if text:
         yield text
@@ -136,16 +183,33 @@ def _as_text(head: str, text: str, rows: list[tuple[str, str]], after: str) -> I
         yield after
 
 
-def _as_html(head: str, text: str, rows: list[tuple[str, str]], after: str, tone: str) -> str:
+def _box(parts: Iterable[str], tone: str) -> str:
     # The words say it all: the colour of the edge says it once more, for those who see it.
     edge = f"border-left: 4px solid var(--jp-{tone}-color1, currentColor); padding: 0 1em"
-    parts = [f'<div role="status" style="{edge}">', f"<p><strong>{html.escape(head)}</strong> {_marked(text)}</p>"]
+    return "".join([f'<div role="status" style="{edge}">', *parts, "</div>"])
+
+
+def _as_html(head: str, text: str, rows: Sequence[tuple[str, str]], after: str) -> Iterator[str]:
+    yield f"<p><strong>{html.escape(head)}</strong> {_marked(text)}</p>"
     for label, value in rows:
-        pre = f'<pre style="margin: 0 0 0 1em">{html.escape(value)}</pre>'
-        parts.append(f"<p style='margin: 0.3em 0 0'>{html.escape(label)}</p>{pre}" if label else pre)
+        if label:
+            yield f"<p style='margin: 0.3em 0 0'>{html.escape(label)}</p>"
+        content = _in_colours(value) if isinstance(value, Code) else html.escape(value)
+        yield f'<pre style="margin: 0 0 0 1em">{content}</pre>'
     if after:
-        parts.append(f"<p style='margin: 0.5em 0'>{_marked(after)}</p>")
-    return "".join([*parts, "</div>"])
+        yield f"<p style='margin: 0.5em 0'>{_marked(after)}</p>"
+
+
+def _in_colours(source: str) -> str:
+    """Python as HTML in the colours of JupyterLab's theme."""
+    try:
+        from jupyterlab_pygments import JupyterStyle
+        from pygments import formatters, highlight, lexers
+    except ImportError:  # they come with JupyterLab
+        return html.escape(source)
+    return highlight(
+        source, lexers.PythonLexer(), formatters.HtmlFormatter(nowrap=True, noclasses=True, style=JupyterStyle)
+    )
 
 
 def _marked(text: str) -> str:
@@ -166,7 +230,7 @@ def _worked(source: str) -> str:
     ).strip()
 
 
-def _find(key: str) -> Exercise:
+def _find(key: str | float) -> Exercise:
     try:
         return find(key)
     except UnknownExercise as error:

@@ -5,7 +5,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -36,6 +36,17 @@ TARGETS = (
     Target("source/solutions", "solutions", blank=False, graded=True),
 )
 EXECUTED = tuple(target.folder for target in TARGETS if not target.blank)
+
+# The same on every machine: the patch version of the Python that executed a notebook would change at each build.
+METADATA: dict[str, Any] = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "pygments_lexer": "ipython3",
+    },
+}
 
 # No learner sits before these kernels: nobody's progress is recorded, and they print the same everywhere.
 UNATTENDED = {"UNDERTORCH_PROGRESS": "", "UNDERTORCH_COMMAND": "python -m course"}

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 
 from nbformat import NotebookNode
 
+from course.saving import WIDGET, put_to_sleep
+from course.shell import is_library_frame
 from engine.viz import NO_PICTURE
-
-WIDGET = "application/vnd.jupyter.widget-view+json"
-ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 # Warnings name the file that ipykernel pretends a cell is; the same rule is in tests/nbval_sanitize.cfg.
 _CELL_FILE = re.compile(r"(?m)^.*ipykernel_\d+[\\/]\d+\.py(?=:\d+: )")
@@ -64,11 +63,12 @@ def _settle_one(output: NotebookNode, addresses: Addresses) -> NotebookNode:
         output.text = addresses(_CELL_FILE.sub("<cell>", output.text))
     elif output.output_type == "error":
         output.evalue = addresses(output.evalue)
-        output.traceback = [addresses(part) for part in output.traceback if not _is_library_frame(part)]
+        output.traceback = [addresses(part) for part in output.traceback if not is_library_frame(part)]
     else:
         # The view of a widget is a random number that only the kernel of this run could resolve. Without it a viewer
         # shows the next best thing in the bundle: the static picture.
-        if output.data.pop(WIDGET, None) is not None and set(output.data) <= {"text/plain"}:
+        bare = set(output.data) <= {WIDGET, "text/plain"}
+        if put_to_sleep(output.data) and bare:
             raise ValueError("it shows a widget with no static picture beside it for a reader without a kernel")
         if NO_PICTURE in output.data.get("text/html", ""):
             raise ValueError("it draws a graph, and there is no Graphviz here to draw it")
@@ -89,11 +89,6 @@ def _settle_text(text: str, addresses: Addresses) -> str:
         parts += [addresses(text[at : found.start()]), picture]
         at = found.end()
     return "".join([*parts, addresses(text[at:])])
-
-
-def _is_library_frame(part: str) -> bool:
-    """Whether this part of IPython's traceback is a frame outside the notebook: it would show a path of the machine."""
-    return ANSI.sub("", part).lstrip().startswith("File ") and "Cell In[" not in part
 
 
 def _bare_png(data: str) -> str:

@@ -100,15 +100,20 @@ def next_up() -> str | None:
     return next((key for key in sorted(keys, key=lambda key: key < last) if key not in solved), None)
 
 
+def totals(rows: list[tuple[str, int, int, int, int]]) -> str:
+    """The last line of a summary."""
+    done = sum(solved == of for _, solved, of, _, _ in rows)
+    got, most = sum(row[3] for row in rows), sum(row[4] for row in rows)
+    return f"{done} of {len(rows)} lessons done, {got} of {most} points."
+
+
 def report() -> str:
     """Lessons done, points, and what is next, as text."""
     rows = summary()
     width = max([len("lesson"), *(len(row[0]) for row in rows)])
     lines = [f"{'lesson':<{width}}  exercises  points"]
     lines += [f"{name:<{width}}  {done:>3} of {of:<2}  {got:>3} of {most}" for name, done, of, got, most in rows]
-    done = sum(solved == of for _, solved, of, _, _ in rows)
-    got, most = sum(row[3] for row in rows), sum(row[4] for row in rows)
-    lines += ["", f"{done} of {len(rows)} lessons done, {got} of {most} points."]
+    lines += ["", totals(rows)]
     key = next_up()
     lines.append(f"Next: exercise {key}, in my_exercises/{exercises.title(key[:2])}.ipynb" if key else "All is done.")
     return "\n".join(lines)

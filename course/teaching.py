@@ -26,6 +26,8 @@ def parts(path: Path) -> Iterator[tuple[str, float]]:
 
     name, minutes = "Opening", 0.0
     for cell in nbformat.read(path, as_version=4).cells:
+        if "navigation" in cell.metadata.get("tags", []):
+            continue
         if cell.cell_type == "code":
             minutes += CELL + LINE * len(cell.source.splitlines())
             minutes += FIGURE * bool(MOVED.search(cell.source))

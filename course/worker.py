@@ -60,8 +60,12 @@ class _Spare:
         """A process that is ready. Raises NotChecked where none can be had."""
         for _ in range(2):  # the one in store may have been started while the course was being updated
             process, self.process = self.process or self._start(), None
-            if _received(process.stdout) == READY:
-                return process
+            try:
+                if _received(process.stdout) == READY:
+                    return process
+            except KeyboardInterrupt:  # the learner stops the check before it has begun
+                _stop(process)
+                raise
             _stop(process)
         raise NotChecked(f"The check could not be started: {COMMAND} doctor may tell why.")
 
@@ -160,15 +164,29 @@ def _stop(process: subprocess.Popen[bytes], talk: threading.Thread | None = None
             pipe.close()
 
 
+def _children(psutil: Any, pid: int) -> list[Any]:
+    """Those who are left of what a process has started, whether they stayed in its group or not."""
+    found = []
+    with contextlib.suppress(psutil.Error):
+        for child in psutil.Process(pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):  # it has gone meanwhile
+                found += [child] if child.status() != psutil.STATUS_ZOMBIE else []
+    return found
+
+
 def _kill_all_of(pid: int) -> None:
     """What a process has started, and on POSIX itself."""
     with contextlib.suppress(ImportError):
         import psutil
 
-        with contextlib.suppress(psutil.Error):
-            for child in psutil.Process(pid).children(recursive=True):  # those that left the group too
+        for _ in range(20):  # one that is just being started is found the next time
+            alive = _children(psutil, pid)
+            for child in alive:
                 with contextlib.suppress(psutil.Error):
                     child.kill()
+            if not alive:
+                break
+            time.sleep(0.01)
     if sys.platform != "win32":
         with contextlib.suppress(OSError):
             os.killpg(pid, signal.SIGKILL)

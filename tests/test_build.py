@@ -17,7 +17,7 @@ pytest.importorskip("nbclient")
 from course import build as course_build
 from course.build import BuildError, Job, differences, jobs, main, not_canonical, orphans, read_source
 from course.notebooks import ROOT, TARGETS
-from course.outputs import WIDGET
+from course.saving import ASLEEP, WIDGET
 from engine.viz import NO_PICTURE
 
 LESSON = """\
@@ -167,6 +167,36 @@ def test_the_metadata_name_no_version_of_python(course):
     assert all(set(cell.metadata) <= {"tags"} for cell in nb.cells)
 
 
+def test_a_lesson_begins_with_links_to_its_neighbours_the_contents_and_its_exercises(tmp_path):
+    for name, title in (("00_a", "First: words"), ("01_b", "Second"), ("02_c", "Third")):
+        place(tmp_path, f"# {name[:2]} {title}\n", name)
+    place(tmp_path, "# 01 Second: exercises\n", "01_b", "source/solutions")
+    notebooks = [course_build.skeleton(job) for job in jobs(tmp_path) if job.target.folder == "notebooks"]
+    assert [nb.cells[0].source for nb in notebooks] == [
+        "[Contents](#The-lessons) · **Next:** [01 Second](01_b.ipynb)",
+        "**Previous:** [00 First](00_a.ipynb) · [Contents](00_a.ipynb#The-lessons) · "
+        "**Next:** [02 Third](02_c.ipynb) · [Exercises](../my_exercises/01_b.ipynb)",
+        "**Previous:** [01 Second](01_b.ipynb) · [Contents](00_a.ipynb#The-lessons)",
+    ]
+    assert all(nb.cells[1].source.startswith("# 0") for nb in notebooks)
+
+
+def test_links_that_were_saved_into_a_text_are_made_anew(tmp_path):
+    place(tmp_path, "# 00 First\n", "00_a")
+    saved = place(tmp_path, '+++ {"tags": ["navigation"]}\n\n[old](old.ipynb)\n\n+++\n\n# 01 Second\n', "01_b")
+    assert [cell.source for cell in read_source(saved)[0].cells] == ["# 01 Second"]
+    assert not_canonical(saved)  # `build --format` takes them out
+    (_, job) = jobs(tmp_path)
+    assert [cell.source[:9] for cell in course_build.skeleton(job).cells] == ["**Previou", "# 01 Seco"]
+
+
+def test_a_cell_that_fails_below_the_links_is_named_with_its_line(tmp_path, capsys):
+    place(tmp_path, "# 00 First\n", "00_a")
+    place(tmp_path, f"# 01 Second\n\n{cell('1 / 0')}", "01_b")
+    assert main(["1"], tmp_path) == 1
+    assert "source/notebooks/01_b.md, line 4, cell 3: ZeroDivisionError" in capsys.readouterr().err
+
+
 def test_memory_addresses_become_fixed_and_stay_distinct(outputs):
     first, second, again = outputs[1][0].text.splitlines()[0].split("> <")
     assert first.removeprefix("<") == again.removesuffix(">") == "object object at 0x7f0000000010"
@@ -217,7 +247,7 @@ def test_an_interactive_figure_is_stored_as_its_static_picture(course, outputs):
     svg = base64.b64encode(b"<svg/>").decode()
     assert figure.data == {
         "text/plain": "A box",
-        "text/html": f'<img alt="A box" style="max-width: 100%" src="data:image/svg+xml;base64,{svg}">',
+        "text/html": f'{ASLEEP}<img alt="A box" style="max-width: 100%" src="data:image/svg+xml;base64,{svg}">',
     }
     assert "widgets" not in stored(course).metadata
     assert WIDGET not in (course / "notebooks/05_standin.ipynb").read_text(encoding="utf-8")

@@ -630,6 +630,7 @@ def test_the_lab_opens_the_first_lesson_with_its_token_and_this_python_and_stops
     }
     (stale / "kernel.json").write_text(json.dumps(spec), encoding="utf-8")
     folders = {"JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "run", "JUPYTER_CONFIG_DIR": "config"}
+    folders["JUPYTERLAB_WORKSPACES_DIR"] = "workspaces"
     own = {name: str(tmp_path / folder) for name, folder in folders.items()}
     flags = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP} if os.name == "nt" else {}
     server = subprocess.Popen(

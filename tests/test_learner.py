@@ -603,7 +603,8 @@ def test_the_html_says_what_the_text_says(learned):
     assert len(shown) > 15
     for data in shown:
         # Between the tags of a line and of a part of the text there is a space; marks of code are tags in HTML.
-        page = html.unescape(re.sub(r"<[^>]+>", "", re.sub(r"</?(p|pre|div)\b[^>]*>", " ", data["text/html"])))
+        spaced = re.sub(r"</?(p|pre|div|t[dhr]|table)\b[^>]*>", " ", data["text/html"])
+        page = html.unescape(re.sub(r"<[^>]+>", "", spaced))
         text = re.sub(r"(?m):$|`", "", data["text/plain"])
         for line in text.splitlines():
             label, _, rest = line.partition(": ")

@@ -11,7 +11,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from course.notebooks import EXECUTED, NBVAL_ARGS, ROOT, TARGETS, kernel_environment, nbval_command
-from course.outputs import ANSI, PICTURE
+from course.outputs import PICTURE
+from course.shell import ANSI
 
 NOTEBOOKS = sorted(path for target in TARGETS for path in (ROOT / target.folder).glob("*.ipynb"))
 COMPARED = [path for path in NOTEBOOKS if path.parent.name in EXECUTED]

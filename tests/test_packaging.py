@@ -125,7 +125,9 @@ def conda_specifiers(name: str) -> dict[str, SpecifierSet]:
     yaml = pytest.importorskip("yaml")
     content = yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
     assert content["channels"] == ["conda-forge", "nodefaults"]
-    parts = [re.fullmatch(r"([\w.-]+)(.*)", entry) for entry in content["dependencies"]]
+    entries = [entry for entry in content["dependencies"] if entry != "pip"]
+    listed = [name for entry in entries for name in (entry["pip"] if isinstance(entry, dict) else [entry])]
+    parts = [re.fullmatch(r"([\w.-]+)(.*)", entry) for entry in listed]
     return {part[1]: SpecifierSet(part[2]) for part in parts if part}
 
 

@@ -3,7 +3,8 @@
 const HEIGHT = 640; // of the picture, in pixels
 const PAGE = `
 <style>
-  .undertorch-graph { font-family: var(--jp-ui-font-family, sans-serif); color: var(--jp-ui-font-color1, inherit); }
+  .undertorch-graph { position: relative; container-type: inline-size; font-family: var(--jp-ui-font-family, sans-serif);
+    color: var(--jp-ui-font-color1, inherit); }
   .undertorch-graph .controls { display: flex; flex-wrap: wrap; gap: 6px 18px; align-items: center; margin: 4px 0 8px; }
   .undertorch-graph select, .undertorch-graph button { font: inherit; color: inherit; padding: 3px 8px; border-radius: 3px;
     border: 1px solid var(--jp-border-color1, #888); background: var(--jp-layout-color2, transparent); }
@@ -14,10 +15,13 @@ const PAGE = `
   .undertorch-graph fieldset { border: none; padding: 0; margin: 0; display: flex; flex-wrap: wrap; gap: 0 14px; }
   .undertorch-graph :focus-visible { outline: 2px solid #e8590c; outline-offset: 2px; }
   .undertorch-graph .views { display: flex; flex-wrap: wrap; gap: 16px; align-items: flex-start; }
-  .undertorch-graph .picture { flex: 2 1 420px; min-width: 0; max-height: ${HEIGHT}px; overflow: auto; position: relative; }
+  .undertorch-graph .picture { flex: 2 1 300px; min-width: 0; max-height: ${HEIGHT}px; overflow: auto; position: relative; }
   .undertorch-graph .picture svg { display: block; height: auto; }
   .undertorch-graph .picture .node[class*=" n"] { cursor: pointer; }
-  .undertorch-graph .panel { flex: 1 1 260px; min-width: 0; min-height: 420px; overflow-wrap: anywhere; }
+  .undertorch-graph .panel { flex: 1 1 220px; min-width: 0; min-height: 420px; overflow-wrap: anywhere; }
+  @container (max-width: 535px) { /* the panel is below the picture: both are to be seen */
+    .undertorch-graph .picture { max-height: 45vh; }
+  }
   .undertorch-graph h4 { margin: 0 0 8px; font-size: 1.1em; font-weight: bold; }
   .undertorch-graph h5 { margin: 8px 0 2px; font-size: 1em; font-weight: bold; }
   .undertorch-graph .node.chosen > polygon, .undertorch-graph .node.chosen > path { stroke: #e8590c; stroke-width: 5; }
@@ -27,7 +31,7 @@ const PAGE = `
   .undertorch-graph .bare { visibility: hidden; }
   .undertorch-graph .edge.marked > path:first-of-type { stroke: #e8590c; stroke-width: 3; }
   .undertorch-graph .edge.marked > polygon:first-of-type { stroke: #e8590c; fill: #e8590c; }
-  .undertorch-graph .said { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  .undertorch-graph .said { position: absolute; top: 0; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 </style>
 <div class="controls">
   <label>Node <select></select></label>

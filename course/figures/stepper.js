@@ -3,7 +3,8 @@
 const HEIGHT = 640; // of the picture, in pixels
 const PAGE = `
 <style>
-  .undertorch-steps { font-family: var(--jp-ui-font-family, sans-serif); color: var(--jp-ui-font-color1, inherit); }
+  .undertorch-steps { position: relative; container-type: inline-size; font-family: var(--jp-ui-font-family, sans-serif);
+    color: var(--jp-ui-font-color1, inherit); }
   .undertorch-steps .controls { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; margin: 4px 0 8px; }
   .undertorch-steps input { flex: 1 1 200px; min-width: 0; max-width: 460px; accent-color: #e8590c; }
   .undertorch-steps button { font: inherit; padding: 3px 12px; border-radius: 3px; cursor: pointer; color: inherit;
@@ -11,14 +12,18 @@ const PAGE = `
   .undertorch-steps button[aria-disabled=true] { opacity: 0.45; cursor: default; }
   .undertorch-steps :focus-visible { outline: 2px solid #e8590c; outline-offset: 2px; }
   .undertorch-steps .views { display: flex; flex-wrap: wrap; gap: 16px; align-items: flex-start; }
-  .undertorch-steps .picture { flex: 2 1 420px; min-width: 0; max-height: ${HEIGHT}px; overflow: auto; position: relative; }
+  .undertorch-steps .picture { flex: 2 1 300px; min-width: 0; max-height: ${HEIGHT}px; overflow: auto; position: relative; }
   .undertorch-steps .picture svg { display: block; height: auto; }
-  .undertorch-steps .panel { flex: 1 1 280px; min-width: 0; min-height: 320px; }
+  .undertorch-steps .picture .node[data-turn] { cursor: pointer; }
+  .undertorch-steps .panel { flex: 1 1 220px; min-width: 0; min-height: 320px; }
+  @container (max-width: 535px) { /* the panel is below the picture: both are to be seen */
+    .undertorch-steps .picture { max-height: 45vh; }
+  }
   .undertorch-steps h4 { margin: 0 0 8px; font-size: 1.1em; font-weight: bold; }
   .undertorch-steps h5 { margin: 8px 0 2px; font-size: 1em; font-weight: bold; }
   .undertorch-steps .numbers { font-family: var(--jp-code-font-family, monospace); font-size: 0.92em; }
   .undertorch-steps .numbers > div { white-space: pre-wrap; overflow-wrap: anywhere; margin-bottom: 2px; }
-  .undertorch-steps .said { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  .undertorch-steps .said { position: absolute; top: 0; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 </style>
 <div class="controls" role="group" aria-label="Steps of the backward pass">
   <button type="button" class="back">Back</button>
@@ -87,6 +92,10 @@ function render({ model, el }) {
     model.save_changes();
   }
 
+  picture.addEventListener("click", (event) => {
+    const node = event.target.closest(".node[data-turn]");
+    if (node) go(parseInt(node.dataset.turn));
+  });
   slider.addEventListener("input", () => go(parseInt(slider.value)));
   back.addEventListener("click", () => go(model.get("step") - 1));
   forward.addEventListener("click", () => go(model.get("step") + 1));

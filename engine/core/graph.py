@@ -134,20 +134,21 @@ def node_class(name, *rules, **traits):
         "needed_by": [(k, [i for i, need in enumerate(column) if need]) for k, column in enumerate(needs)
                       if saved_from and saved_from[k] is not None and not all(column)],
     }  # fmt: skip
-    if rules and not any(code.co_flags & VARARGS for code in codes):
-        facts["vjp"] = written_out(len(rules), len(columns))
+    if rules:
+        facts["vjp"] = written_out(len(rules), None if any(c.co_flags & VARARGS for c in codes) else len(columns))
     return type(name, (Node,), facts | traits)
 
 
 @lru_cache
 def written_out(inputs, saved):
-    """``Node.vjp`` for so many inputs and saved values, without the loop: that takes longer than what it runs."""
+    """``Node.vjp`` for so many inputs and saved values (None: any), without the loop, which takes longer than rules."""
     row = lambda name, n: "".join(f"{name}{i}, " for i in range(n))  # noqa: E731
     text = (
         f"def vjp(self, g, saved, parents):\n    {row('p', inputs)}= parents\n    {row('rule', inputs)}= self.rules\n"
     )
     text += f"    {row('s', saved)}= saved\n" if saved else ""
-    text += "    return " + "".join(f"p{i} and rule{i}(g, {row('s', saved)}), " for i in range(inputs))
+    values = "*saved" if saved is None else row("s", saved)
+    text += "    return " + "".join(f"p{i} and rule{i}(g, {values}), " for i in range(inputs))
     space: dict = {}
     exec(text, space)
     return space["vjp"]

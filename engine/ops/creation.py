@@ -711,7 +711,8 @@ def set_rng_state(new_state):
     default_generator.set_state(new_state)
 
 
-vars(random).update({f.__name__: f for f in (seed, initial_seed, manual_seed, get_rng_state, set_rng_state)})
+for name in ("seed", "initial_seed", "manual_seed", "get_rng_state", "set_rng_state"):
+    setattr(random, name, vars()[name])
 
 
 # ---- copies and casts

@@ -38,7 +38,7 @@ def one_step_class(Class, unfold, *rules):
         return self.seen
 
     several = any(r.__code__.co_flags & VARARGS for r in rules)
-    own = Node.vjp if several else written_out(len(rules), rules[0].__code__.co_argcount - 1)
+    own = written_out(len(rules), None if several else rules[0].__code__.co_argcount - 1)
 
     def vjp(self, g, saved, parents):
         if self.seen is None:

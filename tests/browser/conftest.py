@@ -182,6 +182,7 @@ def jupyterlab(tmp_path_factory, more: dict[str, str]):
         "--ServerApp.ip=127.0.0.1",
         f"--IdentityProvider.token={token}",
         "--LabApp.default_url=/lab",
+        f"--LabApp.workspaces_dir={private / 'workspaces'}",
         "--LabApp.expose_app_in_browser=True",
     ]
     # An option given twice is an error to Jupyter: the one given last stays.
@@ -307,6 +308,33 @@ def run_cell(open_lesson, run_all, tmp_path):
     return run
 
 
+OURS = (".jp-Notebook .jp-RenderedMarkdown", ".jp-Notebook .jp-OutputArea-output")
+# What JupyterLab itself decides: how its outputs scroll, and which headings its notebook begins with.
+NOT_OURS = ("scrollable-region-focusable", "heading-order", "page-has-heading-one", "region")
+
+
+@pytest.fixture
+def broken_rules():
+    """A function: which of axe's rules for accessibility the course's part of a page breaks, and where.
+
+    None where axe is not installed; test_journey.py is skipped there, and says so.
+    """
+    rules = {rule: {"enabled": False} for rule in NOT_OURS}
+    run = "([include, rules]) => axe.run({ include }, { rules, resultTypes: ['violations'] })"
+
+    def find(page):
+        try:
+            from axe_playwright_python.base import AXE_SCRIPT
+        except ImportError:
+            return {}
+        page.evaluate(AXE_SCRIPT)
+        include = [[part] for part in OURS if page.locator(part).count()]
+        broken = page.evaluate(run, [include, rules])["violations"]
+        return {f"{rule['id']}: {rule['help']}": [node["html"][:200] for node in rule["nodes"]] for rule in broken}
+
+    return find
+
+
 BRIGHTNESS = "words => Math.min(...getComputedStyle(words).color.match(/[\\d.]+/g).slice(0, 3))"
 
 
@@ -346,7 +374,18 @@ def fits_narrow_page():
 
 
 @pytest.fixture
-def screenshot():
+def whole_notebook():
+    """A function: makes the window as high as the notebook, so that every cell is laid out."""
+
+    def lay_out(page):
+        page.set_viewport_size(SIZE | {"height": TALLEST})
+        page.set_viewport_size(SIZE | {"height": min(TALLEST, int(page.evaluate(NOTEBOOK_HEIGHT)) + 10)})
+
+    return lay_out
+
+
+@pytest.fixture
+def screenshot(whole_notebook):
     """A function: the whole notebook, or one element, as NAME.png in the folder UNDERTORCH_SCREENSHOTS, if set."""
 
     def shoot(page, name: str, element=None):
@@ -357,8 +396,7 @@ def screenshot():
         if element is not None:
             element.screenshot(path=path)
             return path
-        page.set_viewport_size(SIZE | {"height": TALLEST})
-        page.set_viewport_size(SIZE | {"height": min(TALLEST, int(page.evaluate(NOTEBOOK_HEIGHT)) + 10)})
+        whole_notebook(page)
         page.screenshot(path=path)
         page.set_viewport_size(SIZE)
         return path

@@ -8,8 +8,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from course.notebooks import ROOT
-from course.outputs import WIDGET
 from course.pictures import picture
+from course.saving import WIDGET
 
 api = pytest.importorskip("playwright.sync_api")
 
@@ -34,7 +34,9 @@ DRAWN = ".jupyter-widgets, [class*='undertorch-']"  # ipywidgets' own, and the c
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
-def test_a_lesson_runs_from_start_to_end(lesson, open_lesson, run_all, screenshot):
+def test_a_lesson_runs_from_start_to_end_and_can_be_used_by_everybody(
+    lesson, open_lesson, run_all, whole_notebook, broken_rules, screenshot
+):
     page = open_lesson(lesson)
     cells = run_all(page)
     api.expect(page.get_by_text("Loading widget")).to_have_count(0)
@@ -44,6 +46,8 @@ def test_a_lesson_runs_from_start_to_end(lesson, open_lesson, run_all, screensho
     assert page.get_by_text("Error displaying widget").count() == 0
     assert page.get_by_text("Jupyter news").count() == 0  # JupyterLab's own question to a newcomer
     assert page.console_errors == []
+    whole_notebook(page)
+    assert broken_rules(page) == {}
 
 
 def outputs_of(cells):

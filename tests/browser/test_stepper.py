@@ -116,6 +116,35 @@ def test_a_move_does_not_wait_for_the_kernel(figure):
     assert moved == ["1", "2", "3", "4", "5", "6", "7"]
 
 
+def test_a_click_on_a_node_goes_to_its_turn(figure):
+    page, stepper = figure
+    stepper.locator(".node", has_text="PowBackward0").click()
+    at(stepper, 2)
+    stepper.locator(".node.result").click()
+    at(stepper, 0)
+
+
+def test_nothing_scrolls_but_the_picture_and_the_numbers_stay_in_sight(figure):
+    page, stepper = figure
+    scrolls = """figure => {
+        const parts = [];
+        for (let part = figure; !part.classList.contains('jp-Cell'); part = part.parentElement) parts.push(part);
+        return parts.filter(part => part.scrollHeight > part.clientHeight)
+            .filter(part => getComputedStyle(part).overflowY === 'auto').map(part => part.className);
+    }"""
+    assert stepper.evaluate(scrolls) == []
+    page.set_viewport_size({"width": 1024, "height": 768})
+    page.wait_for_timeout(300)
+    stepper.locator(".controls").evaluate("controls => controls.scrollIntoView()")
+    slider, numbers = (stepper.locator(part).bounding_box() for part in ("input", ".panel h4"))
+    assert numbers["y"] - slider["y"] < 200
+    page.set_viewport_size({"width": 640, "height": 768})
+    page.wait_for_timeout(300)
+    stepper.locator(".controls").evaluate("controls => controls.scrollIntoView()")
+    slider, numbers = (stepper.locator(part).bounding_box() for part in ("input", ".panel h4"))
+    assert numbers["y"] - slider["y"] < 0.6 * 768
+
+
 def test_the_words_can_be_read_in_the_dark_theme(figure, screenshot):
     page, stepper = figure
     screenshot(page, "stepper_light", stepper)

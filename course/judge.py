@@ -71,41 +71,80 @@ class Seen(NamedTuple):
     names: list[str]
 
 
+class Tried(NamedTuple):
+    """What came of an attempt; what is compared, and no more."""
+
+    kind: str
+    seen: list[Seen] | None  # None where a function is asked for, and this is none
+    hidden_names: list[str]  # Python's own that the attempt's surroundings use for something else
+
+
+class Expected(NamedTuple):
+    """What the oracle gives, and each wrong answer with what is said of it."""
+
+    right: list[Seen]
+    wrong: list[tuple[list[Seen], str]]
+
+
 def judge(exercise: Exercise, attempt: Any, hidden: bool = False) -> Verdict:
     """Run the trial with the oracle, the wrong answers and the attempt, in this order, and compare.
 
     Raises CheckFailed.
     """
+    should = expected(exercise, hidden)
+    return compared(exercise, tried(trial_of(exercise, hidden), attempt, callable(exercise.answer)), should, hidden)
+
+
+def trial_of(exercise: Exercise, hidden: bool) -> Trial:
+    """The steps that are asked for."""
     trial = exercise.hidden if hidden else exercise.trial
     assert trial is not None, f"{exercise.key} has no hidden steps"
-    if callable(exercise.answer) and not callable(attempt):
-        kind = _article(plain(attempt).kind)
-        return Verdict(NOT_YET, f"A function is asked for, and this is {kind}. Are there parentheses after its name?")
+    return trial
+
+
+def expected(exercise: Exercise, hidden: bool = False) -> Expected:
+    """Run the trial with the oracle and with the wrong answers. Raises CheckFailed."""
+    trial = trial_of(exercise, hidden)
     with _in_silence():
-        expected = run(trial, exercise.answer)
-        if expected and isinstance(error := expected[-1].result, Raised) and error.name not in expected[-1].shown:
+        right = run(trial, exercise.answer)
+        if right and isinstance(error := right[-1].result, Raised) and error.name not in right[-1].shown:
             # Where the oracle fails as every attempt does, every attempt would be right.
             raise CheckFailed(f"{error.name} with the right answer: {error.message}")
-        wrong = [(run(trial, answer), says) for answer, says in exercise.wrong]
-    got = run(trial, attempt)
+        return Expected(right, [(run(trial, answer), says) for answer, says in exercise.wrong])
+
+
+def tried(trial: Trial, attempt: Any, function: bool) -> Tried:
+    """Run the trial with the attempt. `function`: one is asked for."""
+    if function and not callable(attempt):
+        return Tried(plain(attempt).kind, None, [])
+    # cloudpickle brings the names along that the attempt uses, and no others.
+    names = [name for name in getattr(attempt, "__globals__", ()) if name.isalpha() and hasattr(builtins, name)]
+    return Tried("", run(trial, attempt), names)
+
+
+def compared(exercise: Exercise, attempt: Tried, should_be: Expected, hidden: bool = False) -> Verdict:
+    """The verdict, from what came of the attempt and of the others."""
+    got = attempt.seen
+    if got is None:
+        kind = _article(attempt.kind)
+        return Verdict(NOT_YET, f"A function is asked for, and this is {kind}. Are there parentheses after its name?")
     if _holds_ellipsis(got):
         return Verdict(NOT_ATTEMPTED)
-    compare = Comparison(exercise.tolerance)
-    first = next((pair for pair in zip(got, expected, strict=False) if not compare.seen(*pair)), None)
-    if first is None and len(got) == len(expected):
+    compare, right = Comparison(exercise.tolerance), should_be.right
+    first = next((pair for pair in zip(got, right, strict=False) if not compare.seen(*pair)), None)
+    if first is None and len(got) == len(right):
         return Verdict(CORRECT)
     if hidden:
         return Verdict(NOT_YET, "Right for what was shown, and wrong for another input. Does it work for every one?")
-    is_, should = first or (got[-1], expected[len(got) - 1])
-    named = next((says for seen, says in wrong if compare.all(got, seen)), "") or _hidden_by_own_names(is_, attempt)
+    is_, should = first or (got[-1], right[len(got) - 1])
+    named = next((says for seen, says in should_be.wrong if compare.all(got, seen)), "")
+    named = named or _about_names(is_, attempt.hidden_names)
     at = is_.result.at if isinstance(is_.result, Raised) else None
     return Verdict(NOT_YET, named or compare.notice(is_, should), tuple(_rows(is_, should, compare)), at)
 
 
-def _hidden_by_own_names(is_: Seen, attempt: Any) -> str:
+def _about_names(is_: Seen, names: list[str]) -> str:
     """A word about names of Python's own that the notebook uses for something else, where that may be the trouble."""
-    # cloudpickle brings the names along that the attempt uses, and no others.
-    names = [name for name in getattr(attempt, "__globals__", ()) if name.isalpha() and hasattr(builtins, name)]
     if not names or not isinstance(is_.result, Raised):
         return ""
     name = names[0]
@@ -121,7 +160,7 @@ def run(trial: Trial, attempt: Any) -> list[Seen]:
             try:
                 step = next(steps, None)
             except Exception as error:  # the trial itself used what the attempt gave it, and could not
-                found.append(Seen("what it gave, used further", _raised(error), {}, {}, []))
+                found.append(Seen("what it gave, used further", raised(error), {}, {}, []))
                 return found
             if step is None:
                 return found
@@ -132,7 +171,7 @@ def run(trial: Trial, attempt: Any) -> list[Seen]:
                 try:
                     result = plain(function(*arguments))
                 except Exception as error:
-                    result = _raised(error)
+                    result = raised(error)
                 after = _held(arguments)
             found.append(Seen(shown, result, before, after, _names(function, arguments)))
             if isinstance(result, Raised):
@@ -213,7 +252,8 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
 
 
-def _raised(error: Exception) -> Raised:
+def raised(error: BaseException) -> Raised:
+    """An exception as plain data."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not Path(frame.filename).resolve().is_relative_to(_COURSE)]
     theirs = [frame for frame in own if not Path(frame.filename).resolve().is_relative_to(_ENGINE)]

@@ -156,8 +156,12 @@ class Code(str):
 
 def show(head: str, text: str, rows: Sequence[tuple[str, str]] = (), after: str = "", tone: str = "info") -> None:
     """Display a message: HTML in a notebook, with the same as plain text beside it."""
-    plain = "\n".join(_as_text(head, text, rows, after))
-    _display(plain, _box(_as_html(head, text, rows, after), tone))
+    _display(*message(head, text, rows, after, tone))
+
+
+def message(head: str, text: str, rows: Sequence[tuple[str, str]], after: str, tone: str) -> tuple[str, str]:
+    """A message as plain text and as HTML."""
+    return "\n".join(_as_text(head, text, rows, after)), _box(_as_html(head, text, rows, after), tone)
 
 
 def _display(plain: str, page: str) -> None:

@@ -34,7 +34,7 @@ MOST_IN_A_FILE = 2**28
 # Seconds are counted in which the attempt computes: beside other programs, a right answer takes much longer by the
 # clock. The clock stops it all the same, after so many times as long. Windows has no such limit, and the clock alone.
 PATIENCE = 1 if sys.platform == "win32" else 4
-_NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
 
 
 class Answer(TypedDict, total=False):
@@ -61,7 +61,7 @@ class _Spare:
         for _ in range(2):  # the one in store may have been started while the course was being updated
             process, self.process = self.process or self._start(), None
             try:
-                if _received(process.stdout) == READY:
+                if received(process.stdout) == READY:
                     return process
             except KeyboardInterrupt:  # the learner stops the check before it has begun
                 _stop(process)
@@ -88,7 +88,7 @@ class _Spare:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # the Stop button interrupts the kernel's processes: not this one
-            creationflags=_NO_WINDOW,
+            creationflags=NO_WINDOW,
         )
 
 
@@ -109,49 +109,58 @@ def ask(exercise: Exercise, attempt: Any, hidden: bool = False, seconds: float |
         return Answer(state=NOT_YET, message=_not_packed(error))
     request = (exercise.key, hidden, seconds, [str(path) for path in sys.path], str(Path.cwd()), packed)
     process = _spare.take()
+    try:
+        reply, ended = exchange(process, pickle.dumps(request), seconds)
+    finally:
+        prepare()
+    if not reply:
+        return Answer(state=NOT_YET, message=ended)
+    answer = cast(Answer, json.loads(reply))
+    if answer["state"] == _BROKEN:
+        raise NotChecked(answer["message"])
+    return answer
+
+
+def exchange(process: subprocess.Popen[bytes], question: bytes, seconds: float) -> tuple[bytes, str]:
+    """What a process answers to a question; where it gives no answer, what became of it. It is stopped in any case."""
     replies: list[bytes] = []
     # Not by `communicate`, which waits until nobody holds the pipes: what the notebook has started holds them too.
-    talk = threading.Thread(target=_talk, args=(process, pickle.dumps(request), replies), daemon=True)
+    talk = threading.Thread(target=_talk, args=(process, question, replies), daemon=True)
     try:
         talk.start()
         talk.join(PATIENCE * seconds + 1)
         timed_out = talk.is_alive()
     finally:
         _stop(process, talk)
-        prepare()
     if any(replies):
-        answer = cast(Answer, json.loads(replies[0]))
-        if answer["state"] == _BROKEN:
-            raise NotChecked(answer["message"])
-        return answer
+        return replies[0], ""
     if timed_out or process.returncode in _OUT_OF_TIME:
-        spent = seconds * (PATIENCE if timed_out or process.returncode == _TIMED_OUT else 1)
-        message = f"It was stopped after {spent:g} seconds. Is there a loop that never ends?"
-    else:
-        message = "It brought Python itself to a stop: by os._exit, or for lack of memory?"
-    return Answer(state=NOT_YET, message=message)
+        spent = seconds * (PATIENCE if timed_out or process.returncode == TIMED_OUT else 1)
+        return b"", f"It was stopped after {spent:g} seconds. Is there a loop that never ends?"
+    return b"", "It brought Python itself to a stop: by os._exit, or for lack of memory?"
 
 
 def _talk(process: subprocess.Popen[bytes], question: bytes, replies: list[bytes]) -> None:
     with contextlib.suppress(OSError):  # it died while it was being asked
-        _send(process.stdin, question)
-        replies.append(_received(process.stdout))
+        send(process.stdin, question)
+        replies.append(received(process.stdout))
 
 
-def _send(pipe: IO[bytes] | None, message: bytes) -> None:
+def send(pipe: IO[bytes] | None, message: bytes) -> None:
     assert pipe is not None
     pipe.write(len(message).to_bytes(8, "big") + message)
     pipe.flush()
 
 
-def _received(pipe: IO[bytes] | None) -> bytes:
-    """The next message; b"" where whoever would have sent it is gone."""
+def received(pipe: IO[bytes] | None) -> bytes:
+    """The next message; b"" where whoever would have sent it is gone, or says that it is longer than any is."""
     assert pipe is not None
-    return pipe.read(int.from_bytes(pipe.read(8), "big"))
+    length = int.from_bytes(pipe.read(8), "big")
+    return pipe.read(length) if length <= MOST_IN_A_FILE else b""
 
 
 def _stop(process: subprocess.Popen[bytes], talk: threading.Thread | None = None) -> None:
-    _kill_all_of(process.pid)
+    kill_all_of(process.pid)
     process.kill()
     process.wait()
     if talk is not None and talk.ident is not None:
@@ -174,7 +183,7 @@ def _children(psutil: Any, pid: int) -> list[Any]:
     return found
 
 
-def _kill_all_of(pid: int) -> None:
+def kill_all_of(pid: int) -> None:
     """What a process has started, and on POSIX itself."""
     with contextlib.suppress(ImportError):
         import psutil
@@ -246,12 +255,12 @@ def line_of(at: tuple[str, int] | None) -> str:
 
 # In the process itself
 
-_TIMED_OUT = 75
-_OUT_OF_TIME = [_TIMED_OUT] if sys.platform == "win32" else [_TIMED_OUT, -signal.SIGXCPU]
+TIMED_OUT = 75
+_OUT_OF_TIME = [TIMED_OUT] if sys.platform == "win32" else [TIMED_OUT, -signal.SIGXCPU]
 _BROKEN = "broken"
 
 
-def _limit(seconds: float) -> None:
+def limit(seconds: float) -> None:
     """Keep an attempt from computing for ever and from filling the memory or the disk, where the system can."""
     if sys.platform != "win32":
         import resource
@@ -273,17 +282,17 @@ def _serve() -> None:
 
     reply, own = os.fdopen(os.dup(1), "wb"), os.getpid()
     os.dup2(2, 1)  # whatever is printed past Python's own sys.stdout is not a part of the answer
-    _adopt()
-    _send(reply, READY)
-    data = _received(sys.stdin.buffer)
+    adopt()
+    send(reply, READY)
+    data = received(sys.stdin.buffer)
     if not data:  # the notebook has gone without a question
         return
     key, hidden, seconds, path, folder, packed = pickle.loads(data)
     # The last guard of a machine whose notebook was killed meanwhile: nobody else would stop an endless loop.
-    guard = threading.Timer(PATIENCE * seconds, os._exit, [_TIMED_OUT])
+    guard = threading.Timer(PATIENCE * seconds, os._exit, [TIMED_OUT])
     guard.daemon = True
     guard.start()
-    _limit(seconds)
+    limit(seconds)
     sys.path[:] = path
     with contextlib.suppress(OSError):
         os.chdir(folder)
@@ -309,16 +318,19 @@ def _serve() -> None:
     if os.getpid() != own:  # the attempt forked, and both have come here
         os._exit(0)
     guard.cancel()
-    text = printed.getvalue()
-    shown = "\n".join(text[:PRINTED_CHARACTERS].splitlines()[:PRINTED_LINES])
-    more = "\n..." if len(shown) < len(text.rstrip()) else ""
-    _send(reply, json.dumps(verdict._asdict() | {"printed": shown + more}).encode())
+    send(reply, json.dumps(verdict._asdict() | {"printed": beginning(printed.getvalue())}).encode())
     # Threads and processes that the attempt left behind do not keep it.
-    _kill_all_of(own)
+    kill_all_of(own)
     os._exit(0)
 
 
-def _adopt() -> None:
+def beginning(printed: str) -> str:
+    """What is shown of what an attempt printed."""
+    shown = "\n".join(printed[:PRINTED_CHARACTERS].splitlines()[:PRINTED_LINES])
+    return shown + ("\n..." if len(shown) < len(printed.rstrip()) else "")
+
+
+def adopt() -> None:
     """Linux: whoever is left behind by what the attempt starts becomes a child of this process, to be found."""
     if sys.platform == "linux":
         import ctypes

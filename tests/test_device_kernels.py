@@ -239,7 +239,8 @@ def algorithm(name, options):
 def test_the_step_of_an_optimizer_is_one_kernel(name, options, dtype, rows, kernels):
     optimizer, group, states = algorithm(name, options)
     ours = [[RANDOM.standard_normal(n).astype(dtype) for _ in range(2)] for n in (4, 0, 5)[:rows]]
-    ours = [row + [np.full_like(row[0], optimizer.defaults.get("initial_accumulator_value", 0.0)) for _ in range(states)] for row in ours]
+    begin = optimizer.defaults.get("initial_accumulator_value", 0.0)
+    ours = [row + [np.full_like(row[0], begin) for _ in range(states)] for row in ours]
     theirs = [[a.copy() for a in row] for row in ours]
     for step in (1.0, 2.0, 3.0):
         update = partial(optimizer.signed_update, group, step)

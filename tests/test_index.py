@@ -593,6 +593,8 @@ def test_scatter_with_reduce_adds_or_multiplies():
     x, at = engine.tensor([1.0, 2.0]), engine.tensor([1, 1])
     assert x.scatter(0, at, 3.0, reduce="add").tolist() == [1.0, 8.0]
     assert x.scatter(0, at, engine.tensor([3.0, 4.0]), reduce="multiply").tolist() == [1.0, 24.0]
+    with pytest.raises(RuntimeError, match=r"^reduce argument must be either add or multiply\.$"):
+        x.scatter(0, at, 3.0, reduce="mean")
     with pytest.raises(RuntimeError, match="derivative for aten::scatter is not implemented"):
         x.requires_grad_().scatter(0, at, 3.0, reduce="add").sum().backward()
 

@@ -4,6 +4,7 @@ As in a notebook: a statement is interrupted when one of its lines begins, the c
 """
 
 import contextlib
+import copy
 import gc
 import os
 import subprocess
@@ -21,7 +22,6 @@ from engine.arrays.devices import default
 from engine.arrays.dispatch import running
 from engine.arrays.warn import ENGINE_FOLDER
 from engine.autograd import anomaly, forward_ad, interrupted
-from engine.autograd.inference import check_inference
 from engine.core import backward, observers, views
 from engine.core.graph import mode
 from engine.utils.checkpoint import checkpoint, set_checkpoint_early_stop
@@ -85,22 +85,16 @@ def training():
     return [n.detach().numpy().tobytes() for n in numbers], str(loss.dtype), x.requires_grad
 
 
-def watched():
-    return [(Class, known) for Class, known in observers.observers.items() if known]
-
-
 def state():
     """All that is switched."""
     locals_ = [{k: v for k, v in vars(s).items() if k not in ("complete", "asked")} for s in (mode, running)]
     amp = dict(vars(autocast_mode.state))
-    # a callback that Python drops may leave the check for inference tensors, until the next of them is gone
-    looks = {Class: {w: n for w, n in known.items() if w[0] is not check_inference} for Class, known in watched()}
+    looks = {Class: copy.deepcopy(known) for Class, known in observers.observers.items() if known}
     attached = [*backward.attachments], [*backward.arrivals]
     plain = {
         k: v for d in locals_ for k, v in d.items() if v != getattr(type(mode), k, getattr(type(running), k, None))
     }
     more = anomaly.state.anomaly, default.device, default.before, gc.isenabled(), engine.get_default_dtype()
-    looks = {Class: looking for Class, looking in looks.items() if looking}
     return plain, amp, looks, attached, more, engine.is_grad_enabled(), engine.is_inference_mode_enabled()
 
 
@@ -249,6 +243,7 @@ def interrupted_everywhere(region, most):
             error = None  # it holds what the statement made
             interrupted.restore()
         gc.collect()
+        interrupted.remember()  # the next cell begins
         where = events[min(at, len(events) - 1)]
         if state() != start:
             wrong.append((where, [pair for pair in zip(start, state(), strict=True) if pair[0] != pair[1]]))

@@ -488,7 +488,7 @@ def test_an_error_whose_text_raises_is_the_attempts_own():
 
 def test_a_process_whose_notebook_is_gone_ends():
     process = worker._Spare._start()
-    assert worker._received(process.stdout) == worker.READY
+    assert worker.received(process.stdout) == worker.READY
     process.stdin.close()
     assert process.wait(30) == 0
     process.stdout.close()

@@ -356,3 +356,17 @@ def test_foreign_operands_get_their_turn():
 def test_plain_arrays_for_rules():
     assert chain(run("engine", "m @ n", INPUTS)[0].grad_fn)[0] == "MmBackward0"
     assert isinstance(engine.ops.linalg.mm(np.eye(2), np.eye(2)), np.ndarray)
+
+
+@pytest.mark.parametrize("name", ["batch1", "batch2"])
+def test_batches_of_matrices_have_three_dims(name):
+    batches = {"batch1": engine.ones(2, 1, 3), "batch2": engine.ones(2, 3, 1)} | {name: engine.ones(1, 1)}
+    with pytest.raises(RuntimeError, match=f"^{name} must be a 3D tensor$"):
+        engine.addbmm(engine.ones(1, 1), **batches)
+
+
+@pytest.mark.parametrize("name", ["beta", "alpha"])
+def test_factors_of_a_product_are_numbers(name):
+    eye = engine.eye(2)
+    with pytest.raises(TypeError, match=rf"^addmm\(\): argument '{name}' must be Number, not str$"):
+        engine.addmm(eye, eye, eye, **{name: "2"})

@@ -1,30 +1,49 @@
 """nbgrader's settings for the course's exercises: docs/teaching.md."""
 
+from pathlib import Path
+
+from nbconvert.exporters import NotebookExporter
 from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
+from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde
 from nbgrader.preprocessors import ClearHiddenTests, Execute, GetGrades, NbGraderPreprocessor
 from nbgrader.utils import is_grade
 
-
-class FreshChecks(Execute):
-    """Has each cell with tests import the course anew: what a submission did to `check` is undone."""
-
-    FORGET = "import sys\nfor m in [m for m in sys.modules if m.partition('.')[0] == 'course']: del sys.modules[m]"
-
-    def preprocess_cell(self, cell, resources, cell_index):
-        if is_grade(cell):
-            self.kc.execute(f"exec({self.FORGET!r}, {{}})", silent=True)  # before the cell, as the kernel has one queue
-        return super().preprocess_cell(cell, resources, cell_index)
+from course import grading
 
 
-class ShortErrors(NbGraderPreprocessor):
-    """Keeps the last line of an error in a cell with tests: the lines above it would quote the hidden ones."""
+class Submitted(NotebookExporter):
+    """Reads what was handed in, also where it is no whole notebook."""
 
-    def preprocess_cell(self, cell, resources, cell_index):
-        for output in cell.get("outputs", []):
-            if is_grade(cell) and output.output_type == "error":
-                output.traceback = output.traceback[-1:]
-        return cell, resources
+    def from_file(self, file_stream, resources=None, **kw):
+        nb = grading.read_notebook(Path(file_stream.name).read_bytes())
+        return self.from_notebook_node(nb, resources=resources, **kw)
+
+
+class Tidy(NbGraderPreprocessor):
+    """Copied cells and doubled names: each cell of the assignment counts once."""
+
+    def preprocess(self, nb, resources):
+        about = resources["nbgrader"]
+        with Gradebook(about["db_url"]) as book:
+            ours = book.find_notebook(about["notebook"], about["assignment"])
+            points = {cell.name: cell.max_score for cell in ours.grade_cells}
+            solutions = {cell.name for cell in ours.solution_cells}
+            for sentence in grading.tidy(nb, list(ours.source_cells), points, solutions):
+                self.log.warning(sentence)
+        return nb, resources
+
+
+class Grade(NbGraderPreprocessor):
+    """Puts the verdicts under the cells of checks. The notebook itself is not run."""
+
+    def preprocess(self, nb, resources):
+        for place, cell in enumerate(nb.cells):
+            if is_grade(cell):
+                cell.outputs = grading.grade_cell(nb, place)
+            elif cell.cell_type == "code":
+                cell.outputs = [grading.about_hiding(names)] if (names := grading.hiding(cell.source)) else []
+        return nb, resources
 
 
 c = get_config()  # noqa: F821 - given by nbgrader
@@ -32,11 +51,11 @@ c = get_config()  # noqa: F821 - given by nbgrader
 c.CourseDirectory.course_id = "undertorch"
 # What the learner fills in: as in the course's own exercises.
 c.ClearSolutions.code_stub = {"python": "..."}
-# Seconds for a cell. A check stops an endless loop by itself, after forty at most; this is for loops outside functions.
-c.Execute.timeout = 60
+c.Autograde.pre_convert_hook = grading.rename
+c.Autograde.exporter_class = Submitted
+c.Autograde.sanitize_preprocessors = [Tidy, *Autograde.sanitize_preprocessors.default_args[0]]
 c.Autograde.autograde_preprocessors = [
-    FreshChecks if step is Execute else step for step in Autograde.autograde_preprocessors.default_args[0]
+    Grade if step is Execute else step for step in Autograde.autograde_preprocessors.default_args[0]
 ]
-c.KernelManager.transport_encryption = "auto"  # else each kernel warns that this computer's others may listen
 # nbgrader's own feedback would show the hidden tests.
-c.GenerateFeedback.preprocessors = [GetGrades, ClearHiddenTests, ShortErrors, CSSHTMLHeaderPreprocessor]
+c.GenerateFeedback.preprocessors = [GetGrades, ClearHiddenTests, CSSHTMLHeaderPreprocessor]

@@ -26,7 +26,7 @@ import numpy as np
 
 from . import dtypes
 from .dispatch import undoing
-from .threads import new_lock
+from .threads import locks, new_lock
 from .warn import warn
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -68,6 +68,12 @@ def _unseeded():
     return Zeros()
 
 
+def _unseeded_stream():
+    stream = np.random.MT19937(_unseeded())
+    locks.add(stream.lock)  # NumPy's own
+    return stream
+
+
 state_as_tensor: Any = np.asarray  # what shows a state to a program: ops/creation.py has Tensors for that
 
 
@@ -105,7 +111,7 @@ class Generator(Seeded):
     @cached_property
     def _stream(self):
         """The seeded bit generator, made at the first draw: seeding, and importing numpy.random, take their time."""
-        stream = np.random.MT19937(_unseeded())
+        stream = _unseeded_stream()
         np.random.RandomState(stream).seed(self._seed % 2**32)
         return stream
 
@@ -143,7 +149,7 @@ class Generator(Seeded):
         position, left = int(state["next"]), int(state["left"])
         valid = position <= 624 and left == (625 - position if position else 1)
         _require(state["seeded"] and valid, "Invalid mt19937 state")
-        stream = np.random.MT19937(_unseeded())
+        stream = _unseeded_stream()
         stream.state = ("MT19937", state["key"].astype(np.uint32), position or 624)
         with self._lock:
             self._seed, self._stream = int(state["seed"]), stream

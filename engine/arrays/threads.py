@@ -17,6 +17,7 @@ import numpy as np
 BLOCK = 1 << 18  # elements at most, by measurement: in smaller ones threads wait for each other more often
 THREADED = BLOCK  # elements, from which on several threads gain
 locks: WeakSet = WeakSet()
+RLOCK = type(threading.RLock())
 
 
 def new_lock():
@@ -29,7 +30,7 @@ def new_lock():
 def release_locks():
     """Release the locks that this thread holds: of an interrupted ``with``, the end may not have come."""
     for lock in list(locks):
-        if lock._is_owned():
+        if isinstance(lock, RLOCK) and lock._is_owned():
             lock._release_save()
 
 

@@ -40,7 +40,7 @@ class detect_anomaly(set_detect_anomaly):
 
 
 def switch(anomaly):
-    if bool(anomaly) != ((remember_call, None) in observers.get(Node, ())):
+    if bool(anomaly) != (remember_call in observers.get(Node, ())):
         (observe if anomaly else forget)(Node, remember_call, everywhere=True)
     state.anomaly, HINTS[1:] = anomaly, [messages.ANOMALY_HINT] if anomaly else []
     others = [a for a in backward_pass.attachments if a not in (checking, telling)]

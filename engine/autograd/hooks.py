@@ -247,16 +247,17 @@ def withheld(g, parents, cotangents, waiting, held):
 
     So PyTorch does it; a program sees when its hooks run.
     """
-    cotangents = list(cotangents)
+    cotangents, complete = list(cotangents), []
     for i, (p, x) in enumerate(zip(parents, cotangents)):
         if p in waiting:
             waiting[p] -= 1
             if x is not None:
                 held[p] = held[p] + x if p in held else own(x) if x is g else x
                 cotangents[i] = None
-    for p in dict.fromkeys(parents):
-        if p in held and not waiting[p]:
-            accumulate(p, held.pop(p))
+            if p in held and not waiting[p]:
+                complete.append(p)
+    for p in complete:
+        accumulate(p, held.pop(p))
     return cotangents
 
 
@@ -289,7 +290,7 @@ def accumulate(node, g, hooks=None):
     if node.hooks or node.pre_hooks or node.post_hooks:
         for hook in node.hooks if hooks is None else hooks:
             g = hook(g)
-        g = run_pre_hooks(node, g)
+        g = run_pre_hooks(node, g) if node.pre_hooks else g
         if g is None:
             return
         g = own(g)  # a hook may have kept what it saw, or given what it keeps

@@ -41,6 +41,16 @@ def forget_inference(key, gone):
             forget(Node, check_inference, everywhere=True)
 
 
+def forget_gone():
+    """Forget what the callbacks did not that an interrupt has ended: Python drops what is raised there."""
+    for key, refs in list(marked.items()):
+        if not any(r() is not None for r in refs):
+            marked.pop(key, None)
+    with lock:
+        if not marked and check_inference in Node.looks:
+            forget(Node, check_inference, everywhere=True)
+
+
 def hand_on(new, source):
     """A view, or an alias, of an inference tensor is one; that of a normal tensor is normal."""
     if new.inference or source.inference:

@@ -14,7 +14,7 @@ from ..arrays.dispatch import running
 from ..arrays.threads import release_locks
 from ..core import observers
 from ..core.graph import mode
-from . import anomaly
+from . import anomaly, inference
 
 at_start: dict = {}  # what has a thread's state -> what it was when the cell began
 switches: dict = {}  # what else is switched
@@ -31,14 +31,15 @@ def remember(*info):
         restore()
     for state in (mode, running, *at_start):
         watch(state)
-    looks = {Class: of_this_thread(known) for Class, known in observers.observers.items()}
+    inference.forget_gone()
+    me = get_ident()
+    with observers.lock:
+        looks = {(Class, look): asked.get(me, 0) for Class, look, asked in who_looks()}
     switches.update(looks=looks, anomaly=anomaly.state.anomaly, devices=len(default.before), collects=gc.isenabled())
 
 
-def of_this_thread(known, mine=True):
-    """Those of a class's observers that this thread has asked for; or the others."""
-    me = get_ident()
-    return {who: often for who, often in known.items() if (who[1] == me) == mine}
+def who_looks():
+    return [(Class, look, asked) for Class, known in observers.observers.items() for look, asked in known.items()]
 
 
 def restore():
@@ -53,8 +54,9 @@ def restore():
         for name in now.keys() - before:
             del now[name]
     with observers.lock:
-        for Class, known in observers.observers.items():
-            observers.settle(Class, of_this_thread(known, mine=False) | switches["looks"].get(Class, {}))
+        for Class, look, asked in who_looks():
+            asked[get_ident()] = switches["looks"].get((Class, look), 0) + 1
+            observers.forget(Class, look)
     anomaly.switch(switches["anomaly"])
     if len(default.before) > (n := switches["devices"]):
         default.device, default.before = default.before[n], default.before[:n]

@@ -3,7 +3,6 @@
 They are plain arrays, or Tensors where the pass is itself recorded (``create_graph=True``); the rules are the same.
 """
 
-from functools import partial
 from heapq import heappop, heappush, heapreplace
 from operator import attrgetter
 
@@ -37,6 +36,10 @@ def chain_rule(node, g, parents, retain_graph=False, create_graph=False):
     return into
 
 
+def chain_rule_with(retain_graph, create_graph):
+    return lambda node, g, parents: chain_rule(node, g, parents, retain_graph, create_graph)  # a partial is slower
+
+
 def current_visit(visit, cotangents, wanted=None):
     """A visit with all that is attached to it."""
     for attachment in attachments:
@@ -50,9 +53,7 @@ def backward_pass(cotangents, retain_graph=False, create_graph=False, wanted=Non
     With ``wanted``, a set of nodes, nothing is added to leaves: only the nodes on the way to those are visited, and
     what arrives at them is returned, as {node: cotangent}.
     """
-    visit = chain_rule
-    if retain_graph or create_graph:
-        visit = partial(chain_rule, retain_graph=retain_graph, create_graph=create_graph)
+    visit = chain_rule_with(retain_graph, create_graph) if retain_graph or create_graph else chain_rule
     if attachments:
         visit = current_visit(visit, cotangents, wanted)
     found: dict = {}

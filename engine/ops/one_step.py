@@ -3,8 +3,6 @@
 Such a node is one like any other.  To who looks at it stand for it those that PyTorch shows.
 """
 
-from functools import partial
-
 from ..arrays.threads import new_lock
 from ..core import backward
 from ..core.graph import VARARGS, Node, clock, mode, written_out
@@ -56,7 +54,7 @@ def one_step_class(Class, unfold, *rules):
 
 def through(seen, g, ends):
     """The cotangents of the ends, by the nodes that stand between them and ``seen``."""
-    visit = partial(backward.chain_rule, retain_graph=True, create_graph=mode.enabled)
+    visit = backward.chain_rule_with(True, mode.enabled)
     visit, found, todo = backward.current_visit(visit, {}, ()), dict.fromkeys(ends), [(seen, g)]
     while todo:
         node, g = todo.pop()

@@ -162,12 +162,14 @@ def carry(node, out=None):
     """Give a new node the tangents of its output, the array ``out``."""
     real, part = (node.parents[0], node.saved[0]) if type(node) is Output else (node, None)
     node.tangents = found = {}
-    parents = [p for p in real.parents if p is not None]
+    parents, oldest_leaf_time = [p for p in real.parents if p is not None], -inf
     for p in parents:
         if p.parents and "tangents" not in p.__dict__ and any(q and q.tangents for q in p.parents):
             carry(p)  # of this one no Tensor was made: it is one of several nodes of one operation
-    untracked = mode.dual and not mode.asked
-    oldest_leaf_time = -inf if untracked else max([p.oldest_leaf_time for p in parents], default=-inf)
+        if p.oldest_leaf_time > oldest_leaf_time:
+            oldest_leaf_time = p.oldest_leaf_time
+    if mode.dual and not mode.asked:
+        oldest_leaf_time = -inf
     leads_to(node, oldest_leaf_time)
     passes, recorded = mode.passes, mode.enabled
     try:

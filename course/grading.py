@@ -1,0 +1,441 @@
+"""Grading: what is right is decided here, where no submission's code ever runs.
+
+`Grade`, a step of nbgrader's `autograde` (`course/jupyter/nbgrader_config.py`), takes the place of running a
+notebook. For each cell of checks it starts `python -m course.grading`, which knows the oracle. That starts
+`course.judged`, which does not, and runs the answer there; values come back, and are compared. Submissions arrive as
+people send them: `read_notebook`, `rename` and `tidy` make what nbgrader can work with of broken and copied pieces.
+"""
+
+import ast
+import builtins
+import contextlib
+import functools
+import importlib
+import io
+import json
+import os
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cloudpickle
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell, new_notebook, new_output
+
+from course import exercises, judge, sandbox, worker
+from course.exercises import CORRECT, NOT_ATTEMPTED, NOT_YET, Exercise, find
+from course.judge import Raised, Verdict
+from course.judged import BROKEN, Reply, Request, read
+from course.notebooks import ROOT, kernel_environment
+from course.worker import NotChecked
+
+MOST_SECONDS = 30.0  # of computing, for an answer together with all cells above it
+# What the process of a submission is told of this computer.
+_KEPT = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+_COURSES_NAMES = {"check", "hint", "progress", "solution"}
+
+
+class Check(NamedTuple):
+    """A cell of checks, and the submission's cells of code that it is about."""
+
+    key: str
+    expression: str  # what is checked
+    hidden: bool
+    answer: list[str]  # the cells of this exercise
+    above: list[str]  # all of them down to the check
+
+
+# The process that decides
+
+
+def decided(check: Check) -> dict[str, Any]:
+    """The verdict and what was printed. Raises NotChecked."""
+    exercise, above = find(check.key), list(check.above)
+    alone = [*_released(exercise.lesson, of_nobody=True), *check.answer]
+    verdict = {"state": NOT_ATTEMPTED} if _is_blank(check) else _passed(exercise, check, alone, exercise.seconds)
+    if verdict["state"] == CORRECT or set(above) <= set(alone):
+        return verdict
+    # Alone it is not right. It may use what another cell defines; what another cell breaks has cost nothing so far.
+    together = _passed(exercise, check, above, max(exercise.seconds, MOST_SECONDS))
+    return verdict if together.get("stopped") and verdict["state"] != NOT_ATTEMPTED else together
+
+
+def _passed(exercise: Exercise, check: Check, cells: list[str], seconds: float) -> dict[str, Any]:
+    answer = _judged(exercise, check.expression, cells, seconds, hidden=False)
+    if answer["state"] == CORRECT and check.hidden:
+        answer = _judged(exercise, check.expression, cells, seconds, hidden=True)
+    return answer
+
+
+def _judged(exercise: Exercise, expression: str, cells: list[str], seconds: float, hidden: bool) -> dict[str, Any]:
+    should = _expected(exercise.key, hidden)
+    named = {f"cell {number}": _as_python(source) for number, source in enumerate(cells, start=1)}
+    with tempfile.TemporaryDirectory(prefix="submission-", ignore_cleanup_errors=True) as folder:
+        request = Request(
+            packed(exercise, hidden), callable(exercise.answer), list(named.items()), expression, seconds, folder
+        )
+        data, ended = worker.exchange(_start(folder), pickle.dumps(tuple(request)), seconds)
+        _kill_the_left_behind()
+    if not data:
+        return {"state": NOT_YET, "message": ended, "stopped": True}
+    with contextlib.suppress(ValueError, RecursionError):
+        if isinstance(broken := json.loads(data), dict) and BROKEN in broken:
+            raise NotChecked(str(broken[BROKEN]))
+    try:
+        reply = read(data)
+        verdict = _without_a_value(reply, reply.attempt) if isinstance(reply.attempt, Raised) else None
+        if verdict is None:
+            assert not isinstance(reply.attempt, Raised)
+            seen = [s._replace(shown=e.shown) for s, e in zip(reply.attempt.seen or [], should.right, strict=False)]
+            attempt = reply.attempt._replace(seen=None if reply.attempt.seen is None else seen)
+            verdict = judge.compared(exercise, attempt, should, hidden)
+    except Exception:  # it wrote the answer itself
+        return {"state": NOT_YET, "message": "What came back from it is not what a check gives."}
+    rows = list(verdict.rows)
+    if verdict.at and (line := _line(named, verdict.at)):
+        rows.append(("In the line", line))
+    if reply.printed and not hidden:
+        rows.append(("Printed", reply.printed))
+    return {"state": verdict.state, "message": verdict.message, "rows": rows}
+
+
+@functools.cache
+def _expected(key: str, hidden: bool) -> judge.Expected:
+    try:
+        return judge.expected(find(key), hidden)
+    except Exception as error:
+        raise NotChecked(f"The check of exercise {key} has a mistake of its own: {error}") from None
+
+
+def _without_a_value(reply: Reply, error: Raised) -> Verdict:
+    """Of an answer that could not be had."""
+    if error.name == "NameError" and reply.cell:  # its cell has stopped before
+        error = reply.cell
+    return Verdict(NOT_YET, f"Its cell stopped with {error.name}: {error.message}", at=error.at)
+
+
+def _line(sources: dict[str, str], at: tuple[str, int]) -> str:
+    lines = sources.get(at[0], "").splitlines()
+    return lines[at[1] - 1].strip() if 0 < at[1] <= len(lines) else ""
+
+
+def _as_python(source: str) -> str:
+    """A cell without IPython's own signs."""
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    try:
+        return TransformerManager().transform_cell(source)
+    except SyntaxError:
+        return source
+
+
+def _released(lesson: str, of_nobody: bool = False) -> list[str]:
+    """The cells of code in a lesson's blank notebook. `of_nobody`: but for answers and checks."""
+    nb = nbformat.read(ROOT / "exercises" / f"{exercises.title(lesson)}.ipynb", as_version=4)
+    code = [cell for cell in nb.cells if cell.cell_type == "code"]
+    return [cell.source for cell in code if not (of_nobody and "nbgrader" in cell.metadata)]
+
+
+def _is_blank(check: Check) -> bool:
+    """Whether an answer is as it came: its functions are, or do nothing."""
+    try:
+        mine = ast.parse("\n".join(check.answer))
+    except SyntaxError:
+        return False
+    theirs = ast.parse(exercises.cell(check.key, "exercises") or "")
+    if ast.dump(mine) == ast.dump(theirs):
+        return True
+    came = {ast.dump(part) for part in ast.walk(theirs)}
+    functions = [part for part in ast.walk(mine) if isinstance(part, ast.FunctionDef)]
+    nothing_else = all(isinstance(part, ast.FunctionDef | ast.ClassDef | ast.Expr) for part in mine.body)
+    return nothing_else and bool(functions) and all(ast.dump(part) in came for part in functions)
+
+
+def _is_untouched(check: Check) -> bool:
+    """Whether it is blank, and no cell above speaks of it either."""
+    if not _is_blank(check):
+        return False
+    released, name = set(_released(check.key[:2])), re.compile(rf"\b{re.escape(check.expression)}\b")
+    return not any(name.search(source) for source in check.above if source not in released)
+
+
+class _Packer(cloudpickle.Pickler):
+    """Takes no oracle along."""
+
+    oracle: Any = None
+
+    def reducer_override(self, value: Any) -> Any:
+        if callable(self.oracle) and value is self.oracle:
+            raise NotChecked(f"The steps of the check use the right answer, {value!r}.")
+        return super().reducer_override(value)
+
+
+def packed(exercise: Exercise, hidden: bool) -> bytes:
+    """The steps of a check, and of its file what they use. Raises NotChecked where the oracle is among that."""
+    module = importlib.import_module(f"course.checks.lesson_{exercise.lesson}")
+    cloudpickle.register_pickle_by_value(module)
+    buffer = io.BytesIO()
+    packer = _Packer(buffer)
+    packer.oracle = exercise.answer
+    packer.dump(judge.trial_of(exercise, hidden))
+    return buffer.getvalue()
+
+
+def _start(folder: str) -> subprocess.Popen[bytes]:
+    own = {
+        "HOME": folder,
+        "TMPDIR": folder,
+        "TEMP": folder,
+        "TMP": folder,
+        "IPYTHONDIR": folder,
+        "MPLCONFIGDIR": folder,
+    }
+    known = kernel_environment()
+    kept = {name: known[name] for name in known if name in _KEPT or name.startswith("PYTHON") or "THREADS" in name}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "course.judged"],
+        cwd=ROOT,
+        env=kept | own,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        creationflags=worker.NO_WINDOW,
+    )
+    if worker.received(process.stdout) != worker.READY:
+        raise NotChecked("The process for the submission's answer could not be started.")
+    return process
+
+
+def _kill_the_left_behind() -> None:
+    """What the answer has started, and left: on Linux they have become this process's own."""
+    with contextlib.suppress(ImportError):
+        import psutil
+
+        for _ in range(10):
+            left = psutil.Process().children(recursive=True)
+            for child in left:
+                with contextlib.suppress(psutil.Error):
+                    child.kill()
+            psutil.wait_procs(left, timeout=1)
+            if not left:
+                return
+
+
+def _serve() -> None:
+    sandbox.unseen()
+    worker.adopt()
+    check = Check(*json.load(sys.stdin))
+    reply = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what the course's own steps print is not a part of the verdict
+    try:
+        answer = decided(check)
+    except NotChecked as error:
+        answer = {BROKEN: str(error)}
+    json.dump(answer, reply)
+    reply.close()
+
+
+def decide(check: Check) -> dict[str, Any]:
+    """`decided` in a process of its own, in which nothing was computed before. Raises NotChecked."""
+    if _is_untouched(check):
+        return {"state": NOT_ATTEMPTED}
+    command = [sys.executable, "-m", "course.grading"]
+    process = subprocess.run(
+        command, input=json.dumps(check), capture_output=True, text=True, cwd=ROOT, env=kernel_environment()
+    )
+    if process.returncode:
+        raise NotChecked(f"The check of exercise {check.key} could not be run: {process.stderr.strip()[-300:]}")
+    answer = json.loads(process.stdout)
+    if BROKEN in answer:
+        raise NotChecked(answer[BROKEN])
+    return answer
+
+
+# What arrives
+
+
+def read_notebook(data: bytes) -> NotebookNode:
+    """A submitted file, whatever became of it on its way; of a broken one what can be read, and a cell that says so."""
+    try:
+        text = data.decode(json.detect_encoding(data), errors="replace")
+        try:
+            nb = nbformat.reads(text, as_version=4)
+            list(nb.cells)
+            return nb
+        except Exception:  # nbformat's own are many
+            cells = list(_cells(text))
+    except Exception:
+        cells = []
+    found = f"{len(cells)} cells of it could be read" if cells else "nothing in it could be read"
+    why = "The file is empty" if not data.strip() else "The file is no whole notebook: it breaks off, or is damaged"
+    says = f"**{why}; {found}. What is missing counts as not attempted. Ask for the file once more.**"
+    return new_notebook(cells=[new_markdown_cell(says), *cells])
+
+
+def _cells(text: str) -> Iterator[NotebookNode]:
+    """The whole cells in the text of a notebook that breaks off."""
+    start = re.search(r'"cells"\s*:\s*\[', text)
+    place = start.end() if start else len(text)
+    while match := re.compile(r"[\s,]*(?=\{)").match(text, place):
+        try:
+            cell, place = json.JSONDecoder().raw_decode(text, match.end())
+        except (ValueError, RecursionError):
+            return
+        source = cell.get("source", "")
+        make = nbformat.v4.new_code_cell if cell.get("cell_type") == "code" else new_markdown_cell
+        metadata = cell.get("metadata")
+        yield make("".join(source), metadata=metadata if isinstance(metadata, dict) else {})
+
+
+def rename(assignment: str, student: str, notebooks: list[str]) -> None:
+    """nbgrader's hook before it grades: a notebook under a name of its own is found all the same.
+
+    A copy of the right name is laid beside it, and counts.
+    """
+    from traitlets.log import get_logger
+
+    for place in sorted({Path(notebook).parent for notebook in notebooks}):
+        here = [Path(notebook) for notebook in notebooks if Path(notebook).parent == place]
+        for path in sorted(here, key=lambda path: path.stat().st_mtime, reverse=True):
+            right = place / f"{_name(path) or place.name}.ipynb"
+            if path.name != right.name and not right.exists():
+                shutil.copy(path, right)
+                notebooks.append(str(right))
+                says = "%s was handed in as %s: it is graded under its own name."
+                get_logger().warning(says, right.name, path.name)
+
+
+def _name(path: Path) -> str:
+    """What a notebook is called in the course, by the exercises in it; empty where it holds none."""
+    for cell in read_notebook(path.read_bytes()).cells:
+        match = exercises.KEY.fullmatch(str(cell.metadata.get("exercise", "")))
+        if match and match[1] in exercises.lessons():
+            return exercises.title(match[1])
+    return ""
+
+
+def tidy(nb: NotebookNode, source_cells: list[Any], points: dict[str, float], solutions: set[str]) -> list[str]:
+    """Give each cell of the assignment its place and nbgrader's notes once; what was done, in sentences.
+
+    A check's first copy stays, and an answer's last that is not blank. Missing checks are added.
+    """
+    known = {cell.name: cell for cell in source_cells}
+    says, places = [], dict[str, list[int]]()
+    for place, cell in enumerate(nb.cells):
+        notes = cell.metadata.get("nbgrader")
+        name = notes.get("grade_id") if isinstance(notes, dict) else None
+        if isinstance(name, str) and name in known:
+            places.setdefault(name, []).append(place)
+        cell.metadata.pop("nbgrader", None)
+    for name, there in places.items():
+        if len(there) > 1:
+            says.append(f"There are {len(there)} cells with the name {name}: one of them counts.")
+        filled = [place for place in there if nb.cells[place].source != known[name].source]
+        place = (filled or there)[-1] if name in solutions else there[0]
+        nb.cells[place].metadata["nbgrader"] = _notes(known[name], points, solutions)
+    for name in points.keys() - places.keys():
+        cell = nbformat.v4.new_code_cell(known[name].source)
+        cell.metadata["nbgrader"] = _notes(known[name], points, solutions)
+        nb.cells.append(cell)
+        says.append(f"The cell {name} was missing, and was added at the end.")
+    return says
+
+
+def _notes(cell: Any, points: dict[str, float], solutions: set[str]) -> dict[str, Any]:
+    notes = {"grade_id": cell.name, "locked": cell.locked, "schema_version": 3, "task": False}
+    graded = {"points": points[cell.name]} if cell.name in points else {}
+    return (
+        notes | graded | {"grade": cell.name in points, "solution": cell.name in solutions, "checksum": cell.checksum}
+    )
+
+
+# What nbgrader gets
+
+
+def check_of(nb: NotebookNode, place: int) -> Check | None:
+    """What the cell of checks at a place of a notebook asks; None where it calls no `check`."""
+    try:
+        calls = [part for part in ast.walk(ast.parse(nb.cells[place].source)) if isinstance(part, ast.Call)]
+    except SyntaxError:
+        return None
+    calls = [
+        call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "check" and len(call.args) > 1
+    ]
+    if not calls or not isinstance(calls[0].args[0], ast.Constant):
+        return None
+    key, hidden = find(str(calls[0].args[0].value)).key, any(call.keywords for call in calls)
+    code = [(at, cell) for at, cell in enumerate(nb.cells) if cell.cell_type == "code" and not _is_check(cell)]
+    name = f"exercise-{key.replace('.', '-')}"
+    answers = [c.source for _, c in code if c.metadata.get("nbgrader", {}).get("grade_id") == name]
+    copies = [c.source for _, c in code if c.metadata.get("exercise") == key]
+    above = [cell.source for at, cell in code if at < place]
+    return Check(key, ast.unparse(calls[0].args[1]), hidden, answers or copies[-1:], above)
+
+
+def _is_check(cell: NotebookNode) -> bool:
+    return bool(cell.metadata.get("nbgrader", {}).get("grade"))
+
+
+def outputs(check: Check, answer: dict[str, Any], points: float) -> list[NotebookNode]:
+    """What stands under a cell of checks; nbgrader gives all points where no error is among it, else none."""
+    from course.learner import message
+
+    state = answer["state"]
+    head = f"Exercise {check.key}: {'not attempted yet' if state == NOT_ATTEMPTED else state}."
+    text = f"{points:g} point{'' if points == 1 else 's'}." if state == CORRECT else answer.get("message", "")
+    tone = {CORRECT: "success", NOT_ATTEMPTED: "info"}.get(state, "warn")
+    rows = [(label, shown) for label, shown in answer.get("rows", []) if shown and state == NOT_YET]
+    shown = [_message(*message(head, text, rows, "", tone))]
+    return shown if state == CORRECT else [*shown, _error(head)]
+
+
+def _error(says: str) -> NotebookNode:
+    return new_output("error", ename="NotYet", evalue=says, traceback=[says])
+
+
+def _message(text: str, html: str) -> NotebookNode:
+    return new_output("display_data", data={"text/plain": text, "text/html": html})
+
+
+def grade_cell(nb: NotebookNode, place: int) -> list[NotebookNode]:
+    """The outputs of the cell of checks at a place of a notebook. Raises NotChecked."""
+    check = check_of(nb, place)
+    if check is None:
+        return [_error("This cell calls no `check`: give its points by hand.")]
+    return outputs(check, decide(check), float(nb.cells[place].metadata.nbgrader.points))
+
+
+def hiding(source: str) -> list[str]:
+    """The names of Python's own, and of the course's, that a cell of code uses for something else."""
+    try:
+        body = ast.parse(_as_python(source)).body
+    except SyntaxError:
+        return []
+    named = {name.id for part in body if isinstance(part, ast.Assign | ast.AnnAssign | ast.AugAssign)
+             for name in ast.walk(part) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}  # fmt: skip
+    named |= {part.name for part in body if isinstance(part, ast.FunctionDef | ast.ClassDef)}
+    return sorted(name for name in named if name in _COURSES_NAMES or hasattr(builtins, name))
+
+
+def about_hiding(names: list[str]) -> NotebookNode:
+    """A word about them, under the cell."""
+    from course.learner import message
+
+    listed = ", ".join(f"`{name}`" for name in names)
+    text = (
+        f"{listed}: Python or the course uses this name. In your notebook it is hidden now; "
+        f"`del {', '.join(names)}` brings it back. Other answers were graded without this cell, and lost nothing by it."
+    )
+    return _message(*message("A word", text, [], "", "warn"))
+
+
+if __name__ == "__main__":
+    _serve()

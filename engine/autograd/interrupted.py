@@ -31,6 +31,7 @@ def remember(*info):
         restore()
     for state in (mode, running, *at_start):
         watch(state)
+    release_locks()
     inference.forget_gone()
     me = get_ident()
     with observers.lock:
@@ -57,6 +58,8 @@ def restore():
         for Class, look, asked in who_looks():
             asked[get_ident()] = switches["looks"].get((Class, look), 0) + 1
             observers.forget(Class, look)
+        for Class in observers.observers:  # an interrupt may have come between the record and what follows from it
+            observers.observe(Class, None, change=0)
     anomaly.switch(switches["anomaly"])
     if len(default.before) > (n := switches["devices"]):
         default.device, default.before = default.before[n], default.before[:n]
@@ -67,7 +70,7 @@ def restore():
 def cell_ended(result):
     """What IPython calls after a cell."""
     error = getattr(result, "error_in_exec", None)
-    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "CancelledError":
+    if error is not None and not isinstance(error, Exception):  # KeyboardInterrupt, or what it was on the way to be
         restore()
 
 

@@ -136,10 +136,11 @@ def backwards():
 
 
 def hooks():
-    y = x * x
+    leaf = engine.ones(2, requires_grad=True)  # a hook stays until the program removes it
+    y = leaf * leaf
     y.register_hook(lambda g: g * 2)
     y.retain_grad()
-    h = x.register_post_accumulate_grad_hook(lambda t: None)
+    h = leaf.register_post_accumulate_grad_hook(lambda t: None)
     y.sum().backward()
     h.remove()
 

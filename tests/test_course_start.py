@@ -90,8 +90,8 @@ def test_the_reader_is_told_what_to_type_as_they_typed_it(called, monkeypatch):
     assert notebooks.typed() == f"{called} -m course"
 
 
-def test_a_python_that_is_on_no_path_is_told_the_usual_name(monkeypatch):
-    monkeypatch.setattr(sys, "orig_argv", ["/home/me/.venv/bin/python3.99", "-m", "course"])
+def test_a_python_that_is_on_no_path_is_told_the_usual_name(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "orig_argv", [str(tmp_path / "python3.99"), "-m", "course"])
     assert notebooks.typed() in ("python -m course", "py -m course")
 
 

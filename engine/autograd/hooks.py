@@ -290,7 +290,7 @@ def accumulate(node, g, hooks=None):
     if node.hooks or node.pre_hooks or node.post_hooks:
         for hook in node.hooks if hooks is None else hooks:
             g = hook(g)
-        g = run_pre_hooks(node, g) if node.pre_hooks else g
+        g = run_pre_hooks(node, g)
         if g is None:
             return
         g = own(g)  # a hook may have kept what it saw, or given what it keeps

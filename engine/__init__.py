@@ -24,7 +24,10 @@ from .arrays.dtypes import (  # isort: skip
 # fmt: on
 from .arrays.size import Size
 from .core.tensor import Tensor
+from .help import describe, public, texts
 from .surface.printing import set_printoptions
+
+__version__ = "0.1.0"
 
 # PyTorch gives inf and nan without a word; so does the engine, in every thread (NumPy's errstate is a thread's own)
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"engine\.")
@@ -60,14 +63,12 @@ def __getattr__(name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = importlib.import_module(f".{later[name]}", __name__)
     found = module if later[name].endswith(name) and name != "vmap" else vars(module)[name]
+    if found is not module:
+        describe(found, texts("engine").get(name, found.__doc__))
     return globals().setdefault(name, found)
 
 
 offers["compile"] = lambda *args, **options: __getattr__("compile")(*args, **options)
-
-
-def __dir__():
-    return [*globals(), *later]
 
 
 def result_type(tensor, other):
@@ -75,3 +76,6 @@ def result_type(tensor, other):
     from .arrays.dtypes import operand, result_type  # noqa: PLC0415  one of them has the name of this function
 
     return result_type(operand(tensor), operand(other))
+
+
+__dir__ = public("engine", globals())

@@ -2,6 +2,7 @@
 
 from . import cuda
 from .arrays.devices import device
+from .help import public
 
 
 def is_available():
@@ -34,3 +35,6 @@ def synchronize(device=None):
     """Wait until the GPU has done what it was given."""
     needed()
     cuda.synchronize(device)
+
+
+__dir__ = public("accelerator", globals())

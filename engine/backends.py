@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 from .arrays.devices import has_cuda
 from .arrays.warn import warn
+from .help import public
 
 cudnn = SimpleNamespace(enabled=True, benchmark=False, deterministic=False, allow_tf32=True,
                         is_available=lambda: False, version=lambda: None)  # fmt: skip
@@ -51,3 +52,6 @@ def set_float32_matmul_precision(precision):
 def get_float32_matmul_precision():
     """What ``set_float32_matmul_precision`` was asked for last."""
     return asked.precision
+
+
+__dir__ = public("backends", globals())

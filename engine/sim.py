@@ -1,6 +1,7 @@
 """What ``torch.cuda`` has, for the simulated device, whose capacity can be set: see ``arrays/devices/namespace.py``."""
 
 from .arrays.devices.namespace import Namespace
+from .help import public
 
 api = Namespace("sim")
 globals().update(api.offers())
@@ -19,3 +20,6 @@ def set_capacity(nbytes):
 def transfers():
     """How often elements have crossed to the host: by ``item()``, ``cpu()``, printing, ``if tensor:`` and the like."""
     return api.backend.allocator.transfers
+
+
+__dir__ = public("sim", globals())

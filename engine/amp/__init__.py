@@ -1,5 +1,6 @@
 """Mixed precision: P. Micikevicius et al., Mixed Precision Training, 2018 (arxiv.org/abs/1710.03740)."""
 
+from ..help import public
 from .grad_scaler import GradScaler
 
 # fmt: off
@@ -11,3 +12,5 @@ from .autocast_mode import (  # isort: skip
 # fmt: on
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
+
+__dir__ = public("amp", globals())

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
+from ..help import public
 from . import dtypes
 from .dispatch import undoing
 from .threads import locks, new_lock
@@ -573,3 +574,6 @@ def multinomial(generator, weights, num_samples, replacement=False):
     uniforms = _uniforms(generator, weights.shape[:-1] + (num_samples,), F64)
     rows = zip(sums.reshape(-1, sums.shape[-1]).astype(F64), uniforms.reshape(-1, num_samples), strict=True)
     return np.array([np.searchsorted(*row) for row in rows], np.int64).reshape(uniforms.shape)
+
+
+__dir__ = public("random", globals())

@@ -3,6 +3,7 @@
 import importlib
 import sys
 
+from ..help import public
 from . import anomaly, function, graph
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .function import Function
@@ -24,3 +25,6 @@ def __getattr__(name):
     if name not in ("forward_ad", "functional"):  # imported when they are first named
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return importlib.import_module(f".{name}", __name__)
+
+
+__dir__ = public("autograd", globals())

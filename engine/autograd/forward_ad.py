@@ -9,6 +9,7 @@ from collections import namedtuple
 from ..core.graph import mode
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor
+from ..help import public
 from ..surface import printing
 from ..transforms.forward import ForwardPass, dual, give_tangents, without_tangent
 from . import messages
@@ -76,3 +77,5 @@ def tangent_suffix(tensor):
 
 
 printing.more_suffixes.append(tangent_suffix)
+
+__dir__ = public("autograd.forward_ad", globals())

@@ -7,6 +7,7 @@ differentiated.  ``strict``: RuntimeError where a result does not depend on an i
 from ..arrays.dispatch import zeros_like
 from ..core.graph import mode
 from ..core.tensor import Tensor
+from ..help import public
 from ..ops.shape import reshape_to, select_at, squeeze_all, stack
 from ..transforms.func import grad as gradient_of
 from ..transforms.func import jacobian_columns, unit_vectors
@@ -262,3 +263,6 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
         inputs = tuple(x if x.requires_grad else x.detach().requires_grad_() for x in inputs)
     found = jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
     return found if several else found[0][0]
+
+
+__dir__ = public("autograd.functional", globals())

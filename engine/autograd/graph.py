@@ -13,6 +13,7 @@ from ..core.graph import Mode, extend, mode
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor
 from ..core.versions import version
+from ..help import public
 from ..ops.checks import shown_kind
 from ..surface.node_names import saved_tensor
 from . import messages
@@ -125,3 +126,6 @@ class disable_saved_tensors_hooks(switched):
         if mode.packing:
             raise RuntimeError(self.values["no_packing"])
         super().__enter__()
+
+
+__dir__ = public("autograd.graph", globals())

@@ -11,6 +11,7 @@ steps of optimizers, is a part of the code.
 
 from functools import update_wrapper
 
+from ..help import public
 from ..nn.module import Module
 from .capture import GraphBreak
 from .compiled import LIMIT, Compiled, Explanation, explain, reset
@@ -95,3 +96,6 @@ class OptimizedModule(Module):
     def __reduce__(self):  # a copy has no captures: they are of the parameters of this one
         c = self.compiled
         return OptimizedModule, (self._orig_mod, c.fullgraph, c.fused, c.dynamic)
+
+
+__dir__ = public("compiler", globals())

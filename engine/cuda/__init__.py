@@ -1,6 +1,9 @@
 """What ``torch.cuda`` has, over CuPy's arrays and its pool of memory: see ``arrays/devices/namespace.py``."""
 
 from ..arrays.devices.namespace import Namespace
+from ..help import public
 from . import amp
 
 globals().update(Namespace("cuda").offers())
+
+__dir__ = public("cuda", globals())

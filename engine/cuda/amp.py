@@ -3,6 +3,7 @@
 from .. import amp
 from ..arrays.dtypes import float16
 from ..arrays.warn import warn
+from ..help import public
 
 
 def warn_of(name):
@@ -37,3 +38,6 @@ def custom_bwd(bwd):
     """``amp.custom_bwd`` on "cuda"."""
     warn_of("custom_bwd")
     return amp.custom_bwd(bwd, device_type="cuda")
+
+
+__dir__ = public("cuda.amp", globals())

@@ -1,5 +1,6 @@
 """Neural networks: modules, their parameters and how these begin; ``functional`` holds the functions."""
 
+from ..help import public
 from . import functional, init, utils
 from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 
@@ -29,3 +30,5 @@ from .table import (  # isort: skip
 )
 # fmt: on
 from . import modules  # isort: skip
+
+__dir__ = public("nn", globals())

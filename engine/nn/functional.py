@@ -1,6 +1,7 @@
 """Layers without state, activations, losses and normalizations, under ``torch.nn.functional``'s names."""
 
 from ..arrays.warn import warn
+from ..help import public
 from ..ops.elementwise import add, neg
 from ..ops.linalg import einsum
 from ..surface.doors import offered
@@ -46,3 +47,5 @@ def implied(name, input):
 
 
 __all__ = [*functions, "bilinear", "log_softmax", "softmax", "softmin"]
+
+__dir__ = public("nn.functional", globals())

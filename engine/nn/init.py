@@ -5,6 +5,7 @@ import math
 from ..arrays.dispatch import xp_of
 from ..arrays.warn import warn
 from ..autograd.modes import no_grad
+from ..help import public
 from ..ops.creation import empty_like, new_empty, randperm
 from ..ops.creation import eye as identity
 from ..ops.index import where
@@ -199,3 +200,5 @@ def renamed(function):
 OLD_NAMES = (uniform_, normal_, constant_, eye_, dirac_, xavier_uniform_, xavier_normal_, kaiming_uniform_,
              kaiming_normal_, orthogonal_, sparse_)  # fmt: skip
 globals().update((function.__name__[:-1], renamed(function)) for function in OLD_NAMES)
+
+__dir__ = public("nn.init", globals())

@@ -1,6 +1,7 @@
 """Parameter and Buffer: tensors that a Module takes for its own when they are assigned to it."""
 
 from ..core.tensor import Tensor
+from ..help import public
 from ..ops.creation import empty
 from ..surface.printing import parameter_repr
 
@@ -36,3 +37,6 @@ class Buffer(metaclass=MarkedTensors):
         t = data.detach().requires_grad_(data.requires_grad)
         t.persistent, t._is_buffer = persistent, True
         return t
+
+
+__dir__ = public("nn.parameter", globals())

@@ -9,6 +9,7 @@ from types import BuiltinFunctionType, FunctionType
 from ..arrays.dispatch import outside_of_captures
 from ..arrays.warn import warn
 from ..core.tensor import Tensor
+from ..help import public
 from . import messages
 from .optimizer import Optimizer
 
@@ -621,3 +622,6 @@ class ReduceLROnPlateau(LRScheduler):
             new = max(old * self.factor, low)
             if old - new > self.eps:
                 set_value(group, "lr", new)
+
+
+__dir__ = public("optim.lr_scheduler", globals())

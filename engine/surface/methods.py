@@ -5,6 +5,7 @@ import functools
 import numpy as np
 
 from ..core.tensor import Tensor
+from ..help import describe, of_methods
 from ..ops import elementwise, index, linalg, writes
 from ..ops.writes import in_place
 from . import graph_errors, node_names, tensor  # noqa: F401  what they say of the graph and of Tensors is bound
@@ -58,3 +59,6 @@ for name, operation in OPERATORS.items():
     setattr(Tensor, name, operation)
 for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor"):
     setattr(Tensor, f"__i{name}__", in_place(OPERATORS[f"__{name}__"]))
+for name, text in of_methods().items():
+    describe(vars(Tensor).get(name), text)
+Tensor.__dir__ = lambda self: [n for n in object.__dir__(self) if n.startswith("_") or n in of_methods()]

@@ -23,6 +23,7 @@ from ..core.graph import Mode, Node, Output, extend, mode
 from ..core.observers import forget, observe
 from ..core.tensor import Tensor
 from ..core.versions import check_saved, writes_to
+from ..help import public
 from . import messages
 
 DETERMINISM = ("default", "none")
@@ -322,3 +323,6 @@ def refuse_part(visit, roots, wanted):
         return visit(node, g, parents)
 
     return None if wanted is None else visit_or_refuse
+
+
+__dir__ = public("utils.checkpoint", globals())

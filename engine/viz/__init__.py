@@ -2,6 +2,7 @@
 
 import importlib
 
+from ..help import public
 from .dot import INSTALL, NO_PICTURE, STYLES, SVG, Drawing, image, plural, render
 from .recorded import (
     Graph,
@@ -28,3 +29,6 @@ def __getattr__(name):
     if name != "compiled":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return importlib.import_module(".stages", __name__).compiled  # a picture of a graph does not load the compiler
+
+
+__dir__ = public("viz", globals())

@@ -5,6 +5,7 @@ import types
 from ...arrays.warn import warn
 from ...autograd.modes import no_grad
 from ...core.tensor import Tensor
+from ...help import public
 from ...ops.creation import tensor
 from ...ops.elementwise import clamp
 from ...ops.reduce import vector_norm
@@ -80,3 +81,6 @@ def vector_to_parameters(vec, parameters):
         end = start + p.numel()
         p.data = vec[start:end].view_as(p).data
         start = end
+
+
+__dir__ = public("nn.utils", globals())

@@ -11,6 +11,7 @@ import numpy as np
 from ...arrays.dtypes import int64
 from ...core.graph import node_class
 from ...core.record import record
+from ...help import public
 from ...ops.creation import as_tensor, full
 from ...ops.rows import place
 from .. import messages
@@ -156,3 +157,5 @@ __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
     "pad_sequence", "unpack_sequence", "unpad_sequence",
 ]  # fmt: skip
+
+__dir__ = public("nn.utils.rnn", globals())

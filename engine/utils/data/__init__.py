@@ -1,5 +1,6 @@
 """Data for a model, sample by sample and batch by batch, as ``torch.utils.data``."""
 
+from ...help import public
 from .collate import default_collate, default_convert
 from .dataloader import DataLoader
 from .fetch import get_worker_info
@@ -17,3 +18,5 @@ __all__ = [
     "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
     "WeightedRandomSampler", "default_collate", "default_convert", "get_worker_info", "random_split",
 ]
+
+__dir__ = public("utils.data", globals())

@@ -1,0 +1,55 @@
+"""What help() and Shift-Tab say of the public names: the texts in this folder, a file for each module.
+
+``nn.functional.md`` holds those of ``engine.nn.functional``, ``Tensor.md`` those of methods alone.  "## abs, absolute"
+begins the text of these names, and its first paragraph says in a sentence what they do.  What the names under a heading
+"# ..." have in common (shapes, dtypes, errors) stands once, below that heading, and comes after that sentence.  A text
+``= amp.autocast`` is that of the name in another file.  Examples are run by tests, under PyTorch too.  A name is public
+if it has a text: ``dir()`` shows these alone.
+"""
+
+from functools import cache
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+@cache
+def texts(module):
+    """{name: text} of ``"nn.functional"``, of ``"Tensor"``, or of ``"engine"``."""
+    found = {}
+    for family in ("\n" + (HERE / f"{module}.md").read_text("utf-8")).split("\n# "):
+        common, *blocks = family.split("\n## ")
+        common = common.partition("\n")[2].strip()
+        for block in blocks:
+            names, _, text = block.partition("\n")
+            sentence, _, rest = text.strip().partition("\n\n")
+            if sentence.startswith("= "):
+                other, _, name = sentence[2:].rpartition(".")
+                text = texts(other)[name]
+            else:
+                text = "\n\n".join(filter(None, (sentence, common, rest)))
+            found |= dict.fromkeys(names.split(", "), text)
+    return found
+
+
+def public(module, namespace):
+    """Hangs the texts on what a module holds (its ``globals()``); gives what dir() shows of it."""
+    for name, text in texts(module).items():
+        owner, _, own = name.rpartition(".")
+        if not owner:
+            describe(namespace.get(name), text)
+        elif owner in namespace:
+            describe(vars(namespace[owner]).get(own), text)
+    return lambda: [name for name in texts(module) if "." not in name]
+
+
+def describe(what, text):
+    if callable(what) or isinstance(what, property):  # what only has a value has no place for a text
+        what.__doc__ = text
+
+
+def of_methods():
+    """{name: text} for the methods of Tensor: its own, its function's, or what writes into the tensor in its place."""
+    found = texts("engine") | texts("Tensor")
+    written = "`{}` in place: writes the result into this tensor, and returns it.\n\n{}".format
+    return {n + "_": written(n, text) for n, text in found.items()} | found

@@ -1,0 +1,142 @@
+"""What help() and Shift-Tab say: every public name has a text, and every text is true as far as it can be run."""
+
+import doctest
+import importlib
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import engine
+from engine import help
+
+MODULES = sorted({p.stem for p in Path(help.__file__).parent.glob("*.md")} - {"Tensor", "engine"})
+FILES = ["engine", "Tensor", *MODULES]
+# Why an example is not run under PyTorch, or prints something else there.
+ENGINE_ALONE = {"sim": "the simulated device", "viz": "pictures", "compiler": "its own explanations"}
+FINDER = doctest.DocTestParser()
+
+
+def place(file, package=engine):
+    """The module or class whose names a file describes."""
+    if file == "Tensor":
+        return package.Tensor
+    name = package.__name__ + ("" if file == "engine" else f".{file}")
+    return package.random if file == "random" else importlib.import_module(name)
+
+
+def found(file, name, package=engine):
+    what = place(file, package)
+    for part in name.split("."):
+        what = getattr(what, part)
+    return what
+
+
+def blocks(file):
+    """[(names, text)], each text once."""
+    names = {}
+    for name, text in help.texts(file).items():
+        names.setdefault(text, []).append(name)
+    return [(n, text) for text, n in names.items()]
+
+
+def parameters(what):
+    try:
+        found = inspect.signature(what).parameters.values()
+    except (TypeError, ValueError):  # a value, or one of Python's own
+        return []
+    return [p for p in found if p.name != "self" and not p.name.startswith("_")]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_texts(file):
+    """A text is for a name that is there, begins with a sentence, names every argument, and shows an example."""
+    wrong = []
+    for name, text in help.texts(file).items():
+        try:
+            what = found(file, name)
+        except AttributeError:
+            wrong.append(f"{name}: is not there")
+            continue
+        own = f"= {file}.{name}" not in text and text
+        sentence = text.partition("\n\n")[0]
+        if not re.match(r"[A-Z0-9`(].*[.:]$", sentence, re.DOTALL):
+            wrong.append(f"{name}: begins with no sentence: {sentence[:50]!r}")
+        if max(map(len, text.split("\n"))) > 100 or text.count("\n") > 45:
+            wrong.append(f"{name}: is wider than 100 columns, or longer than 45 lines")
+        if not callable(what) or isinstance(what, engine.dtype):
+            continue
+        missing = [p.name for p in parameters(what) if not re.search(rf"\b{p.name}\b", own)]
+        if missing:
+            wrong.append(f"{name}: does not speak of {', '.join(missing)}")
+        if ">>> " not in text:
+            wrong.append(f"{name}: has no example")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("file", ["engine", "Tensor", "nn", "nn.functional", "linalg"])
+def test_texts_of_operations(file):
+    """Whoever takes a tensor says which shapes and dtypes, and which errors there are."""
+    wrong = []
+    for name, text in help.texts(file).items():
+        what = found(file, name)
+        takes = [p.name for p in parameters(what)]
+        if callable(what) and {"input", "other", "tensors", "index"} & set(takes):
+            words = {word for word in ("shape", "dtype", "Error") if not re.search(word, text, re.IGNORECASE)}
+            wrong += [f"{name}: says nothing of {word}" for word in sorted(words)]
+    assert not wrong, "\n".join(wrong)
+
+
+def told(file, package, skip=()):
+    """What the examples of a file print that is not what stands there."""
+    report = []
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+    for names, text in blocks(file):
+        if ">>> " in text and names[0] not in skip:
+            examples = [e for e in FINDER.get_examples(text)]
+            test = doctest.DocTest(examples, {"engine": package}, names[0], None, 0, text)
+            runner.run(test, out=report.append)
+            package.set_grad_enabled(True)
+    return "".join(report)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_examples(file):
+    assert not (report := told(file, engine)), report
+
+
+# Examples of names that print something else under PyTorch, and why.
+DIFFERENT: dict[str, dict[str, str]] = {}
+
+
+@pytest.mark.parametrize("file", [f for f in FILES if f not in ENGINE_ALONE])
+def test_examples_under_pytorch(file):
+    torch = pytest.importorskip("torch")
+    state = torch.get_rng_state()
+    report = told(file, torch, DIFFERENT.get(file, {}))
+    torch.set_rng_state(state)
+    assert not report, report
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_what_is_public_has_a_text(file):
+    """Each name that PyTorch has too; ``dir()`` shows no other."""
+    torch = pytest.importorskip("torch")
+    try:
+        theirs = place(file, torch)
+    except ImportError:
+        return
+    exclude = {"math", "warnings", "importlib", "os", "sys", "warn", "inf" * (file != "engine"), "contextmanager"}
+    there = {n for n in vars(place(file)) if not n.startswith("_") and hasattr(theirs, n)} - exclude
+    shown = set(help.of_methods() if file == "Tensor" else help.texts(file))
+    elsewhere = {n for n in there if getattr(vars(place(file))[n], "__module__", "").startswith("typing")}
+    assert not there - shown - elsewhere, sorted(there - shown)
+
+
+@pytest.mark.parametrize("file", ["engine", *MODULES])
+def test_dir(file):
+    module = place(file)
+    assert set(dir(module)) == {n for n in help.texts(file) if "." not in n}
+    assert "help" in sys.modules["engine"].__dict__ and "help" not in dir(engine)

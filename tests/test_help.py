@@ -12,7 +12,7 @@ import pytest
 import engine
 from engine import help
 
-MODULES = sorted({p.stem for p in Path(help.__file__).parent.glob("*.md")} - {"Tensor", "engine"})
+MODULES = sorted({p.stem.partition("-")[0] for p in Path(help.__file__).parent.glob("*.md")} - {"Tensor", "engine"})
 FILES = ["engine", "Tensor", *MODULES]
 # Why an example is not run under PyTorch, or prints something else there.
 ENGINE_ALONE = {"sim": "the simulated device", "viz": "pictures", "compiler": "its own explanations"}
@@ -95,7 +95,7 @@ def told(file, package, skip=()):
     runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
     for names, text in blocks(file):
         if ">>> " in text and names[0] not in skip:
-            examples = [e for e in FINDER.get_examples(text)]
+            examples = FINDER.get_examples(text)
             test = doctest.DocTest(examples, {"engine": package}, names[0], None, 0, text)
             runner.run(test, out=report.append)
             package.set_grad_enabled(True)

@@ -1,10 +1,10 @@
 """What help() and Shift-Tab say of the public names: the texts in this folder, a file for each module.
 
-``nn.functional.md`` holds those of ``engine.nn.functional``, ``Tensor.md`` those of methods alone.  "## abs, absolute"
-begins the text of these names, and its first paragraph says in a sentence what they do.  What the names under a heading
-"# ..." have in common (shapes, dtypes, errors) stands once, below that heading, and comes after that sentence.  A text
-``= amp.autocast`` is that of the name in another file.  Examples are run by tests, under PyTorch too.  A name is public
-if it has a text: ``dir()`` shows these alone.
+``nn.functional.md`` holds those of ``engine.nn.functional``, ``Tensor.md`` those of methods alone, ``engine-shape.md`` is
+part of ``engine.md``.  "## abs, absolute" begins the text of these names; its first paragraph says in a sentence what
+they do.  What the names under a heading "# ..." have in common (shapes, dtypes, errors) stands once, below that
+heading, and comes after that sentence.  A text ``= amp.autocast`` is that of the name in another file.  Examples are run
+by tests, under PyTorch too.  A name is public if it has a text: ``dir()`` shows these alone.
 """
 
 from functools import cache
@@ -17,7 +17,8 @@ HERE = Path(__file__).parent
 def texts(module):
     """{name: text} of ``"nn.functional"``, of ``"Tensor"``, or of ``"engine"``."""
     found = {}
-    for family in ("\n" + (HERE / f"{module}.md").read_text("utf-8")).split("\n# "):
+    files = [*HERE.glob(f"{module}.md"), *HERE.glob(f"{module}-*.md")]
+    for family in "\n".join(["", *(f.read_text("utf-8") for f in files)]).split("\n# "):
         common, *blocks = family.split("\n## ")
         common = common.partition("\n")[2].strip()
         for block in blocks:

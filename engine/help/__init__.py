@@ -1,10 +1,11 @@
 """What help() and Shift-Tab say of the public names: the texts in this folder, a file for each module.
 
-``nn.functional.md`` holds those of ``engine.nn.functional``, ``Tensor.md`` those of methods alone, ``engine-shape.md`` is
-part of ``engine.md``.  "## abs, absolute" begins the text of these names; its first paragraph says in a sentence what
-they do.  What the names under a heading "# ..." have in common (shapes, dtypes, errors) stands once, below that
-heading, and comes after that sentence.  A text ``= amp.autocast`` is that of the name in another file.  Examples are run
-by tests, under PyTorch too.  A name is public if it has a text: ``dir()`` shows these alone.
+``nn.functional.md`` holds those of ``engine.nn.functional``, ``Tensor.md`` those of methods alone,
+``engine-shape.md`` is part of ``engine.md``.  "## abs, absolute" begins the text of these names; its first paragraph
+says in a sentence what they do.  What the names under a heading "# ..." have in common (shapes, dtypes, errors)
+stands once, below that heading, and comes after that sentence.  A text ``= amp.autocast`` is that of the name in
+another file.  Examples are run by tests, under PyTorch too.  A name is public if it has a text: ``dir()`` shows these
+alone.
 """
 
 from functools import cache

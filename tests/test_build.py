@@ -403,7 +403,7 @@ def test_looking_at_a_notebook_in_jupyterlab_and_saving_it_leaves_its_text_alone
 
 @pytest.mark.parametrize("wanted", ["5", "05", "graph", "05_graph"])
 def test_a_lesson_is_chosen_by_number_or_name(tmp_path, wanted):
-    for name in ("04_autograd", "05_graph", "06_graph_rules", "15_mixed_precision"):
+    for name in ("04_autograd", "05_graph", "07_graph_life", "16_mixed_precision"):
         place(tmp_path, "# Title\n", name)
         place(tmp_path, "# Title\n", name, "source/solutions")
     assert [job.named(job.notebook) for job in jobs(tmp_path, [wanted, wanted])] == [

@@ -10,7 +10,7 @@ from course.notebooks import ROOT
 # 16 fills its device on purpose, and would have no room for copies of its models; 17 compiles its own
 LESSONS = [
     ROOT / f"notebooks/{name}.ipynb"
-    for name in ("12_models", "13_training_loop", "14_efficient_loops", "15_mixed_precision")
+    for name in ("13_models", "14_training_loop", "15_efficient_loops", "16_mixed_precision")
 ]
 
 # Notes the first call of each model, as it is then, unless it fails; a module in a module is part of the outer one.

@@ -322,7 +322,7 @@ def answer_05_5_b(z, y):
     return z.sigmoid().sub(y).div(n)
 
 
-@answers("06.2")
+@answers("07.2")
 def answer_06_2_a(losses, w):
     total = 0
     for loss in losses:
@@ -330,7 +330,7 @@ def answer_06_2_a(losses, w):
     return total / len(losses)
 
 
-@answers("06.2")
+@answers("07.2")
 def answer_06_2_b(losses, w):
     old, w.grad = w.grad, None
     engine.stack(losses).mean().backward()
@@ -338,7 +338,7 @@ def answer_06_2_b(losses, w):
     return new
 
 
-@answers("06.3")
+@answers("07.3")
 def answer_06_3_a(w, xs, ys, steps):
     for _ in range(steps):
         w.grad = None
@@ -349,7 +349,7 @@ def answer_06_3_a(w, xs, ys, steps):
     return w.item()
 
 
-@answers("06.4")
+@answers("07.4")
 def answer_06_4_a(w, numbers):
     state, losses = 1.0, []
     for number in numbers:
@@ -364,30 +364,30 @@ def answer_06_4_a(w, numbers):
     return losses
 
 
-@answers("06.5")
+@answers("07.5")
 def answer_06_5_a(s):
     return s.softmax(0)
 
 
-@answers("06.5")
+@answers("07.5")
 def answer_06_5_b(s):
     e = engine.exp(s - s.max().detach())
     return e / e.sum()
 
 
-@answers("07.2")
+@answers("08.2")
 @engine.no_grad()
 def answer_07_2_a(predict, xs, ys):
     return float(((predict(xs) - ys) ** 2).mean())
 
 
-@answers("07.2")
+@answers("08.2")
 def answer_07_2_b(predict, xs, ys):
     with engine.inference_mode():
         return nn.functional.mse_loss(predict(xs), ys).item()
 
 
-@answers("07.3")
+@answers("08.3")
 def answer_07_3_a(w, widths):
     losses, places = [], []
     for width in widths:
@@ -401,7 +401,7 @@ def answer_07_3_a(w, widths):
     return places[losses.index(min(losses))]
 
 
-@answers("07.4")
+@answers("08.4")
 def answer_07_4_a(parameters, n):
     learn = []
     for i, p in enumerate(parameters):
@@ -413,13 +413,13 @@ def answer_07_4_a(parameters, n):
     return learn
 
 
-@answers("07.5")
+@answers("08.5")
 def answer_07_5_a(judge, w, position, following, reward):
     target = (reward + 0.9 * judge(w, following)).detach()
     return (target - judge(w, position)).pow(2)
 
 
-@answers("08.2")
+@answers("09.2")
 def answer_08_2_a(numbers, keep, take):
     found = []
     for n in numbers:
@@ -427,7 +427,7 @@ def answer_08_2_a(numbers, keep, take):
     return engine.stack(found)
 
 
-@answers("08.2")
+@answers("09.2")
 def answer_08_2_b(numbers, keep, take):
     s = engine.zeros(1)
     out = []
@@ -437,7 +437,7 @@ def answer_08_2_b(numbers, keep, take):
     return engine.cat(out)
 
 
-@answers("08.2")
+@answers("09.2")
 def answer_08_2_c(numbers, keep, take):
     found, state = engine.zeros(len(numbers)), 0.0
     for place, number in enumerate(numbers):
@@ -446,26 +446,26 @@ def answer_08_2_c(numbers, keep, take):
     return found
 
 
-@answers("08.3")
+@answers("09.3")
 def answer_08_3_a(x):
     mask = x == 0
     return x.masked_fill(mask, 1.0) * x.masked_fill(mask, 1.0).log()
 
 
-@answers("08.3")
+@answers("09.3")
 def answer_08_3_b(x):
     found = engine.zeros_like(x)
     found[x > 0] = x[x > 0] * x[x > 0].log()
     return found
 
 
-@answers("08.4")
+@answers("09.4")
 def answer_08_4_a(x):
     positive = x[x > 0]
     return positive.mean() if len(positive) else engine.tensor(0.0)
 
 
-@answers("08.5")
+@answers("09.5")
 def answer_08_5_a(formula):
     if not isinstance(formula, tuple):
         return engine.as_tensor(formula)
@@ -473,7 +473,7 @@ def answer_08_5_a(formula):
     return {"+": lambda: a + b, "*": lambda: a * b, "max": lambda: engine.maximum(a, b)}[op]()
 
 
-@answers("09.2")
+@answers("10.2")
 def answer_09_2_a(g, x):
     x = x.clone().requires_grad_()
     y = g(x)
@@ -485,43 +485,43 @@ def answer_09_2_a(g, x):
     return engine.stack(rows)
 
 
-@answers("09.2")
+@answers("10.2")
 def answer_09_2_b(g, x):
     return engine.autograd.functional.jacobian(g, x)
 
 
-@answers("09.3")
+@answers("10.3")
 def answer_09_3_a(g, x, i):
     return engine.func.jacrev(g)(x)[:, i] != 0
 
 
-@answers("09.4")
+@answers("10.4")
 def answer_09_4_a(g, x, u):
     return engine.func.jacfwd(lambda s: engine.func.grad(g)(x + s * u))(engine.tensor(0.0))
 
 
-@answers("09.4")
+@answers("10.4")
 def answer_09_4_b(g, x, u):
     return engine.autograd.functional.hvp(g, x, u)[1]
 
 
-@answers("09.5")
+@answers("10.5")
 def answer_09_5_a(loss, w, xs, ys):
     g = engine.func.vmap(engine.func.grad(loss), in_dims=(None, 0, 0))(w, xs, ys)
     return (g * g).sum(dim=-1).sqrt()
 
 
-@answers("10.1")
+@answers("11.1")
 def answer_10_1_a(g, x):
     return np.full(x.shape, g / x.size)
 
 
-@answers("10.1")
+@answers("11.1")
 def answer_10_1_b(g, x):
     return np.broadcast_to(g / np.size(x), np.shape(x))
 
 
-@answers("10.2")
+@answers("11.2")
 def answer_10_2_a(root):
     heap, seen, order = [(-root.number, id(root), root)], {id(root)}, []
     while heap:
@@ -534,21 +534,21 @@ def answer_10_2_a(root):
     return order
 
 
-@answers("10.3")
+@answers("11.3")
 def answer_10_3_a(g, shape):
     g = g.sum(axis=tuple(range(g.ndim - len(shape))))
     ones = tuple(i for i, n in enumerate(shape) if n == 1)
     return g.sum(axis=ones, keepdims=True) if ones else g
 
 
-@answers("10.3")
+@answers("11.3")
 def answer_10_3_at_once(g, shape):
     front = g.ndim - len(shape)
     ones = [axis + front for axis, length in enumerate(shape) if length == 1]
     return g.sum(axis=(*range(front), *ones), keepdims=True).reshape(shape)
 
 
-@answers("10.4")
+@answers("11.4")
 def answer_10_4_a(root):
     todo, seen = [root], {root}
     for v in todo:
@@ -566,7 +566,7 @@ def answer_10_4_a(root):
             at[p] = at[p] + rule(at[v])
 
 
-@answers("10.5")
+@answers("11.5")
 class Answer105(engine.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -578,17 +578,17 @@ class Answer105(engine.autograd.Function):
         return g * ctx.saved_tensors[0].sigmoid()
 
 
-@answers("11.1")
+@answers("12.1")
 def answer_11_1_a(n, size, drop):
     return n // size if drop else math.ceil(n / size)
 
 
-@answers("11.1")
+@answers("12.1")
 def answer_11_1_b(n, size, drop_last):
     return n // size if drop_last else -(-n // size)
 
 
-@answers("11.2")
+@answers("12.2")
 class Answer112(engine.utils.data.Dataset):
     def __init__(self, series, n):
         self.parts = [(series[i : i + n], series[i + n]) for i in range(len(series) - n)]
@@ -600,7 +600,7 @@ class Answer112(engine.utils.data.Dataset):
         return self.parts[i]
 
 
-@answers("11.2")
+@answers("12.2")
 class Answer112Numbers(engine.utils.data.Dataset):
     def __init__(self, series, n):
         self.series, self.n = series, n
@@ -612,31 +612,31 @@ class Answer112Numbers(engine.utils.data.Dataset):
         return self.series.narrow(0, i, self.n), self.series[i + self.n].item()
 
 
-@answers("11.3")
+@answers("12.3")
 def answer_11_3_a(train, test):
     m, s = train.mean(0), train.std(0)
     return [(t - m) / s for t in (train, test)]
 
 
-@answers("11.4")
+@answers("12.4")
 def answer_11_4_a(examples):
     batch = nn.utils.rnn.pad_sequence(list(examples), batch_first=True)
     n = engine.tensor([len(e) for e in examples])
     return batch, engine.arange(batch.shape[1]) < n[:, None]
 
 
-@answers("11.5")
+@answers("12.5")
 def answer_11_5_a(x, y):
     p = engine.randperm(len(y))
     return x.index_select(0, p), y.index_select(0, p)
 
 
-@answers("12.1")
+@answers("13.1")
 def answer_12_1_a(m):
     return sum(p.shape.numel() for p in m.parameters() if p.requires_grad)
 
 
-@answers("12.2")
+@answers("13.2")
 class Answer122(nn.Module):
     def __init__(self, i, o):
         super().__init__()
@@ -647,7 +647,7 @@ class Answer122(nn.Module):
         return nn.functional.linear(x, self.weight, self.bias)
 
 
-@answers("12.3")
+@answers("13.3")
 class Answer123(nn.Module):
     def __init__(self, width, depth):
         super().__init__()
@@ -662,7 +662,7 @@ class Answer123(nn.Module):
         return self.last(x)
 
 
-@answers("12.3")
+@answers("13.3")
 class Answer123Renamed(nn.Module):
     def __init__(self, width, depth):
         super().__init__()
@@ -673,14 +673,14 @@ class Answer123Renamed(nn.Module):
         return self.end(self.steps(x))
 
 
-@answers("12.4")
+@answers("13.4")
 def answer_12_4_a(s, a):
     top = s.amax(1, keepdim=True)
     logs = (s - top).exp().sum(1).log() + top.squeeze(1)
     return (logs - s.gather(1, a[:, None]).squeeze(1)).mean()
 
 
-@answers("12.5")
+@answers("13.5")
 def answer_12_5_a(model, state):
     own, left = model.state_dict(), []
     for name in state:
@@ -692,7 +692,7 @@ def answer_12_5_a(model, state):
     return left
 
 
-@answers("17.1")
+@answers("18.1")
 def answer_17_1_a(compiled, x, steps):
     factor, results = engine.ones((), dtype=engine.float64), []
     for step in range(1, steps + 1):
@@ -700,24 +700,24 @@ def answer_17_1_a(compiled, x, steps):
     return results
 
 
-@answers("17.1")
+@answers("18.1")
 def answer_17_1_b(compiled, x, steps):
     return [compiled(x / step, 1.0) for step in range(1, steps + 1)]
 
 
-@answers("17.2")
+@answers("18.2")
 def answer_17_2_a(x, most):
     return x * engine.minimum(most / x.abs().max(), engine.tensor(1.0))
 
 
-@answers("17.2")
+@answers("18.2")
 def answer_17_2_b(x, most):
     largest = engine.maximum(x.max(), -x.min())
     scale = engine.where(largest > most, most / largest, 1.0)
     return scale * x
 
 
-@answers("17.3")
+@answers("18.3")
 def answer_17_3_a(program, result):
     takes = {name: inputs for name, _, inputs in program}
 
@@ -727,7 +727,7 @@ def answer_17_3_a(program, result):
     return [step for step in program if step[0] in leads(result)]
 
 
-@answers("17.3")
+@answers("18.3")
 def answer_17_3_b(program, result):
     program = list(program)
     for i in range(len(program) - 1, -1, -1):
@@ -737,7 +737,7 @@ def answer_17_3_b(program, result):
     return program
 
 
-@answers("17.4")
+@answers("18.4")
 def answer_17_4_a(program):
     kept = []
     instead = {}
@@ -752,7 +752,7 @@ def answer_17_4_a(program):
     return kept
 
 
-@answers("17.5")
+@answers("18.5")
 class Answer175:
     def __init__(self, capture):
         self.capture, self.known = capture, []
@@ -771,10 +771,10 @@ VALUES = [
     ("03.1", ["float32", "float16", "float32", "float16", "float32"]),
     ("04.1", [12, 2]),
     ("05.1", [7, 2]),
-    ("06.1", set("adf")),
-    ("07.1", 15),
-    ("08.1", 27),
-    ("09.1", ((3, 2), (1, 1))),
+    ("07.1", set("adf")),
+    ("08.1", 15),
+    ("09.1", 27),
+    ("10.1", ((3, 2), (1, 1))),
 ]
 
 

@@ -1,406 +1,419 @@
-"""Lesson 07, taking no notes: the exercises' trials, oracles, usual mistakes and hints."""
+"""Lesson 07, the rules of the graph: the exercises' trials, oracles, usual mistakes and hints."""
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import engine
 from course.exercises import Exercise
 
-# 7.2
+# 6.2
 
 
-def examined(examine: Callable, ys: list[float]) -> list[Any]:
-    w = engine.tensor(2.0, requires_grad=True)
-    notes = []
-
-    def predict(xs: engine.Tensor) -> engine.Tensor:
-        made = w * xs + 1
-        notes.append(made.requires_grad)
-        return made
-
-    found = examine(predict, engine.arange(len(ys), dtype=engine.float32), engine.tensor(ys))
-    return [found, any(notes), engine.is_grad_enabled()]
+def knob(at: Any, before: Any = None) -> engine.Tensor:
+    w = engine.tensor(at, requires_grad=True)
+    w.grad = None if before is None else engine.tensor(before)
+    return w
 
 
-def examine_trial(examine: Callable) -> Iterator[tuple]:
-    what = "what it returns, whether predict took notes, and whether notes are taken again afterwards"
-    yield f"predict(x) = 2 * x + 1, xs = [0, 1, 2], ys = [1, 3, 6]: {what}", examined, examine, [1.0, 3.0, 6.0]
-    yield f"the same, with ys = [0, 0, 0]: {what}", examined, examine, [0.0, 0.0, 0.0]
+def two_losses(w: engine.Tensor) -> list[engine.Tensor]:
+    return [3 * w, w * w]
 
 
-def examine_more(examine: Callable) -> Iterator[tuple]:
-    yield "", examined, examine, [4.0, -1.0, 0.5, 2.0, 2.0]
+def with_a_common_beginning(w: engine.Tensor) -> list[engine.Tensor]:
+    common = (w * w).exp()
+    return [2 * common, common * common, common + w]
 
 
-def by_hand(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
-    with engine.inference_mode():
-        distances = [(p - y) ** 2 for p, y in zip(predict(xs).tolist(), ys.tolist(), strict=True)]
-    return sum(distances) / len(distances)
+def mean_trial(mean_gradient: Callable) -> Iterator[tuple]:
+    w = knob(2.0)
+    yield "losses = [3 * w, w * w] at w = 2, w.grad is None", mean_gradient, two_losses(w), w
+    w = knob(2.0, before=1.0)
+    yield "the same, with 1. in w.grad before", mean_gradient, two_losses(w), w
+    w = knob([2.0, 1.0])
+    yield "losses = [w.sum(), w[0] * w[1]] at w = [2., 1.], w.grad is None", mean_gradient, [w.sum(), w[0] * w[1]], w
+    w = knob(0.5)
+    shown = "common = (w * w).exp(), losses = [2 * common, common * common, common + w], w = 0.5, w.grad is None"
+    yield shown, mean_gradient, with_a_common_beginning(w), w
 
 
-def with_notes(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
-    return ((predict(xs) - ys) ** 2).mean().item()
+def mean_more(mean_gradient: Callable) -> Iterator[tuple]:
+    w = knob([0.5, -1.0], before=[7.0, 8.0])
+    yield "", mean_gradient, [w.sum(), (w * w).sum(), w.exp().sum(), w[0] * w[1]], w
 
 
-def without_parentheses(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
-    block: Any = engine.no_grad
-    with block:
-        return with_notes(predict, xs, ys)
+def one_each(losses: list[engine.Tensor], w: engine.Tensor) -> list[engine.Tensor]:
+    return [engine.autograd.grad(loss, w, retain_graph=True)[0] for loss in losses]
 
 
-def never_on_again(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
-    engine.set_grad_enabled(False)
-    return ((predict(xs) - ys) ** 2).mean().item()
+def one_by_one(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
+    return engine.stack(one_each(losses, w)).mean(0)
 
 
-def summed(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
-    with engine.no_grad():
-        return ((predict(xs) - ys) ** 2).sum().item()
+def without_retaining(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
+    return sum(engine.autograd.grad(loss, w)[0] for loss in losses) / len(losses)
 
 
-def a_tensor(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> engine.Tensor:
-    with engine.no_grad():
-        return ((predict(xs) - ys) ** 2).mean()
+def summed(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
+    return engine.autograd.grad(sum(losses), w)[0]
 
 
-# 7.3
+def left_behind(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
+    (sum(losses) / len(losses)).backward()
+    return w.grad
 
 
-def walked(best_of_walk: Callable, start: list[float], widths: list[float]) -> list[Any]:
-    w = engine.tensor(start, requires_grad=True)
-    best = best_of_walk(w, widths)
-    return [best.detach(), best.requires_grad] if isinstance(best, engine.Tensor) else [best, None]
+def cleared_at_the_end(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
+    (sum(losses) / len(losses)).backward()
+    found, w.grad = w.grad, None
+    return found
 
 
-def best_trial(best_of_walk: Callable) -> Iterator[tuple]:
-    what = "what it returns, and whether that takes notes"
-    for widths in ([0.25, 0.25, 1.5, 0.1], [0.5, 0.1], [2.0, 0.25, 0.25, 1.5]):
-        yield f"w = [4., 2.], widths = {widths}: {what}", walked, best_of_walk, [4.0, 2.0], widths
+def put_back_by_name(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
+    before = w.grad
+    for loss in losses:
+        loss.backward(retain_graph=True)
+    found, w.grad = w.grad / len(losses), before
+    return found
 
 
-def best_more(best_of_walk: Callable) -> Iterator[tuple]:
-    yield "", walked, best_of_walk, [1.0, -3.0, 0.5], [0.1, 0.3, 0.9, 1.2, 0.1, 2.0]
+def divided_with_the_rest(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
+    found = put_back_by_name(losses, w)
+    w.grad = None
+    return found
 
 
-def kept_as(keep: Callable) -> Callable:
-    """`best_of_walk`, with what is written down of w."""
+def cleared_at_both_ends(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
+    w.grad = None
+    return cleared_at_the_end(losses, w)
 
-    def best_of_walk(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
-        lowest, best = float("inf"), w
-        for width in widths:
-            loss = (w * w).sum()
-            if loss.item() < lowest:
-                lowest, best = loss.item(), keep(w)
-            loss.backward()
+
+# 6.3
+
+
+def walked(train: Callable, start: float, xs: list[float], ys: list[float], steps: int) -> Any:
+    return train(engine.tensor(start, requires_grad=True), engine.tensor(xs), engine.tensor(ys), steps)
+
+
+def walk_trial(train: Callable) -> Iterator[tuple]:
+    for steps in (1, 2, 30):
+        shown = f"w = 0, xs = [1, 2], ys = [2, 4], steps = {steps}: where w is in the end"
+        yield shown, walked, train, 0.0, [1.0, 2.0], [2.0, 4.0], steps
+
+
+def walk_more(train: Callable) -> Iterator[tuple]:
+    yield "", walked, train, 1.0, [0.5, 1.0, 3.0], [1.0, -2.0, 0.5], 7
+
+
+def by_formula(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, steps: int) -> float:
+    w = w.detach()
+    for _ in range(steps):
+        w = w - 0.05 * (2 * xs * (w * xs - ys)).mean()
+    return w.item()
+
+
+def trained(before: Callable, between: Callable) -> Callable:
+    """`train`, with what is done to w before the loop, and between backward and the step."""
+
+    def train(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, steps: int) -> float:
+        before(w)
+        for _ in range(steps):
+            ((w * xs - ys) ** 2).mean().backward()
+            between(w)
             with engine.no_grad():
-                w -= width * w.grad
-            w.grad = None
-        return best
+                w -= 0.05 * w.grad
+        return w.item()
 
-    return best_of_walk
-
-
-def by_formula(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
-    """The slope of a square is 2 w: each step multiplies w by 1 - 2 * width."""
-    factor, found = 1.0, []
-    for width in widths:
-        found.append(factor)
-        factor *= 1 - 2 * width
-    return w.detach() * min(found, key=abs)
+    return train
 
 
-def after_the_step(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
-    lowest, best = float("inf"), w
-    for width in widths:
-        loss = (w.detach() ** 2).sum().item()
+def clear(w: engine.Tensor) -> None:
+    w.grad = None
+
+
+def to_zero(w: engine.Tensor) -> None:
+    w.grad.zero_()
+
+
+def leave(w: engine.Tensor) -> None:
+    pass
+
+
+def zeroed_too_early(w: Any, xs: engine.Tensor, ys: engine.Tensor, steps: int) -> float:
+    w.grad.zero_()
+    return by_formula(w, xs, ys, steps)
+
+
+def another_w(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, steps: int) -> float:
+    for _ in range(steps):
+        ((w * xs - ys) ** 2).mean().backward()
         with engine.no_grad():
-            w *= 1 - 2 * width
-        if loss < lowest:
-            lowest, best = loss, w.detach().clone()
-    return best
+            w = w - 0.05 * w.grad
+    return w.item()
 
 
-def last_written(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
-    return w.detach() * math.prod(1 - 2 * width for width in widths[:-1])
-
-
-def first_one(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
-    return w.detach().clone()
-
-
-def last_one(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
-    return kept_as(lambda w: w.detach())(w, widths)
-
-
-# 7.4
-
-
-def frozen(freeze: Callable, learn: list[bool], n: int) -> list[Any]:
-    parameters = [engine.ones(2, requires_grad=yes) for yes in learn]
-    for p, yes in zip(parameters, learn, strict=True):
-        p.grad = engine.ones(2) if yes else None
-    found = freeze(parameters, n)
-    places = [next((f"place {k}" for k, p in enumerate(parameters) if p is q), "another tensor") for q in found]
-    return [
-        [p.requires_grad for p in parameters],
-        ["a gradient" if p.grad is not None else "none" for p in parameters[:n]],
-        places,
-    ]
-
-
-def freeze_trial(freeze: Callable) -> Iterator[tuple]:
-    what = "which require a gradient; what the frozen ones have in .grad; the places of those that it returns"
-    for learn, n in (([True, True, True], 1), ([False, False, True], 1), ([True, True], 2), ([True, True], 0)):
-        yield f"requires_grad is {learn}, each that learns has a .grad, n = {n}: {what}", frozen, freeze, learn, n
-
-
-def freeze_more(freeze: Callable) -> Iterator[tuple]:
-    yield "", frozen, freeze, [False, True, False, True, False], 3
-
-
-def by_place(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    for place, p in enumerate(parameters):
-        p.requires_grad = place >= n
-        p.grad = p.grad if p.requires_grad else None
-    return [p for p in parameters if p.requires_grad]
-
-
-def other_names(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    for p in parameters[:n]:
-        p = p.detach()
-        p.grad = None
-    return parameters[n:]
-
-
-def old_gradient(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    for place, p in enumerate(parameters):
-        p.requires_grad_(place >= n)
-    return parameters[n:]
-
-
-def not_thawed(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    for p in parameters[:n]:
-        p.requires_grad_(False)
-        p.grad = None
-    return parameters[n:]
-
-
-def zeros_left(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    by_place(parameters, n)
-    for p in parameters[:n]:
-        p.grad = engine.zeros_like(p)
-    return parameters[n:]
-
-
-def method_written_over(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    for p in parameters[:n]:
-        p.grad = None
-    return parameters[n:]
-
-
-def the_frozen(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    by_place(parameters, n)
-    return parameters[:n]
-
-
-def the_back(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    return by_place(parameters[::-1], n)[::-1]
-
-
-def everyone(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
-    by_place(parameters, n)
-    return parameters
-
-
-# 7.5
-
-
-def line(w: engine.Tensor, position: float) -> engine.Tensor:
-    return w[0] * position + w[1]
-
-
-def bent(w: engine.Tensor, position: float) -> engine.Tensor:
-    return (w[0] * position).tanh() + w[1] * w[1]
-
-
-def loss_and_gradient(step_loss: Callable, judge: Callable, *given: float) -> list[Any]:
-    w = engine.tensor([0.5, 0.1], requires_grad=True)
-    loss = step_loss(judge, w, *given)
-    if not isinstance(loss, engine.Tensor):
-        return [loss, None]
-    loss.backward()
-    return [loss.detach(), w.grad]
-
-
-def loss_trial(step_loss: Callable) -> Iterator[tuple]:
-    what = "the loss, and the gradient of w = [0.5, 0.1]"
-    for now, following, reward in ((1.0, 2.0, 1.0), (3.0, 1.0, -0.5)):
-        shown = f"judge(w, x) = w[0] * x + w[1], position {now}, following {following}, reward {reward}: {what}"
-        yield shown, loss_and_gradient, step_loss, line, now, following, reward
-
-
-def loss_more(step_loss: Callable) -> Iterator[tuple]:
-    yield "", loss_and_gradient, step_loss, bent, 0.7, -0.4, 0.3
-
-
-def target_and_judgement(
-    target: Callable = lambda made: made.detach(), judgement: Callable = lambda made: made, factor: float = 0.9
-) -> Callable:
-    """`step_loss`, with what is done to the target and to the judgement."""
-
-    def step_loss(judge: Callable, w: engine.Tensor, position: float, following: float, reward: float) -> engine.Tensor:
-        goal = target(reward + factor * judge(w, following))
-        return (judgement(judge(w, position)) - goal) ** 2
-
-    return step_loss
-
-
-def of_cut_weights(
-    judge: Callable, w: engine.Tensor, position: float, following: float, reward: float
-) -> engine.Tensor:
-    return (judge(w, position) - reward - 0.9 * judge(w.detach(), following)) ** 2
-
-
-def all_without_notes(
-    judge: Callable, w: engine.Tensor, position: float, following: float, reward: float
-) -> engine.Tensor:
+def only_the_last(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, steps: int) -> float:
+    for _ in range(steps):
+        ((w * xs - ys) ** 2).mean().backward()
     with engine.no_grad():
-        return target_and_judgement()(judge, w, position, following, reward)
+        w -= 0.05 * w.grad
+    return w.item()
 
 
-def gone_back(judge: Callable, w: engine.Tensor, position: float, following: float, reward: float) -> engine.Tensor:
-    loss = target_and_judgement()(judge, w, position, following, reward)
-    loss.backward()
-    return loss
+# 6.4
+
+
+def read_through(read: Callable, numbers: list[float]) -> list[Any]:
+    w = engine.tensor(1.5, requires_grad=True)
+    losses = read(w, numbers)
+    each = losses if isinstance(losses, list | tuple) else []
+    return [losses, w.item(), sum(isinstance(loss, engine.Tensor) and loss.requires_grad for loss in each)]
+
+
+def read_trial(read: Callable) -> Iterator[tuple]:
+    for numbers in ([0.0], [0.0, 0.5, -0.5]):
+        shown = (
+            f"w = 1.5, numbers = {numbers}: the losses, where w is in the end, and how many losses hold on to a graph"
+        )
+        yield shown, read_through, read, numbers
+
+
+def read_more(read: Callable) -> Iterator[tuple]:
+    yield "", read_through, read, [0.3, -1.0, 0.2, 0.9, 0.0]
+
+
+def reading(
+    state: Callable = lambda state: state,
+    carried: Callable = lambda state: state.detach(),
+    loss: Callable = lambda loss: loss.item(),
+    retain: bool = False,
+) -> Callable:
+    """`read`, with what is done to the state before the loss and after the round, and to the loss."""
+
+    def read(w: engine.Tensor, numbers: list[float]) -> list[Any]:
+        kept, losses = engine.tensor(1.0), []
+        for number in numbers:
+            kept = state((w * kept + number).tanh())
+            squared = (kept - 0.5) ** 2
+            squared.backward(retain_graph=retain)
+            with engine.no_grad():
+                w -= 0.5 * w.grad
+            w.grad = None
+            losses.append(loss(squared))
+            kept = carried(kept)
+        return losses
+
+    return read
+
+
+def read_by_formula(w: engine.Tensor, numbers: list[float]) -> list[float]:
+    state, at, losses = engine.tensor(1.0), w.detach().clone(), []
+    for number in numbers:
+        after = (at * state + number).tanh()
+        losses.append(((after - 0.5) ** 2).item())
+        at -= 0.5 * 2 * (after - 0.5) * (1 - after**2) * state
+        state = after
+    with engine.no_grad():
+        w.copy_(at)
+    return losses
+
+
+# 6.5
+
+
+def values_and_gradient(shares: Callable, scores: list[float], weights: list[float]) -> list[Any]:
+    x = engine.tensor(scores, requires_grad=True)
+    made = shares(x)
+    (made * engine.tensor(weights)).sum().backward()
+    return [made.detach(), x.grad]
+
+
+def shares_trial(shares: Callable) -> Iterator[tuple]:
+    for scores, weights in (([0.0, 1.0], [1.0, 0.0]), ([1.0, 2.0, 3.0], [0.5, -1.0, 2.0])):
+        shown = f"scores = {scores}: the shares, and the gradient of (shares * {weights}).sum()"
+        yield shown, values_and_gradient, shares, scores, weights
+
+
+def shares_more(shares: Callable) -> Iterator[tuple]:
+    yield "", values_and_gradient, shares, [-1.0, 0.5, 0.0, 2.0], [1.0, 2.0, 3.0, 4.0]
+
+
+def without_notes(scores: engine.Tensor) -> engine.Tensor:
+    e = scores.exp()
+    with engine.no_grad():
+        e /= e.sum()
+    return e
+
+
+def all_without_notes(scores: engine.Tensor) -> engine.Tensor:
+    return without_notes(scores.detach())
+
+
+def constant_whole(scores: engine.Tensor) -> engine.Tensor:
+    e = scores.exp()
+    return e / e.sum().detach()
+
+
+def new_leaf(scores: engine.Tensor) -> engine.Tensor:
+    e = scores.detach().exp()
+    return (e / e.sum()).requires_grad_()
 
 
 EXERCISES = (
     Exercise(
         key="07.1",
         points=1,
-        answer=15.0,
+        answer={"a", "d", "f"},
         wrong=(
-            (33.0, "That is the slope of w**3 + w**2. But no way leads back through what was detached."),
-            (6.0, "What was detached has no slope of its own, but it is still a factor: the slope of 9 * w is not 0."),
-            (9.0, "You have one half of it. The loss has a second part, y, through which w acts, too."),
-            (24.0, "That is as if the other factor were cut off: 2 * 3 * 3, by way of y. But y is what was detached."),
-            (36.0, "That is the value of the loss. What is its slope?"),
+            ({"a", "b", "d", "e", "f"}, "Those are all that take notes. But only leaves keep what arrives."),
+            ({"a", "d", "e", "f"}, "One of them was made from random numbers and then multiplied. Which is the leaf?"),
+            ({"a", "b", "d", "f"}, "One of them came out of a multiplication: it is a result, not a leaf."),
+            ({"a", "c", "d", "f"}, "All of these are leaves. But for one of them, nobody asked for the slope."),
+            ({"a", "d"}, "There is one more: a leaf is what no operation made *since it was asked to take notes*."),
         ),
         hints=(
-            "As a number, y.detach() is 9. What has no past counts as a plain number.",
-            "So the loss is, to the notes, 9 * w + w * w. What is its slope at 3?",
-            "9 from the first part, and from the second one 2 * ...",
+            "Two questions to each: is it a leaf, and was it asked to take notes?",
+            "What comes out of an operation on something that takes notes is a result. Which have a grad_fn?",
+            "b and e have a grad_fn, c was never asked. That leaves three.",
         ),
     ),
     Exercise(
         key="07.2",
-        points=1,
-        answer=by_hand,
-        trial=examine_trial,
-        hidden=examine_more,
+        points=2,
+        answer=one_by_one,
+        trial=mean_trial,
+        hidden=mean_more,
         wrong=(
+            (summed, "That is the sum of the gradients, and not their mean."),
             (
-                with_notes,
-                "The number is right, but predict has taken notes: `item()` or `detach()` later on do not undo it.",
+                lambda losses, w: engine.stack(one_each(losses, w)).mean(),
+                "The mean goes over the elements of w, too. Each of them has a mean of its own: dim=0.",
             ),
-            (without_parentheses, "The parentheses are missing: `with engine.no_grad():`."),
             (
-                never_on_again,
-                "No notes are taken, but nor are they afterwards: your function leaves the switch off.",
+                lambda losses, w: engine.autograd.grad(sum(losses) / len(losses), w),
+                "autograd.grad gives a tuple, here with one entry. Take it out.",
             ),
-            (summed, "That is the sum of the squared distances, and not their mean."),
-            (a_tensor, "The number is right, but it is still in its box: `item()` takes it out."),
+            (left_behind, "w.grad does not hold what it held before your function was called."),
+            (
+                cleared_at_the_end,
+                "It works only while w.grad is None. What was in there before has been added, and then thrown away.",
+            ),
+            (
+                divided_with_the_rest,
+                "What was in w.grad before has been added to, divided with the rest, and then thrown away.",
+            ),
+            (
+                put_back_by_name,
+                "A second name for w.grad keeps nothing: backward() adds to that very tensor.",
+            ),
+            (
+                cleared_at_both_ends,
+                "The mean is right. But what w.grad held before your function was called is lost.",
+            ),
+            (
+                without_retaining,
+                "Two of the losses share notes, and the first way back threw them away. Go back once for all of them.",
+            ),
         ),
         hints=(
-            "Where is predict called: inside of your block, or before it?",
-            "A `with engine.no_grad():` block puts the switch back by itself, and holds for all that is called in it.",
-            "with engine.no_grad():\n    return ((predict(xs) - ys) ** 2)...",
+            "What does w.grad hold when your function is called, and what after a backward() in it?",
+            "autograd.grad hands gradients over and leaves .grad alone. The slope of a mean is the mean of the slopes.",
+            "(gradient,) = engine.autograd.grad(..., w)  # of one number, made from all the losses",
         ),
     ),
     Exercise(
         key="07.3",
         points=1,
         answer=by_formula,
-        trial=best_trial,
-        hidden=best_more,
+        trial=walk_trial,
+        hidden=walk_more,
         wrong=(
-            (last_one, "What you keep shares its memory with w, and w goes on changing: it shows the last one."),
+            (trained(clear, leave), "The old slopes are still in w.grad in the second round, and are added to."),
             (
-                kept_as(lambda w: w),
-                "`best = w` is a second name for the same tensor. It takes notes, and goes on changing.",
+                trained(leave, clear),
+                "You clear after backward() and before the step: then there is nothing to step along.",
             ),
             (
-                kept_as(lambda w: w.clone()),
-                "The numbers are right, but what you hand back takes notes. (A clone of what takes notes does, too.)",
+                trained(leave, to_zero),
+                "w does not move: between backward() and the step the slope is set to zero.",
             ),
-            (after_the_step, "You write down w after the step. The loss belongs to w as it was before."),
-            (last_written, "You compare with infinity each time: `lowest` must be written down, too."),
-            (first_one, "That is where the walk begins. Which round has the lowest loss?"),
+            (
+                zeroed_too_early,
+                "In the first round w.grad is None: there is nothing to be zeroed. Clear after the step.",
+            ),
+            (
+                another_w,
+                "`w = w - ...` makes another tensor, which takes no notes. The step must change w itself: `w -= ...`.",
+            ),
+            (only_the_last, "One step at the end, along the sum of all slopes. There should be a step in each round."),
         ),
         hints=(
-            "best.detach() is no copy. Whose memory is it?",
-            "`detach` cuts off the past, `clone` gives numbers of its own. Which of the two is needed here?",
-            "best = w.detach()...",
+            "What does w.grad hold in the second round, when backward() is done?",
+            "One line is missing in the loop. It may stand before backward(), or after the step.",
+            "w.grad = ...",
         ),
     ),
     Exercise(
         key="07.4",
         points=2,
-        answer=by_place,
-        trial=freeze_trial,
-        hidden=freeze_more,
+        answer=read_by_formula,
+        trial=read_trial,
+        hidden=read_more,
         wrong=(
             (
-                other_names,
-                "Nothing is frozen. `p = p.detach()` gives the name p to another tensor, and "
-                "`p.requires_grad_ = False` calls nothing: it writes over the name of a method.",
+                reading(carried=lambda state: state, retain=True),
+                "The notes of the rounds before are kept, but w has been changed since: they are no longer true.",
             ),
-            (old_gradient, "Frozen, but with a gradient from former times in .grad, along which a step may still go."),
-            (zeros_left, "Zeros in .grad are a gradient, too. To hold none: `p.grad = None`."),
             (
-                method_written_over,
-                "The old gradients are gone, but nothing is frozen: `p.requires_grad_(False)` does it. (And "
-                "`p.requires_grad_ = False` calls nothing: it writes over the name of a method.)",
+                reading(carried=lambda state: state.clone()),
+                "The state of the second round still hangs on the first one, whose notes are gone. (A clone does, too; "
+                "and `state.detach()` must be given the name `state`.)",
             ),
-            (not_thawed, "A parameter behind the first n that was frozen before is still frozen."),
-            (the_frozen, "You return the frozen ones. Those that learn are asked for."),
-            (the_back, "You freeze from the back. The first n are asked for, those at the front."),
-            (everyone, "You return all of them. Only those that learn are asked for."),
+            (
+                reading(state=lambda state: state.detach()),
+                "The state is cut off before its loss is made: nothing is left that requires a gradient.",
+            ),
+            (
+                reading(carried=lambda state: engine.tensor(1.0)),
+                "The state begins at 1 again in each round. It should be carried on.",
+            ),
+            (
+                reading(loss=lambda loss: loss),
+                "The state is right. But each loss in the list holds on to its notes; `item()` takes out the number.",
+            ),
+            (
+                reading(loss=lambda loss: loss.detach()),
+                "No notes hang on the losses, but they are still tensors. Plain numbers are asked for: `item()`.",
+            ),
         ),
         hints=(
-            "A leaf is frozen by requires_grad_(False). What else is there to do, for the first n and for the others?",
-            "The first n: no notes, and no old gradient. The others: notes, whatever was before.",
-            "for p in parameters[:n]:\n    p.requires_grad_(False)\n    ...\nfor p in parameters[n:]:\n    ...",
+            "Which tensor of the second round is older than the second round?",
+            "Cut the state off before it goes into the next round, once backward() is done. And item() gives a number.",
+            "losses.append(loss.item())\nstate = ...",
         ),
     ),
     Exercise(
         key="07.5",
         points=2,
-        answer=of_cut_weights,
-        trial=loss_trial,
-        hidden=loss_more,
+        answer=lambda scores: engine.softmax(scores, 0),
+        trial=shares_trial,
+        hidden=shares_more,
         wrong=(
-            (target_and_judgement(target=lambda made: made), "The loss is right, but the target does not hold still."),
             (
-                target_and_judgement(target=lambda made: made, judgement=lambda made: made.detach()),
-                "The wrong one holds still: it is the judgement that should move, towards the target.",
+                without_notes,
+                "What exp remembers is still written over: `/=` and `div_` do that, inside of `no_grad` too.",
             ),
+            (all_without_notes, "The shares are right, but they have no past: no gradient gets back to the scores."),
             (
-                all_without_notes,
-                "No notes are taken at all. The judgement of the first position needs them; only the target does not.",
+                constant_whole,
+                "The shares are right, the gradient is not: each score acts on the sum, too, and to the notes your sum "
+                "is a constant. (With `detach` and with `.data` nothing warns of that.)",
             ),
-            (gone_back, "Your function has gone back already. It is to make the loss, and nothing else."),
-            (
-                lambda judge, w, *given: target_and_judgement()(judge, w, *given) ** 0.5,
-                "That is the distance. Its square is asked for.",
-            ),
-            (target_and_judgement(factor=1.0), "The target is the reward plus 0.9 times the judgement that follows."),
+            (new_leaf, "The shares are right, but they have lost their past: no gradient gets back to the scores."),
         ),
         hints=(
-            "Which of the two is to be moved, and which is to count as a plain number?",
-            "Make the target first, and end the way back there: detach it, or compute it without notes.",
-            "target = (reward + 0.9 * judge(w, following))...\nreturn (judge(w, position) - target) ** 2",
+            "exp remembers its result. Which line writes over it?",
+            "Make a new tensor, and leave the one that exp remembers as it is.",
+            "return e / ...",
         ),
     ),
 )

@@ -1,393 +1,406 @@
-"""Lesson 08, dynamic graphs: the exercises' trials, oracles, usual mistakes and hints."""
+"""Lesson 08, taking no notes: the exercises' trials, oracles, usual mistakes and hints."""
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import engine
 from course.exercises import Exercise
 
-
-def gradients_of(made: Any, knobs: list[engine.Tensor]) -> list[Any]:
-    """The gradients of the sum of what was made, 0 where a knob had no part in it; None where the past is lost."""
-    if not isinstance(made, engine.Tensor) or not made.requires_grad:
-        return [None for _ in knobs]
-    found = engine.autograd.grad(made.sum(), knobs, allow_unused=True)
-    return [engine.zeros_like(knob) if g is None else g for g, knob in zip(found, knobs, strict=True)]
+# 7.2
 
 
-# 8.2
+def examined(examine: Callable, ys: list[float]) -> list[Any]:
+    w = engine.tensor(2.0, requires_grad=True)
+    notes = []
+
+    def predict(xs: engine.Tensor) -> engine.Tensor:
+        made = w * xs + 1
+        notes.append(made.requires_grad)
+        return made
+
+    found = examine(predict, engine.arange(len(ys), dtype=engine.float32), engine.tensor(ys))
+    return [found, any(notes), engine.is_grad_enabled()]
 
 
-def states_and_gradients(states: Callable, numbers: list[float]) -> list[Any]:
-    keep, take = (engine.tensor(value, requires_grad=True) for value in (0.5, 2.0))
-    made = states(engine.tensor(numbers), keep, take)
-    return [made, *gradients_of(made, [keep, take])]
+def examine_trial(examine: Callable) -> Iterator[tuple]:
+    what = "what it returns, whether predict took notes, and whether notes are taken again afterwards"
+    yield f"predict(x) = 2 * x + 1, xs = [0, 1, 2], ys = [1, 3, 6]: {what}", examined, examine, [1.0, 3.0, 6.0]
+    yield f"the same, with ys = [0, 0, 0]: {what}", examined, examine, [0.0, 0.0, 0.0]
 
 
-def states_trial(states: Callable) -> Iterator[tuple]:
-    what = "the states, and the gradients of their sum for keep and take"
-    for numbers in ([3.0], [3.0, 4.0], [1.0, -1.0, 2.0, 0.0]):
-        yield f"numbers = {numbers}, keep = 0.5, take = 2: {what}", states_and_gradients, states, numbers
+def examine_more(examine: Callable) -> Iterator[tuple]:
+    yield "", examined, examine, [4.0, -1.0, 0.5, 2.0, 2.0]
 
 
-def states_more(states: Callable) -> Iterator[tuple]:
-    yield "", states_and_gradients, states, [0.5, 0.25, -3.0, 1.0, 1.0, 2.0, -0.125]
+def by_hand(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    with engine.inference_mode():
+        distances = [(p - y) ** 2 for p, y in zip(predict(xs).tolist(), ys.tolist(), strict=True)]
+    return sum(distances) / len(distances)
 
 
-def by_powers(numbers: engine.Tensor, keep: engine.Tensor, take: engine.Tensor) -> engine.Tensor:
-    """The state after number n is the sum of take * numbers[k] * keep ** (n - k)."""
-    n = len(numbers)
-    steps = engine.arange(n).reshape(n, 1) - engine.arange(n)
-    weights = engine.where(steps >= 0, keep ** engine.clamp(steps, min=0), engine.zeros(n, n))
-    return take * (weights @ numbers)
+def with_notes(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    return ((predict(xs) - ys) ** 2).mean().item()
 
 
-def reading(
-    step: Callable = lambda state, number, keep, take: keep * state + take * number,
-    carried: Callable = lambda state: state,
-    joined: Callable = engine.stack,
-    first: bool = False,
+def without_parentheses(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    block: Any = engine.no_grad
+    with block:
+        return with_notes(predict, xs, ys)
+
+
+def never_on_again(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    engine.set_grad_enabled(False)
+    return ((predict(xs) - ys) ** 2).mean().item()
+
+
+def summed(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    with engine.no_grad():
+        return ((predict(xs) - ys) ** 2).sum().item()
+
+
+def a_tensor(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> engine.Tensor:
+    with engine.no_grad():
+        return ((predict(xs) - ys) ** 2).mean()
+
+
+# 7.3
+
+
+def walked(best_of_walk: Callable, start: list[float], widths: list[float]) -> list[Any]:
+    w = engine.tensor(start, requires_grad=True)
+    best = best_of_walk(w, widths)
+    return [best.detach(), best.requires_grad] if isinstance(best, engine.Tensor) else [best, None]
+
+
+def best_trial(best_of_walk: Callable) -> Iterator[tuple]:
+    what = "what it returns, and whether that takes notes"
+    for widths in ([0.25, 0.25, 1.5, 0.1], [0.5, 0.1], [2.0, 0.25, 0.25, 1.5]):
+        yield f"w = [4., 2.], widths = {widths}: {what}", walked, best_of_walk, [4.0, 2.0], widths
+
+
+def best_more(best_of_walk: Callable) -> Iterator[tuple]:
+    yield "", walked, best_of_walk, [1.0, -3.0, 0.5], [0.1, 0.3, 0.9, 1.2, 0.1, 2.0]
+
+
+def kept_as(keep: Callable) -> Callable:
+    """`best_of_walk`, with what is written down of w."""
+
+    def best_of_walk(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
+        lowest, best = float("inf"), w
+        for width in widths:
+            loss = (w * w).sum()
+            if loss.item() < lowest:
+                lowest, best = loss.item(), keep(w)
+            loss.backward()
+            with engine.no_grad():
+                w -= width * w.grad
+            w.grad = None
+        return best
+
+    return best_of_walk
+
+
+def by_formula(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
+    """The slope of a square is 2 w: each step multiplies w by 1 - 2 * width."""
+    factor, found = 1.0, []
+    for width in widths:
+        found.append(factor)
+        factor *= 1 - 2 * width
+    return w.detach() * min(found, key=abs)
+
+
+def after_the_step(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
+    lowest, best = float("inf"), w
+    for width in widths:
+        loss = (w.detach() ** 2).sum().item()
+        with engine.no_grad():
+            w *= 1 - 2 * width
+        if loss < lowest:
+            lowest, best = loss, w.detach().clone()
+    return best
+
+
+def last_written(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
+    return w.detach() * math.prod(1 - 2 * width for width in widths[:-1])
+
+
+def first_one(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
+    return w.detach().clone()
+
+
+def last_one(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
+    return kept_as(lambda w: w.detach())(w, widths)
+
+
+# 7.4
+
+
+def frozen(freeze: Callable, learn: list[bool], n: int) -> list[Any]:
+    parameters = [engine.ones(2, requires_grad=yes) for yes in learn]
+    for p, yes in zip(parameters, learn, strict=True):
+        p.grad = engine.ones(2) if yes else None
+    found = freeze(parameters, n)
+    places = [next((f"place {k}" for k, p in enumerate(parameters) if p is q), "another tensor") for q in found]
+    return [
+        [p.requires_grad for p in parameters],
+        ["a gradient" if p.grad is not None else "none" for p in parameters[:n]],
+        places,
+    ]
+
+
+def freeze_trial(freeze: Callable) -> Iterator[tuple]:
+    what = "which require a gradient; what the frozen ones have in .grad; the places of those that it returns"
+    for learn, n in (([True, True, True], 1), ([False, False, True], 1), ([True, True], 2), ([True, True], 0)):
+        yield f"requires_grad is {learn}, each that learns has a .grad, n = {n}: {what}", frozen, freeze, learn, n
+
+
+def freeze_more(freeze: Callable) -> Iterator[tuple]:
+    yield "", frozen, freeze, [False, True, False, True, False], 3
+
+
+def by_place(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    for place, p in enumerate(parameters):
+        p.requires_grad = place >= n
+        p.grad = p.grad if p.requires_grad else None
+    return [p for p in parameters if p.requires_grad]
+
+
+def other_names(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    for p in parameters[:n]:
+        p = p.detach()
+        p.grad = None
+    return parameters[n:]
+
+
+def old_gradient(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    for place, p in enumerate(parameters):
+        p.requires_grad_(place >= n)
+    return parameters[n:]
+
+
+def not_thawed(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    for p in parameters[:n]:
+        p.requires_grad_(False)
+        p.grad = None
+    return parameters[n:]
+
+
+def zeros_left(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    by_place(parameters, n)
+    for p in parameters[:n]:
+        p.grad = engine.zeros_like(p)
+    return parameters[n:]
+
+
+def method_written_over(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    for p in parameters[:n]:
+        p.grad = None
+    return parameters[n:]
+
+
+def the_frozen(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    by_place(parameters, n)
+    return parameters[:n]
+
+
+def the_back(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    return by_place(parameters[::-1], n)[::-1]
+
+
+def everyone(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    by_place(parameters, n)
+    return parameters
+
+
+# 7.5
+
+
+def line(w: engine.Tensor, position: float) -> engine.Tensor:
+    return w[0] * position + w[1]
+
+
+def bent(w: engine.Tensor, position: float) -> engine.Tensor:
+    return (w[0] * position).tanh() + w[1] * w[1]
+
+
+def loss_and_gradient(step_loss: Callable, judge: Callable, *given: float) -> list[Any]:
+    w = engine.tensor([0.5, 0.1], requires_grad=True)
+    loss = step_loss(judge, w, *given)
+    if not isinstance(loss, engine.Tensor):
+        return [loss, None]
+    loss.backward()
+    return [loss.detach(), w.grad]
+
+
+def loss_trial(step_loss: Callable) -> Iterator[tuple]:
+    what = "the loss, and the gradient of w = [0.5, 0.1]"
+    for now, following, reward in ((1.0, 2.0, 1.0), (3.0, 1.0, -0.5)):
+        shown = f"judge(w, x) = w[0] * x + w[1], position {now}, following {following}, reward {reward}: {what}"
+        yield shown, loss_and_gradient, step_loss, line, now, following, reward
+
+
+def loss_more(step_loss: Callable) -> Iterator[tuple]:
+    yield "", loss_and_gradient, step_loss, bent, 0.7, -0.4, 0.3
+
+
+def target_and_judgement(
+    target: Callable = lambda made: made.detach(), judgement: Callable = lambda made: made, factor: float = 0.9
 ) -> Callable:
-    """`states`, with another step, another way to carry the state on, or another way to join them."""
+    """`step_loss`, with what is done to the target and to the judgement."""
 
-    def states(numbers: engine.Tensor, keep: engine.Tensor, take: engine.Tensor) -> Any:
-        state = engine.tensor(0.0)
-        found = [state] if first else []
-        for number in numbers:
-            state = step(state, number, keep, take)
-            found.append(state)
-            state = carried(state)
-        return joined(found)
+    def step_loss(judge: Callable, w: engine.Tensor, position: float, following: float, reward: float) -> engine.Tensor:
+        goal = target(reward + factor * judge(w, following))
+        return (judgement(judge(w, position)) - goal) ** 2
 
-    return states
+    return step_loss
 
 
-# 8.3
+def of_cut_weights(
+    judge: Callable, w: engine.Tensor, position: float, following: float, reward: float
+) -> engine.Tensor:
+    return (judge(w, position) - reward - 0.9 * judge(w.detach(), following)) ** 2
 
 
-def values_and_gradient(f: Callable, x: list[float]) -> list[Any]:
-    at = engine.tensor(x, requires_grad=True)
-    made = f(at)
-    return [made, *gradients_of(made, [at])]
+def all_without_notes(
+    judge: Callable, w: engine.Tensor, position: float, following: float, reward: float
+) -> engine.Tensor:
+    with engine.no_grad():
+        return target_and_judgement()(judge, w, position, following, reward)
 
 
-def hole_trial(f: Callable) -> Iterator[tuple]:
-    for x in ([1.0, 2.0], [0.5, 0.0, 3.0], [0.0, 0.0]):
-        yield f"x = {x}: the values, and the gradient of their sum", values_and_gradient, f, x
-
-
-def hole_more(f: Callable) -> Iterator[tuple]:
-    yield "", values_and_gradient, f, [0.0, 1e-3, 10.0, 0.0, 0.75]
-
-
-def place_by_place(x: engine.Tensor) -> engine.Tensor:
-    return engine.stack([number * number.log() if number > 0 else number * 0 for number in x])
-
-
-def chosen_afterwards(x: engine.Tensor) -> engine.Tensor:
-    return engine.where(x > 0, x * x.log(), engine.zeros_like(x))
-
-
-def a_little_more(x: engine.Tensor) -> engine.Tensor:
-    return x * (x + 1e-3).log()
-
-
-def held_up(x: engine.Tensor) -> engine.Tensor:
-    return x * engine.clamp(x, min=1e-6).log()
-
-
-def plain_zeros(x: engine.Tensor) -> engine.Tensor:
-    return engine.stack([number * number.log() if number > 0 else engine.tensor(0.0) for number in x])
-
-
-def cut_off(x: engine.Tensor) -> engine.Tensor:
-    return place_by_place(x.detach())
-
-
-# 8.4
-
-
-def mean_and_gradient(f: Callable, x: list[float]) -> list[Any]:
-    """As `values_and_gradient`; a gradient of 0 everywhere and none at all are the same."""
-    made, gradient = values_and_gradient(f, x)
-    return [made, gradient if gradient is not None and gradient.count_nonzero() else None]
-
-
-def mean_trial(f: Callable) -> Iterator[tuple]:
-    for x in ([2.0, 4.0], [5.0, -1.0, 1.0, 0.0], [-1.0, -2.0]):
-        yield f"x = {x}: the mean, and the gradient", mean_and_gradient, f, x
-
-
-def mean_more(f: Callable) -> Iterator[tuple]:
-    yield "", mean_and_gradient, f, [-0.5, 0.25, 7.0, -3.0, 0.125, 2.0]
-
-
-def by_mask(x: engine.Tensor) -> engine.Tensor:
-    positive = x > 0
-    return x[positive].mean() if positive.any() else engine.tensor(0.0)
-
-
-def a_new_leaf(x: engine.Tensor) -> engine.Tensor:
-    positive = [number.item() for number in x if number > 0]
-    return engine.tensor(positive or [0.0], requires_grad=bool(positive)).mean()
-
-
-def over_all(x: engine.Tensor) -> engine.Tensor:
-    return x.relu().mean()
-
-
-def without_the_empty_case(x: engine.Tensor) -> engine.Tensor:
-    return x[x > 0].mean()
-
-
-def summed(x: engine.Tensor) -> engine.Tensor:
-    return x[x > 0].sum() if (x > 0).any() else engine.tensor(0.0)
-
-
-def counted_with_zero(x: engine.Tensor) -> engine.Tensor:
-    return x[x >= 0].mean() if (x >= 0).any() else engine.tensor(0.0)
-
-
-# 8.5
-
-
-def value_and_gradients(compute: Callable, formula_of: Callable, values: list[float]) -> list[Any]:
-    knobs = [engine.tensor(value, requires_grad=True) for value in values]
-    made = compute(formula_of(*knobs))
-    return [made, *gradients_of(made, knobs)]
-
-
-FORMULAS: tuple[tuple[str, Callable, list[float]], ...] = (
-    ('("+", ("*", a, 3.0), b), a = 2, b = 5', lambda a, b: ("+", ("*", a, 3.0), b), [2.0, 5.0]),
-    ('("max", a, b), a = 2, b = 5', lambda a, b: ("max", a, b), [2.0, 5.0]),
-    ('("max", 4.0, ("max", a, b)), a = 2, b = 5', lambda a, b: ("max", 4.0, ("max", a, b)), [2.0, 5.0]),
-    (
-        '("*", ("max", ("*", a, a), b), ("+", a, 1.0)), a = 3, b = 5',
-        lambda a, b: ("*", ("max", ("*", a, a), b), ("+", a, 1.0)),
-        [3.0, 5.0],
-    ),
-)
-
-
-def formula_trial(compute: Callable) -> Iterator[tuple]:
-    for shown, formula, values in FORMULAS:
-        yield f"{shown}: the value, and the gradients of a and b", value_and_gradients, compute, formula, values
-
-
-def formula_more(compute: Callable) -> Iterator[tuple]:
-    def deep(a: Any, b: Any, c: Any) -> tuple:
-        return "+", ("max", ("max", a, ("*", b, c)), 1.0), ("*", ("+", c, ("max", b, -2.0)), ("max", a, c))
-
-    yield "", value_and_gradients, compute, deep, [0.5, -1.5, 3.0]
-
-
-def by_operations(formula: Any) -> Any:
-    """The same with the engine's own maximum, whose gradient goes to the larger side."""
-    if not isinstance(formula, tuple):
-        return formula
-    left, right = map(by_operations, formula[1:])
-    if formula[0] == "max":
-        left, right = (side if isinstance(side, engine.Tensor) else engine.tensor(side) for side in (left, right))
-        return engine.maximum(left, right)
-    return left + right if formula[0] == "+" else left * right
-
-
-def computing(choice: Callable, descend: bool = True) -> Callable:
-    """`compute`, with another way to choose the larger side."""
-
-    def compute(formula: Any) -> Any:
-        if not isinstance(formula, tuple):
-            return formula
-        operation, left, right = formula
-        if descend:
-            left, right = compute(left), compute(right)
-        if operation == "max":
-            return choice(left, right)
-        return left + right if operation == "+" else left * right
-
-    return compute
-
-
-def number_of(side: Any) -> float:
-    return side.item() if isinstance(side, engine.Tensor) else side
-
-
-def by_python(left: Any, right: Any) -> Any:
-    return left if number_of(left) > number_of(right) else right
-
-
-def as_numbers(left: Any, right: Any) -> Any:
-    return engine.tensor(max(number_of(left), number_of(right)))
-
-
-def smaller(left: Any, right: Any) -> Any:
-    return left if number_of(left) < number_of(right) else right
-
-
-def both_sides(left: Any, right: Any) -> Any:
-    return (left + right) / 2 + abs(number_of(left) - number_of(right)) / 2
+def gone_back(judge: Callable, w: engine.Tensor, position: float, following: float, reward: float) -> engine.Tensor:
+    loss = target_and_judgement()(judge, w, position, following, reward)
+    loss.backward()
+    return loss
 
 
 EXERCISES = (
     Exercise(
         key="08.1",
         points=1,
-        answer=27.0,
+        answer=15.0,
         wrong=(
-            (3.0, "That is the slope of one round. How many rounds are there?"),
-            (9.0, "After two rounds x is 18, and 18 is below 20: there is a round more."),
-            (81.0, "After three rounds x is 54, and that is not below 20: there is no fourth round."),
-            (54.0, "That is the value. The slope is how many times as far the output moves as x."),
-            (1.0, "The loop runs: 2 is below 20. What does each round do to the slope?"),
+            (33.0, "That is the slope of w**3 + w**2. But no way leads back through what was detached."),
+            (6.0, "What was detached has no slope of its own, but it is still a factor: the slope of 9 * w is not 0."),
+            (9.0, "You have one half of it. The loss has a second part, y, through which w acts, too."),
+            (24.0, "That is as if the other factor were cut off: 2 * 3 * 3, by way of y. But y is what was detached."),
+            (36.0, "That is the value of the loss. What is its slope?"),
         ),
         hints=(
-            "What is x after each round, and when does the loop end?",
-            "The graph is a chain of multiplications by 3. Along a way, slopes are multiplied.",
-            "2, 6, 18, ...: one factor of 3 for each arrow.",
+            "As a number, y.detach() is 9. What has no past counts as a plain number.",
+            "So the loss is, to the notes, 9 * w + w * w. What is its slope at 3?",
+            "9 from the first part, and from the second one 2 * ...",
         ),
     ),
     Exercise(
         key="08.2",
-        points=2,
-        answer=by_powers,
-        trial=states_trial,
-        hidden=states_more,
+        points=1,
+        answer=by_hand,
+        trial=examine_trial,
+        hidden=examine_more,
         wrong=(
             (
-                reading(joined=lambda found: engine.tensor([state.item() for state in found])),
-                "The states are right, but their past is lost: numbers that were taken out of their boxes, by `item()` "
-                "or by `engine.tensor([...])`, have none.",
+                with_notes,
+                "The number is right, but predict has taken notes: `item()` or `detach()` later on do not undo it.",
             ),
+            (without_parentheses, "The parentheses are missing: `with engine.no_grad():`."),
             (
-                reading(joined=lambda found: engine.tensor([state.item() for state in found], requires_grad=True)),
-                "Your new tensor takes notes from now on. It has no past, though: keep and take get no gradient.",
+                never_on_again,
+                "No notes are taken, but nor are they afterwards: your function leaves the switch off.",
             ),
-            (
-                reading(step=lambda state, number, keep, take: keep.item() * state + take * number),
-                "The states are right, but `keep.item()` is a plain number: no gradient gets back to keep.",
-            ),
-            (
-                lambda numbers, keep, take: by_powers(numbers, keep, take)[-1:].expand(len(numbers)),
-                "Every entry is the last state. Do you change one tensor in place, round after round?",
-            ),
-            (
-                reading(carried=lambda state: state.detach()),
-                "The states are right, but each forgets how the one before it was made: the way back ends there.",
-            ),
-            (
-                reading(step=lambda state, number, keep, take: take * number),
-                "The old state has no part in the new one: `keep * state` is missing.",
-            ),
-            (
-                reading(step=lambda state, number, keep, take: keep * (state + take * number)),
-                "What is taken is multiplied by keep as well. Only the old state should be.",
-            ),
-            (reading(first=True), "The 0 at the beginning is no state after a number: leave it out."),
-            (reading(joined=lambda found: found[-1]), "That is the last state alone. All of them are asked for."),
-            (reading(joined=lambda found: found), "The states are right, but in a list: join them into one tensor."),
+            (summed, "That is the sum of the squared distances, and not their mean."),
+            (a_tensor, "The number is right, but it is still in its box: `item()` takes it out."),
         ),
         hints=(
-            "A loop over the numbers, as in the lesson's read. What must be remembered in each round?",
-            "Append each state to a list. What joins a list of tensors, and keeps their past?",
-            "for number in numbers:\n    state = ...\n    found.append(state)\nreturn engine.stack(found)",
+            "Where is predict called: inside of your block, or before it?",
+            "A `with engine.no_grad():` block puts the switch back by itself, and holds for all that is called in it.",
+            "with engine.no_grad():\n    return ((predict(xs) - ys) ** 2)...",
         ),
     ),
     Exercise(
         key="08.3",
-        points=2,
-        answer=place_by_place,
-        trial=hole_trial,
-        hidden=hole_more,
+        points=1,
+        answer=by_formula,
+        trial=best_trial,
+        hidden=best_more,
         wrong=(
+            (last_one, "What you keep shares its memory with w, and w goes on changing: it shows the last one."),
             (
-                lambda x: x * x.log(),
-                "At 0 the logarithm is minus infinity, and 0 times that is nan: the value itself has a hole.",
+                kept_as(lambda w: w),
+                "`best = w` is a second name for the same tensor. It takes notes, and goes on changing.",
             ),
             (
-                chosen_afterwards,
-                "The values are right. But a logarithm of 0 was computed, and its infinite slope gives nan.",
+                kept_as(lambda w: w.clone()),
+                "The numbers are right, but what you hand back takes notes. (A clone of what takes notes does, too.)",
             ),
-            (a_little_more, "Adding a little to x changes every value. Only the places with 0 need help."),
-            (
-                held_up,
-                "The values are right, and nothing is nan. But at 0 the slope should be 0; yours is log of a bound.",
-            ),
-            (
-                plain_zeros,
-                "Where every number is 0, nothing in your result comes from x, and `backward()` has no way to go.",
-            ),
-            (cut_off, "The values are right, but no gradient gets back to x."),
+            (after_the_step, "You write down w after the step. The loss belongs to w as it was before."),
+            (last_written, "You compare with infinity each time: `lowest` must be written down, too."),
+            (first_one, "That is where the walk begins. Which round has the lowest loss?"),
         ),
         hints=(
-            "where computes both sides. What does the logarithm get to see in the places with 0?",
-            "Make the input harmless first: a 1, say, where x is 0. Then choose once more, afterwards.",
-            "harmless = engine.where(x > 0, x, ...)\nreturn engine.where(x > 0, harmless * harmless.log(), ...)",
+            "best.detach() is no copy. Whose memory is it?",
+            "`detach` cuts off the past, `clone` gives numbers of its own. Which of the two is needed here?",
+            "best = w.detach()...",
         ),
     ),
     Exercise(
         key="08.4",
-        points=1,
-        answer=by_mask,
-        trial=mean_trial,
-        hidden=mean_more,
+        points=2,
+        answer=by_place,
+        trial=freeze_trial,
+        hidden=freeze_more,
         wrong=(
             (
-                a_new_leaf,
-                "The numbers are right. But `engine.tensor(...)` makes a new leaf, whether it takes notes or not: no "
-                "gradient gets from there to x.",
+                other_names,
+                "Nothing is frozen. `p = p.detach()` gives the name p to another tensor, and "
+                "`p.requires_grad_ = False` calls nothing: it writes over the name of a method.",
             ),
+            (old_gradient, "Frozen, but with a gradient from former times in .grad, along which a step may still go."),
+            (zeros_left, "Zeros in .grad are a gradient, too. To hold none: `p.grad = None`."),
             (
-                lambda x: engine.tensor([number.item() for number in x if number > 0]).mean(),
-                "No gradient gets from a new tensor to x. And where no number is above 0, the mean should be 0.",
+                method_written_over,
+                "The old gradients are gone, but nothing is frozen: `p.requires_grad_(False)` does it. (And "
+                "`p.requires_grad_ = False` calls nothing: it writes over the name of a method.)",
             ),
-            (
-                lambda x: engine.stack([number for number in x if number > 0]).mean(),
-                "Where no number is above 0, there is nothing to stack: the mean should be 0 then.",
-            ),
-            (over_all, "You divide by how many numbers there are. Only those above 0 count."),
-            (summed, "That is the sum of the numbers above 0, and not their mean."),
-            (without_the_empty_case, "If no number is above 0, the mean of nothing is nan. It should be 0 then."),
-            (counted_with_zero, "A 0 is not above 0, and does not count."),
+            (not_thawed, "A parameter behind the first n that was frozen before is still frozen."),
+            (the_frozen, "You return the frozen ones. Those that learn are asked for."),
+            (the_back, "You freeze from the back. The first n are asked for, those at the front."),
+            (everyone, "You return all of them. Only those that learn are asked for."),
         ),
         hints=(
-            "Where does the string break? What has a past, and what is a plain number?",
-            "Leave the numbers in their boxes, and join them by an operation.",
-            "positive = [number for number in x if number > 0]\n...\nreturn engine....(positive).mean()",
+            "A leaf is frozen by requires_grad_(False). What else is there to do, for the first n and for the others?",
+            "The first n: no notes, and no old gradient. The others: notes, whatever was before.",
+            "for p in parameters[:n]:\n    p.requires_grad_(False)\n    ...\nfor p in parameters[n:]:\n    ...",
         ),
     ),
     Exercise(
         key="08.5",
-        points=3,
-        answer=by_operations,
-        trial=formula_trial,
-        hidden=formula_more,
+        points=2,
+        answer=of_cut_weights,
+        trial=loss_trial,
+        hidden=loss_more,
         wrong=(
+            (target_and_judgement(target=lambda made: made), "The loss is right, but the target does not hold still."),
             (
-                computing(as_numbers),
-                "The values are right, but your max takes numbers out of their boxes: no way leads back from there.",
+                target_and_judgement(target=lambda made: made, judgement=lambda made: made.detach()),
+                "The wrong one holds still: it is the judgement that should move, towards the target.",
             ),
             (
-                computing(both_sides),
-                "The value is right, but half of the gradient goes to the side that was not chosen.",
+                all_without_notes,
+                "No notes are taken at all. The judgement of the first position needs them; only the target does not.",
             ),
-            (computing(smaller), "That is the smaller side."),
+            (gone_back, "Your function has gone back already. It is to make the loss, and nothing else."),
             (
-                computing(by_python, descend=False),
-                "The sides may be formulas themselves: they must be computed before they are combined.",
+                lambda judge, w, *given: target_and_judgement()(judge, w, *given) ** 0.5,
+                "That is the distance. Its square is asked for.",
             ),
-            (
-                computing(lambda left, right: left + right),
-                'Your function treats "max" as if it were "+".',
-            ),
+            (target_and_judgement(factor=1.0), "The target is the reward plus 0.9 times the judgement that follows."),
         ),
         hints=(
-            "A function that calls itself: what is a formula without further formulas in it?",
-            "Compute both sides first, by compute. A choice by `if` leaves no trace; only what was chosen counts.",
-            "if not isinstance(formula, tuple):\n"
-            "    return formula\n"
-            "...  # compute both sides\n"
-            'if operation == "max":\n'
-            "    return left if ... else right",
+            "Which of the two is to be moved, and which is to count as a plain number?",
+            "Make the target first, and end the way back there: detach it, or compute it without notes.",
+            "target = (reward + 0.9 * judge(w, following))...\nreturn (judge(w, position) - target) ** 2",
         ),
     ),
 )

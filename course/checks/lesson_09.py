@@ -1,376 +1,393 @@
-"""Lesson 09, Jacobians: the exercises' trials, oracles, usual mistakes and hints."""
+"""Lesson 09, dynamic graphs: the exercises' trials, oracles, usual mistakes and hints."""
 
-from unittest import mock
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import engine
 from course.exercises import Exercise
 
-# functions to try
 
+def gradients_of(made: Any, knobs: list[engine.Tensor]) -> list[Any]:
+    """The gradients of the sum of what was made, 0 where a knob had no part in it; None where the past is lost."""
+    if not isinstance(made, engine.Tensor) or not made.requires_grad:
+        return [None for _ in knobs]
+    found = engine.autograd.grad(made.sum(), knobs, allow_unused=True)
+    return [engine.zeros_like(knob) if g is None else g for g, knob in zip(found, knobs, strict=True)]
 
-def pair(x):
-    return engine.stack([x[0] * x[1], x[0] + x[1]])
 
+# 8.2
 
-def three(x):
-    return engine.stack([x[0] ** 2, x[0] * x[1], 3 * x[2] + x[0]])
 
+def states_and_gradients(states: Callable, numbers: list[float]) -> list[Any]:
+    keep, take = (engine.tensor(value, requires_grad=True) for value in (0.5, 2.0))
+    made = states(engine.tensor(numbers), keep, take)
+    return [made, *gradients_of(made, [keep, take])]
 
-def wide(x):
-    return engine.stack([x.sum(), (x * x).sum()])
 
+def states_trial(states: Callable) -> Iterator[tuple]:
+    what = "the states, and the gradients of their sum for keep and take"
+    for numbers in ([3.0], [3.0, 4.0], [1.0, -1.0, 2.0, 0.0]):
+        yield f"numbers = {numbers}, keep = 0.5, take = 2: {what}", states_and_gradients, states, numbers
 
-def tall(x):
-    return engine.stack([x[0], x[0] * x[1], x[1] ** 3, x.sum()])
 
+def states_more(states: Callable) -> Iterator[tuple]:
+    yield "", states_and_gradients, states, [0.5, 0.25, -3.0, 1.0, 1.0, 2.0, -0.125]
 
-def nudged(f, x):
-    """The Jacobian by nudges in float64, for functions of moderate size."""
-    x = x.double()
-    columns = []
-    for i in range(len(x)):
-        e = engine.zeros_like(x)
-        e[i] = 1e-5
-        columns.append((f(x + e) - f(x - e)) / 2e-5)
-    return engine.stack(columns, dim=1)
 
+def by_powers(numbers: engine.Tensor, keep: engine.Tensor, take: engine.Tensor) -> engine.Tensor:
+    """The state after number n is the sum of take * numbers[k] * keep ** (n - k)."""
+    n = len(numbers)
+    steps = engine.arange(n).reshape(n, 1) - engine.arange(n)
+    weights = engine.where(steps >= 0, keep ** engine.clamp(steps, min=0), engine.zeros(n, n))
+    return take * (weights @ numbers)
 
-# 9.2
 
+def reading(
+    step: Callable = lambda state, number, keep, take: keep * state + take * number,
+    carried: Callable = lambda state: state,
+    joined: Callable = engine.stack,
+    first: bool = False,
+) -> Callable:
+    """`states`, with another step, another way to carry the state on, or another way to join them."""
 
-def table(f, x):
-    return nudged(f, x).to(x.dtype)
+    def states(numbers: engine.Tensor, keep: engine.Tensor, take: engine.Tensor) -> Any:
+        state = engine.tensor(0.0)
+        found = [state] if first else []
+        for number in numbers:
+            state = step(state, number, keep, take)
+            found.append(state)
+            state = carried(state)
+        return joined(found)
 
+    return states
 
-class Refused:
-    """In the place of `engine.func`."""
 
-    def __getattr__(self, name):
-        raise NotImplementedError(f"engine.func.{name} is not to be used here")
+# 8.3
 
 
-def without_func(jacobian, f, x):
-    with mock.patch.object(engine, "func", Refused()):
-        return jacobian(f, x)
+def values_and_gradient(f: Callable, x: list[float]) -> list[Any]:
+    at = engine.tensor(x, requires_grad=True)
+    made = f(at)
+    return [made, *gradients_of(made, [at])]
 
 
-def table_trial(jacobian):
-    yield "f(x) = [x0 * x1, x0 + x1], x = [2., 3.]", without_func, jacobian, pair, engine.tensor([2.0, 3.0])
-    x = engine.tensor([1.0, 2.0, 3.0])
-    yield "f(x) = [sum of x, sum of x * x], x = [1., 2., 3.]", without_func, jacobian, wide, x
-    x = engine.tensor([2.0, -1.0])
-    yield "f(x) = [x0, x0 * x1, x1 ** 3, x0 + x1], x = [2., -1.]", without_func, jacobian, tall, x
+def hole_trial(f: Callable) -> Iterator[tuple]:
+    for x in ([1.0, 2.0], [0.5, 0.0, 3.0], [0.0, 0.0]):
+        yield f"x = {x}: the values, and the gradient of their sum", values_and_gradient, f, x
 
 
-def table_more(jacobian):
-    yield "", jacobian, three, engine.tensor([0.5, -2.0, 1.0])
-    yield "", jacobian, tall, engine.tensor([1.5, 0.5])
+def hole_more(f: Callable) -> Iterator[tuple]:
+    yield "", values_and_gradient, f, [0.0, 1e-3, 10.0, 0.0, 0.75]
 
 
-def by_backward(combine, clear=True):
-    """`jacobian` by ``backward()`` and ``.grad``, with another way to put the rows together."""
+def place_by_place(x: engine.Tensor) -> engine.Tensor:
+    return engine.stack([number * number.log() if number > 0 else number * 0 for number in x])
 
-    def jacobian(f, x):
-        x = x.detach().clone().requires_grad_()
-        y, rows = f(x), []
-        for i in range(len(y)):
-            if clear:
-                x.grad = None
-            y[i].backward(retain_graph=True)
-            rows.append(x.grad.clone())
-        return combine(rows)
 
-    return jacobian
+def chosen_afterwards(x: engine.Tensor) -> engine.Tensor:
+    return engine.where(x > 0, x * x.log(), engine.zeros_like(x))
 
 
-def on_x_itself(f, x):
-    x.requires_grad_()
-    y = f(x)
-    rows = []
-    for i in range(len(y)):
-        x.grad = None
-        y[i].backward(retain_graph=True)
-        rows.append(x.grad)
-    return engine.stack(rows)
+def a_little_more(x: engine.Tensor) -> engine.Tensor:
+    return x * (x + 1e-3).log()
 
 
-# 9.3
+def held_up(x: engine.Tensor) -> engine.Tensor:
+    return x * engine.clamp(x, min=1e-6).log()
 
 
-def follow_trial(follow):
-    x = engine.tensor([1.0, 2.0, 3.0])
-    yield "f(x) = [x0 * x0, x0 * x1, 3 * x2 + x0], x = [1., 2., 3.], i = 1", follow, three, x, 1
-    yield "the same, i = 0", follow, three, x, 0
-    yield "f(x) = [x0, x0 * x1, x1 ** 3, x0 + x1], x = [2., -1.], i = 0", follow, tall, engine.tensor([2.0, -1.0]), 0
-    yield "f(x) = [sum of x, sum of x * x], x = [1., 0., 1.], i = 1", follow, wide, engine.tensor([1.0, 0.0, 1.0]), 1
+def plain_zeros(x: engine.Tensor) -> engine.Tensor:
+    return engine.stack([number * number.log() if number > 0 else engine.tensor(0.0) for number in x])
 
 
-def follow_more(follow):
-    yield "", follow, tall, engine.tensor([0.0, 2.0]), 1
-    yield "", follow, wide, engine.tensor([1.0, 0.0, 1.0]), 1
+def cut_off(x: engine.Tensor) -> engine.Tensor:
+    return place_by_place(x.detach())
 
 
-def speeds(f, x, i):
-    return table(f, x)[:, i]
+# 8.4
 
 
-def along_all(f, x, i):
-    return engine.func.jvp(f, (x,), (engine.ones_like(x),))[1] != 0
+def mean_and_gradient(f: Callable, x: list[float]) -> list[Any]:
+    """As `values_and_gradient`; a gradient of 0 everywhere and none at all are the same."""
+    made, gradient = values_and_gradient(f, x)
+    return [made, gradient if gradient is not None and gradient.count_nonzero() else None]
 
 
-def a_whole_step(f, x, i):
-    moved = x.clone()
-    moved[i] += 1
-    return f(moved) != f(x)
+def mean_trial(f: Callable) -> Iterator[tuple]:
+    for x in ([2.0, 4.0], [5.0, -1.0, 1.0, 0.0], [-1.0, -2.0]):
+        yield f"x = {x}: the mean, and the gradient", mean_and_gradient, f, x
 
 
-def the_row(f, x, i):
-    return engine.func.jacrev(f)(x)[i] != 0
+def mean_more(f: Callable) -> Iterator[tuple]:
+    yield "", mean_and_gradient, f, [-0.5, 0.25, 7.0, -3.0, 0.125, 2.0]
 
 
-# 9.4
+def by_mask(x: engine.Tensor) -> engine.Tensor:
+    positive = x > 0
+    return x[positive].mean() if positive.any() else engine.tensor(0.0)
 
 
-def bowl(x):
-    return x[0] ** 2 + 10 * x[1] ** 2 + 3 * x[0] * x[1]
+def a_new_leaf(x: engine.Tensor) -> engine.Tensor:
+    positive = [number.item() for number in x if number > 0]
+    return engine.tensor(positive or [0.0], requires_grad=bool(positive)).mean()
 
 
-def bent(x):
-    return (x**3).sum() + x[0] * x[1]
+def over_all(x: engine.Tensor) -> engine.Tensor:
+    return x.relu().mean()
 
 
-def curve(f, x, u):
-    """The Hessian by nudges of the gradient."""
-    step = 1e-4
-    x, u = x.double(), u.double()
-    ahead, behind = (engine.func.grad(f)(x + s * step * u) for s in (1, -1))
-    return ((ahead - behind) / (2 * step)).float()
+def without_the_empty_case(x: engine.Tensor) -> engine.Tensor:
+    return x[x > 0].mean()
 
 
-def curve_trial(curve):
-    x, u = engine.tensor([1.0, 1.0]), engine.tensor([1.0, -1.0])
-    yield "f(x) = x0**2 + 10 * x1**2 + 3 * x0 * x1, x = [1., 1.], u = [1., -1.]", curve, bowl, x, u
-    x, u = engine.tensor([2.0, 0.5, -1.0]), engine.tensor([0.0, 1.0, 2.0])
-    yield "f(x) = sum of x**3, + x0 * x1, x = [2., 0.5, -1.], u = [0., 1., 2.]", curve, bent, x, u
-    yield "the same, where the table of all second derivatives is refused", without_table, curve, bent, x, u
+def summed(x: engine.Tensor) -> engine.Tensor:
+    return x[x > 0].sum() if (x > 0).any() else engine.tensor(0.0)
 
 
-def without_table(curve, f, x, u):
-    made = {name: watched(getattr(engine.func, name)) for name in ("hessian", "jacrev", "jacfwd")}
-    with mock.patch.multiple(engine.func, **made):
-        return curve(f, x, u)
+def counted_with_zero(x: engine.Tensor) -> engine.Tensor:
+    return x[x >= 0].mean() if (x >= 0).any() else engine.tensor(0.0)
 
 
-def watched(transform):
-    """`jacrev` or its like: it gives a gradient or a column, but no table."""
+# 8.5
 
-    def of(*args, **options):
-        def call(*inputs):
-            found = transform(*args, **options)(*inputs)
-            if found.ndim > 1:
-                raise NotImplementedError("the Hessian is not to be built here")
-            return found
 
-        return call
+def value_and_gradients(compute: Callable, formula_of: Callable, values: list[float]) -> list[Any]:
+    knobs = [engine.tensor(value, requires_grad=True) for value in values]
+    made = compute(formula_of(*knobs))
+    return [made, *gradients_of(made, knobs)]
 
-    return of
 
+FORMULAS: tuple[tuple[str, Callable, list[float]], ...] = (
+    ('("+", ("*", a, 3.0), b), a = 2, b = 5', lambda a, b: ("+", ("*", a, 3.0), b), [2.0, 5.0]),
+    ('("max", a, b), a = 2, b = 5', lambda a, b: ("max", a, b), [2.0, 5.0]),
+    ('("max", 4.0, ("max", a, b)), a = 2, b = 5', lambda a, b: ("max", 4.0, ("max", a, b)), [2.0, 5.0]),
+    (
+        '("*", ("max", ("*", a, a), b), ("+", a, 1.0)), a = 3, b = 5',
+        lambda a, b: ("*", ("max", ("*", a, a), b), ("+", a, 1.0)),
+        [3.0, 5.0],
+    ),
+)
 
-def curve_more(curve):
-    yield "", curve, bent, engine.tensor([1.0, -2.0]), engine.tensor([3.0, 1.0])
 
+def formula_trial(compute: Callable) -> Iterator[tuple]:
+    for shown, formula, values in FORMULAS:
+        yield f"{shown}: the value, and the gradients of a and b", value_and_gradients, compute, formula, values
 
-def slope_along(f, x, u):
-    return engine.func.jvp(f, (x,), (u,))[1]
 
+def formula_more(compute: Callable) -> Iterator[tuple]:
+    def deep(a: Any, b: Any, c: Any) -> tuple:
+        return "+", ("max", ("max", a, ("*", b, c)), 1.0), ("*", ("+", c, ("max", b, -2.0)), ("max", a, c))
 
-# 9.5
+    yield "", value_and_gradients, compute, deep, [0.5, -1.5, 3.0]
 
 
-def squared(w, x, y):
-    return (x @ w - y) ** 2
+def by_operations(formula: Any) -> Any:
+    """The same with the engine's own maximum, whose gradient goes to the larger side."""
+    if not isinstance(formula, tuple):
+        return formula
+    left, right = map(by_operations, formula[1:])
+    if formula[0] == "max":
+        left, right = (side if isinstance(side, engine.Tensor) else engine.tensor(side) for side in (left, right))
+        return engine.maximum(left, right)
+    return left + right if formula[0] == "+" else left * right
 
 
-def curved(w, x, y):
-    return engine.tanh(x @ w) * y + (w * w).sum()
+def computing(choice: Callable, descend: bool = True) -> Callable:
+    """`compute`, with another way to choose the larger side."""
 
+    def compute(formula: Any) -> Any:
+        if not isinstance(formula, tuple):
+            return formula
+        operation, left, right = formula
+        if descend:
+            left, right = compute(left), compute(right)
+        if operation == "max":
+            return choice(left, right)
+        return left + right if operation == "+" else left * right
 
-def gradients(loss, w, xs, ys):
-    """Each example's gradient, one after the other."""
-    rows = []
-    for x, y in zip(xs, ys, strict=True):
-        leaf = w.detach().clone().requires_grad_()
-        loss(leaf, x, y).backward()
-        rows.append(leaf.grad)
-    return engine.stack(rows)
+    return compute
 
 
-def pulls_trial(pulls):
-    w, xs = engine.tensor([1.0, -1.0]), engine.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 4.0]])
-    yield "loss = (x @ w - y)**2, w = [1., -1.], three examples", pulls, squared, w, xs, engine.tensor([0.0, 0.0, 1.0])
-    xs = engine.tensor([[0.5, -1.0, 2.0], [1.0, 1.0, 0.0]])
-    yield "another loss, three weights, two examples", pulls, curved, engine.tensor([0.1, 0.2, 0.3]), xs, engine.ones(2)
+def number_of(side: Any) -> float:
+    return side.item() if isinstance(side, engine.Tensor) else side
 
-    yield "20 examples: how often loss is called", calls, pulls, engine.ones(2), engine.ones(20, 2), engine.ones(20)
 
+def by_python(left: Any, right: Any) -> Any:
+    return left if number_of(left) > number_of(right) else right
 
-def calls(pulls, w, xs, ys):
-    """Whether the loss is called for each example, or for all of them at once."""
-    count = [0]
 
-    def loss(w, x, y):
-        count[0] += 1
-        return squared(w, x, y)
+def as_numbers(left: Any, right: Any) -> Any:
+    return engine.tensor(max(number_of(left), number_of(right)))
 
-    pulls(loss, w, xs, ys)
-    return "for all examples at once" if count[0] < len(xs) else "for each example"
 
+def smaller(left: Any, right: Any) -> Any:
+    return left if number_of(left) < number_of(right) else right
 
-def pulls_more(pulls):
-    yield "", pulls, squared, engine.randn(4), engine.randn(6, 4), engine.randn(6)
 
-
-def each(loss, w, xs, ys):
-    return engine.func.vmap(engine.func.grad(loss), in_dims=(None, 0, 0))(w, xs, ys)
+def both_sides(left: Any, right: Any) -> Any:
+    return (left + right) / 2 + abs(number_of(left) - number_of(right)) / 2
 
 
 EXERCISES = (
     Exercise(
         key="09.1",
         points=1,
-        answer=[[3.0, 2.0], [1.0, 1.0]],
+        answer=27.0,
         wrong=(
-            (
-                [[3.0, 1.0], [2.0, 1.0]],
-                "The right slopes, transposed: a *row* for each output, a *column* for each input.",
-            ),
-            ([[2.0, 3.0], [1.0, 1.0]], "If x0 moves, x0 * x1 moves x1 times as far, and that is 3."),
-            ([3.0, 2.0, 1.0, 1.0], "The right slopes. Put them into rows: a list of two lists."),
-            ([[4.0, 3.0]], "That is the sum of the rows. The table has a row for each of the two outputs."),
+            (3.0, "That is the slope of one round. How many rounds are there?"),
+            (9.0, "After two rounds x is 18, and 18 is below 20: there is a round more."),
+            (81.0, "After three rounds x is 54, and that is not below 20: there is no fourth round."),
+            (54.0, "That is the value. The slope is how many times as far the output moves as x."),
+            (1.0, "The loop runs: 2 is below 20. What does each round do to the slope?"),
         ),
         hints=(
-            "The first row belongs to y0 = x0 * x1. How far does it move for each unit of x0, and of x1?",
-            "A product moves as far as *the other* factor says; a sum moves as far as what is added.",
-            "jacobian = [[3.0, ...], [1.0, ...]]",
+            "What is x after each round, and when does the loop end?",
+            "The graph is a chain of multiplications by 3. Along a way, slopes are multiplied.",
+            "2, 6, 18, ...: one factor of 3 for each arrow.",
         ),
     ),
     Exercise(
         key="09.2",
         points=2,
-        answer=table,
-        trial=table_trial,
-        hidden=table_more,
-        tolerance=1e-3,
+        answer=by_powers,
+        trial=states_trial,
+        hidden=states_more,
         wrong=(
             (
-                by_backward(engine.stack, clear=False),
-                "Each row holds the rows before it too: `.grad` adds up. Clear it, or use `autograd.grad`.",
+                reading(joined=lambda found: engine.tensor([state.item() for state in found])),
+                "The states are right, but their past is lost: numbers that were taken out of their boxes, by `item()` "
+                "or by `engine.tensor([...])`, have none.",
             ),
             (
-                by_backward(lambda rows: engine.stack(rows, dim=1)),
-                "The right slopes, transposed: the gradient of an output is a row.",
+                reading(joined=lambda found: engine.tensor([state.item() for state in found], requires_grad=True)),
+                "Your new tensor takes notes from now on. It has no past, though: keep and take get no gradient.",
             ),
-            (by_backward(lambda rows: sum(rows)), "You added the rows up. Keep them apart, one below the other."),
-            (by_backward(lambda rows: rows), "The right rows, in a list. Make one tensor of them: `engine.stack`."),
             (
-                lambda f, x: engine.func.jacrev(f)(x),
-                "`engine.func` makes it all at once. Make it yourself, row by row.",
+                reading(step=lambda state, number, keep, take: keep.item() * state + take * number),
+                "The states are right, but `keep.item()` is a plain number: no gradient gets back to keep.",
             ),
-            (on_x_itself, "The table is right. But x takes notes now, and has a `.grad`: work on `x.detach()`."),
+            (
+                lambda numbers, keep, take: by_powers(numbers, keep, take)[-1:].expand(len(numbers)),
+                "Every entry is the last state. Do you change one tensor in place, round after round?",
+            ),
+            (
+                reading(carried=lambda state: state.detach()),
+                "The states are right, but each forgets how the one before it was made: the way back ends there.",
+            ),
+            (
+                reading(step=lambda state, number, keep, take: take * number),
+                "The old state has no part in the new one: `keep * state` is missing.",
+            ),
+            (
+                reading(step=lambda state, number, keep, take: keep * (state + take * number)),
+                "What is taken is multiplied by keep as well. Only the old state should be.",
+            ),
+            (reading(first=True), "The 0 at the beginning is no state after a number: leave it out."),
+            (reading(joined=lambda found: found[-1]), "That is the last state alone. All of them are asked for."),
+            (reading(joined=lambda found: found), "The states are right, but in a list: join them into one tensor."),
         ),
         hints=(
-            "The lesson does it for three outputs. What has to be different for any function?",
-            "Begin with `x = x.detach().requires_grad_()`. Then the gradient of `y[i]` for each i, all stacked.",
-            "rows = [engine.autograd.grad(y[i], x, retain_graph=...)[0] for i in ...]\nreturn engine.stack(rows)",
+            "A loop over the numbers, as in the lesson's read. What must be remembered in each round?",
+            "Append each state to a list. What joins a list of tensors, and keeps their past?",
+            "for number in numbers:\n    state = ...\n    found.append(state)\nreturn engine.stack(found)",
         ),
     ),
     Exercise(
         key="09.3",
         points=2,
-        answer=lambda f, x, i: speeds(f, x, i).abs() > 1e-3,
-        trial=follow_trial,
-        hidden=follow_more,
+        answer=place_by_place,
+        trial=hole_trial,
+        hidden=hole_more,
         wrong=(
-            (along_all, "You let all inputs move at once. Let only input i move: 1 there, 0 anywhere else."),
-            (the_row, "That is row i: which inputs output i follows. Asked for is a column."),
-            (speeds, "Those are the speeds. Which of them are not 0?"),
-            (lambda f, x, i: speeds(f, x, i) > 1e-3, "An output that moves backwards follows, too: not 0."),
             (
-                a_whole_step,
-                "You moved the input by 1, and looked. Asked for is its slope at this very point.",
+                lambda x: x * x.log(),
+                "At 0 the logarithm is minus infinity, and 0 times that is nan: the value itself has a hole.",
             ),
-            (lambda f, x, i: speeds(f, x, i).abs() < 1e-3, "The other way round: True where an output does move."),
+            (
+                chosen_afterwards,
+                "The values are right. But a logarithm of 0 was computed, and its infinite slope gives nan.",
+            ),
+            (a_little_more, "Adding a little to x changes every value. Only the places with 0 need help."),
+            (
+                held_up,
+                "The values are right, and nothing is nan. But at 0 the slope should be 0; yours is log of a bound.",
+            ),
+            (
+                plain_zeros,
+                "Where every number is 0, nothing in your result comes from x, and `backward()` has no way to go.",
+            ),
+            (cut_off, "The values are right, but no gradient gets back to x."),
         ),
         hints=(
-            "What goes with a column of the Jacobian: a backward pass or a forward pass?",
-            "jvp, with a u that is 1 at place i and 0 anywhere else. Then compare the speeds with 0.",
-            "u = engine.zeros_like(x)\nu[i] = 1.0\nreturn engine.func.jvp(f, (x,), (...,))[1] != 0",
+            "where computes both sides. What does the logarithm get to see in the places with 0?",
+            "Make the input harmless first: a 1, say, where x is 0. Then choose once more, afterwards.",
+            "harmless = engine.where(x > 0, x, ...)\nreturn engine.where(x > 0, harmless * harmless.log(), ...)",
         ),
     ),
     Exercise(
         key="09.4",
-        points=2,
-        answer=curve,
-        trial=curve_trial,
-        hidden=curve_more,
-        tolerance=1e-3,
+        points=1,
+        answer=by_mask,
+        trial=mean_trial,
+        hidden=mean_more,
         wrong=(
             (
-                lambda f, x, u: engine.func.grad(f)(x) * u,
-                "That multiplies the slopes by u. How do the slopes *change*?",
+                a_new_leaf,
+                "The numbers are right. But `engine.tensor(...)` makes a new leaf, whether it takes notes or not: no "
+                "gradient gets from there to x.",
             ),
-            (slope_along, "That is how f changes along u, one number. How does its gradient change?"),
             (
-                lambda f, x, u: engine.func.hessian(f)(x).diagonal() * u,
-                "The diagonal alone is not enough: slopes also change with the *other* inputs.",
+                lambda x: engine.tensor([number.item() for number in x if number > 0]).mean(),
+                "No gradient gets from a new tensor to x. And where no number is above 0, the mean should be 0.",
             ),
-            (lambda f, x, u: u @ engine.func.hessian(f)(x) @ u, "That is u H u, one number. Asked for is H u."),
-            (lambda f, x, u: engine.func.grad(f)(x), "That is the gradient itself. How does it change along u?"),
             (
-                lambda f, x, u: engine.func.hessian(f)(x) @ u,
-                "The right numbers, but of the whole Hessian. Along one direction a single forward pass is enough.",
+                lambda x: engine.stack([number for number in x if number > 0]).mean(),
+                "Where no number is above 0, there is nothing to stack: the mean should be 0 then.",
             ),
+            (over_all, "You divide by how many numbers there are. Only those above 0 count."),
+            (summed, "That is the sum of the numbers above 0, and not their mean."),
+            (without_the_empty_case, "If no number is above 0, the mean of nothing is nan. It should be 0 then."),
+            (counted_with_zero, "A 0 is not above 0, and does not count."),
         ),
         hints=(
-            "The Hessian is the Jacobian of what?",
-            "Of the gradient, `engine.func.grad(f)`. And a Jacobian times a vector is one jvp.",
-            "return engine.func.jvp(engine.func.grad(f), (...,), (...,))[1]",
+            "Where does the string break? What has a past, and what is a plain number?",
+            "Leave the numbers in their boxes, and join them by an operation.",
+            "positive = [number for number in x if number > 0]\n...\nreturn engine....(positive).mean()",
         ),
     ),
     Exercise(
         key="09.5",
-        points=2,
-        answer=lambda *args: (each(*args) ** 2).sum(1) ** 0.5,
-        trial=pulls_trial,
-        hidden=pulls_more,
+        points=3,
+        answer=by_operations,
+        trial=formula_trial,
+        hidden=formula_more,
         wrong=(
             (
-                lambda *args: gradients(*args).norm(dim=1),
-                "The right lengths, by a loop over the examples. `vmap` makes it one computation.",
+                computing(as_numbers),
+                "The values are right, but your max takes numbers out of their boxes: no way leads back from there.",
             ),
             (
-                lambda loss, w, xs, ys: engine.func.vmap(engine.func.grad(loss, argnums=1), (None, 0, 0))(
-                    w, xs, ys
-                ).norm(dim=1),
-                "Those are the gradients with respect to x. Asked for is w, the first argument.",
+                computing(both_sides),
+                "The value is right, but half of the gradient goes to the side that was not chosen.",
             ),
-            (lambda *args: each(*args), "Those are the gradients. How long is each of them?"),
+            (computing(smaller), "That is the smaller side."),
             (
-                lambda *args: each(*args).mean(0).norm(),
-                "That is the length of the mean gradient, one for all examples.",
+                computing(by_python, descend=False),
+                "The sides may be formulas themselves: they must be computed before they are combined.",
             ),
-            (lambda *args: each(*args).norm(), "One number: the length of everything together. Say along which dim."),
             (
-                lambda *args: each(*args).norm(dim=0),
-                "One number for each weight. Each example has a row: the other dim.",
+                computing(lambda left, right: left + right),
+                'Your function treats "max" as if it were "+".',
             ),
-            (lambda *args: (each(*args) ** 2).sum(1), "The sums of the squares. The length is the root of that."),
-            (lambda *args: each(*args).abs().sum(1), "You added up absolute values. The length: squares, sum, root."),
         ),
         hints=(
-            "`grad(loss)` is the gradient of one example. What makes a function of a batch out of it?",
-            "vmap, with in_dims=(None, 0, 0): all share w. Then the length of each row.",
-            "each = engine.func.vmap(engine.func.grad(loss), in_dims=...)(w, xs, ys)\nreturn each.norm(dim=...)",
+            "A function that calls itself: what is a formula without further formulas in it?",
+            "Compute both sides first, by compute. A choice by `if` leaves no trace; only what was chosen counts.",
+            "if not isinstance(formula, tuple):\n"
+            "    return formula\n"
+            "...  # compute both sides\n"
+            'if operation == "max":\n'
+            "    return left if ... else right",
         ),
     ),
 )

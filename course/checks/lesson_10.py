@@ -1,567 +1,376 @@
-"""Lesson 10, an engine of one's own: the exercises' trials, oracles, usual mistakes and hints."""
+"""Lesson 10, Jacobians: the exercises' trials, oracles, usual mistakes and hints."""
 
-import sys
-from itertools import count
-
-import numpy as np
+from unittest import mock
 
 import engine
 from course.exercises import Exercise
 
-numbers = count()
+# functions to try
 
 
-class Var:
-    """As in the exercises' notebook."""
+def pair(x):
+    return engine.stack([x[0] * x[1], x[0] + x[1]])
 
-    def __init__(self, value, parents=(), rules=()):
-        self.value = np.asarray(value, dtype=float)
-        self.parents, self.rules, self.grad = parents, rules, None
-        self.number = next(numbers)
 
+def three(x):
+    return engine.stack([x[0] ** 2, x[0] * x[1], 3 * x[2] + x[0]])
 
-def add(x, y):
-    return Var(x.value + y.value, (x, y), (lambda g: g, lambda g: g))
 
+def wide(x):
+    return engine.stack([x.sum(), (x * x).sum()])
 
-def mul(x, y):
-    return Var(x.value * y.value, (x, y), (lambda g: g * y.value, lambda g: g * x.value))
 
+def tall(x):
+    return engine.stack([x[0], x[0] * x[1], x[1] ** 3, x.sum()])
 
-# 10.1
 
+def nudged(f, x):
+    """The Jacobian by nudges in float64, for functions of moderate size."""
+    x = x.double()
+    columns = []
+    for i in range(len(x)):
+        e = engine.zeros_like(x)
+        e[i] = 1e-5
+        columns.append((f(x + e) - f(x - e)) / 2e-5)
+    return engine.stack(columns, dim=1)
 
-def mean_trial(rule):
-    yield "g = 1, x = [1., 5., 6., 8.]", rule, 1.0, np.array([1.0, 5.0, 6.0, 8.0])
-    yield "g = 3, x of shape (2, 3)", rule, 3.0, np.arange(6.0).reshape(2, 3)
 
+# 9.2
 
-def mean_more(rule):
-    yield "", rule, -2.0, np.full((5, 1, 2), 7.0)
 
+def table(f, x):
+    return nudged(f, x).to(x.dtype)
 
-# 10.2
 
+class Refused:
+    """In the place of `engine.func`."""
 
-def diamond():
-    """Ways that part and meet again, made in an order that no walk through the parents gives by itself."""
-    a, b = Var(2.0), Var(3.0)
-    late = mul(a, b)
-    return add(mul(add(late, a), b), late)
+    def __getattr__(self, name):
+        raise NotImplementedError(f"engine.func.{name} is not to be used here")
 
 
-def chain(length):
-    x, one = Var(1.0), Var(1.0)
-    for _ in range(length):
-        x = add(x, one)
-    return x
+def without_func(jacobian, f, x):
+    with mock.patch.object(engine, "func", Refused()):
+        return jacobian(f, x)
 
 
-def order(walk, root):
-    """The numbers of what a walk gives, counted from the oldest."""
-    found = [v.number for v in walk(root)]
-    return [number - min(found) for number in found]
+def table_trial(jacobian):
+    yield "f(x) = [x0 * x1, x0 + x1], x = [2., 3.]", without_func, jacobian, pair, engine.tensor([2.0, 3.0])
+    x = engine.tensor([1.0, 2.0, 3.0])
+    yield "f(x) = [sum of x, sum of x * x], x = [1., 2., 3.]", without_func, jacobian, wide, x
+    x = engine.tensor([2.0, -1.0])
+    yield "f(x) = [x0, x0 * x1, x1 ** 3, x0 + x1], x = [2., -1.]", without_func, jacobian, tall, x
 
 
-def length(walk, root):
-    """How long the list is, with no more calls within each other than Python allows by itself."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(1000)
-    try:
-        return len(list(walk(root)))
-    finally:
-        sys.setrecursionlimit(before)
+def table_more(jacobian):
+    yield "", jacobian, three, engine.tensor([0.5, -2.0, 1.0])
+    yield "", jacobian, tall, engine.tensor([1.5, 0.5])
 
 
-class Counted(tuple):
-    """Parents that are not gone through for ever."""
+def by_backward(combine, clear=True):
+    """`jacobian` by ``backward()`` and ``.grad``, with another way to put the rows together."""
 
-    left = 0
+    def jacobian(f, x):
+        x = x.detach().clone().requires_grad_()
+        y, rows = f(x), []
+        for i in range(len(y)):
+            if clear:
+                x.grad = None
+            y[i].backward(retain_graph=True)
+            rows.append(x.grad.clone())
+        return combine(rows)
 
-    def __iter__(self):
-        Counted.left -= 1
-        if Counted.left < 0:
-            raise RuntimeError("You have gone through some Var's parents 1000 times, and there are only 41 Vars.")
-        return super().__iter__()
+    return jacobian
 
 
-def many_ways(walk, times):
-    """How long the list is, for few Vars and very many ways."""
-    x, Counted.left = Var(1.0), 1000
-    for _ in range(times):
-        x = Var(x.value, Counted((x, x)))
-    return len(list(walk(x)))
+def on_x_itself(f, x):
+    x.requires_grad_()
+    y = f(x)
+    rows = []
+    for i in range(len(y)):
+        x.grad = None
+        y[i].backward(retain_graph=True)
+        rows.append(x.grad)
+    return engine.stack(rows)
 
 
-def walk_trial(walk):
-    a, b = Var(2.0), Var(3.0)
-    yield "a * b + a: the numbers in your order", order, walk, add(mul(a, b), a)
-    yield "a larger one, with ways that part and meet: the numbers in your order", order, walk, diamond()
-    yield "a chain of 20,000 additions: how many Vars in your list", length, walk, chain(20_000)
-    yield "x = x + x, done 40 times: how many Vars in your list", many_ways, walk, 40
+# 9.3
 
 
-def walk_more(walk):
-    x = chain(3)
-    yield "", order, walk, mul(add(x, diamond()), x)
+def follow_trial(follow):
+    x = engine.tensor([1.0, 2.0, 3.0])
+    yield "f(x) = [x0 * x0, x0 * x1, 3 * x2 + x0], x = [1., 2., 3.], i = 1", follow, three, x, 1
+    yield "the same, i = 0", follow, three, x, 0
+    yield "f(x) = [x0, x0 * x1, x1 ** 3, x0 + x1], x = [2., -1.], i = 0", follow, tall, engine.tensor([2.0, -1.0]), 0
+    yield "f(x) = [sum of x, sum of x * x], x = [1., 0., 1.], i = 1", follow, wide, engine.tensor([1.0, 0.0, 1.0]), 1
 
 
-def behind(root):
-    layer, seen = {root}, {root}
-    while layer:
-        layer = {parent for v in layer for parent in v.parents} - seen
-        seen |= layer
-    return seen
+def follow_more(follow):
+    yield "", follow, tall, engine.tensor([0.0, 2.0]), 1
+    yield "", follow, wide, engine.tensor([1.0, 0.0, 1.0]), 1
 
 
-def by_number(root):
-    return sorted(behind(root), key=lambda v: -v.number)
+def speeds(f, x, i):
+    return table(f, x)[:, i]
 
 
-def oldest_first(root):
-    return sorted(behind(root), key=lambda v: v.number)
+def along_all(f, x, i):
+    return engine.func.jvp(f, (x,), (engine.ones_like(x),))[1] != 0
 
 
-def as_met(root):
-    """Depth first, each Var where it is first met."""
-    found, seen, waiting = [], set(), [root]
-    while waiting:
-        v = waiting.pop()
-        if v not in seen:
-            seen.add(v)
-            found.append(v)
-            waiting += v.parents
-    return found
+def a_whole_step(f, x, i):
+    moved = x.clone()
+    moved[i] += 1
+    return f(moved) != f(x)
 
 
-def again_and_again(root):
-    found, waiting = [], [root]
-    while waiting and len(found) < 10_000:
-        v = waiting.pop(0)
-        found.append(v)
-        waiting += v.parents
-    return sorted(found, key=lambda v: -v.number)
+def the_row(f, x, i):
+    return engine.func.jacrev(f)(x)[i] != 0
 
 
-def way_after_way(root):
-    found, waiting = {root}, [root]
-    while waiting:
-        for parent in waiting.pop().parents:
-            found.add(parent)
-            waiting.append(parent)
-    return sorted(found, key=lambda v: -v.number)
+# 9.4
 
 
-def calling_itself(root):
-    order, seen = [], set()
+def bowl(x):
+    return x[0] ** 2 + 10 * x[1] ** 2 + 3 * x[0] * x[1]
 
-    def visit(v):
-        if v not in seen:
-            seen.add(v)
-            for parent in v.parents:
-                visit(parent)
-            order.append(v)
 
-    visit(root)
-    return sorted(order, key=lambda v: -v.number)
+def bent(x):
+    return (x**3).sum() + x[0] * x[1]
 
 
-def without_the_root(root):
-    return by_number(root)[1:]
+def curve(f, x, u):
+    """The Hessian by nudges of the gradient."""
+    step = 1e-4
+    x, u = x.double(), u.double()
+    ahead, behind = (engine.func.grad(f)(x + s * step * u) for s in (1, -1))
+    return ((ahead - behind) / (2 * step)).float()
 
 
-# 10.3
+def curve_trial(curve):
+    x, u = engine.tensor([1.0, 1.0]), engine.tensor([1.0, -1.0])
+    yield "f(x) = x0**2 + 10 * x1**2 + 3 * x0 * x1, x = [1., 1.], u = [1., -1.]", curve, bowl, x, u
+    x, u = engine.tensor([2.0, 0.5, -1.0]), engine.tensor([0.0, 1.0, 2.0])
+    yield "f(x) = sum of x**3, + x0 * x1, x = [2., 0.5, -1.], u = [0., 1., 2.]", curve, bent, x, u
+    yield "the same, where the table of all second derivatives is refused", without_table, curve, bent, x, u
 
 
-def summed(g, shape):
-    front = g.ndim - len(shape)
-    axes = tuple(range(front)) + tuple(i + front for i, n in enumerate(shape) if n == 1)
-    return g.sum(axis=axes).reshape(shape)
+def without_table(curve, f, x, u):
+    made = {name: watched(getattr(engine.func, name)) for name in ("hessian", "jacrev", "jacfwd")}
+    with mock.patch.multiple(engine.func, **made):
+        return curve(f, x, u)
 
 
-def shapes_trial(unbroadcast):
-    g = np.arange(12.0).reshape(3, 4)
-    yield "g of shape (3, 4), shape = (4,)", unbroadcast, g, (4,)
-    yield "g of shape (3, 4), shape = (3, 1)", unbroadcast, g, (3, 1)
-    yield "g of shape (2, 3, 4), shape = (1, 4)", unbroadcast, np.arange(24.0).reshape(2, 3, 4), (1, 4)
-    yield "g of shape (2, 3, 4), shape = (2, 1, 1)", unbroadcast, np.arange(24.0).reshape(2, 3, 4), (2, 1, 1)
-    yield "g of shape (3, 4), shape = (3, 4)", unbroadcast, g, (3, 4)
+def watched(transform):
+    """`jacrev` or its like: it gives a gradient or a column, but no table."""
 
+    def of(*args, **options):
+        def call(*inputs):
+            found = transform(*args, **options)(*inputs)
+            if found.ndim > 1:
+                raise NotImplementedError("the Hessian is not to be built here")
+            return found
 
-def shapes_more(unbroadcast):
-    g = np.arange(24.0).reshape(2, 3, 4)
-    yield "", lambda g, shape: np.asarray(unbroadcast(g, shape)), g, ()
-    yield "", unbroadcast, g, (1, 3, 1)
+        return call
 
+    return of
 
-def fronts(g, shape):
-    while g.ndim > len(shape):
-        g = g.sum(axis=0)
-    return g
 
+def curve_more(curve):
+    yield "", curve, bent, engine.tensor([1.0, -2.0]), engine.tensor([3.0, 1.0])
 
-def along_ones(reduce):
-    """`unbroadcast`, with another way of dealing with the axes of length 1."""
 
-    def unbroadcast(g, shape):
-        g = fronts(g, shape)
-        for axis, n in reversed(list(enumerate(shape))):
-            if n == 1:
-                g = reduce(g, axis)
-        return g
+def slope_along(f, x, u):
+    return engine.func.jvp(f, (x,), (u,))[1]
 
-    return unbroadcast
 
+# 9.5
 
-def along_the_first_one(g, shape):
-    g = fronts(g, shape)
-    return g.sum(axis=shape.index(1), keepdims=True) if 1 in shape else g
 
+def squared(w, x, y):
+    return (x @ w - y) ** 2
 
-# 10.4
 
+def curved(w, x, y):
+    return engine.tanh(x @ w) * y + (w * w).sum()
 
-def slopes(backward, root, leaves):
-    backward(root)
-    return [None if leaf.grad is None else float(leaf.grad) for leaf in leaves]
 
+def gradients(loss, w, xs, ys):
+    """Each example's gradient, one after the other."""
+    rows = []
+    for x, y in zip(xs, ys, strict=True):
+        leaf = w.detach().clone().requires_grad_()
+        loss(leaf, x, y).backward()
+        rows.append(leaf.grad)
+    return engine.stack(rows)
 
-def keepers(backward, a, b):
-    product = mul(a, b)
-    root = add(product, a)
-    backward(root)
-    found = {"a": a, "b": b, "a * b": product, "a * b + a": root}
-    return [name for name, var in found.items() if var.grad is not None]
 
+def pulls_trial(pulls):
+    w, xs = engine.tensor([1.0, -1.0]), engine.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 4.0]])
+    yield "loss = (x @ w - y)**2, w = [1., -1.], three examples", pulls, squared, w, xs, engine.tensor([0.0, 0.0, 1.0])
+    xs = engine.tensor([[0.5, -1.0, 2.0], [1.0, 1.0, 0.0]])
+    yield "another loss, three weights, two examples", pulls, curved, engine.tensor([0.1, 0.2, 0.3]), xs, engine.ones(2)
 
-def twice(backward, make, leaves):
-    backward(make())
-    return slopes(backward, make(), leaves)
+    yield "20 examples: how often loss is called", calls, pulls, engine.ones(2), engine.ones(20, 2), engine.ones(20)
 
 
-def calls(backward, times):
-    """How often rules are called, on a graph of few nodes and very many ways."""
-    called = []
+def calls(pulls, w, xs, ys):
+    """Whether the loss is called for each example, or for all of them at once."""
+    count = [0]
 
-    def rule(g):
-        called.append(g)
-        return g
+    def loss(w, x, y):
+        count[0] += 1
+        return squared(w, x, y)
 
-    before, x = Var(1.0), Var(1.0)
-    for _ in range(times):
-        before, x = x, Var(before.value + x.value, (before, x), (rule, rule))
-    backward(x)
-    return len(called)
+    pulls(loss, w, xs, ys)
+    return "for all examples at once" if count[0] < len(xs) else "for each example"
 
 
-def pass_trial(backward):
-    a, b = Var(2.0), Var(3.0)
-    yield "a * b with a = 2, b = 3: a.grad and b.grad", slopes, backward, mul(a, b), [a, b]
-    a, b = Var(2.0), Var(3.0)
-    yield "a * b + a with a = 2, b = 3: a.grad and b.grad", slopes, backward, add(mul(a, b), a), [a, b]
-    a, b = Var(2.0), Var(3.0)
-    late = mul(a, b)
-    root = add(mul(add(late, a), b), late)
-    yield "(a * b + a) * b + a * b: a.grad and b.grad", slopes, backward, root, [a, b]
-    yield "each number the sum of the two before, 12 times: how often you called a rule", calls, backward, 12
-    a, b = Var(2.0), Var(3.0)
-    yield "a * b + a: which Vars have a .grad afterwards", keepers, backward, a, b
-    a = Var(5.0)
-    yield "a * a, then a * a again, with a = 5: a.grad after both", twice, backward, lambda: mul(a, a), [a]
+def pulls_more(pulls):
+    yield "", pulls, squared, engine.randn(4), engine.randn(6, 4), engine.randn(6)
 
 
-def pass_more(backward):
-    a, b = Var(0.5), Var(-1.5)
-    c = mul(a, b)
-    root = mul(add(mul(c, c), a), add(c, b))
-    yield "", slopes, backward, root, [a, b]
-
-
-def everywhere(root):
-    arrived = {root: 1.0}
-    while arrived:
-        v = max(arrived, key=lambda v: v.number)
-        g = arrived.pop(v)
-        v.grad = g if v.grad is None else v.grad + g
-        for parent, rule in zip(v.parents, v.rules, strict=True):
-            arrived[parent] = arrived.get(parent, 0.0) + rule(g)
-
-
-def engine_pass(meet=lambda old, new: old + new, at_leaf=lambda old, new: new if old is None else old + new, begin=1.0,
-                pick=max):  # fmt: skip
-    """`backward`, with another way of adding, keeping, beginning, or choosing whose turn it is."""
-
-    def backward(root):
-        arrived = {root: begin}
-        while arrived:
-            v = pick(arrived, key=lambda v: v.number)
-            g = arrived.pop(v)
-            if not v.parents:
-                v.grad = at_leaf(v.grad, g)
-            for parent, rule in zip(v.parents, v.rules, strict=True):
-                part = rule(g)
-                arrived[parent] = meet(arrived[parent], part) if parent in arrived else part
-
-    return backward
-
-
-def way_by_way(root):
-    waiting = [(root, 1.0)]
-    while waiting:
-        v, g = waiting.pop()
-        if not v.parents:
-            v.grad = g if v.grad is None else v.grad + g
-        waiting += [(parent, rule(g)) for parent, rule in zip(v.parents, v.rules, strict=True)]
-
-
-def add_nothing_yet(old, new):
-    return old + new  # TypeError: None + a number
-
-
-# 10.5
-
-
-def value_at(function, x):
-    return function.apply(x)
-
-
-def slope_at(function, x, weights):
-    x = x.detach().requires_grad_()
-    (function.apply(x) * weights).sum().backward()
-    return x.grad
-
-
-def softplus_trial(function):
-    x = engine.tensor([-1.0, 0.0, 2.0])
-    yield "Softplus.apply(x), x = [-1, 0, 2]", value_at, function, x
-    yield "Softplus.apply(x), x = [100, 1000]", value_at, function, engine.tensor([100.0, 1000.0])
-    yield "x.grad after Softplus.apply(x).sum().backward()", slope_at, function, x, engine.ones(3)
-    weights = engine.tensor([1.0, 10.0, 100.0])
-    yield "the same, with what arrives [1, 10, 100]", slope_at, function, x, weights
-    x = engine.tensor([-1000.0, 1000.0])
-    yield "x.grad at x = [-1000, 1000]", slope_at, function, x, engine.ones(2)
-    yield "x is overwritten before backward()", overwritten, function, engine.tensor([-1.0, 0.5])
-
-
-def overwritten(function, x):
-    """What becomes of the slopes if the input does not wait for them."""
-    leaf = x.detach().requires_grad_()
-    taken = leaf * 1
-    out = function.apply(taken)
-    taken.mul_(2)
-    try:
-        out.sum().backward()
-    except RuntimeError:
-        return "noticed, or of no harm"
-    return "noticed, or of no harm" if engine.allclose(leaf.grad, engine.sigmoid(x)) else f"wrong slopes: {leaf.grad}"
-
-
-def softplus_more(function):
-    x = engine.linspace(-90, 90, 9)
-    yield "", value_at, function, x
-    yield "", slope_at, function, x, engine.arange(9.0)
-
-
-class Softplus:
-    """The oracle: PyTorch's own softplus stands in for the Function."""
-
-    apply = staticmethod(lambda x: engine.nn.functional.softplus(x, threshold=1e9))
-
-
-def function(value, rule):
-    """A Function with another forward, or another rule."""
-
-    class Attempt(engine.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return value(x)
-
-        @staticmethod
-        def backward(ctx, g):
-            return rule(*ctx.saved_tensors, g)
-
-    return Attempt
-
-
-class OnContext(engine.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.x = x
-        return safe(x)
-
-    @staticmethod
-    def backward(ctx, g):
-        return chance(ctx.x, g)
-
-
-def safe(x):
-    return engine.clamp(x, min=0) + engine.log1p(engine.exp(-engine.abs(x)))
-
-
-def chance(x, g):
-    return engine.sigmoid(x) * g
+def each(loss, w, xs, ys):
+    return engine.func.vmap(engine.func.grad(loss), in_dims=(None, 0, 0))(w, xs, ys)
 
 
 EXERCISES = (
     Exercise(
         key="10.1",
         points=1,
-        answer=lambda g, x: np.full_like(x, g / x.size),
-        trial=mean_trial,
-        hidden=mean_more,
+        answer=[[3.0, 2.0], [1.0, 1.0]],
         wrong=(
             (
-                lambda g, x: g * np.ones_like(x),
-                "That is the rule of the sum. The mean divides by the number of elements.",
+                [[3.0, 1.0], [2.0, 1.0]],
+                "The right slopes, transposed: a *row* for each output, a *column* for each input.",
             ),
-            (lambda g, x: np.ones_like(x) / x.size, "Those are the mean's own slopes. Multiply them by what arrives."),
-            (lambda g, x: g / x.size, "One number for all elements. Each of them gets its own: the shape of x."),
-            (lambda g, x: g * np.ones_like(x) / len(x), "`len(x)` counts the rows. How many *elements* are there?"),
-            (lambda g, x: g * x / x.size, "If one element moves by 1, the mean moves by 1/n, whatever the element is."),
+            ([[2.0, 3.0], [1.0, 1.0]], "If x0 moves, x0 * x1 moves x1 times as far, and that is 3."),
+            ([3.0, 2.0, 1.0, 1.0], "The right slopes. Put them into rows: a list of two lists."),
+            ([[4.0, 3.0]], "That is the sum of the rows. The table has a row for each of the two outputs."),
         ),
         hints=(
-            "If one element of x grows by 1, by how much does the mean grow?",
-            "By 1 divided by the number of elements, `x.size`. Every element gets that, times what arrives.",
-            "return g * np.ones_like(x) / ...",
+            "The first row belongs to y0 = x0 * x1. How far does it move for each unit of x0, and of x1?",
+            "A product moves as far as *the other* factor says; a sum moves as far as what is added.",
+            "jacobian = [[3.0, ...], [1.0, ...]]",
         ),
     ),
     Exercise(
         key="10.2",
         points=2,
-        answer=by_number,
-        trial=walk_trial,
-        hidden=walk_more,
+        answer=table,
+        trial=table_trial,
+        hidden=table_more,
+        tolerance=1e-3,
         wrong=(
-            (oldest_first, "The oldest first: that is the order of the way there. `reverse=True`?"),
-            (as_met, "You list each Var where you first meet it. It may be met before a newer one that leads to it."),
-            (again_and_again, "Some Vars are in the list more than once. Remember which ones you have seen."),
             (
-                calling_itself,
-                "The order is right, but the function calls itself, and a long chain is too deep.",
+                by_backward(engine.stack, clear=False),
+                "Each row holds the rows before it too: `.grad` adds up. Clear it, or use `autograd.grad`.",
             ),
             (
-                way_after_way,
-                "Each Var is in the list once, but you go on from it each time you meet it. Ask first if it is new.",
+                by_backward(lambda rows: engine.stack(rows, dim=1)),
+                "The right slopes, transposed: the gradient of an output is a row.",
             ),
-            (without_the_root, "The root itself is missing."),
+            (by_backward(lambda rows: sum(rows)), "You added the rows up. Keep them apart, one below the other."),
+            (by_backward(lambda rows: rows), "The right rows, in a list. Make one tensor of them: `engine.stack`."),
+            (
+                lambda f, x: engine.func.jacrev(f)(x),
+                "`engine.func` makes it all at once. Make it yourself, row by row.",
+            ),
+            (on_x_itself, "The table is right. But x takes notes now, and has a `.grad`: work on `x.detach()`."),
         ),
         hints=(
-            "Two things to do: collect all Vars behind the root, each once; then put them in order.",
-            "Collect with a list of those that wait and a set of those seen, as in exercise 5.2. Sort by `number`.",
-            "seen, waiting = {root}, [root]\n"
-            "while waiting:\n"
-            "    for parent in waiting.pop().parents:\n"
-            "        ...  # if it is new: remember it, and let it wait\n"
-            "return sorted(seen, key=lambda v: v.number, reverse=True)",
+            "The lesson does it for three outputs. What has to be different for any function?",
+            "Begin with `x = x.detach().requires_grad_()`. Then the gradient of `y[i]` for each i, all stacked.",
+            "rows = [engine.autograd.grad(y[i], x, retain_graph=...)[0] for i in ...]\nreturn engine.stack(rows)",
         ),
     ),
     Exercise(
         key="10.3",
-        points=1,
-        answer=summed,
-        trial=shapes_trial,
-        hidden=shapes_more,
+        points=2,
+        answer=lambda f, x, i: speeds(f, x, i).abs() > 1e-3,
+        trial=follow_trial,
+        hidden=follow_more,
         wrong=(
+            (along_all, "You let all inputs move at once. Let only input i move: 1 there, 0 anywhere else."),
+            (the_row, "That is row i: which inputs output i follows. Asked for is a column."),
+            (speeds, "Those are the speeds. Which of them are not 0?"),
+            (lambda f, x, i: speeds(f, x, i) > 1e-3, "An output that moves backwards follows, too: not 0."),
             (
-                along_ones(lambda g, axis: g.sum(axis=axis)),
-                "The sum is right, but the axis is gone. An axis of length 1 has to stay: `keepdims=True`.",
+                a_whole_step,
+                "You moved the input by 1, and looked. Asked for is its slope at this very point.",
             ),
-            (
-                along_ones(lambda g, axis: g.mean(axis=axis, keepdims=True)),
-                "The mean, where the sum belongs: each of the repeated uses counts in full.",
-            ),
-            (
-                along_ones(lambda g, axis: g.take([0], axis=axis)),
-                "You keep the first of the repeated ones and throw the others away. Each of them counts: add them up.",
-            ),
-            (
-                along_the_first_one,
-                "You add up along one axis of length 1. There may be several.",
-            ),
-            (lambda g, shape: np.resize(g, shape), "That cuts off what is too much. What was repeated is added up."),
+            (lambda f, x, i: speeds(f, x, i).abs() < 1e-3, "The other way round: True where an output does move."),
         ),
         hints=(
-            "Broadcasting puts new axes in front; that is undone. What else does it do to a shape?",
-            "It stretches axes of length 1. Wherever `shape` has a 1, add up along that axis, and keep the axis.",
-            "for axis, length in enumerate(shape):\n"
-            "    if length == 1:\n"
-            "        g = ...  # a sum along axis, with keepdims=True",
+            "What goes with a column of the Jacobian: a backward pass or a forward pass?",
+            "jvp, with a u that is 1 at place i and 0 anywhere else. Then compare the speeds with 0.",
+            "u = engine.zeros_like(x)\nu[i] = 1.0\nreturn engine.func.jvp(f, (x,), (...,))[1] != 0",
         ),
     ),
     Exercise(
         key="10.4",
-        points=3,
-        answer=engine_pass(),
-        trial=pass_trial,
-        hidden=pass_more,
+        points=2,
+        answer=curve,
+        trial=curve_trial,
+        hidden=curve_more,
+        tolerance=1e-3,
         wrong=(
             (
-                engine_pass(meet=lambda old, new: new),
-                "Where ways meet, the later one takes the place of the earlier. Add.",
+                lambda f, x, u: engine.func.grad(f)(x) * u,
+                "That multiplies the slopes by u. How do the slopes *change*?",
             ),
-            (engine_pass(meet=lambda old, new: old * new), "You multiply where ways meet. There, slopes are added."),
+            (slope_along, "That is how f changes along u, one number. How does its gradient change?"),
             (
-                engine_pass(at_leaf=lambda old, new: new),
-                "A second pass overwrites `.grad`. What arrives at a leaf is added to what is there.",
+                lambda f, x, u: engine.func.hessian(f)(x).diagonal() * u,
+                "The diagonal alone is not enough: slopes also change with the *other* inputs.",
             ),
+            (lambda f, x, u: u @ engine.func.hessian(f)(x) @ u, "That is u H u, one number. Asked for is H u."),
+            (lambda f, x, u: engine.func.grad(f)(x), "That is the gradient itself. How does it change along u?"),
             (
-                engine_pass(at_leaf=add_nothing_yet),
-                "`.grad` is None in the beginning, and nothing can be added to None.",
-            ),
-            (everywhere, "The leaves are right. But Vars in between keep a `.grad` as well: only leaves do."),
-            (way_by_way, "Right numbers, by every way one by one. A Var's turn comes once, with all that arrives."),
-            (
-                engine_pass(pick=lambda arrived, key: next(iter(arrived))),
-                "You take Vars in the order in which something arrives. More may still be on its way: newest first.",
+                lambda f, x, u: engine.func.hessian(f)(x) @ u,
+                "The right numbers, but of the whole Hessian. Along one direction a single forward pass is enough.",
             ),
         ),
         hints=(
-            "Keep a dict of what has arrived where: `arrived = {root: 1.0}`. Whose turn is it?",
-            "The one with the highest number: nothing that is still to come can send it anything. Take it out.",
-            "arrived = {root: 1.0}\n"
-            "while arrived:\n"
-            "    v = max(arrived, key=lambda v: v.number)\n"
-            "    g = arrived.pop(v)\n"
-            "    ...  # a leaf: add g to v.grad, which may be None\n"
-            "    for parent, rule in zip(v.parents, v.rules):\n"
-            "        arrived[parent] = arrived.get(parent, 0.0) + ...",
+            "The Hessian is the Jacobian of what?",
+            "Of the gradient, `engine.func.grad(f)`. And a Jacobian times a vector is one jvp.",
+            "return engine.func.jvp(engine.func.grad(f), (...,), (...,))[1]",
         ),
     ),
     Exercise(
         key="10.5",
         points=2,
-        answer=Softplus,
-        trial=softplus_trial,
-        hidden=softplus_more,
+        answer=lambda *args: (each(*args) ** 2).sum(1) ** 0.5,
+        trial=pulls_trial,
+        hidden=pulls_more,
         wrong=(
             (
-                function(lambda x: engine.log(1 + engine.exp(x)), chance),
-                "exp(100) is more than a float32 can hold. Use the second form, in which nothing grows.",
-            ),
-            (function(safe, lambda x, g: engine.sigmoid(x)), "backward forgets what arrives: multiply the slope by g."),
-            (
-                function(safe, lambda x, g: engine.exp(x) / (1 + engine.exp(x)) * g),
-                "On paper that is the sigmoid. For x = 1000 it is infinity by infinity; `engine.sigmoid` is safe.",
+                lambda *args: gradients(*args).norm(dim=1),
+                "The right lengths, by a loop over the examples. `vmap` makes it one computation.",
             ),
             (
-                function(safe, lambda x, g: engine.sigmoid(safe(x)) * g),
-                "The sigmoid of the input is wanted. You saved, or took, the output.",
+                lambda loss, w, xs, ys: engine.func.vmap(engine.func.grad(loss, argnums=1), (None, 0, 0))(
+                    w, xs, ys
+                ).norm(dim=1),
+                "Those are the gradients with respect to x. Asked for is w, the first argument.",
             ),
+            (lambda *args: each(*args), "Those are the gradients. How long is each of them?"),
             (
-                function(lambda x: engine.clamp(x, min=0) + engine.log1p(engine.exp(engine.abs(x))), chance),
-                "In exp(-|x|) the minus is missing.",
+                lambda *args: each(*args).mean(0).norm(),
+                "That is the length of the mean gradient, one for all examples.",
             ),
+            (lambda *args: each(*args).norm(), "One number: the length of everything together. Say along which dim."),
             (
-                OnContext,
-                "What is kept on `ctx` itself may be overwritten, and nobody notices. Use `ctx.save_for_backward`.",
+                lambda *args: each(*args).norm(dim=0),
+                "One number for each weight. Each example has a row: the other dim.",
             ),
+            (lambda *args: (each(*args) ** 2).sum(1), "The sums of the squares. The length is the root of that."),
+            (lambda *args: each(*args).abs().sum(1), "You added up absolute values. The length: squares, sum, root."),
         ),
         hints=(
-            "`engine.clamp(x, min=0)` is max(x, 0), and `engine.log1p(y)` is log(1 + y). Tensors are used as always.",
-            "Save x in forward by `ctx.save_for_backward(x)`, and get it back by `(x,) = ctx.saved_tensors`.",
-            "forward: ctx.save_for_backward(x); return engine.clamp(x, min=0) + engine.log1p(...)\n"
-            "backward: (x,) = ctx.saved_tensors; return engine.sigmoid(x) * ...",
+            "`grad(loss)` is the gradient of one example. What makes a function of a batch out of it?",
+            "vmap, with in_dims=(None, 0, 0): all share w. Then the length of each row.",
+            "each = engine.func.vmap(engine.func.grad(loss), in_dims=...)(w, xs, ys)\nreturn each.norm(dim=...)",
         ),
     ),
 )

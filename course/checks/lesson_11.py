@@ -1,359 +1,567 @@
-"""Lesson 11, data: the exercises' trials, oracles, usual mistakes and hints."""
+"""Lesson 11, an engine of one's own: the exercises' trials, oracles, usual mistakes and hints."""
 
-import math
+import sys
+from itertools import count
+
+import numpy as np
 
 import engine
 from course.exercises import Exercise
-from engine.utils.data import DataLoader, Dataset, TensorDataset
 
-# 11.1
-
-
-def how_many(examples, batch_size, drop_last):
-    data = TensorDataset(engine.zeros(examples))
-    return sum(1 for _ in DataLoader(data, batch_size=batch_size, drop_last=drop_last))
+numbers = count()
 
 
-def many_trial(how_many):
-    yield "12 examples in batches of 4", how_many, 12, 4, False
-    yield "10 examples in batches of 4", how_many, 10, 4, False
-    yield "10 examples in batches of 4, drop_last=True", how_many, 10, 4, True
-    yield "3 examples in batches of 4", how_many, 3, 4, False
+class Var:
+    """As in the exercises' notebook."""
+
+    def __init__(self, value, parents=(), rules=()):
+        self.value = np.asarray(value, dtype=float)
+        self.parents, self.rules, self.grad = parents, rules, None
+        self.number = next(numbers)
 
 
-def many_more(how_many):
-    yield "", how_many, 100, 7, False
-    yield "", how_many, 3, 4, True
+def add(x, y):
+    return Var(x.value + y.value, (x, y), (lambda g: g, lambda g: g))
 
 
-# 11.2
+def mul(x, y):
+    return Var(x.value * y.value, (x, y), (lambda g: g * y.value, lambda g: g * x.value))
 
 
-def windows(length, get):
-    """A Dataset of windows, with another length or other examples."""
+# 10.1
 
-    class Attempt(Dataset):
-        def __init__(self, series, n):
-            self.series, self.n = series, n
 
-        def __len__(self):
-            return length(self.series, self.n)
+def mean_trial(rule):
+    yield "g = 1, x = [1., 5., 6., 8.]", rule, 1.0, np.array([1.0, 5.0, 6.0, 8.0])
+    yield "g = 3, x of shape (2, 3)", rule, 3.0, np.arange(6.0).reshape(2, 3)
 
-        def __getitem__(self, i):
-            return get(self.series, self.n, i)
+
+def mean_more(rule):
+    yield "", rule, -2.0, np.full((5, 1, 2), 7.0)
+
+
+# 10.2
+
+
+def diamond():
+    """Ways that part and meet again, made in an order that no walk through the parents gives by itself."""
+    a, b = Var(2.0), Var(3.0)
+    late = mul(a, b)
+    return add(mul(add(late, a), b), late)
+
+
+def chain(length):
+    x, one = Var(1.0), Var(1.0)
+    for _ in range(length):
+        x = add(x, one)
+    return x
+
+
+def order(walk, root):
+    """The numbers of what a walk gives, counted from the oldest."""
+    found = [v.number for v in walk(root)]
+    return [number - min(found) for number in found]
+
+
+def length(walk, root):
+    """How long the list is, with no more calls within each other than Python allows by itself."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    try:
+        return len(list(walk(root)))
+    finally:
+        sys.setrecursionlimit(before)
+
+
+class Counted(tuple):
+    """Parents that are not gone through for ever."""
+
+    left = 0
+
+    def __iter__(self):
+        Counted.left -= 1
+        if Counted.left < 0:
+            raise RuntimeError("You have gone through some Var's parents 1000 times, and there are only 41 Vars.")
+        return super().__iter__()
+
+
+def many_ways(walk, times):
+    """How long the list is, for few Vars and very many ways."""
+    x, Counted.left = Var(1.0), 1000
+    for _ in range(times):
+        x = Var(x.value, Counted((x, x)))
+    return len(list(walk(x)))
+
+
+def walk_trial(walk):
+    a, b = Var(2.0), Var(3.0)
+    yield "a * b + a: the numbers in your order", order, walk, add(mul(a, b), a)
+    yield "a larger one, with ways that part and meet: the numbers in your order", order, walk, diamond()
+    yield "a chain of 20,000 additions: how many Vars in your list", length, walk, chain(20_000)
+    yield "x = x + x, done 40 times: how many Vars in your list", many_ways, walk, 40
+
+
+def walk_more(walk):
+    x = chain(3)
+    yield "", order, walk, mul(add(x, diamond()), x)
+
+
+def behind(root):
+    layer, seen = {root}, {root}
+    while layer:
+        layer = {parent for v in layer for parent in v.parents} - seen
+        seen |= layer
+    return seen
+
+
+def by_number(root):
+    return sorted(behind(root), key=lambda v: -v.number)
+
+
+def oldest_first(root):
+    return sorted(behind(root), key=lambda v: v.number)
+
+
+def as_met(root):
+    """Depth first, each Var where it is first met."""
+    found, seen, waiting = [], set(), [root]
+    while waiting:
+        v = waiting.pop()
+        if v not in seen:
+            seen.add(v)
+            found.append(v)
+            waiting += v.parents
+    return found
+
+
+def again_and_again(root):
+    found, waiting = [], [root]
+    while waiting and len(found) < 10_000:
+        v = waiting.pop(0)
+        found.append(v)
+        waiting += v.parents
+    return sorted(found, key=lambda v: -v.number)
+
+
+def way_after_way(root):
+    found, waiting = {root}, [root]
+    while waiting:
+        for parent in waiting.pop().parents:
+            found.add(parent)
+            waiting.append(parent)
+    return sorted(found, key=lambda v: -v.number)
+
+
+def calling_itself(root):
+    order, seen = [], set()
+
+    def visit(v):
+        if v not in seen:
+            seen.add(v)
+            for parent in v.parents:
+                visit(parent)
+            order.append(v)
+
+    visit(root)
+    return sorted(order, key=lambda v: -v.number)
+
+
+def without_the_root(root):
+    return by_number(root)[1:]
+
+
+# 10.3
+
+
+def summed(g, shape):
+    front = g.ndim - len(shape)
+    axes = tuple(range(front)) + tuple(i + front for i, n in enumerate(shape) if n == 1)
+    return g.sum(axis=axes).reshape(shape)
+
+
+def shapes_trial(unbroadcast):
+    g = np.arange(12.0).reshape(3, 4)
+    yield "g of shape (3, 4), shape = (4,)", unbroadcast, g, (4,)
+    yield "g of shape (3, 4), shape = (3, 1)", unbroadcast, g, (3, 1)
+    yield "g of shape (2, 3, 4), shape = (1, 4)", unbroadcast, np.arange(24.0).reshape(2, 3, 4), (1, 4)
+    yield "g of shape (2, 3, 4), shape = (2, 1, 1)", unbroadcast, np.arange(24.0).reshape(2, 3, 4), (2, 1, 1)
+    yield "g of shape (3, 4), shape = (3, 4)", unbroadcast, g, (3, 4)
+
+
+def shapes_more(unbroadcast):
+    g = np.arange(24.0).reshape(2, 3, 4)
+    yield "", lambda g, shape: np.asarray(unbroadcast(g, shape)), g, ()
+    yield "", unbroadcast, g, (1, 3, 1)
+
+
+def fronts(g, shape):
+    while g.ndim > len(shape):
+        g = g.sum(axis=0)
+    return g
+
+
+def along_ones(reduce):
+    """`unbroadcast`, with another way of dealing with the axes of length 1."""
+
+    def unbroadcast(g, shape):
+        g = fronts(g, shape)
+        for axis, n in reversed(list(enumerate(shape))):
+            if n == 1:
+                g = reduce(g, axis)
+        return g
+
+    return unbroadcast
+
+
+def along_the_first_one(g, shape):
+    g = fronts(g, shape)
+    return g.sum(axis=shape.index(1), keepdims=True) if 1 in shape else g
+
+
+# 10.4
+
+
+def slopes(backward, root, leaves):
+    backward(root)
+    return [None if leaf.grad is None else float(leaf.grad) for leaf in leaves]
+
+
+def keepers(backward, a, b):
+    product = mul(a, b)
+    root = add(product, a)
+    backward(root)
+    found = {"a": a, "b": b, "a * b": product, "a * b + a": root}
+    return [name for name, var in found.items() if var.grad is not None]
+
+
+def twice(backward, make, leaves):
+    backward(make())
+    return slopes(backward, make(), leaves)
+
+
+def calls(backward, times):
+    """How often rules are called, on a graph of few nodes and very many ways."""
+    called = []
+
+    def rule(g):
+        called.append(g)
+        return g
+
+    before, x = Var(1.0), Var(1.0)
+    for _ in range(times):
+        before, x = x, Var(before.value + x.value, (before, x), (rule, rule))
+    backward(x)
+    return len(called)
+
+
+def pass_trial(backward):
+    a, b = Var(2.0), Var(3.0)
+    yield "a * b with a = 2, b = 3: a.grad and b.grad", slopes, backward, mul(a, b), [a, b]
+    a, b = Var(2.0), Var(3.0)
+    yield "a * b + a with a = 2, b = 3: a.grad and b.grad", slopes, backward, add(mul(a, b), a), [a, b]
+    a, b = Var(2.0), Var(3.0)
+    late = mul(a, b)
+    root = add(mul(add(late, a), b), late)
+    yield "(a * b + a) * b + a * b: a.grad and b.grad", slopes, backward, root, [a, b]
+    yield "each number the sum of the two before, 12 times: how often you called a rule", calls, backward, 12
+    a, b = Var(2.0), Var(3.0)
+    yield "a * b + a: which Vars have a .grad afterwards", keepers, backward, a, b
+    a = Var(5.0)
+    yield "a * a, then a * a again, with a = 5: a.grad after both", twice, backward, lambda: mul(a, a), [a]
+
+
+def pass_more(backward):
+    a, b = Var(0.5), Var(-1.5)
+    c = mul(a, b)
+    root = mul(add(mul(c, c), a), add(c, b))
+    yield "", slopes, backward, root, [a, b]
+
+
+def everywhere(root):
+    arrived = {root: 1.0}
+    while arrived:
+        v = max(arrived, key=lambda v: v.number)
+        g = arrived.pop(v)
+        v.grad = g if v.grad is None else v.grad + g
+        for parent, rule in zip(v.parents, v.rules, strict=True):
+            arrived[parent] = arrived.get(parent, 0.0) + rule(g)
+
+
+def engine_pass(meet=lambda old, new: old + new, at_leaf=lambda old, new: new if old is None else old + new, begin=1.0,
+                pick=max):  # fmt: skip
+    """`backward`, with another way of adding, keeping, beginning, or choosing whose turn it is."""
+
+    def backward(root):
+        arrived = {root: begin}
+        while arrived:
+            v = pick(arrived, key=lambda v: v.number)
+            g = arrived.pop(v)
+            if not v.parents:
+                v.grad = at_leaf(v.grad, g)
+            for parent, rule in zip(v.parents, v.rules, strict=True):
+                part = rule(g)
+                arrived[parent] = meet(arrived[parent], part) if parent in arrived else part
+
+    return backward
+
+
+def way_by_way(root):
+    waiting = [(root, 1.0)]
+    while waiting:
+        v, g = waiting.pop()
+        if not v.parents:
+            v.grad = g if v.grad is None else v.grad + g
+        waiting += [(parent, rule(g)) for parent, rule in zip(v.parents, v.rules, strict=True)]
+
+
+def add_nothing_yet(old, new):
+    return old + new  # TypeError: None + a number
+
+
+# 10.5
+
+
+def value_at(function, x):
+    return function.apply(x)
+
+
+def slope_at(function, x, weights):
+    x = x.detach().requires_grad_()
+    (function.apply(x) * weights).sum().backward()
+    return x.grad
+
+
+def softplus_trial(function):
+    x = engine.tensor([-1.0, 0.0, 2.0])
+    yield "Softplus.apply(x), x = [-1, 0, 2]", value_at, function, x
+    yield "Softplus.apply(x), x = [100, 1000]", value_at, function, engine.tensor([100.0, 1000.0])
+    yield "x.grad after Softplus.apply(x).sum().backward()", slope_at, function, x, engine.ones(3)
+    weights = engine.tensor([1.0, 10.0, 100.0])
+    yield "the same, with what arrives [1, 10, 100]", slope_at, function, x, weights
+    x = engine.tensor([-1000.0, 1000.0])
+    yield "x.grad at x = [-1000, 1000]", slope_at, function, x, engine.ones(2)
+    yield "x is overwritten before backward()", overwritten, function, engine.tensor([-1.0, 0.5])
+
+
+def overwritten(function, x):
+    """What becomes of the slopes if the input does not wait for them."""
+    leaf = x.detach().requires_grad_()
+    taken = leaf * 1
+    out = function.apply(taken)
+    taken.mul_(2)
+    try:
+        out.sum().backward()
+    except RuntimeError:
+        return "noticed, or of no harm"
+    return "noticed, or of no harm" if engine.allclose(leaf.grad, engine.sigmoid(x)) else f"wrong slopes: {leaf.grad}"
+
+
+def softplus_more(function):
+    x = engine.linspace(-90, 90, 9)
+    yield "", value_at, function, x
+    yield "", slope_at, function, x, engine.arange(9.0)
+
+
+class Softplus:
+    """The oracle: PyTorch's own softplus stands in for the Function."""
+
+    apply = staticmethod(lambda x: engine.nn.functional.softplus(x, threshold=1e9))
+
+
+def function(value, rule):
+    """A Function with another forward, or another rule."""
+
+    class Attempt(engine.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return value(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return rule(*ctx.saved_tensors, g)
 
     return Attempt
 
 
-def right_length(series, n):
-    return len(series) - n
+class OnContext(engine.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return safe(x)
 
+    @staticmethod
+    def backward(ctx, g):
+        return chance(ctx.x, g)
 
-def right_example(series, n, i):
-    return series[i : i + n], series[i + n]
 
+def safe(x):
+    return engine.clamp(x, min=0) + engine.log1p(engine.exp(-engine.abs(x)))
 
-def size(Windows, series, n):
-    return len(Windows(series, n))
 
-
-def alike(example):
-    """An example whose answer is a tensor; a plain number says the same."""
-    if isinstance(example, list | tuple) and len(example) == 2 and isinstance(example[1], int | float):
-        return example[0], engine.tensor(example[1], dtype=example[0].dtype)
-    return example
-
-
-def example(Windows, series, n, i):
-    return alike(Windows(series, n)[i])
-
-
-def all_batches(Windows, series, n):
-    data = Windows(series, n)
-    return [list(batch) for batch in DataLoader([alike(data[i]) for i in range(len(data))], batch_size=2)]
-
-
-def windows_trial(Windows):
-    series = engine.tensor([10.0, 11.0, 12.0, 13.0, 14.0])
-    yield "series = 10, 11, 12, 13, 14 and n = 2: the example 0", example, Windows, series, 2, 0
-    yield "the same: the example 2", example, Windows, series, 2, 2
-    yield "the same: len", size, Windows, series, 2
-    yield "the same, in a DataLoader with batches of 2", all_batches, Windows, series, 2
-
-
-def windows_more(Windows):
-    yield "", all_batches, Windows, engine.arange(9), 4
-
-
-# 11.3
-
-
-def scaled(train, test):
-    train, test = train.double(), test.double()
-    mean = train.sum(0) / len(train)
-    std = (((train - mean) ** 2).sum(0) / (len(train) - 1)) ** 0.5
-    return [((rows - mean) / std).float() for rows in (train, test)]
-
-
-def scaled_trial(scaled):
-    train = engine.tensor([[1.0, 100.0], [2.0, 300.0], [6.0, 200.0]])
-    test = engine.tensor([[3.0, 200.0], [5.0, 800.0]])
-    yield "three training rows, two test rows: both tables", scaled, train, test
-
-
-def scaled_more(scaled):
-    yield "", scaled, engine.randn(20, 3) * 5 + 2, engine.randn(7, 3)
-
-
-def scaled_with(mean, std=lambda train, test: train.std(dim=0)):
-    """`scaled`, with other numbers for the mean and the standard deviation."""
-
-    def attempt(train, test):
-        return [(rows - mean(train, test)) / std(train, test) for rows in (train, test)]
-
-    return attempt
-
-
-def of_all(function):
-    return lambda train, test: getattr(engine.cat([train, test]), function)(dim=0)
-
-
-def each_by_itself(train, test):
-    return [(rows - rows.mean(dim=0)) / rows.std(dim=0) for rows in (train, test)]
-
-
-# 11.4
-
-
-def padded_by(put, empty=False):
-    """`padded`, with another place for the numbers, or another mask."""
-
-    def attempt(examples):
-        longest = max(map(len, examples))
-        batch = engine.zeros(len(examples), longest)
-        mask = engine.full((len(examples), longest), empty)
-        for i, row in enumerate(examples):
-            put(batch[i], mask[i], row)
-        return batch, mask
-
-    return attempt
-
-
-def behind(batch, mask, row):
-    batch[: len(row)] = row
-    mask[: len(row)] = True
-
-
-def before(batch, mask, row):
-    batch[len(batch) - len(row) :] = row
-    mask[len(mask) - len(row) :] = True
-
-
-def inverted(batch, mask, row):
-    batch[: len(row)] = row
-    mask[: len(row)] = False
-
-
-def not_zero(batch, mask, row):
-    batch[: len(row)] = row
-    mask[:] = batch != 0
-
-
-def to_the_shortest(examples):
-    shortest = min(map(len, examples))
-    batch = engine.stack([row[:shortest] for row in examples])
-    return batch, engine.ones(batch.shape, dtype=engine.bool)
-
-
-def lengths(examples):
-    return padded_by(behind)(examples)[0], engine.tensor([len(row) for row in examples])
-
-
-def rows(*values):
-    return [engine.tensor(row) for row in values]
-
-
-def pad_trial(padded):
-    yield "examples = [5, 2], [7, 1, 9], [3]", padded, rows([5.0, 2.0], [7.0, 1.0, 9.0], [3.0])
-    yield "examples = [0, 4], [6]", padded, rows([0.0, 4.0], [6.0])
-
-
-def pad_more(padded):
-    yield "", padded, rows([1.0], [2.0, 0.0, -3.0, 4.0], [5.0, 6.0])
-
-
-# 11.5
-
-
-def still_together(shuffled, n):
-    """Whether each example still has its answer, none is lost, and the order is another one."""
-    x, y = engine.arange(n) * 10, engine.arange(n)
-    new_x, new_y = shuffled(x.reshape(n, 1), y)
-    _, again = shuffled(x.reshape(n, 1), y)
-    together = bool((new_x.reshape(-1) == new_y * 10).all())
-    return {
-        "each example has its own answer": together,
-        "all examples are there": sorted(new_x.reshape(-1).tolist()) == x.tolist(),
-        "all answers are there": sorted(new_y.tolist()) == y.tolist(),
-        "the order is new": new_y.tolist() != y.tolist(),
-        "and a new one in each call": new_y.tolist() != again.tolist(),
-    }
-
-
-def shuffled_trial(shuffled):
-    yield "100 examples, whose answers can be told from them", still_together, shuffled, 100
-
-
-def shuffled_more(shuffled):
-    yield "", still_together, shuffled, 57
-
-
-def one_order(x, y):
-    order = engine.randperm(len(x))
-    return x[order], y[order]
-
-
-def drawn(x, y):
-    order = engine.randint(0, len(x), (len(x),))
-    return x[order], y[order]
+def chance(x, g):
+    return engine.sigmoid(x) * g
 
 
 EXERCISES = (
     Exercise(
         key="11.1",
         points=1,
-        answer=how_many,
-        trial=many_trial,
-        hidden=many_more,
+        answer=lambda g, x: np.full_like(x, g / x.size),
+        trial=mean_trial,
+        hidden=mean_more,
         wrong=(
-            (lambda n, size, drop: n // size, "The examples that are left over make a batch too, unless drop_last."),
-            (lambda n, size, drop: n // size + 1, "If nothing is left over, there is no batch for it."),
-            (lambda n, size, drop: math.ceil(n / size), "With drop_last, an incomplete batch does not count."),
-            (lambda n, size, drop: n / size, "A number of batches is a whole number."),
             (
-                lambda n, size, drop: math.ceil(n / size) if drop else n // size,
-                "The other way round: with drop_last, the examples that are left over make no batch.",
+                lambda g, x: g * np.ones_like(x),
+                "That is the rule of the sum. The mean divides by the number of elements.",
             ),
+            (lambda g, x: np.ones_like(x) / x.size, "Those are the mean's own slopes. Multiply them by what arrives."),
+            (lambda g, x: g / x.size, "One number for all elements. Each of them gets its own: the shape of x."),
+            (lambda g, x: g * np.ones_like(x) / len(x), "`len(x)` counts the rows. How many *elements* are there?"),
+            (lambda g, x: g * x / x.size, "If one element moves by 1, the mean moves by 1/n, whatever the element is."),
         ),
         hints=(
-            "How many batches are full? Is anything left over?",
-            "`divmod(a, b)` gives both: how often b goes into a, and what is left.",
-            "full, left = divmod(examples, batch_size)\nreturn full if ... else full + 1",
+            "If one element of x grows by 1, by how much does the mean grow?",
+            "By 1 divided by the number of elements, `x.size`. Every element gets that, times what arrives.",
+            "return g * np.ones_like(x) / ...",
         ),
     ),
     Exercise(
         key="11.2",
         points=2,
-        answer=windows(right_length, right_example),
-        trial=windows_trial,
-        hidden=windows_more,
+        answer=by_number,
+        trial=walk_trial,
+        hidden=walk_more,
         wrong=(
+            (oldest_first, "The oldest first: that is the order of the way there. `reverse=True`?"),
+            (as_met, "You list each Var where you first meet it. It may be met before a newer one that leads to it."),
+            (again_and_again, "Some Vars are in the list more than once. Remember which ones you have seen."),
             (
-                windows(lambda s, n: len(s), right_example),
-                "That many windows begin in the series, but the last ones have no answer in it.",
+                calling_itself,
+                "The order is right, but the function calls itself, and a long chain is too deep.",
             ),
             (
-                windows(lambda s, n: len(s) - n + 1, right_example),
-                "One too many: the last window would need an answer behind the end of the series.",
+                way_after_way,
+                "Each Var is in the list once, but you go on from it each time you meet it. Ask first if it is new.",
             ),
-            (
-                windows(right_length, lambda s, n, i: (s[i : i + n], s[i + n - 1])),
-                "The answer is the last number of the window itself. Asked for is the one that follows.",
-            ),
-            (
-                windows(right_length, lambda s, n, i: s[i : i + n]),
-                "The example is the window alone. It shall be a pair: the window, and the next number.",
-            ),
-            (
-                windows(right_length, lambda s, n, i: (s[i : i + n + 1], s[i + n])),
-                "The window is one too long, and holds the answer. A network would find that out quickly.",
-            ),
+            (without_the_root, "The root itself is missing."),
         ),
         hints=(
-            "Write out the examples of 10, 11, 12, 13, 14 for n = 2. How many are there?",
-            "Example i: the slice from i up to i + n (not included), and the number at place i + n.",
-            "len: len(self.series) - ...\nexample: self.series[i : ...], self.series[...]",
+            "Two things to do: collect all Vars behind the root, each once; then put them in order.",
+            "Collect with a list of those that wait and a set of those seen, as in exercise 5.2. Sort by `number`.",
+            "seen, waiting = {root}, [root]\n"
+            "while waiting:\n"
+            "    for parent in waiting.pop().parents:\n"
+            "        ...  # if it is new: remember it, and let it wait\n"
+            "return sorted(seen, key=lambda v: v.number, reverse=True)",
         ),
     ),
     Exercise(
         key="11.3",
         points=1,
-        answer=scaled,
-        trial=scaled_trial,
-        hidden=scaled_more,
+        answer=summed,
+        trial=shapes_trial,
+        hidden=shapes_more,
         wrong=(
-            (each_by_itself, "Each table by its own mean. Then a test row does not mean what a training row means."),
             (
-                scaled_with(of_all("mean"), of_all("std")),
-                "Mean and standard deviation of all rows together: the test rows have leaked into training.",
-            ),
-            (scaled_with(of_all("mean")), "The mean is that of all rows: the test rows have leaked into training."),
-            (
-                scaled_with(lambda train, test: train.mean(dim=0), lambda train, test: 1.0),
-                "The mean is right. The columns are still of different size: divide, too.",
+                along_ones(lambda g, axis: g.sum(axis=axis)),
+                "The sum is right, but the axis is gone. An axis of length 1 has to stay: `keepdims=True`.",
             ),
             (
-                scaled_with(lambda train, test: train.mean(), lambda train, test: train.std()),
-                "One mean for the whole table. Each column has its own: dim=0.",
+                along_ones(lambda g, axis: g.mean(axis=axis, keepdims=True)),
+                "The mean, where the sum belongs: each of the repeated uses counts in full.",
             ),
             (
-                scaled_with(lambda train, test: train.mean(dim=0), lambda train, test: train.var(dim=0)),
-                "You divided by the variance. The standard deviation is its root: `.std`.",
+                along_ones(lambda g, axis: g.take([0], axis=axis)),
+                "You keep the first of the repeated ones and throw the others away. Each of them counts: add them up.",
             ),
             (
-                scaled_with(lambda train, test: train.mean(dim=0), lambda train, test: train.std(dim=0, correction=0)),
-                "Nearly: that standard deviation divides by n. `.std` as it is divides by n - 1.",
+                along_the_first_one,
+                "You add up along one axis of length 1. There may be several.",
             ),
-            (
-                lambda train, test: [(train - train.mean(dim=0)) / train.std(dim=0), test],
-                "The training rows are right. The test rows must be scaled as well, by the same numbers.",
-            ),
+            (lambda g, shape: np.resize(g, shape), "That cuts off what is too much. What was repeated is added up."),
         ),
         hints=(
-            "Whose mean and standard deviation may you use for the test rows?",
-            "Those of the training rows, for both tables; one for each column.",
-            "mean, std = train.mean(dim=0), train.std(dim=0)\nreturn ..., ...",
+            "Broadcasting puts new axes in front; that is undone. What else does it do to a shape?",
+            "It stretches axes of length 1. Wherever `shape` has a 1, add up along that axis, and keep the axis.",
+            "for axis, length in enumerate(shape):\n"
+            "    if length == 1:\n"
+            "        g = ...  # a sum along axis, with keepdims=True",
         ),
     ),
     Exercise(
         key="11.4",
-        points=2,
-        answer=padded_by(behind),
-        trial=pad_trial,
-        hidden=pad_more,
+        points=3,
+        answer=engine_pass(),
+        trial=pass_trial,
+        hidden=pass_more,
         wrong=(
-            (padded_by(before), "The zeros stand before the numbers. They shall stand behind them."),
-            (padded_by(inverted, empty=True), "The mask is the wrong way round: True where there is a number."),
-            (padded_by(not_zero), "A 0 may be a true number. The mask has to come from the lengths."),
-            (to_the_shortest, "You cut all rows to the shortest one. Nothing shall be lost."),
-            (lengths, "Those are the lengths. Asked for is a mask, of the same shape as the batch."),
+            (
+                engine_pass(meet=lambda old, new: new),
+                "Where ways meet, the later one takes the place of the earlier. Add.",
+            ),
+            (engine_pass(meet=lambda old, new: old * new), "You multiply where ways meet. There, slopes are added."),
+            (
+                engine_pass(at_leaf=lambda old, new: new),
+                "A second pass overwrites `.grad`. What arrives at a leaf is added to what is there.",
+            ),
+            (
+                engine_pass(at_leaf=add_nothing_yet),
+                "`.grad` is None in the beginning, and nothing can be added to None.",
+            ),
+            (everywhere, "The leaves are right. But Vars in between keep a `.grad` as well: only leaves do."),
+            (way_by_way, "Right numbers, by every way one by one. A Var's turn comes once, with all that arrives."),
+            (
+                engine_pass(pick=lambda arrived, key: next(iter(arrived))),
+                "You take Vars in the order in which something arrives. More may still be on its way: newest first.",
+            ),
         ),
         hints=(
-            "The lesson's `padded` fills a batch row by row. What does a mask need in addition?",
-            "Begin with a batch of zeros and a mask of False. For each example, write into the first part of its row.",
-            "batch[i, : len(example)] = example\nmask[i, : len(example)] = ...",
+            "Keep a dict of what has arrived where: `arrived = {root: 1.0}`. Whose turn is it?",
+            "The one with the highest number: nothing that is still to come can send it anything. Take it out.",
+            "arrived = {root: 1.0}\n"
+            "while arrived:\n"
+            "    v = max(arrived, key=lambda v: v.number)\n"
+            "    g = arrived.pop(v)\n"
+            "    ...  # a leaf: add g to v.grad, which may be None\n"
+            "    for parent, rule in zip(v.parents, v.rules):\n"
+            "        arrived[parent] = arrived.get(parent, 0.0) + ...",
         ),
     ),
     Exercise(
         key="11.5",
-        points=1,
-        answer=one_order,
-        trial=shuffled_trial,
-        hidden=shuffled_more,
+        points=2,
+        answer=Softplus,
+        trial=softplus_trial,
+        hidden=softplus_more,
         wrong=(
             (
-                lambda x, y: (x[engine.randperm(len(x))], y[engine.randperm(len(y))]),
-                "Examples and answers get two different orders, so each picture has the answer of another one.",
+                function(lambda x: engine.log(1 + engine.exp(x)), chance),
+                "exp(100) is more than a float32 can hold. Use the second form, in which nothing grows.",
             ),
-            (lambda x, y: (x[engine.randperm(len(x))], y), "Only the examples move. Each answer must go with its own."),
-            (lambda x, y: (x, y), "Nothing is shuffled any more."),
-            (lambda x, y: (x.flip(0), y.flip(0)), "Together, yes. But it is the same order in each call."),
-            (drawn, "randint may draw an example twice, and leave another one out. randperm takes each once."),
+            (function(safe, lambda x, g: engine.sigmoid(x)), "backward forgets what arrives: multiply the slope by g."),
+            (
+                function(safe, lambda x, g: engine.exp(x) / (1 + engine.exp(x)) * g),
+                "On paper that is the sigmoid. For x = 1000 it is infinity by infinity; `engine.sigmoid` is safe.",
+            ),
+            (
+                function(safe, lambda x, g: engine.sigmoid(safe(x)) * g),
+                "The sigmoid of the input is wanted. You saved, or took, the output.",
+            ),
+            (
+                function(lambda x: engine.clamp(x, min=0) + engine.log1p(engine.exp(engine.abs(x))), chance),
+                "In exp(-|x|) the minus is missing.",
+            ),
+            (
+                OnContext,
+                "What is kept on `ctx` itself may be overwritten, and nobody notices. Use `ctx.save_for_backward`.",
+            ),
         ),
         hints=(
-            "Which example stands beside which answer afterwards?",
-            "randperm gives a new order each time it is called. Call it once.",
-            "order = engine.randperm(len(x))\nreturn ...",
+            "`engine.clamp(x, min=0)` is max(x, 0), and `engine.log1p(y)` is log(1 + y). Tensors are used as always.",
+            "Save x in forward by `ctx.save_for_backward(x)`, and get it back by `(x,) = ctx.saved_tensors`.",
+            "forward: ctx.save_for_backward(x); return engine.clamp(x, min=0) + engine.log1p(...)\n"
+            "backward: (x,) = ctx.saved_tensors; return engine.sigmoid(x) * ...",
         ),
     ),
 )

@@ -1,497 +1,359 @@
-"""Lesson 12, models: the exercises' trials, oracles, usual mistakes and hints."""
+"""Lesson 12, data: the exercises' trials, oracles, usual mistakes and hints."""
+
+import math
 
 import engine
 from course.exercises import Exercise
-from engine import nn
+from engine.utils.data import DataLoader, Dataset, TensorDataset
 
-# 12.1
-
-
-def small():
-    return nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+# 11.1
 
 
-def frozen():
-    model = small()
-    model[0].requires_grad_(False)
-    return model
+def how_many(examples, batch_size, drop_last):
+    data = TensorDataset(engine.zeros(examples))
+    return sum(1 for _ in DataLoader(data, batch_size=batch_size, drop_last=drop_last))
 
 
-def observing():
-    return nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
+def many_trial(how_many):
+    yield "12 examples in batches of 4", how_many, 12, 4, False
+    yield "10 examples in batches of 4", how_many, 10, 4, False
+    yield "10 examples in batches of 4, drop_last=True", how_many, 10, 4, True
+    yield "3 examples in batches of 4", how_many, 3, 4, False
 
 
-def count(model):
-    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+def many_more(how_many):
+    yield "", how_many, 100, 7, False
+    yield "", how_many, 3, 4, True
 
 
-def count_trial(count):
-    yield "Linear(4, 3)", count, nn.Linear(4, 3)
-    yield "Linear(4, 3), ReLU, Linear(3, 2)", count, small()
-    yield "the same, with the first layer frozen", count, frozen()
-    yield "Linear(4, 3), BatchNorm1d(3), which has buffers too", count, observing()
+# 11.2
 
 
-def count_more(count):
-    yield "", count, nn.Conv2d(2, 3, 5)
+def windows(length, get):
+    """A Dataset of windows, with another length or other examples."""
+
+    class Attempt(Dataset):
+        def __init__(self, series, n):
+            self.series, self.n = series, n
+
+        def __len__(self):
+            return length(self.series, self.n)
+
+        def __getitem__(self, i):
+            return get(self.series, self.n, i)
+
+    return Attempt
 
 
-# 12.2
+def right_length(series, n):
+    return len(series) - n
 
 
-def found_in(Affine, inputs, outputs):
-    layer = Affine(inputs, outputs)
-    return {name: tuple(p.shape) for name, p in layer.named_parameters()}
+def right_example(series, n, i):
+    return series[i : i + n], series[i + n]
 
 
-def computed(Affine, weight, bias, x):
-    layer = Affine(weight.shape[1], weight.shape[0])
-    with engine.no_grad():
-        layer.weight.copy_(weight)
-        layer.bias.copy_(bias)
-    return layer(x).detach()
+def size(Windows, series, n):
+    return len(Windows(series, n))
 
 
-def begins(Affine):
-    """How large the weights are at first, and whether the bias is zero."""
-    layer = Affine(200, 50)
-    size = (layer.weight**2).mean().item() ** 0.5
+def alike(example):
+    """An example whose answer is a tensor; a plain number says the same."""
+    if isinstance(example, list | tuple) and len(example) == 2 and isinstance(example[1], int | float):
+        return example[0], engine.tensor(example[1], dtype=example[0].dtype)
+    return example
+
+
+def example(Windows, series, n, i):
+    return alike(Windows(series, n)[i])
+
+
+def all_batches(Windows, series, n):
+    data = Windows(series, n)
+    return [list(batch) for batch in DataLoader([alike(data[i]) for i in range(len(data))], batch_size=2)]
+
+
+def windows_trial(Windows):
+    series = engine.tensor([10.0, 11.0, 12.0, 13.0, 14.0])
+    yield "series = 10, 11, 12, 13, 14 and n = 2: the example 0", example, Windows, series, 2, 0
+    yield "the same: the example 2", example, Windows, series, 2, 2
+    yield "the same: len", size, Windows, series, 2
+    yield "the same, in a DataLoader with batches of 2", all_batches, Windows, series, 2
+
+
+def windows_more(Windows):
+    yield "", all_batches, Windows, engine.arange(9), 4
+
+
+# 11.3
+
+
+def scaled(train, test):
+    train, test = train.double(), test.double()
+    mean = train.sum(0) / len(train)
+    std = (((train - mean) ** 2).sum(0) / (len(train) - 1)) ** 0.5
+    return [((rows - mean) / std).float() for rows in (train, test)]
+
+
+def scaled_trial(scaled):
+    train = engine.tensor([[1.0, 100.0], [2.0, 300.0], [6.0, 200.0]])
+    test = engine.tensor([[3.0, 200.0], [5.0, 800.0]])
+    yield "three training rows, two test rows: both tables", scaled, train, test
+
+
+def scaled_more(scaled):
+    yield "", scaled, engine.randn(20, 3) * 5 + 2, engine.randn(7, 3)
+
+
+def scaled_with(mean, std=lambda train, test: train.std(dim=0)):
+    """`scaled`, with other numbers for the mean and the standard deviation."""
+
+    def attempt(train, test):
+        return [(rows - mean(train, test)) / std(train, test) for rows in (train, test)]
+
+    return attempt
+
+
+def of_all(function):
+    return lambda train, test: getattr(engine.cat([train, test]), function)(dim=0)
+
+
+def each_by_itself(train, test):
+    return [(rows - rows.mean(dim=0)) / rows.std(dim=0) for rows in (train, test)]
+
+
+# 11.4
+
+
+def padded_by(put, empty=False):
+    """`padded`, with another place for the numbers, or another mask."""
+
+    def attempt(examples):
+        longest = max(map(len, examples))
+        batch = engine.zeros(len(examples), longest)
+        mask = engine.full((len(examples), longest), empty)
+        for i, row in enumerate(examples):
+            put(batch[i], mask[i], row)
+        return batch, mask
+
+    return attempt
+
+
+def behind(batch, mask, row):
+    batch[: len(row)] = row
+    mask[: len(row)] = True
+
+
+def before(batch, mask, row):
+    batch[len(batch) - len(row) :] = row
+    mask[len(mask) - len(row) :] = True
+
+
+def inverted(batch, mask, row):
+    batch[: len(row)] = row
+    mask[: len(row)] = False
+
+
+def not_zero(batch, mask, row):
+    batch[: len(row)] = row
+    mask[:] = batch != 0
+
+
+def to_the_shortest(examples):
+    shortest = min(map(len, examples))
+    batch = engine.stack([row[:shortest] for row in examples])
+    return batch, engine.ones(batch.shape, dtype=engine.bool)
+
+
+def lengths(examples):
+    return padded_by(behind)(examples)[0], engine.tensor([len(row) for row in examples])
+
+
+def rows(*values):
+    return [engine.tensor(row) for row in values]
+
+
+def pad_trial(padded):
+    yield "examples = [5, 2], [7, 1, 9], [3]", padded, rows([5.0, 2.0], [7.0, 1.0, 9.0], [3.0])
+    yield "examples = [0, 4], [6]", padded, rows([0.0, 4.0], [6.0])
+
+
+def pad_more(padded):
+    yield "", padded, rows([1.0], [2.0, 0.0, -3.0, 4.0], [5.0, 6.0])
+
+
+# 11.5
+
+
+def still_together(shuffled, n):
+    """Whether each example still has its answer, none is lost, and the order is another one."""
+    x, y = engine.arange(n) * 10, engine.arange(n)
+    new_x, new_y = shuffled(x.reshape(n, 1), y)
+    _, again = shuffled(x.reshape(n, 1), y)
+    together = bool((new_x.reshape(-1) == new_y * 10).all())
     return {
-        "the weights are": "too small" if size < 0.09 else "too large" if size > 0.11 else "about 0.1 large",
-        "some of them are negative": bool((layer.weight < 0).any()),
-        "the bias is zero": not layer.bias.any(),
+        "each example has its own answer": together,
+        "all examples are there": sorted(new_x.reshape(-1).tolist()) == x.tolist(),
+        "all answers are there": sorted(new_y.tolist()) == y.tolist(),
+        "the order is new": new_y.tolist() != y.tolist(),
+        "and a new one in each call": new_y.tolist() != again.tolist(),
     }
 
 
-def affine_trial(Affine):
-    yield "Affine(3, 2): the names and shapes of its parameters", found_in, Affine, 3, 2
-    weight, bias = engine.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 0.0]]), engine.tensor([10.0, -20.0])
-    yield (
-        "weight [[1, 2, 3], [0, -1, 0]], bias [10, -20], x = [[1, 1, 1], [0, 0, 1]]",
-        computed,
-        Affine,
-        weight,
-        bias,
-        (engine.tensor([[1.0, 1.0, 1.0], [0.0, 0.0, 1.0]])),
-    )
-    yield "Affine(200, 50): how it begins", begins, Affine
+def shuffled_trial(shuffled):
+    yield "100 examples, whose answers can be told from them", still_together, shuffled, 100
 
 
-def affine_more(Affine):
-    yield "", computed, Affine, engine.randn(4, 5), engine.randn(4), engine.randn(2, 3, 5)
+def shuffled_more(shuffled):
+    yield "", still_together, shuffled, 57
 
 
-def layer(weight, bias=lambda i, o: nn.Parameter(engine.zeros(o)), forward=lambda s, x: x @ s.weight.T + s.bias):
-    """A layer that begins, or computes, in another way."""
+def one_order(x, y):
+    order = engine.randperm(len(x))
+    return x[order], y[order]
 
-    class Attempt(nn.Module):
-        def __init__(self, inputs, outputs):
-            super().__init__()
-            self.weight, self.bias = weight(inputs, outputs), bias(inputs, outputs)
 
-        def forward(self, x):
-            return forward(self, x)
-
-    return Attempt
-
-
-def tenth(i, o):
-    return nn.Parameter(engine.randn(o, i) * 0.1)
-
-
-# 12.3
-
-
-def parameters_of(Deep, width, depth):
-    return sorted(tuple(p.shape) for p in Deep(width, depth).parameters())
-
-
-def output_of(Deep, width, depth, number, x):
-    """What it gives if all its layers begin with this number everywhere, found by the model or not."""
-    own = nn.Linear.reset_parameters
-    nn.Linear.reset_parameters = lambda layer: [nn.init.constant_(p, number) for p in layer.parameters()]
-    try:
-        return Deep(width, depth)(x).detach()
-    finally:
-        nn.Linear.reset_parameters = own
-
-
-def deep_trial(Deep):
-    yield "Deep(4, 2): the shapes of its parameters", parameters_of, Deep, 4, 2
-    x = engine.tensor([[1.0, -3.0], [2.0, 0.0]])
-    for number in (0.5, -0.5):
-        yield f"Deep(2, 3) with all its numbers set to {number}: what it computes", output_of, Deep, 2, 3, number, x
-    yield "Deep(2, 3): how many of its parameters get a gradient", concerned, Deep, 2, 3, x
-
-
-def concerned(Deep, width, depth, x):
-    model = Deep(width, depth)
-    model(x).sum().backward()
-    return sum(p.grad is not None for p in model.parameters())
-
-
-def deep_more(Deep):
-    yield "", parameters_of, Deep, 3, 5
-    yield "", output_of, Deep, 3, 1, 0.25, engine.randn(4, 3)
-
-
-def deep(layers, bend=engine.relu, end=lambda x: x):
-    """`Deep`, with its layers kept in another way."""
-
-    class Attempt(nn.Module):
-        def __init__(self, width, depth):
-            super().__init__()
-            self.layers = layers(width, depth)
-            self.last = nn.Linear(width, 1)
-
-        def forward(self, x):
-            for layer in self.layers:
-                x = bend(layer(x))
-            return end(self.last(x))
-
-    return Attempt
-
-
-def linears(width, depth):
-    return [nn.Linear(width, width) for _ in range(depth)]
-
-
-# 12.4
-
-
-def entropy_trial(loss):
-    yield "scores = [[2, 1, -1]], answers = [0]", loss, engine.tensor([[2.0, 1.0, -1.0]]), engine.tensor([0])
-    scores = engine.tensor([[0.0, 1.0], [3.0, -1.0], [0.0, 0.0]])
-    yield (
-        "three examples, scores [[0, 1], [3, -1], [0, 0]], answers = [0, 0, 1]",
-        loss,
-        scores,
-        engine.tensor([0, 0, 1]),
-    )
-    yield (
-        "scores = [[1000, 0], [0, 1000]], answers = [1, 1]",
-        loss,
-        engine.tensor([[1000.0, 0.0], [0.0, 1000.0]]),
-        (engine.tensor([1, 1])),
-    )
-    yield (
-        "scores = [[1000, 0], [-1000, -1001]], answers = [0, 1]",
-        loss,
-        engine.tensor([[1000.0, 0.0], [-1000.0, -1001.0]]),
-        engine.tensor([0, 1]),
-    )
-    yield "scores = [[2, 1, -1]]: ready-made parts that the result is made of", ready_made, loss
-
-
-def ready_made(loss):
-    """Those nodes in the graph of a loss that do a part of the exercise."""
-    found, todo = set(), [loss(engine.tensor([[2.0, 1.0, -1.0]], requires_grad=True), engine.tensor([0])).grad_fn]
-    while todo:
-        if node := todo.pop():
-            found.add(node.name())
-            todo += [following for following, _ in node.next_functions]
-    return sorted(name for name in found if any(part in name.lower() for part in ("softmax", "logsumexp", "entropy")))
-
-
-def entropy_more(loss):
-    yield "", loss, engine.tensor([[-1000.0, -1001.0, -1002.0]]), engine.tensor([2])
-    yield "", loss, engine.randn(6, 5) * 4, engine.tensor([0, 4, 2, 2, 1, 3])
-
-
-def minus_log(chance):
-    """The loss from the chance of the right answer, computed in the given way."""
-    return lambda scores, answers: -engine.log(chance(scores))[engine.arange(len(answers)), answers].mean()
-
-
-def log_chances(scores, dim=1, shift=True):
-    scores = scores - scores.amax(dim=dim, keepdim=True) if shift else scores
-    return scores - engine.log(engine.exp(scores).sum(dim=dim, keepdim=True))
-
-
-def chosen(logs, answers):
-    return -logs[engine.arange(len(answers)), answers]
-
-
-# 12.5
-
-
-def three_letters():
-    return nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 3))
-
-
-def a_state(**more):
-    state = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 10)).state_dict()
-    return {name: engine.full(t.shape, 0.25) for name, t in state.items()} | more
-
-
-def loaded(load, model, state):
-    """What the call gives, and which tensors of the model hold what the state holds."""
-    names = load(model, state)
-    held = {name: bool((t == 0.25).all()) for name, t in model.state_dict().items()}
-    return {"given back": names, "loaded": held}
-
-
-def load_trial(load):
-    extra = a_state(old=engine.full((2,), 0.25))
-    yield "layers 4-3-10, and a tensor called old, into layers 4-3-3", loaded, load, three_letters(), extra
-    yield "layers 4-3-10 into layers 4-3-3", loaded, load, three_letters(), a_state()
-    lying = a_state(**{"0.weight": engine.full((4, 3), 0.25)})
-    yield "the same, but 0.weight is (4, 3) in the state and (3, 4) in the model", loaded, load, three_letters(), lying
-
-
-def load_more(load):
-    state = {name: t for name, t in a_state().items() if name != "0.bias"}
-    yield "", loaded, load, three_letters(), state
-
-
-def fitting(model, state, shapes=True):
-    own = model.state_dict()
-    return {n: t for n, t in state.items() if n in own and (not shapes or own[n].shape == t.shape)}
-
-
-def load_what_fits(model, state):
-    fits = fitting(model, state)
-    with engine.no_grad():
-        for name, tensor in model.state_dict().items():
-            if name in fits:
-                tensor.copy_(fits[name])
-    return [name for name in state if name not in fits]
-
-
-def by_size(model, state):
-    own = model.state_dict()
-    fits = {n: t.reshape(own[n].shape) for n, t in state.items() if n in own and own[n].numel() == t.numel()}
-    model.load_state_dict(fits, strict=False)
-    return [name for name in state if name not in fits]
-
-
-def all_at_once(model, state):
-    model.load_state_dict(state)
-    return []
-
-
-def by_name(model, state):
-    model.load_state_dict(fitting(model, state, shapes=False), strict=False)
-    return [name for name in state if name not in model.state_dict()]
-
-
-def what_was_loaded(model, state):
-    load_what_fits(model, state)
-    return list(fitting(model, state))
-
-
-def what_is_missing(model, state):
-    return model.load_state_dict(fitting(model, state), strict=False).missing_keys
-
-
-def nothing_back(model, state):
-    load_what_fits(model, state)
-
-
-def still_strict(model, state):
-    model.load_state_dict(fitting(model, state))
-    return []
+def drawn(x, y):
+    order = engine.randint(0, len(x), (len(x),))
+    return x[order], y[order]
 
 
 EXERCISES = (
     Exercise(
         key="12.1",
         points=1,
-        answer=count,
-        trial=count_trial,
-        hidden=count_more,
+        answer=how_many,
+        trial=many_trial,
+        hidden=many_more,
         wrong=(
-            (lambda model: sum(p.numel() for p in model.parameters()), "Frozen parameters are counted too."),
-            (lambda model: len(list(model.parameters())), "That is how many tensors there are. How many numbers?"),
+            (lambda n, size, drop: n // size, "The examples that are left over make a batch too, unless drop_last."),
+            (lambda n, size, drop: n // size + 1, "If nothing is left over, there is no batch for it."),
+            (lambda n, size, drop: math.ceil(n / size), "With drop_last, an incomplete batch does not count."),
+            (lambda n, size, drop: n / size, "A number of batches is a whole number."),
             (
-                lambda model: sum(t.numel() for t in model.state_dict().values()),
-                "`state_dict` holds buffers too, and what is frozen. Ask for `parameters()`.",
-            ),
-            (
-                lambda model: sum(p.shape[0] for p in model.parameters() if p.requires_grad),
-                "You counted rows. `numel()` counts all numbers.",
-            ),
-            (
-                lambda model: sum(p.numel() for p in model.parameters() if p.requires_grad and p.dim() > 1),
-                "The tables are counted. The biases are learned, too.",
+                lambda n, size, drop: math.ceil(n / size) if drop else n // size,
+                "The other way round: with drop_last, the examples that are left over make no batch.",
             ),
         ),
         hints=(
-            "The lesson counts all of them. Which of them are not learned?",
-            "Add up `p.numel()` of those p in `model.parameters()` for which `p.requires_grad` is True.",
-            "return sum(p.numel() for p in model.parameters() if ...)",
+            "How many batches are full? Is anything left over?",
+            "`divmod(a, b)` gives both: how often b goes into a, and what is left.",
+            "full, left = divmod(examples, batch_size)\nreturn full if ... else full + 1",
         ),
     ),
     Exercise(
         key="12.2",
         points=2,
-        answer=layer(tenth),
-        trial=affine_trial,
-        hidden=affine_more,
+        answer=windows(right_length, right_example),
+        trial=windows_trial,
+        hidden=windows_more,
         wrong=(
             (
-                layer(lambda i, o: engine.randn(o, i) * 0.1, lambda i, o: engine.zeros(o)),
-                "Plain tensors are not found, and so not learned. Make them parameters.",
+                windows(lambda s, n: len(s), right_example),
+                "That many windows begin in the series, but the last ones have no answer in it.",
             ),
             (
-                layer(lambda i, o: engine.randn(o, i, requires_grad=True), lambda i, o: engine.zeros(o)),
-                "A tensor that requires a gradient is no parameter yet: `nn.Parameter(...)` says that it belongs here.",
+                windows(lambda s, n: len(s) - n + 1, right_example),
+                "One too many: the last window would need an answer behind the end of the series.",
             ),
             (
-                layer(lambda i, o: nn.Parameter(engine.randn(i, o) * 0.1), forward=lambda s, x: x @ s.weight + s.bias),
-                "The weight stands the other way: a row for each output, (outputs, inputs).",
+                windows(right_length, lambda s, n, i: (s[i : i + n], s[i + n - 1])),
+                "The answer is the last number of the window itself. Asked for is the one that follows.",
             ),
             (
-                layer(lambda i, o: nn.Parameter(engine.randn(o, i)) * 0.1),
-                "`nn.Parameter(...) * 0.1` is a result, and no parameter any more. Multiply inside the brackets.",
+                windows(right_length, lambda s, n, i: s[i : i + n]),
+                "The example is the window alone. It shall be a pair: the window, and the next number.",
             ),
             (
-                layer(lambda i, o: nn.Parameter(engine.rand(o, i) * 0.1)),
-                "`rand` gives numbers from 0 to 1, none of them negative. Asked for is `randn`.",
-            ),
-            (
-                layer(tenth, forward=lambda s, x: engine.relu(x @ s.weight.T + s.bias)),
-                "There is a bend in it. `nn.Linear` has none.",
-            ),
-            (layer(tenth, forward=lambda s, x: x @ s.weight.T), "The bias is there, but `forward` does not add it."),
-            (layer(lambda i, o: nn.Parameter(engine.randn(o, i))), "The weights begin ten times too large."),
-            (
-                layer(tenth, lambda i, o: nn.Parameter(engine.randn(o) * 0.1)),
-                "The bias shall begin with zeros.",
+                windows(right_length, lambda s, n, i: (s[i : i + n + 1], s[i + n])),
+                "The window is one too long, and holds the answer. A network would find that out quickly.",
             ),
         ),
         hints=(
-            "What makes a tensor a part of the model that is learned?",
-            "Wrap it in nn.Parameter and assign it to self. The weight has shape (outputs, inputs).",
-            "self.weight = nn.Parameter(engine.randn(..., ...) * 0.1)\nforward: return x @ self.weight.T + ...",
+            "Write out the examples of 10, 11, 12, 13, 14 for n = 2. How many are there?",
+            "Example i: the slice from i up to i + n (not included), and the number at place i + n.",
+            "len: len(self.series) - ...\nexample: self.series[i : ...], self.series[...]",
         ),
     ),
     Exercise(
         key="12.3",
         points=1,
-        answer=deep(lambda w, d: nn.Sequential(*linears(w, d))),
-        trial=deep_trial,
-        hidden=deep_more,
+        answer=scaled,
+        trial=scaled_trial,
+        hidden=scaled_more,
         wrong=(
-            (deep(linears), "The layers are in a plain list, into which a Module does not look."),
+            (each_by_itself, "Each table by its own mean. Then a test row does not mean what a training row means."),
             (
-                deep(lambda w, d: nn.ModuleList([nn.Linear(w, w)] * d)),
-                "That is one layer, several times. Each shall have numbers of its own.",
+                scaled_with(of_all("mean"), of_all("std")),
+                "Mean and standard deviation of all rows together: the test rows have leaked into training.",
+            ),
+            (scaled_with(of_all("mean")), "The mean is that of all rows: the test rows have leaked into training."),
+            (
+                scaled_with(lambda train, test: train.mean(dim=0), lambda train, test: 1.0),
+                "The mean is right. The columns are still of different size: divide, too.",
             ),
             (
-                deep(lambda w, d: nn.ModuleList(linears(w, d)), bend=lambda x: x),
-                "The parameters are found. But the bend between the layers is gone.",
+                scaled_with(lambda train, test: train.mean(), lambda train, test: train.std()),
+                "One mean for the whole table. Each column has its own: dim=0.",
             ),
             (
-                deep(lambda w, d: nn.ModuleList(linears(w, d)), end=engine.relu),
-                "There is a bend after the last layer now. Its result may be negative, as it was before.",
+                scaled_with(lambda train, test: train.mean(dim=0), lambda train, test: train.var(dim=0)),
+                "You divided by the variance. The standard deviation is its root: `.std`.",
             ),
             (
-                deep(lambda w, d: nn.ModuleList(linears(w, d)), bend=lambda x: engine.relu(x).detach()),
-                "The parameters are found, but no gradient reaches those before the last layer: no notes lead there.",
+                scaled_with(lambda train, test: train.mean(dim=0), lambda train, test: train.std(dim=0, correction=0)),
+                "Nearly: that standard deviation divides by n. `.std` as it is divides by n - 1.",
             ),
-            (deep(lambda w, d: nn.ModuleList(linears(w, d + 1))), "One layer too many: the last one is there already."),
+            (
+                lambda train, test: [(train - train.mean(dim=0)) / train.std(dim=0), test],
+                "The training rows are right. The test rows must be scaled as well, by the same numbers.",
+            ),
         ),
         hints=(
-            "Which of its parts does a Module find by itself?",
-            "Modules, and those inside a ModuleList. A plain list hides them.",
-            "self.layers = nn.ModuleList(...)",
+            "Whose mean and standard deviation may you use for the test rows?",
+            "Those of the training rows, for both tables; one for each column.",
+            "mean, std = train.mean(dim=0), train.std(dim=0)\nreturn ..., ...",
         ),
     ),
     Exercise(
         key="12.4",
-        points=3,
-        answer=lambda scores, answers: -log_chances(scores).gather(1, answers.unsqueeze(1)).mean(),
-        trial=entropy_trial,
-        hidden=entropy_more,
+        points=2,
+        answer=padded_by(behind),
+        trial=pad_trial,
+        hidden=pad_more,
         wrong=(
-            (
-                minus_log(lambda s: engine.exp(s) / engine.exp(s).sum(dim=1, keepdim=True)),
-                "Right for small scores. exp(1000) is infinite: subtract the largest score of each row first.",
-            ),
-            (
-                lambda scores, answers: chosen(log_chances(scores - scores.max(), shift=False), answers).mean(),
-                "You subtract the largest score of the whole table: a row far below it is lost. Each row has its own.",
-            ),
-            (
-                lambda scores, answers: chosen(log_chances(scores), answers).sum(),
-                "That is the sum over the examples. Asked for is the mean.",
-            ),
-            (
-                lambda scores, answers: -log_chances(scores).mean(),
-                "The mean over *all* answers. Only the right one counts in each row.",
-            ),
-            (
-                lambda scores, answers: -chosen(log_chances(scores), answers).mean(),
-                "A logarithm of a chance is negative. The loss is *minus* that.",
-            ),
-            (
-                lambda scores, answers: chosen(scores, answers).mean(),
-                "That is minus the score itself. What about the scores of the other answers?",
-            ),
-            (
-                lambda scores, answers: chosen(log_chances(scores, dim=0), answers).mean(),
-                "The chances must add up to 1 in each *row*: dim=1.",
-            ),
-            (
-                minus_log(lambda s: engine.exp(log_chances(s))),
-                "The largest score is subtracted. But a chance may still come out as 0, and the logarithm of that is "
-                "infinite. The logarithm of a quotient is a difference: take it before you divide.",
-            ),
-            (
-                minus_log(lambda s: engine.exp(log_chances(s)) + 1e-9),
-                "A small number added to the chances hides the infinity, and makes every loss a little wrong: with a "
-                "chance of nearly 0 the loss may be 1000. The logarithm of a quotient is a difference.",
-            ),
-            (
-                lambda scores, answers: -log_chances(scores)[:, answers].mean(),
-                "`[:, answers]` takes *all* those columns in each row. Each row needs its own answer alone.",
-            ),
-            (
-                lambda scores, answers: chosen(log_chances(scores), answers),
-                "One loss for each example. Asked for is their mean.",
-            ),
-            (nn.functional.cross_entropy, "The right numbers, but ready-made. Here you write it yourself."),
-            (
-                lambda scores, answers: chosen(scores - scores.logsumexp(dim=1, keepdim=True), answers).mean(),
-                "The right numbers, but `logsumexp` is what you are to write here.",
-            ),
+            (padded_by(before), "The zeros stand before the numbers. They shall stand behind them."),
+            (padded_by(inverted, empty=True), "The mask is the wrong way round: True where there is a number."),
+            (padded_by(not_zero), "A 0 may be a true number. The mask has to come from the lengths."),
+            (to_the_shortest, "You cut all rows to the shortest one. Nothing shall be lost."),
+            (lengths, "Those are the lengths. Asked for is a mask, of the same shape as the batch."),
         ),
         hints=(
-            "Only differences between the scores of one row count. Which number may you subtract from all of them?",
-            "The largest of each row. Then the logarithm of a chance is the score minus the log of the sum of exp.",
-            "scores = scores - scores.max(dim=1, keepdim=True).values\n"
-            "logs = scores - engine.log(...)\n"
-            "return -logs[engine.arange(len(answers)), answers].mean()",
+            "The lesson's `padded` fills a batch row by row. What does a mask need in addition?",
+            "Begin with a batch of zeros and a mask of False. For each example, write into the first part of its row.",
+            "batch[i, : len(example)] = example\nmask[i, : len(example)] = ...",
         ),
     ),
     Exercise(
         key="12.5",
-        points=2,
-        answer=load_what_fits,
-        trial=load_trial,
-        hidden=load_more,
+        points=1,
+        answer=one_order,
+        trial=shuffled_trial,
+        hidden=shuffled_more,
         wrong=(
-            (all_at_once, "`load_state_dict` wants everything to fit. Choose first."),
             (
-                by_name,
-                "The last layer has the right name and another shape, and that is not forgiven: compare shapes, too.",
+                lambda x, y: (x[engine.randperm(len(x))], y[engine.randperm(len(y))]),
+                "Examples and answers get two different orders, so each picture has the answer of another one.",
             ),
-            (by_size, "As many numbers in another shape do not fit: compare the shapes."),
-            (what_was_loaded, "The right tensors are loaded. Give back the names of those that were *not*."),
-            (
-                what_is_missing,
-                "`missing_keys` are names of the *model* that got nothing. Asked for are those of `state` that "
-                "found no place.",
-            ),
-            (nothing_back, "The right tensors are loaded. But nothing is given back: is a `return` missing?"),
-            (still_strict, "What you load is not everything that the model has: `strict=False`."),
+            (lambda x, y: (x[engine.randperm(len(x))], y), "Only the examples move. Each answer must go with its own."),
+            (lambda x, y: (x, y), "Nothing is shuffled any more."),
+            (lambda x, y: (x.flip(0), y.flip(0)), "Together, yes. But it is the same order in each call."),
+            (drawn, "randint may draw an example twice, and leave another one out. randperm takes each once."),
         ),
         hints=(
-            "`model.state_dict()` tells the names and shapes of the model's own tensors.",
-            "Make a dict of what fits, load it with strict=False, and list the other names of `state`.",
-            "own = model.state_dict()\nfits = {name: t for name, t in state.items() if ...}\n"
-            "model.load_state_dict(fits, strict=False)\nreturn ...",
+            "Which example stands beside which answer afterwards?",
+            "randperm gives a new order each time it is called. Call it once.",
+            "order = engine.randperm(len(x))\nreturn ...",
         ),
     ),
 )

@@ -1,505 +1,497 @@
-"""Lesson 13, the training loop: the exercises' trials, oracles, usual mistakes and hints."""
+"""Lesson 13, models: the exercises' trials, oracles, usual mistakes and hints."""
 
 import engine
 from course.exercises import Exercise
 from engine import nn
 
-# 13.1
+# 12.1
 
 
-def line():
-    """A model with known numbers, and an optimiser for it."""
-    model = nn.Linear(2, 1)
-    with engine.no_grad():
-        model.weight.copy_(engine.tensor([[1.0, -1.0]]))
-        model.bias.fill_(0.5)
+def small():
+    return nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+
+
+def frozen():
+    model = small()
+    model[0].requires_grad_(False)
     return model
 
 
-def uneven(guess, true):
-    """A loss that is another one if its arguments are exchanged."""
-    return ((guess - true) ** 2 * (1 + true**2)).mean()
+def observing():
+    return nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
 
 
-def steps(step, times):
-    """The losses of some steps, the numbers after them, and whether gradients are left."""
-    model = line()
-    optimizer = engine.optim.SGD(model.parameters(), lr=0.02)
-    x, y = engine.tensor([[1.0, 2.0], [0.0, 1.0]]), engine.tensor([[1.0], [2.0]])
-    losses = [step(model, uneven, optimizer, x, y) for _ in range(times)]
+def count(model):
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
+def count_trial(count):
+    yield "Linear(4, 3)", count, nn.Linear(4, 3)
+    yield "Linear(4, 3), ReLU, Linear(3, 2)", count, small()
+    yield "the same, with the first layer frozen", count, frozen()
+    yield "Linear(4, 3), BatchNorm1d(3), which has buffers too", count, observing()
+
+
+def count_more(count):
+    yield "", count, nn.Conv2d(2, 3, 5)
+
+
+# 12.2
+
+
+def found_in(Affine, inputs, outputs):
+    layer = Affine(inputs, outputs)
+    return {name: tuple(p.shape) for name, p in layer.named_parameters()}
+
+
+def computed(Affine, weight, bias, x):
+    layer = Affine(weight.shape[1], weight.shape[0])
+    with engine.no_grad():
+        layer.weight.copy_(weight)
+        layer.bias.copy_(bias)
+    return layer(x).detach()
+
+
+def begins(Affine):
+    """How large the weights are at first, and whether the bias is zero."""
+    layer = Affine(200, 50)
+    size = (layer.weight**2).mean().item() ** 0.5
     return {
-        "losses": losses,
-        "weight": model.weight.detach(),
-        "bias": model.bias.detach(),
-        "gradients left": any(p.grad is not None for p in model.parameters()),
+        "the weights are": "too small" if size < 0.09 else "too large" if size > 0.11 else "about 0.1 large",
+        "some of them are negative": bool((layer.weight < 0).any()),
+        "the bias is zero": not layer.bias.any(),
     }
 
 
-def step_trial(step):
-    yield "one step on two examples", steps, step, 1
-    yield "three steps", steps, step, 3
-
-
-def step_more(step):
-    yield "", steps, step, 6
-
-
-def training_step(order, loss_of=lambda loss: loss.item()):
-    """`step`, with its lines in another order, or some of them missing."""
-
-    def step(model, loss_fn, optimizer, x, y):
-        loss = loss_fn(model(x), y)
-        for line in order:
-            {"back": loss.backward, "step": optimizer.step, "clear": optimizer.zero_grad}[line]()
-        return loss_of(loss)
-
-    return step
-
-
-def loss_afterwards(model, loss_fn, optimizer, x, y):
-    training_step(("clear", "back", "step", "clear"))(model, loss_fn, optimizer, x, y)
-    return loss_fn(model(x), y).item()
-
-
-def exchanged(model, loss_fn, optimizer, x, y):
-    return training_step(("back", "step", "clear"))(model, lambda guess, y: loss_fn(y, guess), optimizer, x, y)
-
-
-# 13.2
-
-
-class Chooser(nn.Module):
-    """Scores that are the input itself; in training, nonsense.  Counts the calls that took notes."""
-
-    def __init__(self):
-        super().__init__()
-        self.one = nn.Parameter(engine.ones(1))
-        self.noted = 0
-
-    def forward(self, x):
-        scores = x * self.one
-        self.noted += scores.requires_grad
-        return -scores if self.training else scores
-
-
-def batches(*sizes, right):
-    """Batches of the given sizes, in which the first so many of each are answered rightly."""
-    found = []
-    for size, good in zip(sizes, right, strict=True):
-        answers = engine.arange(size) % 3
-        scores = nn.functional.one_hot((answers + (engine.arange(size) >= good)) % 3, 3).float()
-        found.append((scores, answers))
-    return found
-
-
-def judged(accuracy, training, data):
-    model = Chooser().train(training)
-    value = accuracy(model, data)
-    return {"accuracy": value, "training afterwards": model.training, "took notes": bool(model.noted)}
-
-
-def accuracy_trial(accuracy):
+def affine_trial(Affine):
+    yield "Affine(3, 2): the names and shapes of its parameters", found_in, Affine, 3, 2
+    weight, bias = engine.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 0.0]]), engine.tensor([10.0, -20.0])
     yield (
-        "batches of 4 and 4, with 3 and 1 right; the model is not in training",
-        judged,
-        accuracy,
-        False,
-        (batches(4, 4, right=(3, 1))),
+        "weight [[1, 2, 3], [0, -1, 0]], bias [10, -20], x = [[1, 1, 1], [0, 0, 1]]",
+        computed,
+        Affine,
+        weight,
+        bias,
+        (engine.tensor([[1.0, 1.0, 1.0], [0.0, 0.0, 1.0]])),
+    )
+    yield "Affine(200, 50): how it begins", begins, Affine
+
+
+def affine_more(Affine):
+    yield "", computed, Affine, engine.randn(4, 5), engine.randn(4), engine.randn(2, 3, 5)
+
+
+def layer(weight, bias=lambda i, o: nn.Parameter(engine.zeros(o)), forward=lambda s, x: x @ s.weight.T + s.bias):
+    """A layer that begins, or computes, in another way."""
+
+    class Attempt(nn.Module):
+        def __init__(self, inputs, outputs):
+            super().__init__()
+            self.weight, self.bias = weight(inputs, outputs), bias(inputs, outputs)
+
+        def forward(self, x):
+            return forward(self, x)
+
+    return Attempt
+
+
+def tenth(i, o):
+    return nn.Parameter(engine.randn(o, i) * 0.1)
+
+
+# 12.3
+
+
+def parameters_of(Deep, width, depth):
+    return sorted(tuple(p.shape) for p in Deep(width, depth).parameters())
+
+
+def output_of(Deep, width, depth, number, x):
+    """What it gives if all its layers begin with this number everywhere, found by the model or not."""
+    own = nn.Linear.reset_parameters
+    nn.Linear.reset_parameters = lambda layer: [nn.init.constant_(p, number) for p in layer.parameters()]
+    try:
+        return Deep(width, depth)(x).detach()
+    finally:
+        nn.Linear.reset_parameters = own
+
+
+def deep_trial(Deep):
+    yield "Deep(4, 2): the shapes of its parameters", parameters_of, Deep, 4, 2
+    x = engine.tensor([[1.0, -3.0], [2.0, 0.0]])
+    for number in (0.5, -0.5):
+        yield f"Deep(2, 3) with all its numbers set to {number}: what it computes", output_of, Deep, 2, 3, number, x
+    yield "Deep(2, 3): how many of its parameters get a gradient", concerned, Deep, 2, 3, x
+
+
+def concerned(Deep, width, depth, x):
+    model = Deep(width, depth)
+    model(x).sum().backward()
+    return sum(p.grad is not None for p in model.parameters())
+
+
+def deep_more(Deep):
+    yield "", parameters_of, Deep, 3, 5
+    yield "", output_of, Deep, 3, 1, 0.25, engine.randn(4, 3)
+
+
+def deep(layers, bend=engine.relu, end=lambda x: x):
+    """`Deep`, with its layers kept in another way."""
+
+    class Attempt(nn.Module):
+        def __init__(self, width, depth):
+            super().__init__()
+            self.layers = layers(width, depth)
+            self.last = nn.Linear(width, 1)
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = bend(layer(x))
+            return end(self.last(x))
+
+    return Attempt
+
+
+def linears(width, depth):
+    return [nn.Linear(width, width) for _ in range(depth)]
+
+
+# 12.4
+
+
+def entropy_trial(loss):
+    yield "scores = [[2, 1, -1]], answers = [0]", loss, engine.tensor([[2.0, 1.0, -1.0]]), engine.tensor([0])
+    scores = engine.tensor([[0.0, 1.0], [3.0, -1.0], [0.0, 0.0]])
+    yield (
+        "three examples, scores [[0, 1], [3, -1], [0, 0]], answers = [0, 0, 1]",
+        loss,
+        scores,
+        engine.tensor([0, 0, 1]),
     )
     yield (
-        "batches of 4 and 2, with 3 and 2 right; the model is in training",
-        judged,
-        accuracy,
-        True,
-        (batches(4, 2, right=(3, 2))),
+        "scores = [[1000, 0], [0, 1000]], answers = [1, 1]",
+        loss,
+        engine.tensor([[1000.0, 0.0], [0.0, 1000.0]]),
+        (engine.tensor([1, 1])),
     )
+    yield (
+        "scores = [[1000, 0], [-1000, -1001]], answers = [0, 1]",
+        loss,
+        engine.tensor([[1000.0, 0.0], [-1000.0, -1001.0]]),
+        engine.tensor([0, 1]),
+    )
+    yield "scores = [[2, 1, -1]]: ready-made parts that the result is made of", ready_made, loss
 
 
-def accuracy_more(accuracy):
-    yield "", judged, accuracy, True, batches(10, 10, 3, right=(9, 4, 0))
+def ready_made(loss):
+    """Those nodes in the graph of a loss that do a part of the exercise."""
+    found, todo = set(), [loss(engine.tensor([[2.0, 1.0, -1.0]], requires_grad=True), engine.tensor([0])).grad_fn]
+    while todo:
+        if node := todo.pop():
+            found.add(node.name())
+            todo += [following for following, _ in node.next_functions]
+    return sorted(name for name in found if any(part in name.lower() for part in ("softmax", "logsumexp", "entropy")))
 
 
-def share(prepare=True, restore=True, notes=False, count=lambda right, seen, parts: right / seen):
-    """`accuracy`, with something left out, or counted in another way."""
-
-    def accuracy(model, data):
-        before = model.training
-        if prepare:
-            model.eval()
-        right, seen, parts = 0, 0, []
-        with engine.set_grad_enabled(notes):
-            for x, y in data:
-                good = (model(x).argmax(dim=1) == y).sum().item()
-                right, seen = right + good, seen + len(y)
-                parts.append(good / len(y))
-        if restore:
-            model.train(before or restore == "train")
-        return count(right, seen, parts)
-
-    return accuracy
+def entropy_more(loss):
+    yield "", loss, engine.tensor([[-1000.0, -1001.0, -1002.0]]), engine.tensor([2])
+    yield "", loss, engine.randn(6, 5) * 4, engine.tensor([0, 4, 2, 2, 1, 3])
 
 
-# 13.3
+def minus_log(chance):
+    """The loss from the chance of the right answer, computed in the given way."""
+    return lambda scores, answers: -engine.log(chance(scores))[engine.arange(len(answers)), answers].mean()
 
 
-def fitted(fit, steps):
-    model = line()
-    optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
-    x, y = engine.tensor([[1.0, 2.0], [0.0, 1.0], [2.0, -1.0]]), engine.tensor([[1.0], [2.0], [0.0]])
-    return fit(model, optimizer, x, y, steps)
+def log_chances(scores, dim=1, shift=True):
+    scores = scores - scores.amax(dim=dim, keepdim=True) if shift else scores
+    return scores - engine.log(engine.exp(scores).sum(dim=dim, keepdim=True))
 
 
-def fit_trial(fit):
-    yield "three examples, 1 step: the losses", fitted, fit, 1
-    yield "three examples, 4 steps: the losses", fitted, fit, 4
+def chosen(logs, answers):
+    return -logs[engine.arange(len(answers)), answers]
 
 
-def fit_more(fit):
-    yield "", fitted, fit, 12
+# 12.5
 
 
-def loop(order, keep=lambda loss: loss.item(), rate=None):
-    def fit(model, optimizer, x, y, steps):
-        losses = []
-        optimizer.param_groups[0]["lr"] = rate or optimizer.param_groups[0]["lr"]
-        for _ in range(steps):
-            loss = ((model(x) - y) ** 2).mean()
-            lines = {"back": loss.backward, "step": optimizer.step, "clear": optimizer.zero_grad}
-            for line in order:
-                (lines | {"clip": lambda: nn.utils.clip_grad_norm_(model.parameters(), 1.0)})[line]()
-            losses.append(keep(loss))
-        return losses
-
-    return fit
+def three_letters():
+    return nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 3))
 
 
-# 13.4
+def a_state(**more):
+    state = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 10)).state_dict()
+    return {name: engine.full(t.shape, 0.25) for name, t in state.items()} | more
 
 
-def moved(step, times):
-    """Two parameters after some steps down a bowl, and the velocities."""
-    params = [engine.tensor([1.0, -2.0], requires_grad=True), engine.tensor(3.0, requires_grad=True)]
-    velocities = [engine.zeros(2), engine.tensor(0.0)]
-    held = list(velocities)  # by the caller
-    for _ in range(times):
-        for p in params:
-            p.grad = None
-        sum((p**2).sum() * (i + 1) for i, p in enumerate(params)).backward()
-        step(params, velocities, 0.1)
-    return {"parameters": [p.detach() for p in params], "velocities": held}
+def loaded(load, model, state):
+    """What the call gives, and which tensors of the model hold what the state holds."""
+    names = load(model, state)
+    held = {name: bool((t == 0.25).all()) for name, t in model.state_dict().items()}
+    return {"given back": names, "loaded": held}
 
 
-def momentum_trial(step):
-    yield "one step with rate 0.1: the parameters and the velocities", moved, step, 1
-    yield "three steps", moved, step, 3
+def load_trial(load):
+    extra = a_state(old=engine.full((2,), 0.25))
+    yield "layers 4-3-10, and a tensor called old, into layers 4-3-3", loaded, load, three_letters(), extra
+    yield "layers 4-3-10 into layers 4-3-3", loaded, load, three_letters(), a_state()
+    lying = a_state(**{"0.weight": engine.full((4, 3), 0.25)})
+    yield "the same, but 0.weight is (4, 3) in the state and (3, 4) in the model", loaded, load, three_letters(), lying
 
 
-def momentum_more(step):
-    yield "", moved, step, 7
+def load_more(load):
+    state = {name: t for name, t in a_state().items() if name != "0.bias"}
+    yield "", loaded, load, three_letters(), state
 
 
-def by_optimizer(params, velocities, rate):
-    """PyTorch's own rule, with the velocity put in and taken out."""
-    optimizer = engine.optim.SGD(params, lr=rate, momentum=0.9)
-    for p, v in zip(params, velocities, strict=True):
-        optimizer.state[p]["momentum_buffer"] = v
-    optimizer.step()
-    for p, v in zip(params, velocities, strict=True):
-        v.copy_(optimizer.state[p]["momentum_buffer"])
+def fitting(model, state, shapes=True):
+    own = model.state_dict()
+    return {n: t for n, t in state.items() if n in own and (not shapes or own[n].shape == t.shape)}
 
 
-def with_velocity(rule, move=lambda p, v, rate: p.sub_(rate * v)):
-    def step(params, velocities, rate):
-        with engine.no_grad():
-            for p, v in zip(params, velocities, strict=True):
-                rule(v, p.grad)
-                move(p, v, rate)
-
-    return step
-
-
-def moves_first(params, velocities, rate):
+def load_what_fits(model, state):
+    fits = fitting(model, state)
     with engine.no_grad():
-        for p, v in zip(params, velocities, strict=True):
-            p.sub_(rate * v)
-            v.mul_(0.9).add_(p.grad)
+        for name, tensor in model.state_dict().items():
+            if name in fits:
+                tensor.copy_(fits[name])
+    return [name for name in state if name not in fits]
 
 
-def recorded(params, velocities, rate):
-    for p, v in zip(params, velocities, strict=True):
-        v.mul_(0.9).add_(p.grad)
-        p.sub_(rate * v)
+def by_size(model, state):
+    own = model.state_dict()
+    fits = {n: t.reshape(own[n].shape) for n, t in state.items() if n in own and own[n].numel() == t.numel()}
+    model.load_state_dict(fits, strict=False)
+    return [name for name in state if name not in fits]
 
 
-def new_velocities(params, velocities, rate, kept=True):
-    with engine.no_grad():
-        for i, (p, v) in enumerate(zip(params, velocities, strict=True)):
-            new = 0.9 * v + p.grad
-            p.sub_(rate * new)
-            if kept:
-                velocities[i] = new
+def all_at_once(model, state):
+    model.load_state_dict(state)
+    return []
 
 
-def lost_velocities(params, velocities, rate):
-    new_velocities(params, velocities, rate, kept=False)
+def by_name(model, state):
+    model.load_state_dict(fitting(model, state, shapes=False), strict=False)
+    return [name for name in state if name not in model.state_dict()]
 
 
-def new_tensors(params, velocities, rate):
-    for i, (p, v) in enumerate(zip(params, velocities, strict=True)):
-        velocities[i] = 0.9 * v + p.grad
-        p = p - rate * velocities[i]
+def what_was_loaded(model, state):
+    load_what_fits(model, state)
+    return list(fitting(model, state))
 
 
-# 13.5
+def what_is_missing(model, state):
+    return model.load_state_dict(fitting(model, state), strict=False).missing_keys
 
 
-def stop(losses, patience):
-    lowest = [min(range(n + 1), key=lambda i: losses[i]) for n in range(len(losses))]
-    for epoch, best in enumerate(lowest):
-        if epoch - best >= patience:
-            return epoch, best
-    return len(losses) - 1, lowest[-1]
+def nothing_back(model, state):
+    load_what_fits(model, state)
 
 
-def stop_trial(stop):
-    yield "losses = [3., 2., 2.6, 2.5, 2.7, 1.], patience = 2", stop, [3.0, 2.0, 2.6, 2.5, 2.7, 1.0], 2
-    yield "losses = [1., 2., 3., 4., 0.5], patience = 2", stop, [1.0, 2.0, 3.0, 4.0, 0.5], 2
-    yield "losses = [3., 2., 2.5, 1., 2., 0.5], patience = 2", stop, [3.0, 2.0, 2.5, 1.0, 2.0, 0.5], 2
-    yield "losses = [3., 2., 2., 2.], patience = 2", stop, [3.0, 2.0, 2.0, 2.0], 2
-    yield "losses = [5., 4., 3.], patience = 1", stop, [5.0, 4.0, 3.0], 1
-
-
-def stop_more(stop):
-    yield "", stop, [1.0, 2.0, 0.5, 0.6, 0.7, 0.8, 0.1], 3
-
-
-def never(losses, patience):
-    return len(losses) - 1, min(range(len(losses)), key=lambda i: losses[i])
-
-
-def since_the_last(losses, patience):
-    bad, best = 0, 0
-    for epoch, loss in enumerate(losses):
-        best = epoch if loss < losses[best] else best
-        bad = bad + 1 if epoch and loss >= losses[epoch - 1] else 0
-        if bad >= patience:
-            break
-    return epoch, best
-
-
-def never_patient_again(losses, patience):
-    best, bad = 0, 0
-    for epoch, loss in enumerate(losses):
-        best, bad = (epoch, bad) if loss < losses[best] else (best, bad + (epoch > 0))
-        if bad >= patience:
-            break
-    return epoch, best
-
-
-def one_too_late(losses, patience):
-    return stop(losses, patience + 1)
-
-
-def equal_is_better(losses, patience):
-    best = 0
-    for epoch, loss in enumerate(losses):
-        if loss <= losses[best]:
-            best = epoch
-        elif epoch - best >= patience:
-            break
-    return epoch, best
+def still_strict(model, state):
+    model.load_state_dict(fitting(model, state))
+    return []
 
 
 EXERCISES = (
     Exercise(
         key="13.1",
         points=1,
-        answer=training_step(("clear", "back", "step", "clear")),
-        trial=step_trial,
-        hidden=step_more,
+        answer=count,
+        trial=count_trial,
+        hidden=count_more,
         wrong=(
+            (lambda model: sum(p.numel() for p in model.parameters()), "Frozen parameters are counted too."),
+            (lambda model: len(list(model.parameters())), "That is how many tensors there are. How many numbers?"),
             (
-                training_step(("back", "step")),
-                "The gradients are not cleared: the next step will add its own to them.",
+                lambda model: sum(t.numel() for t in model.state_dict().values()),
+                "`state_dict` holds buffers too, and what is frozen. Ask for `parameters()`.",
             ),
             (
-                training_step(("back", "clear", "step")),
-                "The step finds no gradients: it comes before `backward()`, or they were cleared in between.",
+                lambda model: sum(p.shape[0] for p in model.parameters() if p.requires_grad),
+                "You counted rows. `numel()` counts all numbers.",
             ),
             (
-                training_step(("back", "step", "clear"), loss_of=lambda loss: loss.detach()),
-                "Give back a Python number, not a tensor: `.item()`.",
-            ),
-            (
-                training_step(("clear", "back", "step")),
-                "Right steps. But after the call the gradients are still there.",
-            ),
-            (loss_afterwards, "That is the loss *after* the step. Asked for is the one from which the step was made."),
-            (exchanged, "The model's result comes first, and the true answer second: `loss_fn(model(x), y)`."),
-            (
-                training_step(("back", "step", "clear"), loss_of=lambda loss: None),
-                "A right step. But the loss is not given back: is a `return` missing?",
+                lambda model: sum(p.numel() for p in model.parameters() if p.requires_grad and p.dim() > 1),
+                "The tables are counted. The biases are learned, too.",
             ),
         ),
         hints=(
-            "The four lines of the lesson, in this order: loss, back, step, clear.",
-            "`optimizer.zero_grad()` comes last, so that nothing is left; `loss.item()` is the number.",
-            "loss = loss_fn(model(x), y)\nloss.backward()\n...\n...\nreturn loss.item()",
+            "The lesson counts all of them. Which of them are not learned?",
+            "Add up `p.numel()` of those p in `model.parameters()` for which `p.requires_grad` is True.",
+            "return sum(p.numel() for p in model.parameters() if ...)",
         ),
     ),
     Exercise(
         key="13.2",
         points=2,
-        answer=share(),
-        trial=accuracy_trial,
-        hidden=accuracy_more,
+        answer=layer(tenth),
+        trial=affine_trial,
+        hidden=affine_more,
         wrong=(
-            (share(prepare=False), "The model is asked while in training, where dropout is at work: `model.eval()`."),
-            (share(restore=False), "The model was in training when it came to you, and is not any more."),
-            (share(notes=True), "Notes are taken, though nobody goes back: `with engine.no_grad()`."),
             (
-                share(count=lambda right, seen, parts: sum(parts) / len(parts)),
-                "The mean of the batches. A small batch counts as much as a large one; count examples instead.",
+                layer(lambda i, o: engine.randn(o, i) * 0.1, lambda i, o: engine.zeros(o)),
+                "Plain tensors are not found, and so not learned. Make them parameters.",
             ),
             (
-                share(count=lambda right, seen, parts: right),
-                "That is how many are right. Divide by how many there are.",
+                layer(lambda i, o: engine.randn(o, i, requires_grad=True), lambda i, o: engine.zeros(o)),
+                "A tensor that requires a gradient is no parameter yet: `nn.Parameter(...)` says that it belongs here.",
             ),
             (
-                share(count=lambda right, seen, parts: right / len(parts)),
-                "How many are right for each *batch*. Divide by the number of examples.",
+                layer(lambda i, o: nn.Parameter(engine.randn(i, o) * 0.1), forward=lambda s, x: x @ s.weight + s.bias),
+                "The weight stands the other way: a row for each output, (outputs, inputs).",
             ),
             (
-                share(count=lambda right, seen, parts: engine.tensor(right / seen)),
-                "Right, as a tensor. Give back a Python number: `.item()`.",
+                layer(lambda i, o: nn.Parameter(engine.randn(o, i)) * 0.1),
+                "`nn.Parameter(...) * 0.1` is a result, and no parameter any more. Multiply inside the brackets.",
             ),
             (
-                share(restore="train"),
-                "Now every model is in training afterwards, even one that was not. `model.training` says how it was.",
+                layer(lambda i, o: nn.Parameter(engine.rand(o, i) * 0.1)),
+                "`rand` gives numbers from 0 to 1, none of them negative. Asked for is `randn`.",
             ),
             (
-                share(restore=False, notes=True),
-                "The number is right. But notes are taken, and a model that was in training is not, afterwards.",
+                layer(tenth, forward=lambda s, x: engine.relu(x @ s.weight.T + s.bias)),
+                "There is a bend in it. `nn.Linear` has none.",
             ),
-            (share(count=lambda right, seen, parts: 100 * right / seen), "In percent. Asked for is a part of 1."),
+            (layer(tenth, forward=lambda s, x: x @ s.weight.T), "The bias is there, but `forward` does not add it."),
+            (layer(lambda i, o: nn.Parameter(engine.randn(o, i))), "The weights begin ten times too large."),
+            (
+                layer(tenth, lambda i, o: nn.Parameter(engine.randn(o) * 0.1)),
+                "The bias shall begin with zeros.",
+            ),
         ),
         hints=(
-            "The lesson's `test` does most of it. What must be put back at the end?",
-            "`model.training` says how it was, `model.train(before)` puts it back. Count the right ones, and all.",
-            "right += (model(x).argmax(dim=...) == y).sum().item()\nseen += len(y)",
+            "What makes a tensor a part of the model that is learned?",
+            "Wrap it in nn.Parameter and assign it to self. The weight has shape (outputs, inputs).",
+            "self.weight = nn.Parameter(engine.randn(..., ...) * 0.1)\nforward: return x @ self.weight.T + ...",
         ),
     ),
     Exercise(
         key="13.3",
         points=1,
-        answer=loop(("clear", "back", "step")),
-        trial=fit_trial,
-        hidden=fit_more,
+        answer=deep(lambda w, d: nn.Sequential(*linears(w, d))),
+        trial=deep_trial,
+        hidden=deep_more,
         wrong=(
-            (loop(("back", "step")), "Each step follows the sum of all gradients so far. They must be cleared."),
-            (loop(("back", "clear", "step")), "Cleared between `backward` and `step`: the step has nothing to follow."),
+            (deep(linears), "The layers are in a plain list, into which a Module does not look."),
             (
-                loop(("clear", "back", "step"), keep=lambda loss: loss),
-                "The loop is right now. But you keep tensors, and with them all the graphs: `.item()`.",
+                deep(lambda w, d: nn.ModuleList([nn.Linear(w, w)] * d)),
+                "That is one layer, several times. Each shall have numbers of its own.",
             ),
             (
-                loop(("back", "step"), rate=0.01),
-                "A smaller rate only puts it off. The gradients of all steps still add up.",
+                deep(lambda w, d: nn.ModuleList(linears(w, d)), bend=lambda x: x),
+                "The parameters are found. But the bend between the layers is gone.",
             ),
             (
-                loop(("back", "clip", "step")),
-                "Clipping limits the step, and not the mistake: it still follows the sum of all gradients so far.",
+                deep(lambda w, d: nn.ModuleList(linears(w, d)), end=engine.relu),
+                "There is a bend after the last layer now. Its result may be negative, as it was before.",
             ),
+            (
+                deep(lambda w, d: nn.ModuleList(linears(w, d)), bend=lambda x: engine.relu(x).detach()),
+                "The parameters are found, but no gradient reaches those before the last layer: no notes lead there.",
+            ),
+            (deep(lambda w, d: nn.ModuleList(linears(w, d + 1))), "One layer too many: the last one is there already."),
         ),
         hints=(
-            "Which of the four lines of a step is missing?",
-            "The gradients of earlier steps are still there when the next ones are added (lesson 06).",
-            "optimizer.zero_grad(), in each round, but not between backward and step.",
+            "Which of its parts does a Module find by itself?",
+            "Modules, and those inside a ModuleList. A plain list hides them.",
+            "self.layers = nn.ModuleList(...)",
         ),
     ),
     Exercise(
         key="13.4",
-        points=2,
-        answer=by_optimizer,
-        trial=momentum_trial,
-        hidden=momentum_more,
+        points=3,
+        answer=lambda scores, answers: -log_chances(scores).gather(1, answers.unsqueeze(1)).mean(),
+        trial=entropy_trial,
+        hidden=entropy_more,
         wrong=(
             (
-                with_velocity(lambda v, g: v.copy_(g)),
-                "The velocity forgets what it was. 0.9 of it stays.",
-            ),
-            (with_velocity(lambda v, g: v.add_(g)), "The velocity keeps all of itself. It shall keep 0.9."),
-            (
-                with_velocity(lambda v, g: v.mul_(0.9).add_(0.1 * g)),
-                "The gradient is added in full, not times 0.1.",
+                minus_log(lambda s: engine.exp(s) / engine.exp(s).sum(dim=1, keepdim=True)),
+                "Right for small scores. exp(1000) is infinite: subtract the largest score of each row first.",
             ),
             (
-                with_velocity(lambda v, g: v.mul_(0.9).add_(g), move=lambda p, v, rate: p.add_(rate * v)),
-                "That walks uphill: minus the rate times the velocity.",
+                lambda scores, answers: chosen(log_chances(scores - scores.max(), shift=False), answers).mean(),
+                "You subtract the largest score of the whole table: a row far below it is lost. Each row has its own.",
             ),
             (
-                with_velocity(lambda v, g: v.mul_(0.9).add_(0.1 * g), move=lambda p, v, rate: p.sub_(v)),
-                "The rate is in the velocity. Here it comes in at the end, when the parameter moves.",
+                lambda scores, answers: chosen(log_chances(scores), answers).sum(),
+                "That is the sum over the examples. Asked for is the mean.",
             ),
             (
-                moves_first,
-                "The parameter moves by the velocity of the last step. First the velocity, then the parameter.",
+                lambda scores, answers: -log_chances(scores).mean(),
+                "The mean over *all* answers. Only the right one counts in each row.",
             ),
             (
-                with_velocity(lambda v, g: v.mul_(0.9).add_(g), move=lambda p, v, rate: p.sub_(rate * p.grad)),
-                "The velocity is right, and nobody uses it: the parameter moves by its gradient alone.",
-            ),
-            (recorded, "Changing a leaf is itself an operation that is noted. Take no notes: `engine.no_grad()`."),
-            (new_tensors, "You make new tensors. Those that the caller holds must change: `add_`, `mul_`, `sub_`."),
-            (
-                new_velocities,
-                "The velocities are put into the list as new tensors. The caller's must change: `mul_`, `add_`.",
+                lambda scores, answers: -chosen(log_chances(scores), answers).mean(),
+                "A logarithm of a chance is negative. The loss is *minus* that.",
             ),
             (
-                lost_velocities,
-                "`v = ...` gives the name to a new tensor, and the velocity is as it was. Change it: `mul_`, `add_`.",
+                lambda scores, answers: chosen(scores, answers).mean(),
+                "That is minus the score itself. What about the scores of the other answers?",
+            ),
+            (
+                lambda scores, answers: chosen(log_chances(scores, dim=0), answers).mean(),
+                "The chances must add up to 1 in each *row*: dim=1.",
+            ),
+            (
+                minus_log(lambda s: engine.exp(log_chances(s))),
+                "The largest score is subtracted. But a chance may still come out as 0, and the logarithm of that is "
+                "infinite. The logarithm of a quotient is a difference: take it before you divide.",
+            ),
+            (
+                minus_log(lambda s: engine.exp(log_chances(s)) + 1e-9),
+                "A small number added to the chances hides the infinity, and makes every loss a little wrong: with a "
+                "chance of nearly 0 the loss may be 1000. The logarithm of a quotient is a difference.",
+            ),
+            (
+                lambda scores, answers: -log_chances(scores)[:, answers].mean(),
+                "`[:, answers]` takes *all* those columns in each row. Each row needs its own answer alone.",
+            ),
+            (
+                lambda scores, answers: chosen(log_chances(scores), answers),
+                "One loss for each example. Asked for is their mean.",
+            ),
+            (nn.functional.cross_entropy, "The right numbers, but ready-made. Here you write it yourself."),
+            (
+                lambda scores, answers: chosen(scores - scores.logsumexp(dim=1, keepdim=True), answers).mean(),
+                "The right numbers, but `logsumexp` is what you are to write here.",
             ),
         ),
         hints=(
-            "Two lines for each parameter: first its velocity, then the parameter itself.",
-            "In place: `v.mul_(0.9).add_(...)`, and `p.sub_(...)`, under `engine.no_grad()`.",
-            "with engine.no_grad():\n"
-            "    for p, v in zip(params, velocities):\n"
-            "        v.mul_(0.9).add_(p.grad)\n"
-            "        p.sub_(...)",
+            "Only differences between the scores of one row count. Which number may you subtract from all of them?",
+            "The largest of each row. Then the logarithm of a chance is the score minus the log of the sum of exp.",
+            "scores = scores - scores.max(dim=1, keepdim=True).values\n"
+            "logs = scores - engine.log(...)\n"
+            "return -logs[engine.arange(len(answers)), answers].mean()",
         ),
     ),
     Exercise(
         key="13.5",
         points=2,
-        answer=stop,
-        trial=stop_trial,
-        hidden=stop_more,
+        answer=load_what_fits,
+        trial=load_trial,
+        hidden=load_more,
         wrong=(
-            (never, "It never stops: what comes after the stop is not known to a training that has stopped."),
-            (one_too_late, "It stops one epoch too late."),
-            (since_the_last, "You compare with the epoch before. Compare with the *best* so far."),
-            (equal_is_better, "An equal loss is not better: such epochs count against the patience."),
+            (all_at_once, "`load_state_dict` wants everything to fit. Choose first."),
             (
-                never_patient_again,
-                "A better epoch makes patience begin anew. You count all epochs that were no better, from the start.",
+                by_name,
+                "The last layer has the right name and another shape, and that is not forgiven: compare shapes, too.",
             ),
+            (by_size, "As many numbers in another shape do not fit: compare the shapes."),
+            (what_was_loaded, "The right tensors are loaded. Give back the names of those that were *not*."),
             (
-                lambda losses, patience: tuple(epoch + 1 for epoch in stop(losses, patience)),
-                "Both are counted from 0.",
+                what_is_missing,
+                "`missing_keys` are names of the *model* that got nothing. Asked for are those of `state` that "
+                "found no place.",
             ),
-            (lambda losses, patience: stop(losses, patience)[::-1], "The two are in the opposite order."),
+            (nothing_back, "The right tensors are loaded. But nothing is given back: is a `return` missing?"),
+            (still_strict, "What you load is not everything that the model has: `strict=False`."),
         ),
         hints=(
-            "What do you have to remember from epoch to epoch?",
-            "The number of the best epoch. The patience is over when the present epoch is so many after it.",
-            "best = 0\n"
-            "for epoch, loss in enumerate(losses):\n"
-            "    if loss < losses[best]:\n"
-            "        best = epoch\n"
-            "    elif ...:\n"
-            "        break\n"
-            "return epoch, best",
+            "`model.state_dict()` tells the names and shapes of the model's own tensors.",
+            "Make a dict of what fits, load it with strict=False, and list the other names of `state`.",
+            "own = model.state_dict()\nfits = {name: t for name, t in state.items() if ...}\n"
+            "model.load_state_dict(fits, strict=False)\nreturn ...",
         ),
     ),
 )

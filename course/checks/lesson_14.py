@@ -1,15 +1,14 @@
-"""Lesson 14, efficient loops: five loops to repair, with their trials, oracles, usual mistakes and hints."""
-
-import weakref
+"""Lesson 14, the training loop: the exercises' trials, oracles, usual mistakes and hints."""
 
 import engine
 from course.exercises import Exercise
 from engine import nn
 
-# what is trained
+# 13.1
 
 
 def line():
+    """A model with known numbers, and an optimiser for it."""
     model = nn.Linear(2, 1)
     with engine.no_grad():
         model.weight.copy_(engine.tensor([[1.0, -1.0]]))
@@ -17,511 +16,490 @@ def line():
     return model
 
 
-def examples(n):
-    x = engine.stack([engine.linspace(-1, 1, n), engine.linspace(0, 2, n) ** 2], dim=1)
-    return x, x.sum(dim=1, keepdim=True) - 0.5
+def uneven(guess, true):
+    """A loss that is another one if its arguments are exchanged."""
+    return ((guess - true) ** 2 * (1 + true**2)).mean()
 
 
-def batches(*sizes):
-    return [examples(n) for n in sizes]
-
-
-def numbers(model):
-    return {name: p.detach().clone() for name, p in model.named_parameters()}
-
-
-class Watch:
-    """A loss that remembers which of its graphs are still alive."""
-
-    def __init__(self):
-        self.graphs = []
-
-    def __call__(self, scores, y):
-        loss = ((scores - y) ** 2).mean()
-        if loss.grad_fn is not None:
-            self.graphs.append(weakref.ref(loss.grad_fn))
-        return loss
-
-    def most_alive(self):
-        return sum(graph() is not None for graph in self.graphs)
-
-
-class Counted(list):
-    """Batches, that ask after each how many graphs are alive."""
-
-    def __init__(self, batches, watch):
-        super().__init__(batches)
-        self.watch, self.most = watch, 0
-
-    def __iter__(self):
-        for batch in super().__iter__():
-            self.most = max(self.most, self.watch.most_alive())
-            yield batch
-
-
-# 14.1
-
-
-def trained(epoch, sizes):
-    model, watch = line(), Watch()
-    data = Counted(batches(*sizes), watch)
-    mean = epoch(model, watch, engine.optim.SGD(model.parameters(), lr=0.05), data)
-    kept = "more than one" if data.most > 1 else "at most one"
-    return {"mean loss": mean, "graphs kept at once": kept, "numbers": numbers(model)}
-
-
-def epoch_trial(epoch):
-    yield "one batch of 4", trained, epoch, [4]
-    yield "five batches", trained, epoch, [4, 6, 3, 8, 5]
-
-
-def epoch_with(keep, result=lambda total, n: total / n):
-    def epoch(model, loss_fn, optimizer, batches):
-        total = 0.0
-        for x, y in batches:
-            loss = loss_fn(model(x), y)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            total = keep(total, loss)
-        return result(total, len(batches))
-
-    return epoch
-
-
-def mean_of_examples(model, loss_fn, optimizer, batches):
-    total = seen = 0
-    for x, y in batches:
-        loss = loss_fn(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        total, seen = total + loss.item() * len(x), seen + len(x)
-    return total / seen
-
-
-# 14.2
-
-
-class Dropping(nn.Module):
-    """A line whose dropout drops everything, so that it cannot be missed; it remembers whether it took notes."""
-
-    def __init__(self):
-        super().__init__()
-        self.line, self.drop, self.noted = line(), nn.Dropout(1.0), False
-
-    def forward(self, x):
-        scores = self.drop(self.line(x))
-        self.noted |= scores.requires_grad
-        return scores
-
-
-def tested(mean_loss, training):
-    model = Dropping().train(training)
-    value = mean_loss(model, nn.MSELoss(), batches(4, 6))
+def steps(step, times):
+    """The losses of some steps, the numbers after them, and whether gradients are left."""
+    model = line()
+    optimizer = engine.optim.SGD(model.parameters(), lr=0.02)
+    x, y = engine.tensor([[1.0, 2.0], [0.0, 1.0]]), engine.tensor([[1.0], [2.0]])
+    losses = [step(model, uneven, optimizer, x, y) for _ in range(times)]
     return {
-        "mean loss": value,
-        "training afterwards": model.training,
-        "took notes": model.noted,
-        "can still learn": all(p.requires_grad for p in model.parameters()),
+        "losses": losses,
+        "weight": model.weight.detach(),
+        "bias": model.bias.detach(),
+        "gradients left": any(p.grad is not None for p in model.parameters()),
     }
 
 
-def test_trial(mean_loss):
-    yield "a model that is not in training", tested, mean_loss, False
-    yield "a model that is in training", tested, mean_loss, True
+def step_trial(step):
+    yield "one step on two examples", steps, step, 1
+    yield "three steps", steps, step, 3
 
 
-def frozen(model, loss_fn, batches):
-    model.requires_grad_(False)
-    return mean_loss_with()(model, loss_fn, batches)
+def step_more(step):
+    yield "", steps, step, 6
 
 
-def noted_in_the_model(model, loss_fn, batches):
-    def without_notes(scores, y):
-        with engine.no_grad():
-            return loss_fn(scores, y)
+def training_step(order, loss_of=lambda loss: loss.item()):
+    """`step`, with its lines in another order, or some of them missing."""
 
-    return mean_loss_with(notes=True)(model, without_notes, batches)
+    def step(model, loss_fn, optimizer, x, y):
+        loss = loss_fn(model(x), y)
+        for line in order:
+            {"back": loss.backward, "step": optimizer.step, "clear": optimizer.zero_grad}[line]()
+        return loss_of(loss)
+
+    return step
 
 
-def mean_loss_with(prepare=True, restore=True, notes=False):
-    def mean_loss(model, loss_fn, batches):
+def loss_afterwards(model, loss_fn, optimizer, x, y):
+    training_step(("clear", "back", "step", "clear"))(model, loss_fn, optimizer, x, y)
+    return loss_fn(model(x), y).item()
+
+
+def exchanged(model, loss_fn, optimizer, x, y):
+    return training_step(("back", "step", "clear"))(model, lambda guess, y: loss_fn(y, guess), optimizer, x, y)
+
+
+# 13.2
+
+
+class Chooser(nn.Module):
+    """Scores that are the input itself; in training, nonsense.  Counts the calls that took notes."""
+
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Parameter(engine.ones(1))
+        self.noted = 0
+
+    def forward(self, x):
+        scores = x * self.one
+        self.noted += scores.requires_grad
+        return -scores if self.training else scores
+
+
+def batches(*sizes, right):
+    """Batches of the given sizes, in which the first so many of each are answered rightly."""
+    found = []
+    for size, good in zip(sizes, right, strict=True):
+        answers = engine.arange(size) % 3
+        scores = nn.functional.one_hot((answers + (engine.arange(size) >= good)) % 3, 3).float()
+        found.append((scores, answers))
+    return found
+
+
+def judged(accuracy, training, data):
+    model = Chooser().train(training)
+    value = accuracy(model, data)
+    return {"accuracy": value, "training afterwards": model.training, "took notes": bool(model.noted)}
+
+
+def accuracy_trial(accuracy):
+    yield (
+        "batches of 4 and 4, with 3 and 1 right; the model is not in training",
+        judged,
+        accuracy,
+        False,
+        (batches(4, 4, right=(3, 1))),
+    )
+    yield (
+        "batches of 4 and 2, with 3 and 2 right; the model is in training",
+        judged,
+        accuracy,
+        True,
+        (batches(4, 2, right=(3, 2))),
+    )
+
+
+def accuracy_more(accuracy):
+    yield "", judged, accuracy, True, batches(10, 10, 3, right=(9, 4, 0))
+
+
+def share(prepare=True, restore=True, notes=False, count=lambda right, seen, parts: right / seen):
+    """`accuracy`, with something left out, or counted in another way."""
+
+    def accuracy(model, data):
         before = model.training
         if prepare:
             model.eval()
+        right, seen, parts = 0, 0, []
         with engine.set_grad_enabled(notes):
-            total = sum(loss_fn(model(x), y).item() for x, y in batches)
+            for x, y in data:
+                good = (model(x).argmax(dim=1) == y).sum().item()
+                right, seen = right + good, seen + len(y)
+                parts.append(good / len(y))
         if restore:
-            model.train(before if restore is True else restore == "train")
-        return total / len(batches)
+            model.train(before or restore == "train")
+        return count(right, seen, parts)
 
-    return mean_loss
-
-
-# 14.3
+    return accuracy
 
 
-def stepped(step, n):
-    model, watch, most = line(), Watch(), {"examples": 0, "graphs": 0}
-
-    def look(module, args):
-        most["examples"] = max(most["examples"], len(args[0]))
-        most["graphs"] = max(most["graphs"], watch.most_alive())
-
-    model.register_forward_pre_hook(look)
-    step(model, watch, engine.optim.SGD(model.parameters(), lr=0.1), *examples(n))
-    kept = "of one part" if most["graphs"] <= 1 else "of several parts"
-    return {"numbers": numbers(model), "most examples at once": most["examples"], "graphs kept at once": kept}
+# 13.3
 
 
-def accumulate_trial(step):
-    yield "16 examples: the parameters after the step", stepped, step, 16
-    yield "64 examples", stepped, step, 64
-    yield "40 examples, so that the last part has 8", stepped, step, 40
-
-
-def accumulate_more(step):
-    yield "", stepped, step, 33
-
-
-def at_once(model, loss_fn, optimizer, x, y):
-    optimizer.zero_grad()
-    loss_fn(model(x), y).backward()
-    optimizer.step()
-
-
-def one_sum(model, loss_fn, optimizer, x, y):
-    optimizer.zero_grad()
-    parts = zip(x.split(16), y.split(16), strict=True)
-    sum(loss_fn(model(part_x), part_y) * len(part_x) / len(x) for part_x, part_y in parts).backward()
-    optimizer.step()
-
-
-def in_parts(weight, step_each=False, clear_each=False):
-    def large_step(model, loss_fn, optimizer, x, y):
-        optimizer.zero_grad()
-        parts = list(zip(x.split(16), y.split(16), strict=True))
-        for part_x, part_y in parts:
-            if clear_each:
-                optimizer.zero_grad()
-            (loss_fn(model(part_x), part_y) * weight(len(part_x), len(x), len(parts))).backward()
-            if step_each:
-                optimizer.step()
-        if not step_each:
-            optimizer.step()
-
-    return large_step
-
-
-# 14.4
-
-
-def clipped(step, scale, near=False):
-    """Two steps, on six examples; if near, the answers are nearly those that the model gives."""
+def fitted(fit, steps):
     model = line()
-    x, y = examples(6)
-    y = model(x * scale).detach() + 0.1 if near else y
     optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
-    lengths = [step(model, nn.MSELoss(), optimizer, x * scale, y) for _ in range(2)]
-    return {"lengths": lengths, "numbers": numbers(model)}
+    x, y = engine.tensor([[1.0, 2.0], [0.0, 1.0], [2.0, -1.0]]), engine.tensor([[1.0], [2.0], [0.0]])
+    return fit(model, optimizer, x, y, steps)
 
 
-def clip_trial(step):
-    yield "six ordinary examples, two steps", clipped, step, 0.5
-    yield "two steps with a gradient that is shorter than 1", clipped, step, 0.5, True
-    yield "six examples, 1000 times too large, two steps", clipped, step, 1000.0
+def fit_trial(fit):
+    yield "three examples, 1 step: the losses", fitted, fit, 1
+    yield "three examples, 4 steps: the losses", fitted, fit, 4
 
 
-def clip_more(step):
-    yield "", clipped, step, -30.0
+def fit_more(fit):
+    yield "", fitted, fit, 12
 
 
-def clipping(order, clip=lambda model: nn.utils.clip_grad_norm_(model.parameters(), 1.0), back=float):
-    def clipped_step(model, loss_fn, optimizer, x, y):
-        optimizer.zero_grad()
-        length = None
-        for line in order:
-            if line == "back":
-                loss_fn(model(x), y).backward()
-            elif line == "clip":
-                length = clip(model)
-            else:
-                optimizer.step()
-        return back(length)
+def loop(order, keep=lambda loss: loss.item(), rate=None):
+    def fit(model, optimizer, x, y, steps):
+        losses = []
+        optimizer.param_groups[0]["lr"] = rate or optimizer.param_groups[0]["lr"]
+        for _ in range(steps):
+            loss = ((model(x) - y) ** 2).mean()
+            lines = {"back": loss.backward, "step": optimizer.step, "clear": optimizer.zero_grad}
+            for line in order:
+                (lines | {"clip": lambda: nn.utils.clip_grad_norm_(model.parameters(), 1.0)})[line]()
+            losses.append(keep(loss))
+        return losses
 
-    return clipped_step
+    return fit
 
 
-def by_hand(model, loss_fn, optimizer, x, y):
-    """Clipping as a formula: all gradients times min(1, 1 / length)."""
-    optimizer.zero_grad()
-    loss_fn(model(x), y).backward()
-    length = sum((p.grad**2).sum() for p in model.parameters()).item() ** 0.5
-    for p in model.parameters():
-        p.grad *= min(1.0, 1.0 / length)
+# 13.4
+
+
+def moved(step, times):
+    """Two parameters after some steps down a bowl, and the velocities."""
+    params = [engine.tensor([1.0, -2.0], requires_grad=True), engine.tensor(3.0, requires_grad=True)]
+    velocities = [engine.zeros(2), engine.tensor(0.0)]
+    held = list(velocities)  # by the caller
+    for _ in range(times):
+        for p in params:
+            p.grad = None
+        sum((p**2).sum() * (i + 1) for i, p in enumerate(params)).backward()
+        step(params, velocities, 0.1)
+    return {"parameters": [p.detach() for p in params], "velocities": held}
+
+
+def momentum_trial(step):
+    yield "one step with rate 0.1: the parameters and the velocities", moved, step, 1
+    yield "three steps", moved, step, 3
+
+
+def momentum_more(step):
+    yield "", moved, step, 7
+
+
+def by_optimizer(params, velocities, rate):
+    """PyTorch's own rule, with the velocity put in and taken out."""
+    optimizer = engine.optim.SGD(params, lr=rate, momentum=0.9)
+    for p, v in zip(params, velocities, strict=True):
+        optimizer.state[p]["momentum_buffer"] = v
     optimizer.step()
-    return length
+    for p, v in zip(params, velocities, strict=True):
+        v.copy_(optimizer.state[p]["momentum_buffer"])
 
 
-def always_one(model):
-    length = nn.utils.get_total_norm([p.grad for p in model.parameters()])
-    for p in model.parameters():
-        p.grad /= length
-    return length
+def with_velocity(rule, move=lambda p, v, rate: p.sub_(rate * v)):
+    def step(params, velocities, rate):
+        with engine.no_grad():
+            for p, v in zip(params, velocities, strict=True):
+                rule(v, p.grad)
+                move(p, v, rate)
+
+    return step
 
 
-def one_by_one(model):
-    length = nn.utils.get_total_norm([p.grad for p in model.parameters()])
-    for p in model.parameters():
-        nn.utils.clip_grad_norm_([p], 1.0)
-    return length
+def moves_first(params, velocities, rate):
+    with engine.no_grad():
+        for p, v in zip(params, velocities, strict=True):
+            p.sub_(rate * v)
+            v.mul_(0.9).add_(p.grad)
 
 
-def never_cleared(model, loss_fn, optimizer, x, y):
-    loss_fn(model(x), y).backward()
-    length = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    return length.item()
+def recorded(params, velocities, rate):
+    for p, v in zip(params, velocities, strict=True):
+        v.mul_(0.9).add_(p.grad)
+        p.sub_(rate * v)
 
 
-def after_clipping(model):
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    return nn.utils.get_total_norm([p.grad for p in model.parameters()])
+def new_velocities(params, velocities, rate, kept=True):
+    with engine.no_grad():
+        for i, (p, v) in enumerate(zip(params, velocities, strict=True)):
+            new = 0.9 * v + p.grad
+            p.sub_(rate * new)
+            if kept:
+                velocities[i] = new
 
 
-def each_number(model):
-    length = nn.utils.get_total_norm([p.grad for p in model.parameters()])
-    nn.utils.clip_grad_value_(model.parameters(), 1.0)
-    return length
+def lost_velocities(params, velocities, rate):
+    new_velocities(params, velocities, rate, kept=False)
 
 
-# 14.5
+def new_tensors(params, velocities, rate):
+    for i, (p, v) in enumerate(zip(params, velocities, strict=True)):
+        velocities[i] = 0.9 * v + p.grad
+        p = p - rate * velocities[i]
 
 
-def rates(run, epochs):
-    model = line()
-    return {"rates": run(model, nn.MSELoss(), batches(4, 4, 4), epochs), "numbers": numbers(model)}
+# 13.5
 
 
-def rates_trial(run):
-    yield "three batches, 1 epoch: the rates, and the parameters afterwards", rates, run, 1
-    yield "three batches, 4 epochs", rates, run, 4
+def stop(losses, patience):
+    lowest = [min(range(n + 1), key=lambda i: losses[i]) for n in range(len(losses))]
+    for epoch, best in enumerate(lowest):
+        if epoch - best >= patience:
+            return epoch, best
+    return len(losses) - 1, lowest[-1]
 
 
-def halving(where, gamma=0.5, rate=lambda scheduler: scheduler.get_last_lr()[0]):
-    def run(model, loss_fn, batches, epochs):
-        optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
-        scheduler = engine.optim.lr_scheduler.ExponentialLR(optimizer, gamma=gamma)
-        seen = []
-        for _ in range(epochs):
-            if where == "before":
-                optimizer.zero_grad()
-                optimizer.step()  # without gradients it does nothing
-                scheduler.step()
-            seen.append(rate(scheduler))
-            for x, y in batches:
-                optimizer.zero_grad()
-                loss_fn(model(x), y).backward()
-                optimizer.step()
-                if where == "batch":
-                    scheduler.step()
-            if where in ("epoch", "late"):
-                scheduler.step()
-            if where == "late":
-                seen[-1] = rate(scheduler)
-        return seen
-
-    return run
+def stop_trial(stop):
+    yield "losses = [3., 2., 2.6, 2.5, 2.7, 1.], patience = 2", stop, [3.0, 2.0, 2.6, 2.5, 2.7, 1.0], 2
+    yield "losses = [1., 2., 3., 4., 0.5], patience = 2", stop, [1.0, 2.0, 3.0, 4.0, 0.5], 2
+    yield "losses = [3., 2., 2.5, 1., 2., 0.5], patience = 2", stop, [3.0, 2.0, 2.5, 1.0, 2.0, 0.5], 2
+    yield "losses = [3., 2., 2., 2.], patience = 2", stop, [3.0, 2.0, 2.0, 2.0], 2
+    yield "losses = [5., 4., 3.], patience = 1", stop, [5.0, 4.0, 3.0], 1
 
 
-def by_hand_rates(model, loss_fn, batches, epochs):
-    seen = []
-    for epoch in range(epochs):
-        seen.append(0.1 * 0.5**epoch)
-        optimizer = engine.optim.SGD(model.parameters(), lr=seen[-1])
-        for x, y in batches:
-            at_once(model, loss_fn, optimizer, x, y)
-    return seen
+def stop_more(stop):
+    yield "", stop, [1.0, 2.0, 0.5, 0.6, 0.7, 0.8, 0.1], 3
+
+
+def never(losses, patience):
+    return len(losses) - 1, min(range(len(losses)), key=lambda i: losses[i])
+
+
+def since_the_last(losses, patience):
+    bad, best = 0, 0
+    for epoch, loss in enumerate(losses):
+        best = epoch if loss < losses[best] else best
+        bad = bad + 1 if epoch and loss >= losses[epoch - 1] else 0
+        if bad >= patience:
+            break
+    return epoch, best
+
+
+def never_patient_again(losses, patience):
+    best, bad = 0, 0
+    for epoch, loss in enumerate(losses):
+        best, bad = (epoch, bad) if loss < losses[best] else (best, bad + (epoch > 0))
+        if bad >= patience:
+            break
+    return epoch, best
+
+
+def one_too_late(losses, patience):
+    return stop(losses, patience + 1)
+
+
+def equal_is_better(losses, patience):
+    best = 0
+    for epoch, loss in enumerate(losses):
+        if loss <= losses[best]:
+            best = epoch
+        elif epoch - best >= patience:
+            break
+    return epoch, best
 
 
 EXERCISES = (
     Exercise(
         key="14.1",
         points=1,
-        answer=epoch_with(lambda total, loss: total + loss.item()),
-        trial=epoch_trial,
+        answer=training_step(("clear", "back", "step", "clear")),
+        trial=step_trial,
+        hidden=step_more,
         wrong=(
             (
-                epoch_with(lambda total, loss: total + loss, lambda total, n: (total / n).item()),
-                "The sum is a result, too, and keeps the graph of each loss in it. Add up numbers.",
+                training_step(("back", "step")),
+                "The gradients are not cleared: the next step will add its own to them.",
             ),
             (
-                epoch_with(lambda total, loss: loss.item(), lambda total, n: total),
-                "That is the last loss. Asked for is the mean of all.",
+                training_step(("back", "clear", "step")),
+                "The step finds no gradients: it comes before `backward()`, or they were cleared in between.",
             ),
             (
-                epoch_with(lambda total, loss: total + loss.item(), lambda total, n: total),
-                "The sum. Divide it by how many.",
+                training_step(("back", "step", "clear"), loss_of=lambda loss: loss.detach()),
+                "Give back a Python number, not a tensor: `.item()`.",
             ),
             (
-                epoch_with(lambda total, loss: total + loss.detach()),
-                "No graph is kept. But what is given back shall be a Python number: `.item()`.",
+                training_step(("clear", "back", "step")),
+                "Right steps. But after the call the gradients are still there.",
             ),
+            (loss_afterwards, "That is the loss *after* the step. Asked for is the one from which the step was made."),
+            (exchanged, "The model's result comes first, and the true answer second: `loss_fn(model(x), y)`."),
             (
-                mean_of_examples,
-                "The mean over the *examples*, and often the better one. Asked for is the mean of the batches' losses.",
+                training_step(("back", "step", "clear"), loss_of=lambda loss: None),
+                "A right step. But the loss is not given back: is a `return` missing?",
             ),
         ),
         hints=(
-            "What does `total` hold after three batches: a number, or a tensor?",
-            "A tensor with a graph, in which the graphs of all losses hang. `.item()` is the number alone.",
-            "total += loss.item(), and at the end: return total / ...",
+            "The four lines of the lesson, in this order: loss, back, step, clear.",
+            "`optimizer.zero_grad()` comes last, so that nothing is left; `loss.item()` is the number.",
+            "loss = loss_fn(model(x), y)\nloss.backward()\n...\n...\nreturn loss.item()",
         ),
     ),
     Exercise(
         key="14.2",
         points=2,
-        answer=mean_loss_with(),
-        trial=test_trial,
+        answer=share(),
+        trial=accuracy_trial,
+        hidden=accuracy_more,
         wrong=(
+            (share(prepare=False), "The model is asked while in training, where dropout is at work: `model.eval()`."),
+            (share(restore=False), "The model was in training when it came to you, and is not any more."),
+            (share(notes=True), "Notes are taken, though nobody goes back: `with engine.no_grad()`."),
             (
-                mean_loss_with(restore=False, notes=True),
-                "Neither is repaired: notes are taken, and training is left off.",
-            ),
-            (mean_loss_with(restore=False), "No notes any more. But a model that was in training is not, afterwards."),
-            (
-                noted_in_the_model,
-                "The model is as it was. But the test takes notes: `with engine.no_grad()` around model and loss.",
-            ),
-            (mean_loss_with(restore="train"), "Now every model is in training afterwards, even one that was not."),
-            (
-                mean_loss_with(restore="train", notes=True),
-                "Notes are taken, and every model is in training afterwards, even one that was not.",
+                share(count=lambda right, seen, parts: sum(parts) / len(parts)),
+                "The mean of the batches. A small batch counts as much as a large one; count examples instead.",
             ),
             (
-                frozen,
-                "The model is frozen, and stays so: it will never learn again. `with engine.no_grad()` does no harm.",
+                share(count=lambda right, seen, parts: right),
+                "That is how many are right. Divide by how many there are.",
             ),
-            (mean_loss_with(prepare=False), "Without `eval()`, dropout drops during the test."),
+            (
+                share(count=lambda right, seen, parts: right / len(parts)),
+                "How many are right for each *batch*. Divide by the number of examples.",
+            ),
+            (
+                share(count=lambda right, seen, parts: engine.tensor(right / seen)),
+                "Right, as a tensor. Give back a Python number: `.item()`.",
+            ),
+            (
+                share(restore="train"),
+                "Now every model is in training afterwards, even one that was not. `model.training` says how it was.",
+            ),
+            (
+                share(restore=False, notes=True),
+                "The number is right. But notes are taken, and a model that was in training is not, afterwards.",
+            ),
+            (share(count=lambda right, seen, parts: 100 * right / seen), "In percent. Asked for is a part of 1."),
         ),
         hints=(
-            "Two things are missing: one around the loop, one after it.",
-            "`with engine.no_grad():` around it. `before = model.training` at the beginning, put back at the end.",
-            "before = model.training\nmodel.eval()\nwith engine.no_grad():\n    ...\nmodel.train(...)",
+            "The lesson's `test` does most of it. What must be put back at the end?",
+            "`model.training` says how it was, `model.train(before)` puts it back. Count the right ones, and all.",
+            "right += (model(x).argmax(dim=...) == y).sum().item()\nseen += len(y)",
         ),
     ),
     Exercise(
         key="14.3",
-        points=2,
-        answer=in_parts(lambda part, all, parts: part / all),
-        trial=accumulate_trial,
-        hidden=accumulate_more,
+        points=1,
+        answer=loop(("clear", "back", "step")),
+        trial=fit_trial,
+        hidden=fit_more,
         wrong=(
-            (in_parts(lambda part, all, parts: 1), "The gradients of the means are added up: too long a step."),
+            (loop(("back", "step")), "Each step follows the sum of all gradients so far. They must be cleared."),
+            (loop(("back", "clear", "step")), "Cleared between `backward` and `step`: the step has nothing to follow."),
             (
-                in_parts(lambda part, all, parts: 1 / parts),
-                "Right as long as all parts are equal. A part of 8 counts half as much as one of 16.",
-            ),
-            (in_parts(lambda part, all, parts: 1 / all), "Each loss is a mean of its part already: times its length."),
-            (
-                in_parts(lambda part, all, parts: part / all, step_each=True),
-                "A step after each part. It shall be one step, when everything has been added up.",
+                loop(("clear", "back", "step"), keep=lambda loss: loss),
+                "The loop is right now. But you keep tensors, and with them all the graphs: `.item()`.",
             ),
             (
-                in_parts(lambda part, all, parts: part / all, clear_each=True),
-                "The gradients are cleared before each part, so only the last one counts.",
+                loop(("back", "step"), rate=0.01),
+                "A smaller rate only puts it off. The gradients of all steps still add up.",
             ),
             (
-                in_parts(lambda part, all, parts: 1 / 4),
-                "Four parts are what 64 examples make. Here there may be more of them, or fewer.",
-            ),
-            (
-                in_parts(lambda part, all, parts: 16 / all),
-                "Right as long as all parts have 16. The last one may be smaller, and then it weighs less.",
-            ),
-            (at_once, "The right step. But the whole batch goes through the model at once, and that does not fit."),
-            (
-                one_sum,
-                "The right step. But the graphs of all parts are kept until the end, and that does not fit either: "
-                "`backward()` for each part.",
+                loop(("back", "clip", "step")),
+                "Clipping limits the step, and not the mistake: it still follows the sum of all gradients so far.",
             ),
         ),
         hints=(
-            "Four means are added up. What would have to be done to each, so that the mean of all comes out?",
-            "Weigh each by its share of the examples: `len(part_x) / len(x)`.",
-            "loss = loss_fn(model(part_x), part_y) * ...\nloss.backward()",
+            "Which of the four lines of a step is missing?",
+            "The gradients of earlier steps are still there when the next ones are added (lesson 07).",
+            "optimizer.zero_grad(), in each round, but not between backward and step.",
         ),
     ),
     Exercise(
         key="14.4",
-        points=1,
-        answer=by_hand,
-        trial=clip_trial,
-        hidden=clip_more,
+        points=2,
+        answer=by_optimizer,
+        trial=momentum_trial,
+        hidden=momentum_more,
         wrong=(
-            (clipping(("back", "step", "clip")), "The step is taken before the gradient is clipped."),
-            (clipping(("clip", "back", "step"), back=lambda length: 0.0), "There is no gradient yet to clip."),
             (
-                clipping(("back", "clip", "step"), clip=after_clipping),
-                "The step is right. Give back the length *before* clipping: `clip_grad_norm_` returns it.",
+                with_velocity(lambda v, g: v.copy_(g)),
+                "The velocity forgets what it was. 0.9 of it stays.",
+            ),
+            (with_velocity(lambda v, g: v.add_(g)), "The velocity keeps all of itself. It shall keep 0.9."),
+            (
+                with_velocity(lambda v, g: v.mul_(0.9).add_(0.1 * g)),
+                "The gradient is added in full, not times 0.1.",
             ),
             (
-                clipping(("back", "clip", "step"), clip=each_number),
-                "You limited each number by itself, which changes the direction. Limit the length.",
+                with_velocity(lambda v, g: v.mul_(0.9).add_(g), move=lambda p, v, rate: p.add_(rate * v)),
+                "That walks uphill: minus the rate times the velocity.",
             ),
             (
-                clipping(("back", "clip", "step"), clip=always_one),
-                "Long gradients are shortened. But short ones are made longer, and shall be left as they are.",
+                with_velocity(lambda v, g: v.mul_(0.9).add_(0.1 * g), move=lambda p, v, rate: p.sub_(v)),
+                "The rate is in the velocity. Here it comes in at the end, when the parameter moves.",
             ),
             (
-                clipping(("back", "clip", "step"), clip=one_by_one),
-                "You limited each parameter by itself, which changes the direction. It is one length, of all together.",
+                moves_first,
+                "The parameter moves by the velocity of the last step. First the velocity, then the parameter.",
             ),
             (
-                never_cleared,
-                "Clipped in time. But the gradients of the step before are still in it: `zero_grad()` is gone.",
+                with_velocity(lambda v, g: v.mul_(0.9).add_(g), move=lambda p, v, rate: p.sub_(rate * p.grad)),
+                "The velocity is right, and nobody uses it: the parameter moves by its gradient alone.",
             ),
-            (clipping(("back", "clip", "step"), back=lambda length: length), "Give back a Python number: `.item()`."),
+            (recorded, "Changing a leaf is itself an operation that is noted. Take no notes: `engine.no_grad()`."),
+            (new_tensors, "You make new tensors. Those that the caller holds must change: `add_`, `mul_`, `sub_`."),
+            (
+                new_velocities,
+                "The velocities are put into the list as new tensors. The caller's must change: `mul_`, `add_`.",
+            ),
+            (
+                lost_velocities,
+                "`v = ...` gives the name to a new tensor, and the velocity is as it was. Change it: `mul_`, `add_`.",
+            ),
         ),
         hints=(
-            "In which order must the three lines stand?",
-            "backward, clip, step. What is clipped afterwards is not used any more.",
-            "Move `optimizer.step()` one line down.",
+            "Two lines for each parameter: first its velocity, then the parameter itself.",
+            "In place: `v.mul_(0.9).add_(...)`, and `p.sub_(...)`, under `engine.no_grad()`.",
+            "with engine.no_grad():\n"
+            "    for p, v in zip(params, velocities):\n"
+            "        v.mul_(0.9).add_(p.grad)\n"
+            "        p.sub_(...)",
         ),
     ),
     Exercise(
         key="14.5",
-        points=1,
-        answer=by_hand_rates,
-        trial=rates_trial,
+        points=2,
+        answer=stop,
+        trial=stop_trial,
+        hidden=stop_more,
         wrong=(
-            (halving("batch"), "The rate is halved after each *batch*. The scheduler belongs to the outer loop."),
+            (never, "It never stops: what comes after the stop is not known to a training that has stopped."),
+            (one_too_late, "It stops one epoch too late."),
+            (since_the_last, "You compare with the epoch before. Compare with the *best* so far."),
+            (equal_is_better, "An equal loss is not better: such epochs count against the patience."),
             (
-                halving("never"),
-                "Every epoch is run with 0.1: `scheduler.step()` is not called, or only when all epochs are over.",
+                never_patient_again,
+                "A better epoch makes patience begin anew. You count all epochs that were no better, from the start.",
             ),
             (
-                halving("before"),
-                "The first epoch is run with half the rate. It begins at 0.1, and is halved *after* each epoch.",
+                lambda losses, patience: tuple(epoch + 1 for epoch in stop(losses, patience)),
+                "Both are counted from 0.",
             ),
-            (
-                halving("late"),
-                "Each rate is written down after it was halved. Asked for is the one with which the epoch was run.",
-            ),
-            (
-                halving("epoch", rate=lambda scheduler: scheduler.get_last_lr()),
-                "`get_last_lr()` gives a list, with a rate for each group of parameters. There is one: take its first.",
-            ),
-            (
-                halving("batch", gamma=0.5 ** (1 / 3)),
-                "The rate is right after each epoch. But it falls after each batch already: an epoch has one rate.",
-            ),
+            (lambda losses, patience: stop(losses, patience)[::-1], "The two are in the opposite order."),
         ),
         hints=(
-            "How often is `scheduler.step()` called in one epoch?",
-            "Once for each batch. It has to stand after the inner loop, not in it.",
-            "Move `scheduler.step()` four columns to the left.",
+            "What do you have to remember from epoch to epoch?",
+            "The number of the best epoch. The patience is over when the present epoch is so many after it.",
+            "best = 0\n"
+            "for epoch, loss in enumerate(losses):\n"
+            "    if loss < losses[best]:\n"
+            "        best = epoch\n"
+            "    elif ...:\n"
+            "        break\n"
+            "return epoch, best",
         ),
     ),
 )

@@ -1,119 +1,12 @@
-"""Lesson 15, mixed precision: the exercises' trials, oracles, usual mistakes and hints."""
+"""Lesson 15, efficient loops: five loops to repair, with their trials, oracles, usual mistakes and hints."""
 
-import math
+import weakref
 
 import engine
 from course.exercises import Exercise
 from engine import nn
-from engine.nn import functional as F
 
-# 15.2
-
-
-def gradients(scaled_gradients, xs, scale, alone=(0.0, 0.0)):
-    """The gradients of a loss whose way back leads through float16, and what is in .grad afterwards."""
-    weights = [engine.tensor([1.0, 2.0], requires_grad=True), engine.tensor(0.5, requires_grad=True)]
-    half = (weights[0] * weights[1]).half()
-    loss = (half.float() * engine.tensor(xs)).sum()
-    loss = loss + sum((w.half().float() * more).sum() for w, more in zip(weights, alone, strict=True))
-    found = scaled_gradients(loss, weights, scale)
-    return {"gradients": found, ".grad": [w.grad for w in weights]}
-
-
-def gradients_trial(scaled):
-    what = "the gradients, and what is in .grad"
-    yield f"true gradients [1, 2] and 5, scale = 8: {what}", gradients, scaled, [2.0, 4.0], 8.0
-    yield f"gradients of about 1e-9, scale = 65536: {what}", gradients, scaled, [1e-9, 3e-9], 65536.0
-    yield f"one gradient overflows on its way: {what}", gradients, scaled, [100.0, 0.001], 65536.0
-
-    yield f"one gradient is nan: {what}", gradients, scaled, [float("nan"), 1.0], 8.0
-    for which, alone in (("first", (100.0, 0.0)), ("second", (0.0, 100.0))):
-        yield f"only the {which} gradient overflows: {what}", gradients, scaled, [0.5, 0.25], 65536.0, alone
-
-
-def gradients_more(scaled):
-    yield "", gradients, scaled, [-0.25, 0.125], 1024.0
-    yield "", gradients, scaled, [0.001, -100.0], 2.0**20
-
-
-inf = float("inf")
-
-
-def by_hand(scaled, back, check=True):
-    """`scaled_gradients`, with what is differentiated, and what is done with each gradient."""
-
-    def attempt(loss, weights, scale):
-        found = [back(g, scale) for g in engine.autograd.grad(scaled(loss, scale), weights)]
-        looked_at = [g.nan_to_num(nan=0.0, posinf=inf, neginf=inf) if check == "inf" else g for g in found]
-        looked_at = found[:1] if check == "first" else looked_at
-        return None if check and not all(g.isfinite().all() for g in looked_at) else found
-
-    return attempt
-
-
-def by_backward(loss, weights, scale):
-    (loss * scale).backward()
-    for w in weights:
-        w.grad /= scale
-    found = [w.grad for w in weights]
-    return None if not all(g.isfinite().all() for g in found) else found
-
-
-def each_alone(loss, weights, scale):
-    """The oracle: one gradient at a time."""
-    found = []
-    for w in weights:
-        (g,) = engine.autograd.grad(loss * scale, w, retain_graph=True)
-        if not math.isfinite(g.abs().sum().item()):
-            return None
-        found.append(g / scale)
-    return found
-
-
-# 15.3
-
-
-def scale_trial(next_scale):
-    yield "scale = 1024, count = 0, overflow = False, interval = 3", next_scale, 1024.0, 0, False, 3
-    yield "scale = 1024, count = 1, overflow = True, interval = 3", next_scale, 1024.0, 1, True, 3
-    yield "scale = 1024, count = 2, overflow = False, interval = 3", next_scale, 1024.0, 2, False, 3
-    yield "scale = 1024, count = 2, overflow = True, interval = 3", next_scale, 1024.0, 2, True, 3
-
-
-def scale_more(next_scale):
-    yield "", next_scale, 8.0, 0, False, 1
-    yield "", next_scale, 0.5, 7, False, 2000
-
-
-def scaler_itself(scale, count, overflow, interval):
-    """The oracle: a real GradScaler, brought into this state."""
-    scaler = engine.amp.GradScaler("cpu", init_scale=scale, growth_interval=interval)
-    scaler.load_state_dict(scaler.state_dict() | {"_growth_tracker": count})
-    w = engine.ones((), requires_grad=True)
-    optimizer = engine.optim.SGD([w], lr=0.0)
-    scaler.scale(w * (float("inf") if overflow else 1.0)).backward()
-    scaler.step(optimizer)
-    scaler.update()
-    state = scaler.state_dict()
-    return state["scale"], state["_growth_tracker"]
-
-
-def ruled(overflow=lambda scale, count: (scale / 2, 0), grown=lambda scale: (scale * 2, 0), late=0):
-    def attempt(scale, count, overflowed, interval):
-        if overflowed:
-            return overflow(scale, count)
-        return grown(scale) if count + 1 - late == interval else (scale, count + 1)
-
-    return attempt
-
-
-def grows_first(scale, count, overflowed, interval):
-    if count + 1 == interval:
-        return scale * 2, 0
-    return (scale / 2, 0) if overflowed else (scale, count + 1)
-
-
-# 15.4 and 15.5
+# what is trained
 
 
 def line():
@@ -124,298 +17,511 @@ def line():
     return model
 
 
-def batch(factor=1.0):
-    x = engine.tensor([[1.0, 2.0], [0.5, -1.0], [2.0, 0.25]])
-    return x, factor * engine.tensor([[1.0], [0.0], [-1.0]])
+def examples(n):
+    x = engine.stack([engine.linspace(-1, 1, n), engine.linspace(0, 2, n) ** 2], dim=1)
+    return x, x.sum(dim=1, keepdim=True) - 0.5
 
 
-def learned(train_step, scale, factors):
-    """What some steps make of a model and of the scale."""
-    model = line()
-    optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
-    scaler = engine.amp.GradScaler("cpu", init_scale=scale, growth_interval=2)
-    for factor in factors:
-        train_step(model, batch(factor), optimizer, scaler)
-    weights = [round(w, 3) for p in model.parameters() for w in p.flatten().tolist()]
-    return {"weights": weights, "scale": scaler.get_scale()}
+def batches(*sizes):
+    return [examples(n) for n in sizes]
 
 
-def step_trial(train_step):
-    what = "the weights and the scale afterwards"
-    yield f"one step, first scale 1024: {what}", learned, train_step, 1024.0, [1.0]
-    yield f"three steps, first scale 2, growth interval 2: {what}", learned, train_step, 2.0, [1.0] * 3
-    yield f"one step, first scale 2^40, which overflows: {what}", learned, train_step, 2.0**40, [1.0]
+def numbers(model):
+    return {name: p.detach().clone() for name, p in model.named_parameters()}
 
 
-def step_more(train_step):
-    yield "", learned, train_step, 2.0**17, [1.0, 0.5, 2.0, 1.0]
+class Watch:
+    """A loss that remembers which of its graphs are still alive."""
+
+    def __init__(self):
+        self.graphs = []
+
+    def __call__(self, scores, y):
+        loss = ((scores - y) ** 2).mean()
+        if loss.grad_fn is not None:
+            self.graphs.append(weakref.ref(loss.grad_fn))
+        return loss
+
+    def most_alive(self):
+        return sum(graph() is not None for graph in self.graphs)
 
 
-def stepping(
-    backward,
-    step=lambda scaler, optimizer: scaler.step(optimizer),
-    update=True,
-    clear=True,
-    cast=engine.float16,
-):
-    """`train_step`, with its lines in other ways."""
+class Counted(list):
+    """Batches, that ask after each how many graphs are alive."""
 
-    def train_step(model, batch, optimizer, scaler):
-        x, y = batch
-        if clear:
-            optimizer.zero_grad()
-        with engine.autocast("cpu", dtype=cast, enabled=cast is not engine.float32):
-            loss = F.mse_loss(model(x), y)
-        backward(scaler, loss)
-        step(scaler, optimizer)
-        if update:
-            scaler.update()
+    def __init__(self, batches, watch):
+        super().__init__(batches)
+        self.watch, self.most = watch, 0
 
-    return train_step
+    def __iter__(self):
+        for batch in super().__iter__():
+            self.most = max(self.most, self.watch.most_alive())
+            yield batch
 
 
-def scaled_backward(scaler, loss):
-    scaler.scale(loss).backward()
+# 14.1
 
 
-def by_itself(model, batch, optimizer, scaler):
-    """The oracle: the scale is multiplied in as a tensor, without the scaler's help."""
-    x, y = batch
-    model.zero_grad(set_to_none=True)
-    with engine.autocast("cpu", dtype=engine.float16):
-        loss = F.mse_loss(model(x), y)
-    scaler.scale(engine.zeros(()))  # makes the scale
-    loss.backward(engine.tensor(scaler.get_scale()))
-    scaler.step(optimizer)
-    scaler.update()
+def trained(epoch, sizes):
+    model, watch = line(), Watch()
+    data = Counted(batches(*sizes), watch)
+    mean = epoch(model, watch, engine.optim.SGD(model.parameters(), lr=0.05), data)
+    kept = "more than one" if data.most > 1 else "at most one"
+    return {"mean loss": mean, "graphs kept at once": kept, "numbers": numbers(model)}
 
 
-def clipped(train, scale, factors):
-    """What it gives, and what it makes of a model and of the scale."""
-    model = line()
-    optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
-    scaler = engine.amp.GradScaler("cpu", init_scale=scale, growth_interval=2)
-    lengths = [
-        round(n, 2) if math.isfinite(n) else "not finite" for n in train(model, map(batch, factors), optimizer, scaler)
-    ]
-    weights = [round(w, 3) for p in model.parameters() for w in p.flatten().tolist()]
-    return {"lengths": lengths, "weights": weights, "scale": scaler.get_scale()}
+def epoch_trial(epoch):
+    yield "one batch of 4", trained, epoch, [4]
+    yield "five batches", trained, epoch, [4, 6, 3, 8, 5]
 
 
-def clipped_trial(train):
-    what = "what it gives, the weights and the scale afterwards"
-    yield f"one batch, true gradient longer than 1, first scale 1024: {what}", clipped, train, 1024.0, [1.0]
-    # With a small scale: beside gradients times a large one, what a round before has left would be rounded away.
-    yield f"three batches, first scale 2, growth interval 2: {what}", clipped, train, 2.0, [1.0, 0.5, 2.0]
-    yield f"two batches, first scale 2^17, which overflows: {what}", clipped, train, 2.0**17, [1.0, 1.0]
-
-
-def clipped_more(train):
-    yield "", clipped, train, 256.0, [1.0, -1.0, 0.5, 4.0]
-
-
-def clipping(unscale="before", update="each", clip=1.0, clear=True):
-    """`train_clipped`, with the scaler's lines in other places."""
-
-    def train_clipped(model, batches, optimizer, scaler):
-        lengths = []
+def epoch_with(keep, result=lambda total, n: total / n):
+    def epoch(model, loss_fn, optimizer, batches):
+        total = 0.0
         for x, y in batches:
-            if clear:
-                optimizer.zero_grad()
-            with engine.autocast("cpu", dtype=engine.float16):
-                loss = F.mse_loss(model(x), y)
-            scaler.scale(loss).backward()
-            if unscale == "before":
-                scaler.unscale_(optimizer)
-            limit = clip * scaler.get_scale() if unscale == "limit" else clip
-            length = nn.utils.clip_grad_norm_(model.parameters(), limit).item()
-            lengths.append(length / scaler.get_scale() if unscale == "lengths" else length)
-            if unscale == "after":
-                scaler.unscale_(optimizer)
-            scaler.step(optimizer)
-            if update == "each":
-                scaler.update()
-        if update == "end":
-            scaler.update()
-        return lengths
+            loss = loss_fn(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total = keep(total, loss)
+        return result(total, len(batches))
 
-    return train_clipped
+    return epoch
 
 
-def no_scaler_step(model, batches, optimizer, scaler):
-    lengths = []
+def mean_of_examples(model, loss_fn, optimizer, batches):
+    total = seen = 0
     for x, y in batches:
+        loss = loss_fn(model(x), y)
         optimizer.zero_grad()
-        with engine.autocast("cpu", dtype=engine.float16):
-            loss = F.mse_loss(model(x), y)
-        scaler.scale(loss).backward()
-        scaler.unscale_(optimizer)
-        lengths.append(nn.utils.clip_grad_norm_(model.parameters(), 1.0).item())
+        loss.backward()
         optimizer.step()
-        scaler.update()
-    return lengths
+        total, seen = total + loss.item() * len(x), seen + len(x)
+    return total / seen
+
+
+# 14.2
+
+
+class Dropping(nn.Module):
+    """A line whose dropout drops everything, so that it cannot be missed; it remembers whether it took notes."""
+
+    def __init__(self):
+        super().__init__()
+        self.line, self.drop, self.noted = line(), nn.Dropout(1.0), False
+
+    def forward(self, x):
+        scores = self.drop(self.line(x))
+        self.noted |= scores.requires_grad
+        return scores
+
+
+def tested(mean_loss, training):
+    model = Dropping().train(training)
+    value = mean_loss(model, nn.MSELoss(), batches(4, 6))
+    return {
+        "mean loss": value,
+        "training afterwards": model.training,
+        "took notes": model.noted,
+        "can still learn": all(p.requires_grad for p in model.parameters()),
+    }
+
+
+def test_trial(mean_loss):
+    yield "a model that is not in training", tested, mean_loss, False
+    yield "a model that is in training", tested, mean_loss, True
+
+
+def frozen(model, loss_fn, batches):
+    model.requires_grad_(False)
+    return mean_loss_with()(model, loss_fn, batches)
+
+
+def noted_in_the_model(model, loss_fn, batches):
+    def without_notes(scores, y):
+        with engine.no_grad():
+            return loss_fn(scores, y)
+
+    return mean_loss_with(notes=True)(model, without_notes, batches)
+
+
+def mean_loss_with(prepare=True, restore=True, notes=False):
+    def mean_loss(model, loss_fn, batches):
+        before = model.training
+        if prepare:
+            model.eval()
+        with engine.set_grad_enabled(notes):
+            total = sum(loss_fn(model(x), y).item() for x, y in batches)
+        if restore:
+            model.train(before if restore is True else restore == "train")
+        return total / len(batches)
+
+    return mean_loss
+
+
+# 14.3
+
+
+def stepped(step, n):
+    model, watch, most = line(), Watch(), {"examples": 0, "graphs": 0}
+
+    def look(module, args):
+        most["examples"] = max(most["examples"], len(args[0]))
+        most["graphs"] = max(most["graphs"], watch.most_alive())
+
+    model.register_forward_pre_hook(look)
+    step(model, watch, engine.optim.SGD(model.parameters(), lr=0.1), *examples(n))
+    kept = "of one part" if most["graphs"] <= 1 else "of several parts"
+    return {"numbers": numbers(model), "most examples at once": most["examples"], "graphs kept at once": kept}
+
+
+def accumulate_trial(step):
+    yield "16 examples: the parameters after the step", stepped, step, 16
+    yield "64 examples", stepped, step, 64
+    yield "40 examples, so that the last part has 8", stepped, step, 40
+
+
+def accumulate_more(step):
+    yield "", stepped, step, 33
+
+
+def at_once(model, loss_fn, optimizer, x, y):
+    optimizer.zero_grad()
+    loss_fn(model(x), y).backward()
+    optimizer.step()
+
+
+def one_sum(model, loss_fn, optimizer, x, y):
+    optimizer.zero_grad()
+    parts = zip(x.split(16), y.split(16), strict=True)
+    sum(loss_fn(model(part_x), part_y) * len(part_x) / len(x) for part_x, part_y in parts).backward()
+    optimizer.step()
+
+
+def in_parts(weight, step_each=False, clear_each=False):
+    def large_step(model, loss_fn, optimizer, x, y):
+        optimizer.zero_grad()
+        parts = list(zip(x.split(16), y.split(16), strict=True))
+        for part_x, part_y in parts:
+            if clear_each:
+                optimizer.zero_grad()
+            (loss_fn(model(part_x), part_y) * weight(len(part_x), len(x), len(parts))).backward()
+            if step_each:
+                optimizer.step()
+        if not step_each:
+            optimizer.step()
+
+    return large_step
+
+
+# 14.4
+
+
+def clipped(step, scale, near=False):
+    """Two steps, on six examples; if near, the answers are nearly those that the model gives."""
+    model = line()
+    x, y = examples(6)
+    y = model(x * scale).detach() + 0.1 if near else y
+    optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
+    lengths = [step(model, nn.MSELoss(), optimizer, x * scale, y) for _ in range(2)]
+    return {"lengths": lengths, "numbers": numbers(model)}
+
+
+def clip_trial(step):
+    yield "six ordinary examples, two steps", clipped, step, 0.5
+    yield "two steps with a gradient that is shorter than 1", clipped, step, 0.5, True
+    yield "six examples, 1000 times too large, two steps", clipped, step, 1000.0
+
+
+def clip_more(step):
+    yield "", clipped, step, -30.0
+
+
+def clipping(order, clip=lambda model: nn.utils.clip_grad_norm_(model.parameters(), 1.0), back=float):
+    def clipped_step(model, loss_fn, optimizer, x, y):
+        optimizer.zero_grad()
+        length = None
+        for line in order:
+            if line == "back":
+                loss_fn(model(x), y).backward()
+            elif line == "clip":
+                length = clip(model)
+            else:
+                optimizer.step()
+        return back(length)
+
+    return clipped_step
+
+
+def by_hand(model, loss_fn, optimizer, x, y):
+    """Clipping as a formula: all gradients times min(1, 1 / length)."""
+    optimizer.zero_grad()
+    loss_fn(model(x), y).backward()
+    length = sum((p.grad**2).sum() for p in model.parameters()).item() ** 0.5
+    for p in model.parameters():
+        p.grad *= min(1.0, 1.0 / length)
+    optimizer.step()
+    return length
+
+
+def always_one(model):
+    length = nn.utils.get_total_norm([p.grad for p in model.parameters()])
+    for p in model.parameters():
+        p.grad /= length
+    return length
+
+
+def one_by_one(model):
+    length = nn.utils.get_total_norm([p.grad for p in model.parameters()])
+    for p in model.parameters():
+        nn.utils.clip_grad_norm_([p], 1.0)
+    return length
+
+
+def never_cleared(model, loss_fn, optimizer, x, y):
+    loss_fn(model(x), y).backward()
+    length = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return length.item()
+
+
+def after_clipping(model):
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    return nn.utils.get_total_norm([p.grad for p in model.parameters()])
+
+
+def each_number(model):
+    length = nn.utils.get_total_norm([p.grad for p in model.parameters()])
+    nn.utils.clip_grad_value_(model.parameters(), 1.0)
+    return length
+
+
+# 14.5
+
+
+def rates(run, epochs):
+    model = line()
+    return {"rates": run(model, nn.MSELoss(), batches(4, 4, 4), epochs), "numbers": numbers(model)}
+
+
+def rates_trial(run):
+    yield "three batches, 1 epoch: the rates, and the parameters afterwards", rates, run, 1
+    yield "three batches, 4 epochs", rates, run, 4
+
+
+def halving(where, gamma=0.5, rate=lambda scheduler: scheduler.get_last_lr()[0]):
+    def run(model, loss_fn, batches, epochs):
+        optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
+        scheduler = engine.optim.lr_scheduler.ExponentialLR(optimizer, gamma=gamma)
+        seen = []
+        for _ in range(epochs):
+            if where == "before":
+                optimizer.zero_grad()
+                optimizer.step()  # without gradients it does nothing
+                scheduler.step()
+            seen.append(rate(scheduler))
+            for x, y in batches:
+                optimizer.zero_grad()
+                loss_fn(model(x), y).backward()
+                optimizer.step()
+                if where == "batch":
+                    scheduler.step()
+            if where in ("epoch", "late"):
+                scheduler.step()
+            if where == "late":
+                seen[-1] = rate(scheduler)
+        return seen
+
+    return run
+
+
+def by_hand_rates(model, loss_fn, batches, epochs):
+    seen = []
+    for epoch in range(epochs):
+        seen.append(0.1 * 0.5**epoch)
+        optimizer = engine.optim.SGD(model.parameters(), lr=seen[-1])
+        for x, y in batches:
+            at_once(model, loss_fn, optimizer, x, y)
+    return seen
 
 
 EXERCISES = (
     Exercise(
         key="15.1",
         points=1,
-        answer=set("ab"),
+        answer=epoch_with(lambda total, loss: total + loss.item()),
+        trial=epoch_trial,
         wrong=(
-            (set("a"), "`a + a` takes what it gets. And what has `a`?"),
-            (set("abd"), "In `a + x`, 16 bits meet 32. The wider type wins."),
-            (set("abc"), "`x + x` is no product, and `x` has 32 bits."),
-            (set("abcd"), "Only products are sent down. Sums take what they get."),
-            (set("abe"), "Losses are sent up to 32 bits."),
-            (set("abde"), "Where 16 bits meet 32, the wider type wins; and losses are sent up to 32 bits."),
-            (set("abcde"), "Only some operations are sent down: the products."),
-            (set("abce"), "`x + x` is no product, and losses are sent up to 32 bits."),
-            (set("cde"), "Those are the ones with 32 bits."),
+            (
+                epoch_with(lambda total, loss: total + loss, lambda total, n: (total / n).item()),
+                "The sum is a result, too, and keeps the graph of each loss in it. Add up numbers.",
+            ),
+            (
+                epoch_with(lambda total, loss: loss.item(), lambda total, n: total),
+                "That is the last loss. Asked for is the mean of all.",
+            ),
+            (
+                epoch_with(lambda total, loss: total + loss.item(), lambda total, n: total),
+                "The sum. Divide it by how many.",
+            ),
+            (
+                epoch_with(lambda total, loss: total + loss.detach()),
+                "No graph is kept. But what is given back shall be a Python number: `.item()`.",
+            ),
+            (
+                mean_of_examples,
+                "The mean over the *examples*, and often the better one. Asked for is the mean of the batches' losses.",
+            ),
         ),
         hints=(
-            "There are three kinds: products, losses, and all others.",
-            "Products go down, losses go up, all others take what they get; the wider type wins where two meet.",
-            "`x @ w` is a product: a has 16 bits. What does `a + a` get, what `x + x`, what `a + x`?",
+            "What does `total` hold after three batches: a number, or a tensor?",
+            "A tensor with a graph, in which the graphs of all losses hang. `.item()` is the number alone.",
+            "total += loss.item(), and at the end: return total / ...",
         ),
     ),
     Exercise(
         key="15.2",
         points=2,
-        answer=each_alone,
-        trial=gradients_trial,
-        hidden=gradients_more,
+        answer=mean_loss_with(),
+        trial=test_trial,
         wrong=(
             (
-                by_hand(lambda loss, scale: loss, lambda g, scale: g),
-                "The *loss* must be scaled: what has become 0 on its way stays 0.",
+                mean_loss_with(restore=False, notes=True),
+                "Neither is repaired: notes are taken, and training is left off.",
+            ),
+            (mean_loss_with(restore=False), "No notes any more. But a model that was in training is not, afterwards."),
+            (
+                noted_in_the_model,
+                "The model is as it was. But the test takes notes: `with engine.no_grad()` around model and loss.",
+            ),
+            (mean_loss_with(restore="train"), "Now every model is in training afterwards, even one that was not."),
+            (
+                mean_loss_with(restore="train", notes=True),
+                "Notes are taken, and every model is in training afterwards, even one that was not.",
             ),
             (
-                by_hand(lambda loss, scale: loss * scale, lambda g, scale: g),
-                "The gradients still have the scale in them.",
+                frozen,
+                "The model is frozen, and stays so: it will never learn again. `with engine.no_grad()` does no harm.",
             ),
-            (
-                by_hand(lambda loss, scale: loss * scale, lambda g, scale: g / scale, check=False),
-                "If one of them is not finite, the answer is None.",
-            ),
-            (
-                by_hand(lambda loss, scale: loss * scale, lambda g, scale: g / scale, check="inf"),
-                "`inf` is found. `nan` is not finite either.",
-            ),
-            (
-                by_hand(lambda loss, scale: loss * scale, lambda g, scale: g / scale, check="first"),
-                "Only the first gradient is looked at. Any of them may have overflowed.",
-            ),
-            (
-                by_hand(lambda loss, scale: loss * scale, lambda g, scale: g * scale),
-                "The scale is in them twice now: divide by it.",
-            ),
-            (
-                by_hand(lambda loss, scale: loss, lambda g, scale: g / scale),
-                "The gradients are divided by a scale that the loss was never multiplied by.",
-            ),
-            (by_backward, "Right, but `backward()` has changed `.grad`. Take `engine.autograd.grad`."),
+            (mean_loss_with(prepare=False), "Without `eval()`, dropout drops during the test."),
         ),
         hints=(
-            "What must be multiplied, so that every gradient on the way back is larger?",
-            "The loss. Divide what arrives by the same number, and look whether all of it is finite.",
-            "found = [g / scale for g in engine.autograd.grad(..., weights)]\n"
-            "return found if all(g.isfinite().all() for g in found) else ...",
+            "Two things are missing: one around the loop, one after it.",
+            "`with engine.no_grad():` around it. `before = model.training` at the beginning, put back at the end.",
+            "before = model.training\nmodel.eval()\nwith engine.no_grad():\n    ...\nmodel.train(...)",
         ),
     ),
     Exercise(
         key="15.3",
-        points=1,
-        answer=scaler_itself,
-        trial=scale_trial,
-        hidden=scale_more,
+        points=2,
+        answer=in_parts(lambda part, all, parts: part / all),
+        trial=accumulate_trial,
+        hidden=accumulate_more,
         wrong=(
-            (ruled(late=1), "This step counts, too: with it, `count + 1` steps in a row have gone well."),
-            (ruled(overflow=lambda scale, count: (scale / 2, count)), "After an overflow the count begins anew."),
-            (ruled(overflow=lambda scale, count: (scale / 2, count + 1)), "A step that overflows did not go well."),
-            (ruled(grown=lambda scale: (scale * 2, 1)), "After the scale was doubled, the count begins at 0."),
+            (in_parts(lambda part, all, parts: 1), "The gradients of the means are added up: too long a step."),
             (
-                grows_first,
-                "Ask for the overflow first: a step that has overflowed is none of the good ones, whatever the count.",
+                in_parts(lambda part, all, parts: 1 / parts),
+                "Right as long as all parts are equal. A part of 8 counts half as much as one of 16.",
             ),
-            (ruled(overflow=lambda scale, count: (scale, 0)), "After an overflow the scale is halved."),
-            (ruled(overflow=lambda scale, count: (scale * 2, 0)), "Overflow means too large: smaller, not larger."),
+            (in_parts(lambda part, all, parts: 1 / all), "Each loss is a mean of its part already: times its length."),
+            (
+                in_parts(lambda part, all, parts: part / all, step_each=True),
+                "A step after each part. It shall be one step, when everything has been added up.",
+            ),
+            (
+                in_parts(lambda part, all, parts: part / all, clear_each=True),
+                "The gradients are cleared before each part, so only the last one counts.",
+            ),
+            (
+                in_parts(lambda part, all, parts: 1 / 4),
+                "Four parts are what 64 examples make. Here there may be more of them, or fewer.",
+            ),
+            (
+                in_parts(lambda part, all, parts: 16 / all),
+                "Right as long as all parts have 16. The last one may be smaller, and then it weighs less.",
+            ),
+            (at_once, "The right step. But the whole batch goes through the model at once, and that does not fit."),
+            (
+                one_sum,
+                "The right step. But the graphs of all parts are kept until the end, and that does not fit either: "
+                "`backward()` for each part.",
+            ),
         ),
         hints=(
-            "There are three cases. Which?",
-            "Overflow; the last of `interval` good steps; any other good step.",
-            "if overflow:\n    return scale / 2, 0\nif count + 1 == interval:\n    return ...\nreturn ...",
+            "Four means are added up. What would have to be done to each, so that the mean of all comes out?",
+            "Weigh each by its share of the examples: `len(part_x) / len(x)`.",
+            "loss = loss_fn(model(part_x), part_y) * ...\nloss.backward()",
         ),
     ),
     Exercise(
         key="15.4",
         points=1,
-        answer=by_itself,
-        trial=step_trial,
-        hidden=step_more,
+        answer=by_hand,
+        trial=clip_trial,
+        hidden=clip_more,
         wrong=(
+            (clipping(("back", "step", "clip")), "The step is taken before the gradient is clipped."),
+            (clipping(("clip", "back", "step"), back=lambda length: 0.0), "There is no gradient yet to clip."),
             (
-                stepping(
-                    lambda scaler, loss: loss.backward(), lambda scaler, optimizer: optimizer.step(), update=False
-                ),
-                "That is a loop without a scaler: it moves, but small gradients vanish, and the scale never changes.",
+                clipping(("back", "clip", "step"), clip=after_clipping),
+                "The step is right. Give back the length *before* clipping: `clip_grad_norm_` returns it.",
             ),
             (
-                stepping(scaled_backward, lambda scaler, optimizer: optimizer.step(), update=False),
-                "`optimizer.step()` takes the gradients as they are, with the scale in them.",
-            ),
-            (stepping(scaled_backward, update=False), "`update()` belongs in every round."),
-            (
-                stepping(lambda scaler, loss: scaler.scale(scaler.scale(loss)).backward()),
-                "The loss is scaled twice.",
+                clipping(("back", "clip", "step"), clip=each_number),
+                "You limited each number by itself, which changes the direction. Limit the length.",
             ),
             (
-                stepping(lambda scaler, loss: loss.backward()),
-                "The loss is not scaled at all, so the scaler has no scale by which it could divide.",
+                clipping(("back", "clip", "step"), clip=always_one),
+                "Long gradients are shortened. But short ones are made longer, and shall be left as they are.",
             ),
             (
-                stepping(scaled_backward, cast=engine.bfloat16),
-                "That is `bfloat16`. It would do without a scaler; here it is to stay `float16`.",
+                clipping(("back", "clip", "step"), clip=one_by_one),
+                "You limited each parameter by itself, which changes the direction. It is one length, of all together.",
             ),
             (
-                stepping(scaled_backward, cast=engine.float32),
-                "Without `autocast` everything is in 32 bits. The block was right as it was.",
+                never_cleared,
+                "Clipped in time. But the gradients of the step before are still in it: `zero_grad()` is gone.",
             ),
-            (stepping(scaled_backward, clear=False), "The gradients of the round before must be cleared."),
+            (clipping(("back", "clip", "step"), back=lambda length: length), "Give back a Python number: `.item()`."),
         ),
         hints=(
-            "What does `scaler.scale(loss)` give, and who takes it?",
-            "It gives a new tensor. Go back from that one.",
-            "scaler.scale(loss).....",
+            "In which order must the three lines stand?",
+            "backward, clip, step. What is clipped afterwards is not used any more.",
+            "Move `optimizer.step()` one line down.",
         ),
     ),
     Exercise(
         key="15.5",
-        points=2,
-        answer=clipping(),
-        trial=clipped_trial,
-        hidden=clipped_more,
+        points=1,
+        answer=by_hand_rates,
+        trial=rates_trial,
         wrong=(
+            (halving("batch"), "The rate is halved after each *batch*. The scheduler belongs to the outer loop."),
             (
-                clipping(unscale="never"),
-                "`update()` is right. But what is clipped still has the scale in it: unscale it before.",
-            ),
-            (clipping(update="end"), "`unscale_` is right. But `update()` belongs in every round."),
-            (
-                clipping(unscale="limit"),
-                "The steps are right. But the lengths that you give back still have the scale in them.",
+                halving("never"),
+                "Every epoch is run with 0.1: `scheduler.step()` is not called, or only when all epochs are over.",
             ),
             (
-                clipping(unscale="lengths"),
-                "The lengths are right now. But what is clipped still has the scale in it.",
+                halving("before"),
+                "The first epoch is run with half the rate. It begins at 0.1, and is halved *after* each epoch.",
             ),
-            (clipping(clip=1e9), "Nothing is clipped any more."),
-            (clipping(clear=False), "The gradients of the round before must be cleared."),
-            (no_scaler_step, "`optimizer.step()` does not look for overflows: leave the step to the scaler."),
+            (
+                halving("late"),
+                "Each rate is written down after it was halved. Asked for is the one with which the epoch was run.",
+            ),
+            (
+                halving("epoch", rate=lambda scheduler: scheduler.get_last_lr()),
+                "`get_last_lr()` gives a list, with a rate for each group of parameters. There is one: take its first.",
+            ),
+            (
+                halving("batch", gamma=0.5 ** (1 / 3)),
+                "The rate is right after each epoch. But it falls after each batch already: an epoch has one rate.",
+            ),
         ),
         hints=(
-            "What do the gradients look like when they are clipped? And what is to happen once a round?",
-            "They are multiplied by the scale: `unscale_` first. And `update()` belongs inside of the loop.",
-            "scaler.scale(loss).backward()\n...\nlengths.append(...)\nscaler.step(optimizer)\nscaler.update()",
+            "How often is `scheduler.step()` called in one epoch?",
+            "Once for each batch. It has to stand after the inner loop, not in it.",
+            "Move `scheduler.step()` four columns to the left.",
         ),
     ),
 )

@@ -1,508 +1,421 @@
-"""Lesson 16, device memory: the exercises' trials, oracles, usual mistakes and hints."""
+"""Lesson 16, mixed precision: the exercises' trials, oracles, usual mistakes and hints."""
 
-import gc
-from contextlib import contextmanager
+import math
 
 import engine
 from course.exercises import Exercise
-from engine import nn, sim
+from engine import nn
+from engine.nn import functional as F
 
-MIB = 2**20
-
-
-@contextmanager
-def room(nbytes):
-    """The simulated device, with room for so much more than what is in use."""
-    gc.collect()
-    sim.empty_cache()
-    before = sim.mem_get_info()[1]
-    sim.set_capacity(sim.memory_reserved() + nbytes)
-    try:
-        yield
-    finally:
-        sim.set_capacity(before)
+# 15.2
 
 
-# 16.1
+def gradients(scaled_gradients, xs, scale, alone=(0.0, 0.0)):
+    """The gradients of a loss whose way back leads through float16, and what is in .grad afterwards."""
+    weights = [engine.tensor([1.0, 2.0], requires_grad=True), engine.tensor(0.5, requires_grad=True)]
+    half = (weights[0] * weights[1]).half()
+    loss = (half.float() * engine.tensor(xs)).sum()
+    loss = loss + sum((w.half().float() * more).sum() for w, more in zip(weights, alone, strict=True))
+    found = scaled_gradients(loss, weights, scale)
+    return {"gradients": found, ".grad": [w.grad for w in weights]}
 
 
-def layers(*widths):
-    return nn.Sequential(*[nn.Linear(a, b) for a, b in zip(widths, widths[1:], strict=False)])
+def gradients_trial(scaled):
+    what = "the gradients, and what is in .grad"
+    yield f"true gradients [1, 2] and 5, scale = 8: {what}", gradients, scaled, [2.0, 4.0], 8.0
+    yield f"gradients of about 1e-9, scale = 65536: {what}", gradients, scaled, [1e-9, 3e-9], 65536.0
+    yield f"one gradient overflows on its way: {what}", gradients, scaled, [100.0, 0.001], 65536.0
+
+    yield f"one gradient is nan: {what}", gradients, scaled, [float("nan"), 1.0], 8.0
+    for which, alone in (("first", (100.0, 0.0)), ("second", (0.0, 100.0))):
+        yield f"only the {which} gradient overflows: {what}", gradients, scaled, [0.5, 0.25], 65536.0, alone
 
 
-def half_frozen():
-    model = layers(4, 3, 2)
-    model[0].requires_grad_(False)
+def gradients_more(scaled):
+    yield "", gradients, scaled, [-0.25, 0.125], 1024.0
+    yield "", gradients, scaled, [0.001, -100.0], 2.0**20
+
+
+inf = float("inf")
+
+
+def by_hand(scaled, back, check=True):
+    """`scaled_gradients`, with what is differentiated, and what is done with each gradient."""
+
+    def attempt(loss, weights, scale):
+        found = [back(g, scale) for g in engine.autograd.grad(scaled(loss, scale), weights)]
+        looked_at = [g.nan_to_num(nan=0.0, posinf=inf, neginf=inf) if check == "inf" else g for g in found]
+        looked_at = found[:1] if check == "first" else looked_at
+        return None if check and not all(g.isfinite().all() for g in looked_at) else found
+
+    return attempt
+
+
+def by_backward(loss, weights, scale):
+    (loss * scale).backward()
+    for w in weights:
+        w.grad /= scale
+    found = [w.grad for w in weights]
+    return None if not all(g.isfinite().all() for g in found) else found
+
+
+def each_alone(loss, weights, scale):
+    """The oracle: one gradient at a time."""
+    found = []
+    for w in weights:
+        (g,) = engine.autograd.grad(loss * scale, w, retain_graph=True)
+        if not math.isfinite(g.abs().sum().item()):
+            return None
+        found.append(g / scale)
+    return found
+
+
+# 15.3
+
+
+def scale_trial(next_scale):
+    yield "scale = 1024, count = 0, overflow = False, interval = 3", next_scale, 1024.0, 0, False, 3
+    yield "scale = 1024, count = 1, overflow = True, interval = 3", next_scale, 1024.0, 1, True, 3
+    yield "scale = 1024, count = 2, overflow = False, interval = 3", next_scale, 1024.0, 2, False, 3
+    yield "scale = 1024, count = 2, overflow = True, interval = 3", next_scale, 1024.0, 2, True, 3
+
+
+def scale_more(next_scale):
+    yield "", next_scale, 8.0, 0, False, 1
+    yield "", next_scale, 0.5, 7, False, 2000
+
+
+def scaler_itself(scale, count, overflow, interval):
+    """The oracle: a real GradScaler, brought into this state."""
+    scaler = engine.amp.GradScaler("cpu", init_scale=scale, growth_interval=interval)
+    scaler.load_state_dict(scaler.state_dict() | {"_growth_tracker": count})
+    w = engine.ones((), requires_grad=True)
+    optimizer = engine.optim.SGD([w], lr=0.0)
+    scaler.scale(w * (float("inf") if overflow else 1.0)).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    state = scaler.state_dict()
+    return state["scale"], state["_growth_tracker"]
+
+
+def ruled(overflow=lambda scale, count: (scale / 2, 0), grown=lambda scale: (scale * 2, 0), late=0):
+    def attempt(scale, count, overflowed, interval):
+        if overflowed:
+            return overflow(scale, count)
+        return grown(scale) if count + 1 - late == interval else (scale, count + 1)
+
+    return attempt
+
+
+def grows_first(scale, count, overflowed, interval):
+    if count + 1 == interval:
+        return scale * 2, 0
+    return (scale / 2, 0) if overflowed else (scale, count + 1)
+
+
+# 15.4 and 15.5
+
+
+def line():
+    model = nn.Linear(2, 1)
+    with engine.no_grad():
+        model.weight.copy_(engine.tensor([[1.0, -1.0]]))
+        model.bias.fill_(0.5)
     return model
 
 
-def bytes_trial(training_bytes):
-    yield "Linear(4, 3), copies = 2", training_bytes, nn.Linear(4, 3), 2
-    yield "Linear(4, 3), copies = 0", training_bytes, nn.Linear(4, 3), 0
-    yield "Linear(4, 3), Linear(3, 2), the first one frozen, copies = 2", training_bytes, half_frozen(), 2
-    yield "Linear(4, 3) in float16, copies = 2", training_bytes, nn.Linear(4, 3).half(), 2
-
-
-def bytes_more(training_bytes):
-    yield "", training_bytes, nn.Conv2d(2, 3, 5).double(), 1
-
-
-def counted(times, frozen=1, size=lambda p: p.element_size()):
-    """`training_bytes`, with so many tensors for each parameter that learns."""
-
-    def attempt(model, copies):
-        each = (p.numel() * size(p) * (times(copies) if p.requires_grad else frozen) for p in model.parameters())
-        return sum(each)
-
-    return attempt
-
-
-# 16.2
-
-
-def network(width=64, depth=4):
-    return nn.Sequential(*[nn.Sequential(nn.Linear(width, width), nn.Tanh()) for _ in range(depth)]).to("sim")
-
-
-def batch(n, width=64, answers=10):
-    return engine.randn(n, width).to("sim"), engine.randint(0, answers, (n,)).to("sim")
-
-
-def most_in_use(mean_loss, model, batches):
-    gc.collect()
-    sim.reset_peak_memory_stats()
-    found = mean_loss(model, batches)
-    return found, sim.max_memory_allocated()
-
-
-def tested(mean_loss, sizes):
-    model = network()
-    batches = [batch(n) for n in sizes]
-    few = most_in_use(mean_loss, model, batches[:3])[1]
-    found, many = most_in_use(mean_loss, model, batches)
-    return {"the mean loss": found, "more batches need more memory": many > few + 0.1 * MIB}
-
-
-def loss_trial(mean_loss):
-    what = "what it gives, and whether it needs more memory for 8 batches than for 3"
-    yield f"7 batches of 256 examples and one of 4: {what}", tested, mean_loss, [256] * 7 + [4]
-
-
-def loss_more(mean_loss):
-    yield "", tested, mean_loss, [256, 256, 256, 128, 200, 17, 256, 250, 256]
-
-
-def each_loss(model, batches):
-    for x, answers in batches:
-        yield nn.functional.cross_entropy(model(x), answers)
-
-
-def mean_loss(model, batches):
-    with engine.inference_mode():
-        losses = [loss.item() for loss in each_loss(model, batches)]
-    return sum(losses) / len(losses)
-
-
-def in_a_list(model, batches):
-    losses = list(each_loss(model, batches))
-    return engine.stack(losses).mean().item()
-
-
-def a_sum(model, batches):
-    return sum(loss.item() for loss in each_loss(model, batches))
-
-
-def of_examples(model, batches):
-    with engine.no_grad():
-        losses = [loss.item() for loss in each_loss(model, batches)]
-    sizes = [len(x) for x, _ in batches]
-    return sum(loss * size for loss, size in zip(losses, sizes, strict=True)) / sum(sizes)
-
-
-def all_at_once(model, batches):
-    with engine.no_grad():
-        x, answers = (engine.cat(parts) for parts in zip(*batches, strict=True))
-        return nn.functional.cross_entropy(model(x), answers).item()
-
-
-def a_tensor(model, batches):
-    with engine.no_grad():
-        return sum(each_loss(model, batches)) / len(batches)
-
-
-def the_last(model, batches):
-    return [loss.item() for loss in each_loss(model, batches)][-1]
-
-
-# 16.3
-
-
-def fits(largest, limit, most):
-    """The answer for a step that runs out of memory above a limit."""
-
-    def step(n):
-        if n > limit:
-            raise engine.OutOfMemoryError("sim out of memory")
-
-    return largest(step, most)
-
-
-def mistaken(largest):
-    def step(n):
-        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied (4x3 and 4x3)")
-
-    return largest(step, 64)
-
-
-def largest_trial(largest):
-    yield "up to 20 fit, most = 64", fits, largest, 20, 64
-    yield "all sizes fit, most = 64", fits, largest, 1000, 64
-    yield "all sizes fit, most = 100", fits, largest, 1000, 100
-    yield "up to 16 fit, most = 16", fits, largest, 16, 16
-    yield "nothing fits, most = 64", fits, largest, 0, 64
-    yield "step has another mistake: a RuntimeError", mistaken, largest
-
-
-def largest_more(largest):
-    yield "", fits, largest, 1, 1
-    yield "", fits, largest, 700, 4096
-
-
-def by_doubling(first=1, caught=engine.OutOfMemoryError, below=lambda size, most: size <= most, back=0):
-    def attempt(step, most):
-        found, size = 0, first
-        while below(size, most):
-            try:
-                step(size)
-            except caught:
-                return size if back else found
-            found, size = size, 2 * size
-        return found
-
-    return attempt
-
-
-def largest_batch(step, most):
-    for size in [2**k for k in range(most.bit_length() - 1, -1, -1)]:
-        try:
-            step(size)
-        except engine.OutOfMemoryError:
-            continue
-        return size
-    return 0
-
-
-def halving(step, most):
-    while most:
-        try:
-            step(most)
-        except engine.OutOfMemoryError:
-            most //= 2
-        else:
-            return most
-    return 0
-
-
-# 16.4
-
-
-def tried(with_less, n, nbytes):
-    """The answer for a step that needs n MiB."""
-
-    def step(n):
-        made = []  # a variable of the function: the error's traceback leads to it
-        for _ in range(n):
-            made.append(engine.ones(MIB // 4, device="sim"))
-
-    with room(nbytes):
-        return with_less(step, n)
-
-
-def not_its_business(with_less):
-    def step(n):
-        raise ValueError("the labels do not fit the examples")
-
-    return with_less(step, 8)
-
-
-def less_trial(with_less):
-    yield "step(n) needs n MiB, there are 32 MiB, n = 24", tried, with_less, 24, 32 * MIB
-    yield "step(n) needs n MiB, there are 32 MiB, n = 48", tried, with_less, 48, 32 * MIB
-    yield "step(n) needs n MiB, there are 32 MiB, n = 100", tried, with_less, 100, 32 * MIB
-    yield "step has another mistake: a ValueError", not_its_business, with_less
-
-
-def less_more(with_less):
-    yield "", tried, with_less, 37, 16 * MIB
-
-
-def with_less(step, n):
-    fits = False
-    while not fits:
-        try:
-            step(n)
-            fits = True
-        except engine.OutOfMemoryError:
-            fits = False
-        n = n if fits else n // 2
-    return n
-
-
-def cleaned_up(step, n):
-    try:
-        step(n)
-        return n
-    except engine.OutOfMemoryError:
-        gc.collect()
-        sim.empty_cache()
-        return cleaned_up(step, n // 2)
-
-
-def error_kept(step, n):
-    last = None
-    while n:
-        try:
-            step(n)
-        except engine.OutOfMemoryError as error:
-            last = error
-        else:
-            break
-        n //= 2
-    del last
-    return n
-
-
-def every_error(step, n):
-    while n:
-        try:
-            step(n)
-        except Exception:
-            n //= 2
-        else:
-            break
-    return n
-
-
-def one_less(step, n):
-    while True:
-        try:
-            step(n)
-        except engine.OutOfMemoryError:
-            n -= 1
-        else:
-            return n
-
-
-def the_next(step, n):
-    try:
-        step(n)
-        return n
-    except engine.OutOfMemoryError:
-        return n // 2
-
-
-# 16.5
-
-
-def gradients(backward, examples, size, nbytes=1024 * MIB, depth=2, before=None):
-    with room(nbytes):
-        model = network(depth=depth)
-        for p in model.parameters():
-            p.grad = before and engine.full_like(p, before)
-        backward(model, *batch(examples, answers=64), size)
-        found = [p.grad for p in model.parameters()]
-        return [g if g is None else g.cpu() for g in (found[0], found[-1])]
-
-
-def parts_trial(backward):
-    what = "the gradients of the first weight and of the last bias"
-    yield f"8 examples, size = 4: {what}", gradients, backward, 8, 4
-    yield f"10 examples, size = 4: {what}", gradients, backward, 10, 4
-    shown = f"8 examples, size = 4, with 1 in every place of .grad before: {what}"
-    yield shown, gradients, backward, 8, 4, 1024 * MIB, 2, 1.0
-    yield f"4096 examples in 8 MiB, size = 256: {what}", gradients, backward, 4096, 256, 8 * MIB, 12
-
-
-def parts_more(backward):
-    yield "", gradients, backward, 7, 7
-    yield "", gradients, backward, 7, 3
-
-
-def weighted(share, before=lambda model: None):
-    """`backward_in_parts`, with what is done with each part's loss."""
-
-    def attempt(model, x, answers, size):
-        for some, right in zip(x.split(size), answers.split(size), strict=True):
-            before(model)
-            (nn.functional.cross_entropy(model(some), right) * share(len(some), len(x), size)).backward()
-
-    return attempt
-
-
-def backward_in_parts(model, x, answers, size):
-    for at in range(0, len(x), size):
-        loss = nn.functional.cross_entropy(model(x[at : at + size]), answers[at : at + size], reduction="sum")
-        (loss / len(x)).backward()
-
-
-def cleared_at_first(model, x, answers, size):
-    model.zero_grad()
-    backward_in_parts(model, x, answers, size)
-
-
-def together(model, x, answers, size):
-    losses = [
-        nn.functional.cross_entropy(model(some), right) * (len(some) / len(x))
-        for some, right in zip(x.split(size), answers.split(size), strict=True)
+def batch(factor=1.0):
+    x = engine.tensor([[1.0, 2.0], [0.5, -1.0], [2.0, 0.25]])
+    return x, factor * engine.tensor([[1.0], [0.0], [-1.0]])
+
+
+def learned(train_step, scale, factors):
+    """What some steps make of a model and of the scale."""
+    model = line()
+    optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
+    scaler = engine.amp.GradScaler("cpu", init_scale=scale, growth_interval=2)
+    for factor in factors:
+        train_step(model, batch(factor), optimizer, scaler)
+    weights = [round(w, 3) for p in model.parameters() for w in p.flatten().tolist()]
+    return {"weights": weights, "scale": scaler.get_scale()}
+
+
+def step_trial(train_step):
+    what = "the weights and the scale afterwards"
+    yield f"one step, first scale 1024: {what}", learned, train_step, 1024.0, [1.0]
+    yield f"three steps, first scale 2, growth interval 2: {what}", learned, train_step, 2.0, [1.0] * 3
+    yield f"one step, first scale 2^40, which overflows: {what}", learned, train_step, 2.0**40, [1.0]
+
+
+def step_more(train_step):
+    yield "", learned, train_step, 2.0**17, [1.0, 0.5, 2.0, 1.0]
+
+
+def stepping(
+    backward,
+    step=lambda scaler, optimizer: scaler.step(optimizer),
+    update=True,
+    clear=True,
+    cast=engine.float16,
+):
+    """`train_step`, with its lines in other ways."""
+
+    def train_step(model, batch, optimizer, scaler):
+        x, y = batch
+        if clear:
+            optimizer.zero_grad()
+        with engine.autocast("cpu", dtype=cast, enabled=cast is not engine.float32):
+            loss = F.mse_loss(model(x), y)
+        backward(scaler, loss)
+        step(scaler, optimizer)
+        if update:
+            scaler.update()
+
+    return train_step
+
+
+def scaled_backward(scaler, loss):
+    scaler.scale(loss).backward()
+
+
+def by_itself(model, batch, optimizer, scaler):
+    """The oracle: the scale is multiplied in as a tensor, without the scaler's help."""
+    x, y = batch
+    model.zero_grad(set_to_none=True)
+    with engine.autocast("cpu", dtype=engine.float16):
+        loss = F.mse_loss(model(x), y)
+    scaler.scale(engine.zeros(()))  # makes the scale
+    loss.backward(engine.tensor(scaler.get_scale()))
+    scaler.step(optimizer)
+    scaler.update()
+
+
+def clipped(train, scale, factors):
+    """What it gives, and what it makes of a model and of the scale."""
+    model = line()
+    optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
+    scaler = engine.amp.GradScaler("cpu", init_scale=scale, growth_interval=2)
+    lengths = [
+        round(n, 2) if math.isfinite(n) else "not finite" for n in train(model, map(batch, factors), optimizer, scaler)
     ]
-    sum(losses).backward()
+    weights = [round(w, 3) for p in model.parameters() for w in p.flatten().tolist()]
+    return {"lengths": lengths, "weights": weights, "scale": scaler.get_scale()}
 
 
-def first_part(model, x, answers, size):
-    nn.functional.cross_entropy(model(x[:size]), answers[:size]).backward()
+def clipped_trial(train):
+    what = "what it gives, the weights and the scale afterwards"
+    yield f"one batch, true gradient longer than 1, first scale 1024: {what}", clipped, train, 1024.0, [1.0]
+    # With a small scale: beside gradients times a large one, what a round before has left would be rounded away.
+    yield f"three batches, first scale 2, growth interval 2: {what}", clipped, train, 2.0, [1.0, 0.5, 2.0]
+    yield f"two batches, first scale 2^17, which overflows: {what}", clipped, train, 2.0**17, [1.0, 1.0]
+
+
+def clipped_more(train):
+    yield "", clipped, train, 256.0, [1.0, -1.0, 0.5, 4.0]
+
+
+def clipping(unscale="before", update="each", clip=1.0, clear=True):
+    """`train_clipped`, with the scaler's lines in other places."""
+
+    def train_clipped(model, batches, optimizer, scaler):
+        lengths = []
+        for x, y in batches:
+            if clear:
+                optimizer.zero_grad()
+            with engine.autocast("cpu", dtype=engine.float16):
+                loss = F.mse_loss(model(x), y)
+            scaler.scale(loss).backward()
+            if unscale == "before":
+                scaler.unscale_(optimizer)
+            limit = clip * scaler.get_scale() if unscale == "limit" else clip
+            length = nn.utils.clip_grad_norm_(model.parameters(), limit).item()
+            lengths.append(length / scaler.get_scale() if unscale == "lengths" else length)
+            if unscale == "after":
+                scaler.unscale_(optimizer)
+            scaler.step(optimizer)
+            if update == "each":
+                scaler.update()
+        if update == "end":
+            scaler.update()
+        return lengths
+
+    return train_clipped
+
+
+def no_scaler_step(model, batches, optimizer, scaler):
+    lengths = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        with engine.autocast("cpu", dtype=engine.float16):
+            loss = F.mse_loss(model(x), y)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        lengths.append(nn.utils.clip_grad_norm_(model.parameters(), 1.0).item())
+        optimizer.step()
+        scaler.update()
+    return lengths
 
 
 EXERCISES = (
     Exercise(
         key="16.1",
         points=1,
-        answer=counted(lambda copies: 2 + copies),
-        trial=bytes_trial,
-        hidden=bytes_more,
+        answer=set("ab"),
         wrong=(
-            (counted(lambda copies: 1 + copies), "Parameters and optimizer state are there. What about the gradients?"),
-            (counted(lambda copies: copies), "That is the optimizer state alone."),
-            (
-                lambda model, copies: sum(p.numel() * p.element_size() * (2 + copies) for p in model.parameters()),
-                "A frozen parameter takes memory once: there is no gradient, and the optimizer keeps nothing for it.",
-            ),
-            (
-                counted(lambda copies: 2 + copies, frozen=0),
-                "A frozen parameter needs no gradient. But it is still there itself.",
-            ),
-            (
-                counted(lambda copies: 2 + copies, size=lambda p: 4),
-                "Not every number takes 4 bytes: ask for `element_size()`.",
-            ),
-            (
-                counted(lambda copies: 2 + copies, size=lambda p: 1),
-                "That is how many numbers there are. How many bytes does each of them take?",
-            ),
+            (set("a"), "`a + a` takes what it gets. And what has `a`?"),
+            (set("abd"), "In `a + x`, 16 bits meet 32. The wider type wins."),
+            (set("abc"), "`x + x` is no product, and `x` has 32 bits."),
+            (set("abcd"), "Only products are sent down. Sums take what they get."),
+            (set("abe"), "Losses are sent up to 32 bits."),
+            (set("abde"), "Where 16 bits meet 32, the wider type wins; and losses are sent up to 32 bits."),
+            (set("abcde"), "Only some operations are sent down: the products."),
+            (set("abce"), "`x + x` is no product, and losses are sent up to 32 bits."),
+            (set("cde"), "Those are the ones with 32 bits."),
         ),
         hints=(
-            "How many tensors of its size does a parameter that learns bring along?",
-            "Itself, its gradient, and `copies` more: 2 + copies. A frozen one: 1.",
-            "total += p.numel() * p.element_size() * (... if p.requires_grad else 1)",
+            "There are three kinds: products, losses, and all others.",
+            "Products go down, losses go up, all others take what they get; the wider type wins where two meet.",
+            "`x @ w` is a product: a has 16 bits. What does `a + a` get, what `x + x`, what `a + x`?",
         ),
     ),
     Exercise(
         key="16.2",
-        points=1,
-        answer=mean_loss,
-        trial=loss_trial,
-        hidden=loss_more,
+        points=2,
+        answer=each_alone,
+        trial=gradients_trial,
+        hidden=gradients_more,
         wrong=(
-            (in_a_list, "All graphs are alive until the end: something leads to every loss. Keep numbers only."),
-            (a_sum, "The memory is all right. But that is the sum of the losses, and not their mean."),
-            (of_examples, "That is the mean over the *examples*. Asked for is the mean of the batches' losses."),
             (
-                all_at_once,
-                "There is no graph any more. But all batches go through the network at once, as a single large one.",
+                by_hand(lambda loss, scale: loss, lambda g, scale: g),
+                "The *loss* must be scaled: what has become 0 on its way stays 0.",
             ),
-            (a_tensor, "The memory is all right. But what is given back is a tensor: `.item()`."),
-            (the_last, "The memory is all right. But that is the loss of the last batch alone."),
+            (
+                by_hand(lambda loss, scale: loss * scale, lambda g, scale: g),
+                "The gradients still have the scale in them.",
+            ),
+            (
+                by_hand(lambda loss, scale: loss * scale, lambda g, scale: g / scale, check=False),
+                "If one of them is not finite, the answer is None.",
+            ),
+            (
+                by_hand(lambda loss, scale: loss * scale, lambda g, scale: g / scale, check="inf"),
+                "`inf` is found. `nan` is not finite either.",
+            ),
+            (
+                by_hand(lambda loss, scale: loss * scale, lambda g, scale: g / scale, check="first"),
+                "Only the first gradient is looked at. Any of them may have overflowed.",
+            ),
+            (
+                by_hand(lambda loss, scale: loss * scale, lambda g, scale: g * scale),
+                "The scale is in them twice now: divide by it.",
+            ),
+            (
+                by_hand(lambda loss, scale: loss, lambda g, scale: g / scale),
+                "The gradients are divided by a scale that the loss was never multiplied by.",
+            ),
+            (by_backward, "Right, but `backward()` has changed `.grad`. Take `engine.autograd.grad`."),
         ),
         hints=(
-            "What does `total` lead to, after the first `+=`?",
-            "To a graph. Add numbers, `item()`, and do not take notes at all in a test.",
-            "with engine.no_grad():\n    for x, answers in batches:\n        total += ....item()",
+            "What must be multiplied, so that every gradient on the way back is larger?",
+            "The loss. Divide what arrives by the same number, and look whether all of it is finite.",
+            "found = [g / scale for g in engine.autograd.grad(..., weights)]\n"
+            "return found if all(g.isfinite().all() for g in found) else ...",
         ),
     ),
     Exercise(
         key="16.3",
-        points=2,
-        answer=largest_batch,
-        trial=largest_trial,
-        hidden=largest_more,
+        points=1,
+        answer=scaler_itself,
+        trial=scale_trial,
+        hidden=scale_more,
         wrong=(
+            (ruled(late=1), "This step counts, too: with it, `count + 1` steps in a row have gone well."),
+            (ruled(overflow=lambda scale, count: (scale / 2, count)), "After an overflow the count begins anew."),
+            (ruled(overflow=lambda scale, count: (scale / 2, count + 1)), "A step that overflows did not go well."),
+            (ruled(grown=lambda scale: (scale * 2, 1)), "After the scale was doubled, the count begins at 0."),
             (
-                by_doubling(caught=RuntimeError),
-                "Out of memory is a RuntimeError, but not the only one. Catch `engine.OutOfMemoryError` alone.",
+                grows_first,
+                "Ask for the overflow first: a step that has overflowed is none of the good ones, whatever the count.",
             ),
-            (by_doubling(caught=Exception, below=lambda s, m: s < m), "`most` itself is allowed; and catch less."),
-            (by_doubling(below=lambda s, m: s < m), "`most` itself is allowed, if it is one of 1, 2, 4, 8 ..."),
-            (by_doubling(back=1), "That is the first one that did *not* fit."),
-            (by_doubling(below=lambda s, m: s <= 2**20), "Sizes above `most` are not asked for."),
-            (halving, "Halving `most` gives other sizes than 1, 2, 4, 8 and so on, if `most` is not one of them."),
+            (ruled(overflow=lambda scale, count: (scale, 0)), "After an overflow the scale is halved."),
+            (ruled(overflow=lambda scale, count: (scale * 2, 0)), "Overflow means too large: smaller, not larger."),
         ),
         hints=(
-            "Which exception is it, and what do you know when it comes?",
-            "Double the size as long as step(size) works; remember the last one that did.",
-            "while size <= most:\n    try:\n        step(size)\n    except ...:\n        break\n"
-            "    fits, size = size, 2 * size",
+            "There are three cases. Which?",
+            "Overflow; the last of `interval` good steps; any other good step.",
+            "if overflow:\n    return scale / 2, 0\nif count + 1 == interval:\n    return ...\nreturn ...",
         ),
     ),
     Exercise(
         key="16.4",
-        points=2,
-        answer=with_less,
-        trial=less_trial,
-        hidden=less_more,
+        points=1,
+        answer=by_itself,
+        trial=step_trial,
+        hidden=step_more,
         wrong=(
             (
-                cleaned_up,
-                "Neither `gc.collect` nor `empty_cache` frees what the error leads to, and inside of `except` it is "
-                "alive. Try again outside.",
+                stepping(
+                    lambda scaler, loss: loss.backward(), lambda scaler, optimizer: optimizer.step(), update=False
+                ),
+                "That is a loop without a scaler: it moves, but small gradients vanish, and the scale never changes.",
             ),
             (
-                error_kept,
-                "You try again outside of `except`. But the error has a second name there, and what it leads to stays "
-                "alive.",
+                stepping(scaled_backward, lambda scaler, optimizer: optimizer.step(), update=False),
+                "`optimizer.step()` takes the gradients as they are, with the scale in them.",
             ),
-            (every_error, "Other errors than out of memory must come through."),
-            (one_less, "It works, but with one less each time. Asked for is half."),
-            (the_next, "Half of `n` is given back without having been tried."),
+            (stepping(scaled_backward, update=False), "`update()` belongs in every round."),
+            (
+                stepping(lambda scaler, loss: scaler.scale(scaler.scale(loss)).backward()),
+                "The loss is scaled twice.",
+            ),
+            (
+                stepping(lambda scaler, loss: loss.backward()),
+                "The loss is not scaled at all, so the scaler has no scale by which it could divide.",
+            ),
+            (
+                stepping(scaled_backward, cast=engine.bfloat16),
+                "That is `bfloat16`. It would do without a scaler; here it is to stay `float16`.",
+            ),
+            (
+                stepping(scaled_backward, cast=engine.float32),
+                "Without `autocast` everything is in 32 bits. The block was right as it was.",
+            ),
+            (stepping(scaled_backward, clear=False), "The gradients of the round before must be cleared."),
         ),
         hints=(
-            "What is alive inside of `except`, and what does it lead to?",
-            "The error, its traceback, the variables of `step`. So the next attempt must not be made inside of it.",
-            "while True:\n    try:\n        step(n)\n        return n\n"
-            "    except engine.OutOfMemoryError:\n        pass\n    ...",
+            "What does `scaler.scale(loss)` give, and who takes it?",
+            "It gives a new tensor. Go back from that one.",
+            "scaler.scale(loss).....",
         ),
     ),
     Exercise(
         key="16.5",
-        points=3,
-        answer=backward_in_parts,
-        trial=parts_trial,
-        hidden=parts_more,
+        points=2,
+        answer=clipping(),
+        trial=clipped_trial,
+        hidden=clipped_more,
         wrong=(
-            (weighted(lambda n, all, size: 1), "The parts' losses are means, and you added them up: too large."),
             (
-                weighted(lambda n, all, size: 1 / -(-all // size)),
-                "A mean of means is right only if all parts are equally large. The last one may be smaller.",
+                clipping(unscale="never"),
+                "`update()` is right. But what is clipped still has the scale in it: unscale it before.",
+            ),
+            (clipping(update="end"), "`unscale_` is right. But `update()` belongs in every round."),
+            (
+                clipping(unscale="limit"),
+                "The steps are right. But the lengths that you give back still have the scale in them.",
             ),
             (
-                weighted(lambda n, all, size: 1 / (all // size)),
-                "You count only the full parts, and the last one may be smaller. Weigh each by its own length.",
+                clipping(unscale="lengths"),
+                "The lengths are right now. But what is clipped still has the scale in it.",
             ),
-            (
-                weighted(lambda n, all, size: size / all),
-                "The last part may hold fewer than `size` examples. Weigh each by its own length.",
-            ),
-            (
-                weighted(lambda n, all, size: n / all, before=lambda model: model.zero_grad()),
-                "Only the last part's gradient is left: do not clear between the parts.",
-            ),
-            (together, "All graphs are alive until the one `backward()` at the end. Call it for each part."),
-            (cleared_at_first, "What was in .grad before is gone. Asked for is to *add* to it."),
-            (first_part, "Only the first part was used."),
+            (clipping(clip=1e9), "Nothing is clipped any more."),
+            (clipping(clear=False), "The gradients of the round before must be cleared."),
+            (no_scaler_step, "`optimizer.step()` does not look for overflows: leave the step to the scaler."),
         ),
         hints=(
-            "`in_parts` in the lesson does it. What does it do with the last part?",
-            "Each part's loss, times the share of the examples that are in it, and backward() at once.",
-            "for some, right in zip(x.split(size), answers.split(size)):\n"
-            "    loss = nn.functional.cross_entropy(model(some), right)\n    (loss * ...).backward()",
+            "What do the gradients look like when they are clipped? And what is to happen once a round?",
+            "They are multiplied by the scale: `unscale_` first. And `update()` belongs inside of the loop.",
+            "scaler.scale(loss).backward()\n...\nlengths.append(...)\nscaler.step(optimizer)\nscaler.update()",
         ),
     ),
 )

@@ -1,422 +1,508 @@
-"""Lesson 17, the compiler: the exercises' trials, oracles, usual mistakes and hints."""
+"""Lesson 17, device memory: the exercises' trials, oracles, usual mistakes and hints."""
+
+import gc
+from contextlib import contextmanager
 
 import engine
 from course.exercises import Exercise
-from engine.compiler import explain
+from engine import nn, sim
 
-# 17.1
-
-
-def bent(x, factor):
-    return (x * factor).tanh()
+MIB = 2**20
 
 
-def counted(run, x, steps):
-    compiled = engine.compile(bent)
-    results = run(compiled, x, steps)
-    return {"the results": results, "captures": len(compiled.entries)}
+@contextmanager
+def room(nbytes):
+    """The simulated device, with room for so much more than what is in use."""
+    gc.collect()
+    sim.empty_cache()
+    before = sim.mem_get_info()[1]
+    sim.set_capacity(sim.memory_reserved() + nbytes)
+    try:
+        yield
+    finally:
+        sim.set_capacity(before)
 
 
-def run_trial(run):
-    yield "3 steps: the results, and the number of captures", counted, run, engine.tensor([1.0, 2.0]), 3
-    yield "12 steps", counted, run, engine.tensor([0.5, -1.0, 3.0]), 12
+# 16.1
 
 
-def run_more(run):
-    yield "", counted, run, engine.ones(2, 3), 5
+def layers(*widths):
+    return nn.Sequential(*[nn.Linear(a, b) for a, b in zip(widths, widths[1:], strict=False)])
 
 
-def calling(factor, start=1):
-    """`run`, with what is given as the factor of a step."""
-    return lambda compiled, x, steps: [compiled(x, factor(step)) for step in range(start, steps + start)]
+def half_frozen():
+    model = layers(4, 3, 2)
+    model[0].requires_grad_(False)
+    return model
 
 
-def one_more_copy(compiled, x, steps):
-    return [engine.compile(compiled.function)(x, 1 / step) for step in range(1, steps + 1)]
+def bytes_trial(training_bytes):
+    yield "Linear(4, 3), copies = 2", training_bytes, nn.Linear(4, 3), 2
+    yield "Linear(4, 3), copies = 0", training_bytes, nn.Linear(4, 3), 0
+    yield "Linear(4, 3), Linear(3, 2), the first one frozen, copies = 2", training_bytes, half_frozen(), 2
+    yield "Linear(4, 3) in float16, copies = 2", training_bytes, nn.Linear(4, 3).half(), 2
 
 
-def run(compiled, x, steps):
-    return [compiled(x, factor) for factor in 1 / engine.arange(1.0, steps + 1)]
+def bytes_more(training_bytes):
+    yield "", training_bytes, nn.Conv2d(2, 3, 5).double(), 1
 
 
-# 17.2
+def counted(times, frozen=1, size=lambda p: p.element_size()):
+    """`training_bytes`, with so many tensors for each parameter that learns."""
 
-
-def in_one_graph(shortened, values, most):
-    x = engine.tensor(values)
-    return {"the result": shortened(x, most), "graph breaks": explain(shortened)(x, most).graph_break_count}
-
-
-def short_trial(shortened):
-    yield "x = [1, -4], most = 2: the result, and the number of graph breaks", in_one_graph, shortened, [1.0, -4.0], 2.0
-    yield "x = [1, -4, 3], most = 2", in_one_graph, shortened, [1.0, -4.0, 3.0], 2.0
-    yield "x = [1, -0.5], most = 2", in_one_graph, shortened, [1.0, -0.5], 2.0
-    yield "x = [0, 0], most = 2", in_one_graph, shortened, [0.0, 0.0], 2.0
-
-
-def short_more(shortened):
-    yield "", in_one_graph, shortened, [[3.0, 4.0], [-1.0, 10.0]], 5.0
-    yield "", in_one_graph, shortened, [[3.0, 4.0], [-1.0, 10.0]], 20.0
-
-
-def shortened(x, most):
-    return x * (most / x.abs().max()).clamp(max=1)
-
-
-def still_asking(x, most):
-    largest = x.abs().max()
-    if largest > most:
-        x = x * (most / largest)
-    return x
-
-
-# 17.3
-
-PROGRAM = [
-    ("a", "exp", ("x",)),
-    ("b", "mul", ("x", "w")),
-    ("c", "tanh", ("b",)),
-    ("d", "sum", ("a",)),
-    ("e", "neg", ("b",)),
-    ("f", "add", ("c", "e")),
-]
-
-
-def needed_trial(needed):
-    yield 'the program of the exercise, "c"', needed, PROGRAM[:3], "c"
-    yield 'six steps, "f" = c + e; c and e both take b', needed, list(PROGRAM), "f"
-    yield 'the same, "d" = sum of a', needed, list(PROGRAM), "d"
-    yield 'the same, "b" = x * w', needed, list(PROGRAM), "b"
-
-
-def needed_more(needed):
-    chain = [(f"t{n}", "neg", (f"t{n - 1}" if n else "x",)) for n in range(50)]
-    yield "", needed, chain, "t20"
-    yield "", needed, [*chain, ("s", "add", ("t3", "t40"))], "s"
-
-
-def as_steps(program):
-    """A program as it is compared: steps and what they take as tuples."""
-    return [(name, does, tuple(takes)) for name, does, takes in program]
-
-
-def reached(program, result):
-    takes = {name: inputs for name, _, inputs in program}
-    todo, seen = [result], set()
-    while todo:
-        name = todo.pop()
-        if name in takes and name not in seen:
-            seen.add(name)
-            todo.extend(takes[name])
-    return [step for step in program if step[0] in seen]
-
-
-def once_used(program, result):
-    taken = {t for _, _, takes in program for t in takes}
-    return [step for step in program if step[0] in taken or step[0] == result]
-
-
-def one_step_back(program, result):
-    takes = next(inputs for name, _, inputs in program if name == result)
-    return [step for step in program if step[0] == result or step[0] in takes]
-
-
-def up_to(program, result):
-    names = [name for name, _, _ in program]
-    return program[: names.index(result) + 1]
-
-
-# 17.4
-
-TWICE = [
-    ("a", "mul", ("x", "w")),
-    ("b", "tanh", ("a",)),
-    ("c", "mul", ("x", "w")),
-    ("d", "tanh", ("c",)),
-    ("e", "add", ("b", "d")),
-]
-ALIKE = [
-    ("a", "mul", ("x", "w")),
-    ("b", "add", ("x", "w")),
-    ("c", "sub", ("x", "w")),
-    ("d", "sub", ("w", "x")),
-    ("e", "mul", ("c", "d")),
-]
-
-
-def joined_trial(joined):
-    yield "the program of the exercise", joined, list(TWICE)
-    yield "five steps that all differ; sub(x, w) is not sub(w, x)", joined, list(ALIKE)
-    yield "three times exp(x)", joined, [(n, "exp", ("x",)) for n in "abc"] + [("d", "add", ("b", "c"))]
-
-
-def joined_more(joined):
-    both = [(f"{side}{n}", "neg", (f"{side}{n - 1}" if n else "x",)) for n in range(6) for side in "lr"]
-    yield "", joined, [*both, ("s", "sub", ("l5", "r5"))]
-
-
-def joining(key, renamed=True, follow=True):
-    """`joined`, with what makes two steps the same, and whether the later steps hear of it."""
-
-    def attempt(program):
-        kept, first, instead = [], {}, {}
-        for name, does, takes in program:
-            now = tuple(instead.get(t, t) for t in takes) if renamed else takes
-            known = key(does, now if follow else takes)
-            if known in first:
-                instead[name] = first[known]
-            else:
-                first[known] = name
-                kept.append((name, does, now))
-        return kept
+    def attempt(model, copies):
+        each = (p.numel() * size(p) * (times(copies) if p.requires_grad else frozen) for p in model.parameters())
+        return sum(each)
 
     return attempt
 
 
-def joined(program):
-    program = as_steps(program)
+# 16.2
+
+
+def network(width=64, depth=4):
+    return nn.Sequential(*[nn.Sequential(nn.Linear(width, width), nn.Tanh()) for _ in range(depth)]).to("sim")
+
+
+def batch(n, width=64, answers=10):
+    return engine.randn(n, width).to("sim"), engine.randint(0, answers, (n,)).to("sim")
+
+
+def most_in_use(mean_loss, model, batches):
+    gc.collect()
+    sim.reset_peak_memory_stats()
+    found = mean_loss(model, batches)
+    return found, sim.max_memory_allocated()
+
+
+def tested(mean_loss, sizes):
+    model = network()
+    batches = [batch(n) for n in sizes]
+    few = most_in_use(mean_loss, model, batches[:3])[1]
+    found, many = most_in_use(mean_loss, model, batches)
+    return {"the mean loss": found, "more batches need more memory": many > few + 0.1 * MIB}
+
+
+def loss_trial(mean_loss):
+    what = "what it gives, and whether it needs more memory for 8 batches than for 3"
+    yield f"7 batches of 256 examples and one of 4: {what}", tested, mean_loss, [256] * 7 + [4]
+
+
+def loss_more(mean_loss):
+    yield "", tested, mean_loss, [256, 256, 256, 128, 200, 17, 256, 250, 256]
+
+
+def each_loss(model, batches):
+    for x, answers in batches:
+        yield nn.functional.cross_entropy(model(x), answers)
+
+
+def mean_loss(model, batches):
+    with engine.inference_mode():
+        losses = [loss.item() for loss in each_loss(model, batches)]
+    return sum(losses) / len(losses)
+
+
+def in_a_list(model, batches):
+    losses = list(each_loss(model, batches))
+    return engine.stack(losses).mean().item()
+
+
+def a_sum(model, batches):
+    return sum(loss.item() for loss in each_loss(model, batches))
+
+
+def of_examples(model, batches):
+    with engine.no_grad():
+        losses = [loss.item() for loss in each_loss(model, batches)]
+    sizes = [len(x) for x, _ in batches]
+    return sum(loss * size for loss, size in zip(losses, sizes, strict=True)) / sum(sizes)
+
+
+def all_at_once(model, batches):
+    with engine.no_grad():
+        x, answers = (engine.cat(parts) for parts in zip(*batches, strict=True))
+        return nn.functional.cross_entropy(model(x), answers).item()
+
+
+def a_tensor(model, batches):
+    with engine.no_grad():
+        return sum(each_loss(model, batches)) / len(batches)
+
+
+def the_last(model, batches):
+    return [loss.item() for loss in each_loss(model, batches)][-1]
+
+
+# 16.3
+
+
+def fits(largest, limit, most):
+    """The answer for a step that runs out of memory above a limit."""
+
+    def step(n):
+        if n > limit:
+            raise engine.OutOfMemoryError("sim out of memory")
+
+    return largest(step, most)
+
+
+def mistaken(largest):
+    def step(n):
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied (4x3 and 4x3)")
+
+    return largest(step, 64)
+
+
+def largest_trial(largest):
+    yield "up to 20 fit, most = 64", fits, largest, 20, 64
+    yield "all sizes fit, most = 64", fits, largest, 1000, 64
+    yield "all sizes fit, most = 100", fits, largest, 1000, 100
+    yield "up to 16 fit, most = 16", fits, largest, 16, 16
+    yield "nothing fits, most = 64", fits, largest, 0, 64
+    yield "step has another mistake: a RuntimeError", mistaken, largest
+
+
+def largest_more(largest):
+    yield "", fits, largest, 1, 1
+    yield "", fits, largest, 700, 4096
+
+
+def by_doubling(first=1, caught=engine.OutOfMemoryError, below=lambda size, most: size <= most, back=0):
+    def attempt(step, most):
+        found, size = 0, first
+        while below(size, most):
+            try:
+                step(size)
+            except caught:
+                return size if back else found
+            found, size = size, 2 * size
+        return found
+
+    return attempt
+
+
+def largest_batch(step, most):
+    for size in [2**k for k in range(most.bit_length() - 1, -1, -1)]:
+        try:
+            step(size)
+        except engine.OutOfMemoryError:
+            continue
+        return size
+    return 0
+
+
+def halving(step, most):
+    while most:
+        try:
+            step(most)
+        except engine.OutOfMemoryError:
+            most //= 2
+        else:
+            return most
+    return 0
+
+
+# 16.4
+
+
+def tried(with_less, n, nbytes):
+    """The answer for a step that needs n MiB."""
+
+    def step(n):
+        made = []  # a variable of the function: the error's traceback leads to it
+        for _ in range(n):
+            made.append(engine.ones(MIB // 4, device="sim"))
+
+    with room(nbytes):
+        return with_less(step, n)
+
+
+def not_its_business(with_less):
+    def step(n):
+        raise ValueError("the labels do not fit the examples")
+
+    return with_less(step, 8)
+
+
+def less_trial(with_less):
+    yield "step(n) needs n MiB, there are 32 MiB, n = 24", tried, with_less, 24, 32 * MIB
+    yield "step(n) needs n MiB, there are 32 MiB, n = 48", tried, with_less, 48, 32 * MIB
+    yield "step(n) needs n MiB, there are 32 MiB, n = 100", tried, with_less, 100, 32 * MIB
+    yield "step has another mistake: a ValueError", not_its_business, with_less
+
+
+def less_more(with_less):
+    yield "", tried, with_less, 37, 16 * MIB
+
+
+def with_less(step, n):
+    fits = False
+    while not fits:
+        try:
+            step(n)
+            fits = True
+        except engine.OutOfMemoryError:
+            fits = False
+        n = n if fits else n // 2
+    return n
+
+
+def cleaned_up(step, n):
+    try:
+        step(n)
+        return n
+    except engine.OutOfMemoryError:
+        gc.collect()
+        sim.empty_cache()
+        return cleaned_up(step, n // 2)
+
+
+def error_kept(step, n):
+    last = None
+    while n:
+        try:
+            step(n)
+        except engine.OutOfMemoryError as error:
+            last = error
+        else:
+            break
+        n //= 2
+    del last
+    return n
+
+
+def every_error(step, n):
+    while n:
+        try:
+            step(n)
+        except Exception:
+            n //= 2
+        else:
+            break
+    return n
+
+
+def one_less(step, n):
     while True:
-        names = {}
-        for name, does, takes in program:
-            names.setdefault((does, takes), []).append(name)
-        instead = {other: first for first, *others in names.values() for other in others}
-        if not instead:
-            return program
-        kept = [step for step in program if step[0] not in instead]
-        program = [(name, does, tuple(instead.get(t, t) for t in takes)) for name, does, takes in kept]
+        try:
+            step(n)
+        except engine.OutOfMemoryError:
+            n -= 1
+        else:
+            return n
 
 
-# 17.5
+def the_next(step, n):
+    try:
+        step(n)
+        return n
+    except engine.OutOfMemoryError:
+        return n // 2
 
 
-def called(guarded, *inputs):
-    """What a guarded function gives for each input, and how many captures there were after each call."""
-    captured = []
-
-    def capture(x):
-        captured.append(x)
-        shape, dtype = tuple(x.shape), x.dtype
-
-        def quick(y):
-            fits = tuple(y.shape) == shape and y.dtype == dtype
-            return y * 2 if fits else f"the capture for {shape} {dtype} was used for {tuple(y.shape)} {y.dtype}"
-
-        return quick
-
-    call, found = guarded(capture), []
-    for x in inputs:
-        found.append((call(x), len(captured)))
-    return found
+# 16.5
 
 
-def guarded_trial(guarded):
-    three, five = engine.ones(3), engine.ones(5)
-    yield "ones(3), then other contents: each result, and the captures so far", called, guarded, three, three * 7
-    yield "ones(3), then ones(5)", called, guarded, three, five
-    yield "ones(3), then ones(3) in float64", called, guarded, three, three.double()
-    yield "ones(3), ones(5), ones(3), ones(5)", called, guarded, three, five, three + 1, five + 1
-    yield "ones(2, 3), then ones(3, 2)", called, guarded, engine.ones(2, 3), engine.ones(3, 2)
+def gradients(backward, examples, size, nbytes=1024 * MIB, depth=2, before=None):
+    with room(nbytes):
+        model = network(depth=depth)
+        for p in model.parameters():
+            p.grad = before and engine.full_like(p, before)
+        backward(model, *batch(examples, answers=64), size)
+        found = [p.grad for p in model.parameters()]
+        return [g if g is None else g.cpu() for g in (found[0], found[-1])]
 
 
-def guarded_more(guarded):
-    inputs = [engine.ones(shape, dtype=t) for t in (engine.float32, engine.int64) for shape in [(1,), (1, 1), ()]]
-    yield "", called, guarded, *inputs, *reversed(inputs)
+def parts_trial(backward):
+    what = "the gradients of the first weight and of the last bias"
+    yield f"8 examples, size = 4: {what}", gradients, backward, 8, 4
+    yield f"10 examples, size = 4: {what}", gradients, backward, 10, 4
+    shown = f"8 examples, size = 4, with 1 in every place of .grad before: {what}"
+    yield shown, gradients, backward, 8, 4, 1024 * MIB, 2, 1.0
+    yield f"4096 examples in 8 MiB, size = 256: {what}", gradients, backward, 4096, 256, 8 * MIB, 12
 
 
-def keyed(key):
-    """`guarded`, with what its captures are found by."""
+def parts_more(backward):
+    yield "", gradients, backward, 7, 7
+    yield "", gradients, backward, 7, 3
 
-    def attempt(capture):
-        captures = {}
 
-        def call(x):
-            if key(x) not in captures:
-                captures[key(x)] = capture(x)
-            return captures[key(x)](x)
+def weighted(share, before=lambda model: None):
+    """`backward_in_parts`, with what is done with each part's loss."""
 
-        return call
+    def attempt(model, x, answers, size):
+        for some, right in zip(x.split(size), answers.split(size), strict=True):
+            before(model)
+            (nn.functional.cross_entropy(model(some), right) * share(len(some), len(x), size)).backward()
 
     return attempt
 
 
-def guarded(capture):
-    captures = []
-
-    def call(x):
-        for shape, dtype, quick in captures:
-            if x.shape == shape and x.dtype == dtype:
-                return quick(x)
-        captures.append((x.shape, x.dtype, capture(x)))
-        return captures[-1][2](x)
-
-    return call
+def backward_in_parts(model, x, answers, size):
+    for at in range(0, len(x), size):
+        loss = nn.functional.cross_entropy(model(x[at : at + size]), answers[at : at + size], reduction="sum")
+        (loss / len(x)).backward()
 
 
-def every_time(capture):
-    return lambda x: capture(x)(x)
+def cleared_at_first(model, x, answers, size):
+    model.zero_grad()
+    backward_in_parts(model, x, answers, size)
 
 
-def the_last_one(capture):
-    last = [None, None]
+def together(model, x, answers, size):
+    losses = [
+        nn.functional.cross_entropy(model(some), right) * (len(some) / len(x))
+        for some, right in zip(x.split(size), answers.split(size), strict=True)
+    ]
+    sum(losses).backward()
 
-    def call(x):
-        kind = x.shape, x.dtype
-        if last[0] != kind:
-            last[:] = kind, capture(x)
-        return last[1](x)
 
-    return call
+def first_part(model, x, answers, size):
+    nn.functional.cross_entropy(model(x[:size]), answers[:size]).backward()
 
 
 EXERCISES = (
     Exercise(
         key="17.1",
         points=1,
-        answer=run,
-        trial=run_trial,
-        hidden=run_more,
+        answer=counted(lambda copies: 2 + copies),
+        trial=bytes_trial,
+        hidden=bytes_more,
         wrong=(
+            (counted(lambda copies: 1 + copies), "Parameters and optimizer state are there. What about the gradients?"),
+            (counted(lambda copies: copies), "That is the optimizer state alone."),
             (
-                calling(lambda step: round(1 / step, 2)),
-                "A rounded number is still a plain number, and a capture holds for one number only.",
+                lambda model, copies: sum(p.numel() * p.element_size() * (2 + copies) for p in model.parameters()),
+                "A frozen parameter takes memory once: there is no gradient, and the optimizer keeps nothing for it.",
             ),
             (
-                calling(lambda step: 1.0),
-                "One capture, since the factor never changes. But it should: 1, 1/2, 1/3 and so on.",
+                counted(lambda copies: 2 + copies, frozen=0),
+                "A frozen parameter needs no gradient. But it is still there itself.",
             ),
             (
-                calling(lambda step: engine.tensor(1 / step), start=2),
-                "The factors begin with 1/2. The first one is 1.",
+                counted(lambda copies: 2 + copies, size=lambda p: 4),
+                "Not every number takes 4 bytes: ask for `element_size()`.",
             ),
             (
-                calling(lambda step: engine.tensor(step)),
-                "The factor is a tensor now, but it is the number of the step, and not 1 divided by it.",
-            ),
-            (
-                one_more_copy,
-                "`compiled` was never called, so it has no capture. Call it in each step, and compile nothing anew.",
+                counted(lambda copies: 2 + copies, size=lambda p: 1),
+                "That is how many numbers there are. How many bytes does each of them take?",
             ),
         ),
         hints=(
-            "What do the guards say about a plain number, and what about a tensor?",
-            "A plain number is part of the code. What is in a tensor may change.",
-            "results.append(compiled(x, engine.tensor(...)))",
+            "How many tensors of its size does a parameter that learns bring along?",
+            "Itself, its gradient, and `copies` more: 2 + copies. A frozen one: 1.",
+            "total += p.numel() * p.element_size() * (... if p.requires_grad else 1)",
         ),
     ),
     Exercise(
         key="17.2",
-        points=2,
-        answer=shortened,
-        trial=short_trial,
-        hidden=short_more,
+        points=1,
+        answer=mean_loss,
+        trial=loss_trial,
+        hidden=loss_more,
         wrong=(
+            (in_a_list, "All graphs are alive until the end: something leads to every loss. Keep numbers only."),
+            (a_sum, "The memory is all right. But that is the sum of the losses, and not their mean."),
+            (of_examples, "That is the mean over the *examples*. Asked for is the mean of the batches' losses."),
             (
-                still_asking,
-                "`item()` is gone, but `if` still asks what is in a tensor. Compute both ways, and pick with "
-                "`engine.where`.",
+                all_at_once,
+                "There is no graph any more. But all batches go through the network at once, as a single large one.",
             ),
-            (
-                lambda x, most: x * (most / x.abs().max()),
-                "It is one graph. But small tensors are made larger: they should stay as they are.",
-            ),
-            (
-                lambda x, most: x.clamp(min=-most, max=most),
-                "That cuts each number off by itself. The whole tensor is to be scaled by the same factor.",
-            ),
-            (
-                lambda x, most: engine.where(x.abs() > most, x * (most / x.abs().max()), x),
-                "Only the numbers that are too large are scaled. The condition is about the largest one, and for all.",
-            ),
-            (
-                lambda x, most: engine.where(x.max() > most, x * (most / x.max()), x),
-                "Without its sign: -4 is a large number, too.",
-            ),
+            (a_tensor, "The memory is all right. But what is given back is a tensor: `.item()`."),
+            (the_last, "The memory is all right. But that is the loss of the last batch alone."),
         ),
         hints=(
-            "Which two lines ask what is in the tensor?",
-            "Leave `item()` out, compute both ways, and let `engine.where` pick.",
-            "return engine.where(largest > most, ..., x)",
+            "What does `total` lead to, after the first `+=`?",
+            "To a graph. Add numbers, `item()`, and do not take notes at all in a test.",
+            "with engine.no_grad():\n    for x, answers in batches:\n        total += ....item()",
         ),
     ),
     Exercise(
         key="17.3",
         points=2,
-        answer=reached,
-        trial=needed_trial,
-        hidden=needed_more,
+        answer=largest_batch,
+        trial=largest_trial,
+        hidden=largest_more,
         wrong=(
-            (once_used, "What somebody takes is kept, even if nobody needs that somebody. Begin at the result."),
-            (one_step_back, "That is the result and what it takes. What do *those* take?"),
-            (up_to, "Those are all steps before the result, whether it needs them or not."),
             (
-                lambda program, result: reached(program, result)[::-1],
-                "The right steps, from back to front. Keep them in the order of the program.",
+                by_doubling(caught=RuntimeError),
+                "Out of memory is a RuntimeError, but not the only one. Catch `engine.OutOfMemoryError` alone.",
             ),
-            (
-                lambda program, result: [step[0] for step in reached(program, result)],
-                "The names are right. Asked for are the whole steps.",
-            ),
-            (
-                lambda program, result: reached(program, result)[:-1],
-                "The result's own step belongs to it.",
-            ),
+            (by_doubling(caught=Exception, below=lambda s, m: s < m), "`most` itself is allowed; and catch less."),
+            (by_doubling(below=lambda s, m: s < m), "`most` itself is allowed, if it is one of 1, 2, 4, 8 ..."),
+            (by_doubling(back=1), "That is the first one that did *not* fit."),
+            (by_doubling(below=lambda s, m: s <= 2**20), "Sizes above `most` are not asked for."),
+            (halving, "Halving `most` gives other sizes than 1, 2, 4, 8 and so on, if `most` is not one of them."),
         ),
         hints=(
-            "If you go through the program from its end, what do you know at each step?",
-            "Keep a set of wanted names. A step whose name is in it is kept, and what it takes is wanted, too.",
-            "for step in reversed(program):\n    if step[0] in wanted:\n        kept.append(step)\n        ...",
+            "Which exception is it, and what do you know when it comes?",
+            "Double the size as long as step(size) works; remember the last one that did.",
+            "while size <= most:\n    try:\n        step(size)\n    except ...:\n        break\n"
+            "    fits, size = size, 2 * size",
         ),
     ),
     Exercise(
         key="17.4",
         points=2,
-        answer=joined,
-        trial=joined_trial,
-        hidden=joined_more,
+        answer=with_less,
+        trial=less_trial,
+        hidden=less_more,
         wrong=(
             (
-                joining(lambda does, takes: (does, takes), renamed=False),
-                "The second one is gone, but somebody still takes it. Give them the earlier one.",
+                cleaned_up,
+                "Neither `gc.collect` nor `empty_cache` frees what the error leads to, and inside of `except` it is "
+                "alive. Try again outside.",
             ),
             (
-                joining(lambda does, takes: (does, takes), follow=False),
-                "When `c` is `a`, `tanh(c)` is `tanh(a)`: first put the new names in, then look whether it is known.",
+                error_kept,
+                "You try again outside of `except`. But the error has a second name there, and what it leads to stays "
+                "alive.",
             ),
-            (joining(lambda does, takes: does), "The same operation with other inputs is another step."),
-            (joining(lambda does, takes: takes), "The same inputs with another operation are another step."),
-            (
-                joining(lambda does, takes: (does, tuple(sorted(takes)))),
-                "sub(x, w) and sub(w, x) differ: the order of what a step takes counts.",
-            ),
+            (every_error, "Other errors than out of memory must come through."),
+            (one_less, "It works, but with one less each time. Asked for is half."),
+            (the_next, "Half of `n` is given back without having been tried."),
         ),
         hints=(
-            "Going from the beginning: what has to be remembered of each step, to know it again?",
-            "Two dictionaries: what was done, with the name that it got; and names with what to take instead.",
-            "takes = tuple(instead.get(t, t) for t in takes)\nif (does, takes) in first:\n    ...",
+            "What is alive inside of `except`, and what does it lead to?",
+            "The error, its traceback, the variables of `step`. So the next attempt must not be made inside of it.",
+            "while True:\n    try:\n        step(n)\n        return n\n"
+            "    except engine.OutOfMemoryError:\n        pass\n    ...",
         ),
     ),
     Exercise(
         key="17.5",
-        points=2,
-        answer=guarded,
-        trial=guarded_trial,
-        hidden=guarded_more,
+        points=3,
+        answer=backward_in_parts,
+        trial=parts_trial,
+        hidden=parts_more,
         wrong=(
-            (every_time, "It captures in every call. Keep what `capture` gives, and use it again."),
-            (keyed(lambda x: x.dtype), "Another shape needs another capture."),
-            (keyed(lambda x: tuple(x.shape)), "Another dtype needs another capture."),
-            (keyed(lambda x: (x.numel(), x.dtype)), "2 by 3 and 3 by 2 hold as many numbers, but have other shapes."),
-            (keyed(lambda x: 0), "There is one capture for everything. It holds for the first shape and dtype only."),
+            (weighted(lambda n, all, size: 1), "The parts' losses are means, and you added them up: too large."),
             (
-                keyed(lambda x: str(x.tolist())),
-                "Other contents made another capture. Only shape and dtype count.",
+                weighted(lambda n, all, size: 1 / -(-all // size)),
+                "A mean of means is right only if all parts are equally large. The last one may be smaller.",
             ),
-            (the_last_one, "Only the last capture is kept. When the first kind comes back, it should still be there."),
+            (
+                weighted(lambda n, all, size: 1 / (all // size)),
+                "You count only the full parts, and the last one may be smaller. Weigh each by its own length.",
+            ),
+            (
+                weighted(lambda n, all, size: size / all),
+                "The last part may hold fewer than `size` examples. Weigh each by its own length.",
+            ),
+            (
+                weighted(lambda n, all, size: n / all, before=lambda model: model.zero_grad()),
+                "Only the last part's gradient is left: do not clear between the parts.",
+            ),
+            (together, "All graphs are alive until the one `backward()` at the end. Call it for each part."),
+            (cleared_at_first, "What was in .grad before is gone. Asked for is to *add* to it."),
+            (first_part, "Only the first part was used."),
         ),
         hints=(
-            "Under what can a capture be kept, so that it is found again?",
-            "A dictionary from shape and dtype to what `capture` gave.",
-            "kind = tuple(x.shape), x.dtype\nif kind not in captures:\n    ...\nreturn captures[kind](x)",
+            "`in_parts` in the lesson does it. What does it do with the last part?",
+            "Each part's loss, times the share of the examples that are in it, and backward() at once.",
+            "for some, right in zip(x.split(size), answers.split(size)):\n"
+            "    loss = nn.functional.cross_entropy(model(some), right)\n    (loss * ...).backward()",
         ),
     ),
 )

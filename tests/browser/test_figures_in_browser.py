@@ -1,4 +1,4 @@
-"""The figures of lessons 03 and 09 to 17 in JupyterLab, on one page: each slider by keyboard, and what follows it."""
+"""The figures of lessons 03 and 10 to 18 in JupyterLab, on one page: each slider by keyboard, and what follows it."""
 
 import pytest
 

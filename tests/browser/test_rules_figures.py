@@ -1,4 +1,4 @@
-"""The figures of lessons 06 and 07 in JupyterLab: both sliders by keyboard, with the words of each place."""
+"""The figures of lessons 07 and 08 in JupyterLab: both sliders by keyboard, with the words of each place."""
 
 import pytest
 

@@ -41,6 +41,7 @@ def matmul(self, other):
     return methods["matmul"](self, other)
 
 
+texts = of_methods()
 OPERATORS = {
     "__add__": e.add, "__radd__": e.add, "__sub__": e.sub, "__rsub__": e.rsub, "__mul__": e.mul, "__rmul__": e.mul,
     "__truediv__": e.div, "__rtruediv__": lambda self, other: e.mul(e.reciprocal(self), other),
@@ -56,7 +57,6 @@ OPERATORS = {
     "__getitem__": index.getitem, "__setitem__": index.setitem,
     "__dir__": lambda self: [n for n in object.__dir__(self) if n.startswith("_") or n in texts],
 }  # fmt: skip
-texts = of_methods()
 for name, operation in OPERATORS.items():
     setattr(Tensor, name, operation)
 for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor"):

@@ -26,6 +26,7 @@ from course.building import parse
 from course.files import write_atomically
 from course.notebooks import METADATA, ROOT, TARGETS, UNATTENDED, Target, kernel_environment
 from course.outputs import PICTURE, Addresses, settle
+from course.quotes import with_lines
 from course.shell import ANSI
 
 NAVIGATION = "navigation"  # the tag of the links at a lesson's top
@@ -117,13 +118,15 @@ def write_source(nb: NotebookNode) -> str:
 def skeleton(job: Job) -> NotebookNode:
     """What the text alone decides of a notebook: everything but the outputs."""
     nb, lines = read_source(job.source)
-    if job.target.graded:
-        for cell, line in zip(nb.cells, lines, strict=True):
-            try:
+    for cell, line in zip(nb.cells, lines, strict=True):
+        try:
+            if cell.cell_type == "markdown":
+                cell.source = with_lines(cell.source, ROOT)
+            if job.target.graded:
                 _add_grading(cell)
-            except ValueError as error:
-                raise BuildError(f"{job.named(job.source)}, line {line}: {error}") from None
-    elif links := _navigation(job):
+        except ValueError as error:
+            raise BuildError(f"{job.named(job.source)}, line {line}: {error}") from None
+    if not job.target.graded and (links := _navigation(job)):
         nb.cells.insert(
             0, new_markdown_cell(links, id=_id(job.source.stem, NAVIGATION), metadata={"tags": [NAVIGATION]})
         )

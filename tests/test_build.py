@@ -15,6 +15,7 @@ pytest.importorskip("jupytext")
 pytest.importorskip("nbclient")
 
 from course import build as course_build
+from course import quotes
 from course.build import BuildError, Job, differences, jobs, main, not_canonical, orphans, read_source
 from course.notebooks import ROOT, TARGETS
 from course.saving import ASLEEP, WIDGET
@@ -518,3 +519,15 @@ def test_every_text_is_as_jupyterlab_saves_it(source):
 
 def test_every_notebook_has_a_text():
     assert orphans(ROOT) == []
+
+
+def test_lines_quoted_from_the_engine_are_found_there_and_lost_ones_are_told(tmp_path):
+    (tmp_path / "engine").mkdir()
+    (tmp_path / "engine/tiny.py").write_text("import sys\n\ndef f(x):\n    if x:\n        return 1\n", encoding="utf-8")
+    text = "Two lines of [`tiny`](../engine/tiny.py):\n\n```python\nif x:\n    return 1\n```\nand more."
+    with_line = text.replace("tiny.py)", "tiny.py#L4)")
+    assert quotes.with_lines(text, tmp_path) == quotes.with_lines(with_line, tmp_path) == with_line
+    with pytest.raises(ValueError, match="tiny.py has no such lines any more"):
+        quotes.with_lines(text.replace("return 1", "return 2"), tmp_path)
+    other = "A program of yours:\n\n```python\nif x:\n    return 2\n```"
+    assert quotes.with_lines(other, tmp_path) == other

@@ -15,6 +15,7 @@ from course.figures.loops import LoopsExplorer
 from course.figures.losses import CrossEntropyExplorer
 from course.figures.memory import MemoryTimeline
 from course.figures.passes import PassExplorer
+from course.figures.predict import Predict
 from course.figures.scaling import ScalerTimeline
 from course.figures.stepper import BackwardStepper
 from course.figures.surface import SurfaceExplorer
@@ -37,6 +38,7 @@ __all__ = [
     "LoopsExplorer",
     "MemoryTimeline",
     "PassExplorer",
+    "Predict",
     "ScalerTimeline",
     "SecantExplorer",
     "SurfaceExplorer",

@@ -265,6 +265,8 @@ class Comparison:
 def _about_an_error(error: Raised) -> str:
     if error.at:
         return "It stopped with an error."
+    if error.name == "TypeError" and "positional argument" in error.message:
+        return "It is called with other arguments than it takes. Leave the function's first line as it was given."
     if error.gave == "None" or "NoneType" in error.message:
         return RETURNS_NONE
     if error.gave:  # outside of the learner's lines
@@ -306,4 +308,6 @@ def _cut(text: str, most: int) -> str:
 
 
 def _told(result: Plain | Raised) -> str:
-    return f"{result.name}: {result.message}" if isinstance(result, Raised) else result.text
+    if isinstance(result, Raised):
+        return result.gave or f"{result.name}: {result.message}"
+    return result.text

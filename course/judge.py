@@ -6,12 +6,15 @@ engine that judges is as it was written.
 
 import builtins
 import contextlib
+import functools
 import inspect
 import io
 import random
 import warnings
 from ast import literal_eval
 from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +23,10 @@ import engine
 from course.comparison import Comparison
 from course.entries import about_entries
 from course.exercises import ANSWER, CORRECT, NOT_ATTEMPTED, NOT_YET, Did, Exercise, Trial
-from course.plain import Plain, Raised, Seen, article, plain, raised, state
+from course.plain import Plain, Raised, Seen, article, described, nameless, places_of, plain, raised, state
 from course.sources import discarded
+
+_COURSE = Path(__file__).resolve().parent
 
 
 class CheckFailed(Exception):
@@ -43,6 +48,7 @@ class Tried(NamedTuple):
     kind: str
     seen: list[Seen] | None  # None where a function is asked for, and this is none
     hidden_names: list[str]  # Python's own that the attempt's surroundings use for something else
+    remembers: str = ""  # what is known about a function that goes on with what its last call left
 
 
 class Expected(NamedTuple):
@@ -86,7 +92,53 @@ def tried(trial: Trial, attempt: Any, function: bool) -> Tried:
         return Tried(plain(attempt).kind, None, [])
     # cloudpickle brings the names along that the attempt uses, and no others.
     names = [name for name in getattr(attempt, "__globals__", ()) if name.isalpha() and hasattr(builtins, name)]
-    return Tried("", run(trial, attempt), names)
+    before = _memory(attempt)
+    seen = run(trial, attempt)
+    changed = [says for name, (held, says) in _memory(attempt).items() if before.get(name, (held, ""))[0] != held]
+    return Tried("", seen, names, changed[0] if changed else "")
+
+
+def _memory(attempt: Any) -> dict[str, tuple[Any, str]]:
+    """What a function holds from call to call, by name: how that looks now, and what to say if it changes."""
+    held: dict[str, tuple[Any, str]] = {}
+    own = getattr(attempt, "__globals__", {})
+    used = {name: own[name] for name in _names_used(getattr(attempt, "__code__", None)) if name in own}
+    for function in [attempt, *(value for value in used.values() if isinstance(value, FunctionType))]:
+        if not isinstance(function, FunctionType):
+            continue
+        names = function.__code__.co_varnames[: function.__code__.co_argcount]
+        defaults = function.__defaults__ or ()
+        both = [*zip(names[len(names) - len(defaults) :], defaults, strict=True)]
+        for name, value in [*both, *(function.__kwdefaults__ or {}).items()]:
+            held[f"{function.__name__}.{name}"] = (
+                _look(value),
+                (
+                    f"Your function remembers. The default value of `{name}` is made once, when the function is "
+                    "defined, and each call goes on with what the last one left in it. Make a new one inside."
+                ),
+            )
+    for name, value in used.items():
+        if isinstance(value, list | dict | set):
+            held[name] = (
+                _look(value),
+                (
+                    f"Your function remembers. `{name}` stands outside of it, and each call goes on with what the last "
+                    "one left there. Make a new one inside the function."
+                ),
+            )
+    return held
+
+
+def _names_used(code: Any) -> list[str]:
+    inner = [part for part in getattr(code, "co_consts", ()) if isinstance(part, CodeType)]
+    return [*getattr(code, "co_names", ()), *(name for part in inner for name in _names_used(part))]
+
+
+def _look(value: Any) -> Any:
+    try:
+        return (len(value), nameless(value)) if isinstance(value, list | dict | set) else None
+    except Exception:  # its parts cannot be shown
+        return None
 
 
 def compared(
@@ -115,6 +167,7 @@ def compared(
         or next((says for seen, says in should_be.wrong if compare.all(got, seen)), "")
         or _about_names(is_, attempt.hidden_names)
         or _about_entries(exercise, is_, should, should_be, compare)
+        or attempt.remembers
         or "\n".join(lacking)
         or compare.notice(got, right)
     )
@@ -206,7 +259,7 @@ def run(trial: Trial, attempt: Any) -> list[Seen]:
             try:
                 step = next(steps, None)
             except Exception as error:  # the trial itself used what the attempt gave it, and could not
-                found.append(Seen("what it gave, used further", raised(error), {}, {}, []))
+                found.append(Seen("what it gave, used further", _raised(error, trial, attempt), {}, {}, []))
                 return found
             if step is None:
                 return found
@@ -217,11 +270,31 @@ def run(trial: Trial, attempt: Any) -> list[Seen]:
                 try:
                     result = plain(function(*arguments))
                 except Exception as error:
-                    result = raised(error)
+                    result = _raised(error, trial, attempt)
                 after = _held(arguments)
             found.append(Seen(shown, result, before, after, _names(function, arguments)))
             if isinstance(result, Raised):
                 return found
+
+
+def _raised(error: Exception, trial: Trial, attempt: Any) -> Raised:
+    """An exception as plain data; where it is the check's own step that could not go on, with what the attempt gave."""
+    found = raised(error)
+    own = [place for place in map(Path, places_of(error)) if place.is_relative_to(_COURSE)]
+    if found.at or not own or own[-1] == Path(__file__).resolve() or not isinstance(attempt, FunctionType):
+        return found
+    given: list[str] = []
+
+    @functools.wraps(attempt)
+    def noting(*arguments: Any, **named: Any) -> Any:
+        result = attempt(*arguments, **named)
+        given.append(described(result))
+        return result
+
+    with _fresh_modes(), _in_silence(), contextlib.suppress(Exception):
+        for _, function, *arguments in trial(noting):
+            function(*arguments)
+    return found._replace(gave=given[-1] if given else "")
 
 
 @contextlib.contextmanager

@@ -101,7 +101,8 @@ def _plain(plain: Plain) -> list[Any]:
 
 def _tried(data: dict[str, Any]) -> Tried:
     seen = data["seen"]
-    return Tried(_text(data["kind"]), None if seen is None else [_one(*s) for s in seen], _texts(data["hidden_names"]))
+    steps = None if seen is None else [_one(*s) for s in seen]
+    return Tried(_text(data["kind"]), steps, _texts(data["hidden_names"]), _text(data["remembers"]))
 
 
 def _one(result: Any, before: dict[str, Any], after: dict[str, Any], names: list[str]) -> Seen:

@@ -96,7 +96,7 @@ def check(key: str | float, attempt: Any, hidden: bool = False) -> None:
             show(f"Exercise {key}: correct.", _points(exercise), after=exercise.understood, tone="success")
         return
     if state == NOT_ATTEMPTED:
-        text = f"The cell for your answer is as it came. Fill it in, run it, and then run this one. {_help(key)}"
+        text = f"{_untouched(key)} {_help(key)}"
         show(f"Exercise {key}: not attempted yet.", text, tone="info")
         raise NotAttempted(f"Exercise {key}: not attempted yet.")
     show(f"Exercise {key}: not yet.", answer.get("message", ""), rows, "" if hidden else _help(key), tone="warn")
@@ -247,6 +247,24 @@ def _find(key: str | float) -> Exercise:
 
 def _help(key: str) -> str:
     return f"Stuck? `hint({key!r})` helps."
+
+
+def _untouched(key: str) -> str:
+    """What to do about an exercise that is as it came."""
+    blank = ast.parse(exercises.cell(key, "exercises") or "")
+    written = [part for part in blank.body if isinstance(part, ast.FunctionDef | ast.ClassDef)]
+    if any(isinstance(part, ast.ClassDef) or not _does_nothing(part) for part in written) and _ends_in_dots(blank):
+        return (
+            f"`{written[-1].name}` is as it came. Change the code that is given there, above the three dots (or write "
+            "it anew in their place, whole), run the cell, and then run this one. A line of its own at the dots "
+            "changes nothing in it."
+        )
+    return "The cell for your answer is as it came. Fill it in, run it, and then run this one."
+
+
+def _ends_in_dots(tree: ast.Module) -> bool:
+    last = tree.body[-1] if tree.body else None
+    return isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is ...
 
 
 def _points(exercise: Exercise) -> str:

@@ -133,6 +133,20 @@ def raised(error: BaseException) -> Raised:
     return Raised(type(error).__name__, short(nameless(error, text_of)), at)
 
 
+def places_of(error: BaseException) -> list[str]:
+    """The files that an exception went through, from the outside in."""
+    return [str(Path(frame.filename).resolve()) for frame in traceback.extract_tb(error.__traceback__)]
+
+
+def described(value: Any) -> str:
+    """What kind of thing a value is, in a few words."""
+    if isinstance(value, engine.Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    if isinstance(value, list | tuple):
+        return f"{'a list' if isinstance(value, list) else 'a tuple'} of {len(value)}"
+    return article("module" if isinstance(value, engine.nn.Module) else type(value).__name__)
+
+
 def as_float(value: Plain) -> Plain:
     """A whole number as one with a point."""
     return value._replace(kind="float", value=float(value.value) if abs(value.value) < 2**1000 else math.inf)

@@ -1,6 +1,7 @@
 """What the text of an attempt shows: results that are made and thrown away, loops, and what it calls."""
 
 import ast
+import textwrap
 from collections.abc import Iterator
 
 import engine
@@ -31,7 +32,7 @@ _SWITCHES = {"no_grad", "enable_grad", "inference_mode"}
 def parsed(source: str) -> ast.Module:
     """The syntax tree of a cell; empty where it is none."""
     try:
-        return ast.parse(source)
+        return ast.parse(textwrap.dedent(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ast.Module([], [])
 
@@ -42,30 +43,31 @@ def discarded(source: str, kinds: dict[str, str] | None = None) -> str:
     `kinds`: of the arguments, by name, what they are ("tensor", "module", "set").
     """
     functions = [part for part in ast.walk(parsed(source)) if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)]
-    found = []
-    for function in functions:
-        used = {part.id for part in ast.walk(function) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
-        used |= {
-            name for part in ast.walk(function) if isinstance(part, ast.Global | ast.Nonlocal) for name in part.names
-        }
-        used |= {
-            part.target.id
-            for part in ast.walk(function)
-            if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)
-        }
-        for part in ast.walk(function):
-            if isinstance(part, ast.Expr) and (says := _thrown_away(part.value, kinds or {})):
-                found.append((part.lineno, f"Line {part.lineno}, `{ast.unparse(part)}`: {says}"))
-            if (
-                isinstance(part, ast.Assign)
-                and len(part.targets) == 1
-                and isinstance(target := part.targets[0], ast.Name)
-            ):
-                if target.id not in used and _gives(part.value, kinds or {}):
-                    found.append(
-                        (part.lineno, f"Line {part.lineno} makes `{target.id}`, and nothing uses it after that.")
-                    )
-    return min(found)[1] if found else ""
+    try:
+        found = [one for function in functions for one in _discarded_in(function, kinds or {})]
+    except RecursionError:
+        found = []
+    return min(found)[2] if found else ""
+
+
+def _discarded_in(function: ast.FunctionDef | ast.AsyncFunctionDef, kinds: dict[str, str]) -> Iterator[tuple]:
+    """Line, column, sentence."""
+    used = set()
+    for part in ast.walk(function):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            used.add(part.id)
+        elif isinstance(part, ast.Global | ast.Nonlocal):
+            used |= set(part.names)
+        elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
+            used.add(part.target.id)
+    for part in ast.walk(function):
+        if isinstance(part, ast.Expr) and (why := _thrown_away(part.value, kinds)):
+            yield part.lineno, part.col_offset, f"Line {part.lineno}, `{ast.unparse(part)}`: {why}"
+        if isinstance(part, ast.Assign) and _gives(part.value, kinds):
+            names = [target.id for target in part.targets if isinstance(target, ast.Name)]
+            if len(names) == len(part.targets) == 1 and names[0] not in used:
+                says = f"Line {part.lineno} makes `{names[0]}`, and nothing uses it after that."
+                yield part.lineno, part.col_offset, says
 
 
 def _thrown_away(value: ast.expr, kinds: dict[str, str]) -> str:
@@ -116,7 +118,11 @@ def _gives(value: ast.expr, kinds: dict[str, str]) -> bool:
         return True
     if kind not in ("", "?"):  # a set's `add`, a Module's `to`
         return False
-    if called.attr in _OF_MODULES and kind == "" and _like_a_module(ast.unparse(owner)):
+    if (
+        called.attr in _OF_MODULES
+        and isinstance(owner, ast.Name | ast.Attribute)
+        and _like_a_module(ast.unparse(owner))
+    ):
         return False
     return called.attr not in _ELSEWHERE
 
@@ -129,7 +135,8 @@ def _acts(call: ast.Call) -> bool:
 
 
 def _like_a_module(name: str) -> bool:
-    return name == "self" or any(word in name.lower() for word in ("model", "net", "modul", "layer", "linear", "head"))
+    last = name.lower().rpartition(".")[2]
+    return last == "self" or any(word in last for word in ("model", "net", "modul", "layer", "linear", "head"))
 
 
 def calls(source: str, *names: str) -> bool:

@@ -9,6 +9,7 @@ from course.exercises import ANSWER
 from course.plain import Plain, Raised, Seen, article, as_float
 
 RETURNS_NONE = "It gives None. Is a `return` missing?"
+OPPOSITE_ORDER = "The entries are right, in the opposite order."
 MOST_LINES = 6  # of numbers, in one message
 _NUMBERS = ("int", "float", "bool")
 Pair = tuple[Plain, Plain]  # what came, and what should have come
@@ -132,7 +133,7 @@ class Comparison:
             are = "1 is" if len(expected.value) == 1 else f"{len(expected.value)} are"
             return f"It has {has}, and {are} asked for."
         if self._hold(pairs, self._reversed) and self._all_different(expected):
-            return "The entries are right, in the opposite order."
+            return OPPOSITE_ORDER
         number, entry = next(
             (n, p) for n, p in enumerate(zip(got.value, expected.value, strict=True)) if not self.same(*p)
         )
@@ -168,13 +169,13 @@ class Comparison:
 
     def _about_arrays(self, pairs: list[Pair]) -> str:
         got, expected = pairs[0]
-        if self._hold(pairs, self._transposed) and not self.close(got.value.reshape(-1), expected.value.reshape(-1)):
+        other = got.shape != expected.shape or not self.close(got.value, expected.value)
+        if other and self._hold(pairs, self._transposed):
             return "It is transposed: rows and columns have changed places."
         if got.shape != expected.shape:
             if got.value.size == expected.value.size and self.close(got.value.ravel(), expected.value.ravel()):
                 return f"The numbers are right, in the shape {got.shape} and not {expected.shape}."
             return f"The shape is {got.shape}, and {expected.shape} is asked for."
-        other = not self.close(got.value, expected.value)
         if got.device != expected.device:
             return f"It is on the device {got.device}, and should be on {expected.device}."
         if got.dtype != expected.dtype:

@@ -7,7 +7,7 @@ attempt makes too.
 import re
 from collections.abc import Hashable
 
-from course.comparison import Comparison
+from course.comparison import OPPOSITE_ORDER, Comparison
 from course.exercises import Exercise
 from course.plain import Plain, plain
 
@@ -31,9 +31,9 @@ def about_entries(
     if not slips:
         return "\n".join(["All is right but the way it is written.", *remarks])
     said, left = _said(exercise, slips, expected, wrong, compare)
-    if not said and len(left) == len(expected.value) and got.kind == "list":
+    if not said and got.kind == "list":
         whole = compare.about([(read, expected)], is_value=True)
-        if whole and not whole.startswith("Entry "):
+        if whole == OPPOSITE_ORDER:
             return "\n".join([whole, *remarks])
     for place in list(left):
         if about := _certain(left[place], place, expected, compare):
@@ -112,7 +112,8 @@ def _certain(there: Plain | None, place: Hashable, expected: Plain, compare: Com
     if there.kind == "list" and len(there.value) != len(theirs.value):
         return ""
     about = compare.about([(there, theirs)], is_value=True)
-    return "" if about.startswith("Entry ") else about[:1].lower() + about[1:]
+    about = about.removeprefix("It gives ").removeprefix("It is ")  # of several entries, too
+    return "" if about.startswith("Entry ") else about if about.startswith("None") else about[:1].lower() + about[1:]
 
 
 def _equal(one: Plain | None, other: Plain | None, compare: Comparison) -> bool:

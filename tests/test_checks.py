@@ -93,7 +93,7 @@ def test_texts_are_read_as_they_were_meant(attempt, says):
 def test_of_which_kind_an_entry_is_is_not_given_away():
     mixed = value(((3, 4), "error", (4, 4)))
     assert said(mixed, ("error", "error", (4, 4))) == "Entry 1 is not right."
-    assert said(mixed, ((3, 4), "error", None)).startswith("Entry 3: it is None.")
+    assert said(mixed, ((3, 4), "error", None)).startswith("Entry 3: None. (")
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ class Comparison:
         if isinstance(mine, Raised):
             return _about_an_error(mine)
         if isinstance(theirs, Raised):
-            return "It should have refused this, with an error."
+            return "It should have refused this with an error."
         left = self.left_behind(is_, should)
         names = _together([name for name, _, _, _ in left])
         touched = all(kept for _, _, _, kept in left)
@@ -87,7 +87,11 @@ class Comparison:
             for one, other in others
             if isinstance(one.result, Plain) and isinstance(other.result, Plain)
         ]
+        if is_.gave == "None" and theirs.kind == "list":
+            return RETURNS_NONE
         about = self.about([(mine, theirs), *more], is_value=is_.shown == ANSWER)
+        if not is_.direct and " text, where " in about:  # the helper found no other word for what it saw
+            about = ""
         return about or (f"It changes {names}, which it should not." if left and touched else "")
 
     def about(self, pairs: list[Pair], is_value: bool = False) -> str:
@@ -103,7 +107,9 @@ class Comparison:
         if got.kind == "tensor" and expected.kind in _NUMBERS and got.value.size != 1:
             return f"It gives a tensor of {got.value.size} numbers, where one plain number is asked for."
         if got.kind == "tensor" and expected.kind in _NUMBERS:
-            return "It gives a tensor, where a plain number is asked for: `.item()` takes the number out."
+            other = not is_value and not self.close(got.value.item(), expected.value)
+            more = " That number is another one, too." if other else ""
+            return f"It gives a tensor, where a plain number is asked for: `.item()` takes the number out.{more}"
         if got.kind in _NUMBERS and expected.kind == "tensor":
             return "It gives a plain number, where a tensor is asked for."
         if (got.kind, expected.kind) == ("float", "int"):
@@ -137,8 +143,10 @@ class Comparison:
         number, entry = next(
             (n, p) for n, p in enumerate(zip(got.value, expected.value, strict=True)) if not self.same(*p)
         )
-        if number and entry[0].kind in ("NoneType", "str"):  # what a check found out, beside what it was given
+        if number and not is_value and entry[0].kind in ("NoneType", "str"):  # what a check found out
             return ""
+        if entry[0].kind == "NoneType" and entry[1].kind != "NoneType":
+            return f"Entry {number + 1} is None, where {article(entry[1].kind)} is asked for."
         lists = [(one, other) for one, other in pairs[1:] if one.kind == other.kind == "list"]
         there = [
             (one.value[number], other.value[number])

@@ -67,7 +67,7 @@ def check(key: str | float, attempt: Any, hidden: bool = False) -> None:
     if name := cells.left_over(attempt):
         text = (
             f"The cell with your answer has ended with an error, so `{name}` is still what it was before. "
-            "Mend that cell and run it, and then this one."
+            "Fix that cell, run it, and then run this one."
         )
         show(f"Exercise {key}: not checked.", text, tone="warn")
         raise NotRun(f"Exercise {key}: not checked.")

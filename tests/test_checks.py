@@ -574,3 +574,41 @@ def test_grading_knows_the_text_of_the_answer():
     source = "def warmest_day(readings):\n    readings.float()\n    return readings.mean(dim=0).argmax().item()"
     answer = grading.decided(grading.Check("01.3", "warmest_day", False, [source], [source]))
     assert answer["message"].startswith("Line 2, `readings.float()`")
+
+
+def test_what_a_step_made_of_an_answer_is_not_taken_for_the_answer():
+    def gradients(attempt, x):
+        attempt(x)
+        return [x.grad if x.grad is not None else "nothing"]
+
+    def noted(attempt, x):
+        attempt(x)
+        return [x.grad]
+
+    def leaf():
+        return engine.ones(1, requires_grad=True)
+
+    def trial(helper):
+        return lambda attempt: iter([("x = 1", helper, attempt, leaf())])
+
+    def backward(x):
+        (x * x).sum().backward()
+        return x
+
+    asked = function(backward)
+    assert "text" not in said(asked._replace(trial=trial(gradients)), lambda x: x)
+    assert "return" not in said(asked._replace(trial=trial(noted)), lambda x: x)
+    assert said(asked._replace(trial=trial(noted)), lambda x: None) == "It gives None. Is a `return` missing?"
+
+
+def test_a_tensor_for_a_number_does_not_hide_that_the_number_is_wrong():
+    asked = function(lambda x: x.sum().item(), *numbers([1.0, 2.0]))
+    assert said(asked, lambda x: x.sum()).endswith("takes the number out.")
+    assert said(asked, lambda x: x.mean()).endswith("That number is another one, too.")
+
+
+def test_what_takes_too_long_need_not_be_endless():
+    source = "def division_backward(arriving, x, y):\n    while True: pass"
+    names: dict = {"__name__": "__main__"}
+    exec(source, names)
+    assert "far too much" in worker.ask(find("05.3"), names["division_backward"], seconds=0.3)["message"]

@@ -266,6 +266,8 @@ SOLVE_VECTORS = "linalg.solve: Vector broadcasting of the left hand side is not 
 TRACE = "trace: expected a matrix, but got tensor with dim {}"
 NORM_DIMS = "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {}D."
 NORM_ORDER = "linalg.matrix_norm: Order {} not supported."
+NORM_DTYPE = "{}: dtype should be floating point or complex, but got {}"
+NORM_NARROWER = "{}: the dtype of the input ({}) should be convertible without narrowing to the specified dtype ({})"
 NORM_SAME_DIMS = "linalg.matrix_norm: dims must be different. Got ({}, {})"
 
 VARIABLES = "{}(): expected input to have two or fewer dimensions but got an input with {} dimensions"

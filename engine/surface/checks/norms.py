@@ -10,6 +10,7 @@ from ...core.record import array_of
 from ...ops.checks import check_floating, checked_dim, number
 from .. import messages as m
 from ..require import require
+from .reduce import widens
 
 
 def same_dtype(x, *parameters):
@@ -103,6 +104,9 @@ def cosine_similarity(x1, x2):
     require(dtype.is_floating_point, m.COMMON_DTYPE, dtype.np)
 
 
-def norm(p):
+def norm(input, p, dtype):
     if isinstance(p, str) and p not in ("fro", "nuc"):
         raise RuntimeError(m.NORM_ORDER.format(p))
+    if p == "nuc":
+        require(input.array.ndim >= 2, m.MATRICES_NEEDED, "linalg.matrix_norm")
+    widens("linalg.matrix_norm" if p == "nuc" else "linalg.vector_norm", input, dtype)

@@ -128,7 +128,17 @@ def test_what_is_public_has_a_text(file):
         theirs = place(file, torch)
     except ImportError:
         return
-    exclude = {"math", "warnings", "importlib", "os", "sys", "warn", "Iterable", "inf" * (file != "engine"), "contextmanager"}
+    exclude = {
+        "math",
+        "warnings",
+        "importlib",
+        "os",
+        "sys",
+        "warn",
+        "Iterable",
+        "inf" * (file != "engine"),
+        "contextmanager",
+    }
     there = {n for n in vars(place(file)) if not n.startswith("_") and hasattr(theirs, n)} - exclude
     shown = set(help.of_methods() if file == "Tensor" else help.texts(file))
     elsewhere = {n for n in there if getattr(vars(place(file))[n], "__module__", "").startswith("typing")}

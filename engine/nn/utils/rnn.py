@@ -67,10 +67,7 @@ def invert_permutation(permutation):
 
 
 def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
-    """Packs (longest, batch, ...), the batch first if ``batch_first``, of sequences with these lengths.
-
-    ``enforce_sorted``: the lengths decrease; otherwise they are sorted, and unsorted when a layer is done.
-    """
+    """Packs (longest, batch, ...), the batch first if ``batch_first``, of sequences with these lengths."""
     lengths = as_tensor(lengths, dtype=int64).to("cpu")
     order = None
     if not enforce_sorted:

@@ -143,11 +143,16 @@ def lessons():
 
 
 def lesson_of(name):
-    """The first lesson that names this in its recap, or else the first that uses it; None if there is none."""
-    own = name.rpartition(".")[2]
+    """The first lesson that names this in its recap, or else the first that uses it; None if there is none.
+
+    A method is from no lesson before that of its class: ``.to`` is a method of many.
+    """
+    owner, _, own = name.rpartition(".")
     named, used = (re.compile(pattern) for pattern in (rf"`[^`]*\b{own}\b", rf"\.{own}\b"))
     of_recap = (number for number, table, _ in lessons() if named.search(table))
-    return next(of_recap, None) or next((number for number, _, cells in lessons() if used.search(cells)), None)
+    found = next(of_recap, None) or next((number for number, _, cells in lessons() if used.search(cells)), None)
+    of_owner = lesson_of(owner) if owner else found
+    return found and of_owner and max(found, of_owner)
 
 
 def with_lessons(text):
@@ -157,7 +162,7 @@ def with_lessons(text):
         names, _, rest = block.partition("\n")
         body, family, following = rest.partition("\n# ")
         found = min(filter(None, map(lesson_of, names.split(", "))), default=None)
-        if found and not body.lstrip().startswith("= "):
+        if found and not body.lstrip().startswith(("= ", "An old name of")):
             body = f"{body.rstrip()}\n\nSee lesson {found}.\n"
         blocks[i] = f"{names}\n{body}{family}{following}"
     return "\n## ".join([head, *blocks])

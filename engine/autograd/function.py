@@ -15,6 +15,7 @@ from ..core.record import record
 from ..core.tensor import Tensor
 from ..core.versions import check_saved
 from ..core.views import rebase_history
+from ..help import public
 from ..ops.writes import check_writable
 from . import graph, messages
 from .graph import Packed
@@ -379,3 +380,5 @@ def twice(g):
 
 
 DelayedError = node_class("DelayedError", twice)
+
+__dir__ = public("autograd.function", globals())

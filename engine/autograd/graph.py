@@ -27,6 +27,8 @@ class Node(ABC):  # noqa: B024  what is one is registered below
     """The type of every ``grad_fn``, for ``isinstance``."""
 
 
+for _name in ("name", "next_functions", "metadata", "register_hook", "register_prehook"):
+    setattr(Node, _name, vars(graph.Node)[_name])  # for help(): those of every node
 Node.register(graph.Node)
 extend(
     Mode,

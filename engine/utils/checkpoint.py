@@ -27,7 +27,7 @@ from ..help import public
 from . import messages
 
 DETERMINISM = ("default", "none")
-extend(Mode, early_stopping=True)
+extend(Mode, early_stopping=None)  # what a block says, which comes before ``early_stop``
 
 
 class CheckpointError(RuntimeError):
@@ -65,6 +65,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=without_contexts,
         raise ValueError(f"determinism_check should be one of {list(DETERMINISM)}, but got {determinism_check}")
     if debug:
         raise NotImplementedError("debug is not there: compare the forward pass and the recomputation with prints")
+    early_stop = early_stop if mode.early_stopping is None else mode.early_stopping
     before, during = context_fn()
     if not mode.enabled:
         return function(*args, **kwargs)
@@ -187,7 +188,7 @@ class Region:
             check_saved(x, since, None, t.node)
         function, args, kwargs = self.call
         start = next(graph.clock)
-        enough = len(self.forgetful) if self.early_stop and mode.early_stopping else math.inf
+        enough = len(self.forgetful) if self.early_stop else math.inf
         with same_random_numbers(self.states), self.casts(), enable_grad(), self.context:
             with made_nodes(enough) as nodes:
                 function(*args, **kwargs)

@@ -199,12 +199,7 @@ def input_metadata(a):
 
 
 class Function:
-    """A differentiable operation whose derivative is written by hand.
-
-    A subclass defines two static methods: ``forward(ctx, *args)`` (or ``forward(*args)`` and
-    ``setup_context(ctx, inputs, output)``), and ``backward(ctx, *grad_outputs)``, which returns a gradient for each
-    argument, None for those that need none.  It is called as ``MyFunction.apply(*args)``.
-    """
+    """A differentiable operation whose derivative is written by hand."""
 
     _backward_cls: type
 

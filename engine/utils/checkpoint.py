@@ -45,10 +45,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=without_contexts,
 
     ``use_reentrant=False`` records the graph as usual, but without the saved arrays; once recomputed, those stay as
     long as the graph is retained.  ``use_reentrant=True`` records one node, which runs the function and a backward pass
-    of its own: it takes no ``kwargs``, sees no tensors inside of other arguments, and works with ``backward()`` alone.
-    ``context_fn`` gives two context managers: for the forward pass and for the recomputation, which ends as soon as it
-    has all that is needed, unless ``early_stop=False``.
-    CheckpointError if other arrays are saved when the function runs again; with ``determinism_check="none"``, if fewer.
+    of its own.
     """
     if use_reentrant is None:
         warn("torch.utils.checkpoint: " + messages.USE_REENTRANT)

@@ -95,6 +95,14 @@ def test_two_files_may_name_each_other(tmp_path, monkeypatch):
     assert help.texts("one") == help.texts("two") == {"x": "The x.\n\nAll.\n\nMore.", "y": "The y.\n\nOthers."}
 
 
+@pytest.mark.parametrize("file", FILES)
+def test_a_name_has_one_text(file):
+    paths = [p for p in Path(help.__file__).parent.glob("*.md") if p.stem.partition("-")[0] == file]
+    heads = re.findall(r"(?m)^## (.+)", "\n".join(path.read_text(encoding="utf-8") for path in paths))
+    names = [name for head in heads for name in head.split(", ")]
+    assert len(names) == len(set(names)), sorted({name for name in names if names.count(name) > 1})
+
+
 def told(file, package, skip=()):
     """What the examples of a file print that is not what stands there."""
     report = []

@@ -46,6 +46,7 @@ def rms_norm(input, normalized_shape, weight):
     shape, x, w = tuple(normalized_shape), input.array, array_of(weight)
     if not (shape and x.shape[-len(shape) :] == shape and (w is None or w.shape == shape)):
         slices(x, shape, "", weight=w)
+    check_floating(x, "rms_norm")
 
 
 def group_norm(input, num_groups, weight, bias, eps):
@@ -58,6 +59,7 @@ def group_norm(input, num_groups, weight, bias, eps):
         if p is not None and p.shape != (channels,):
             require(False, m.GROUP_NORM_PARAMETER, name, p.shape, x.shape)
     same_dtype(x, w, b)
+    check_floating(x, "GroupNormKernelImpl")
 
 
 def instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps):

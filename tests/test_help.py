@@ -60,7 +60,6 @@ def test_texts(file):
         except AttributeError:
             wrong.append(f"{name}: is not there")
             continue
-        own = f"= {file}.{name}" not in text and text
         sentence = text.partition("\n\n")[0]
         if not re.match(r"[A-Z0-9`(].*[.:]$", sentence, re.DOTALL):
             wrong.append(f"{name}: begins with no sentence: {sentence[:50]!r}")
@@ -68,7 +67,7 @@ def test_texts(file):
             wrong.append(f"{name}: is wider than 100 columns, or longer than 45 lines")
         if not callable(what) or isinstance(what, engine.dtype):
             continue
-        missing = [p.name for p in parameters(what) if not re.search(rf"\b{p.name}\b", own)]
+        missing = [p.name for p in parameters(what) if not re.search(rf"\b{p.name}\b", text)]
         if missing:
             wrong.append(f"{name}: does not speak of {', '.join(missing)}")
         if ">>> " not in text:

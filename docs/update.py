@@ -144,9 +144,8 @@ def lessons():
 
 def lesson_of(name, module):
     """The first lesson that names this in its recap, or else the first that uses it; None if there is none."""
-    owner = {"engine": r"\w", "Tensor": r"\w", "nn.functional": r"\b(?:F|functional)"}.get(
-        module, rf"\b(?:engine|{module.rpartition('.')[2]})"
-    )
+    aliases = {"engine": r"\w", "Tensor": r"\w", "nn.functional": r"\b(?:F|functional)", "nn.parameter": r"\bnn"}
+    owner = aliases.get(module, rf"\b(?:engine|{module.rpartition('.')[2]})")
     named, used = re.compile(rf"`[^`]*(?:{owner}\.|`){name}\b"), re.compile(rf"{owner}\.{name}\b")
     of_recap = (number for number, table, _ in lessons() if named.search(table))
     return next(of_recap, None) or next((number for number, _, cells in lessons() if used.search(cells)), None)
@@ -159,7 +158,8 @@ def with_lessons(path):
         names, _, rest = block.partition("\n")
         body, family, following = rest.partition("\n# ")
         known = [lesson_of(name, path.stem.partition("-")[0]) for name in names.split(", ") if "." not in name]
-        if ">>> " in body and (found := min(filter(None, known), default=None)):
+        own = ">>> " in body and not body.startswith("An old name")  # those are names of other functions too
+        if own and (found := min(filter(None, known), default=None)):
             body = f"{body.rstrip()}\n\nSee lesson {found}.\n"
         blocks[i] = f"{names}\n{body}{family}{following}"
     return "\n## ".join([head, *blocks])

@@ -138,7 +138,7 @@ def test_what_is_public_has_a_text(file):
     except ImportError:
         return
     exclude = {"math", "warnings", "importlib", "os", "sys", "warn", "inf" * (file != "engine"), "contextmanager"}
-    exclude |= {"functools", "inspect", "Counter", "bisect_right"}
+    exclude |= {"functools", "inspect", "Counter", "Iterable", "bisect_right"}
     exclude |= {"Tensor"} if file != "engine" else set()
     exclude |= {"Optimizer"} if file != "optim" else set()
     there = {n for n in vars(place(file)) if not n.startswith("_") and hasattr(theirs, n)} - exclude

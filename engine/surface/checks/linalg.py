@@ -15,6 +15,7 @@ from ...ops import linalg
 from ...ops.checks import check_not_bool, checked_dim, no_kernel, number, shown_kind
 from .. import messages as m
 from ..require import require
+from .reduce import widens
 
 BOOL = dtypes.bool_.np
 FULL_PRECISION = dtypes.differentiable - accumulate_wider.keys()
@@ -277,12 +278,14 @@ def norm(A, ord, dim, keepdim, dtype):
     if isinstance(dim, (tuple, list)):
         require(len(dim) in (1, 2), m.NORM_LENGTH, list(dim))
     if ord is None:
-        return
+        return widens("linalg.vector_norm", A, dtype)
     ndim = A.array.ndim
     require(dim is not None or ndim in (1, 2), m.NORM_DIMS, ndim)
     if linalg.of_matrices(ndim, ord, dim):
         dims = (-2, -1) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
         matrix_norm(A, ord, dims, keepdim, dtype)
+    else:
+        widens("linalg.vector_norm", A, dtype)
 
 
 def matrix_norm(A, ord, dim, keepdim, dtype):
@@ -293,11 +296,11 @@ def matrix_norm(A, ord, dim, keepdim, dtype):
         require(by_values or (not isinstance(ord, str) and abs(ord) in (1, inf)), m.NORM_ORDER, ord)
     require(x.ndim >= 2, m.MATRICES_NEEDED, name)
     require(dtypes.of[x.dtype].is_floating_point, m.FLOATING_NEEDED, name, x.dtype)
-    for kind in (x.dtype,) if dtype is None else (x.dtype, dtype.np):
-        require(not by_values or kind not in accumulate_wider, m.LOW_PRECISION, name, kind)
+    require(not by_values or x.dtype not in accumulate_wider, m.LOW_PRECISION, name, x.dtype)
     require(len(dim) == 2, m.NORM_TWO_DIMS, " ".join(map(str, dim)))
     row, column = (checked_dim(d, x.ndim) for d in dim)
     require(row != column, m.NORM_SAME_DIMS, row, column)
+    widens(name, A, dtype)
     if not isinstance(ord, str) and ord < 0:  # of no numbers, there is no smallest one
         along, across = (row, column) if ord == -1 else (column, row)
         size, axis = x.shape[across], across - (not keepdim and along < across)

@@ -9,6 +9,7 @@ alone.
 """
 
 from functools import cache
+from inspect import getattr_static
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -41,11 +42,13 @@ def public(module, namespace):
         if not owner:
             describe(namespace.get(name), text)
         elif owner in namespace:
-            describe(vars(namespace[owner]).get(own), text)
+            method = getattr_static(namespace[owner], own, None)  # a base class may have it
+            describe(getattr(method, "__func__", method), text)
     return lambda: [name for name in texts(module) if "." not in name]
 
 
 def describe(what, text):
+    what = getattr(what, "__func__", what)  # of a static or class method
     if callable(what) or isinstance(what, property):  # what only has a value has no place for a text
         what.__doc__ = text
 

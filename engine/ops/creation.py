@@ -695,8 +695,18 @@ class Generator(random.Generator):
 random.state_as_tensor = Tensor
 random.default_generator = default_generator = Generator()
 default_generator.seed()
-seed, initial_seed = default_generator.seed, default_generator.initial_seed
-get_rng_state = default_generator.get_state
+
+
+def seed():
+    return default_generator.seed()
+
+
+def initial_seed():
+    return default_generator.initial_seed()
+
+
+def get_rng_state():
+    return default_generator.get_state()
 
 
 def manual_seed(seed):

@@ -195,7 +195,7 @@ ROTATION_INPUT = "expected total dims >= 2, but got total dims = {}"
 ROTATION_SAME = "expected rotation dims to be different, but got dim0 = {} and dim1 = {}"
 TRIANGLE_INPUT = "{}: input tensor must have at least 2 dimensions"
 GRID_DIMENSIONS = "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {!r}"
-GRID_DTYPES = "torch.meshgrid expects all tensors to have the same dtype"
+GRID_DTYPES = "meshgrid expects all tensors to have the same dtype"
 GRID_INDEXING = 'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {}'
 
 # ---- reductions

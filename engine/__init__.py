@@ -79,7 +79,10 @@ def result_type(tensor, other):
         return result_type(operand(tensor), operand(other))
     except (AttributeError, KeyError):
         got = ", ".join(type(x).__name__ for x in (tensor, other))
-        raise TypeError(f"result_type() received an invalid combination of arguments - got ({got})") from None
+        raise TypeError(
+            f"result_type() received an invalid combination of arguments - got ({got}), but expected one of:\n"
+            " * (Number or Tensor tensor, Number or Tensor other)"
+        ) from None
 
 
 __dir__ = public("engine", globals())

@@ -77,6 +77,17 @@ def test_texts(file):
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("file", FILES)
+def test_help_shows_the_texts(file):
+    """Of a function, method or class; what is there for the reader of the code alone is not shown."""
+    wrong = []
+    for name, text in help.texts(file).items():
+        what = found(file, name)
+        if (callable(what) or isinstance(what, property)) and what.__doc__ != text:
+            wrong.append(f"{name}: {what.__doc__}")
+    assert not wrong, "\n".join(wrong)
+
+
 @pytest.mark.parametrize("file", ["engine", "Tensor", "nn", "nn.functional", "linalg"])
 def test_texts_of_operations(file):
     """Whoever takes a tensor says which shapes and dtypes, and which errors there are."""
@@ -132,7 +143,8 @@ def test_what_is_public_has_a_text(file):
     except ImportError:
         return
     exclude = {"math", "warnings", "importlib", "os", "sys", "warn", "inf" * (file != "engine"), "contextmanager"}
-    exclude |= {"autocast_mode", "grad_scaler", "dataloader", "dataset", "sampler", "Generator" * (file == "random")}
+    exclude |= {"autocast_mode", "grad_scaler", "dataloader", "dataset", "sampler", "ops"}
+    exclude |= {"Generator"} if file == "random" else set()
     there = {n for n in vars(place(file)) if not n.startswith("_") and hasattr(theirs, n)} - exclude
     shown = set(help.of_methods() if file == "Tensor" else help.texts(file))
     elsewhere = {n for n in there if getattr(vars(place(file))[n], "__module__", "").startswith("typing")}

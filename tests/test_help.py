@@ -101,6 +101,13 @@ def test_texts_of_operations(file):
     assert not wrong, "\n".join(wrong)
 
 
+def test_two_files_may_name_each_other(tmp_path, monkeypatch):
+    monkeypatch.setattr(help, "HERE", tmp_path)
+    (tmp_path / "one.md").write_text("# a\nAll.\n\n## x\nThe x.\n\nMore.\n\n## y\n= two.y\n")
+    (tmp_path / "two.md").write_text("# b\nOthers.\n\n## x\n= one.x\n\n## y\nThe y.\n")
+    assert help.texts("one") == help.texts("two") == {"x": "The x.\n\nAll.\n\nMore.", "y": "The y.\n\nOthers."}
+
+
 def told(file, package, skip=()):
     """What the examples of a file print that is not what stands there."""
     report = []

@@ -120,6 +120,7 @@ torch.arange(0, 1, 0.1, dtype=torch.int64)
 """)
 # dtypes that an operation has no kernel for
 REFUSED = cases("""
+torch.result_type([1], 2.5)
 torch.abs(b3)
 b3.abs_()
 torch.ceil(b3)

@@ -5,6 +5,7 @@ import importlib
 import inspect
 import re
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ from engine import help
 MODULES = sorted({p.stem.partition("-")[0] for p in Path(help.__file__).parent.glob("*.md")} - {"Tensor", "engine"})
 FILES = ["engine", "Tensor", *MODULES]
 # Why an example is not run under PyTorch, or prints something else there.
-ENGINE_ALONE = {"sim": "the simulated device", "viz": "pictures", "compiler": "its own explanations"}
+SIMULATED = "the simulated device"
+ENGINE_ALONE = {"sim": SIMULATED, "cuda": SIMULATED, "viz": "pictures", "compiler": "its own explanations"}
 FINDER = doctest.DocTestParser()
 
 
@@ -76,6 +78,17 @@ def test_texts(file):
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("file", FILES)
+def test_help_shows_the_texts(file):
+    """Of a function, method or class; what is there for the reader of the code alone is not shown."""
+    wrong = []
+    for name, text in help.texts(file).items():
+        what = found(file, name)
+        if (callable(what) or isinstance(what, property)) and what.__doc__ != text:
+            wrong.append(f"{name}: {what.__doc__}")
+    assert not wrong, "\n".join(wrong)
+
+
 @pytest.mark.parametrize("file", ["engine", "Tensor", "nn", "nn.functional", "linalg"])
 def test_texts_of_operations(file):
     """Whoever takes a tensor says which shapes and dtypes, and which errors there are."""
@@ -124,7 +137,9 @@ def told(file, package, skip=()):
         if ">>> " in text and names[0] not in skip:
             examples = FINDER.get_examples(text)
             test = doctest.DocTest(examples, {"engine": package}, names[0], None, 0, text)
-            runner.run(test, out=report.append)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)  # older names say that they are
+                runner.run(test, out=report.append)
             package.set_grad_enabled(True)
     return "".join(report)
 
@@ -136,6 +151,7 @@ def test_examples(file):
 
 # Examples of names that print something else under PyTorch, and why.
 DIFFERENT: dict[str, dict[str, str]] = {
+    "engine": {"compile": "it has no code to show, and calls a C++ compiler"},
     "func": {"linearize": "a UserWarning of PyTorch's own, about a graph module"},
 }
 
@@ -159,6 +175,8 @@ def test_what_is_public_has_a_text(file):
         return
     exclude = {"math", "warnings", "importlib", "os", "sys", "warn", "inf" * (file != "engine"), "contextmanager"}
     exclude |= {"attention"} if file == "nn" else set()  # a file of ours, another module there
+    exclude |= {"autocast_mode", "grad_scaler", "dataloader", "dataset", "sampler", "ops"}
+    exclude |= {"Generator"} if file == "random" else set()
     exclude |= {"functools", "inspect", "Counter", "Iterable", "bisect_right"}
     exclude |= {"Tensor"} if file != "engine" else set()
     exclude |= {"Optimizer"} if file != "optim" else set()

@@ -25,6 +25,7 @@ from course.notebooks import COMMAND, ROOT
 
 LESSONS, EXERCISES = "my_lessons", "my_exercises"
 MINE = {"notebooks": LESSONS, "exercises": EXERCISES}
+ONLY = {LESSONS: "--lesson", EXERCISES: "--exercises"}  # options of `reset`
 BACKUPS = "backups"
 OFFERED = ".offered.json"  # the newest version of each notebook that was put beside the learner's
 LOCK_SECONDS = 10
@@ -176,7 +177,7 @@ def _offer(new: dict[str, Any], mine: Path) -> None:
     write_atomically(record, json.dumps(offered | {mine.name: _version(new)}, indent=1, sort_keys=True) + "\n")
     say(
         f"There is a new version of {_named(mine)}. Yours stays as it is; the new one is beside it, in {place.name}.\n"
-        f"`{COMMAND} reset {mine.name[:2]}` puts it in the place of yours, of which it keeps a backup."
+        f"`{COMMAND} reset {mine.name[:2]} {ONLY[mine.parent.name]}` puts it in the place of yours, and keeps a backup."
     )
 
 
@@ -252,12 +253,12 @@ def main_reset(argv: list[str], root: Path = ROOT) -> int:
     )
     parser.add_argument("lesson", help="a lesson's number or name, say 05")
     one = parser.add_mutually_exclusive_group()
-    one.add_argument("--lesson", dest="folder", action="store_const", const="notebooks", help="the lesson alone")
-    one.add_argument("--exercises", dest="folder", action="store_const", const="exercises", help="its exercises alone")
+    for folder, what in ((LESSONS, "the lesson alone"), (EXERCISES, "its exercises alone")):
+        one.add_argument(ONLY[folder], dest="folder", action="store_const", const=folder, help=what)
     parser.add_argument("--yes", action="store_true", help="do not ask")
     options = parser.parse_args(argv)
     ensure("course", ["reset", *argv])
-    sources = [source for source in find(options.lesson, root) if options.folder in (None, source.parent.name)]
+    sources = [source for source in find(options.lesson, root) if options.folder in (None, MINE[source.parent.name])]
     if not sources:
         raise Problem(f"Lesson {options.lesson} has no exercises.")
     done = [_reset_one(source, options.yes) for source in sources]

@@ -25,7 +25,7 @@ LEARNERS_CONFIG = ROOT / "course" / "jupyter"
 # Which notebooks are open, as JupyterLab remembers it: those of the course alone. A teacher has others open.
 WORKSPACES = ROOT / ".lab"
 TEACHERS = WORKSPACES / "teach"
-_LESSON_OPEN = re.compile(r'(?<=[":])notebooks/(?=\d\d_\w+\.ipynb")')
+_LESSON_OPEN = re.compile(r'(?<=[":])notebooks(?=(?:/\d\d_\w+\.ipynb)?")')
 _ADDRESS_MISSING = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
@@ -112,7 +112,7 @@ def open_copies(workspaces: Path) -> None:
         with contextlib.suppress(OSError, ValueError):
             layout = workspace.read_text(encoding="utf-8")
             if f"{LESSONS}/" not in layout:
-                write_atomically(workspace, _LESSON_OPEN.sub(f"{LESSONS}/", layout))
+                write_atomically(workspace, _LESSON_OPEN.sub(LESSONS, layout))
 
 
 def first_page(workspaces: Path | None, teach: bool = False) -> str:

@@ -184,7 +184,8 @@ def test_a_new_version_is_put_beside_a_copy_that_was_changed_and_a_line_says_so_
     assert theirs.read_bytes() == done
     assert beside(theirs) == {"05_graph.new.ipynb": "# Revised"}
     told = capsys.readouterr().err
-    assert "05_graph.new.ipynb" in told and "-m course reset 05" in told
+    option = "--lesson" if make is lesson else "--exercises"
+    assert "05_graph.new.ipynb" in told and f"-m course reset 05 {option}" in told
     copies.start_all(tmp_path)
     assert capsys.readouterr().err == ""
 

@@ -107,8 +107,8 @@ def _memory(attempt: Any) -> dict[str, tuple[Any, str]]:
         if not isinstance(function, FunctionType):
             continue
         names = function.__code__.co_varnames[: function.__code__.co_argcount]
-        defaults = function.__defaults__ or ()
-        both = [*zip(names[len(names) - len(defaults) :], defaults, strict=True)]
+        # The last argument first: there may be fewer names than defaults, where a function's code was replaced.
+        both = zip(reversed(names), reversed(function.__defaults__ or ()), strict=False)
         for name, value in [*both, *(function.__kwdefaults__ or {}).items()]:
             held[f"{function.__name__}.{name}"] = (
                 _look(value),

@@ -607,8 +607,12 @@ def test_a_tensor_for_a_number_does_not_hide_that_the_number_is_wrong():
     assert said(asked, lambda x: x.mean()).endswith("That number is another one, too.")
 
 
-def test_what_takes_too_long_need_not_be_endless():
-    source = "def division_backward(arriving, x, y):\n    while True: pass"
-    names: dict = {"__name__": "__main__"}
-    exec(source, names)
-    assert "far too much" in worker.ask(find("05.3"), names["division_backward"], seconds=0.3)["message"]
+def test_a_function_whose_code_was_replaced_is_judged_like_any_other():
+    def given(x, factor=2.0):
+        return x * factor
+
+    def replaced(*arguments):
+        return arguments[0] * 2.0
+
+    given.__code__ = replaced.__code__
+    assert judge.judge(function(lambda x: x * 2, *numbers([1.0, 3.0])), given).state == judge.CORRECT

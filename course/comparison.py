@@ -108,7 +108,7 @@ class Comparison:
             return f"It gives a tensor of {got.value.size} numbers, where one plain number is asked for."
         if got.kind == "tensor" and expected.kind in _NUMBERS:
             other = not is_value and not self.close(got.value.item(), expected.value)
-            more = " That number is another one, too." if other else ""
+            more = " And the number in it is not the right one." if other else ""
             return f"It gives a tensor, where a plain number is asked for: `.item()` takes the number out.{more}"
         if got.kind in _NUMBERS and expected.kind == "tensor":
             return "It gives a plain number, where a tensor is asked for."
@@ -253,7 +253,7 @@ class Comparison:
         width = max(map(len, left), default=0)
         if max(_lines(mine), _lines(theirs)) <= MOST_LINES and width + max(map(len, right), default=0) < 100:
             beside = "\n".join(f"{a:<{width}}   {b}".rstrip() for a, b in zip_longest(left, right, fillvalue=""))
-            yield "Got, and beside it what is expected", beside
+            yield "Got (left) and expected (right)", beside
         elif isinstance(got, Plain) and isinstance(expected, Plain) and got.kind in ("tensor", "array"):
             yield from self._differing(got, expected)
         else:
@@ -275,11 +275,11 @@ def _about_an_error(error: Raised) -> str:
     if error.at:
         return "It stopped with an error."
     if error.name == "TypeError" and "positional argument" in error.message:
-        return "It is called with other arguments than it takes. Leave the function's first line as it was given."
+        return "The check calls it with other arguments than it takes. Keep the function's first line as it was given."
     if error.gave == "None" or "NoneType" in error.message:
         return RETURNS_NONE
     if error.gave:  # outside of the learner's lines
-        return f"It ran to its end, and gave {error.gave}. The check could not go on with that."
+        return f"It ran to its end and returned {error.gave}, which the check cannot use."
     return "It stopped with an error."
 
 

@@ -82,7 +82,7 @@ def becomes_a_result(x, y):
         (lambda x, y: 2 * (x + y), "Each number is 2 times what it should be."),
         (lambda x, y: (x + y) / 3, "Each number is 0.3333 times what it should be."),
         (lambda x, y: x.nothing, "It stopped with an error."),
-        (lambda x: x, "It is called with other arguments than it takes."),
+        (lambda x: x, "The check calls it with other arguments than it takes."),
         (in_place, "The result is right. But it changes x, which it should not."),
         (leaves_a_gradient, "The result is right. But it changes x.grad and x.requires_grad, which it should not."),
         (lambda x, y: x.requires_grad_().detach() + y, "The result is right. But it changes x.requires_grad, which"),

@@ -56,6 +56,7 @@ class GraphExplorer:
         named = [*(names or {}).items(), *viz.variables(sys._getframe(1))]
         self.plan = viz.graph_drawing([result], named, max_nodes, values=True)
         self.problem = ""
+        self._passed_on: dict[int, str] = {}  # by the node's number
         gradients = self._gradients(result, named)
         for item in self.plan.items:
             item.out.grad = gradients.get(item.number, "")
@@ -74,12 +75,13 @@ class GraphExplorer:
         except RuntimeError as error:
             self.problem = str(error).partition(". ")[0]
             return {}
-        turns = {number: recording.turn.get(node) for node, number in recording.number.items()}
-        return {
-            number: ", ".join(flow.short for flow in recording.steps[turn].incoming)
-            for number, turn in turns.items()
-            if turn is not None
-        }
+        found = {}
+        for node, number in recording.number.items():
+            if (turn := recording.turn.get(node)) is not None:
+                step = recording.steps[turn]
+                found[number] = ", ".join(flow.short for flow in step.incoming)
+                self._passed_on[number] = "; ".join(f"{flow.short} to {flow.to}" for flow in step.outgoing)
+        return found
 
     def _looks(self, nodes: dict[int, Node]) -> Iterator[Look]:
         items = self.plan.items
@@ -108,6 +110,8 @@ class GraphExplorer:
         yield "Gradient", known.grad or (f"none. {self.problem}" if self.problem else "none")
         if type(node) is not AccumulateGrad:
             yield "Rule", rules.in_words(node)
+        if passed_on := self._passed_on.get(item.number):
+            yield "Passes on", passed_on
         if item.saved or item.freed:
             yield "Keeps", "freed by backward()" if item.freed else "; ".join(map(str, item.saved))
 

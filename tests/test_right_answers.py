@@ -535,17 +535,15 @@ def answer_10_2_a(root):
 
 
 @answers("11.3")
-def answer_10_3_a(g, shape):
-    g = g.sum(axis=tuple(range(g.ndim - len(shape))))
-    ones = tuple(i for i, n in enumerate(shape) if n == 1)
-    return g.sum(axis=ones, keepdims=True) if ones else g
+def answer_11_row_a(g, x, y):
+    return y @ g if x.ndim == 1 else g @ y.T, np.outer(x, g) if x.ndim == 1 else x.T @ g
 
 
 @answers("11.3")
-def answer_10_3_at_once(g, shape):
-    front = g.ndim - len(shape)
-    ones = [axis + front for axis, length in enumerate(shape) if length == 1]
-    return g.sum(axis=(*range(front), *ones), keepdims=True).reshape(shape)
+def answer_11_row_b(g, x, y):
+    if len(x.shape) == 1:
+        return [g @ y.T, x[:, None] * g]
+    return [g @ y.T, np.transpose(x) @ g]
 
 
 @answers("11.4")

@@ -1,7 +1,8 @@
-"""Lesson 11, an engine of one's own: the exercises' trials, oracles, usual mistakes and hints."""
+"""Lesson 11, an engine of one's own: trials, oracles, usual mistakes and hints of its steps and of the exercises."""
 
 import sys
 from itertools import count
+from unittest.mock import patch
 
 import numpy as np
 
@@ -24,11 +25,172 @@ def add(x, y):
     return Var(x.value + y.value, (x, y), (lambda g: g, lambda g: g))
 
 
+def sub(x, y):
+    return Var(x.value - y.value, (x, y), (lambda g: g, lambda g: -g))
+
+
 def mul(x, y):
     return Var(x.value * y.value, (x, y), (lambda g: g * y.value, lambda g: g * x.value))
 
 
-# 10.1
+def total(x):
+    return Var(x.value.sum(), (x,), (lambda g: g * np.ones_like(x.value),))
+
+
+# The steps of the lesson: mul
+
+
+def passed_on(multiply, g, x, y):
+    """What the rules of a product pass on, if g arrives."""
+    return [float(rule(g)) for rule in multiply(Var(x), Var(y)).rules]
+
+
+def mul_trial(multiply):
+    yield (
+        "c = mul(a, b) with a = 2, b = 3, and 1 arrives at c: what goes to a, to b",
+        passed_on,
+        multiply,
+        1.0,
+        2.0,
+        3.0,
+    )
+    yield "the same, and 10 arrives", passed_on, multiply, 10.0, 2.0, 3.0
+
+
+def product(to_x, to_y):
+    """`mul` with other rules."""
+    return lambda x, y: Var(x.value * y.value, (x, y), (lambda g: to_x(g, x, y), lambda g: to_y(g, x, y)))
+
+
+# from_root
+
+
+def in_which_order(walk, made):
+    """Which Vars a walk lists, and which of them come before something that was made of them."""
+    names, root = made()
+    found = list(walk(root))
+    early = {names[p] for v in found for p in v.parents if p in found and found.index(p) < found.index(v)}
+    return {"listed": sorted(names[v] for v in found), "too early": sorted(early)}
+
+
+def small():
+    a, b = Var(2.0), Var(3.0)
+    c = mul(a, b)
+    d = add(c, a)
+    return {a: "a", b: "b", c: "c", d: "d"}, d
+
+
+def other_way_round():
+    a, b = Var(2.0), Var(3.0)
+    c = mul(a, b)
+    d = add(a, c)
+    return {a: "a", b: "b", c: "c", d: "d"}, d
+
+
+def from_root_trial(walk):
+    yield "c = a * b, d = c + a: from_root(d)", in_which_order, walk, small
+    yield "c = a * b, d = a + c: from_root(d)", in_which_order, walk, other_way_round
+
+
+def from_root(visiting):
+    """`from_root` with other lines for what a Var's visit does."""
+
+    def walk(root):
+        order, seen = [], set()
+
+        def visit(v):
+            if v in seen:
+                return
+            seen.add(v)
+            visiting(v, visit, order)
+
+        visit(root)
+        return reversed(order)
+
+    return walk
+
+
+def parents_first(v, visit, order):
+    for parent in v.parents:
+        visit(parent)
+    order.append(v)
+
+
+def itself_first(v, visit, order):
+    order.append(v)
+    for parent in v.parents:
+        visit(parent)
+
+
+def no_parents(v, visit, order):
+    order.append(v)
+
+
+def nothing_written(v, visit, order):
+    for parent in v.parents:
+        visit(parent)
+
+
+def once_for_each_parent(v, visit, order):
+    for parent in v.parents:
+        visit(parent)
+        order.append(v)
+
+
+# backward, of which `deliver` and the beginning are to be written
+
+
+def lost(arrived, v, part):
+    return arrived.get(v, 0.0) + part
+
+
+def last_one(arrived, v, part):
+    arrived[v] = part
+
+
+def product_of(arrived, v, part):
+    arrived[v] = arrived.get(v, 1.0) * part
+
+
+def summed_up(arrived, v, part):
+    arrived[v] = arrived.get(v, 0.0) + part
+
+
+def begun(begin=lambda root: {root: 1.0}, deliver=summed_up):
+    """A pass that begins with another dict, or delivers in another way."""
+
+    def backward(root):
+        arrived = begin(root)
+        for v in by_number(root):
+            g = arrived.pop(v)
+            if not v.parents:
+                v.grad = g if v.grad is None else v.grad + g
+            for parent, rule in zip(v.parents, v.rules, strict=True):
+                deliver(arrived, parent, rule(g))
+
+    return backward
+
+
+def begin_trial(backward):
+    a = Var(2.0)
+    yield "backward(a), for a leaf alone: a.grad", slopes, backward, a, [a]
+    a, b = Var(2.0), Var(3.0)
+    yield "d = a * b + a with a = 2, b = 3: a.grad and b.grad", slopes, backward, add(mul(a, b), a), [a, b]
+    a = Var(5.0)
+    yield "a * a with a = 5: a.grad", slopes, backward, mul(a, a), [a]
+
+
+# matmul
+
+
+def matmul_trial(rules):
+    x, y, g = np.arange(8.0).reshape(4, 2), np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(4, 3)
+    shapes = "x of shape (4, 2), y of shape (2, 3), g of shape (4, 3)"
+    yield f"{shapes}: what goes to x", lambda: rules[0](g, x @ y, x, y)
+    yield f"{shapes}: what goes to y", lambda: rules[1](g, x @ y, x, y)
+
+
+# 11.1
 
 
 def mean_trial(rule):
@@ -40,7 +202,7 @@ def mean_more(rule):
     yield "", rule, -2.0, np.full((5, 1, 2), 7.0)
 
 
-# 10.2
+# 11.2
 
 
 def diamond():
@@ -68,7 +230,8 @@ def length(walk, root):
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(1000)
     try:
-        return len(list(walk(root)))
+        with patch.object(sys, "setrecursionlimit"):  # to raise it is no answer
+            return len(list(walk(root)))
     finally:
         sys.setrecursionlimit(before)
 
@@ -97,7 +260,7 @@ def walk_trial(walk):
     a, b = Var(2.0), Var(3.0)
     yield "a * b + a: the numbers in your order", order, walk, add(mul(a, b), a)
     yield "a larger one, with ways that part and meet: the numbers in your order", order, walk, diamond()
-    yield "a chain of 20,000 additions: how many Vars in your list", length, walk, chain(20_000)
+    yield "a chain of 5,000 additions: how many Vars in your list", length, walk, chain(5_000)
     yield "x = x + x, done 40 times: how many Vars in your list", many_ways, walk, 40
 
 
@@ -170,7 +333,7 @@ def without_the_root(root):
     return by_number(root)[1:]
 
 
-# 10.3
+# unbroadcast, a step of the lesson
 
 
 def summed(g, shape):
@@ -186,12 +349,6 @@ def shapes_trial(unbroadcast):
     yield "g of shape (2, 3, 4), shape = (1, 4)", unbroadcast, np.arange(24.0).reshape(2, 3, 4), (1, 4)
     yield "g of shape (2, 3, 4), shape = (2, 1, 1)", unbroadcast, np.arange(24.0).reshape(2, 3, 4), (2, 1, 1)
     yield "g of shape (3, 4), shape = (3, 4)", unbroadcast, g, (3, 4)
-
-
-def shapes_more(unbroadcast):
-    g = np.arange(24.0).reshape(2, 3, 4)
-    yield "", lambda g, shape: np.asarray(unbroadcast(g, shape)), g, ()
-    yield "", unbroadcast, g, (1, 3, 1)
 
 
 def fronts(g, shape):
@@ -218,12 +375,41 @@ def along_the_first_one(g, shape):
     return g.sum(axis=shape.index(1), keepdims=True) if 1 in shape else g
 
 
-# 10.4
+# 11.3
+
+
+def row_and_table(g, x, y):
+    """The rules of a product of two tables, on a row as a table of one row."""
+    tables = np.atleast_2d(x), np.atleast_2d(g)
+    return (tables[1] @ y.T).reshape(x.shape), tables[0].T @ tables[1]
+
+
+def product_trial(rules):
+    y = np.array([[1.0, 2.0, 0.0], [3.0, 4.0, 5.0]])
+    g, x = np.array([1.0, 10.0, 100.0]), np.array([6.0, 7.0])
+    yield "x of shape (2,), y of shape (2, 3), g of shape (3,)", rules, g, x, y
+    g, x = np.arange(12.0).reshape(4, 3), np.arange(8.0).reshape(4, 2)
+    yield "x of shape (4, 2), y of shape (2, 3), g of shape (4, 3)", rules, g, x, y
+    g, x, y = np.array([1.0, 10.0]), np.array([3.0, 5.0]), np.array([[1.0, 2.0], [3.0, 4.0]])
+    yield "x of shape (2,), y of shape (2, 2), g of shape (2,)", rules, g, x, y
+
+
+def product_more(rules):
+    yield "", rules, np.ones(1), np.arange(3.0), np.ones((3, 1))
+    yield "", rules, np.ones((1, 2)), np.arange(3.0).reshape(1, 3), np.ones((3, 2))
+
+
+def of_a_row(to_y):
+    """The rules as they were, with another one for a row."""
+    return lambda g, x, y: (g @ y.T, to_y(g, x, y) if x.ndim == 1 else x.T @ g)
+
+
+# 11.4
 
 
 def slopes(backward, root, leaves):
     backward(root)
-    return [None if leaf.grad is None else float(leaf.grad) for leaf in leaves]
+    return [None if leaf.grad is None else np.asarray(leaf.grad, dtype=float) for leaf in leaves]
 
 
 def keepers(backward, a, b):
@@ -268,6 +454,14 @@ def pass_trial(backward):
     yield "a * b + a: which Vars have a .grad afterwards", keepers, backward, a, b
     a = Var(5.0)
     yield "a * a, then a * a again, with a = 5: a.grad after both", twice, backward, lambda: mul(a, a), [a]
+    a, b = Var(2.0), Var(3.0)
+    yield "(b - b) * a with a = 2, b = 3: a.grad and b.grad", slopes, backward, mul(sub(b, b), a), [a, b]
+    x, y = Var([1.0, 2.0]), Var([3.0, 4.0])
+    root = add(total(mul(x, x)), total(add(x, y)))
+    shown = "total(x * x) + total(x + y) with x = [1, 2], y = [3, 4]: x.grad and y.grad"
+    yield shown, slopes, backward, root, [x, y]
+    z = Var([1.0, 2.0])
+    yield "total(z * z), then again, with z = [1, 2]: z.grad after both", twice, backward, lambda: total(mul(z, z)), [z]
 
 
 def pass_more(backward):
@@ -275,6 +469,9 @@ def pass_more(backward):
     c = mul(a, b)
     root = mul(add(mul(c, c), a), add(c, b))
     yield "", slopes, backward, root, [a, b]
+    x, y = Var([[1.0, 2.0], [3.0, 4.0]]), Var([[0.5, 1.0], [2.0, -1.0]])
+    root = sub(total(mul(x, y)), total(sub(add(x, y), x)))
+    yield "", slopes, backward, root, [x, y]
 
 
 def everywhere(root):
@@ -314,20 +511,61 @@ def way_by_way(root):
         waiting += [(parent, rule(g)) for parent, rule in zip(v.parents, v.rules, strict=True)]
 
 
+def in_place(old, new):
+    old += new
+    return old
+
+
+def with_seen(place):
+    """A walk that has each Var's turn once, when it is first met, and drops what comes to it later."""
+
+    def backward(root):
+        waiting, seen = [(root, 1.0)], set()
+        while waiting:
+            v, g = waiting.pop(place)
+            if v in seen:
+                continue
+            seen.add(v)
+            if not v.parents:
+                v.grad = g if v.grad is None else v.grad + g
+            waiting += [(parent, rule(g)) for parent, rule in zip(v.parents, v.rules, strict=True)]
+
+    return backward
+
+
+def rule_by_its_parent(root):
+    arrived = {root: 1.0}
+    while arrived:
+        v = max(arrived, key=lambda v: v.number)
+        g = arrived.pop(v)
+        if not v.parents:
+            v.grad = g if v.grad is None else v.grad + g
+        for parent in v.parents:
+            arrived[parent] = arrived.get(parent, 0.0) + v.rules[v.parents.index(parent)](g)
+
+
 def add_nothing_yet(old, new):
     return old + new  # TypeError: None + a number
 
 
-# 10.5
+# 11.5
+
+
+softplus = engine.nn.functional.softplus
+
+
+def refused(*_, **__):
+    raise RuntimeError("softplus is what you are asked to write")
 
 
 def value_at(function, x):
-    return function.apply(x)
+    with patch.object(engine.nn.functional, "softplus", refused):
+        return function.apply(x)
 
 
 def slope_at(function, x, weights):
     x = x.detach().requires_grad_()
-    (function.apply(x) * weights).sum().backward()
+    (value_at(function, x) * weights).sum().backward()
     return x.grad
 
 
@@ -365,7 +603,7 @@ def softplus_more(function):
 class Softplus:
     """The oracle: PyTorch's own softplus stands in for the Function."""
 
-    apply = staticmethod(lambda x: engine.nn.functional.softplus(x, threshold=1e9))
+    apply = staticmethod(lambda x: softplus(x, threshold=1e9))
 
 
 def function(value, rule):
@@ -402,6 +640,151 @@ def safe(x):
 def chance(x, g):
     return engine.sigmoid(x) * g
 
+
+STEPS = (
+    Exercise(
+        key="11.mul",
+        points=0,
+        answer=mul,
+        trial=mul_trial,
+        wrong=(
+            (
+                product(lambda g, x, y: g * x.value, lambda g, x, y: g * y.value),
+                "If a grows by 1, a * b grows by b. So each side gets g times *the other* side.",
+            ),
+            (
+                product(lambda g, x, y: y.value, lambda g, x, y: x.value),
+                "Those are the product's own slopes. Multiply each of them by what arrives, `g`.",
+            ),
+            (product(lambda g, x, y: g, lambda g, x, y: g), "Those are the rules of an addition."),
+            (
+                product(lambda g, x, y: g * y, lambda g, x, y: g * x),
+                "`y` is a whole Var. The number in it is `y.value`.",
+            ),
+        ),
+        hints=(
+            "Move a by 1 and leave b alone: by how much does a * b move?",
+            "By b. So what goes to x is g times the value of y, and the other way round.",
+            "rules = (\n    lambda g: g * y.value,\n    lambda g: ...,\n)",
+        ),
+    ),
+    Exercise(
+        key="11.from_root",
+        points=0,
+        answer=from_root(parents_first),
+        trial=from_root_trial,
+        wrong=(
+            (
+                from_root(itself_first),
+                "Read from its end, your list begins with a leaf. Write a Var down *after* visiting its parents.",
+            ),
+            (from_root(no_parents), "Only the root is listed. The visit of a Var has to go on to its parents."),
+            (from_root(nothing_written), "Nothing is listed. Write each Var down: `order.append(v)`."),
+            (
+                from_root(once_for_each_parent),
+                "In the loop, a Var is written down once for each parent, and a leaf never. Do it below the loop.",
+            ),
+        ),
+        hints=(
+            "The list is read from its end. So who has to be written down first, a Var or its parents?",
+            "First a loop that visits the parents; then, below the loop, v is appended to `order`.",
+            "for parent in v.parents:\n    visit(parent)\n...  # and then write v down",
+        ),
+    ),
+    Exercise(
+        key="11.backward",
+        points=0,
+        answer=begun(),
+        trial=begin_trial,
+        wrong=(
+            (
+                begun(begin=lambda root: {}),
+                "The walk begins at the root, and there is nothing under it in `arrived`. A dict is `{key: value}`.",
+            ),
+            (begun(lambda root: {root: 0.0}), "A 0 stays 0 all along. How far does the root move if it moves by 1?"),
+            (
+                begun(lambda root: {root: root.value}),
+                "You begin with the root's value, not with its slope. How far does the root move if it moves by 1?",
+            ),
+            (
+                begun(deliver=last_one),
+                "In `deliver`, what came first is lost. A second part is *added* to what is there.",
+            ),
+            (
+                begun(deliver=lost),
+                "`arrived` lacks a Var. The first time there is nothing to add to; and the sum has to be put back into "
+                "the dict: `arrived[v] = ...`",
+            ),
+            (begun(deliver=product_of), "Along one path, slopes are multiplied. Where paths meet, they are added."),
+        ),
+        hints=(
+            "In `deliver`: something came to v before, or nothing did. And what did lesson 05 put at the root?",
+            "`arrived.get(v, 0.0)` gives what is there, and 0 where nothing is. At the root a 1 has arrived.",
+            "arrived[v] = arrived.get(v, 0.0) + ...  # in deliver\n\narrived = {root: ...}  # in backward",
+        ),
+    ),
+    Exercise(
+        key="11.matmul",
+        points=0,
+        answer=(lambda g, out, x, y: np.einsum("np,mp->nm", g, y), lambda g, out, x, y: np.einsum("nm,np->mp", x, g)),
+        trial=matmul_trial,
+        wrong=(
+            (
+                (lambda g, out, x, y: g @ y, lambda g, out, x, y: x @ g),
+                "The shapes do not meet: g is (n, p) and y is (m, p) the wrong way round. Turn one over: `.T`.",
+            ),
+            (
+                (lambda g, out, x, y: y @ g.T, lambda g, out, x, y: g.T @ x),
+                "All the right numbers, lying on their side. What goes to x has the shape of x: g first, then y.",
+            ),
+            (
+                (lambda g, out, x, y: g @ y.T, lambda g, out, x, y: g.T @ x),
+                "x is right. What goes to y lies on its side: (m, p) is wanted, so x comes first.",
+            ),
+            (
+                (lambda g, out, x, y: x.T @ g, lambda g, out, x, y: g @ y.T),
+                "Both are right, and the two have changed places: the first rule is for x.",
+            ),
+        ),
+        hints=(
+            "Write the shapes down: g is (n, p), y is (m, p) if you turn it over (p, m). Which product is (n, m)?",
+            "g @ y.T is (n, p) times (p, m): (n, m), the shape of x. For y, find a product that is (m, p).",
+            "matmul_rules = (\n    lambda g, out, x, y: g @ y.T,\n    lambda g, out, x, y: ...,\n)",
+        ),
+    ),
+    Exercise(
+        key="11.unbroadcast",
+        points=0,
+        answer=summed,
+        trial=shapes_trial,
+        wrong=(
+            (
+                along_ones(lambda g, axis: g.sum(axis=axis)),
+                "The sum is right, but the axis is gone. An axis of length 1 has to stay: `keepdims=True`.",
+            ),
+            (
+                along_ones(lambda g, axis: g.mean(axis=axis, keepdims=True)),
+                "The mean, where the sum belongs: each of the repeated uses counts in full.",
+            ),
+            (
+                along_ones(lambda g, axis: g.take([0], axis=axis)),
+                "You keep the first of the repeated ones and throw the others away. Each of them counts: add them up.",
+            ),
+            (
+                along_the_first_one,
+                "You add up along one axis of length 1. There may be several.",
+            ),
+            (lambda g, shape: np.resize(g, shape), "That cuts off what is too much. What was repeated is added up."),
+        ),
+        hints=(
+            "Broadcasting puts new axes in front; the `while` undoes that. What else does it do to a shape?",
+            "It stretches axes of length 1. Wherever `shape` has a 1, add up along that axis, and keep the axis.",
+            "for axis, length in enumerate(shape):\n"
+            "    if length == 1:\n"
+            "        g = ...  # a sum along axis, with keepdims=True",
+        ),
+    ),
+)
 
 EXERCISES = (
     Exercise(
@@ -459,34 +842,35 @@ EXERCISES = (
     Exercise(
         key="11.3",
         points=1,
-        answer=summed,
-        trial=shapes_trial,
-        hidden=shapes_more,
+        answer=row_and_table,
+        trial=product_trial,
+        hidden=product_more,
         wrong=(
             (
-                along_ones(lambda g, axis: g.sum(axis=axis)),
-                "The sum is right, but the axis is gone. An axis of length 1 has to stay: `keepdims=True`.",
+                of_a_row(lambda g, x, y: np.outer(g, x)),
+                "The right numbers, lying on their side. What goes to y has the shape of y: one row for each of x.",
             ),
             (
-                along_ones(lambda g, axis: g.mean(axis=axis, keepdims=True)),
-                "The mean, where the sum belongs: each of the repeated uses counts in full.",
+                of_a_row(lambda g, x, y: x * g),
+                "Elementwise, each of x meets one of g. But each of x was used in every column: all pairs count.",
             ),
             (
-                along_ones(lambda g, axis: g.take([0], axis=axis)),
-                "You keep the first of the repeated ones and throw the others away. Each of them counts: add them up.",
+                of_a_row(lambda g, x, y: x[:, None] @ g),
+                "x is a column now, of shape (n, 1), but g is still a row without a second axis.",
             ),
             (
-                along_the_first_one,
-                "You add up along one axis of length 1. There may be several.",
+                lambda g, x, y: (g @ y.T, np.outer(x, g)),
+                "Right for a row. But `np.outer` takes all pairs of two tables, too; there, the old rule was right.",
             ),
-            (lambda g, shape: np.resize(g, shape), "That cuts off what is too much. What was repeated is added up."),
+            (
+                lambda g, x, y: (np.atleast_2d(g) @ y.T, np.atleast_2d(x).T @ np.atleast_2d(g)),
+                "What goes to y is right. But what goes to a row is a row again, and yours is a table with one row.",
+            ),
         ),
         hints=(
-            "Broadcasting puts new axes in front; that is undone. What else does it do to a shape?",
-            "It stretches axes of length 1. Wherever `shape` has a 1, add up along that axis, and keep the axis.",
-            "for axis, length in enumerate(shape):\n"
-            "    if length == 1:\n"
-            "        g = ...  # a sum along axis, with keepdims=True",
+            "What shape does y have, and what shape does `x.T @ g` have, if both are rows?",
+            "y[i, j] was multiplied by x[i] and went into result j. So it gets x[i] * g[j]: all pairs, a table.",
+            "to_y = x.T @ g if x.ndim == 2 else np.outer(...)",
         ),
     ),
     Exercise(
@@ -508,6 +892,23 @@ EXERCISES = (
             (
                 engine_pass(at_leaf=add_nothing_yet),
                 "`.grad` is None in the beginning, and nothing can be added to None.",
+            ),
+            (
+                engine_pass(meet=in_place),
+                "`+=` writes into an array that somebody else may hold: `x + y` hands one to both. Make a new one.",
+            ),
+            (
+                engine_pass(at_leaf=lambda old, new: old + new if old else new),
+                "`if v.grad` asks an array whether it is true. Ask for what you mean: `if v.grad is None`.",
+            ),
+            (
+                rule_by_its_parent,
+                "In `b - b` one parent stands twice, and `index` finds the first each time. Let `zip` pair them up.",
+            ),
+            (with_seen(-1), "A Var's turn comes when it is first met, and what comes later is dropped: newest first."),
+            (
+                with_seen(0),
+                "A Var has its turn as soon as something arrives; what arrives later is dropped. Newest first.",
             ),
             (everywhere, "The leaves are right. But Vars in between keep a `.grad` as well: only leaves do."),
             (way_by_way, "Right numbers, by every way one by one. A Var's turn comes once, with all that arrives."),
@@ -535,6 +936,10 @@ EXERCISES = (
         trial=softplus_trial,
         hidden=softplus_more,
         wrong=(
+            (
+                function(lambda x: engine.nn.functional.softplus(x), chance),
+                "You call softplus in order to write softplus. Compute it from exp and log.",
+            ),
             (
                 function(lambda x: engine.log(1 + engine.exp(x)), chance),
                 "exp(100) is more than a float32 can hold. Use the second form, in which nothing grows.",

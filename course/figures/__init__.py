@@ -14,6 +14,7 @@ from course.figures.live import LiveCurves
 from course.figures.loops import LoopsExplorer
 from course.figures.losses import CrossEntropyExplorer
 from course.figures.memory import MemoryTimeline
+from course.figures.own_engine import draw
 from course.figures.passes import PassExplorer
 from course.figures.predict import Predict
 from course.figures.scaling import ScalerTimeline
@@ -42,4 +43,5 @@ __all__ = [
     "ScalerTimeline",
     "SecantExplorer",
     "SurfaceExplorer",
+    "draw",
 ]

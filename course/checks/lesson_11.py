@@ -7,7 +7,7 @@ from unittest.mock import patch
 import numpy as np
 
 import engine
-from course.exercises import Exercise
+from course.exercises import Exercise, Property
 
 numbers = count()
 
@@ -662,6 +662,7 @@ STEPS = (
                 "`y` is a whole Var. The number in it is `y.value`.",
             ),
         ),
+        understood="If one side moves by 1, the product moves by the other; a rule is that slope, times what arrives.",
         hints=(
             "Move a by 1 and leave b alone: by how much does a * b move?",
             "By b. So what goes to x is g times the value of y, and the other way round.",
@@ -685,6 +686,7 @@ STEPS = (
                 "In the loop, a Var is written down once for each parent, and a leaf never. Do it below the loop.",
             ),
         ),
+        understood="A Var that is written down after its parents comes before them when the list is read from its end.",
         hints=(
             "The list is read from its end. So who has to be written down first, a Var or its parents?",
             "First a loop that visits the parents; then, below the loop, v is appended to `order`.",
@@ -717,6 +719,7 @@ STEPS = (
             ),
             (begun(deliver=product_of), "Along one path, slopes are multiplied. Where paths meet, they are added."),
         ),
+        understood="What comes along several paths is added up before anything of it is passed on.",
         hints=(
             "In `deliver`: something came to v before, or nothing did. And what did lesson 05 put at the root?",
             "`arrived.get(v, 0.0)` gives what is there, and 0 where nothing is. At the root a 1 has arrived.",
@@ -746,6 +749,7 @@ STEPS = (
                 "Both are right, and the two have changed places: the first rule is for x.",
             ),
         ),
+        understood="The shapes leave only one product: what goes to x has the shape of x.",
         hints=(
             "Write the shapes down: g is (n, p), y is (m, p) if you turn it over (p, m). Which product is (n, m)?",
             "g @ y.T is (n, p) times (p, m): (n, m), the shape of x. For y, find a product that is (m, p).",
@@ -776,6 +780,7 @@ STEPS = (
             ),
             (lambda g, shape: np.resize(g, shape), "That cuts off what is too much. What was repeated is added up."),
         ),
+        understood="What was repeated on the way there is added up on the way back.",
         hints=(
             "Broadcasting puts new axes in front; the `while` undoes that. What else does it do to a shape?",
             "It stretches axes of length 1. Wherever `shape` has a 1, add up along that axis, and keep the axis.",
@@ -803,6 +808,7 @@ EXERCISES = (
             (lambda g, x: g * np.ones_like(x) / len(x), "`len(x)` counts the rows. How many *elements* are there?"),
             (lambda g, x: g * x / x.size, "If one element moves by 1, the mean moves by 1/n, whatever the element is."),
         ),
+        understood="Each element has a share of 1/n in the mean, and gets that share of what arrives.",
         hints=(
             "If one element of x grows by 1, by how much does the mean grow?",
             "By 1 divided by the number of elements, `x.size`. Every element gets that, times what arrives.",
@@ -829,6 +835,7 @@ EXERCISES = (
             ),
             (without_the_root, "The root itself is missing."),
         ),
+        understood="A Var is younger than its parents, so the order of birth, read backwards, is a topological order.",
         hints=(
             "Two things to do: collect all Vars behind the root, each once; then put them in order.",
             "Collect with a list of those that wait and a set of those seen, as in exercise 5.2. Sort by `number`.",
@@ -867,6 +874,7 @@ EXERCISES = (
                 "What goes to y is right. But what goes to a row is a row again, and yours is a table with one row.",
             ),
         ),
+        understood="A rule is made for shapes: with a row, each pair of x[i] and g[j] meets in one element of y.",
         hints=(
             "What shape does y have, and what shape does `x.T @ g` have, if both are rows?",
             "y[i, j] was multiplied by x[i] and went into result j. So it gets x[i] * g[j]: all pairs, a table.",
@@ -917,6 +925,24 @@ EXERCISES = (
                 "You take Vars in the order in which something arrives. More may still be on its way: newest first.",
             ),
         ),
+        properties=(
+            Property(
+                engine_pass(at_leaf=lambda old, new: new),
+                lambda did: did.result == did.expected or not did.shown.startswith("a * a, then"),
+                "A second pass overwrites `.grad`. What arrives at a leaf is added to what is there.",
+            ),
+            Property(
+                everywhere,
+                lambda did: did.result == did.expected or not did.shown.endswith("have a .grad afterwards"),
+                "Only leaves keep a `.grad`: a Var that was computed passes on what arrives, and keeps nothing.",
+            ),
+            Property(
+                way_by_way,
+                lambda did: did.result == did.expected or not did.shown.endswith("how often you called a rule"),
+                "A rule is asked more than once: some Var had its turn before everything had arrived.",
+            ),
+        ),
+        understood="Newest first, everything that belongs to a Var has arrived when its turn comes; so it is asked once.",
         hints=(
             "Keep a dict of what has arrived where: `arrived = {root: 1.0}`. Whose turn is it?",
             "The one with the highest number: nothing that is still to come can send it anything. Take it out.",
@@ -962,6 +988,7 @@ EXERCISES = (
                 "What is kept on `ctx` itself may be overwritten, and nobody notices. Use `ctx.save_for_backward`.",
             ),
         ),
+        understood="A Function may compute in one way and go back in another: the rule only has to be the true slope.",
         hints=(
             "`engine.clamp(x, min=0)` is max(x, 0), and `engine.log1p(y)` is log(1 + y). Tensors are used as always.",
             "Save x in forward by `ctx.save_for_backward(x)`, and get it back by `(x,) = ctx.saved_tensors`.",

@@ -194,8 +194,8 @@ def _fresh(source: Path) -> dict[str, Any]:
     try:
         for cell in nb["cells"]:
             if cell["cell_type"] == "code":
-                source = blank("".join(cell["source"])).splitlines(keepends=True)
-                cell.update(outputs=[], execution_count=None, source=source)
+                cell.update(outputs=[], execution_count=None)
+                cell["source"] = blank("".join(cell["source"])).splitlines(keepends=True)
             else:
                 cell["source"] = [_to_copies(line) for line in "".join(cell["source"]).splitlines(keepends=True)]
         nb["metadata"]["undertorch"] = {"blank": _version(nb) or digest(nb["cells"])}

@@ -206,7 +206,7 @@ def mean_more(rule):
 
 
 def diamond():
-    """Ways that part and meet again, made in an order that no walk through the parents gives by itself."""
+    """Paths that part and meet again, made in an order that no walk through the parents gives by itself."""
     a, b = Var(2.0), Var(3.0)
     late = mul(a, b)
     return add(mul(add(late, a), b), late)
@@ -248,8 +248,8 @@ class Counted(tuple):
         return super().__iter__()
 
 
-def many_ways(walk, times):
-    """How long the list is, for few Vars and very many ways."""
+def many_paths(walk, times):
+    """How long the list is, for few Vars and very many paths."""
     x, Counted.left = Var(1.0), 1000
     for _ in range(times):
         x = Var(x.value, Counted((x, x)))
@@ -259,9 +259,9 @@ def many_ways(walk, times):
 def walk_trial(walk):
     a, b = Var(2.0), Var(3.0)
     yield "a * b + a: the numbers in your order", order, walk, add(mul(a, b), a)
-    yield "a larger one, with ways that part and meet: the numbers in your order", order, walk, diamond()
+    yield "a larger one, with paths that part and meet: the numbers in your order", order, walk, diamond()
     yield "a chain of 5,000 additions: how many Vars in your list", length, walk, chain(5_000)
-    yield "x = x + x, done 40 times: how many Vars in your list", many_ways, walk, 40
+    yield "x = x + x, done 40 times: how many Vars in your list", many_paths, walk, 40
 
 
 def walk_more(walk):
@@ -306,7 +306,7 @@ def again_and_again(root):
     return sorted(found, key=lambda v: -v.number)
 
 
-def way_after_way(root):
+def path_after_path(root):
     found, waiting = {root}, [root]
     while waiting:
         for parent in waiting.pop().parents:
@@ -426,7 +426,7 @@ def twice(backward, make, leaves):
 
 
 def calls(backward, times):
-    """How often rules are called, on a graph of few nodes and very many ways."""
+    """How often rules are called, on a graph of few nodes and very many paths."""
     called = []
 
     def rule(g):
@@ -502,7 +502,7 @@ def engine_pass(meet=lambda old, new: old + new, at_leaf=lambda old, new: new if
     return backward
 
 
-def way_by_way(root):
+def path_by_path(root):
     waiting = [(root, 1.0)]
     while waiting:
         v, g = waiting.pop()
@@ -734,7 +734,7 @@ STEPS = (
         wrong=(
             (
                 (lambda g, out, x, y: g @ y, lambda g, out, x, y: x @ g),
-                "The shapes do not meet: g is (n, p) and y is (m, p) the wrong way round. Turn one over: `.T`.",
+                "The shapes do not meet: g is (n, p), y is (m, p), and no product of these fits. Turn one over: `.T`.",
             ),
             (
                 (lambda g, out, x, y: y @ g.T, lambda g, out, x, y: g.T @ x),
@@ -822,7 +822,7 @@ EXERCISES = (
         trial=walk_trial,
         hidden=walk_more,
         wrong=(
-            (oldest_first, "The oldest first: that is the order of the way there. `reverse=True`?"),
+            (oldest_first, "The oldest first: that is the order in which they were made. `reverse=True`?"),
             (as_met, "You list each Var where you first meet it. It may be met before a newer one that leads to it."),
             (again_and_again, "Some Vars are in the list more than once. Remember which ones you have seen."),
             (
@@ -830,7 +830,7 @@ EXERCISES = (
                 "The order is right, but the function calls itself, and a long chain is too deep.",
             ),
             (
-                way_after_way,
+                path_after_path,
                 "Each Var is in the list once, but you go on from it each time you meet it. Ask first if it is new.",
             ),
             (without_the_root, "The root itself is missing."),
@@ -890,13 +890,9 @@ EXERCISES = (
         wrong=(
             (
                 engine_pass(meet=lambda old, new: new),
-                "Where ways meet, the later one takes the place of the earlier. Add.",
+                "Where paths meet, the later part takes the place of the earlier one. Add.",
             ),
-            (engine_pass(meet=lambda old, new: old * new), "You multiply where ways meet. There, slopes are added."),
-            (
-                engine_pass(at_leaf=lambda old, new: new),
-                "A second pass overwrites `.grad`. What arrives at a leaf is added to what is there.",
-            ),
+            (engine_pass(meet=lambda old, new: old * new), "You multiply where paths meet. There, slopes are added."),
             (
                 engine_pass(at_leaf=add_nothing_yet),
                 "`.grad` is None in the beginning, and nothing can be added to None.",
@@ -918,8 +914,6 @@ EXERCISES = (
                 with_seen(0),
                 "A Var has its turn as soon as something arrives; what arrives later is dropped. Newest first.",
             ),
-            (everywhere, "The leaves are right. But Vars in between keep a `.grad` as well: only leaves do."),
-            (way_by_way, "Right numbers, by every way one by one. A Var's turn comes once, with all that arrives."),
             (
                 engine_pass(pick=lambda arrived, key: next(iter(arrived))),
                 "You take Vars in the order in which something arrives. More may still be on its way: newest first.",
@@ -937,12 +931,12 @@ EXERCISES = (
                 "Only leaves keep a `.grad`: a Var that was computed passes on what arrives, and keeps nothing.",
             ),
             Property(
-                way_by_way,
+                path_by_path,
                 lambda did: did.result == did.expected or not did.shown.endswith("how often you called a rule"),
-                "A rule is asked more than once: some Var had its turn before everything had arrived.",
+                "You go along every path, and ask a rule more than once. A Var has one turn, with all that arrives.",
             ),
         ),
-        understood="Newest first, everything that belongs to a Var has arrived when its turn comes; so it is asked once.",
+        understood="Newest first, all that belongs to a Var has arrived when its turn comes; so it is asked once.",
         hints=(
             "Keep a dict of what has arrived where: `arrived = {root: 1.0}`. Whose turn is it?",
             "The one with the highest number: nothing that is still to come can send it anything. Take it out.",

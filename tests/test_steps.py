@@ -49,7 +49,7 @@ def test_each_step_has_a_cell_to_fill_in_and_a_check_below_in_the_order_of_the_t
 
 @each_step
 def test_a_step_has_three_hints_no_points_and_words_for_each_wrong_answer(step):
-    says = [message for _, message in step.wrong]
+    says = [message for _, message in step.wrong] + [one.says for one in step.properties]
     assert step.points == 0 and len(step.hints) == 3 and step.hidden is None
     assert len(set(says)) == len(says) >= 2 and step.key not in exercises.of_lesson(step.lesson)
 
@@ -67,6 +67,14 @@ def test_a_usual_mistake_is_named(step, number):
     wrong, says = step.wrong[number]
     verdict = judge.judge(step, wrong)
     assert (verdict.state, verdict.message) == (judge.NOT_YET, says)
+
+
+@pytest.mark.parametrize(
+    ("step", "one"), [(step, one) for step in STEPS for one in step.properties], ids=lambda x: getattr(x, "key", None)
+)
+def test_who_lacks_a_property_is_told(step, one):
+    verdict = judge.judge(step, one.example)
+    assert verdict.state == judge.NOT_YET and verdict.message.splitlines() == [one.says]
 
 
 def test_a_blank_has_three_dots_where_the_solutions_stood():

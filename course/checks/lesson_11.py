@@ -33,6 +33,11 @@ def mul(x, y):
     return Var(x.value * y.value, (x, y), (lambda g: g * y.value, lambda g: g * x.value))
 
 
+def at(step, holds):
+    """A property that is asked for after the steps that read so."""
+    return lambda did: step not in did.shown or holds(did)
+
+
 def total(x):
     return Var(x.value.sum(), (x,), (lambda g: g * np.ones_like(x.value),))
 
@@ -40,9 +45,15 @@ def total(x):
 # The steps of the lesson: mul
 
 
+NO_FUNCTION = "this rule is no function"
+
+
 def passed_on(multiply, g, x, y):
     """What the rules of a product pass on, if g arrives."""
-    return [float(rule(g)) for rule in multiply(Var(x), Var(y)).rules]
+    rules = multiply(Var(x), Var(y)).rules
+    rules = rules if isinstance(rules, tuple | list) else [rules]
+    parts = [rule(g) if callable(rule) else NO_FUNCTION for rule in rules]
+    return {f"to {name}": part for name, part in zip("abc", parts, strict=False)}
 
 
 def mul_trial(multiply):
@@ -131,10 +142,32 @@ def nothing_written(v, visit, order):
         visit(parent)
 
 
-def once_for_each_parent(v, visit, order):
+def all_at_once(v, visit, order):
+    visit(v.parents)
+    order.append(v)
+
+
+def the_last_parent(v, visit, order):
     for parent in v.parents:
         visit(parent)
-        order.append(v)
+    order.append(parent)
+
+
+def one_parent(v, visit, order):
+    if v.parents:
+        visit(v.parents[0])
+    order.append(v)
+
+
+def in_front(v, visit, order):
+    order.insert(0, v)
+    for parent in v.parents:
+        visit(parent)
+
+
+def twice_written(v, visit, order):
+    order.append(v)
+    parents_first(v, visit, order)
 
 
 # backward, of which `deliver` and the beginning are to be written
@@ -142,6 +175,11 @@ def once_for_each_parent(v, visit, order):
 
 def lost(arrived, v, part):
     return arrived.get(v, 0.0) + part
+
+
+def first_one(arrived, v, part):
+    if v not in arrived:
+        arrived[v] = part
 
 
 def last_one(arrived, v, part):
@@ -169,6 +207,11 @@ def begun(begin=lambda root: {root: 1.0}, deliver=summed_up):
                 deliver(arrived, parent, rule(g))
 
     return backward
+
+
+def is_one(did):
+    """Whether the first slope is 1."""
+    return not did.error and np.array_equal(did.result[0], 1.0)
 
 
 def begin_trial(backward):
@@ -219,9 +262,15 @@ def chain(length):
     return x
 
 
+NO_VARS = "something else than Vars"
+
+
 def order(walk, root):
     """The numbers of what a walk gives, counted from the oldest."""
-    found = [v.number for v in walk(root)]
+    listed = list(walk(root))
+    if not all(isinstance(v, Var) for v in listed):
+        return NO_VARS
+    found = [v.number for v in listed]
     return [number - min(found) for number in found]
 
 
@@ -370,6 +419,14 @@ def along_ones(reduce):
     return unbroadcast
 
 
+def along_the_wrong_one(g, shape):
+    g = fronts(g, shape)
+    for length in shape:
+        if length == 1:
+            g = g.sum(axis=length, keepdims=True)
+    return g
+
+
 def along_the_first_one(g, shape):
     g = fronts(g, shape)
     return g.sum(axis=shape.index(1), keepdims=True) if 1 in shape else g
@@ -460,6 +517,9 @@ def pass_trial(backward):
     root = add(total(mul(x, x)), total(add(x, y)))
     shown = "total(x * x) + total(x + y) with x = [1, 2], y = [3, 4]: x.grad and y.grad"
     yield shown, slopes, backward, root, [x, y]
+    x, y = Var([1.0, 2.0]), Var([3.0, 4.0])
+    shown = "total(x + y), then again: x.grad and y.grad after both"
+    yield shown, twice, backward, lambda: total(add(x, y)), [x, y]
     z = Var([1.0, 2.0])
     yield "total(z * z), then again, with z = [1, 2]: z.grad after both", twice, backward, lambda: total(mul(z, z)), [z]
 
@@ -648,18 +708,46 @@ STEPS = (
         answer=mul,
         trial=mul_trial,
         wrong=(
-            (
-                product(lambda g, x, y: g * x.value, lambda g, x, y: g * y.value),
-                "If a grows by 1, a * b grows by b. So each side gets g times *the other* side.",
-            ),
-            (
-                product(lambda g, x, y: y.value, lambda g, x, y: x.value),
-                "Those are the product's own slopes. Multiply each of them by what arrives, `g`.",
-            ),
             (product(lambda g, x, y: g, lambda g, x, y: g), "Those are the rules of an addition."),
             (
                 product(lambda g, x, y: g * y, lambda g, x, y: g * x),
                 "`y` is a whole Var. The number in it is `y.value`.",
+            ),
+            (
+                product(lambda g, x, y: g + y.value, lambda g, x, y: g + x.value),
+                "`g` is multiplied by the other side, and not added to it.",
+            ),
+        ),
+        properties=(
+            Property(
+                lambda x, y: Var(x.value * y.value, (x, y), (y.value, x.value)),
+                lambda did: NO_FUNCTION not in did.result.values(),
+                "A rule is a function, to be asked later: it begins with `lambda g:`.",
+            ),
+            Property(
+                lambda x, y: Var(x.value * y.value, (x, y), lambda g: (g * y.value, g * x.value)),
+                lambda did: len(did.result) == 2,
+                "There are two parents, so there are two rules: two functions, with a comma between them.",
+            ),
+            Property(
+                product(lambda g, x, y: g * x.value, lambda g, x, y: g * y.value),
+                at("10 arrives", lambda did: did.result["to a"] != 20 and did.result["to b"] != 30),
+                "If a grows by 1, a * b grows by b. So each side gets g times *the other* side.",
+            ),
+            Property(
+                product(lambda g, x, y: y.value, lambda g, x, y: x.value),
+                at("10 arrives", lambda did: did.result["to a"] not in (2, 3) and did.result["to b"] not in (2, 3)),
+                "A rule forgets what arrives. The product's own slope is to be multiplied by `g`.",
+            ),
+            Property(
+                product(lambda g, x, y: g * x.value * y.value, lambda g, x, y: g * x.value * y.value),
+                at("10 arrives", lambda did: {*map(abs, did.result.values())} <= {2, 3, 20, 30, 10, 12, 13}),
+                "Leave b alone and move a by 1: the product moves by b, and by nothing else. That is the slope for a.",
+            ),
+            Property(
+                product(lambda g, x, y: -g * y.value, lambda g, x, y: -g * x.value),
+                lambda did: min(did.result.values()) >= 0,
+                "The product grows if a grows (b is 3). Where does the minus come from?",
             ),
         ),
         understood="If one side moves by 1, the product moves by the other; a rule is that slope, times what arrives.",
@@ -681,9 +769,32 @@ STEPS = (
             ),
             (from_root(no_parents), "Only the root is listed. The visit of a Var has to go on to its parents."),
             (from_root(nothing_written), "Nothing is listed. Write each Var down: `order.append(v)`."),
-            (
-                from_root(once_for_each_parent),
-                "In the loop, a Var is written down once for each parent, and a leaf never. Do it below the loop.",
+        ),
+        properties=(
+            Property(
+                from_root(all_at_once),
+                lambda did: did.error not in ("AttributeError", "TypeError"),
+                "`visit` takes one Var, and `v.parents` are several: go through them in a loop.",
+            ),
+            Property(
+                from_root(the_last_parent),
+                lambda did: did.error not in ("UnboundLocalError", "NameError"),
+                "A leaf has no parents, so after the loop there is no `parent`. Write down `v`.",
+            ),
+            Property(
+                from_root(twice_written),
+                lambda did: len(did.result["listed"]) <= 4,
+                "Some Var is listed more than once. Write it down once in its own visit, below the loop.",
+            ),
+            Property(
+                from_root(one_parent),
+                lambda did: {*did.result["listed"]} == set("abcd") or not {*did.result["listed"]} - {"d"},
+                "Some Var is missing. Every parent is visited, and every Var that is visited is written down.",
+            ),
+            Property(
+                from_root(in_front),
+                lambda did: not did.result["too early"] or len(did.result["listed"]) != 4,
+                "Some Var comes before one that was made of it. Write a Var down *after* visiting its parents.",
             ),
         ),
         understood="A Var that is written down after its parents comes before them when the list is read from its end.",
@@ -719,6 +830,18 @@ STEPS = (
             ),
             (begun(deliver=product_of), "Along one path, slopes are multiplied. Where paths meet, they are added."),
         ),
+        properties=(
+            Property(
+                begun(lambda root: {root: 10.0}),
+                at("a leaf alone", lambda did: did.error == "KeyError" or is_one(did)),
+                "A leaf alone has the slope 1. So the walk begins with the number 1.0 at the root.",
+            ),
+            Property(
+                begun(deliver=first_one),
+                at("a * b + a", lambda did: did.error or did.result[0] == 2 * did.result[1] != 0),
+                "`deliver`: 1 comes to a, and then 3. The first part is kept as it is, and the second is added to it.",
+            ),
+        ),
         understood="What comes along several paths is added up before anything of it is passed on.",
         hints=(
             "In `deliver`: something came to v before, or nothing did. And what did lesson 05 put at the root?",
@@ -733,20 +856,35 @@ STEPS = (
         trial=matmul_trial,
         wrong=(
             (
-                (lambda g, out, x, y: g @ y, lambda g, out, x, y: x @ g),
-                "The shapes do not meet: g is (n, p), y is (m, p), and no product of these fits. Turn one over: `.T`.",
-            ),
-            (
                 (lambda g, out, x, y: y @ g.T, lambda g, out, x, y: g.T @ x),
                 "All the right numbers, lying on their side. What goes to x has the shape of x: g first, then y.",
             ),
             (
-                (lambda g, out, x, y: g @ y.T, lambda g, out, x, y: g.T @ x),
-                "x is right. What goes to y lies on its side: (m, p) is wanted, so x comes first.",
-            ),
-            (
                 (lambda g, out, x, y: x.T @ g, lambda g, out, x, y: g @ y.T),
                 "Both are right, and the two have changed places: the first rule is for x.",
+            ),
+        ),
+        properties=(
+            Property(
+                (lambda g, out, x, y: g @ y, lambda g, out, x, y: x.T @ g),
+                lambda did: did.error != "ValueError",
+                "NumPy cannot multiply those shapes: the inner numbers have to agree. g is (4, 3), x (4, 2), y (2, 3); "
+                "`.T` turns one over.",
+            ),
+            Property(
+                (lambda g, x, y: g @ y.T, lambda g, x, y: x.T @ g),
+                lambda did: did.error != "TypeError",
+                "Two functions are asked for, a comma between them, and each begins with `lambda g, out, x, y:`.",
+            ),
+            Property(
+                (lambda g, out, x, y: y @ g.T, lambda g, out, x, y: x.T @ g),
+                at("to x", lambda did: did.result.shape == (4, 2)),
+                "What goes to x must have the shape of x, (4, 2): (4, 3) times (3, 2) gives that, with g first.",
+            ),
+            Property(
+                (lambda g, out, x, y: g @ y.T, lambda g, out, x, y: g.T @ x),
+                at("to y", lambda did: did.result.shape == (2, 3)),
+                "What goes to y must have the shape of y, (2, 3): (2, 4) times (4, 3) gives that, with g last.",
             ),
         ),
         understood="The shapes leave only one product: what goes to x has the shape of x.",
@@ -763,10 +901,6 @@ STEPS = (
         trial=shapes_trial,
         wrong=(
             (
-                along_ones(lambda g, axis: g.sum(axis=axis)),
-                "The sum is right, but the axis is gone. An axis of length 1 has to stay: `keepdims=True`.",
-            ),
-            (
                 along_ones(lambda g, axis: g.mean(axis=axis, keepdims=True)),
                 "The mean, where the sum belongs: each of the repeated uses counts in full.",
             ),
@@ -779,6 +913,30 @@ STEPS = (
                 "You add up along one axis of length 1. There may be several.",
             ),
             (lambda g, shape: np.resize(g, shape), "That cuts off what is too much. What was repeated is added up."),
+        ),
+        properties=(
+            Property(
+                lambda g, shape: fronts(g, shape).reshape(shape),
+                lambda did: did.error == "",
+                "To reshape or to cut does not add up, and an axis has to be there: for each 1 in `shape`, add up "
+                "along that axis.",
+            ),
+            Property(
+                fronts,
+                at("shape = (3, 1)", lambda did: did.result.size == 3),
+                "Nothing was added up for the 1 in `shape`. Ask `shape` (not `g.shape`) where a 1 is, and keep the "
+                "sum: `g = g.sum(...)`.",
+            ),
+            Property(
+                along_ones(lambda g, axis: g.sum(axis=axis)),
+                at("shape = (3, 1)", lambda did: did.result.shape != (3,)),
+                "The sum is right, but the axis is gone. An axis of length 1 has to stay: `keepdims=True`.",
+            ),
+            Property(
+                along_the_wrong_one,
+                at("shape = (1, 4)", lambda did: did.result.shape in ((1, 4), (4,), (3, 4))),
+                "Add up along the axis where the 1 stands in `shape`: `enumerate` tells its number.",
+            ),
         ),
         understood="What was repeated on the way there is added up on the way back.",
         hints=(
@@ -808,6 +966,18 @@ EXERCISES = (
             (lambda g, x: g * np.ones_like(x) / len(x), "`len(x)` counts the rows. How many *elements* are there?"),
             (lambda g, x: g * x / x.size, "If one element moves by 1, the mean moves by 1/n, whatever the element is."),
         ),
+        properties=(
+            Property(
+                lambda g, x: g * np.ones(x.size) / x.size,
+                lambda did: did.result.shape == did.expected.shape or not did.result.shape,
+                "Each element of x gets its share at its own place: the shape of x is asked for.",
+            ),
+            Property(
+                lambda g, x: np.full_like(x, g * x.size),
+                lambda did: not did.result.shape or np.isclose(did.result.sum(), did.expected.sum()),
+                "All shares together make g. There are n elements, and each of them gets 1/n of it, whatever it holds.",
+            ),
+        ),
         understood="Each element has a share of 1/n in the mean, and gets that share of what arrives.",
         hints=(
             "If one element of x grows by 1, by how much does the mean grow?",
@@ -834,6 +1004,23 @@ EXERCISES = (
                 "Each Var is in the list once, but you go on from it each time you meet it. Ask first if it is new.",
             ),
             (without_the_root, "The root itself is missing."),
+        ),
+        properties=(
+            Property(
+                lambda root: [v.number for v in by_number(root)],
+                lambda did: did.result != NO_VARS,
+                "The list is to hold the Vars themselves. `sorted` takes them by their number with `key=`.",
+            ),
+            Property(
+                lambda root: sorted({root, *root.parents}, key=lambda v: -v.number),
+                at("your order", lambda did: {*did.result} == {*did.expected} or did.result == NO_VARS),
+                "Some Vars are missing: from each parent, go on to its own parents, and list the root as well.",
+            ),
+            Property(
+                behind,
+                at("your order", lambda did: did.result == sorted(did.result, reverse=True) or did.result == NO_VARS),
+                "The list is not in the order of `number`. Collect first, in whatever order, and sort at the end.",
+            ),
         ),
         understood="A Var is younger than its parents, so the order of birth, read backwards, is a topological order.",
         hints=(
@@ -862,16 +1049,32 @@ EXERCISES = (
                 "Elementwise, each of x meets one of g. But each of x was used in every column: all pairs count.",
             ),
             (
-                of_a_row(lambda g, x, y: x[:, None] @ g),
-                "x is a column now, of shape (n, 1), but g is still a row without a second axis.",
-            ),
-            (
                 lambda g, x, y: (g @ y.T, np.outer(x, g)),
                 "Right for a row. But `np.outer` takes all pairs of two tables, too; there, the old rule was right.",
             ),
             (
                 lambda g, x, y: (np.atleast_2d(g) @ y.T, np.atleast_2d(x).T @ np.atleast_2d(g)),
                 "What goes to y is right. But what goes to a row is a row again, and yours is a table with one row.",
+            ),
+        ),
+        properties=(
+            Property(
+                of_a_row(lambda g, x, y: x[:, None] @ g),
+                lambda did: did.error == "",
+                "One of the products stops. A row has one axis, and `.T` leaves it as it is: all pairs of two rows are "
+                "`np.outer`'s.",
+            ),
+            Property(
+                lambda g, x, y: (np.outer(g, y), np.outer(x, g) if x.ndim == 1 else x.T @ g),
+                lambda did: (
+                    did.result[0].shape == did.before["1"].shape and np.allclose(did.result[0], did.expected[0])
+                ),
+                "What went to x was right as it was: `g @ y.T`, for a row too.",
+            ),
+            Property(
+                of_a_row(lambda g, x, y: (x.T @ np.resize(g, x.shape)) * np.ones_like(y)),
+                at("g of shape (3,)", lambda did: np.allclose(did.result[1], did.expected[1])),
+                "What goes to y is wrong for a row: y[i, j] gets x[i] * g[j].",
             ),
         ),
         understood="A rule is made for shapes: with a row, each pair of x[i] and g[j] meets in one element of y.",
@@ -900,6 +1103,10 @@ EXERCISES = (
             (
                 engine_pass(meet=in_place),
                 "`+=` writes into an array that somebody else may hold: `x + y` hands one to both. Make a new one.",
+            ),
+            (
+                engine_pass(at_leaf=lambda old, new: new if old is None else in_place(old, new)),
+                "`v.grad += g` writes into an array that another leaf may hold as well. Make a new one: `v.grad = ...`",
             ),
             (
                 engine_pass(at_leaf=lambda old, new: old + new if old else new),
@@ -980,6 +1187,29 @@ EXERCISES = (
             (
                 OnContext,
                 "What is kept on `ctx` itself may be overwritten, and nobody notices. Use `ctx.save_for_backward`.",
+            ),
+        ),
+        properties=(
+            Property(
+                safe,
+                at("Softplus.apply(x), x = [-1", lambda did: did.error != "AttributeError"),
+                "A class is asked for, with `forward` and `backward`: it is called by `Softplus.apply`.",
+            ),
+            Property(
+                function(lambda x: engine.abs(x) + engine.log1p(engine.exp(-engine.abs(x))), chance),
+                at("apply(x), x = [-1, 0, 2]", lambda did: np.allclose(did.result, did.expected, rtol=1e-3)),
+                "`forward` is off: max(x, 0) is `clamp(x, min=0)`, and what is added to it is `log1p(exp(-abs(x)))`.",
+            ),
+            Property(
+                function(safe, lambda x, g: g),
+                at("x.grad after", lambda did: did.error or np.allclose(did.result, did.expected, rtol=1e-3)),
+                "`backward` is off: the slope at each x is `engine.sigmoid(x)`, and it is multiplied by what arrives.",
+            ),
+            Property(
+                function(safe, lambda x, g: (engine.sigmoid(x) * g).sum()),
+                at("x.grad", lambda did: not did.error),
+                "`backward` stops, or its answer does not fit: it gets x by `(x,) = ctx.saved_tensors`, if `forward` "
+                "saved it, and gives one tensor in the shape of x.",
             ),
         ),
         understood="A Function may compute in one way and go back in another: the rule only has to be the true slope.",

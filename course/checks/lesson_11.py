@@ -737,7 +737,7 @@ STEPS = (
             Property(
                 product(lambda g, x, y: y.value, lambda g, x, y: x.value),
                 at("10 arrives", lambda did: did.result["to a"] not in (2, 3) and did.result["to b"] not in (2, 3)),
-                "A rule forgets what arrives. The product's own slope is to be multiplied by `g`.",
+                "A rule forgets what arrives. The product's own slope is multiplied by `g`.",
             ),
             Property(
                 product(lambda g, x, y: g * x.value * y.value, lambda g, x, y: g * x.value * y.value),
@@ -1009,7 +1009,7 @@ EXERCISES = (
             Property(
                 lambda root: [v.number for v in by_number(root)],
                 lambda did: did.result != NO_VARS,
-                "The list is to hold the Vars themselves. `sorted` takes them by their number with `key=`.",
+                "The list holds the Vars themselves. `sorted` takes them by their number with `key=`.",
             ),
             Property(
                 lambda root: sorted({root, *root.parents}, key=lambda v: -v.number),

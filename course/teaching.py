@@ -17,7 +17,7 @@ PREDICTION = 1.0  # commit to an answer
 FIGURE = 2.0  # move it
 YOUR_TURN = 2.0  # a line or two of one's own
 POINT = 4.0  # of an exercise
-MOVED = re.compile(r"\b(?:\w+(?:Explorer|Timeline|Stepper)|LiveCurves)\(")  # a figure with something to move
+MOVED = re.compile(r"\b(?:\w+(?:Explorer|Timeline|Stepper)|LeafBoard|LiveCurves)\(")  # a figure with something to move
 
 
 def parts(path: Path) -> Iterator[tuple[str, float]]:

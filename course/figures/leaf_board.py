@@ -89,7 +89,8 @@ class LeafBoard:
 
         return LeafBoardWidget(
             lines=[step.source for step in self.steps[1:]],
-            boards=[cards_of(step) + four_boxes(step.cards) for step in self.steps],
+            boards=[cards_of(step) for step in self.steps],
+            boxes=[four_boxes(step.cards) for step in self.steps],
             said=[self.text(k) for k in range(len(self))],
         )
 
@@ -200,7 +201,7 @@ def four_boxes(cards: tuple[Card, ...]) -> str:
         return ", ".join(f"<code>{html.escape(name)}</code>" for name in names) or "none"
 
     rows = [[f"is_leaf {leaf}", box(leaf, True), box(leaf, False)] for leaf in (True, False)]
-    return table(["", "requires_grad True", "requires_grad False"], rows, escape=False)
+    return table(["", "requires_<wbr>grad True", "requires_<wbr>grad False"], rows, escape=False)
 
 
 def table(titles: list[str], rows: list[list[str]], escape: bool = True) -> str:

@@ -7,10 +7,11 @@ import traitlets
 
 
 class LeafBoardWidget(anywidget.AnyWidget):
-    """The statements of a program, the board after each of them and before the first, and the one that is shown."""
+    """The statements of a program, the cards and the four boxes before the first and after each, and which is shown."""
 
     _esm = Path(__file__).with_name("leaf_board.js").read_text(encoding="utf-8")
     lines = traitlets.List(traitlets.Unicode()).tag(sync=True)
     boards = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    boxes = traitlets.List(traitlets.Unicode()).tag(sync=True)
     said = traitlets.List(traitlets.Unicode()).tag(sync=True)
     step = traitlets.Int(0).tag(sync=True)

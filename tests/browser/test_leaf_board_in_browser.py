@@ -40,9 +40,9 @@ def said(board, line):
 def test_lines_are_gone_through_by_keyboard(figure):
     page, board = figure
     back, slider, forward = (
-        board.get_by_role("button", name="Back"),
+        board.get_by_role("button", name="Back", exact=True),
         board.get_by_role("slider", name="Lines that have run"),
-        board.get_by_role("button", name="Forward"),
+        board.get_by_role("button", name="Forward", exact=True),
     )
     said(board, 0)
     api.expect(board.locator(".card")).to_have_count(0)

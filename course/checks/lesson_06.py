@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import engine
-from course.exercises import Exercise
+from course.exercises import Exercise, Property
 
 # 6.2
 
 
-def made(small_knobs: Callable, n: int, dtype: Any) -> list[Any]:
+def made(small_knobs: Callable, n: int, dtype: Any) -> Any:
     knobs = small_knobs(n, dtype)
     if not isinstance(knobs, engine.Tensor):
-        return [knobs]
-    return [knobs.detach(), knobs.is_leaf, knobs.requires_grad]
+        return knobs
+    return {"numbers": knobs.detach(), "is_leaf": knobs.is_leaf, "requires_grad": knobs.requires_grad}
 
 
 def knobs_trial(small_knobs: Callable) -> Iterator[tuple]:
@@ -127,7 +127,8 @@ def at_a_knob(limit: Callable, weights: list[float], most: float) -> engine.Tens
 
 def beside_another(limit: Callable, most: float) -> list[Any]:
     x, y = engine.zeros(2).requires_grad_(), engine.zeros(2).requires_grad_()
-    h, other = 2 * x, 2 * y
+    other = 2 * y
+    h = 2 * x  # the newer one: its hook is called first
     limit(h, most)
     (10 * (h + other)).sum().backward()
     return [x.grad, y.grad]
@@ -137,7 +138,7 @@ def limit_trial(limit: Callable) -> Iterator[tuple]:
     shown = "h = 2 * x, limit(h, 1.0), loss = (h * [0.5, 3, -4]).sum(): x.grad"
     yield shown, at_a_result, limit, [0.5, 3.0, -4.0], 1.0
     yield "limit(x, 2.0), loss = (x * [3, -1, -7]).sum(): x.grad", at_a_knob, limit, [3.0, -1.0, -7.0], 2.0
-    shown = "h = 2 * x, other = 2 * y, limit(h, 1.0), loss = (10 * (h + other)).sum(): x.grad and y.grad"
+    shown = "other = 2 * y, h = 2 * x, limit(h, 1.0), loss = (10 * (h + other)).sum(): x.grad and y.grad"
     yield shown, beside_another, limit, 1.0
 
 
@@ -255,13 +256,18 @@ EXERCISES = (
         answer={"a", "d", "f"},
         wrong=(
             ({"a", "b", "d", "e", "f"}, "Those are all that take notes. But only leaves keep what arrives."),
-            ({"a", "d", "e", "f"}, "One of them was made from random numbers and then multiplied. Which is the leaf?"),
-            ({"a", "b", "d", "f"}, "One of them came out of a multiplication: it is a result, not a leaf."),
-            ({"a", "c", "d", "f"}, "All of these are leaves. But for one of them, nobody asked for the slope."),
-            ({"a", "d", "f", "g"}, "All of these are leaves. But one of them was cut off, and takes no notes."),
             ({"a", "c", "d", "f", "g"}, "Those are all the leaves. But two of them were never asked to take notes."),
-            ({"a", "d"}, "There is one more: a leaf is what no operation made *since it was asked to take notes*."),
         ),
+        entries={
+            "a": "a was asked when it was made, and no operation made it since.",
+            "b": "b came out of a multiplication of something that takes notes: it is a result.",
+            "c": "c is a leaf. But nobody asked for its slope.",
+            "d": "d was asked, if only after it was made; and no operation made it since.",
+            "e": "For e, random numbers were asked and then multiplied. The leaf is another tensor, without a name.",
+            "f": "f was multiplied first, and asked then: no operation made it *since it was asked to take notes*.",
+            "g": "g has the numbers of b, but it was cut off: it takes no notes, so nothing arrives.",
+        },
+        understood="A leaf is what no operation made since it was asked; and only leaves that were asked have a .grad.",
         hints=(
             "Two questions to each: is it a leaf, and was it asked to take notes?",
             "What comes out of an operation on something that takes notes is a result. Which have a grad_fn?",
@@ -276,19 +282,6 @@ EXERCISES = (
         hidden=knobs_more,
         wrong=(
             (
-                lambda n, dtype: engine.randn(n).to(dtype) * 0.1,
-                "It is a leaf now, but nobody has asked it to take notes.",
-            ),
-            (
-                lambda n, dtype: (engine.randn(n, requires_grad=True).to(dtype) * 0.1).requires_grad_(),
-                "It is still a result: the tensor that `randn` made was asked first. To ask the result, too, makes no "
-                "leaf of it.",
-            ),
-            (
-                lambda n, dtype: engine.randn(n).to(dtype).requires_grad_() * 0.1,
-                "It was asked before the last operation. For 64 bits and for 32, the `* 0.1` makes a result of it.",
-            ),
-            (
                 lambda n, dtype: (engine.randn(n) * 0.1).requires_grad_().to(dtype),
                 "With 32 bits that is right, with 64 it is not: there, `to` makes another tensor, which is a result.",
             ),
@@ -301,6 +294,20 @@ EXERCISES = (
                 "These are knobs, but they are not small: the `* 0.1` is missing.",
             ),
         ),
+        properties=(
+            Property(
+                lambda n, dtype: engine.randn(n).to(dtype) * 0.1,
+                lambda did: did.result["requires_grad"],
+                "It is a leaf, but nobody has asked it to take notes.",
+            ),
+            Property(
+                lambda n, dtype: (engine.randn(n, requires_grad=True).to(dtype) * 0.1).requires_grad_(),
+                lambda did: did.result["is_leaf"],
+                "It is still a result: something was computed after the asking. To ask the result, too, makes no leaf "
+                "of it.",
+            ),
+        ),
+        understood="First compute, then ask: every operation after the asking makes a result, and the knob is lost.",
         hints=(
             "Which operations are done after the tensor was asked to take notes?",
             "First compute, then ask: `requires_grad_()` comes last, and is called on what has been computed.",
@@ -342,6 +349,7 @@ EXERCISES = (
                 "A result with several numbers has as many slopes. Do not add them up.",
             ),
         ),
+        understood="What comes by at a result is not kept, unless you ask for it before it comes.",
         hints=(
             "Keep every result on the way, in a list. How do you ask for the slope at a result?",
             "`retain_grad()` for each, right when it was made; or `autograd.grad` once, with the list of all results.",
@@ -380,6 +388,7 @@ EXERCISES = (
                 "Whatever arrives, `most` goes on. What is within the limit should stay as it is.",
             ),
         ),
+        understood="What a hook returns is passed on, and all that comes after it follows from that.",
         hints=(
             "What does a hook get, and what becomes of what it returns?",
             "`register_hook` takes a function of one argument. `clamp(least, most)` makes a new tensor.",
@@ -404,6 +413,7 @@ EXERCISES = (
             (nodes, "Those are the nodes at the ends. `variable` is the tensor that belongs to such a node."),
             (first_path, "You have followed one path. Where a node has several inputs, all of them must be followed."),
         ),
+        understood="The knobs of a result are the ends of its graph; a lost knob is not among them.",
         hints=(
             "Begin at y.grad_fn. Where do the paths end, and how do you get from such an end to its tensor?",
             "Keep a list of nodes still to be looked at, and a set of those seen. An AccumulateGrad has `variable`.",

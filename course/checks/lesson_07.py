@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import engine
-from course.exercises import Exercise
+from course.exercises import Exercise, Property
 
 # 7.2
 
@@ -90,18 +90,18 @@ def cleared_at_both_ends(losses: list[engine.Tensor], w: engine.Tensor) -> engin
 # 7.3
 
 
-def in_parts(gradient_in_parts: Callable, n: int, size: int) -> list[Any]:
+def in_parts(gradient_in_parts: Callable, n: int, size: int) -> dict[str, Any]:
     w = engine.tensor(0.5, requires_grad=True)
     xs, ys = engine.arange(1.0, n + 1), engine.arange(1.0, n + 1) ** 2
     arrived: list[Any] = []
     w.register_hook(lambda g: arrived.append(1))
     found = gradient_in_parts(w, xs, ys, size)
-    return [found.clone() if isinstance(found, engine.Tensor) else found, len(arrived)]
+    return {"gradient": found.clone() if isinstance(found, engine.Tensor) else found, "arrivals": len(arrived)}
 
 
 def parts_trial(gradient_in_parts: Callable) -> Iterator[tuple]:
     for n, size in ((4, 2), (5, 2), (3, 3)):
-        shown = f"{n} examples, size = {size}: the gradient, and how many times one has arrived at w"
+        shown = f"{n} examples, size = {size}: the gradient, and how many times something has arrived at w"
         yield shown, in_parts, gradient_in_parts, n, size
 
 
@@ -138,11 +138,12 @@ def by_share(
 # 7.4
 
 
-def read_through(read: Callable, numbers: list[float]) -> list[Any]:
+def read_through(read: Callable, numbers: list[float]) -> dict[str, Any]:
     w = engine.tensor(1.5, requires_grad=True)
     losses = read(w, numbers)
     each = losses if isinstance(losses, list | tuple) else []
-    return [losses, w.item(), sum(isinstance(loss, engine.Tensor) and loss.requires_grad for loss in each)]
+    graphs = sum(isinstance(loss, engine.Tensor) and loss.requires_grad for loss in each)
+    return {"losses": losses, "w": w.item(), "losses with a graph": graphs}
 
 
 def read_trial(read: Callable) -> Iterator[tuple]:
@@ -242,16 +243,31 @@ EXERCISES = (
         wrong=(
             ((3.0, 5.0, 12.0, 6.0), "The second line does not *set* w.grad: what arrives is added to what is there."),
             ((3.0, 8.0, 20.0, 26.0), "w.grad was cleared before the third line, and set to zero before the fourth."),
-            ((3.0, 8.0, 20.0, 6.0), "w.grad was cleared before the third line."),
-            ((3.0, 8.0, 12.0, 18.0), "zero_() sets w.grad to zero: nothing is left of the 12."),
-            (
-                (3.0, 6.0, 12.0, 6.0),
-                "In `w * w` the knob is both factors: two paths, 2 along each. And + w is a third.",
-            ),
-            ((3.0, 7.0, 12.0, 6.0), "In the second line there is a third path, the one through `+ w`."),
-            ((3.0, 8.0, 4.0, 6.0), "Three factors, three paths: along each comes the product of the two others."),
-            ((3.0, 8.0, 12.0, 3.0), "In `u * u` two paths lead from u; along each comes u, which is 3."),
         ),
+        entries={
+            1: ((6, "That is 3 * w itself. How does it move when w moves?"),),
+            2: (
+                (6, "In `w * w` the knob is both factors: two paths, 2 along each."),
+                (7, "There is a third path, the one through `+ w`."),
+                (
+                    3,
+                    "Nothing has been added yet: there are three paths, 2 along each of two and 1 along the third.",
+                ),
+            ),
+            3: (
+                (20, "w.grad was cleared before."),
+                (4, "Three factors, three paths: along each comes the product of the two others."),
+                (8, "There are three factors, and so three paths."),
+                (6, "Along each of the three paths comes the product of the two *other* factors, which is 4."),
+            ),
+            4: (
+                (18, "zero_() sets w.grad to zero: nothing is left of what was there."),
+                (3, "Two paths lead through `u * u`; along each comes u, which is 3."),
+                (4, "Along the paths comes u, and not w. u is 3."),
+                (9, "That is u * u itself. How does it move when w moves?"),
+            ),
+        },
+        understood="Slopes are multiplied along a path, added where paths meet, and added to what is in .grad already.",
         hints=(
             "Each line: along which paths does a slope come back to w, and is there something in w.grad already?",
             "Multiply along a path, add where paths meet; then add to what is there.",
@@ -296,6 +312,7 @@ EXERCISES = (
                 "Two of the losses share notes, and the first `grad` threw them away. Go back once for all of them.",
             ),
         ),
+        understood="The slope of a mean is the mean of the slopes; autograd.grad hands it over and leaves no trace.",
         hints=(
             "What does w.grad hold when your function is called, and what after a backward() in it?",
             "autograd.grad hands gradients over and leaves .grad alone. The slope of a mean is the mean of the slopes.",
@@ -329,12 +346,16 @@ EXERCISES = (
                 by_share(clear=True),
                 "w.grad is cleared in every round: only the last part is left. Here adding is what you want.",
             ),
-            (
+        ),
+        properties=(
+            Property(
                 by_share(together=True),
-                "The gradient is right. But all parts' notes are kept until the end, and the memory was too small for "
-                "that: go back once for each part.",
+                lambda did: did.result["arrivals"] == did.expected["arrivals"],
+                "The notes of all parts are kept until the end, and the memory was too small for that: go back once "
+                "for each part.",
             ),
         ),
+        understood="Adding is what you want here, and each part counts as much as its share of the examples.",
         hints=(
             "Four examples in parts of two: how much does an example count in its part, and how much should it count?",
             "Each part counts as much as its share of the examples. The last part may be shorter than the others.",
@@ -366,14 +387,18 @@ EXERCISES = (
                 "The state begins at 1 again in each round. It should be carried on.",
             ),
             (
-                reading(loss=lambda loss: loss),
-                "The state is right. But each loss in the list holds on to its notes; `item()` takes out the number.",
-            ),
-            (
                 reading(loss=lambda loss: loss.detach()),
-                "No notes hang on the losses, but they are still tensors. Plain numbers are asked for: `item()`.",
+                "The losses have no notes behind them, but they are still tensors. A plain number comes from `item()`.",
             ),
         ),
+        properties=(
+            Property(
+                reading(loss=lambda loss: loss),
+                lambda did: did.result["losses with a graph"] == 0,
+                "Each loss in the list holds on to its notes; `item()` takes out the number.",
+            ),
+        ),
+        understood="What goes into the next round should be a number: cut off the state, and take out the losses.",
         hints=(
             "Which tensor of the second round is older than the second round?",
             "Cut the state off before it goes into the next round, once backward() is done. And item() gives a number.",
@@ -399,6 +424,7 @@ EXERCISES = (
             ),
             (new_leaf, "The shares are right, but they have lost their past: no gradient gets back to the scores."),
         ),
+        understood="Writing in place is refused where a node needs what was there; a new tensor leaves it as it is.",
         hints=(
             "exp remembers its result. Which line writes over it?",
             "Make a new tensor, and leave the one that exp remembers as it is.",

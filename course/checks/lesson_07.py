@@ -251,7 +251,7 @@ EXERCISES = (
                 (7, "There is a third path, the one through `+ w`."),
                 (
                     3,
-                    "Nothing has been added yet: there are three paths, 2 along each of two and 1 along the third.",
+                    "Something arrives along three paths: two lead through `w * w`, and one through `+ w`.",
                 ),
             ),
             3: (

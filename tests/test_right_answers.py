@@ -342,6 +342,11 @@ def leaves_2_c(n, dtype):
     return knobs
 
 
+@answers("06.2")
+def leaves_2_d(n, dtype):
+    return (engine.randn(n, dtype=dtype) / 10).requires_grad_(True)
+
+
 @answers("06.3")
 def leaves_3_a(x, functions):
     kept = []

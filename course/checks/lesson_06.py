@@ -1,5 +1,6 @@
 """Lesson 06, leaves: the exercises' trials, oracles, usual mistakes and hints."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,12 +14,15 @@ def made(small_knobs: Callable, n: int, dtype: Any) -> Any:
     knobs = small_knobs(n, dtype)
     if not isinstance(knobs, engine.Tensor):
         return knobs
-    return {"numbers": knobs.detach(), "is_leaf": knobs.is_leaf, "requires_grad": knobs.requires_grad}
+    about = {"type": str(knobs.dtype), "is_leaf": knobs.is_leaf, "requires_grad": knobs.requires_grad}
+    return {"numbers": knobs.detach()} | about
 
 
 def knobs_trial(small_knobs: Callable) -> Iterator[tuple]:
     for n, dtype in ((3, "float32"), (2, "float64")):
-        shown = f"small_knobs({n}, engine.{dtype}): the numbers, whether it is a leaf, whether it takes notes"
+        shown = (
+            f"small_knobs({n}, engine.{dtype}): the numbers, their type, whether it is a leaf, whether it takes notes"
+        )
         yield shown, made, small_knobs, n, getattr(engine, dtype)
 
 
@@ -59,6 +63,7 @@ def through(slopes: Callable, start: Any, functions: list[Callable]) -> Any:
 
 def slopes_trial(slopes: Callable) -> Iterator[tuple]:
     yield "x = 3, functions = [x * x, 2 * x + 1]", through, slopes, 3.0, [squared, doubled_plus_one]
+    yield "x = 1, functions = [2 * x + 1, x * x, x * x]", through, slopes, 1.0, [doubled_plus_one, squared, squared]
     shown = "x = [1., 2.], functions = [2 * x + 1, x * x, x.sum()]"
     yield shown, through, slopes, [1.0, 2.0], [doubled_plus_one, squared, total]
 
@@ -98,6 +103,21 @@ def each_alone(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
         slopes.append(engine.autograd.grad(y.sum(), x)[0])
         x = y
     return slopes
+
+
+def one_by_one(x: engine.Tensor, functions: list[Callable], retain_graph: bool = True) -> list[Any]:
+    results = [x := function(x) for function in functions]
+    return [engine.autograd.grad(x, result, retain_graph=retain_graph) for result in results]
+
+
+def thrown_away(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    return [slope for (slope,) in one_by_one(x, functions, retain_graph=False)]
+
+
+def swapped(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    start = x
+    results = [x := function(x) for function in functions]
+    return list(engine.autograd.grad(results, start))
 
 
 def the_knob_alone(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
@@ -159,6 +179,20 @@ def hook(change: Callable[[engine.Tensor, float], Any]) -> Callable:
 
 def scaled(arriving: engine.Tensor, most: float) -> engine.Tensor:
     return arriving * (most / max(most, arriving.abs().max().item()))
+
+
+def at_once(h: engine.Tensor, most: float) -> None:
+    h.register_hook(h.clamp(-most, most))
+
+
+def too_early(h: engine.Tensor, most: float) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        h.grad = h.grad.clamp(-most, most)
+
+
+def of_the_numbers(h: engine.Tensor, most: float) -> None:
+    h.register_hook(lambda arriving: h.detach().clamp(-most, most))
 
 
 def written_over(arriving: engine.Tensor, most: float) -> None:
@@ -286,12 +320,8 @@ EXERCISES = (
                 "With 32 bits that is right, with 64 it is not: there, `to` makes another tensor, which is a result.",
             ),
             (
-                lambda n, dtype: (engine.randn(n) * 0.1).requires_grad_(),
-                "These are knobs, but their numbers are of the wrong type for 64 bits: `to(dtype)` is missing.",
-            ),
-            (
-                lambda n, dtype: engine.randn(n).to(dtype).requires_grad_(),
-                "These are knobs, but they are not small: the `* 0.1` is missing.",
+                lambda n, dtype: engine.randn(n, dtype=dtype, requires_grad=True).mul_(0.1),
+                "A knob must not be written to while notes are taken. Compute first, and ask then.",
             ),
         ),
         properties=(
@@ -305,6 +335,16 @@ EXERCISES = (
                 lambda did: did.result["is_leaf"],
                 "It is still a result: something was computed after the asking. To ask the result, too, makes no leaf "
                 "of it.",
+            ),
+            Property(
+                lambda n, dtype: engine.randn(n).to(dtype).requires_grad_(),
+                lambda did: abs(did.result["numbers"]).max() < 5 * abs(did.expected["numbers"]).max(),
+                "The numbers are not small: the `* 0.1` is missing.",
+            ),
+            Property(
+                lambda n, dtype: (engine.randn(n) * 0.1).requires_grad_(),
+                lambda did: did.result["type"] == did.expected["type"],
+                "The numbers are of the wrong type for 64 bits: the `to(dtype)` is missing.",
             ),
         ),
         understood="First compute, then ask: every operation after the asking makes a result, and the knob is lost.",
@@ -334,6 +374,16 @@ EXERCISES = (
                 each_alone,
                 "Those are the slopes of each function by itself. How the *last* number moves is asked for: all that "
                 "comes after counts, too.",
+            ),
+            (one_by_one, "`autograd.grad` gives a tuple, here with one entry. Take it out."),
+            (
+                thrown_away,
+                "The first `grad` threw away notes that the next one needs. Ask for all slopes in one call: the second "
+                "argument may be a list.",
+            ),
+            (
+                swapped,
+                "The two are swapped: first what moves, which is the last result, and then what it moves with.",
             ),
             (the_knob_alone, "That is the slope with respect to x. There should be one slope for each function."),
             (
@@ -376,6 +426,19 @@ EXERCISES = (
                 "Negative slopes have become 0. Those from -most on should stay.",
             ),
             (
+                hook(lambda arriving, most: arriving.clamp(-most)),
+                "Below it is limited, and above it is not: with one number, `clamp` takes it as the least.",
+            ),
+            (
+                hook(lambda arriving, most: arriving.clamp(most)),
+                "With one number, `clamp` takes it as the *least*: small numbers are made larger.",
+            ),
+            (at_once, "`register_hook` takes a function, to be called later. This is a tensor, computed at once."),
+            (
+                too_early,
+                "When `limit` is called, nothing has arrived yet, and `.grad` is None. Let a function wait there.",
+            ),
+            (
                 hook(scaled),
                 "All numbers are made smaller together. Only those beyond the limit should change.",
             ),
@@ -383,6 +446,7 @@ EXERCISES = (
                 hook(written_over),
                 "The hook writes over what it was given. Another tensor gets the same gradient: give back a new one.",
             ),
+            (of_the_numbers, "What you limit is h. What *arrives* there is the argument of the hook."),
             (
                 hook(lambda arriving, most: engine.ones_like(arriving) * most),
                 "Whatever arrives, `most` goes on. What is within the limit should stay as it is.",
@@ -403,15 +467,22 @@ EXERCISES = (
         hidden=find_more,
         wrong=(
             (
-                path_by_path,
-                "Some are found several times, once on each path that leads there. Each should be there once.",
-            ),
-            (
                 one_step_back,
                 "You have looked one step back. The ends of the graph may be further away.",
             ),
-            (nodes, "Those are the nodes at the ends. `variable` is the tensor that belongs to such a node."),
             (first_path, "You have followed one path. Where a node has several inputs, all of them must be followed."),
+        ),
+        properties=(
+            Property(
+                nodes,
+                lambda did: not any("AccumulateGrad" in name or "Backward" in name for name in did.result),
+                "There are nodes in it. `variable` is the tensor that belongs to an AccumulateGrad.",
+            ),
+            Property(
+                path_by_path,
+                lambda did: len(set(did.result)) == len(did.result) or "AccumulateGrad" in did.result,
+                "Some are found several times, once on each path that leads there. Each should be there once.",
+            ),
         ),
         understood="The knobs of a result are the ends of its graph; a lost knob is not among them.",
         hints=(

@@ -335,6 +335,22 @@ EXERCISES = (
                 "The last part may be shorter than `size`, and then it counts too much.",
             ),
             (
+                by_share(lambda part, size, n: 1 / 2),
+                "There are not always two parts. And the last one may be shorter.",
+            ),
+            (
+                by_share(lambda part, size, n: 1 / (n // size)),
+                "`//` rounds down: 5 examples in parts of 2 make three parts. And the last one is shorter.",
+            ),
+            (
+                by_share(lambda part, size, n: 1 / size),
+                "Each part's mean is divided by its length once more. What counts is which share of *all* it is.",
+            ),
+            (
+                by_share(lambda part, size, n: 1 / part),
+                "A mean is divided by the length of the part already. What counts is which share of *all* it is.",
+            ),
+            (
                 by_share(lambda part, size, n: part),
                 "That is the slope of the *sum* over all examples. Their mean is asked for.",
             ),

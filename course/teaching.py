@@ -19,7 +19,7 @@ YOUR_TURN = 2.0  # a line or two of one's own
 WRITTEN = 2.0  # lines of a program that the lesson leaves to the learner, and their check
 POINT = 4.0  # of an exercise
 INCLUDED = re.compile(r"(?m)^(?:predict|check)\(")  # in the time of the answer, and of the lines that are written
-MOVED = re.compile(r"\b(?:\w+(?:Explorer|Timeline|Stepper)|LiveCurves)\(")  # a figure with something to move
+MOVED = re.compile(r"\b(?:\w+(?:Explorer|Timeline|Stepper)|LeafBoard|LiveCurves)\(")  # a figure with something to move
 
 
 def parts(path: Path) -> Iterator[tuple[str, float]]:

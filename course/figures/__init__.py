@@ -10,6 +10,7 @@ from course.figures.floats import FloatExplorer
 from course.figures.freezing import FreezeExplorer
 from course.figures.graph_explorer import GraphExplorer
 from course.figures.jacobians import JacobianExplorer
+from course.figures.leaf_board import LeafBoard
 from course.figures.live import LiveCurves
 from course.figures.loops import LoopsExplorer
 from course.figures.losses import CrossEntropyExplorer
@@ -35,6 +36,7 @@ __all__ = [
     "GraphExplorer",
     "IndexExplorer",
     "JacobianExplorer",
+    "LeafBoard",
     "LiveCurves",
     "LoopsExplorer",
     "MemoryTimeline",

@@ -108,3 +108,77 @@ def test_07_a_state_that_is_not_cut_fails_in_the_second_round_and_one_that_is_cu
         return len(numbers)
 
     assert (read(cut=False), read(cut=True)) == (1, 4)
+
+
+# 09
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_09_the_reader_of_any_length_learns_to_keep_all_and_to_take_all(seed):
+    engine.manual_seed(seed)
+    knobs = [engine.tensor(0.5, requires_grad=True) for _ in range(2)]
+    for _ in range(301):
+        numbers, state = engine.randn(engine.randint(1, 6, (1,)).item()), engine.tensor(0.0)
+        for number in numbers:
+            state = knobs[0] * state + knobs[1] * number
+        ((state - numbers.sum()) ** 2).backward()
+        with engine.no_grad():
+            for knob in knobs:
+                if knob.grad is not None:
+                    knob -= 0.02 * knob.grad
+                    knob.grad = None
+    assert [knob.item() for knob in knobs] == pytest.approx([1.0, 1.0], abs=0.02)
+
+
+@pytest.mark.parametrize("name", ["engine", "torch"])
+def test_09_a_gradient_is_mended_before_the_square_root_and_not_after_it(name):
+    lib = pytest.importorskip(name)
+
+    def slope(mended_before):
+        x = lib.tensor([4.0, 0.0], requires_grad=True)
+        inside = lib.where(x > 0, x, lib.ones(2)) if mended_before else x
+        y = lib.where(x > 0, inside.sqrt(), 0 * x)
+        lib.where(x > 0, y, 0 * x).sum().backward()
+        return x.grad[1].item()
+
+    assert slope(mended_before=True) == 0
+    assert slope(mended_before=False) != slope(mended_before=False)  # nan
+
+
+# 10
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_10_columns_of_the_softmax_table_add_up_to_0_and_cumsum_fills_a_triangle(seed):
+    engine.manual_seed(seed)
+    x = engine.randn(4, dtype=engine.float64)
+    assert engine.func.jacrev(lambda x: x.softmax(0))(x).sum(0).abs().max() < 1e-12
+    assert engine.equal(engine.func.jacrev(lambda x: x.cumsum(0))(x), engine.ones(4, 4, dtype=x.dtype).tril())
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_10_going_back_twice_is_going_forward_and_the_rows_of_eye_give_the_table(seed):
+    engine.manual_seed(seed)
+    m, x, u = engine.randn(3, 4), engine.randn(4), engine.randn(4)
+
+    def f(x):
+        return (m @ x).tanh()
+
+    at, v = x.clone().requires_grad_(), engine.zeros(3, requires_grad=True)
+    (passed_on,) = engine.autograd.grad(f(at), at, v, create_graph=True)
+    (twice_back,) = engine.autograd.grad(passed_on, v, u)
+    assert engine.allclose(twice_back, engine.func.jvp(f, (x,), (u,))[1], atol=1e-6)
+    rows = engine.func.vmap(engine.func.vjp(f, x)[1])(engine.eye(3))[0]
+    assert engine.allclose(rows, engine.func.jacrev(f)(x))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_10_newton_finds_the_bottom_of_a_true_bowl_in_one_step(seed):
+    engine.manual_seed(seed)
+    p = engine.randn(2, dtype=engine.float64)
+
+    def bowl(p):
+        return p[0] ** 2 + 10 * p[1] ** 2 + 3 * p[0] * p[1]
+
+    step = engine.linalg.solve(engine.func.hessian(bowl)(p), engine.func.grad(bowl)(p))
+    assert (p - step).abs().max() < 1e-12

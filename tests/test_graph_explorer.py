@@ -135,6 +135,7 @@ def test_the_words_hold_all_of_a_node(figure):
         "  Value: 6",
         "  Gradient: 16",
         "  Rule: Each factor gets the gradient times the other factor, as it was saved.",
+        "  Passes on: 48 to w (4)",
         "  Keeps: other = x scalar = 3",
         "  Made from: 4 leaf w",
         "  Used by: 2 AddBackward0",

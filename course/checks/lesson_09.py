@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import engine
-from course.exercises import Exercise
+from course.exercises import Did, Exercise, Property
 
 
 def gradients_of(made: Any, knobs: list[engine.Tensor]) -> list[Any]:
@@ -15,7 +15,7 @@ def gradients_of(made: Any, knobs: list[engine.Tensor]) -> list[Any]:
     return [engine.zeros_like(knob) if g is None else g for g, knob in zip(found, knobs, strict=True)]
 
 
-# 8.2
+# 9.2
 
 
 def states_and_gradients(states: Callable, numbers: list[float]) -> list[Any]:
@@ -62,11 +62,11 @@ def reading(
     return states
 
 
-# 8.3
+# 9.3
 
 
-def values_and_gradient(f: Callable, x: list[float]) -> list[Any]:
-    at = engine.tensor(x, requires_grad=True)
+def values_and_gradient(f: Callable, x: list[float], dtype: Any = engine.float32) -> list[Any]:
+    at = engine.tensor(x, dtype=dtype, requires_grad=True)
     made = f(at)
     return [made, *gradients_of(made, [at])]
 
@@ -74,6 +74,7 @@ def values_and_gradient(f: Callable, x: list[float]) -> list[Any]:
 def hole_trial(f: Callable) -> Iterator[tuple]:
     for x in ([1.0, 2.0], [0.5, 0.0, 3.0], [0.0, 0.0]):
         yield f"x = {x}: the values, and the gradient of their sum", values_and_gradient, f, x
+    yield "x = [0.25, 0.0] in float64: the same", values_and_gradient, f, [0.25, 0.0], engine.float64
 
 
 def hole_more(f: Callable) -> Iterator[tuple]:
@@ -104,7 +105,22 @@ def cut_off(x: engine.Tensor) -> engine.Tensor:
     return place_by_place(x.detach())
 
 
-# 8.4
+def a_wide_berth(x: engine.Tensor) -> engine.Tensor:
+    return x * engine.where(x > 0, x, engine.full_like(x, 1e-8)).log()
+
+
+def nowhere_nan(did: Did) -> bool:
+    """Neither in the values nor in the gradients."""
+    return all(bool(engine.isfinite(engine.tensor(part)).all()) for part in did.result if part is not None)
+
+
+def flat_at_0(did: Did) -> bool:
+    """Where x is 0, a gradient that is a number is 0."""
+    (_, slopes), at = did.result, did.before["1"]
+    return all(not abs(float(slope)) > 1e-4 for slope, x in zip(slopes, at, strict=True) if x == 0)
+
+
+# 9.4
 
 
 def mean_and_gradient(f: Callable, x: list[float]) -> list[Any]:
@@ -148,7 +164,7 @@ def counted_with_zero(x: engine.Tensor) -> engine.Tensor:
     return x[x >= 0].mean() if (x >= 0).any() else engine.tensor(0.0)
 
 
-# 8.5
+# 9.5
 
 
 def value_and_gradients(compute: Callable, formula_of: Callable, values: list[float]) -> list[Any]:
@@ -160,6 +176,7 @@ def value_and_gradients(compute: Callable, formula_of: Callable, values: list[fl
 FORMULAS: tuple[tuple[str, Callable, list[float]], ...] = (
     ('("+", ("*", a, 3.0), b), a = 2, b = 5', lambda a, b: ("+", ("*", a, 3.0), b), [2.0, 5.0]),
     ('("max", a, b), a = 2, b = 5', lambda a, b: ("max", a, b), [2.0, 5.0]),
+    ('("max", ("*", a, 0.5), b), a = -3, b = -1.25', lambda a, b: ("max", ("*", a, 0.5), b), [-3.0, -1.25]),
     ('("max", 4.0, ("max", a, b)), a = 2, b = 5', lambda a, b: ("max", 4.0, ("max", a, b)), [2.0, 5.0]),
     (
         '("*", ("max", ("*", a, a), b), ("+", a, 1.0)), a = 3, b = 5',
@@ -242,9 +259,10 @@ EXERCISES = (
         ),
         hints=(
             "What is x after each round, and when does the loop end?",
-            "The graph is a chain of multiplications by 3. Along a way, slopes are multiplied.",
+            "The graph is a chain of multiplications by 3. Along a path, slopes are multiplied.",
             "2, 6, 18, ...: one factor of 3 for each arrow.",
         ),
+        understood="The path back through a loop is the path back through a chain, with a factor for each round.",
     ),
     Exercise(
         key="09.2",
@@ -272,7 +290,7 @@ EXERCISES = (
             ),
             (
                 reading(carried=lambda state: state.detach()),
-                "The states are right, but each forgets how the one before it was made: the way back ends there.",
+                "The states are right, but each forgets how the one before it was made: the path back ends there.",
             ),
             (
                 reading(step=lambda state, number, keep, take: take * number),
@@ -282,7 +300,19 @@ EXERCISES = (
                 reading(step=lambda state, number, keep, take: keep * (state + take * number)),
                 "What is taken is multiplied by keep as well. Only the old state should be.",
             ),
-            (reading(first=True), "The 0 at the beginning is no state after a number: leave it out."),
+            (reading(first=True), "The 0 at the beginning does not come after any number: leave it out."),
+            (
+                reading(step=lambda state, number, keep, take: keep * state + number),
+                "The new number goes in whole. Multiply it by `take`.",
+            ),
+            (
+                reading(step=lambda state, number, keep, take: state + take * number),
+                "The old state is carried on whole. Multiply it by `keep`.",
+            ),
+            (
+                reading(step=lambda state, number, keep, take: take * state + keep * number),
+                "keep and take have changed places: keep is for the old state.",
+            ),
             (reading(joined=lambda found: found[-1]), "That is the last state alone. All of them are asked for."),
             (reading(joined=lambda found: found), "The states are right, but in a list: join them into one tensor."),
         ),
@@ -291,6 +321,7 @@ EXERCISES = (
             "Append each state to a list. What joins a list of tensors, and keeps their past?",
             "for number in numbers:\n    state = ...\n    found.append(state)\nreturn engine.stack(found)",
         ),
+        understood="A graph grows with what is read, and `stack` joins its results with their past.",
     ),
     Exercise(
         key="09.3",
@@ -303,26 +334,33 @@ EXERCISES = (
                 lambda x: x * x.log(),
                 "At 0 the logarithm is minus infinity, and 0 times that is nan: the value itself has a hole.",
             ),
-            (
-                chosen_afterwards,
-                "The values are right. But a logarithm of 0 was computed, and its infinite slope gives nan.",
-            ),
             (a_little_more, "Adding a little to x changes every value. Only the places with 0 need help."),
             (
-                held_up,
-                "The values are right, and nothing is nan. But at 0 the slope should be 0; yours is log of a bound.",
-            ),
-            (
                 plain_zeros,
-                "Where every number is 0, nothing in your result comes from x, and `backward()` has no way to go.",
+                "Where every number is 0, nothing in your result comes from x, and `backward()` has no path to follow.",
             ),
             (cut_off, "The values are right, but no gradient gets back to x."),
+        ),
+        properties=(
+            Property(
+                chosen_afterwards,
+                nowhere_nan,
+                "There is a `nan` or an infinity. The logarithm of 0 was computed somewhere. What is picked "
+                "afterwards does not undo that: 0 times infinity arrives on the path back.",
+            ),
+            Property(
+                a_wide_berth,
+                flat_at_0,
+                "Where x is 0, the slope should be 0. Yours is about the logarithm of the small number that stands "
+                "in for 0: a `clamp` or a `+ 1e-8` keeps `nan` away, but the slope is wrong.",
+            ),
         ),
         hints=(
             "where computes both sides. What does the logarithm get to see in the places with 0?",
             "Make the input harmless first: a 1, say, where x is 0. Then choose once more, afterwards.",
             "harmless = engine.where(x > 0, x, ...)\nreturn engine.where(x > 0, harmless * harmless.log(), ...)",
         ),
+        understood="`where` computes both sides, so it is the input that has to be made harmless.",
     ),
     Exercise(
         key="09.4",
@@ -354,6 +392,7 @@ EXERCISES = (
             "Leave the numbers in their boxes, and join them by an operation.",
             "positive = [number for number in x if number > 0]\n...\nreturn engine....(positive).mean()",
         ),
+        understood="Numbers out of their boxes have no past; an operation such as `stack` keeps it.",
     ),
     Exercise(
         key="09.5",
@@ -364,7 +403,7 @@ EXERCISES = (
         wrong=(
             (
                 computing(as_numbers),
-                "The values are right, but your max takes numbers out of their boxes: no way leads back from there.",
+                "The values are right, but your max takes numbers out of their boxes: no path leads back from there.",
             ),
             (
                 computing(both_sides),
@@ -379,6 +418,18 @@ EXERCISES = (
                 computing(lambda left, right: left + right),
                 'Your function treats "max" as if it were "+".',
             ),
+            (
+                computing(lambda left, right: left * right),
+                'Your function treats "max" as if it were "*".',
+            ),
+            (
+                computing(lambda left, right: left),
+                'Of a "max" you always take the left side. Which of the two is larger?',
+            ),
+            (
+                computing(lambda left, right: right),
+                'Of a "max" you always take the right side. Which of the two is larger?',
+            ),
         ),
         hints=(
             "A function that calls itself: what is a formula without further formulas in it?",
@@ -389,5 +440,6 @@ EXERCISES = (
             'if operation == "max":\n'
             "    return left if ... else right",
         ),
+        understood="A choice leaves no trace in the graph: only the side that was chosen has a gradient.",
     ),
 )

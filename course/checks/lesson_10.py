@@ -3,7 +3,9 @@
 from unittest import mock
 
 import engine
-from course.exercises import Exercise
+from course.exercises import Exercise, Property
+from course.sources import calls
+from course.trials import Counted
 
 # functions to try
 
@@ -35,39 +37,48 @@ def nudged(f, x):
     return engine.stack(columns, dim=1)
 
 
-# 9.2
+# 10.2
 
 
 def table(f, x):
     return nudged(f, x).to(x.dtype)
 
 
-class Refused:
-    """In the place of `engine.func`."""
+def passes(jacobian, f, x):
+    """The table, and how often something went back through ``f``: each time it arrives at the outputs."""
+    count = [0]
 
-    def __getattr__(self, name):
-        raise NotImplementedError(f"engine.func.{name} is not to be used here")
+    def watched(x):
+        y = f(x)
+        if y.requires_grad:
+            y.register_hook(lambda g: count.__setitem__(0, count[0] + 1))
+        return y
 
-
-def without_func(jacobian, f, x):
-    with mock.patch.object(engine, "func", Refused()):
-        return jacobian(f, x)
+    found = jacobian(watched, x)
+    return {"result": found, "backward passes": min(count[0], len(f(x)))}
 
 
 def table_trial(jacobian):
-    yield "f(x) = [x0 * x1, x0 + x1], x = [2., 3.]", without_func, jacobian, pair, engine.tensor([2.0, 3.0])
+    x = engine.tensor([2.0, 3.0])
+    yield "f(x) = [x0 * x1, x0 + x1], x = [2., 3.]", passes, jacobian, pair, x
     x = engine.tensor([1.0, 2.0, 3.0])
-    yield "f(x) = [sum of x, sum of x * x], x = [1., 2., 3.]", without_func, jacobian, wide, x
+    yield "f(x) = [sum of x, sum of x * x], x = [1., 2., 3.]", passes, jacobian, wide, x
     x = engine.tensor([2.0, -1.0])
-    yield "f(x) = [x0, x0 * x1, x1 ** 3, x0 + x1], x = [2., -1.]", without_func, jacobian, tall, x
+    yield "f(x) = [x0, x0 * x1, x1 ** 3, x0 + x1], x = [2., -1.]", passes, jacobian, tall, x
+    x = engine.tensor([0.3, -1.7], dtype=engine.float64)
+    yield "the same, x = [0.3, -1.7] in float64", passes, jacobian, tall, x
+
+
+def row_by_row(did):
+    return did.result["backward passes"] != 1 and not calls(did.source, "jacrev", "jacfwd", "vjp", "vmap")
 
 
 def table_more(jacobian):
-    yield "", jacobian, three, engine.tensor([0.5, -2.0, 1.0])
-    yield "", jacobian, tall, engine.tensor([1.5, 0.5])
+    yield "", passes, jacobian, three, engine.tensor([0.5, -2.0, 1.0])
+    yield "", passes, jacobian, tall, engine.tensor([1.5, 0.5])
 
 
-def by_backward(combine, clear=True):
+def by_backward(combine, clear=True, apart=True):
     """`jacobian` by ``backward()`` and ``.grad``, with another way to put the rows together."""
 
     def jacobian(f, x):
@@ -77,10 +88,16 @@ def by_backward(combine, clear=True):
             if clear:
                 x.grad = None
             y[i].backward(retain_graph=True)
-            rows.append(x.grad.clone())
+            rows.append(x.grad.clone() if apart else x.grad)
         return combine(rows)
 
     return jacobian
+
+
+def only_once(f, x):
+    x = x.detach().requires_grad_()
+    y = f(x)
+    return engine.stack([engine.autograd.grad(y[i], x)[0] for i in range(len(y))])
 
 
 def on_x_itself(f, x):
@@ -94,7 +111,7 @@ def on_x_itself(f, x):
     return engine.stack(rows)
 
 
-# 9.3
+# 10.3
 
 
 def follow_trial(follow):
@@ -102,6 +119,8 @@ def follow_trial(follow):
     yield "f(x) = [x0 * x0, x0 * x1, 3 * x2 + x0], x = [1., 2., 3.], i = 1", follow, three, x, 1
     yield "the same, i = 0", follow, three, x, 0
     yield "f(x) = [x0, x0 * x1, x1 ** 3, x0 + x1], x = [2., -1.], i = 0", follow, tall, engine.tensor([2.0, -1.0]), 0
+    yield "f(x) = [x0 * x1, x0 + x1], x = [0., 2.], i = 0", follow, pair, engine.tensor([0.0, 2.0]), 0
+    yield "the same, x = [0.5, -0.5], i = 0", follow, pair, engine.tensor([0.5, -0.5]), 0
     yield "f(x) = [sum of x, sum of x * x], x = [1., 0., 1.], i = 1", follow, wide, engine.tensor([1.0, 0.0, 1.0]), 1
 
 
@@ -124,11 +143,23 @@ def a_whole_step(f, x, i):
     return f(moved) != f(x)
 
 
+def the_value(f, x, i):
+    u = engine.zeros_like(x)
+    u[i] = 1.0
+    return engine.func.jvp(f, (x,), (u,))[0] != 0
+
+
 def the_row(f, x, i):
     return engine.func.jacrev(f)(x)[i] != 0
 
 
-# 9.4
+def by_vjp(f, x, i):
+    v = engine.zeros_like(x)
+    v[i] = 1.0
+    return engine.func.vjp(f, x)[1](v)[0] != 0
+
+
+# 10.4
 
 
 def bowl(x):
@@ -147,11 +178,18 @@ def curve(f, x, u):
     return ((ahead - behind) / (2 * step)).float()
 
 
+def once(curve, f, x, u):
+    """H u, and whether ``f`` was computed once: whoever nudges needs it twice."""
+    counted = Counted(f)
+    found = curve(counted, x, u)
+    return {"result": found, "f was computed": "once" if counted.calls == 1 else "several times"}
+
+
 def curve_trial(curve):
     x, u = engine.tensor([1.0, 1.0]), engine.tensor([1.0, -1.0])
-    yield "f(x) = x0**2 + 10 * x1**2 + 3 * x0 * x1, x = [1., 1.], u = [1., -1.]", curve, bowl, x, u
+    yield "f(x) = x0**2 + 10 * x1**2 + 3 * x0 * x1, x = [1., 1.], u = [1., -1.]", once, curve, bowl, x, u
     x, u = engine.tensor([2.0, 0.5, -1.0]), engine.tensor([0.0, 1.0, 2.0])
-    yield "f(x) = sum of x**3, + x0 * x1, x = [2., 0.5, -1.], u = [0., 1., 2.]", curve, bent, x, u
+    yield "f(x) = sum of x**3, + x0 * x1, x = [2., 0.5, -1.], u = [0., 1., 2.]", once, curve, bent, x, u
     yield "the same, where the table of all second derivatives is refused", without_table, curve, bent, x, u
 
 
@@ -159,6 +197,10 @@ def without_table(curve, f, x, u):
     made = {name: watched(getattr(engine.func, name)) for name in ("hessian", "jacrev", "jacfwd")}
     with mock.patch.multiple(engine.func, **made):
         return curve(f, x, u)
+
+
+def no_table(did):
+    return not calls(did.source, "hessian", "jacrev", "jacfwd")
 
 
 def watched(transform):
@@ -177,14 +219,27 @@ def watched(transform):
 
 
 def curve_more(curve):
-    yield "", curve, bent, engine.tensor([1.0, -2.0]), engine.tensor([3.0, 1.0])
+    yield "", once, curve, bent, engine.tensor([1.0, -2.0]), engine.tensor([3.0, 1.0])
+
+
+def twice_back(f, x, u):
+    x = x.detach().requires_grad_()
+    (slopes,) = engine.autograd.grad(f(x), x)
+    return engine.autograd.grad(slopes, x, u)[0]
+
+
+def right_curve(f, x, u):
+    """By going back twice."""
+    x = x.detach().requires_grad_()
+    (slopes,) = engine.autograd.grad(f(x), x, create_graph=True)
+    return engine.autograd.grad(slopes, x, u)[0]
 
 
 def slope_along(f, x, u):
     return engine.func.jvp(f, (x,), (u,))[1]
 
 
-# 9.5
+# 10.5
 
 
 def squared(w, x, y):
@@ -211,10 +266,10 @@ def pulls_trial(pulls):
     xs = engine.tensor([[0.5, -1.0, 2.0], [1.0, 1.0, 0.0]])
     yield "another loss, three weights, two examples", pulls, curved, engine.tensor([0.1, 0.2, 0.3]), xs, engine.ones(2)
 
-    yield "20 examples: how often loss is called", calls, pulls, engine.ones(2), engine.ones(20, 2), engine.ones(20)
+    yield "20 examples: how often loss is called", how_often, pulls, engine.ones(2), engine.ones(20, 2), engine.ones(20)
 
 
-def calls(pulls, w, xs, ys):
+def how_often(pulls, w, xs, ys):
     """Whether the loss is called for each example, or for all of them at once."""
     count = [0]
 
@@ -247,24 +302,42 @@ EXERCISES = (
             ([[2.0, 3.0], [1.0, 1.0]], "If x0 moves, x0 * x1 moves x1 times as far, and that is 3."),
             ([3.0, 2.0, 1.0, 1.0], "The right slopes. Put them into rows: a list of two lists."),
             ([[4.0, 3.0]], "That is the sum of the rows. The table has a row for each of the two outputs."),
+            ([4.0, 3.0], "Two numbers: the sums of the columns. The table has four."),
+            (
+                [[6.0, 6.0], [2.0, 3.0]],
+                "Those are values. A slope says how far y moves for each unit of x.",
+            ),
         ),
+        entries={
+            1: (([2.0, 3.0], "If x0 moves, x0 * x1 moves x1 times as far, and that is 3."), "This row is of x0 * x1."),
+            2: "A sum moves just as far as each of its two parts.",
+        },
         hints=(
             "The first row belongs to y0 = x0 * x1. How far does it move for each unit of x0, and of x1?",
             "A product moves as far as *the other* factor says; a sum moves as far as what is added.",
             "jacobian = [[3.0, ...], [1.0, ...]]",
         ),
+        understood="A row for each output, a column for each input.",
     ),
     Exercise(
         key="10.2",
         points=2,
-        answer=table,
+        answer=by_backward(engine.stack),
         trial=table_trial,
         hidden=table_more,
-        tolerance=1e-3,
         wrong=(
             (
                 by_backward(engine.stack, clear=False),
                 "Each row holds the rows before it too: `.grad` adds up. Clear it, or use `autograd.grad`.",
+            ),
+            (
+                by_backward(engine.stack, clear=False, apart=False),
+                "`x.grad` is one tensor, and it is in your list again and again: all rows are the same sum. Clear it "
+                "before each pass, or use `autograd.grad`.",
+            ),
+            (
+                only_once,
+                "The first pass throws the notes away, and the second one needs them: `retain_graph=True`.",
             ),
             (
                 by_backward(lambda rows: engine.stack(rows, dim=1)),
@@ -272,17 +345,29 @@ EXERCISES = (
             ),
             (by_backward(lambda rows: sum(rows)), "You added the rows up. Keep them apart, one below the other."),
             (by_backward(lambda rows: rows), "The right rows, in a list. Make one tensor of them: `engine.stack`."),
-            (
-                lambda f, x: engine.func.jacrev(f)(x),
-                "`engine.func` makes it all at once. Make it yourself, row by row.",
-            ),
             (on_x_itself, "The table is right. But x takes notes now, and has a `.grad`: work on `x.detach()`."),
+        ),
+        properties=(
+            Property(
+                lambda f, x: engine.func.jacrev(f)(x),
+                lambda did: (
+                    did.result["backward passes"] != 1 and not calls(did.source, "jacrev", "jacfwd", "vjp", "vmap")
+                ),
+                "The table is made by `engine.func`, or in one pass for all rows at once. Make it yourself: one "
+                "backward pass for each output.",
+            ),
+            Property(
+                table,
+                lambda did: did.result["backward passes"] != 0,
+                "No backward pass went through f. A nudge gives nearly the right numbers. Ask for the slopes.",
+            ),
         ),
         hints=(
             "The lesson does it for three outputs. What has to be different for any function?",
             "Begin with `x = x.detach().requires_grad_()`. Then the gradient of `y[i]` for each i, all stacked.",
             "rows = [engine.autograd.grad(y[i], x, retain_graph=...)[0] for i in ...]\nreturn engine.stack(rows)",
         ),
+        understood="One backward pass gives one row: the slopes of one output.",
     ),
     Exercise(
         key="10.3",
@@ -292,13 +377,16 @@ EXERCISES = (
         hidden=follow_more,
         wrong=(
             (along_all, "You let all inputs move at once. Let only input i move: 1 there, 0 anywhere else."),
-            (the_row, "That is row i: which inputs output i follows. Asked for is a column."),
+            (the_row, "That is row i: which inputs output i follows. A column is asked for."),
             (speeds, "Those are the speeds. Which of them are not 0?"),
             (lambda f, x, i: speeds(f, x, i) > 1e-3, "An output that moves backwards follows, too: not 0."),
             (
                 a_whole_step,
-                "You moved the input by 1, and looked. Asked for is its slope at this very point.",
+                "You moved the input, by much or by little, and looked. Even x * x moves then, at 0, where its slope is "
+                "0. Ask for the slope at this very point: jvp.",
             ),
+            (the_value, "jvp gives a pair: first the value of f, then the speeds. You compare the value with 0."),
+            (by_vjp, "A backward pass gives a row: which inputs output i follows. A column is asked for."),
             (lambda f, x, i: speeds(f, x, i).abs() < 1e-3, "The other way round: True where an output does move."),
         ),
         hints=(
@@ -306,11 +394,12 @@ EXERCISES = (
             "jvp, with a u that is 1 at place i and 0 anywhere else. Then compare the speeds with 0.",
             "u = engine.zeros_like(x)\nu[i] = 1.0\nreturn engine.func.jvp(f, (x,), (...,))[1] != 0",
         ),
+        understood="One forward pass gives one column: where all outputs go if one input moves.",
     ),
     Exercise(
         key="10.4",
         points=2,
-        answer=curve,
+        answer=right_curve,
         trial=curve_trial,
         hidden=curve_more,
         tolerance=1e-3,
@@ -324,10 +413,26 @@ EXERCISES = (
                 lambda f, x, u: engine.func.hessian(f)(x).diagonal() * u,
                 "The diagonal alone is not enough: slopes also change with the *other* inputs.",
             ),
-            (lambda f, x, u: u @ engine.func.hessian(f)(x) @ u, "That is u H u, one number. Asked for is H u."),
+            (lambda f, x, u: u @ engine.func.hessian(f)(x) @ u, "That is u H u, one number. H u is asked for."),
             (lambda f, x, u: engine.func.grad(f)(x), "That is the gradient itself. How does it change along u?"),
             (
                 lambda f, x, u: engine.func.hessian(f)(x) @ u,
+                "The right numbers, but of the whole Hessian. Along one direction a single forward pass is enough.",
+            ),
+            (
+                twice_back,
+                "The slopes have no notes of how they were made: `create_graph=True` in the first pass.",
+            ),
+        ),
+        properties=(
+            Property(
+                curve,
+                lambda did: did.result["f was computed"] == "once",
+                "f was computed more than once. A difference of two gradients is a nudge: nearly right, never quite.",
+            ),
+            Property(
+                lambda f, x, u: engine.func.jacrev(engine.func.grad(f))(x) @ u,
+                no_table,
                 "The right numbers, but of the whole Hessian. Along one direction a single forward pass is enough.",
             ),
         ),
@@ -336,6 +441,7 @@ EXERCISES = (
             "Of the gradient, `engine.func.grad(f)`. And a Jacobian times a vector is one jvp.",
             "return engine.func.jvp(engine.func.grad(f), (...,), (...,))[1]",
         ),
+        understood="The Hessian is the Jacobian of the gradient, so one jvp gives H u, whatever the size.",
     ),
     Exercise(
         key="10.5",
@@ -352,7 +458,7 @@ EXERCISES = (
                 lambda loss, w, xs, ys: engine.func.vmap(engine.func.grad(loss, argnums=1), (None, 0, 0))(
                     w, xs, ys
                 ).norm(dim=1),
-                "Those are the gradients with respect to x. Asked for is w, the first argument.",
+                "Those are the gradients with respect to x. What is asked for is w, the first argument.",
             ),
             (lambda *args: each(*args), "Those are the gradients. How long is each of them?"),
             (
@@ -364,13 +470,20 @@ EXERCISES = (
                 lambda *args: each(*args).norm(dim=0),
                 "One number for each weight. Each example has a row: the other dim.",
             ),
-            (lambda *args: (each(*args) ** 2).sum(1), "The sums of the squares. The length is the root of that."),
-            (lambda *args: each(*args).abs().sum(1), "You added up absolute values. The length: squares, sum, root."),
+            (
+                lambda *args: (each(*args) ** 2).sum(1),
+                "Those are the sums of the squares. The length is the square root of that.",
+            ),
+            (
+                lambda *args: each(*args).abs().sum(1),
+                "You added up absolute values. The length: squares, sum, square root.",
+            ),
         ),
         hints=(
             "`grad(loss)` is the gradient of one example. What makes a function of a batch out of it?",
             "vmap, with in_dims=(None, 0, 0): all share w. Then the length of each row.",
             "each = engine.func.vmap(engine.func.grad(loss), in_dims=...)(w, xs, ys)\nreturn each.norm(dim=...)",
         ),
+        understood="`vmap` makes a function of a batch out of a function of one example, and no loop is left.",
     ),
 )

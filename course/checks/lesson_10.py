@@ -382,8 +382,8 @@ EXERCISES = (
             (lambda f, x, i: speeds(f, x, i) > 1e-3, "An output that moves backwards follows, too: not 0."),
             (
                 a_whole_step,
-                "You moved the input, by much or by little, and looked. Even x * x moves then, at 0, where its slope is "
-                "0. Ask for the slope at this very point: jvp.",
+                "You moved the input, by much or by little, and looked. Even x * x moves then, at 0, where its slope "
+                "is 0. Ask for the slope at this very point: jvp.",
             ),
             (the_value, "jvp gives a pair: first the value of f, then the speeds. You compare the value with 0."),
             (by_vjp, "A backward pass gives a row: which inputs output i follows. A column is asked for."),

@@ -1,4 +1,4 @@
-"""The float explorer: its bits, neighbours and sums against NumPy and ml_dtypes, its words and its picture against these."""
+"""The float explorer: bits, neighbours and sums against NumPy and ml_dtypes, its words and its picture against these."""
 
 import math
 import re
@@ -53,7 +53,9 @@ def test_what_the_bits_are_worth_adds_up_to_the_number(kind, written):
     def total(place):
         values = [value for bit, value in zip(s.fields[place], worth(s)[place], strict=True) if bit == "1"]
         raised = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
-        return sum((Fraction(2) ** int(v[1:].translate(raised)) if "⁻" in v else Fraction(v) for v in values), Fraction(0))
+        return sum(
+            (Fraction(2) ** int(v[1:].translate(raised)) if "⁻" in v else Fraction(v) for v in values), Fraction(0)
+        )
 
     exponent, fraction = total(1), total(2)
     power = Fraction(2) ** int(max(exponent, 1) - s.bias)
@@ -115,7 +117,9 @@ def test_what_is_no_number_is_said_and_nothing_is_drawn():
 
 @pytest.mark.parametrize(("kind", "written"), CASES)
 def test_the_picture_shows_every_bit_and_is_well_formed(kind, written):
-    texts = [t.text for t in ElementTree.fromstring(FloatExplorer().image(kind=kind, written=written)).iter(f"{SVG}text")]
+    texts = [
+        t.text for t in ElementTree.fromstring(FloatExplorer().image(kind=kind, written=written)).iter(f"{SVG}text")
+    ]
     bits = "".join(t for t in texts if t in ("0", "1"))
     assert stored(number(written), kind).bits in bits or set(stored(number(written), kind).bits) <= set(bits)
     assert texts[0] == f"{written} in {kind}"
@@ -130,7 +134,9 @@ def test_all_letters_are_large_enough():
 def test_without_a_kernel_three_pictures_with_titles_and_words_are_there():
     shown = FloatExplorer().static()
     assert shown["text/html"].count("<img alt=") == 3
-    assert all(f"{title}. Sign" in shown["text/plain"] for title in ("0.1 in float16", "0.1 in bfloat16", "70000 in float16"))
+    assert all(
+        f"{title}. Sign" in shown["text/plain"] for title in ("0.1 in float16", "0.1 in bfloat16", "70000 in float16")
+    )
 
 
 @pytest.mark.parametrize("kind", FORMATS)

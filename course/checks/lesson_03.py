@@ -155,7 +155,10 @@ def from_a_table(dtype):
 def tried(did):
     """Whether the text, where there is one, tries: the numbers of four types are soon known by heart."""
     return (
-        not did.source or loops(did.source) or calls_itself(did.source) or calls(did.source, "nextafter", "view", "log2")
+        not did.source
+        or loops(did.source)
+        or calls_itself(did.source)
+        or calls(did.source, "nextafter", "view", "log2")
     )
 
 
@@ -218,7 +221,10 @@ EXERCISES = (
                 ANY_TYPE,
             ),
             3: (
-                ("float16", "Of two types with a point, the result must hold the numbers of both. float16 is the narrower."),
+                (
+                    "float16",
+                    "Of two types with a point, the result must hold the numbers of both. float16 is the narrower.",
+                ),
                 ("float64", "float32 holds all the numbers of float16 already."),
                 ANY_TYPE,
             ),
@@ -228,8 +234,14 @@ EXERCISES = (
                 ANY_TYPE,
             ),
             5: (
-                ("float32", "A plain number adapts to the tensor if it is not of a higher kind. 3.5 and h are of one kind."),
-                ("float64", "A plain number adapts to the tensor if it is not of a higher kind. 3.5 and h are of one kind."),
+                (
+                    "float32",
+                    "A plain number adapts to the tensor if it is not of a higher kind. 3.5 and h are of one kind.",
+                ),
+                (
+                    "float64",
+                    "A plain number adapts to the tensor if it is not of a higher kind. 3.5 and h are of one kind.",
+                ),
                 ANY_TYPE,
             ),
             6: (
@@ -254,7 +266,8 @@ EXERCISES = (
         wrong=(
             (
                 lambda pixels, by: (pixels + by).clamp(max=255),
-                "In uint8 nothing is ever above 255: the sum has started again from 0 before you look. Add, and limit the"
+                "In uint8 nothing is ever above 255: the sum has started again from 0 before you look. Add, and"
+                " limit the"
                 " sum, in a type with more room.",
             ),
             (
@@ -279,7 +292,8 @@ EXERCISES = (
             ),
             (
                 set_where(lambda result: result >= 255, 0),
-                "You add in uint8, where what is above 255 starts again from 0, and then set white to 0, which is black.",
+                "You add in uint8, where what is above 255 starts again from 0, and then set white to 0, which"
+                " is black.",
             ),
             (
                 set_where(lambda result: result > 255, 254, in_wide),
@@ -301,10 +315,13 @@ EXERCISES = (
                 "The picture that was given is changed. Write into a tensor of your own.",
             ),
         ),
-        understood="A type with little room is for keeping numbers. To compute with them, go to one with more room first.",
+        understood=(
+            "A type with little room is for keeping numbers. To compute with them, go to one with more room first."
+        ),
         hints=(
             "250 + 20 does not fit into uint8. In which type does it?",
-            "Three steps: go to a type with more room and add; set to 255 what is above it (a mask does it); back to uint8.",
+            "Three steps: go to a type with more room and add; set to 255 what is above it (a mask does it);"
+            " back to uint8.",
             "brighter = pixels.to(engine.int64) + by\nbrighter[...] = 255\nreturn brighter.to(...)",
         ),
     ),
@@ -328,11 +345,20 @@ EXERCISES = (
             (lambda x: x.sum() // x.numel(), "`//` rounds down to a whole number."),
             (lambda x: x.float().sum(), "That is the sum. Divide it by the number of elements."),
             (lambda x: x.double().mean(), "The numbers are right, the type is not: float32 is asked for."),
-            (lambda x: x.half().mean(), "In float16 a sum or a number above 65504 is inf. float32 has the room, and is asked for."),
-            (lambda x: x.float().mean().item(), "The number is right, but it is a Python number: a tensor is asked for."),
+            (
+                lambda x: x.half().mean(),
+                "In float16 a sum or a number above 65504 is inf. float32 has the room, and is asked for.",
+            ),
+            (
+                lambda x: x.float().mean().item(),
+                "The number is right, but it is a Python number: a tensor is asked for.",
+            ),
             (lambda x: x.float().median(), "That is the median, the number in the middle of them all."),
             (lambda x: x.float().max(), "That is the largest of them, not their mean."),
-            (lambda x: x.float().mean(0), "mean(0) takes the mean of each column. Leave out the 0: one number is asked for."),
+            (
+                lambda x: x.float().mean(0),
+                "mean(0) takes the mean of each column. Leave out the 0: one number is asked for.",
+            ),
         ),
         properties=(
             Property(
@@ -353,7 +379,8 @@ EXERCISES = (
             Property(
                 lambda x: x.to(engine.uint8).float().mean(),
                 mean_of(lambda x: np.trunc(x).astype(np.int64) % 256),
-                "A type of 8 bits has no room for fractions or for 70000: it starts again from 0. Go to float32 directly.",
+                "A type of 8 bits has no room for fractions or for 70000: it starts again from 0. Go to float32"
+                " directly.",
             ),
         ),
         understood="Choose the type before you compute: what a sum has lost, no later change of type brings back.",
@@ -373,7 +400,8 @@ EXERCISES = (
         wrong=(
             (
                 lambda dtype: halved(dtype, back=lambda step: step),
-                "That is half of it: the first step that is lost, and also the gap *below* 1. The last step up that counts is"
+                "That is half of it: the first step that is lost, and also the gap *below* 1. The last step up"
+                " that counts is"
                 " twice as long.",
             ),
             (
@@ -386,11 +414,13 @@ EXERCISES = (
             ),
             (
                 lambda dtype: 2.0**-10,
-                "That is right for float16 alone. How often you halve depends on the type: let the sum decide when to stop.",
+                "That is right for float16 alone. How often you halve depends on the type: let the sum decide"
+                " when to stop.",
             ),
             (
                 smallest,
-                "That is the smallest number there is, the gap beside 0. Ask whether *1 plus* half of the step is more than 1.",
+                "That is the smallest number there is, the gap beside 0. Ask whether *1 plus* half of the step"
+                " is more than 1.",
             ),
             (
                 lambda dtype: 1.0,
@@ -407,13 +437,15 @@ EXERCISES = (
             Property(
                 lambda dtype: 0.0,
                 lambda did: did.result != 0,
-                "The step has become 0. Is it the same tensor as your 1? `step = one` makes no second tensor, and `step /= 2`"
+                "The step has become 0. Is it the same tensor as your 1? `step = one` makes no second tensor,"
+                " and `step /= 2`"
                 " would then halve both.",
             ),
             Property(
                 from_a_table,
                 tried,
-                "The numbers are right, but they were known before. Let the engine's own sums find them: halve in a loop.",
+                "The numbers are right, but they were known before. Let the engine's own sums find them: halve"
+                " in a loop.",
             ),
         ),
         understood="`eps` is no secret of the type: it is the last step that a 1 still notices.",
@@ -437,22 +469,32 @@ EXERCISES = (
             (lambda x, y: x + y, "Tensors in different places do not mix. Move one of them: `.to(device)`."),
             (lambda x, y: x.to(y.device) + y, "The result is where y is. It has to be where x is: move the other one."),
             (lambda x, y: x.cpu() + y.cpu(), "The result is on the cpu, even if x is not."),
-            (lambda x, y: x + y.to("sim"), "That works if x is on sim, and only then. `x.device` tells you where x is."),
-            (lambda x, y: x + y.cpu(), "That works if x is on the cpu, and only then. `x.device` tells you where x is."),
+            (
+                lambda x, y: x + y.to("sim"),
+                "That works if x is on sim, and only then. `x.device` tells you where x is.",
+            ),
+            (
+                lambda x, y: x + y.cpu(),
+                "That works if x is on the cpu, and only then. `x.device` tells you where x is.",
+            ),
             (
                 lambda x, y: x.to("sim") + y.to("sim"),
                 "Both meet on sim, and so the result is there, even if x is on the cpu.",
             ),
             (
                 lambda x, y: x + y.to(x),
-                "You changed the type of y to that of x as well, and 0.5 became 0. (`.to(x)` does that too.) Change only the place.",
+                "You changed the type of y to that of x as well, and 0.5 became 0. (`.to(x)` does that too.)"
+                " Change only the place.",
             ),
             (
                 lambda x, y: (x.float().cpu() + y.float().cpu()).to(x.device),
-                "You changed the types too: float64 numbers lose digits. Change only the place, and leave the types to promotion.",
+                "You changed the types too: float64 numbers lose digits. Change only the place, and leave the"
+                " types to promotion.",
             ),
         ),
-        understood="The result is where its inputs are, and nothing moves by itself: you choose which of the two travels.",
+        understood=(
+            "The result is where its inputs are, and nothing moves by itself: you choose which of the two travels."
+        ),
         hints=(
             "A tensor tells you where it is: `x.device`.",
             "`.to` takes a device. Which of the two has to move?",

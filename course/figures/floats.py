@@ -95,8 +95,8 @@ def number(written: str) -> Number:
     try:
         if len(plain) > 60:
             raise ValueError
-        if found := re.fullmatch(r"([+-]?)2 ?\*\* ?(-?\d{1,4})", plain):
-            return Fraction(2) ** int(found[2]) * (-1 if found[1] == "-" else 1)
+        if two := re.fullmatch(r"([+-]?)2 ?\*\* ?(-?\d{1,4})", plain):
+            return Fraction(2) ** int(two[2]) * (-1 if two[1] == "-" else 1)
         above, stroke, below = plain.partition("/")
         found = _decimal(above) / (_decimal(below) if stroke else 1)
         return found or float(f"{plain[:1].strip('0.+')}0")  # -0 has a sign too
@@ -251,7 +251,7 @@ class FloatExplorer:
         """A field, the types, the bits, the picture and its words, as a widget.  ImportError without anywidget."""
         from course.figures.floats_widget import FloatWidget
 
-        widget = FloatWidget(**self.shown(**self.start()))
+        widget = FloatWidget(**self.shown(self.begin["kind"], self.begin["written"]))
 
         def update(values: dict[str, Any]) -> None:
             with widget.hold_sync():  # the picture and its words arrive together

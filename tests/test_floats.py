@@ -1,4 +1,4 @@
-"""The float explorer: bits, neighbours and sums against NumPy and ml_dtypes, its words and its picture against these."""
+"""The float explorer: bits, neighbours and sums against NumPy and ml_dtypes, and its words against these."""
 
 import math
 import re

@@ -207,7 +207,7 @@ def answer_03_5_a(x, y):
 
 @answers("03.5")
 def answer_03_5_b(x, y):
-    return x + y.to(x)
+    return x.add(y.cpu().to(x.device))
 
 
 @answers("04.2")
@@ -768,7 +768,7 @@ class Answer175:
 VALUES = [
     ("01.1", [engine.Size([4, 3]), [2, 2, 3], (2, 4), (3,)]),
     ("02.1", [[3, 4], [2, 3], "error", [5, 3, 4], [4, 4]]),
-    ("03.1", ["float32", "float16", "float32", "float16", "float32"]),
+    ("03.1", ["float32", "float16", "float32", "float32", "float16", "float32"]),
     ("04.1", [12, 2]),
     ("05.1", [7, 2]),
     ("07.1", set("adf")),

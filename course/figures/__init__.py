@@ -14,6 +14,7 @@ from course.figures.live import LiveCurves
 from course.figures.loops import LoopsExplorer
 from course.figures.losses import CrossEntropyExplorer
 from course.figures.memory import MemoryTimeline
+from course.figures.memory_explorer import MemoryExplorer
 from course.figures.passes import PassExplorer
 from course.figures.predict import Predict
 from course.figures.scaling import ScalerTimeline
@@ -36,6 +37,7 @@ __all__ = [
     "JacobianExplorer",
     "LiveCurves",
     "LoopsExplorer",
+    "MemoryExplorer",
     "MemoryTimeline",
     "PassExplorer",
     "Predict",

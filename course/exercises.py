@@ -9,8 +9,9 @@ import importlib
 import importlib.util
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from course.notebooks import ROOT
@@ -31,6 +32,31 @@ def given(attempt: Any) -> Iterator[tuple]:
     yield ANSWER, lambda: attempt
 
 
+class Did(NamedTuple):
+    """One step with an attempt, as a property's predicate gets it: tensors and arrays as NumPy arrays."""
+
+    result: Any  # None where it raised
+    expected: Any  # the oracle's
+    error: str  # the name of the exception; "" where there was none
+    before: dict[str, Any]  # the arguments: "0" is the first, "0.grad" its gradient, "1.weight" a parameter's values
+    after: dict[str, Any]
+    shown: str  # how the step reads
+    source: str  # the learner's cell; "" where it is not known
+    dtype: str  # of the result, where that is a tensor
+
+
+class Property(NamedTuple):
+    """What every right answer has: an attempt without it hears this sentence, beside those of others it lacks."""
+
+    example: Any  # an attempt that has everything but this
+    holds: Callable[[Did], Any]  # asked after every step; where it raises, it does not apply
+    says: str
+
+
+# What is said of a wrong entry of a value: pairs of what stands there and what that means, and a sentence for all else.
+Entries = str | tuple[tuple[Any, str] | str, ...]
+
+
 class Exercise(NamedTuple):
     """One exercise.
 
@@ -46,6 +72,9 @@ class Exercise(NamedTuple):
     hints: tuple[str, str, str]
     trial: Trial = given
     hidden: Trial | None = None  # steps that are run in grading alone, and never shown
+    properties: tuple[Property, ...] = ()  # what an answer must have besides, each with a sentence of its own
+    entries: Mapping[Any, Entries] = MappingProxyType({})  # of a value: what is wrong there, by number (from 1) or key
+    understood: str = ""  # one sentence after *correct*: what has been understood
     tolerance: float = 1e-4  # relative, for floating-point results
     seconds: float = 10.0  # of computing, for the whole trial
 

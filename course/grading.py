@@ -31,9 +31,10 @@ from nbformat.v4 import new_markdown_cell, new_notebook, new_output
 
 from course import exercises, judge, sandbox, worker
 from course.exercises import CORRECT, NOT_ATTEMPTED, NOT_YET, Exercise, find
-from course.judge import Raised, Verdict
+from course.judge import Verdict
 from course.judged import BROKEN, Reply, Request, read
 from course.notebooks import ROOT, kernel_environment
+from course.plain import Raised
 from course.worker import NotChecked
 
 MOST_SECONDS = 30.0  # of computing, for an answer together with all cells above it
@@ -68,18 +69,18 @@ def decided(check: Check) -> dict[str, Any]:
 
 
 def _passed(exercise: Exercise, check: Check, cells: list[str], seconds: float) -> dict[str, Any]:
-    answer = _judged(exercise, check.expression, cells, seconds, hidden=False)
+    answer = _judged(exercise, check, cells, seconds, hidden=False)
     if answer["state"] == CORRECT and check.hidden:
-        answer = _judged(exercise, check.expression, cells, seconds, hidden=True)
+        answer = _judged(exercise, check, cells, seconds, hidden=True)
     return answer
 
 
-def _judged(exercise: Exercise, expression: str, cells: list[str], seconds: float, hidden: bool) -> dict[str, Any]:
-    should = _expected(exercise.key, hidden)
+def _judged(exercise: Exercise, check: Check, cells: list[str], seconds: float, hidden: bool) -> dict[str, Any]:
+    should, source = _expected(exercise.key, hidden), "\n".join(map(_as_python, check.answer))
     named = {f"cell {number}": _as_python(source) for number, source in enumerate(cells, start=1)}
     with tempfile.TemporaryDirectory(prefix="submission-", ignore_cleanup_errors=True) as folder:
         request = Request(
-            packed(exercise, hidden), callable(exercise.answer), list(named.items()), expression, seconds, folder
+            packed(exercise, hidden), callable(exercise.answer), list(named.items()), check.expression, seconds, folder
         )
         data, ended = worker.exchange(_start(folder), pickle.dumps(tuple(request)), seconds)
         _kill_the_left_behind()
@@ -95,7 +96,7 @@ def _judged(exercise: Exercise, expression: str, cells: list[str], seconds: floa
             assert not isinstance(reply.attempt, Raised)
             seen = [s._replace(shown=e.shown) for s, e in zip(reply.attempt.seen or [], should.right, strict=False)]
             attempt = reply.attempt._replace(seen=None if reply.attempt.seen is None else seen)
-            verdict = judge.compared(exercise, attempt, should, hidden)
+            verdict = judge.compared(exercise, attempt, should, hidden, source)
     except Exception:  # it wrote the answer itself
         return {"state": NOT_YET, "message": "What came back from it is not what a check gives."}
     rows = list(verdict.rows)

@@ -23,8 +23,9 @@ import numpy as np
 
 from course import sandbox, worker
 from course.exercises import Trial
-from course.judge import Plain, Raised, Seen, Tried, raised, tried
+from course.judge import Tried, tried
 from course.notebooks import ROOT
+from course.plain import Plain, Raised, Seen, raised
 
 BROKEN = "broken"
 
@@ -89,18 +90,19 @@ def _plain(plain: Plain) -> list[Any]:
         value = [value.dtype.str, value.shape, base64.b64encode(value.tobytes()).decode()] if known else None
     elif plain.kind == "list":
         value = [_plain(part) for part in value]
-    elif plain.kind == "dict":
+    elif plain.kind in ("dict", "module"):
         value = {key: _plain(part) for key, part in value.items()}
     elif isinstance(value, complex):
         value = [value.real, value.imag]
     elif value is ...:
         value = None
-    return [plain.kind, value, plain.text, plain.shape, plain.dtype, plain.device]
+    return [plain.kind, value, plain.text, plain.shape, plain.dtype, plain.device, plain.tracked]
 
 
 def _tried(data: dict[str, Any]) -> Tried:
     seen = data["seen"]
-    return Tried(_text(data["kind"]), None if seen is None else [_one(*s) for s in seen], _texts(data["hidden_names"]))
+    steps = None if seen is None else [_one(*s) for s in seen]
+    return Tried(_text(data["kind"]), steps, _texts(data["hidden_names"]), _text(data["remembers"]))
 
 
 def _one(result: Any, before: dict[str, Any], after: dict[str, Any], names: list[str]) -> Seen:
@@ -109,7 +111,7 @@ def _one(result: Any, before: dict[str, Any], after: dict[str, Any], names: list
     return Seen("", found, held[0], held[1], _texts(names))
 
 
-def _value(kind: str, value: Any, text: str, shape: list[int], dtype: str, device: str) -> Plain:
+def _value(kind: str, value: Any, text: str, shape: list[int], dtype: str, device: str, tracked: bool = False) -> Plain:
     if kind in ("tensor", "array"):
         layout, size, content = value
         array = np.frombuffer(base64.b64decode(content), np.dtype(_text(layout))).reshape([int(n) for n in size])
@@ -118,7 +120,7 @@ def _value(kind: str, value: Any, text: str, shape: list[int], dtype: str, devic
         value = array
     elif kind == "list":
         value = [_value(*part) for part in value]
-    elif kind == "dict":
+    elif kind in ("dict", "module"):
         value = {key: _value(*part) for key, part in value.items()}
     elif kind == "complex":
         value = complex(*value)
@@ -130,12 +132,14 @@ def _value(kind: str, value: Any, text: str, shape: list[int], dtype: str, devic
         raise ValueError(f"{type(value).__name__} for {kind}")
     elif not isinstance(value, int | float | str | None):
         raise ValueError("a value of no known kind")
-    return Plain(_text(kind), value, _text(text), tuple(int(n) for n in shape), _text(dtype), _text(device))
+    return Plain(
+        _text(kind), value, _text(text), tuple(int(n) for n in shape), _text(dtype), _text(device), tracked is True
+    )
 
 
 def _raised(data: Any) -> Raised:
-    name, message, at = data
-    return Raised(_text(name), _text(message), None if at is None else (_text(at[0]), int(at[1])))
+    name, message, at, gave = data
+    return Raised(_text(name), _text(message), None if at is None else (_text(at[0]), int(at[1])), _text(gave))
 
 
 def _text(value: Any) -> str:

@@ -4,10 +4,12 @@ import ast
 import datetime
 import html
 import inspect
+import linecache
 import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from course import copies, exercises, record, worker
@@ -77,7 +79,7 @@ def check(key: str | float, attempt: Any, hidden: bool = False) -> None:
         answer = worker.Answer(state=NOT_ATTEMPTED)
     else:
         try:
-            answer = worker.ask(exercise, attempt, hidden)
+            answer = worker.ask(exercise, attempt, hidden, source=_source(attempt))
         except worker.NotChecked as error:
             raise NotChecked(str(error)) from None
         except KeyboardInterrupt:
@@ -91,10 +93,10 @@ def check(key: str | float, attempt: Any, hidden: bool = False) -> None:
         record.update(key, lambda entry: _note(entry, state))
     if state == CORRECT:
         if not hidden:
-            show(f"Exercise {key}: correct.", _points(exercise), tone="success")
+            show(f"Exercise {key}: correct.", _points(exercise), after=exercise.understood, tone="success")
         return
     if state == NOT_ATTEMPTED:
-        text = f"The cell for your answer is as it came. Fill it in, run it, and then run this one. {_help(key)}"
+        text = f"{_untouched(key)} {_help(key)}"
         show(f"Exercise {key}: not attempted yet.", text, tone="info")
         raise NotAttempted(f"Exercise {key}: not attempted yet.")
     show(f"Exercise {key}: not yet.", answer.get("message", ""), rows, "" if hidden else _help(key), tone="warn")
@@ -136,12 +138,12 @@ def _progress_table() -> Iterator[str]:
     heads = "".join(f"<th>{head}</th>" for head in ("lesson", "exercises", "points"))
     yield f"<p><strong>Progress</strong></p><table><thead><tr>{heads}</tr></thead>"
     for name, done, of, got, most in rows:
-        linked = f"{_link(name, 'notebooks')}</td><td>{_link(name, copies.MINE, f'{done} of {of}')}"
+        linked = f"{_link(name, copies.LESSONS)}</td><td>{_link(name, copies.EXERCISES, f'{done} of {of}')}"
         yield f"<tr><td>{linked}</td><td>{got} of {most}</td></tr>"
     yield f"</table><p>{record.totals(rows)}</p>"
     key = record.next_up()
     title = exercises.title(key[:2]) if key else ""
-    where = _link(title, copies.MINE, f"exercise {key}, in {copies.MINE}/{title}.ipynb")
+    where = _link(title, copies.EXERCISES, f"exercise {key}, in {copies.EXERCISES}/{title}.ipynb")
     yield f"<p>Next: {where}</p>" if key else "<p>All is done.</p>"
 
 
@@ -194,7 +196,9 @@ def _box(parts: Iterable[str], tone: str) -> str:
 
 
 def _as_html(head: str, text: str, rows: Sequence[tuple[str, str]], after: str) -> Iterator[str]:
-    yield f"<p><strong>{html.escape(head)}</strong> {_marked(text)}</p>"
+    first, *more = text.split("\n")
+    yield f"<p><strong>{html.escape(head)}</strong> {_marked(first)}</p>"
+    yield from (f"<p style='margin: 0.3em 0'>{_marked(line)}</p>" for line in more)
     for label, value in rows:
         if label:
             yield f"<p style='margin: 0.3em 0 0'>{html.escape(label)}</p>"
@@ -245,6 +249,24 @@ def _help(key: str) -> str:
     return f"Stuck? `hint({key!r})` helps."
 
 
+def _untouched(key: str) -> str:
+    """What to do about an exercise that is as it came."""
+    blank = ast.parse(exercises.cell(key, "exercises") or "")
+    written = [part for part in blank.body if isinstance(part, ast.FunctionDef | ast.ClassDef)]
+    if any(isinstance(part, ast.ClassDef) or not _does_nothing(part) for part in written) and _ends_in_dots(blank):
+        return (
+            f"`{written[-1].name}` is as it came. Change the code that is given there, above the three dots (or write "
+            "it anew in their place, whole), run the cell, and then run this one. A line of its own at the dots "
+            "changes nothing in it."
+        )
+    return "The cell for your answer is as it came. Fill it in, run it, and then run this one."
+
+
+def _ends_in_dots(tree: ast.Module) -> bool:
+    last = tree.body[-1] if tree.body else None
+    return isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is ...
+
+
 def _points(exercise: Exercise) -> str:
     return f"{exercise.points} point{'' if exercise.points == 1 else 's'}."
 
@@ -266,6 +288,19 @@ def _is_blank(exercise: Exercise, attempt: Any) -> bool:
         return bool(mine)
     blank = exercises.cell(exercise.key, "exercises")
     return blank is not None and set(map(ast.dump, mine)) <= set(map(ast.dump, ast.walk(ast.parse(blank))))
+
+
+def _source(attempt: Any) -> str:
+    """The cell that a function or a class comes from, or of a file its definition; empty where that is unknown."""
+    functions = vars(attempt).values() if isinstance(attempt, type) else [attempt]
+    try:
+        codes = [inspect.unwrap(f).__code__ for f in functions if inspect.isfunction(f)]
+        if not codes:
+            return ""
+        name = codes[0].co_filename
+        return inspect.getsource(attempt) if Path(name).is_file() else "".join(linecache.getlines(name))
+    except Exception:  # whatever its parts do when they are looked at
+        return ""
 
 
 def _definitions(attempt: Any) -> list[ast.stmt]:

@@ -97,17 +97,19 @@ atexit.register(_spare.drop)
 prepare = _spare.prepare
 
 
-def ask(exercise: Exercise, attempt: Any, hidden: bool = False, seconds: float | None = None) -> Answer:
+def ask(
+    exercise: Exercise, attempt: Any, hidden: bool = False, seconds: float | None = None, source: str = ""
+) -> Answer:
     """Have an attempt judged in a process of its own, which may compute for `seconds` (the exercise's, if not said).
 
-    Raises NotChecked where the check itself does not work.
+    `source`: the cell that it comes from. Raises NotChecked where the check itself does not work.
     """
     seconds = exercise.seconds if seconds is None else seconds
     try:
         packed = _packed(_without_graphs(attempt))
     except Exception as error:
         return Answer(state=NOT_YET, message=_not_packed(error))
-    request = (exercise.key, hidden, seconds, [str(path) for path in sys.path], str(Path.cwd()), packed)
+    request = (exercise.key, hidden, seconds, [str(path) for path in sys.path], str(Path.cwd()), source, packed)
     process = _spare.take()
     try:
         reply, ended = exchange(process, pickle.dumps(request), seconds)
@@ -287,7 +289,7 @@ def _serve() -> None:
     data = received(sys.stdin.buffer)
     if not data:  # the notebook has gone without a question
         return
-    key, hidden, seconds, path, folder, packed = pickle.loads(data)
+    key, hidden, seconds, path, folder, source, packed = pickle.loads(data)
     # The last guard of a machine whose notebook was killed meanwhile: nobody else would stop an endless loop.
     guard = threading.Timer(PATIENCE * seconds, os._exit, [TIMED_OUT])
     guard.daemon = True
@@ -305,7 +307,7 @@ def _serve() -> None:
             verdict = judge.Verdict(NOT_YET, message)
         else:
             try:
-                verdict = judge.judge(find(key), attempt, hidden)
+                verdict = judge.judge(find(key), attempt, hidden, source)
             except (SystemExit, KeyboardInterrupt) as error:
                 verdict = judge.Verdict(NOT_YET, f"It ended Python with {type(error).__name__}.")
             except MemoryError:

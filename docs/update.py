@@ -3,13 +3,15 @@
     python docs/update.py
 
 The picture is drawn from the contracts on imports in pyproject.toml; a file's line in a table is the first line of its
-docstring; a link names a file and what stands there.  A test says when this has to be run.
+docstring; a link names a file and what stands there.  In engine/help the last line of a text says which lesson the name
+is from.  A test says when this has to be run.
 """
 
 import ast
 import re
 import sys
 import tomllib
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -125,9 +127,48 @@ def brought_up_to_date(text):
     return LINK.sub(lambda m: f"[{m[1]}{m[2]}{m[1]}]({m[3]}#L{line_of(DOCS / m[3], m[2])})", text)
 
 
+# ---- the lessons that help texts name
+
+
+@cache
+def lessons():
+    """[(number, what is named in the table of its recap, what its cells use)] of the lessons from 01 on"""
+    found = []
+    for path in sorted((DOCS.parent / "source/notebooks").glob("*.md"))[1:]:
+        text = path.read_text("utf-8")
+        named = re.findall(r"(?m)^\| (`.+?) \|", text)
+        cells = re.findall(r"(?s)\n```{code-cell}.*?\n```", text)
+        found.append((path.stem[:2], "\n".join(named), "\n".join(cells)))
+    return found
+
+
+def lesson_of(name, module):
+    """The first lesson that names this in its recap, or else the first that uses it; None if there is none."""
+    aliases = {"engine": r"\w", "Tensor": r"\w", "nn.functional": r"\b(?:F|functional)", "nn.parameter": r"\bnn"}
+    owner = aliases.get(module, rf"\b(?:engine|{module.rpartition('.')[2]})")
+    named, used = re.compile(rf"`[^`]*(?:{owner}\.|`){name}\b"), re.compile(rf"{owner}\.{name}\b")
+    of_recap = (number for number, table, _ in lessons() if named.search(table))
+    return next(of_recap, None) or next((number for number, _, cells in lessons() if used.search(cells)), None)
+
+
+def with_lessons(path):
+    """A file of help texts, each that has an example with the lesson that its name is from as its last line."""
+    head, *blocks = re.sub(r"\n\nSee lesson \d\d\.(?=\n|$)", "", path.read_text("utf-8")).split("\n## ")
+    for i, block in enumerate(blocks):
+        names, _, rest = block.partition("\n")
+        body, family, following = rest.partition("\n# ")
+        known = [lesson_of(name, path.stem.partition("-")[0]) for name in names.split(", ") if "." not in name]
+        own = ">>> " in body and not body.startswith("An old name")  # those are names of other functions too
+        if own and (found := min(filter(None, known), default=None)):
+            body = f"{body.rstrip()}\n\nSee lesson {found}.\n"
+        blocks[i] = f"{names}\n{body}{family}{following}"
+    return "\n## ".join([head, *blocks])
+
+
 def contents():
     """{file: what should be in it}, of all but the drawn picture"""
     found = {path: brought_up_to_date(path.read_text("utf-8")) for path in sorted(DOCS.glob("*.md"))}
+    found |= {path: with_lessons(path) for path in sorted((ENGINE / "help").glob("*.md"))}
     return found | {DOCS / "layers.dot": picture()}
 
 

@@ -116,6 +116,41 @@ def test_a_usual_mistake_is_named(exercise, number):
     assert verdict.rows
 
 
+ENTRIES = [
+    (exercise, place, row)
+    for exercise in EXERCISES
+    for place, rows in exercise.entries.items()
+    for row in ([rows] if isinstance(rows, str) else rows)
+    if not isinstance(row, str)
+]
+PROPERTIES = [(exercise, one) for exercise in EXERCISES for one in exercise.properties]
+
+
+@pytest.mark.parametrize(("exercise", "place", "row"), ENTRIES, ids=[f"{e.key}-{p}" for e, p, _ in ENTRIES])
+def test_a_wrong_entry_is_named_where_all_others_are_right(exercise, place, row):
+    answer = exercise.answer
+    if isinstance(answer, dict):
+        given = answer | {place: row[0]}
+    else:
+        given = [row[0] if number == place else entry for number, entry in enumerate(answer, start=1)]
+    verdict = judge.judge(exercise, given)
+    assert verdict.state == judge.NOT_YET and verdict.message.endswith(row[1])
+
+
+@each_exercise
+def test_entries_speak_of_places_that_there_are(exercise):
+    answer = exercise.answer
+    places = range(1, len(answer) + 1) if isinstance(answer, list | tuple) else answer
+    assert not exercise.entries or isinstance(answer, set | frozenset) or set(exercise.entries) <= set(places)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("exercise", "one"), PROPERTIES, ids=[f"{e.key}-{one.says[:20]}" for e, one in PROPERTIES])
+def test_who_lacks_a_property_is_told(exercise, one):
+    verdict = judge.judge(exercise, one.example, source=learner._source(one.example))
+    assert verdict.state == judge.NOT_YET and one.says in verdict.message.splitlines()
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("exercise", [one for one in EXERCISES if one.hidden], ids=lambda exercise: exercise.key)
 def test_the_hidden_steps_refuse_usual_mistakes_too(exercise):

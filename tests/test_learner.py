@@ -82,7 +82,7 @@ def becomes_a_result(x, y):
         (lambda x, y: 2 * (x + y), "Each number is 2 times what it should be."),
         (lambda x, y: (x + y) / 3, "Each number is 0.3333 times what it should be."),
         (lambda x, y: x.nothing, "It stopped with an error."),
-        (lambda x: x, "It stopped with an error."),
+        (lambda x: x, "It is called with other arguments than it takes."),
         (in_place, "The result is right. But it changes x, which it should not."),
         (leaves_a_gradient, "The result is right. But it changes x.grad and x.requires_grad, which it should not."),
         (lambda x, y: x.requires_grad_().detach() + y, "The result is right. But it changes x.requires_grad, which"),
@@ -151,8 +151,12 @@ def value(answer):
         (engine.float32, engine.float64, ""),
         ([1], (n for n in [1]), "It gives a generator, where a list or tuple is asked for."),
         (engine.zeros(1, device="sim"), engine.zeros(1), "It is on the device cpu, and should be on sim"),
-        ({engine.tensor(1): 1, engine.tensor(2): 2}, {engine.tensor(1): 1, engine.tensor(3): 2}, ""),
-        ({object: 1}, {object: 2}, ""),
+        (
+            {engine.tensor(1): 1, engine.tensor(2): 2},
+            {engine.tensor(1): 1, engine.tensor(3): 2},
+            "Entry tensor(2): it is missing.",
+        ),
+        ({object: 1}, {object: 2}, "Entry <class 'object'> is not right."),
         ({1, 2}, {1, 3, 4}, "It has 2 too many, and 1 missing."),
         (engine.tensor([0.0, 1.0]), engine.tensor([0.0, float("nan")]), ""),
         (engine.tensor([True, False]), engine.tensor([True, True]), ""),
@@ -359,7 +363,7 @@ def test_a_result_with_a_graph_cannot_come_along_and_it_is_said():
 def test_a_value_with_a_graph_is_compared_by_what_it_holds():
     x = engine.tensor(3.5, requires_grad=True)
     answer = worker.ask(exercises.find("05.1"), (x * 2, engine.tensor(2.0)))
-    assert answer["message"].startswith("Entry 1: it gives a tensor, where a plain number is asked for")
+    assert answer["message"].startswith("Entries 1 and 2: a tensor, where a plain number is asked for")
     assert dict(answer["rows"])["Got"] == "(tensor(7.), tensor(2.))"
 
 
@@ -744,5 +748,5 @@ def test_the_command_shows_the_same(place, capsys):
 
 def test_the_record_is_no_part_of_the_repository():
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
-    assert {".progress.json*", "my_exercises/"} <= set(ignored)
+    assert {".progress.json*", "my_lessons/", "my_exercises/"} <= set(ignored)
     assert record.file() is None or Path(record.file()).name == ".progress.json"

@@ -25,7 +25,7 @@ def test_stars_are_emphasis_and_products_are_not(text, laid_out):
 
 
 def test_a_check_that_is_stopped_says_so_in_a_line(monkeypatch):
-    def interrupted(*_):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(worker, "ask", interrupted)

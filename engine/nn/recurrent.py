@@ -1,6 +1,8 @@
 """Recurrent layers: a cell is a formula for one step; a layer runs it over a sequence, in one direction or both."""
 
 import math
+from inspect import Parameter as Argument
+from inspect import Signature, signature
 
 from ..arrays.warn import warn
 from ..core.tensor import Tensor
@@ -56,6 +58,7 @@ class RNNBase(Layer):
     Returns the outputs of the last layer at all steps and the last state of each layer and direction, (h) or (h, c).
     """
 
+    __signature__: Signature
     _shown = "{input_size}, {hidden_size}"
     _usual = dict(proj_size=0, num_layers=1, bias=True, batch_first=False, dropout=0, bidirectional=False)  # noqa: C408
 
@@ -266,6 +269,13 @@ class GRU(RNNBase):
     def __init__(self, *args, **options):
         super().__init__("GRU", *args, **without_projection(options))
 
+
+_, *arguments = signature(RNNBase).parameters.values()  # what help() shows in the place of *args
+LSTM.__signature__ = Signature(arguments)
+arguments = [a for a in arguments if a.name != "proj_size"]
+GRU.__signature__ = Signature(arguments)
+nonlinearity = Argument("nonlinearity", Argument.POSITIONAL_OR_KEYWORD, default="tanh")
+RNN.__signature__ = Signature([*arguments[:3], nonlinearity, *arguments[3:]])
 
 # ---- cells: one step
 

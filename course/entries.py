@@ -1,0 +1,159 @@
+"""An answer that is a value with several entries: each wrong one is named, and each with its own mistake.
+
+What a wrong entry means is said by the exercise's `entries`, and by those rows of `wrong` all of whose mistakes the
+attempt makes too.
+"""
+
+import re
+from collections.abc import Hashable
+
+from course.comparison import OPPOSITE_ORDER, Comparison
+from course.exercises import Exercise
+from course.plain import Plain, plain
+
+WITH_A_COMMA = "(3) is the number 3: a shape with one dimension is written with a comma, (3,)."
+_NAMES_IT = re.compile(r"(?:In|At|Entry|Entries|Number) \d")
+_PREFIX = re.compile(r"^(?:engine|torch|np|numpy)\.")
+# By place (from 1 on, or a key, or an element): what is there; None where an entry is missing.
+Slips = dict[Hashable, Plain | None]
+
+
+def about_entries(
+    exercise: Exercise, got: Plain, expected: Plain, wrong: list[tuple[Plain, str]], compare: Comparison
+) -> str:
+    """What the wrong entries mean, a line for each mistake; empty where the value has no entries, or not as many."""
+    if got.kind != expected.kind or got.kind not in ("list", "set", "dict"):
+        return ""
+    if got.kind == "list" and len(got.value) != len(expected.value):
+        return ""
+    read, remarks = _read_kindly(got, expected) if got.kind == "list" else (got, [])
+    slips = _slips(read, expected, compare)
+    if not slips:
+        return "\n".join(["All is right but the way it is written.", *remarks])
+    said, left = _said(exercise, slips, expected, wrong, compare)
+    if not said and got.kind == "list":
+        whole = compare.about([(read, expected)], is_value=True)
+        if whole == OPPOSITE_ORDER:
+            return "\n".join([whole, *remarks])
+    for place in list(left):
+        if about := _certain(left[place], place, expected, compare):
+            said.setdefault(about, []).append(place)
+            del left[place]
+    order = list(slips)
+    lines = [
+        says if got.kind == "set" or _NAMES_IT.match(says) else f"{_name(places)}: {says}"
+        for says, places in sorted(said.items(), key=lambda item: min(map(order.index, item[1])))
+    ]
+    if left and got.kind == "set":
+        lines.append(_counted(left, bool(lines)))
+    elif left:
+        either = " either" if lines else ""
+        few = f"{_name(list(left))} {'is' if len(left) == 1 else 'are'} not right{either}."
+        lines.append(few if len(left) < max(len(expected.value), 2) else "None of the entries is right yet.")
+    return "\n".join([*lines, *remarks])
+
+
+def _slips(got: Plain, expected: Plain, compare: Comparison) -> Slips:
+    """The entries that are not right."""
+    if got.kind == "list" and len(got.value) == len(expected.value):
+        pairs = enumerate(zip(got.value, expected.value, strict=True), start=1)
+        return {place: mine for place, (mine, theirs) in pairs if not compare.same(mine, theirs)}
+    if got.kind == "dict":
+        keys = [*expected.value, *(key for key in got.value if key not in expected.value)]
+        both = {key: (got.value.get(key), expected.value.get(key)) for key in keys}
+        return {key: mine for key, (mine, theirs) in both.items() if not _equal(mine, theirs, compare)}
+    if got.kind == "set":
+        return {key: plain(key in got.value) for key in sorted(set(got.value) ^ set(expected.value))}
+    return {}
+
+
+def _said(
+    exercise: Exercise, slips: Slips, expected: Plain, wrong: list[tuple[Plain, str]], compare: Comparison
+) -> tuple[dict[str, list[Hashable]], Slips]:
+    """The author's sentences, each with its entries; and the entries of which the author says nothing."""
+    said: dict[str, list[Hashable]] = {}
+    left = dict(slips)
+    for place, there in slips.items():
+        if says := _meaning(exercise, place, there, compare):
+            said.setdefault(says, []).append(place)
+            del left[place]
+    rows = [(_slips(answer, expected, compare), says) for answer, says in wrong if answer.kind == expected.kind]
+    for row, says in sorted(rows, key=lambda pair: -len(pair[0])):  # what explains the most comes first
+        if row and all(place in left and _equal(there, left[place], compare) for place, there in row.items()):
+            said.setdefault(says, []).extend(row)
+            left = {place: there for place, there in left.items() if place not in row}
+    return said, left
+
+
+def _meaning(exercise: Exercise, place: Hashable, there: Plain | None, compare: Comparison) -> str:
+    """What the author says of what stands at a place; a sentence alone speaks of whatever else stands there."""
+    found = [rows for key, rows in exercise.entries.items() if key == place or repr(key) == place]
+    rows = found[0] if found else ()
+    if isinstance(rows, str):
+        return rows
+    for row in rows:
+        if not isinstance(row, str) and there is not None and compare.same(there, plain(row[0])):
+            return row[1]
+    return next((row for row in rows if isinstance(row, str)), "")
+
+
+def _certain(there: Plain | None, place: Hashable, expected: Plain, compare: Comparison) -> str:
+    """What can be said of a wrong entry by one who does not know the exercise, without giving it away."""
+    if expected.kind == "set":
+        return ""
+    parts = dict(enumerate(expected.value, start=1)) if expected.kind == "list" else expected.value
+    if there is None:
+        return "it is missing."
+    if place not in parts:
+        return "it is one too many."
+    theirs = parts[place]
+    if there.kind != theirs.kind and there.kind in {part.kind for part in parts.values()}:
+        return ""  # of which kind it is, is a part of the question
+    if there.kind == "list" and len(there.value) != len(theirs.value):
+        return ""
+    about = compare.about([(there, theirs)], is_value=True)
+    about = about.removeprefix("It gives ").removeprefix("It is ")  # of several entries, too
+    return "" if about.startswith("Entry ") else about if about.startswith("None") else about[:1].lower() + about[1:]
+
+
+def _equal(one: Plain | None, other: Plain | None, compare: Comparison) -> bool:
+    return one is other if one is None or other is None else compare.same(one, other)
+
+
+def _name(places: list[Hashable]) -> str:
+    names = [str(place) for place in places]
+    return f"Entries {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else f"Entry {names[0]}"
+
+
+def _counted(left: Slips, more: bool) -> str:
+    """How many of a set's elements are too many and how many are missing: which ones is the question."""
+    extra = sum(there is not None and there.value is True for there in left.values())
+    missing = len(left) - extra
+    if not more:
+        return f"It has {extra} too many, and {missing} missing."
+    counts = [(extra, "too many"), (missing, "missing")]
+    said = [f"{count} {'is' if count == 1 else 'are'} {word}" for count, word in counts if count]
+    return f"Besides, {' and '.join(said)}."
+
+
+def _read_kindly(got: Plain, expected: Plain) -> tuple[Plain, list[str]]:
+    """A list as it was meant, where it is only written in another way; and what to say about that."""
+    shapes = any(part.kind == "list" for part in expected.value)
+    texts = [part.value for part in expected.value if part.kind == "str"]
+    entries, remarks = [], dict[str, None]()
+    for mine in got.value:
+        read = mine
+        if shapes and mine.kind == "int":
+            read = Plain("list", [mine], f"({mine.text},)")
+            remarks[WITH_A_COMMA] = None
+        elif texts and mine.kind in ("str", "dtype") and (text := _plainly(mine.value, texts)) != mine.value:
+            read = plain(text)
+            remarks[f"Write {read.text}, not {mine.text}."] = None
+        entries.append(read)
+    return got._replace(value=entries), list(remarks)
+
+
+def _plainly(text: str, texts: list[str]) -> str:
+    """A text without what does not matter: blanks, quotes, the name of a library; in small letters where all are."""
+    text = _PREFIX.sub("", text.strip().strip("'\""))
+    return text.lower() if all(other == other.lower() for other in texts) else text

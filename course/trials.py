@@ -1,0 +1,125 @@
+"""Helpers for trials: inputs that tell wrong answers from right ones, and steps that watch what an attempt does.
+
+Nearly every wrong answer that a check has once accepted was right for the inputs that it was tried with: whole numbers
+where fractions are cut off, one dtype, numbers where arrays come, arguments that may change places.
+"""
+
+import contextlib
+import functools
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Any
+from unittest import mock
+
+import engine
+
+FRACTIONS = (1.3, -3.25, 0.0, 0.1)  # both signs, and digits that bfloat16 does not hold
+# More than float16 can hold, and a whole number that neither of the short types has. In a step of their own: beside
+# them, in a mean, a fraction is less than the tolerance.
+LARGE = (70_000.0, 2049.0, -70_001.0)
+
+
+def in_types(shown: str, function: Callable, values: Any, *dtypes: Any) -> Iterator[tuple]:
+    """A step with the same values in each of these types."""
+    for dtype in dtypes:
+        yield f"{shown}, {str(dtype).partition('.')[2]}", function, engine.tensor(values, dtype=dtype)
+
+
+def in_both_types(shown: str, function: Callable, one: Any, other: Any, *dtypes: Any) -> Iterator[tuple]:
+    """A step for two arguments in every pair of these types that differ: who turns one into the other is found out."""
+    for first, second in product(dtypes, dtypes):
+        if first != second:
+            names = f"{str(first).partition('.')[2]} and {str(second).partition('.')[2]}"
+            yield f"{shown}, {names}", function, engine.tensor(one, dtype=first), engine.tensor(other, dtype=second)
+
+
+def grown(shown: str, function: Callable, *numbers: float) -> Iterator[tuple]:
+    """A step with numbers, one with vectors and one with tables that are made of them: no two entries alike."""
+    for kind, size in (("numbers", ()), ("vectors of 3", (3,)), ("tables of 2 by 3", (2, 3))):
+        steps = engine.arange(engine.zeros(size).numel()).reshape(size)
+        yield f"{shown}, {kind}", function, *(number + 0.25 * number * steps for number in map(float, numbers))
+
+
+def in_both_orders(shown: str, function: Callable, one: Any, other: Any) -> Iterator[tuple]:
+    """A step with two arguments, and one with them changed over."""
+    yield shown, function, one, other
+    yield f"{shown}, the other way round", function, copied(other), copied(one)
+
+
+def one_for_both(shown: str, function: Callable, argument: Any) -> tuple:
+    """A step in which two arguments are the same object: who writes into one writes into the other."""
+    return shown, function, argument, argument
+
+
+def copied(value: Any) -> Any:
+    """A tensor of its own with the same numbers; anything else as it is."""
+    return value.detach().clone().requires_grad_(value.requires_grad) if isinstance(value, engine.Tensor) else value
+
+
+def twice(function: Callable, *arguments: Any) -> list[Any]:
+    """What two calls in a row give: who keeps something from the first, or uses up what was given, is found out."""
+    return [function(*map(copied, arguments)), function(*arguments)]
+
+
+def in_both_modes(function: Callable, *arguments: Any) -> dict[str, Any]:
+    """What a function gives while notes are taken and while they are not, and how it leaves that switch."""
+    found: dict[str, Any] = {}
+    for mode in (True, False):
+        with engine.set_grad_enabled(mode):
+            found[f"result, grad mode {mode}"] = function(*map(copied, arguments))
+            found[f"grad mode afterwards, {mode} before"] = engine.is_grad_enabled()
+    return found
+
+
+def using(names: Sequence[str], function: Callable, *arguments: Any) -> dict[str, Any]:
+    """What a function gives, and which of the engine's functions it has called: "func.jacrev", "Tensor.backward".
+
+    For what the exercise asks to do without: `using([...], attempt, f, x)`. A property tells the learner.
+    """
+    called: Counter[str] = Counter()
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            place, _, last = name.rpartition(".")
+            owner = functools.reduce(getattr, place.split(".") if place else [], engine)
+            stack.enter_context(mock.patch.object(owner, last, _counting(getattr(owner, last), name, called)))
+        result = function(*arguments)
+    return {"result": result, "used": [name for name in names if called[name]]}
+
+
+def _counting(function: Any, name: str, called: Counter[str]) -> Callable:
+    @functools.wraps(function)
+    def counting(*arguments: Any, **named: Any) -> Any:
+        called[name] += 1
+        return function(*arguments, **named)
+
+    return counting
+
+
+class Counted:
+    """A function that knows how often it was called, and with what kinds of arguments: for one given to the attempt."""
+
+    def __init__(self, function: Callable) -> None:
+        self.function = function
+        self.calls = 0
+        self.kinds: list[list[str]] = []  # of each call's arguments: "Tensor", "float"
+
+    def __call__(self, *arguments: Any) -> Any:
+        self.calls += 1
+        self.kinds.append([type(argument).__name__ for argument in arguments])
+        return self.function(*arguments)
+
+
+class Alive:
+    """Counts the graphs of a Module's results that are alive at once, whatever becomes of the results: `most`."""
+
+    def __init__(self, model: Any) -> None:
+        self.most = 0
+        self._graphs: list[weakref.ref] = []
+        model.register_forward_hook(self._came)
+
+    def _came(self, module: Any, inputs: Any, output: Any) -> None:
+        if output.grad_fn is not None:
+            self._graphs.append(weakref.ref(output.grad_fn))
+        self.most = max(self.most, sum(graph() is not None for graph in self._graphs))

@@ -1,0 +1,576 @@
+"""How a check names what is wrong: entry by entry, property by property, and what the attempt's text shows."""
+
+import linecache
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cloudpickle")
+pytest.importorskip("filelock")
+
+import engine
+from course import exercises, grading, judge, judged, learner, survivors, trials, worker
+from course.comparison import MOST_LINES
+from course.exercises import Exercise, Property, find
+from course.sources import calls, calls_itself, discarded, loops
+from engine import nn
+
+
+def said(exercise, attempt, **options):
+    verdict = judge.judge(exercise, attempt, **options)
+    assert verdict.state == judge.NOT_YET
+    return verdict.message
+
+
+def value(answer, wrong=(), **row):
+    return Exercise("05.1", 1, answer, tuple(wrong), ("", "", ""), **row)
+
+
+def function(answer, *steps, **row):
+    """An exercise that asks for a function; `steps`: the arguments of each, made anew in each run."""
+
+    def trial(attempt):
+        for number, make in enumerate(steps, start=1):
+            yield f"step {number}", attempt, *make()
+
+    return Exercise("05.3", 1, answer, row.pop("wrong", ()), ("", "", ""), trial=trial, **row)
+
+
+# --- A value with entries
+
+
+SHAPES = value(
+    ((4, 3), (2, 3), (2, 4), (3,)),
+    [(((4, 3), (9, 9), (9, 9), (3,)), "Both in the middle."), (((4, 3), (2, 3), (2, 5), (3,)), "A 5 for the 4.")],
+    entries={
+        1: (((1, 4, 3), "It is gone."), "Count again."),
+        4: (((1, 1, 3), "It is gone."),),
+        3: (((4,), "Narrow."),),
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "lines"),
+    [
+        (((1, 4, 3), (2, 3), (2, 4), (3,)), ["Entry 1: It is gone."]),
+        (((1, 4, 3), (2, 3), (2, 4), (1, 1, 3)), ["Entries 1 and 4: It is gone."]),
+        (((1, 4, 3), (2, 3), (4,), (3,)), ["Entry 1: It is gone.", "Entry 3: Narrow."]),
+        (((7,), (2, 3), (2, 4), (3,)), ["Entry 1: Count again."]),
+        (((7,), (8, 1), (2, 4), (3,)), ["Entry 1: Count again.", "Entry 2 is not right either."]),
+        (((4, 3), (8, 1), (8, 8), (3,)), ["Entries 2 and 3 are not right."]),
+        (((7,), (9, 9), (9, 9), (3,)), ["Entry 1: Count again.", "Entries 2 and 3: Both in the middle."]),
+        (((4, 3), (8, 1), (2, 5), (3,)), ["Entry 3: A 5 for the 4.", "Entry 2 is not right either."]),
+        (((4, 3), (2, 3), (2, 4), 3), ["All is right but the way it is written.", "(3) is the number 3"]),
+        (((4, 3), (8, 1), (2, 4), 3), ["Entry 2 is not right.", "(3) is the number 3"]),
+        ([[4, 3], [8, 1], [2, 4], [3]], ["Entry 2 is not right."]),
+        (((4, 3), (9, 9), (9, 9), (3,)), ["Both in the middle."]),
+        (((4, 3),), ["It has 1 entry, and 4 are asked for."]),
+    ],
+)
+def test_each_wrong_entry_is_named_with_its_own_mistake(attempt, lines):
+    found = said(SHAPES, attempt).splitlines()
+    assert len(found) == len(lines) and all(map(str.startswith, found, lines)), found
+
+
+def test_shapes_may_be_lists():
+    assert judge.judge(SHAPES, [[4, 3], [2, 3], [2, 4], [3]]).state == judge.CORRECT
+
+
+@pytest.mark.parametrize(
+    ("attempt", "says"),
+    [
+        (("Error", "float32"), "All is right but the way it is written.\nWrite 'error', not 'Error'."),
+        (("error", "torch.float32"), "All is right but the way it is written.\nWrite 'float32', not 'torch.float32'."),
+        (("error", engine.float32), "All is right but the way it is written.\nWrite 'float32', not torch.float32."),
+        (("ERROR", "float16"), "Entry 2: Half of it.\nWrite 'error', not 'ERROR'."),
+    ],
+)
+def test_texts_are_read_as_they_were_meant(attempt, says):
+    assert said(value(("error", "float32"), entries={2: (("float16", "Half of it."),)}), attempt) == says
+
+
+def test_of_which_kind_an_entry_is_is_not_given_away():
+    mixed = value(((3, 4), "error", (4, 4)))
+    assert said(mixed, ("error", "error", (4, 4))) == "Entry 1 is not right."
+    assert said(mixed, ((3, 4), "error", None)).startswith("Entry 3: None. (")
+
+
+@pytest.mark.parametrize(
+    ("attempt", "says"),
+    [
+        ({"a", "b", "c"}, "b is a result."),
+        ({"a", "b"}, "b is a result.\nBesides, 1 is missing."),
+        ({"b", "x"}, "b is a result.\nBesides, 1 is too many and 2 are missing."),
+        ({"a", "x"}, "It has 1 too many, and 1 missing."),
+    ],
+)
+def test_of_a_set_each_element_is_named(attempt, says):
+    assert said(value({"a", "c"}, entries={"b": "b is a result."}), attempt) == says
+
+
+def test_of_a_dict_each_key_is_named():
+    asked = value({"w": 2.0, "b": 1.0, "x": 0.0}, entries={"w": ((1.0, "That is b's."),)})
+    assert said(asked, {"w": 1.0, "b": 3.0, "x": 0.0}) == "Entry 'w': That is b's.\nEntry 'b' is not right either."
+    assert said(asked, {"w": 2.0, "x": 0.0}) == "Entry 'b': it is missing."
+
+
+def test_several_sentences_are_paragraphs_in_a_notebook():
+    plain, page = learner.message("Exercise 01.1: not yet.", "First.\nSecond `x`.", [], "", "warn")
+    assert "First.\nSecond `x`." in plain and page.count("<p") == 2 and "<code>x</code>" in page
+
+
+# --- Properties
+
+
+def trained(step):
+    did = {"losses": step(3), "steps": len(step(2))}
+    return did
+
+
+def counted(attempt):
+    yield "three steps", trained, attempt
+
+
+LACKING = Exercise(
+    "05.3",
+    1,
+    lambda n: [0.5] * n,
+    ((lambda n: [0.0] * n, "All are zero."),),
+    ("", "", ""),
+    trial=counted,
+    properties=(
+        Property(lambda n: [0.5], lambda did: did.result["steps"] == 2, "A step for each."),
+        Property(
+            lambda n: [engine.tensor(0.5)] * n, lambda did: isinstance(did.result["losses"][0], float), "A number."
+        ),
+        Property(lambda n: [0.5 for _ in range(n)], lambda did: not loops(did.source), "Without a loop."),
+    ),
+)
+
+
+def test_two_mistakes_hear_two_sentences():
+    assert said(LACKING, lambda n: [0.5]) == "A step for each."
+    assert said(LACKING, lambda n: [engine.tensor(0.5)]) == "A step for each.\nA number."
+    assert said(LACKING, lambda n: [0.0] * n) == "All are zero."  # a row that fits as a whole speaks alone
+
+
+def test_an_answer_that_lacks_a_property_is_not_right_even_if_its_results_are():
+    source = "def f(n):\n    return [0.5 for _ in range(n)]"
+    assert judge.judge(LACKING, lambda n: [0.5] * n, source="def f(n):\n    return [0.5] * n").state == judge.CORRECT
+    verdict = judge.judge(LACKING, lambda n: [0.5] * n, source=source)
+    assert (verdict.state, verdict.message) == (judge.NOT_YET, "Without a loop.")
+    assert verdict.rows[0] == ("Input", "three steps")
+
+
+def test_a_property_sees_what_the_arguments_hold():
+    asked = function(
+        lambda model, x: model(x),
+        lambda: (nn.Linear(1, 1), engine.ones(1)),
+        properties=(Property(None, lambda did: did.after["0.training"], "Left in eval mode."),),
+    )
+    assert said(asked, lambda model, x: model.eval()(x)) == "Left in eval mode."
+
+
+def test_a_property_that_does_not_apply_says_nothing():
+    assert said(LACKING, lambda n: 3) != ""  # `len(3)` fails in the check's own step: no KeyError comes out of it
+
+
+# --- What has been understood
+
+
+def test_after_correct_it_is_said_what_has_been_understood(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("UNDERTORCH_PROGRESS", str(tmp_path / "progress.json"))
+    row = find("05.1")._replace(understood="Along two paths come two slopes.")
+    monkeypatch.setattr(learner, "find", lambda key: row)
+    learner.check("05.1", (7.0, 2.0))
+    assert capsys.readouterr().out.splitlines() == [
+        "Exercise 05.1: correct.",
+        "1 point.",
+        "Along two paths come two slopes.",
+    ]
+
+
+# --- A result that is thrown away
+
+
+def in_a_function(*lines):
+    return "def f(x, y):\n" + "".join(f"    {line}\n" for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("x.float()", "Line 2, `x.float()`: `float` leaves `x` as it is and makes something new"),
+        ("x.clone()", "Line 2, `x.clone()`: `clone` leaves"),
+        ("y.to(x.device)", "Line 2, `y.to(x.device)`: `to` leaves `y`"),
+        ("x.sub(32)", "`sub_` would change `x` itself"),
+        ("x.permute(0, 2, 1).contiguous()", "`contiguous` leaves"),
+        ("x[0].mul(2)", "`mul` leaves"),
+        ("a.astype(float)", "`astype` leaves"),
+        ("engine.relu(x)", "`relu` makes a new tensor"),
+        ("x - 32", "this works out a result, and throws it away"),
+        ("x == 5", "One `=` gives a name."),
+        ("engine.no_grad()", "Write `with engine.no_grad():`"),
+        ("sorted(x)", "`sorted` gives a result"),
+        ("new = x.clone()", "Line 2 makes `new`, and nothing uses it after that."),
+    ],
+)
+def test_a_result_that_is_thrown_away_is_found(line, says):
+    assert says in discarded(in_a_function(line, "return x"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x.sub_(32)",
+        "x.clone().mul_(2)",
+        "loss.backward()",
+        "x.retain_grad()",
+        "seen.add(x)",
+        "model.to(y)",
+        "self.net.float()",
+        "found.append(x)",
+        "optimizer.step()",
+        "engine.manual_seed(0)",
+        "engine.add(x, y, out=x)",
+        "'a text'",
+        "...",
+        "flat = x.view(-1); flat += 1",
+        "flat = x.view(-1); flat[0] = 1",
+        "names.sort()",
+        "plot.scatter(x, y)",
+        "y = x.float()",
+    ],
+)
+def test_what_does_something_is_not_taken_for_a_result(line):
+    assert discarded(in_a_function(*line.split("; "), "return y")) == ""
+
+
+def test_arguments_are_known_by_what_was_given():
+    assert discarded(in_a_function("x.add(1)"), {"x": "tensor"}) and not discarded(
+        in_a_function("x.add(1)"), {"x": "set"}
+    )
+    assert not discarded(in_a_function("x.float()"), {"x": "module"})
+
+
+def test_the_line_is_told_instead_of_the_advice_to_do_what_was_done():
+    lines = ["x.clone()", "x[x < 0] = 0.0", "return x"]
+    source = "def f(x):\n" + "".join(f"    {line}\n" for line in lines)
+    names: dict = {}
+    exec(source, names)
+    assert "Copy first" in said(find("01.4"), names["f"])
+    assert said(find("01.4"), names["f"], source=source).startswith("Line 2, `x.clone()`")
+
+
+def test_a_right_answer_may_throw_away_what_it_likes():
+    source = "def f(t):\n    t.clone()\n    return t.clamp(min=0)"
+    assert judge.judge(find("01.4"), lambda t: t.clamp(min=0), source=source).state == judge.CORRECT
+
+
+def test_the_whole_cell_goes_along_to_the_check():
+    source = "# the first line\ndef f(t):\n    t.clone()\n    t[t < 0] = 0.0\n    return t\n"
+    names: dict = {"__name__": "__main__"}
+    exec(compile(source, "<a cell of checks>", "exec"), names)
+    linecache.cache["<a cell of checks>"] = (len(source), None, source.splitlines(keepends=True), "<a cell of checks>")
+    assert learner._source(names["f"]) == source
+    answer = worker.ask(find("01.4"), names["f"], source=learner._source(names["f"]))
+    assert answer["message"].startswith("Line 3, `t.clone()`")
+
+
+def test_text_can_be_asked_for_loops_calls_and_recursion():
+    source = "def f(x):\n    def walk(n):\n        return walk(n - 1)\n    return [walk(a) for a in x.backward()]"
+    assert loops(source) and calls(source, "backward") and calls_itself(source)
+    assert not loops("def f(x):\n    return x") and not calls("", "backward")
+    assert not calls_itself("def backward(node):\n    node.backward()")
+    assert calls_itself("def f(n):\n    return g(n)\n\ndef g(n):\n    return f(n)")
+
+
+# --- A Module
+
+
+def model():
+    return nn.Sequential(nn.Linear(2, 1), nn.BatchNorm1d(1))
+
+
+def ones():
+    return engine.ones(3, 2)
+
+
+def in_eval(model, x):
+    model.eval()
+    with engine.no_grad():
+        return model(x)
+
+
+def left_as_found(model, x):
+    result = in_eval(model, x)
+    model.train()
+    return result
+
+
+def frozen(model, x):
+    model.requires_grad_(False)
+    return left_as_found(model, x)
+
+
+def with_gradients(model, x):
+    result = left_as_found(model, x)
+    model.eval()(x).sum().backward()
+    model.train()
+    return result
+
+
+def in_training(model, x):
+    with engine.no_grad():
+        model(x)  # the running mean moves
+    return left_as_found(model, x)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "names"),
+    [
+        (in_eval, ["model.training"]),
+        (frozen, ["model.0.weight.requires_grad"]),
+        (with_gradients, ["model.0.weight.grad"]),
+        (in_training, ["model.1.running_mean"]),
+    ],
+)
+def test_a_module_among_the_arguments_is_compared_by_all_it_holds(attempt, names):
+    asked = function(left_as_found, lambda: (model(), ones()))
+    verdict = judge.judge(asked, attempt)
+    assert verdict.state == judge.NOT_YET
+    assert all(name in verdict.message for name in names) and "should not" in verdict.message or attempt is in_training
+
+
+def test_a_module_that_is_given_back_is_compared_by_all_it_holds():
+    asked = function(lambda: nn.Linear(2, 1), tuple)
+    assert judge.judge(asked, lambda: nn.Linear(2, 1)).state == judge.CORRECT
+    assert said(asked, lambda: nn.Linear(2, 1).eval()) == "It differs in training."
+    assert said(asked, lambda: nn.Linear(2, 1).requires_grad_(False)) == (
+        "It differs in weight.requires_grad and bias.requires_grad."
+    )
+    assert said(asked, lambda: nn.Linear(2, 2))
+
+
+def test_a_module_comes_back_from_grading():
+    came = judge.tried(exercises.given, nn.Linear(2, 1), False)
+    again = judged.read(judged.written(judged.Reply(came, None, ""))).attempt
+    assert judge.Comparison(1e-9).result(again.seen[0].result, came.seen[0].result)
+
+
+# --- What is shown
+
+
+def shown(exercise, attempt):
+    return judge.judge(exercise, attempt).rows
+
+
+@pytest.mark.parametrize("size", [(3,), (4, 4), (6, 2), (9, 9), (64, 64), (2, 3, 4)])
+def test_never_more_than_six_lines_of_numbers(size):
+    asked = function(lambda x: x * 2, lambda: (engine.ones(size),))
+    for attempt in (lambda x: x * 3, lambda x: x.clone().index_fill_(0, engine.tensor(0), 7.0), lambda x: x.sum()):
+        lines = [line for label, text in shown(asked, attempt) if label != "Input" for line in text.splitlines()]
+        assert len([line for line in lines if "shape" not in line]) <= MOST_LINES
+        assert lines
+
+
+def test_of_a_large_result_the_first_differences_are_shown():
+    asked = function(lambda: engine.zeros(40, 40), tuple)
+
+    def two_ones():
+        result = engine.zeros(40, 40)
+        result[3, 4] = result[20, 0] = 1.0
+        return result
+
+    rows = dict(shown(asked, two_ones))
+    assert rows["Got"].splitlines()[:2] == ["at [3, 4]: 1", "at [20, 0]: 1"]
+    assert rows["Expected"].splitlines()[0] == "at [3, 4]: 0"
+    assert "2 of 1,600 numbers differ" in rows["Got"]
+
+
+def test_of_many_results_the_first_wrong_one_is_shown():
+    asked = function(lambda: [engine.zeros(4, 4), engine.ones(4, 4)], tuple)
+    rows = dict(shown(asked, lambda: [engine.zeros(4, 4), engine.zeros(4, 4)]))
+    assert [label for label in rows if "entry 2" in label] and not [label for label in rows if "entry 1" in label]
+
+
+def test_where_a_result_comes_from_is_not_shown():
+    asked = function(lambda x: x.maximum(x), lambda: (engine.ones(2, requires_grad=True),))
+    rows = shown(asked, lambda x: x * 2)
+    assert "grad_fn" not in str(rows) and "requires_grad" not in str(rows)
+    rows = dict(shown(asked, lambda x: x.detach() * 2))
+    assert rows["Got"].endswith("requires_grad=False") and rows["Expected"].endswith("requires_grad=True")
+
+
+# --- Coincidences
+
+
+def numbers(*each):
+    return [lambda values=values: (engine.tensor(values),) for values in each]
+
+
+def test_a_factor_is_named_only_where_it_holds_in_all_steps_and_for_different_numbers():
+    assert (
+        said(function(lambda x: x, *numbers([1.0, 2.0])), lambda x: 2 * x)
+        == "Each number is 2 times what it should be."
+    )
+    assert said(function(lambda x: x, *numbers([1.0, 2.0], [3.0, 4.0])), lambda x: 2 * x if x[0] < 2 else x + 1) == ""
+    assert said(function(lambda x: x, *numbers([1.0, 1.0])), lambda x: 2 * x) == ""
+    assert said(function(lambda x: x.sum().item(), *numbers([1.0])), lambda x: 2.0) == ""
+    twice_each = function(lambda x: x.sum().item(), *numbers([1.0], [3.0]))
+    assert said(twice_each, lambda x: 2 * x.sum().item()) == "It is 2 times what it should be."
+
+
+def test_the_opposite_order_is_named_only_where_it_can_be_no_chance():
+    asked = function(lambda x: [True, True, False], *numbers([1.0]))
+    assert said(asked, lambda x: [False, True, True]) != "The entries are right, in the opposite order."
+    asked = function(lambda x: x.tolist(), *numbers([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]))
+    assert said(asked, lambda x: x.tolist()[::-1]) == "The entries are right, in the opposite order."
+    assert (
+        said(asked, lambda x: x.tolist()[::-1] if x[0] < 2 else [0.0] * 3)
+        != "The entries are right, in the opposite order."
+    )
+
+
+def test_true_for_false_is_named_only_where_there_are_both():
+    asked = function(lambda x: x > 1, *numbers([1.0, 2.0]))
+    assert said(asked, lambda x: x <= 1) == "True and False have changed places."
+    assert said(function(lambda x: x > 1, *numbers([2.0, 2.0])), lambda x: x <= 1) == ""
+
+
+# --- A function that remembers
+
+
+def test_a_default_that_remembers_is_named():
+    def collected(x, seen=[]):  # noqa: B006
+        seen.append(x.item())
+        return list(seen)
+
+    asked = function(lambda x: [x.item()], *numbers(1.0, 2.0))
+    assert said(asked, collected).startswith("Your function remembers. The default value of `seen` is made once")
+
+
+COLLECTED: list = []
+
+
+def test_a_list_outside_that_remembers_is_named():
+    def collected(x):
+        COLLECTED.append(x.item())
+        return list(COLLECTED)
+
+    asked = function(lambda x: [x.item()], *numbers(1.0, 2.0))
+    assert said(asked, collected).startswith("Your function remembers. `COLLECTED` stands outside of it")
+
+
+def test_what_remembers_and_is_right_is_right():
+    def cached(x, known={}):  # noqa: B006
+        return known.setdefault(x.item(), [x.item()])
+
+    assert judge.judge(function(lambda x: [x.item()], *numbers(1.0, 2.0)), cached).state == judge.CORRECT
+
+
+# --- The check's own errors
+
+
+def test_an_error_of_the_checks_own_step_is_not_blamed_on_the_learner():
+    verdict = judge.judge(find("08.4"), lambda *arguments: 3)
+    assert verdict.message == "It ran to its end, and gave an int. The check could not go on with that."
+    assert dict(verdict.rows)["Got"] == "an int"
+
+
+def test_a_function_with_other_arguments_is_told():
+    assert "called with other arguments than it takes" in said(find("05.3"), lambda x: x)
+
+
+# --- Not attempted
+
+
+def test_of_code_to_repair_it_is_said_where_to_repair_it():
+    text = learner._untouched("05.4")
+    assert text.startswith("`go_back` is as it came.") and "three dots" in text
+    assert "three dots" not in learner._untouched("05.2") and "three dots" not in learner._untouched("05.1")
+
+
+# --- Helpers for trials
+
+
+def test_types_are_tried_one_by_one_and_in_pairs():
+    steps = list(trials.in_types("x = [1, 2]", abs, [1, 2], engine.float32, engine.int64))
+    assert [(step[0], step[2].dtype) for step in steps] == [
+        ("x = [1, 2], float32", engine.float32),
+        ("x = [1, 2], int64", engine.int64),
+    ]
+    pairs = list(trials.in_both_types("x, y", max, [1], [2], engine.float32, engine.int64))
+    assert [(step[2].dtype, step[3].dtype) for step in pairs] == [
+        (engine.float32, engine.int64),
+        (engine.int64, engine.float32),
+    ]
+
+
+def test_numbers_grow_into_vectors_and_tables_without_equal_entries():
+    steps = list(trials.grown("g, x", max, 1.0, 2.0))
+    assert [tuple(step[2].shape) for step in steps] == [(), (3,), (2, 3)]
+    assert len(np.unique(steps[2][3].numpy())) == 6 and steps[0][3].item() == 2.0
+
+
+def test_arguments_change_places_and_are_shared():
+    x, y = engine.zeros(1), engine.ones(1)
+    first, second = trials.in_both_orders("x, y", max, x, y)
+    assert first[2] is x and second[2].item() == 1 and second[2] is not y
+    step = trials.one_for_both("x, x", max, x)
+    assert step[2] is step[3]
+
+
+def test_two_calls_in_a_row_find_what_is_used_up():
+    assert trials.twice(lambda x, n=[0]: n.append(1) or len(n), engine.ones(1)) == [2, 3]
+
+
+def test_the_switch_is_tried_both_ways():
+    def leaves_it_on(x):
+        engine.set_grad_enabled(True)
+        return x * 2
+
+    found = trials.in_both_modes(leaves_it_on, engine.ones(1))
+    assert found["grad mode afterwards, False before"] is True
+    assert engine.is_grad_enabled()
+
+
+def test_what_an_attempt_uses_is_counted_and_put_back():
+    was = engine.func.jacrev
+    found = trials.using(
+        ["func.jacrev", "Tensor.backward"], lambda x: engine.func.jacrev(lambda a: a * a)(x), engine.ones(1)
+    )
+    assert found["used"] == ["func.jacrev"] and engine.func.jacrev is was
+
+
+def test_a_function_that_is_given_counts_its_calls():
+    f = trials.Counted(lambda x: x + 1)
+    assert f(2.0) == 3.0 and f(engine.ones(1)).item() == 2.0
+    assert f.calls == 2 and f.kinds == [["float"], ["Tensor"]]
+
+
+def test_graphs_that_are_alive_at_once_are_counted():
+    one, other = nn.Linear(1, 1), nn.Linear(1, 1)
+    few, many = trials.Alive(one), trials.Alive(other)
+    for _ in range(3):
+        one(engine.ones(1)).sum().backward()
+    kept = [other(engine.ones(1)) for _ in range(3)]
+    assert (few.most, many.most, len(kept)) == (1, 3, 3)
+
+
+def test_what_poor_inputs_let_pass_is_found():
+    poor = function(lambda x: x.mean(), *numbers([1.0, 2.0]))
+    good = function(lambda x: x.mean(), *numbers(list(trials.FRACTIONS), list(trials.LARGE)))
+    assert {"cuts off the fractions of what it gets", "takes no notice of the signs", "works in float16"} <= set(
+        survivors.survivors(poor)
+    )
+    assert not {"cuts off the fractions of what it gets", "takes no notice of the signs", "works in float16"} & set(
+        survivors.survivors(good)
+    )
+
+
+def test_grading_knows_the_text_of_the_answer():
+    source = "def warmest_day(readings):\n    readings.float()\n    return readings.mean(dim=0).argmax().item()"
+    answer = grading.decided(grading.Check("01.3", "warmest_day", False, [source], [source]))
+    assert answer["message"].startswith("Line 2, `readings.float()`")

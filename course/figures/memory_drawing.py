@@ -57,7 +57,7 @@ class _Panel:
         return x + across * self.page + self.left + column * self.box, top + row * HIGH
 
     def labels(self, x: int, y: int) -> Iterator[str]:
-        small = "fill='#555555' font-size='12' text-anchor='middle'"
+        small = "fill='#555555' text-anchor='middle'"
         yield text(x + 4, y + 15, self.title, f"fill='#222222' font-weight='bold' {TYPEWRITER}")
         for page in range(self.pages):
             rest = (page,) if len(self.shape) > 2 else ()
@@ -68,7 +68,7 @@ class _Panel:
                 left, top = self.at(x, y, (*rest, row, 0))
                 yield text(left - 9, top + HIGH / 2 + 4, str(row), small)
                 if row == 0 and self.pages > 1:
-                    yield text(left, top - 6 - LABEL, f"[{page}]", "fill='#555555' font-size='12'")
+                    yield text(left, top - 6 - LABEL, f"[{page}]", "fill='#555555'")
 
 
 class _Drawing:
@@ -173,7 +173,7 @@ class _Drawing:
                 left = 10 + self.box * place
                 look = "plain" if not mine or place in used else "unused"
                 look = "picked" if mine and place == self.place else look
-                small = "fill='#555555' font-size='12' text-anchor='middle'"
+                small = "fill='#555555' text-anchor='middle'"
                 self.parts.append(text(left + self.box / 2, top - 5, str(place), small))
                 self.cell(left, top, number_at(row, place), look, copied=copied)
             self.right = max(self.right, 10 + self.box * row.numel())
@@ -209,7 +209,7 @@ class _Drawing:
         deep = _depth(b - a)
         low = top + 1.35 * deep
         halo = "text-anchor='middle' stroke='#ffffff' stroke-width='3' paint-order='stroke'"
-        words = text((x + to) / 2, top + deep + 14, f"{b - a:+d}{mark}", f"fill='{colour}' font-size='12' {halo}")
+        words = text((x + to) / 2, top + deep + 14, f"{b - a:+d}{mark}", f"fill='{colour}' {halo}")
         curve = f"M{x:g} {top + 2} C{x:g} {low:g} {to:g} {low:g} {to:g} {top + 2}"
         head = f"M{to - 4:g} {top + 9} L{to:g} {top + 2} L{to + 4:g} {top + 9}"
         line = f"<path d='{curve}' fill='none' stroke='{colour}' stroke-width='1.5' {style}/>"

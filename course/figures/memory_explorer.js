@@ -124,7 +124,7 @@ function render({ model, el }) {
 
   function tell() {
     words.textContent = model.get("words");
-    step.setAttribute("aria-invalid", model.get("wrong"));
+    step.setAttribute("aria-invalid", model.get("wrong") && model.get("steps").at(-1) === step.value.trim());
   }
 
   const followed = [

@@ -31,8 +31,8 @@ class MemoryExplorer(Explorer):
         return self.begin | {"room": 640}
 
     def _shown(self) -> tuple[tuple[str, ...], ...]:
-        """The steps of the stills: those that change the strides, where the tensor has them."""
-        return tuple((step,) for step in self.offered(()) if step in (".T", "[:, 1]") or step.startswith(".expand"))
+        """The steps of the stills: a turn and a part, where the tensor has them."""
+        return tuple((step,) for step in self.offered(()) if step in (".T", "[1:, 2:]"))
 
     def _begun(self, steps: Sequence[str]) -> dict[str, Any]:
         looked = self.looked(steps)

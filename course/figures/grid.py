@@ -101,12 +101,12 @@ def _panel(panel: Panel, layout: Layout, x: int, y: int) -> Iterator[str]:
     yield text(x + LABEL, y + 14, panel.title, "fill='#222222' font-weight='bold'")
     yield text(x + LABEL, y + layout.height(panel) - 10, panel.caption, "fill='#555555'")
     pages, rows, columns = panel.sizes
-    small = "fill='#777777' font-size='11' text-anchor='middle'"
+    small = "fill='#777777' font-size='12' text-anchor='middle'"
     top = y + (2 + (pages > 1)) * LABEL
     for page in range(pages if rows and columns else 0):
         left = x + LABEL + page * (layout.page(panel) + 8)
         if pages > 1:
-            yield text(left, top - LABEL - 5, f"[{page}]", "fill='#777777' font-size='11'")
+            yield text(left, top - LABEL - 5, f"[{page}]", "fill='#777777' font-size='12'")
         if panel.shape:  # the only number of a scalar has no index
             yield from (text(left + layout.box * (c + 0.5), top - 5, str(c), small) for c in range(columns))
         if len(panel.shape) > 1:

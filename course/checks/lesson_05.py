@@ -305,10 +305,6 @@ def first_come(waiting):
     return next(iter(waiting))
 
 
-def last_come(waiting):
-    return next(reversed(waiting))
-
-
 def along_every_path(root):
     found = {}
     path_by_path(root, engine.tensor(1.0), found)
@@ -509,15 +505,11 @@ EXERCISES = (
             ),
             (
                 in_turn(oldest),
-                "You take the oldest node first. It passes on what has arrived before the rest is there.",
+                "A node passes on what it has before the rest has come. Of those that wait, take the newest.",
             ),
             (
                 in_turn(first_come),
                 "You take the node that has waited longest. More may still come to it. Which node gets nothing more?",
-            ),
-            (
-                in_turn(last_come),
-                "You take the node that was put in last. More may still come to it. Which node gets nothing more?",
             ),
             (by_the_ends, "The keys are the AccumulateGrad nodes. The leaf that belongs to one is `node.variable`."),
         ),

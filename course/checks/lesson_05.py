@@ -356,14 +356,12 @@ EXERCISES = (
                 (10.0, MEET),
                 (4.0, "Straight from the multiplication comes its other input. That is the sum, and not a."),
                 (3.0, "Along the path through the addition comes 2 times 1. And another path leads to a."),
-                "Two paths lead from the root to a. What comes along each of them, and what happens where they meet?",
             ),
             2: (
                 (3.0, "At b arrives what the multiplication passes on to the sum, which is the other input, a."),
                 (5.0, "5 is what the multiplication passes on to a. To the sum it passes on its other input."),
                 (6.0, "The addition passes on what arrives there, times 1. It does not multiply by b."),
                 (1.0, "The addition passes on what arrives there. That is no longer the 1 from the root."),
-                "One path leads from the root to b: through the multiplication, and through the addition.",
             ),
         },
         hints=(

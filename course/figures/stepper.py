@@ -124,14 +124,15 @@ class Forward(Step):
 
     @property
     def title(self) -> str:
-        return (self.code or self.node) if self.number else "Before anything is computed"
+        return (self.code or f"{self.node} is written") if self.number else "Before anything is computed"
 
     @property
     def sentence(self) -> str:
         if not self.number:
             return f"{self.title}: {', '.join(self.leaves) or 'there is no leaf'}."
         keeps = f" It keeps {', '.join(self.keeps)}." if self.keeps else ""
-        return f"{self.title}: makes {self.equation}. The node is {self.node}.{keeps}"
+        node = f" The node is {self.node}." if self.code else ""
+        return f"{self.title}: makes {self.equation}.{node}{keeps}"
 
 
 class BackwardStepper:
@@ -171,13 +172,14 @@ class BackwardStepper:
         ran = None
         if isinstance(loss, str):
             ran = program.run(loss, {**frame.f_globals, **frame.f_locals, **(names or {})})
-            loss, self.lines = ran.result, ran.lines
+            self.lines = ran.lines
+        result: Any = ran.result if ran else loss
         named = ran.named if ran else [*(names or {}).items(), *viz.variables(frame)]
-        start = roots(loss, gradient, False)
+        start = roots(result, gradient, False)
         operations = sum(type(n) not in (Output, AccumulateGrad) for n in every_node(start))
         self.begin = operations + 1 if operations else 0
-        recording = Recording(loss, gradient, named, retain_graph, self.begin, ran.line if ran else {})
-        plan = viz.graph_drawing([loss], named, max_nodes, True)
+        recording = Recording(result, gradient, named, retain_graph, self.begin, ran.line if ran else {})
+        plan = viz.graph_drawing([result], named, max_nodes, True)
         if ran is not None:
             ran.tell(plan)
         self.steps = (
@@ -210,13 +212,17 @@ class BackwardStepper:
         svg = ElementTree.fromstring(self._svg)
         turn = len(self) if k is None else self.steps[k].number
         for element in svg.iter():
-            kinds = []
-            if (data := element.attrib.pop("data-made", None)) is not None:
-                kinds += [UNMADE] if turn < int(data) else [NEW] if turn == int(data) else []
-            if (data := element.attrib.pop("data-turn", None)) is not None:
-                kinds.append(DONE if int(data) < turn else NOW if int(data) == turn else AHEAD)
-            if kinds:
-                element.set("class", " ".join([element.get("class", ""), *(kinds if k is not None else ["all"])]))
+            kinds = [element.get("class", "")]
+            made, at = element.attrib.pop("data-made", None), element.attrib.pop("data-turn", None)
+            if k is None:
+                kinds += ["all"] * (made is not None or at is not None)
+            else:
+                if made is not None and turn <= int(made):
+                    kinds.append(NEW if turn == int(made) else UNMADE)
+                if at is not None:
+                    kinds.append(DONE if int(at) < turn else NOW if int(at) == turn else AHEAD)
+            if len(kinds) > 1:
+                element.set("class", " ".join(kinds))
             if (data := element.attrib.pop("data-texts", None)) is not None:
                 element.text = text_at(data, turn)
         return ElementTree.tostring(svg, encoding="unicode")
@@ -569,7 +575,7 @@ def centre(text: ElementTree.Element, group: ElementTree.Element) -> None:
     """Let a text stay in the middle of its box when it changes."""
     outline = next((e for tag in ("path", "polygon") if (e := group.find(SVG + tag)) is not None), None)
     if outline is not None:
-        xs = [float(x) for x in re.findall(r"(-?[\d.]+),-?[\d.]+", outline.get("d") or outline.get("points", ""))]
+        xs = [float(x) for x in re.findall(r"(-?[\d.]+),-?[\d.]+", outline.get("d") or outline.get("points") or "")]
         text.set("x", f"{(min(xs) + max(xs)) / 2:.2f}")
         text.set("text-anchor", "middle")
 

@@ -51,11 +51,11 @@ const PAGE = `
   <div class="picture"></div>
   <div>
     <ol class="code" aria-label="The code"></ol>
-    <form class="ask" hidden>
+    <div class="ask" role="group" aria-label="Predict" hidden>
       <label></label><input type="text" inputmode="decimal" autocomplete="off">
-      <button type="submit">Answer</button><button type="button" class="tell">Tell me</button>
+      <button type="button" class="answer">Answer</button><button type="button" class="tell">Tell me</button>
       <p class="verdict" role="status" aria-live="polite"></p>
-    </form>
+    </div>
     <div class="words-of-step"></div>
   </div>
 </div>
@@ -192,7 +192,13 @@ function render({ model, el }) {
   slider.addEventListener("input", () => go(parseInt(slider.value)));
   back.addEventListener("click", () => go(model.get("step") - 1));
   forward.addEventListener("click", () => go(model.get("step") + 1));
-  ask.addEventListener("submit", (event) => (event.preventDefault(), judge(false)));
+  box.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    event.stopPropagation(); // JupyterLab would begin to edit the cell
+    judge(false);
+  });
+  find(".answer").addEventListener("click", () => judge(false));
   find(".tell").addEventListener("click", () => judge(true));
   tick.addEventListener("change", () => {
     model.set("predicting", tick.checked);

@@ -40,9 +40,7 @@ def test_a_check_shows_its_answer_to_eyes_and_ears_and_no_traceback(checked, scr
     assert spoken[0].startswith("Exercise 05.1: not attempted yet.")
     assert "Two paths lead from the root to a." in spoken[1] and "(5.0, 2.0)" in spoken[1]
     assert spoken[2].startswith("Exercise 05.1: correct. 1 point.")
-    assert (
-        "The numbers are right, in the shape (3, 1) and not (3,)." in spoken[3] and "shape (3,), float32" in spoken[3]
-    )
+    assert "Entry 1: the numbers are right, in the shape (1,) and not ()." in spoken[3] and "-1.5000" in spoken[3]
     assert "<b>here</b>" in spoken[4] and "return node.nothing" in spoken[4]  # as text, not as markup
     errors = checked.locator("[data-mime-type='application/vnd.jupyter.stderr']").all_inner_texts()
     assert errors == []  # the message has said it: no red box says it once more

@@ -147,6 +147,8 @@ class BackwardStepper:
     what will arrive at the leaves.  ``max_nodes``, ``direction``: as in ``engine.viz.graph``.  Raises what ``backward``
     raises.
 
+    For a Var of lesson 11, with ``walk=backward``, it shows what the learner's own ``backward`` does.
+
     ``steps``, ``text(k)``, ``picture(k)`` and ``static()`` need neither a notebook nor ipywidgets.
     """
 
@@ -158,7 +160,7 @@ class BackwardStepper:
 
     def __init__(
         self,
-        loss: Tensor | str,
+        loss: Any,
         names: Mapping[str, Tensor] | None = None,
         *,
         gradient: Tensor | None = None,
@@ -167,13 +169,21 @@ class BackwardStepper:
         predict: bool | None = None,
         max_nodes: int = 40,
         direction: str = "TB",
+        walk: Callable[[Any], Any] | None = None,
     ):
         frame = sys._getframe(1)
+        if walk is not None:
+            from course.figures.own_engine import OwnWalk, names_of
+
+            own = OwnWalk(loss, walk, names_of(frame, names))
+            self.steps = own.steps
+            self._words, self._svg = own.drawn()
+            return
         ran = None
         if isinstance(loss, str):
             ran = program.run(loss, {**frame.f_globals, **frame.f_locals, **(names or {})})
             self.lines = ran.lines
-        result: Any = ran.result if ran else loss
+        result = ran.result if ran else loss
         named = ran.named if ran else [*(names or {}).items(), *viz.variables(frame)]
         start = roots(result, gradient, False)
         operations = sum(type(n) not in (Output, AccumulateGrad) for n in every_node(start))

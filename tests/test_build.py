@@ -501,7 +501,7 @@ def test_a_worked_solution_that_its_check_does_not_accept_stops_the_build(tmp_pa
     place(tmp_path, cell(CHECK.format("(5.0, 2.0)"), ":tags: [raises-exception]"), folder="source/solutions")
     assert main([], tmp_path) == 1
     message = capsys.readouterr().err
-    assert "line 2, cell 1: the check fails" in message and "Two ways lead from the root to a." in message
+    assert "line 2, cell 1: the check fails" in message and "Two paths lead from the root to a." in message
 
 
 # The course itself

@@ -9,7 +9,7 @@ import pytest
 
 import engine
 from course.figures import BackwardStepper, rules
-from course.figures.stepper import AHEAD, DONE, NOW
+from course.figures.stepper import AHEAD, DONE, NEW, NOW, UNMADE
 from engine import viz
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -31,15 +31,141 @@ def stepper():
     return BackwardStepper(loss, names | {"loss": loss})
 
 
+@pytest.fixture
+def back(stepper):
+    """The steps of the backward pass, the first of which is what it begins with."""
+    return stepper.steps[stepper.begin :]
+
+
 # The steps
 
 
-def test_the_nodes_come_in_the_order_of_backward(stepper):
-    assert [s.node for s in stepper.steps] == [
+def test_the_nodes_come_in_the_order_of_backward(stepper, back):
+    assert stepper.begin == 6
+    assert [s.node for s in back] == [
         "backward()", "MulBackward0", "PowBackward0", "AddBackward0", "SumBackward0", "MulBackward0",
         "AccumulateGrad of b", "AccumulateGrad of w",
     ]  # fmt: skip
-    assert [s.number for s in stepper.steps] == list(range(8)) and len(stepper) == 8
+    assert [s.number for s in stepper.steps] == list(range(14)) and len(stepper) == 14
+
+
+def test_first_come_the_operations_in_the_order_in_which_they_were_done(stepper):
+    forward = stepper.steps[1 : stepper.begin]
+    assert [(s.node, s.made, s.keeps) for s in forward] == [
+        ("MulBackward0", "", ("other = x",)),
+        ("SumBackward0", "", ()),
+        ("AddBackward0", "h", ()),
+        ("PowBackward0", "", ("self = h",)),
+        ("MulBackward0", "loss", ("self = 132.25", "other = b")),
+    ]
+    assert forward[2].equation == "h = 11.5" and forward[2].inputs == ("SumBackward0", "b")
+    assert stepper.steps[0].leaves == ("w = [1, 2]", "b = 0.5")
+
+
+def test_of_code_every_number_is_known_and_each_step_has_its_line():
+    a, b = (engine.tensor(value, requires_grad=True) for value in (2.0, 3.0))
+    figure = BackwardStepper("""
+        c = a * b
+        d = (c + a) * 2 + b
+    """)
+    assert figure.lines == ["c = a * b", "d = (c + a) * 2 + b"]
+    assert [(s.line, s.equation) for s in figure.steps[1 : figure.begin]] == [
+        (1, "c = 6"), (2, "8"), (2, "16"), (2, "d = 19"),
+    ]  # fmt: skip
+    assert [s.line for s in figure.steps[figure.begin :]] == [0, 2, 2, 2, 1, 0, 0]
+    assert figure.steps[-1].grads == {"a": "8", "b": "5"} and a.grad is None and b.grad is None
+
+
+def test_code_whose_last_line_gives_no_tensor_is_refused_and_errors_in_it_are_its_own():
+    with pytest.raises(TypeError, match="the last line must give a tensor"):
+        BackwardStepper("n = 3")
+    with pytest.raises(ZeroDivisionError):
+        BackwardStepper("n = 1 / 0")
+
+
+def test_a_function_that_the_code_calls_shows_all_that_it_did():
+    def halve(x):
+        while x > 1:
+            x = x / 2
+        return x
+
+    figure = BackwardStepper("halve(x)", {"x": engine.tensor(10.0, requires_grad=True)})
+    assert [s.value for s in figure.steps[1 : figure.begin]] == ["5", "2.5", "1.25", "0.625"]
+
+
+# The question before the backward pass
+
+
+@pytest.fixture
+def asking():
+    a, b = (engine.tensor(value, requires_grad=True) for value in (2.0, 3.0))
+    return BackwardStepper("c = a * b\nd = c + a")
+
+
+def said_to(question, number):
+    return next(((right, words) for value, right, words in question.answers if value == number), None)
+
+
+def test_the_leaf_with_the_most_paths_is_asked_for_first(asking):
+    assert [q.ask for q in asking.questions] == ["What arrives at a?", "What arrives at b?"] and asking.predict
+
+
+def test_an_answer_is_told_which_path_it_forgot(asking):
+    question = asking.questions[0]
+    told = "Along the straight path comes 1; along the path through c comes 1 × 3 = 3. 1 + 3 = 4."
+    assert said_to(question, 4) == (True, told) and question.told == told
+    assert said_to(question, 1)[1].startswith("You forgot the path through c.")
+    assert said_to(question, 3)[1].startswith("You forgot the straight path.")
+    assert said_to(question, 5)[1] == "Along the path through c the slopes are multiplied, not added."
+    assert said_to(question, -4)[1] == "The size is right, the sign is not."
+
+
+def test_paths_that_are_multiplied_where_they_meet_are_told_so():
+    a = engine.tensor(5.0, requires_grad=True)
+    figure = BackwardStepper(a * 2 + a * 3 + a * 4, {"a": a}, predict=True)
+    assert said_to(figure.questions[0], 24)[1].startswith("You multiplied where paths meet.")
+    assert figure.predict and said_to(figure.questions[0], 9)[0]
+
+
+def test_nothing_is_asked_of_tables_nor_of_what_has_very_many_paths(stepper):
+    assert stepper.questions == [] and not stepper.predict
+    y = x = engine.tensor(1.0, requires_grad=True)
+    for _ in range(20):
+        y = y + y
+    assert BackwardStepper(y, {"x": x}).questions == []
+
+
+def test_of_a_tensor_nothing_is_asked_unless_it_is_wanted():
+    a = engine.tensor(2.0, requires_grad=True)
+    assert not BackwardStepper(a * 3, {"a": a}).predict and BackwardStepper(a * 3, {"a": a}, predict=True).predict
+
+
+# What is worked out in the picture
+
+
+def test_an_arrow_says_what_was_multiplied_and_a_box_what_was_added(asking):
+    back_arrows = {key: texts for key, (_, texts) in parts(asking.picture(), "back").items()}
+    assert back_arrows == {
+        "begin": ["1"], "n1-0": ["1 × 1 = 1"], "n1-1": ["1 × 1 = 1"], "n2-0": ["1 × 3 = 3"], "n2-1": ["1 × 2 = 2"],
+    }  # fmt: skip
+    leaf = [parts(asking.picture(k))["n4"][1][-1] for k in range(len(asking))]
+    assert leaf == [*[".grad = None"] * 4, "waits: 1", "1 + 3 = 4", "1 + 3 = 4", ".grad = 1 + 3 = 4"]
+
+
+def test_a_sum_is_worked_out_at_an_operation_too():
+    a = engine.tensor(2.0, requires_grad=True)  # noqa: F841
+    figure = BackwardStepper("h = 3 * a\nh - h * h")
+    box = [parts(figure.picture(k))["n3"][1][-1] for k in range(figure.begin, len(figure))]
+    assert box[-1] == "1 + (-6) + (-6) = -11"
+
+
+def test_a_number_that_was_spread_over_several_gets_their_sum(asking):
+    b = engine.tensor(1.0, requires_grad=True)
+    figure = BackwardStepper((b + engine.tensor([1.0, 2.0, 3.0])).sum(), {"b": b})
+    assert parts(figure.picture(), "back")["n2-0"][1] == ["added up: 3"]
+
+
+# The steps of the backward pass
 
 
 def test_the_leaves_come_in_the_order_of_the_picture_however_early_one_is_met():
@@ -57,7 +183,7 @@ def test_what_arrives_and_what_is_passed_on_are_the_gradients_that_hooks_see():
             node.register_hook(lambda into, incoming: seen.append((incoming, into)))
     loss.backward()
     assert len(seen) == 5
-    for step, (incoming, into) in zip(steps[1:], seen, strict=False):
+    for step, (incoming, into) in zip(steps[7:], seen, strict=False):
         assert [f.value for f in step.incoming] == [repr(g) for g in incoming]
         passed = [g for g in into if g is not None]
         assert [(f.shape, f.dtype) for f in step.outgoing] == [(tuple(g.shape), g.dtype.name) for g in passed]
@@ -73,14 +199,14 @@ def test_the_last_step_has_the_gradients_that_backward_leaves():
     assert grads["w"] == "[35.5, 47]"
 
 
-def test_gradients_that_reach_a_node_on_two_ways_wait_there_and_are_added_up(stepper):
-    waiting = [step.waiting["b (6)"].short if "b (6)" in step.waiting else None for step in stepper.steps]
+def test_gradients_that_reach_a_node_on_two_paths_wait_there_and_are_added_up(back):
+    waiting = [step.waiting["b (6)"].short if "b (6)" in step.waiting else None for step in back]
     assert waiting == [None, "132.25", "132.25", "143.75", "143.75", "143.75", None, None]
-    assert [s.grads["b"] for s in stepper.steps] == ["None"] * 6 + ["143.75"] * 2
+    assert [s.grads["b"] for s in back] == ["None"] * 6 + ["143.75"] * 2
 
 
-def test_a_step_says_what_it_frees_unless_the_graph_is_retained(stepper):
-    assert [s.freed for s in stepper.steps] == [
+def test_a_step_says_what_it_frees_unless_the_graph_is_retained(back):
+    assert [s.freed for s in back] == [
         (), ("self", "other"), ("self",), (), (), ("other",), (), ()
     ]  # fmt: skip
     loss, names = example()
@@ -146,7 +272,7 @@ def test_a_function_of_ones_own_is_a_step_with_what_it_saved():
 
     w = engine.tensor([1.0, 2.0], requires_grad=True)
     loss = Twice.apply(w).sum()
-    step = BackwardStepper(loss).steps[2]
+    step = BackwardStepper(loss).steps[5]
     assert step.node == "TwiceBackward"
     assert step.rule == "Its own backward(ctx, grad), which was written in Python in Twice."
     assert [f.short for f in step.outgoing] == ["[2, 2]"] and step.freed == ("saved_tensors[0]",)
@@ -159,7 +285,8 @@ def test_an_operation_with_several_outputs_gets_the_gradients_of_those_that_were
     w = engine.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
     _, second, third = w.unbind(0)
     loss = (second * 6 + third + second * 4).sum()
-    steps = BackwardStepper(loss).steps
+    figure = BackwardStepper(loss)
+    steps = figure.steps[figure.begin :]
     arrived = [{where: f.short for where, f in s.waiting.items() if "Unbind" in where} for s in steps]
     output_1, output_2 = (f"output {i} of UnbindBackward0 (6)" for i in (1, 2))
     assert arrived[3:6] == [
@@ -173,7 +300,7 @@ def test_an_operation_with_several_outputs_gets_the_gradients_of_those_that_were
 def test_an_input_that_was_broadcast_gets_the_sum():
     w = engine.tensor([2.0], requires_grad=True)
     x = engine.ones(3, 2)
-    (flow,) = BackwardStepper((w * x).sum()).steps[2].outgoing
+    (flow,) = BackwardStepper((w * x).sum()).steps[5].outgoing
     assert (flow.rule, flow.short) == ("(grad * other) added up to (1,)", "[6]")
 
 
@@ -193,7 +320,7 @@ def test_what_backward_refuses_is_refused_in_the_same_words():
 def test_a_gradient_can_be_given_to_begin_with():
     w = engine.ones(2, requires_grad=True)
     steps = BackwardStepper(w * 2, gradient=engine.tensor([1.0, 10.0])).steps
-    assert steps[0].rule == "backward() starts at the result, with the gradient that it was given."
+    assert steps[2].rule == "backward() starts at the result, with the gradient that it was given."
     assert steps[-1].grads == {"w": "[2, 20]"}
 
 
@@ -266,10 +393,10 @@ def test_no_formula_is_shown_where_one_name_has_another_rule():
 
 def test_small_values_are_filled_in_and_large_ones_keep_their_names():
     w = engine.tensor([1.0, 2.0], requires_grad=True)
-    (flow,) = BackwardStepper((w * engine.tensor([3.0, 4.0])).sum()).steps[2].outgoing
+    (flow,) = BackwardStepper((w * engine.tensor([3.0, 4.0])).sum()).steps[5].outgoing
     assert (flow.rule, flow.filled, flow.short) == ("grad * other", "[1, 1] * [3, 4]", "[3, 4]")
     many = engine.ones(50, requires_grad=True)
-    (flow,) = BackwardStepper((many * engine.ones(50)).sum()).steps[2].outgoing
+    (flow,) = BackwardStepper((many * engine.ones(50)).sum()).steps[5].outgoing
     assert (flow.rule, flow.filled, flow.short) == ("grad * other", "grad * other", "all 1")
 
 
@@ -278,27 +405,35 @@ def test_small_values_are_filled_in_and_large_ones_keep_their_names():
 
 def test_the_text_of_a_step(stepper):
     assert stepper.text(3) == (
-        "Step 3 of 7: AddBackward0, which made h\n"
-        "  Arrives: tensor(11.5000)  scalar\n"
+        "Step 3 of 13: AddBackward0 is written\n"
+        "  Makes: h = 11.5\n"
+        "  Its node: AddBackward0, which points back to SumBackward0 and b\n"
+        "  Keeps: nothing: its rule needs no numbers"
+    )
+    assert stepper.text(9) == (
+        "Step 9 of 13: AddBackward0, which made h\n"
+        "  Arrives: 11.5\n"
         "  Rule: A sum passes its gradient on to both sides, unchanged.\n"
-        "  Passes on: to SumBackward0 (4): grad = 11.5  scalar\n"
-        "    to b (6): grad = 11.5  scalar\n"
+        "  Passes on: to SumBackward0 (4): grad = 11.5\n"
+        "    to b (6): grad = 11.5\n"
         "  Waiting: 143.75 at b (6)\n"
         "    11.5 at SumBackward0 (4)\n"
         "  .grad so far: w.grad = None\n"
         "    b.grad = None"
     )
-    assert stepper.text(-1).startswith("Step 7 of 7: AccumulateGrad of w\n")
+    assert stepper.text(-1).startswith("Step 13 of 13: AccumulateGrad of w\n")
 
 
-def parts(svg):
-    """{a node's or an edge's class: (its state, its texts)}"""
+def parts(svg, edges="made"):
+    """{a node's or an edge's class: (its state, its texts)}; ``edges``: those to the result, or "back" from it."""
     found = {}
     for group in ElementTree.fromstring(svg).iter(SVG + "g"):
         names = group.get("class", "").split()
-        if names[0] in ("node", "edge") and len(names) > 1:
-            key = next((n for n in names if re.fullmatch(r"n\d+(-\d+)?|result|more", n)), names[1])
-            found[key] = names[-1], [t.text.strip() for t in group.iter(SVG + "text")]
+        if names[:1] == ["node"] and edges == "made" or names[:2] == ["edge", edges]:
+            key = next((n for n in names if re.fullmatch(r"n\d+(-\d+)?|result|more|begin", n)), names[1])
+            if names[0] == "edge" and "-" not in key and key != "begin":
+                continue
+            found[key] = names[-1], [(t.text or "").strip() for t in group.iter(SVG + "text")]
     return found
 
 
@@ -308,24 +443,37 @@ needs_graphviz = pytest.mark.skipif(viz.render("digraph {}", "svg") is None, rea
 @needs_graphviz
 def test_the_picture_of_a_step_tells_what_is_done_from_what_is_to_come(stepper):
     for k in range(1, 8):
-        states = {key: state for key, (state, _) in parts(stepper.picture(k)).items()}
+        picture = stepper.picture(stepper.begin + k)
+        states = {key: state for key, (state, _) in parts(picture).items()}
+        arrows = {key: state for key, (state, _) in parts(picture, "back").items()}
         for number in range(1, 8):
             assert states[f"n{number}"] == (DONE if number < k else NOW if number == k else AHEAD)
-            for edge in (key for key in states if key.startswith(f"n{number}-")):
-                assert states[edge] == states[f"n{number}"]
+            for edge in (key for key in arrows if key.startswith(f"n{number}-")):
+                assert arrows[edge] == states[f"n{number}"]
         assert states["result"] == DONE
-    assert parts(stepper.picture(0))["result"][0] == NOW
+    assert parts(stepper.picture(stepper.begin))["result"][0] == NOW
 
 
 @needs_graphviz
-def test_the_picture_shows_the_gradients_at_the_edges_and_in_the_leaves(stepper):
-    drawn = parts(stepper.picture())
-    for number, step in enumerate(stepper.steps[1:6], 1):
+def test_a_node_appears_in_the_step_that_makes_it(stepper):
+    for k in range(stepper.begin):
+        classes = [g.get("class", "").split() for g in ElementTree.fromstring(stepper.picture(k)).iter(SVG + "g")]
+        nodes = {c[2]: c for c in classes if c[:2] == ["node", "operation"]}
+        assert {key for key, c in nodes.items() if UNMADE not in c} == {f"n{6 - i}" for i in range(1, k + 1)}
+        assert [key for key, c in nodes.items() if NEW in c] == [f"n{6 - k}"] * (k > 0)
+        assert all(UNMADE in c for c in classes if c[:2] == ["node", "result"]) == (k < 5)
+
+
+@needs_graphviz
+def test_the_picture_shows_the_gradients_at_the_edges_and_in_the_leaves(stepper, back):
+    drawn = parts(stepper.picture(), "back")
+    for number, step in enumerate(back[1:6], 1):
         for i, flow in enumerate(step.outgoing):
-            assert drawn[f"n{number}-{i}"][1][-1] == f"grad {flow.short}"
-    leaf = [parts(stepper.picture(k))["n6"][1][-1] for k in range(8)]
-    waiting = ["waiting: 132.25"] * 2 + ["waiting: 143.75"] * 3
-    assert leaf == ["grad None", *waiting, "grad 143.75", "grad 143.75"]
+            assert drawn[f"n{number}-{i}"][1][-1].endswith(flow.short)
+    leaf = [parts(stepper.picture(k))["n6"][1][-1] for k in range(stepper.begin, 14)]
+    sum_of = "132.25 + 11.5 = 143.75"
+    waiting = ["waits: 132.25"] * 2 + [sum_of] * 3
+    assert leaf == [".grad = None", *waiting, f".grad = {sum_of}", f".grad = {sum_of}"]
 
 
 @needs_graphviz
@@ -335,25 +483,26 @@ def test_a_step_whose_node_is_not_drawn_has_a_picture_all_the_same():
     for _ in range(1000):
         y = y * 1.0
     stepper = BackwardStepper(y, max_nodes=5)
-    assert len(stepper) == 1002
-    states = parts(stepper.picture(500))
-    assert {state for key, (state, _) in states.items() if key.startswith("n")} == {DONE}
+    assert len(stepper) == 2003
+    states = parts(stepper.picture(1501))
+    assert {state for key, (state, _) in states.items() if re.fullmatch(r"n\d+", key)} == {DONE}
     assert "996 nodes not drawn" in states["more"][1]
 
 
 @needs_graphviz
 def test_the_static_picture_has_every_gradient_and_the_text_every_step(stepper):
     static = stepper.static()
-    assert static["text/plain"].splitlines()[1:4] == [
-        "0. backward(): passes 1 to MulBackward0 (1).",
-        "1. MulBackward0, which made loss: gets 1; passes 0.5 to PowBackward0 (2); passes 132.25 to b (6).",
-        "2. PowBackward0: gets 0.5; passes 11.5 to AddBackward0 (3).",
+    assert static["text/plain"].splitlines()[7:10] == [
+        "6. backward(): passes 1 to MulBackward0 (1).",
+        "7. MulBackward0, which made loss: gets 1; passes 0.5 to PowBackward0 (2); passes 132.25 to b (6).",
+        "8. PowBackward0: gets 0.5; passes 11.5 to AddBackward0 (3).",
     ]
-    assert len(static["text/plain"].splitlines()) == 9
+    assert len(static["text/plain"].splitlines()) == 15
     assert re.search(
         r'<img alt="The backward pass, step by step\. [^"]+" src="data:image/svg\+xml;base64,', static["text/html"]
     )
-    states = {state for key, (state, _) in parts(stepper.picture()).items() if key.startswith("n")}
+    found = [part for edges in ("made", "back") for part in parts(stepper.picture(), edges).items()]
+    states = {state for key, (state, _) in found if key != "constant"}
     assert states == {"all"}
     svg = ElementTree.fromstring(stepper.picture())
     assert svg.get("role") == "img" and svg.get("aria-label").startswith("Graph of loss")
@@ -383,11 +532,12 @@ def test_a_notebook_gets_the_widget_and_the_static_figure(stepper):
 def test_the_widget_has_a_panel_and_a_sentence_for_each_step(stepper):
     pytest.importorskip("anywidget")
     widget = stepper.widget()
-    assert len(widget.panels) == len(widget.said) == 8
+    assert len(widget.panels) == len(widget.said) == len(widget.lit) == 14
     assert (
-        widget.said[7] == "Step 7 of 7. AccumulateGrad of w: gets [34.5, 46]; w.grad is [34.5, 46], b.grad is 143.75."
+        widget.said[13]
+        == "Step 13 of 13. AccumulateGrad of w: gets [34.5, 46]; w.grad is [34.5, 46], b.grad is 143.75."
     )
-    assert "<div>w.grad = [34.5, 46]</div>" in widget.panels[7]
+    assert "<div>w.grad = [34.5, 46]</div>" in widget.panels[13]
     json.dumps([widget.svg, widget.panels, widget.said])
 
 

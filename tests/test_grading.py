@@ -27,7 +27,7 @@ NAME = "05_graph"
 FILE = f"{NAME}.ipynb"
 SOLVED = {key: exercises.cell(key, "solutions") for key in exercises.of_lesson("05")}
 DIVISION, WRONG = SOLVED["05.3"], "def division_backward(arriving, x, y):\n    return 1.0, 1.0"
-ALL = {"05.1": 1, "05.2": 2, "05.3": 1, "05.4": 2, "05.5": 1}
+ALL = {"05.1": 1, "05.2": 2, "05.3": 1, "05.4": 2, "05.5": 3}
 NONE = dict.fromkeys(ALL, 0)
 
 
@@ -140,7 +140,7 @@ SUBMISSIONS = {
             "        return 9 if first is second else 4\n"
             "    return {'MulBackward0': 3, 'ExpBackward0': 3}[name]\n",
             "05.3": "def division_backward(arriving, x, y):\n    return 1 / y, -x / y**2",
-            "05.5": "def gradient_at_scores(z, y):\n    return engine.sigmoid(z) - y",
+            "05.5": "def each_node_once(root):\n    return {}",
         },
         ALL | {"05.2": 0, "05.3": 0, "05.5": 0},
         ("Right for the inputs that were shown, and wrong for another one.", "Multiply each by what arrives."),
@@ -149,7 +149,7 @@ SUBMISSIONS = {
         SOME
         | {
             "05.1": "raise RuntimeError('in the cell')",
-            "05.5": "import os\n\ndef gradient_at_scores(z, y):\n    os._exit(1)",
+            "05.5": "import os\n\ndef each_node_once(root):\n    os._exit(1)",
         },
         NONE | {"05.3": 1},
         ("Its cell stopped with RuntimeError: in the cell", "It brought Python itself to a stop"),
@@ -301,7 +301,7 @@ def test_a_submission_gets_the_points_it_deserves_and_a_sentence_but_no_hidden_t
     assert [part for part in SUBMISSIONS[name].says if part not in html.unescape(feedback)] == []
     assert SUBMISSIONS[name].log in log
     assert "HIDDEN" not in feedback and "hidden=True" not in feedback
-    assert "linspace" not in feedback and "doubled" not in feedback  # the hidden tests' inputs, and how they are made
+    assert "sums(" not in feedback and "doubled" not in feedback  # the hidden tests' inputs, and how they are made
 
 
 # --- The process that runs an answer

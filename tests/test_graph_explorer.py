@@ -77,6 +77,19 @@ def test_a_value_that_nobody_kept_is_said_not_to_be():
     assert facts(GraphExplorer((w + 1) + 1), 1)["Value"] == "not kept"
 
 
+def test_of_code_the_values_in_between_are_known_too_and_the_variables_stay_as_they_are():
+    h = 7
+    code = """
+        h = (w + 1) * 5
+        h + 1
+    """
+    figure = GraphExplorer(code, {"w": engine.tensor(2.0, requires_grad=True)})
+    assert [(look.title, dict(look.facts)["Value"]) for look in figure.looks] == [
+        ("1 AddBackward0", "16"), ("2 MulBackward0 (h)", "15"), ("3 AddBackward0", "3"), ("4 leaf w", "2"),
+    ]  # fmt: skip
+    assert h == 7
+
+
 def test_the_gradients_are_those_of_a_backward_pass(figure, made):
     shown = [facts(figure, k)["Gradient"] for k in range(4)]
     made["h"].retain_grad()

@@ -517,14 +517,14 @@ CELLS = [  # a cell; the error that it shows, or None; what is shown above it
         "NotAttempted",
         ["not attempted yet"],
     ),
-    ('check("05.1", (5.0, 2.0))', "NotYet", ["Exercise 05.1: not yet.", "Two ways lead", "Got: (5.0, 2.0)"]),
+    ('check("05.1", (5.0, 2.0))', "NotYet", ["Exercise 05.1: not yet.", "Two paths lead", "Got: (5.0, 2.0)"]),
     ('check("05.1", (7.0, 2.0))', None, ["Exercise 05.1: correct.", "1 point."]),
     (
         "def helper(node):\n    return 1 + sum(helper(p) for p, _ in node.next_functions if p)\n\n"
         'def count_nodes(node):\n    return helper(node)\n\ncheck("05.2", count_nodes)',
         "NotYet",
         [
-            "You count a node once for each way",
+            "You count a node once for each path",
             "Input: count_nodes(d.grad_fn), where d = a * b + a",
             "Got: 5",
             "Expected: 4",
@@ -541,16 +541,16 @@ CELLS = [  # a cell; the error that it shows, or None; what is shown above it
         ["`len` is a name of your own in this notebook, and hides Python's.", "del len"],
     ),
     (
-        "del len\nengine.sigmoid = lambda z: z\nengine.Tensor.__sub__ = lambda a, b: a\nprint = check = hint = None\n\n"
-        "def gradient_at_scores(z, y):\n    return (engine.sigmoid(z) - y) / len(z)\n\n"
-        'from course import check\n\ncheck("05.5", gradient_at_scores)',
+        "del len\nengine.neg = lambda z: z\nengine.Tensor.__truediv__ = lambda a, b: a\nprint = check = hint = None\n\n"
+        "def division_backward(g, x, y):\n    return g / y, engine.neg(g) * x / y**2\n\n"
+        'from course import check\n\ncheck("05.3", division_backward)',
         None,
-        ["Exercise 05.5: correct."],
+        ["Exercise 05.3: correct."],
     ),
     (
-        'def gradient_at_scores(z, y):\n    return engine.sigmoid(z) - y\n\ncheck("05.5", gradient_at_scores)',
+        'def division_backward(g, x, y):\n    return g / y, -g * x / y\n\ncheck("05.3", division_backward)',
         "NotYet",
-        ["The loss is a mean", "tensor([0.8176, 0.3775, 0.5000])", "shape (3,), float32"],
+        ["For y: ask the node with y = 1, 2 and 3", "tensor(-3.)", "tensor(-1.5000)"],
     ),
     (
         'def division_backward(arriving, x, y):\n    while True: pass\n\ncheck("05.3", division_backward)',
@@ -565,7 +565,7 @@ CELLS = [  # a cell; the error that it shows, or None; what is shown above it
     ('hint("05.5", 4)', "NoSuchExercise", []),
     ('solution("05.3")', None, ["A worked solution of exercise 05.3", "return arriving / y, -arriving * x / y**2"]),
     ('solution("05.4")', None, ["found.get(leaf, 0.0) + arriving"]),
-    ("progress()", None, ["05_graph", "2 of 5", "2 of 7", "Next: exercise "]),
+    ("progress()", None, ["05_graph", "2 of 5", "2 of 9", "Next: exercise "]),
     ('check("05.9", 1)', "NoSuchExercise", []),
     ('check("55.1", 1)', "NoSuchExercise", []),
 ]
@@ -619,7 +619,7 @@ def test_the_html_says_what_the_text_says(learned):
 
 def test_what_was_done_is_recorded(learned):
     solved = {key for key, entry in learned[1].items() if entry.get("solved")}
-    assert solved == {"05.1", "05.5"}
+    assert solved == {"05.1", "05.3"}
     assert learned[1]["05.1"]["attempts"] == 2  # what is blank is no attempt
     assert learned[1]["05.5"]["hints"] == 3
     assert learned[1]["05.4"] == {"solution_shown": True}
@@ -719,8 +719,8 @@ def test_the_report_counts_lessons_and_points_and_names_what_is_next(place):
     done = {key: {"solved": "2026-01-01"} for key in exercises.of_lesson("05") if key != "05.4"}
     place.write_text(json.dumps(done), encoding="utf-8")
     report = record.report()
-    assert re.search(r"(?m)^05_graph +4 of 5 +5 of 7$", report)
-    assert re.search(r"(?m)^0 of \d+ lessons done, 5 of \d+ points.$", report)
+    assert re.search(r"(?m)^05_graph +4 of 5 +7 of 9$", report)
+    assert re.search(r"(?m)^0 of \d+ lessons done, 7 of \d+ points.$", report)
 
 
 @pytest.mark.parametrize(

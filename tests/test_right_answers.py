@@ -342,14 +342,48 @@ def answer_05_4_a(node, arriving, found):
 
 
 @answers("05.5")
-def answer_05_5_a(z, y):
-    return (1 / (1 + (-z).exp()) - y) / z.numel()
+def answer_05_5_a(root):
+    """By the order in which a walk in depth has done with the nodes, turned round."""
+    order, seen = [], set()
+
+    def visit(node):
+        if node is not None and node not in seen:
+            seen.add(node)
+            for parent, _ in node.next_functions:
+                visit(parent)
+            order.append(node)
+
+    visit(root)
+    arrived, found = {root: engine.tensor(1.0)}, {}
+    for node in reversed(order):
+        if type(node).__name__ == "AccumulateGrad":
+            found[node.variable] = arrived[node]
+            continue
+        parts = node(arrived[node])
+        for (parent, _), part in zip(node.next_functions, parts if type(parts) is tuple else [parts], strict=True):
+            if parent is not None:
+                arrived[parent] = arrived[parent] + part if parent in arrived else part
+    return found
 
 
 @answers("05.5")
-def answer_05_5_b(z, y):
-    n = engine.tensor(float(len(y)))
-    return z.sigmoid().sub(y).div(n)
+def answer_05_5_b(root):
+    heap, arrived, found = [(root.time, 0, root)], {root: 1.0}, {}
+    while heap:
+        node = heapq.heappop(heap)[2]
+        g = engine.as_tensor(arrived.pop(node))
+        if hasattr(node, "variable"):
+            found[node.variable] = g
+            continue
+        parts = node(g)
+        parts = parts if isinstance(parts, tuple) else (parts,)
+        for (parent, _), part in zip(node.next_functions, parts, strict=True):
+            if parent is None:
+                continue
+            if parent not in arrived:
+                heapq.heappush(heap, (parent.time, len(heap), parent))
+            arrived[parent] = arrived.get(parent, 0) + part
+    return found
 
 
 @answers("06.2")

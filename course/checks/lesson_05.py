@@ -1,7 +1,12 @@
 """Lesson 05, the graph: the exercises' trials, oracles, usual mistakes and hints."""
 
+from collections.abc import Callable
+from unittest import mock
+
 import engine
-from course.exercises import Exercise
+from course.exercises import Exercise, Property
+from course.sources import calls
+from engine.core.graph import Node
 
 
 def knobs(*values):
@@ -20,7 +25,7 @@ def count(node):
 
 
 def doubled(times):
-    """A graph with few nodes and very many ways."""
+    """A graph with few nodes and very many paths."""
     (x,) = knobs(1.0)
     for _ in range(times):
         x = x + x
@@ -42,8 +47,8 @@ def count_more(count):
     yield "", count, doubled(11).grad_fn
 
 
-def each_way(node):
-    return 1 + sum(each_way(parent) for parent, _ in node.next_functions if parent is not None)
+def each_path(node):
+    return 1 + sum(each_path(parent) for parent, _ in node.next_functions if parent is not None)
 
 
 def without_the_ends(node):
@@ -73,6 +78,10 @@ def one_step(node):
     return 1 + len(node.next_functions)
 
 
+def without_itself(node):
+    return count(node) - 1
+
+
 # 5.3
 
 
@@ -85,12 +94,17 @@ def division(arriving, x, y):
 def division_trial(backward):
     arriving, x, y = map(engine.tensor, (1.0, 6.0, 2.0))
     yield "arriving = 1, x = 6, y = 2", backward, arriving, x, y
-    arriving, x, y = map(engine.tensor, (10.0, 1.0, 4.0))
-    yield "arriving = 10, x = 1, y = 4", backward, arriving, x, y
+    arriving, x, y = map(engine.tensor, ([10.0, 2.0, 3.0], [1.0, 5.0, -4.0], [4.0, 2.0, 0.5]))
+    yield "three at once: arriving = [10, 2, 3], x = [1, 5, -4], y = [4, 2, 0.5]", backward, arriving, x, y
 
 
 def division_more(backward):
     yield "", backward, *map(engine.tensor, ([-1.0, 0.5], [3.0, -2.0], [0.5, 5.0]))
+
+
+def by_asking(arriving, x, y):
+    x, y = (value.detach().requires_grad_() for value in (x, y))
+    return (x / y).grad_fn(arriving)
 
 
 # 5.4
@@ -103,7 +117,7 @@ def gradients_at(go_back, node, leaves):
     return [found.get(leaf, "nothing") for leaf in leaves]
 
 
-def way_by_way(node, arriving, found):
+def path_by_path(node, arriving, found):
     waiting, parts = [(node, arriving)], []
     while waiting:
         here, arriving = waiting.pop()
@@ -117,20 +131,28 @@ def way_by_way(node, arriving, found):
         found[leaf] = sum(part for of, part in parts if of is leaf)
 
 
-def at_the_leaves(accumulate):
-    """`go_back`, with another way of taking in what arrives at a leaf."""
+def at_the_leaves(accumulate, ask=lambda node, arriving: node(arriving)):
+    """`go_back`, which takes in what arrives at a leaf, or asks a node, in another manner."""
 
     def go_back(node, arriving, found):
         if type(node).__name__ == "AccumulateGrad":
             accumulate(found, node.variable, arriving)
             return
-        passed_on = node(arriving)
+        passed_on = ask(node, arriving)
         passed_on = passed_on if isinstance(passed_on, tuple) else (passed_on,)
         for (parent, _), part in zip(node.next_functions, passed_on, strict=True):
             if parent is not None:
                 go_back(parent, part, found)
 
     return go_back
+
+
+def added(found, leaf, arriving):
+    found[leaf] = found.get(leaf, 0.0) + arriving
+
+
+def with_one(node, arriving):
+    return node(engine.tensor(1.0))
 
 
 def plus_equals(found, leaf, arriving):
@@ -160,23 +182,163 @@ def back_more(go_back):
 
 # 5.5
 
-
-def scores_gradient(z, y):
-    z = z.detach().requires_grad_()
-    engine.nn.functional.binary_cross_entropy_with_logits(z, y).backward()
-    return z.grad
+ENOUGH = 5000  # visits; a pass that goes along every path makes a million of them
 
 
-def scores_trial(gradient):
-    z, y = engine.tensor([1.5, -0.5, 0.0]), engine.zeros(3)
-    yield "z = [1.5, -0.5, 0.0], y = [0, 0, 0]", gradient, z, y
-    z, y = engine.tensor([2.0, -1.0]), engine.tensor([1.0, 0.0])
-    yield "z = [2.0, -1.0], y = [1, 0]", gradient, z, y
+class TooOften(RuntimeError):
+    pass
 
 
-def scores_more(gradient):
-    yield "", gradient, engine.linspace(-3, 3, 7), engine.tensor([0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0])
+def visited_once(each_node_once, root, leaves):
+    """What it found at the leaves, and whether no node was asked twice."""
+    asked = 0
+    call = Node.__call__
 
+    def counting(node, *arriving):
+        nonlocal asked
+        asked += 1
+        if asked > ENOUGH:
+            raise TooOften(f"{asked - 1} visits, where there are {count(root)} nodes. It was stopped.")
+        return call(node, *arriving)
+
+    with mock.patch.object(Node, "__call__", counting), engine.no_grad():
+        found = each_node_once(root)
+    here = [found.get(leaf, "nothing") for leaf in leaves] if isinstance(found, dict) else found
+    return {"found": here, "each node asked once": asked <= count(root) - len(leaves)}
+
+
+def sums(times, other_way=False):
+    """Numbers, each the sum of the two before: one that is met early has to wait."""
+    x, y = leaves = knobs(1.0, 1.0)
+    for _ in range(times):
+        x, y = y, (y + x if other_way else x + y)
+    return y.grad_fn, leaves
+
+
+def once_trial(each_node_once):
+    a, b = knobs(2.0, 3.0)
+    yield "a * b + a, with a = 2, b = 3: found at a and at b", visited_once, each_node_once, (a * b + a).grad_fn, [a, b]
+    a, b = knobs(2.0, 3.0)
+    h = 3 * a * b
+    yield (
+        "h * h + h, where h = 3 * a * b: found at a and at b",
+        visited_once,
+        each_node_once,
+        (h * h + h).grad_fn,
+        [a, b],
+    )
+    for other_way, line in ((False, "x, y = y, x + y"), (True, "x, y = y, y + x")):
+        root, leaves = sums(10, other_way)
+        yield f"{line}, done 10 times: found at x and y", visited_once, each_node_once, root, leaves
+    for times in (10, 20):
+        x = y = knobs(1.0)[0]
+        for _ in range(times):
+            y = y + y
+        yield f"y = y + y, done {times} times: found at the leaf", visited_once, each_node_once, y.grad_fn, [x]
+
+
+def once_more(each_node_once):
+    p, q = knobs(0.5, 1.5)
+    h = (p * q).tanh()
+    yield "", visited_once, each_node_once, (h / q + h * h + p.exp() * p).grad_fn, [p, q]
+    root, leaves = sums(24)
+    yield "", visited_once, each_node_once, root, leaves
+
+
+def edges_of(node, arriving):
+    """What a node passes on, and where to."""
+    passed_on = node(arriving)
+    passed_on = passed_on if isinstance(passed_on, tuple) else (passed_on,)
+    return [(to, part) for (to, _), part in zip(node.next_functions, passed_on, strict=True) if to is not None]
+
+
+def when_all_is_there(root):
+    """By counting first how many edges lead to each node, as PyTorch does."""
+    missing, todo = {root: 0}, [root]
+    while todo:
+        for parent, _ in todo.pop().next_functions:
+            if parent is not None:
+                if parent not in missing:
+                    todo.append(parent)
+                missing[parent] = missing.get(parent, 0) + 1
+    arrived, ready, found = {root: engine.tensor(1.0)}, [root], {}
+    while ready:
+        node = ready.pop()
+        if hasattr(node, "variable"):
+            found[node.variable] = arrived[node]
+            continue
+        for parent, part in edges_of(node, arrived[node]):
+            arrived[parent] = arrived.get(parent, 0.0) + part
+            missing[parent] -= 1
+            if not missing[parent]:
+                ready.append(parent)
+    return found
+
+
+def in_turn(choose: Callable, put: Callable = lambda waiting, parent, part: waiting.get(parent, 0.0) + part):
+    """`each_node_once`, which takes the nodes in another order, or lets what arrives wait in another manner."""
+
+    def each_node_once(root):
+        waiting, found = {root: engine.tensor(1.0)}, {}
+        while waiting:
+            node = choose(waiting)
+            arriving = waiting.pop(node)
+            if hasattr(node, "variable"):
+                found[node.variable] = found.get(node.variable, 0.0) + arriving
+                continue
+            for parent, part in edges_of(node, arriving):
+                waiting[parent] = put(waiting, parent, part)
+        return found
+
+    return each_node_once
+
+
+def newest(waiting):
+    return min(waiting, key=lambda node: node.time)
+
+
+def oldest(waiting):
+    return max(waiting, key=lambda node: node.time)
+
+
+def first_come(waiting):
+    return next(iter(waiting))
+
+
+def along_every_path(root):
+    found = {}
+    path_by_path(root, engine.tensor(1.0), found)
+    return found
+
+
+def only_the_first_visit(root):
+    seen, found = set(), {}
+
+    def go(node, arriving):
+        if hasattr(node, "variable"):
+            found[node.variable] = found.get(node.variable, 0.0) + arriving
+        elif node not in seen:
+            seen.add(node)
+            for parent, part in edges_of(node, arriving):
+                go(parent, part)
+
+    go(root, engine.tensor(1.0))
+    return found
+
+
+def by_the_ends(root):
+    ends = {}
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        if hasattr(node, "variable"):
+            ends[node.variable] = node
+        elif len(ends) < 50:
+            todo += [parent for parent, _ in node.next_functions if parent is not None and parent not in todo]
+    return {ends[leaf]: part for leaf, part in when_all_is_there(root).items()}
+
+
+MEET = "You multiplied where paths meet. Multiply along a path, and add where paths meet."
 
 EXERCISES = (
     Exercise(
@@ -184,16 +346,30 @@ EXERCISES = (
         points=1,
         answer=(7.0, 2.0),
         wrong=(
-            ((5.0, 2.0), "Two ways lead from the root to a. You followed the one straight from the multiplication."),
-            ((2.0, 2.0), "Two ways lead from the root to a. You followed the one through the addition."),
             ((2.0, 7.0), "Those are the right two numbers, in the opposite order: first a, then b."),
-            ((7.0, 3.0), "At b arrives what the multiplication passes on to the sum, which is the other input, a."),
+            ((1.0, 1.0), "1 is what backward() begins with, at the root. Go on from there."),
         ),
+        entries={
+            1: (
+                (5.0, "Two paths lead from the root to a. You followed the one straight from the multiplication."),
+                (2.0, "Two paths lead from the root to a. You followed the one through the addition."),
+                (10.0, MEET),
+                (4.0, "Straight from the multiplication comes its other input. That is the sum, and not a."),
+                (3.0, "Along the path through the addition comes 2 times 1. And another path leads to a."),
+            ),
+            2: (
+                (3.0, "At b arrives what the multiplication passes on to the sum, which is the other input, a."),
+                (5.0, "5 is what the multiplication passes on to a. To the sum it passes on its other input."),
+                (6.0, "The addition passes on what arrives there, times 1. It does not multiply by b."),
+                (1.0, "The addition passes on what arrives there. That is no longer the 1 from the root."),
+            ),
+        },
         hints=(
             "The multiplication has two inputs: the sum, which is 5, and a, which is 2. What does it pass on to each?",
             "It passes 2 on to the sum and 5 on to a. The addition passes what arrives there on to both of its inputs.",
-            "At a: 5 straight from the multiplication, and 2 through the addition. They are added. At b: only one way.",
+            "At a: 5 straight from the multiplication, and 2 through the addition. Add them. At b: only one path.",
         ),
+        understood="Along each path slopes are multiplied, and where two paths meet, as at a, they are added.",
     ),
     Exercise(
         key="05.2",
@@ -202,13 +378,14 @@ EXERCISES = (
         trial=count_trial,
         hidden=count_more,
         wrong=(
-            (each_way, "You count a node once for each way that leads to it. Remember the nodes that you have seen."),
-            (without_the_ends, "The ends of the ways, AccumulateGrad, are nodes too."),
+            (each_path, "You count a node once for each path that leads to it. Remember the nodes that you have seen."),
+            (without_the_ends, "The ends of the paths, AccumulateGrad, are nodes too."),
+            (without_itself, "The node that you begin with counts too."),
             (with_none, "Where an input takes no notes there stands None. You counted it as a node."),
             (one_step, "You counted the node and those it points to. They point further back: go on to the ends."),
         ),
         hints=(
-            "Walk the graph as `show` does. What must you remember, so that no node is counted twice?",
+            "Walk the graph as `tree` does. What must you remember, so that no node is counted twice?",
             "Keep a set of the nodes that you have seen, and a list of those that still wait. Begin with `node`.",
             "while waiting:\n"
             "    here = waiting.pop()\n"
@@ -216,6 +393,7 @@ EXERCISES = (
             "        ...  # it is seen now; and its next_functions, pairs, are waiting\n"
             "return len(seen)",
         ),
+        understood="A graph may have few nodes and very many paths, so remember which nodes you have seen.",
     ),
     Exercise(
         key="05.3",
@@ -226,30 +404,55 @@ EXERCISES = (
         wrong=(
             (lambda g, x, y: (g / y, g * x / y**2), "A larger y makes x / y smaller: there is a minus missing."),
             (lambda g, x, y: (1 / y, -x / y**2), "Those are the node's own slopes. Multiply each by what arrives."),
+            (lambda g, x, y: (g / y, -x / y**2), "For y, too, multiply by what arrives."),
+            (lambda g, x, y: (1 / y, -g * x / y**2), "For x, too, multiply by what arrives."),
             (lambda g, x, y: (-g * x / y**2, g / y), "The two are in the opposite order: first for x, then for y."),
-            (lambda g, x, y: (g / y, -g * x / y), "For y, divide by y twice: the slope is -x / y**2."),
+            (
+                lambda g, x, y: (g / y, -g * x / y),
+                "For y: ask the node with y = 1, 2 and 3. What it passes on falls faster than 1 / y does.",
+            ),
+            (
+                lambda g, x, y: (g / y, -g / y**2),
+                "For y: does it matter how large x is? Ask the node with x = 6, and with x = 12.",
+            ),
             (lambda g, x, y: (g * y, g * x), "That is the rule of the multiplication."),
+            (lambda g, x, y: (g / y, -g / x), "For y: ask the node with y = 1, 2 and 3, and x = 6. What do you see?"),
+        ),
+        properties=(
+            Property(
+                by_asking,
+                lambda did: not calls(did.source, "grad", "grad_fn", "backward", "vjp"),
+                "The numbers are right, but they come from a node. Write the rule itself, by arithmetic.",
+            ),
         ),
         hints=(
-            "Along a way, slopes are multiplied. What arrives is one slope, the node's own is the other.",
-            "For x: what arrives, times 1 / y. For y: what arrives, times the slope that the text gives.",
-            "return arriving / y, arriving * (...)",
+            "First vary `arriving`: what is passed on is proportional to it. Then vary x alone, and then y alone.",
+            "To x the node passes on what arrives, divided by y. For y: it grows with x, it falls with y, and it falls "
+            "to a quarter where y is doubled. And it has a sign.",
+            "return arriving / y, -arriving * ... / ...",
         ),
+        understood="A rule is the operation's own slope, times what arrives; it needs only the operation's own inputs.",
     ),
     Exercise(
         key="05.4",
         points=2,
-        answer=way_by_way,
+        answer=path_by_path,
         trial=back_trial,
         hidden=back_more,
         wrong=(
             (
                 at_the_leaves(lambda found, leaf, part: found.update({leaf: part})),
-                "What arrives at a leaf takes the place of what arrived before. Where ways meet, slopes are added.",
+                "Along a path it is right now. But what arrives at a leaf takes the place of what arrived before. Add "
+                "where paths meet.",
+            ),
+            (
+                at_the_leaves(added, with_one),
+                "Where paths meet it is right now. But every node is asked what it passes on if 1 arrives, and "
+                "something else may have arrived.",
             ),
             (
                 at_the_leaves(lambda found, leaf, part: found.setdefault(leaf, part)),
-                "Only what arrives first at a leaf is kept. Where ways meet, slopes are added.",
+                "Only what arrives first at a leaf is kept. Add where paths meet.",
             ),
             (
                 at_the_leaves(plus_equals),
@@ -264,41 +467,58 @@ EXERCISES = (
                 "In the dict that was given, nothing stands for a and b. The key is the leaf itself, `node.variable`; "
                 "and `found = ...` makes another dict.",
             ),
-            (
-                at_the_leaves(lambda found, leaf, part: found.update({leaf: found.get(leaf, 1.0) * part})),
-                "You multiply where ways meet. Slopes are multiplied along a way; where ways meet, they are added.",
-            ),
+            (at_the_leaves(lambda found, leaf, part: found.update({leaf: found.get(leaf, 1.0) * part})), MEET),
         ),
         hints=(
-            "In a * b + a, two ways lead to a. What happens to `found` when the second one arrives?",
-            "The repair is in one line, the one that writes to `found`.",
-            "`found.get(leaf, 0.0)` is what is there already, or 0. Add what arrives to it.",
+            "In a * b + a, two paths lead to a. What happens to `found` when the second one arrives?",
+            "In a * a * b, 3 arrives at the node of a * a. What is this node asked?",
+            "`found.get(leaf, 0.0)` is what is there already, or 0: add to it. And a node is asked with `arriving`.",
         ),
+        understood="A node multiplies what arrives by its own slopes, and a leaf adds up what comes along its paths.",
     ),
     Exercise(
         key="05.5",
-        points=1,
-        answer=scores_gradient,
-        trial=scores_trial,
-        hidden=scores_more,
+        points=3,
+        answer=when_all_is_there,
+        trial=once_trial,
+        hidden=once_more,
         wrong=(
-            (lambda z, y: engine.sigmoid(z) - y, "The loss is a mean: divide by the number of questions."),
             (
-                lambda z, y: engine.sigmoid(z) - y / len(z),
-                "Only y is divided: a division goes before a difference. Put the difference into parentheses.",
+                along_every_path,
+                "You visit a node once for each path that leads to it. Let what arrives wait at the node, and pass on "
+                "the sum once.",
             ),
-            (lambda z, y: (engine.sigmoid(z) - y) / 3, "There are not always three questions: `len(z)` tells."),
             (
-                lambda z, y: (y - engine.sigmoid(z)) / len(z),
-                "The chance minus the answer, not the other way round.",
+                only_the_first_visit,
+                "A node that you have seen is passed over, and with it what arrives there the second time. Let it wait "
+                "until everything is there.",
             ),
-            (lambda z, y: (z - y) / len(z), "A score is no chance yet: sigmoid makes it one."),
-            (lambda z, y: (engine.sigmoid(z) - y).mean(), "Each score has a gradient of its own: no mean over them."),
+            (
+                in_turn(newest, lambda waiting, parent, part: part),
+                "What arrives at a node takes the place of what waits there. Add where paths meet.",
+            ),
+            (
+                in_turn(newest, lambda waiting, parent, part: waiting.get(parent, 1.0) * part),
+                MEET,
+            ),
+            (
+                in_turn(oldest),
+                "A node passes on what it has before the rest has come. Of those that wait, take the newest.",
+            ),
+            (
+                in_turn(first_come),
+                "You take the node that has waited longest. More may still come to it. Which node gets nothing more?",
+            ),
+            (by_the_ends, "The keys are the AccumulateGrad nodes. The leaf that belongs to one is `node.variable`."),
         ),
         hints=(
-            "The chance of a yes is engine.sigmoid(z).",
-            "Subtract the right answers, and divide by how many questions there are: len(z).",
-            "return (... - y) / len(z)",
+            "Write `walk` down first. Which line puts nodes into `waiting`, and what has to be put in with them?",
+            "`waiting = {root: engine.tensor(1.0)}` to begin with, `arriving = waiting.pop(node)` to take one out. If "
+            "the node is an AccumulateGrad, the result gets an entry; else ask it, as `my_backward` does.",
+            "for (parent, _), part in zip(node.next_functions, passed_on):\n"
+            "    if parent is not None:\n"
+            "        waiting[parent] = ...  # what waits there already, or 0.0, and the part that comes now",
         ),
+        understood="This is the engine's own backward pass: everything waits, is added up, and is passed on once.",
     ),
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
-from course.figures import rules
+from course.figures import program, rules
 from course.figures.stepper import SVG, Recording
 from engine import viz
 from engine.core.graph import AccumulateGrad, Node
@@ -40,6 +40,9 @@ class Look:
 class GraphExplorer:
     """The graph of ``result``: choose a node, and see what it made, from what, for whom, and what arrived there.
 
+    ``result``: a Tensor; or a few lines of code, which are run with the caller's variables, and whose last line gives
+    it. With code the numbers in between are known too, which a graph alone need not keep.
+
     ``names``: {"w": w}; else the caller's variables name the tensors.  ``max_nodes``, ``direction``: as in
     ``engine.viz.graph``.  The gradients are those of one backward pass, run with recording hooks on the graph as it is:
     no ``.grad`` changes and nothing is freed.  Where there can be none (the graph was freed, the result has several
@@ -49,12 +52,24 @@ class GraphExplorer:
     """
 
     def __init__(
-        self, result: Tensor, names: Mapping[str, Tensor] | None = None, *, max_nodes: int = 40, direction: str = "TB"
+        self,
+        result: Tensor | str,
+        names: Mapping[str, Tensor] | None = None,
+        *,
+        max_nodes: int = 40,
+        direction: str = "TB",
     ):
+        frame = sys._getframe(1)
+        ran = None
+        if isinstance(result, str):
+            ran = program.run(result, {**frame.f_globals, **frame.f_locals, **(names or {})})
+            result = ran.result
         if not isinstance(result, Tensor):
             raise TypeError(f"GraphExplorer draws the graph of a Tensor, but got {type(result).__name__}")
-        named = [*(names or {}).items(), *viz.variables(sys._getframe(1))]
+        named = ran.named if ran else [*(names or {}).items(), *viz.variables(frame)]
         self.plan = viz.graph_drawing([result], named, max_nodes, values=True)
+        if ran is not None:
+            ran.tell(self.plan)
         self.problem = ""
         self._passed_on: dict[int, str] = {}  # by the node's number
         gradients = self._gradients(result, named)

@@ -1,4 +1,4 @@
-"""BackwardStepper: the backward pass of a real graph, one node at a time."""
+"""BackwardStepper: a real graph as it is written, and then its backward pass, one node at a time."""
 
 import html
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from course.figures import rules
+from course.figures import paths, program, rules, stepper_drawing
 from engine import viz
 from engine.autograd.hooks import RetainGrad, as_grad_tuple, as_tensor
 from engine.core.backward import attachments, backward_pass, roots
@@ -21,6 +21,8 @@ from engine.surface.printing import printoptions
 SVG = "{http://www.w3.org/2000/svg}"
 HERE = Path(__file__).parent
 NOW, DONE, AHEAD = "now", "done", "ahead"  # how a part of the picture stands to the step that is shown
+NEW, UNMADE = "new", "unmade"  # the same, while the graph is written
+LONGEST = 44  # characters at an arrow or in a box
 
 Visit = Callable[[Node, Any, tuple[Node | None, ...]], Any]
 
@@ -41,6 +43,16 @@ class Flow:
     def kind(self) -> str:
         return f"{viz.shape_text(self.shape)} {self.dtype}".removesuffix(" float32").rstrip()
 
+    @property
+    def after(self) -> str:
+        """Shape and dtype, where they say anything."""
+        kind = self.kind.removeprefix("scalar").strip()
+        return f"  {kind}" if kind else ""
+
+    @property
+    def in_full(self) -> str:
+        return f"{self.value}{self.after}" if self.shape else f"{self.short}{self.after}"
+
 
 @dataclass(frozen=True)
 class Step:
@@ -55,17 +67,18 @@ class Step:
     waiting: dict[str, Flow] = field(default_factory=dict)  # what has arrived at nodes whose turn is still to come
     grads: dict[str, str] = field(default_factory=dict)  # .grad of the leaves after this step
     freed: tuple[str, ...] = ()
+    line: int = 0  # of the program, from 1 on; 0 where there is none
 
     def sections(self) -> Iterator[tuple[str, list[str]]]:
         """What is shown of the step: headings, and lines below them."""
         if self.incoming:
-            yield "Arrives", [f"{f.value}  {f.kind}" for f in self.incoming]
+            yield "Arrives", [f.in_full for f in self.incoming]
         yield "Rule", [self.rule]
         if self.outgoing:
             lines = []
             for f in self.outgoing:
                 how = " = ".join(dict.fromkeys(filter(None, [f.rule, f.filled, f.short])))
-                lines.append(f"to {f.to}: {how}  {f.kind}")
+                lines.append(f"to {f.to}: {how}{f.after}")
             yield "Passes on", lines
         if self.waiting:
             yield "Waiting", [f"{f.short} at {where}" for where, f in self.waiting.items()]
@@ -87,13 +100,52 @@ class Step:
         return f"{self.title}: {'; '.join(filter(None, parts))}."
 
 
-class BackwardStepper:
-    """A slider over the backward pass of ``loss``: the node, the gradient that arrives, its rule, what it passes on.
+@dataclass(frozen=True)
+class Forward(Step):
+    """One operation's turn on the way to the result; the first of these steps shows the leaves alone."""
 
+    value: str = ""
+    inputs: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()
+    code: str = ""
+    leaves: tuple[str, ...] = ()
+
+    def sections(self) -> Iterator[tuple[str, list[str]]]:
+        if not self.number:
+            yield "Leaves", list(self.leaves) or ["none"]
+            return
+        yield "Makes", [self.equation]
+        yield "Its node", [f"{self.node}, which points back to {' and '.join(self.inputs) or 'nothing'}"]
+        yield "Keeps", list(self.keeps) or ["nothing: its rule needs no numbers"]
+
+    @property
+    def equation(self) -> str:
+        return " = ".join(filter(None, [self.made, self.value])) or "a result"
+
+    @property
+    def title(self) -> str:
+        return (self.code or f"{self.node} is written") if self.number else "Before anything is computed"
+
+    @property
+    def sentence(self) -> str:
+        if not self.number:
+            return f"{self.title}: {', '.join(self.leaves) or 'there is no leaf'}."
+        keeps = f" It keeps {', '.join(self.keeps)}." if self.keeps else ""
+        node = f" The node is {self.node}." if self.code else ""
+        return f"{self.title}: makes {self.equation}.{node}{keeps}"
+
+
+class BackwardStepper:
+    """A slider over a graph: how it is written, operation by operation, and then its backward pass, node by node.
+
+    ``loss``: a Tensor; or a few lines of code, which are run with the caller's variables, and whose last line gives the
+    result.  With code each line is lit as its nodes appear, all numbers are known, and ``predict`` is on.
     The pass is run once, with recording hooks, on the graph as it is; no ``.grad`` changes and nothing is freed.
     ``names``: {"w": w}; else the caller's variables name the tensors.  ``gradient``: what to begin with, for a result
-    that is no scalar.  ``retain_graph``: as in ``backward``; with True nothing is said to be freed.  ``values``,
-    ``max_nodes``, ``direction``: as in ``engine.viz.graph``.  Raises what ``backward`` raises.
+    that is no scalar.  ``retain_graph``: as in ``backward``; with True nothing is said to be freed.  ``values``: False
+    for shapes alone, True for large tensors' range too.  ``predict``: before the backward pass begins, the figure asks
+    what will arrive at the leaves.  ``max_nodes``, ``direction``: as in ``engine.viz.graph``.  Raises what ``backward``
+    raises.
 
     For a Var of lesson 11, with ``walk=backward``, it shows what the learner's own ``backward`` does.
 
@@ -101,6 +153,10 @@ class BackwardStepper:
     """
 
     steps: list[Step]
+    questions: list[paths.Question] = []
+    lines: list[str] = []
+    begin = 0  # the step in which backward begins
+    predict = False
 
     def __init__(
         self,
@@ -109,25 +165,43 @@ class BackwardStepper:
         *,
         gradient: Tensor | None = None,
         retain_graph: bool = False,
-        values: bool = False,
+        values: bool | None = None,
+        predict: bool | None = None,
         max_nodes: int = 40,
         direction: str = "TB",
         walk: Callable[[Any], Any] | None = None,
     ):
+        frame = sys._getframe(1)
         if walk is not None:
             from course.figures.own_engine import OwnWalk, names_of
 
-            own = OwnWalk(loss, walk, names_of(sys._getframe(1), names))
+            own = OwnWalk(loss, walk, names_of(frame, names))
             self.steps = own.steps
             self._words, self._svg = own.drawn()
             return
-        named = [*(names or {}).items(), *viz.variables(sys._getframe(1))]
-        recording = Recording(loss, gradient, named, retain_graph)
-        self.steps = recording.steps
-        plan = viz.graph_drawing([loss], named, max_nodes, values)
-        recording.annotate(plan)
-        drawn = viz.Graph(plan, direction=direction)
-        self._words = drawn.summary
+        ran = None
+        if isinstance(loss, str):
+            ran = program.run(loss, {**frame.f_globals, **frame.f_locals, **(names or {})})
+            self.lines = ran.lines
+        result = ran.result if ran else loss
+        named = ran.named if ran else [*(names or {}).items(), *viz.variables(frame)]
+        start = roots(result, gradient, False)
+        operations = sum(type(n) not in (Output, AccumulateGrad) for n in every_node(start))
+        self.begin = operations + 1 if operations else 0
+        recording = Recording(result, gradient, named, retain_graph, self.begin, ran.line if ran else {})
+        plan = viz.graph_drawing([result], named, max_nodes, True)
+        if ran is not None:
+            ran.tell(plan)
+        self.steps = (
+            [*forward(plan, recording, self.lines, values), *recording.steps] if operations else recording.steps
+        )
+        self.questions = list(recording.questions())
+        self.predict = bool(self.questions) and (ran is not None if predict is None else predict)
+        nodes = {number: node for node, number in recording.number.items()}
+        notes = {n: max((text for _, text in texts), key=len) for n, texts in recording.history.items()}
+        begins = recording.steps[0].outgoing[0].short
+        drawn = stepper_drawing.drawing(plan, nodes, notes, recording.notes, begins, values, direction)
+        self._words = drawn.summary.replace("Backward goes down this list.", "").strip()
         self._svg = None if drawn.svg is None else prepared(drawn.svg, recording)
 
     def __len__(self) -> int:
@@ -148,9 +222,17 @@ class BackwardStepper:
         svg = ElementTree.fromstring(self._svg)
         turn = len(self) if k is None else self.steps[k].number
         for element in svg.iter():
-            if (data := element.attrib.pop("data-turn", None)) is not None:
-                how = DONE if int(data) < turn else NOW if int(data) == turn else AHEAD
-                element.set("class", f"{element.get('class')} {how if k is not None else 'all'}")
+            kinds = [element.get("class", "")]
+            made, at = element.attrib.pop("data-made", None), element.attrib.pop("data-turn", None)
+            if k is None:
+                kinds += ["all"] * (made is not None or at is not None)
+            else:
+                if made is not None and turn <= int(made):
+                    kinds.append(NEW if turn == int(made) else UNMADE)
+                if at is not None:
+                    kinds.append(DONE if int(at) < turn else NOW if int(at) == turn else AHEAD)
+            if len(kinds) > 1:
+                element.set("class", " ".join(kinds))
             if (data := element.attrib.pop("data-texts", None)) is not None:
                 element.text = text_at(data, turn)
         return ElementTree.tostring(svg, encoding="unicode")
@@ -159,7 +241,9 @@ class BackwardStepper:
         """The picture with the gradients of all steps, and the steps as a text, as a notebook's output."""
         text = "\n".join([self._words, *(f"{s.number}. {s.sentence}" for s in self.steps)])
         words = f"The backward pass, step by step. {self._words}"
-        return {"text/plain": text, "text/html": viz.image(self.picture(), words, text)}
+        code = f"<pre>{html.escape(chr(10).join(self.lines))}</pre>" if self.lines else ""
+        title = "<p><strong>The graph, and all that travels back through it</strong></p>"
+        return {"text/plain": text, "text/html": title + code + viz.image(self.picture(), words, text)}
 
     def widget(self) -> Any:
         """The slider, the picture and the words, as a widget.  ImportError where anywidget is not installed."""
@@ -169,6 +253,11 @@ class BackwardStepper:
             svg=self._svg or f"<pre>{html.escape(self._words)}</pre>",
             panels=[panel(step, len(self) - 1) for step in self.steps],
             said=[f"Step {s.number} of {len(self) - 1}. {s.sentence}" for s in self.steps],
+            lines=self.lines,
+            lit=[step.line for step in self.steps],
+            begin=self.begin,
+            questions=[question._asdict() for question in self.questions],
+            predicting=self.predict,
         )
 
     def __repr__(self) -> str:
@@ -185,8 +274,17 @@ class BackwardStepper:
 class Recording:
     """The steps of a backward pass, and where in the picture they belong."""
 
-    def __init__(self, loss: Tensor, gradient: Tensor | None, named: list[tuple[str, Tensor]], retain_graph: bool):
+    def __init__(
+        self,
+        loss: Tensor,
+        gradient: Tensor | None,
+        named: list[tuple[str, Tensor]],
+        retain_graph: bool,
+        first: int = 0,
+        line: Mapping[Node, int] | None = None,
+    ):
         self.retain_graph = retain_graph
+        self.first, self.line = first, {viz.as_shown(node): k for node, k in (line or {}).items()}
         start = roots(loss, gradient, False)
         nodes = every_node(start)
         shown = sorted((n for n in nodes if type(n) is not Output), key=lambda n: n.time)
@@ -201,7 +299,12 @@ class Recording:
         self.turn: dict[Node, int] = {}
         self.frees: set[Node] = set()
         self.notes: dict[tuple[Node, int], str] = {}  # (node, which input): the gradient that it passed there, in short
-        self.history: dict[Node, list[tuple[int, str]]] = {n: [(0, f"grad {g}")] for n, g in self.grads.items()}
+        self.history: dict[Node, list[tuple[int, str]]] = {n: [(0, f".grad = {g}")] for n, g in self.grads.items()}
+        self.parts: dict[Node, list[str]] = {}  # what has arrived at each node, one by one
+        self.slopes: dict[Node, list[tuple[Node, float]]] = {}  # of single numbers: to which input, and how steep
+        self.all_numbers = True  # whether everything is a single number
+        self.root = next(iter(start))
+        self.made = {n: i for i, n in enumerate((n for n in reversed(shown) if type(n) is not AccumulateGrad), 1)}
         self.steps: list[Step] = []
         self.begin(start)
         self.run(start, nodes)
@@ -257,7 +360,7 @@ class Recording:
                     rule, filled = (after_broadcast(f, incoming[0], t) for f in (rule, filled))
                 flow = self.flow(t, parent, rule, filled)
                 outgoing.append(flow)
-                self.notes[node, position] = flow.short
+                self.notes[node, position] = self.worked_out(node, incoming, parent, t, flow)
                 self.arrive(parent, t)
             position += 1
         frees = () if self.retain_graph else tuple(kept_by(node))
@@ -280,27 +383,79 @@ class Recording:
         if leaf is not None:
             total = g if leaf._grad is None else leaf._grad.array + g
             self.grads[node] = viz.brief(total)
+        before = self.history[node][0][1].removeprefix(".grad = ")
+        arrived = self.flow(g).short
+        parts = ([] if before == "None" else [before]) + self.parts.get(node, [arrived])
+        total = self.grads[node] if len(parts) == 1 else f"{paths.added_up(parts)} = {self.grads[node]}"
         self.add(
             f"AccumulateGrad of {self.named(node)}",
             node,
             rule=f"The end of the graph: what arrives is added to {self.named(node)}.grad.",
             incoming=(self.flow(g),),
         )
-        self.history[node].append((len(self.steps) - 1, f"grad {self.grads[node]}"))
+        said = total if len(total) <= LONGEST else self.grads[node]
+        self.history[node].append((self.now - 1, f".grad = {said}"))
 
     def arrive(self, node: Node, g: Any) -> None:
         """Note what waits at a node, added up, and at a leaf in the picture too."""
         node, g = viz.source(node)[0], g.array if isinstance(g, Tensor) else g
         self.pending[node] = self.pending[node] + g if node in self.pending else g
-        if node in self.history:
-            self.history[node].append((len(self.steps), f"waiting: {self.flow(self.pending[node]).short}"))
+        parts = self.parts.setdefault(viz.real(node), [])
+        parts.append(self.flow(g).short)
+        if node in self.history or len(parts) > 1:
+            self.history.setdefault(viz.real(node), [(0, "")]).append((self.now, self.sum_of(node)))
+
+    def sum_of(self, node: Node) -> str:
+        """What waits at a node: 1 + 3 = 4."""
+        parts, total = self.parts[viz.real(node)], self.flow(self.pending[node]).short
+        if len(parts) == 1:
+            return f"waits: {total}"
+        said = f"{paths.added_up(parts)} = {total}"
+        return said if len(said) <= LONGEST else f"{len(parts)} parts, added: {total}"
+
+    def worked_out(self, node: Node, incoming: tuple[Tensor | None, ...], parent: Node, t: Tensor, flow: Flow) -> str:
+        """How a gradient came about, at its arrow: 1 x 3 = 3."""
+        g = incoming[0]
+        single = len(incoming) == 1 and g is not None and g.numel() == t.numel() == 1
+        if not single or g is None:
+            self.all_numbers = False
+            if g is not None and len(incoming) == 1 and t.numel() < g.numel():
+                return f"added up: {flow.short}"
+            done = flow.filled.replace(" * ", " × ")
+            said = f"{done} = {flow.short}"
+            return said if done and done != flow.short and len(said) <= LONGEST else flow.short
+        arrived, passed = g.item(), t.item()
+        slope = passed / arrived if arrived else float("nan")
+        self.slopes.setdefault(viz.real(node), []).append((viz.real(parent), slope))
+        if slope != slope or abs(slope) == float("inf"):
+            return flow.short
+        return f"{paths.short(arrived)} × {paths.bracketed(paths.short(slope))} = {flow.short}"
+
+    def questions(self) -> Iterator[paths.Question]:
+        """What can be asked of the leaves before backward begins: of those with the most paths first."""
+        if not self.all_numbers or self.steps[0].outgoing[0].short != "1":
+            return
+        names = {n: self.variable.get(n, viz.node_title(n)) for n in self.number}
+        asked = []
+        for leaf in self.grads:
+            found = paths.paths_to(leaf, self.slopes, names, viz.real(self.root))
+            if found and leaf in self.variable:
+                asked.append((self.named(leaf), found))
+        for name, found in sorted(asked, key=lambda pair: -len(pair[1]))[:2]:
+            yield paths.question(name, found)
+
+    @property
+    def now(self) -> int:
+        """The number of the step that comes next."""
+        return self.first + len(self.steps)
 
     def add(self, name: str, node: Node | None = None, **what: Any) -> None:
         if node is not None:
-            self.turn[node] = len(self.steps)
+            self.turn[node] = self.now
+            what["line"] = self.line.get(node, 0)
         waiting = {self.where(n): self.flow(g) for n, g in self.pending.items()}
         grads = {self.named(n): grad for n, grad in self.grads.items()}
-        self.steps.append(Step(len(self.steps), name, waiting=waiting, grads=grads, **what))
+        self.steps.append(Step(self.now, name, waiting=waiting, grads=grads, **what))
 
     def flow(self, g: Any, to: Node | None = None, rule: str = "", filled: str = "") -> Flow:
         t = as_tensor(g)
@@ -319,16 +474,35 @@ class Recording:
     def named(self, leaf: Node) -> str:
         return self.variable.get(leaf, f"leaf {self.number[leaf]}")
 
-    def annotate(self, plan: viz.GraphDrawing) -> None:
-        """Make room in the picture for the gradients, at the edges and in the leaves."""
-        nodes = {number: node for node, number in self.number.items()}
-        for item in plan.items:
-            node = nodes[item.number]
-            if node in self.history:
-                item.note = max((text for _, text in self.history[node]), key=len)
-            for position, edge in enumerate(item.inputs):
-                short = self.notes.get((node, position))
-                edge.note = "" if short is None else f"grad {short}"
+
+def forward(plan: viz.GraphDrawing, recording: Recording, lines: list[str], values: bool | None) -> Iterator[Forward]:
+    """The steps in which the graph is written, from the leaves to the result."""
+    known = {item.number: item for item in plan.items}
+
+    def told(node: Node, as_input: bool = False) -> str:
+        item = known.get(recording.number[node])
+        name = recording.variable.get(node, "")
+        short = stepper_drawing.number_rows(item.out, values)[-1:] if item else []
+        if as_input:
+            return name or "".join(short).removeprefix("= ") or viz.node_title(node)
+        return " ".join(filter(None, [name, *short]))
+
+    leaves = tuple(told(leaf) for leaf in recording.grads)
+    yield Forward(0, "", leaves=tuple(filter(None, leaves)))
+    for node, number in recording.made.items():
+        item = known.get(recording.number[node])
+        line = recording.line.get(node, 0)
+        value = "" if item is None else "".join(stepper_drawing.number_rows(item.out, values)[-1:]).removeprefix("= ")
+        yield Forward(
+            number,
+            viz.node_title(node),
+            recording.variable.get(node, ""),
+            line=line,
+            value=value,
+            inputs=tuple(told(viz.real(p), True) for p in node.parents if p is not None),
+            keeps=tuple(stepper_drawing.kept(s, node, values) for s in item.saved if s.kind) if item else (),
+            code=lines[line - 1].strip() if line else "",
+        )
 
 
 def every_node(start: Mapping[Node, Any]) -> set[Node]:
@@ -365,16 +539,28 @@ def prepared(svg: str, recording: Any) -> str:
     style.text = (HERE / "stepper.css").read_text(encoding="utf-8")
     root.insert(2, style)
     nodes = {number: node for node, number in recording.number.items()}
+    made, first = getattr(recording, "made", {}), getattr(recording, "first", 0)
+    last = first + len(recording.steps)
     for group in root.iter(SVG + "g"):
-        if group.get("class") == "node result":
-            group.set("data-turn", "0")
-        match = re.fullmatch(r"(?:node \w+ |edge )n(\d+)(?:-(\d+))?", group.get("class", ""))
+        kind = group.get("class", "")
+        if kind == "node result":
+            group.set("data-turn", str(first))
+            if first:
+                group.set("data-made", str(first - 1))
+        if kind == "edge back begin":
+            group.set("data-turn", str(first))
+        match = re.fullmatch(r"(?:node \w+ |edge (made |back )?)n(\d+)(?:-(\d+))?", kind)
         if match is None:
             continue
-        node, texts = nodes[int(match[1])], group.findall(f".//{SVG}text")
-        group.set("data-turn", str(recording.turn.get(node, len(recording.steps))))
-        if match[2] is not None:
-            if (node, int(match[2])) in recording.notes:
+        node, texts = nodes[int(match[2])], group.findall(f".//{SVG}text")
+        if node in made and match[1] != "back ":
+            group.set("data-made", str(made[node]))
+        if match[1] != "made ":
+            group.set("data-turn", str(recording.turn.get(node, last)))
+        if match[1]:
+            continue
+        if match[3] is not None:  # one arrow for both directions: what is passed on stands at it
+            if (node, int(match[3])) in recording.notes:
                 for part in (texts[-1], grounds(group)[-1]):
                     part.set("class", "note")
             continue
@@ -397,9 +583,9 @@ def grounds(group: ElementTree.Element) -> list[ElementTree.Element]:
 
 def centre(text: ElementTree.Element, group: ElementTree.Element) -> None:
     """Let a text stay in the middle of its box when it changes."""
-    outline = group.find(SVG + "path")
+    outline = next((e for tag in ("path", "polygon") if (e := group.find(SVG + tag)) is not None), None)
     if outline is not None:
-        xs = [float(x) for x in re.findall(r"(-?[\d.]+),-?[\d.]+", outline.get("d", ""))]
+        xs = [float(x) for x in re.findall(r"(-?[\d.]+),-?[\d.]+", outline.get("d") or outline.get("points") or "")]
         text.set("x", f"{(min(xs) + max(xs)) / 2:.2f}")
         text.set("text-anchor", "middle")
 

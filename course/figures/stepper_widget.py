@@ -13,4 +13,9 @@ class StepperWidget(anywidget.AnyWidget):
     svg = traitlets.Unicode().tag(sync=True)
     panels = traitlets.List(traitlets.Unicode()).tag(sync=True)
     said = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    lines = traitlets.List(traitlets.Unicode()).tag(sync=True)  # of the program, and which of them each step lights
+    lit = traitlets.List(traitlets.Int()).tag(sync=True)
+    begin = traitlets.Int(0).tag(sync=True)  # the step in which backward begins
+    questions = traitlets.List(traitlets.Dict()).tag(sync=True)  # asked before it goes on from there
+    predicting = traitlets.Bool(False).tag(sync=True)
     step = traitlets.Int(0).tag(sync=True)

@@ -3,7 +3,7 @@
 import numpy as np
 
 import engine
-from course.exercises import Exercise
+from course.exercises import Exercise, Property
 
 
 def square(x):
@@ -28,14 +28,27 @@ def exact_slope(f, x):
     return engine.autograd.grad(f(knob), knob)[0].item()
 
 
+def watched(slope_at, f, x):
+    """The slope, and whether any run of the machine took notes."""
+    notes = []
+
+    def machine(knob):
+        made = f(knob)
+        notes.append(isinstance(made, engine.Tensor) and made.requires_grad)
+        return made
+
+    return {"slope": slope_at(machine, x), "the machine's run took notes": any(notes)}
+
+
 def slope_trial(slope_at):
-    yield "f(x) = x * x, x = tensor(2.)", slope_at, square, engine.tensor(2.0)
-    x = number_and_slope(3.0, grad=6.0)
-    yield "f(x) = x * x, x = tensor(3., requires_grad=True), x.grad = tensor(6.) from before", slope_at, square, x
+    yield "f(x) = x * x, x = tensor(2.)", watched, slope_at, square, engine.tensor(2.0)
+    x = number_and_slope(0.5, grad=6.0)
+    shown = "f(x) = 1 / x, x = tensor(0.5000, requires_grad=True), x.grad = tensor(6.) from before"
+    yield shown, watched, slope_at, lambda x: 1 / x, x
 
 
 def slope_more(slope_at):
-    yield "", slope_at, lambda x: (x.exp() - 1) / x, number_and_slope(0.5, grad=-1.0)
+    yield "", watched, slope_at, lambda x: (x.exp() - 1) / x, number_and_slope(0.5, grad=-1.0)
 
 
 def on_the_tensor_itself(f, x):
@@ -73,6 +86,16 @@ def nudged(f, x):
 
 def nudged_both_ways(f, x):
     return ((f(x + 0.001) - f(x - 0.001)) / 0.002).item()
+
+
+def nudged_as_a_number(f, x):
+    return (f(x.item() + 0.0001) - f(x.item() - 0.0001)) / 0.0002
+
+
+def still_in_its_box(f, x):
+    knob = x.detach().clone().requires_grad_()
+    f(knob).backward()
+    return knob.grad
 
 
 def on_a_clone(f, x):
@@ -136,6 +159,11 @@ def taking_notes(x, rate):
     x -= rate * x.grad
 
 
+def the_rate_alone(x, rate):
+    with engine.no_grad():
+        x -= rate
+
+
 def another_knob(x, rate):
     x = x - rate * x.grad
 
@@ -194,6 +222,32 @@ def walking(before=lambda x: None, between=lambda x: None, after=lambda x: None)
 
 def clear(x):
     x.grad = None
+
+
+def a_zero(x):
+    x.grad = 0
+
+
+def cleared_once(f, start, rate, steps):
+    x = engine.tensor(start, requires_grad=True)
+    positions = [x.item()]
+    for i in range(steps):
+        f(x).backward()
+        downhill(x, rate)
+        positions.append(x.item())
+        if i == 0:
+            x.grad = None
+    return positions
+
+
+def never_asked_again(f, start, rate, steps):
+    x = engine.tensor(start, requires_grad=True)
+    f(x).backward()
+    positions = [x.item()]
+    for _ in range(steps):
+        downhill(x, rate)
+        positions.append(x.item())
+    return positions
 
 
 def a_new_knob(f, start, rate, steps):
@@ -276,12 +330,28 @@ EXERCISES = (
         points=1,
         answer=(12.0, 2.0),
         wrong=(
-            ((1.0, 2.0), "1 is the output at 4. The slope is how many times as far the output moves as x."),
-            ((13.0, 2.0), "The slope of a number that stands alone is 0: the 1 does not count."),
-            ((12.0, -11.0), "-11 is the lowest output. Asked is the x at which it comes out."),
-            ((24.0, 2.0), "The slope of -12 * x is -12, and belongs to the sum."),
             ((2.0, 12.0), "The two numbers are right, in the opposite order: first the slope, then the place."),
+            ((24.0, 0.0), "You left out -12 * x. It has a slope too: -12, wherever you stand."),
         ),
+        entries={
+            1: (
+                (1.0, "1 is the output at 4. The slope is how many times as far the output moves as x."),
+                (13.0, "The slope of a number that stands alone is 0: the 1 does not count."),
+                (24.0, "24 is the slope of 3 * x**2. That of -12 * x is -12, and belongs to the sum."),
+                (36.0, "-12 * x falls as x grows: its slope is -12, and not 12."),
+                (-24.0, "The slope of 3 * x**2 is 6 * x, and that of -12 * x is -12, wherever you stand."),
+                (0.0, "The slope of 3 * x**2 is 6 * x: the 2 comes down, and is multiplied by the 3."),
+                "The slope of x**2 is 2 * x, that of x is 1, that of a number 0. What is the sum, at x = 4?",
+            ),
+            2: (
+                (-11.0, "-11 is the lowest output. Asked is the x at which it comes out."),
+                (0.0, "At the lowest place the *slope* is 0. At which x is that so?"),
+                (4.0, "With 3 * x as the slope of 3 * x**2 it would be 4. But its slope is 6 * x."),
+                (-2.0, "6 * x - 12 is 0 where 6 * x is 12."),
+                "At the lowest place the slope is 0. At which x is that so?",
+            ),
+        },
+        understood="Where the output is lowest, its slope is 0: that turns a search into an equation.",
         hints=(
             "The slope of a sum is the sum of the slopes. What is the slope of x**2, and that of x?",
             "3 * x**2 has the slope 3 times 2 * x. And at the lowest point, what is the slope?",
@@ -306,8 +376,9 @@ EXERCISES = (
             (nudged, "That is a slope by nudging: close, but not exact. Let backward() do it, on a knob of your own."),
             (
                 nudged_both_ways,
-                "By nudging both ways it is closer, and still not exact. Let backward() do it, on a knob of your own.",
+                "By nudging to both sides it is closer, and still not exact. Let backward() do it, on a knob of your own.",
             ),
+            (still_in_its_box, "The slope is right, but it is still in its box: `item()` takes the number out."),
             (
                 on_a_clone,
                 "The clone of a tensor that takes notes is a result, and no leaf: nothing arrives in its .grad. Make a "
@@ -315,6 +386,15 @@ EXERCISES = (
             ),
             (lambda f, x: f(x).item(), "That is the output at x. The slope there is asked for."),
         ),
+        properties=(
+            Property(
+                nudged_as_a_number,
+                lambda did: did.result["the machine's run took notes"],
+                "The machine ran, but no notes were taken: that is a slope by nudging. Let backward() do it, on a knob of "
+                "your own.",
+            ),
+        ),
+        understood="A knob of your own, with the same number in it, has the same slope, and nobody else sees it.",
         hints=(
             "Whatever you do to x can be seen afterwards. What could you use in its place?",
             "Make a knob of your own with the same number in it: x.item() takes the number out of the box.",
@@ -346,6 +426,10 @@ EXERCISES = (
                 "`x = x - ...` makes a new tensor of that name: the knob has not been turned, nor its slope cleared. "
                 "Use `-=`.",
             ),
+            (
+                stepping(the_rate_alone),
+                "The step is the rate times the slope: you left out the slope, and each step is equally long.",
+            ),
             (cleared_before, "x is right. But its slope is still there afterwards: clear it after the step."),
             (stepping(without_rate), "The step is the rate times the slope: you left out the rate."),
         ),
@@ -354,6 +438,7 @@ EXERCISES = (
             "The knob is turned with `x -= ...`, inside `with engine.no_grad():`.",
             "f(x).backward()\nwith engine.no_grad():\n    x -= ...\nx.grad = ...",
         ),
+        understood="Every training step is these three: go back, turn the knobs without notes, clear.",
     ),
     Exercise(
         key="04.4",
@@ -365,6 +450,16 @@ EXERCISES = (
             (walking(), "From the second step on, the old slopes are still in x.grad. Clear it in every round."),
             (walking(between=clear), "You clear the slope before it is used. After the step is the place."),
             (a_new_knob, "`x = x - ...` makes a tensor that takes no notes. Turn the knob itself, with `-=`."),
+            (
+                walking(after=a_zero),
+                "The engine refuses `x.grad = 0`: a gradient is a tensor, or nothing. `x.grad = None` clears it.",
+            ),
+            (cleared_once, "You clear once. The slope is added to in every round, so clear it in every round."),
+            (
+                never_asked_again,
+                "backward() is called once, before the loop, so all steps take the slope of the start. Call it in every "
+                "round.",
+            ),
             (without_the_start, "The first position is where the walk starts."),
         ),
         hints=(
@@ -372,6 +467,7 @@ EXERCISES = (
             "backward() does not set .grad, it adds to it. So something must be cleared, in each round.",
             "`x.grad = None`: after the step has used it, before the next backward().",
         ),
+        understood="backward() adds to .grad, so a loop clears it once in every round.",
     ),
     Exercise(
         key="04.5",
@@ -404,5 +500,6 @@ EXERCISES = (
             "    bend.grad = height.grad = None\n"
             "return bend.item(), height.item()",
         ),
+        understood="The loop does not care what the knobs mean: another formula, and the same walk fits another curve.",
     ),
 )

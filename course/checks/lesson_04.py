@@ -376,7 +376,7 @@ EXERCISES = (
             (nudged, "That is a slope by nudging: close, but not exact. Let backward() do it, on a knob of your own."),
             (
                 nudged_both_ways,
-                "By nudging to both sides it is closer, and still not exact. Let backward() do it, on a knob of your own.",
+                "Nudged to both sides it is closer, and still not exact. Let backward() do it, on a knob of your own.",
             ),
             (still_in_its_box, "The slope is right, but it is still in its box: `item()` takes the number out."),
             (
@@ -390,8 +390,8 @@ EXERCISES = (
             Property(
                 nudged_as_a_number,
                 lambda did: did.result["the machine's run took notes"],
-                "The machine ran, but no notes were taken: that is a slope by nudging. Let backward() do it, on a knob of "
-                "your own.",
+                "The machine ran, but no notes were taken: that is a slope by nudging. Let backward() do it, on a knob "
+                "of your own.",
             ),
         ),
         understood="A knob of your own, with the same number in it, has the same slope, and nobody else sees it.",
@@ -457,8 +457,8 @@ EXERCISES = (
             (cleared_once, "You clear once. The slope is added to in every round, so clear it in every round."),
             (
                 never_asked_again,
-                "backward() is called once, before the loop, so all steps take the slope of the start. Call it in every "
-                "round.",
+                "backward() is called once, before the loop, so all steps take the slope of the start. Call it in "
+                "every round.",
             ),
             (without_the_start, "The first position is where the walk starts."),
         ),

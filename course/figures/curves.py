@@ -6,7 +6,6 @@ from typing import Any
 import engine
 from course.figures.explorer import ACCENT, FAINT, INK, SECOND, Explorer
 
-
 STEP = {"arrowstyle": "->", "color": ACCENT, "shrinkA": 0, "shrinkB": 0}
 
 

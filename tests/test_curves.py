@@ -79,8 +79,8 @@ def test_the_words_of_a_secant_name_both_points_and_the_slope(secant):
 
 def test_the_words_of_a_walk_say_where_it_ends_and_whether_that_can_be_seen(descent):
     assert descent.text(steps=1) == (
-        "With learning rate 0.1, 1 step leads from x = 4 to x = 2.900; the output goes from 33.000 to 22.110, the slope "
-        "from 11.000 to 8.800."
+        "With learning rate 0.1, 1 step leads from x = 4 to x = 2.900; the output goes from 33.000 to 22.110, the "
+        "slope from 11.000 to 8.800."
     )
     assert "8 steps lead from x = 4 to x = 10.290, outside of the picture; " in descent.text(rate=1.05)
 

@@ -164,6 +164,35 @@ def the_rate_alone(x, rate):
         x -= rate
 
 
+def by_the_output(f, x, rate):
+    f(x).backward()
+    with engine.no_grad():
+        x -= rate * f(x)
+    x.grad = None
+
+
+def divided(x, rate):
+    with engine.no_grad():
+        x -= x.grad / rate
+
+
+def cleared_too_early(f, x, rate):
+    f(x).backward()
+    x.grad = None
+    downhill(x, rate)
+
+
+def all_without_notes(f, x, rate):
+    with engine.no_grad():
+        f(x).backward()
+
+
+def cleared_by_0(f, x, rate):
+    f(x).backward()
+    downhill(x, rate)
+    x.grad = 0
+
+
 def another_knob(x, rate):
     x = x - rate * x.grad
 
@@ -307,6 +336,40 @@ def both(bend, height, rate):
     height -= rate * height.grad
 
 
+def both_uphill(bend, height, rate):
+    bend += rate * bend.grad
+    height += rate * height.grad
+
+
+def on_another_loss(of, begin=0.0):
+    """The walk with another loss, or from another beginning."""
+
+    def fit(xs, ys, rate, steps):
+        bend, height = (engine.tensor(begin, requires_grad=True) for _ in range(2))
+        for _ in range(steps):
+            of(bend, height, xs, ys).backward()
+            with engine.no_grad():
+                both(bend, height, rate)
+            bend.grad = height.grad = None
+        return bend.item(), height.item()
+
+    return fit
+
+
+def as_asked(bend, height, xs, ys):
+    return ((bend * xs**2 + height - ys) ** 2).mean()
+
+
+def loss_made_once(xs, ys, rate, steps):
+    bend, height = (engine.tensor(0.0, requires_grad=True) for _ in range(2))
+    loss = as_asked(bend, height, xs, ys)
+    for _ in range(steps):
+        loss.backward()
+        with engine.no_grad():
+            both(bend, height, rate)
+        bend.grad = height.grad = None
+
+
 def bend_alone(bend, height, rate):
     bend -= rate * bend.grad
 
@@ -384,14 +447,19 @@ EXERCISES = (
                 "The clone of a tensor that takes notes is a result, and no leaf: nothing arrives in its .grad. Make a "
                 "new knob from the plain number.",
             ),
+            (
+                lambda f, x: f(x).backward(),
+                "No notes were taken, so backward() has nothing to read. x itself takes none, and within no_grad() "
+                "nothing does. Make a knob of your own that takes notes.",
+            ),
             (lambda f, x: f(x).item(), "That is the output at x. The slope there is asked for."),
         ),
         properties=(
             Property(
                 nudged_as_a_number,
                 lambda did: did.result["the machine's run took notes"],
-                "The machine ran, but no notes were taken: that is a slope by nudging. Let backward() do it, on a knob "
-                "of your own.",
+                "No run of the machine took notes, so this slope is nudged, or worked out by hand. Let backward() do "
+                "it, on a knob of your own.",
             ),
         ),
         understood="A knob of your own, with the same number in it, has the same slope, and nobody else sees it.",
@@ -429,6 +497,17 @@ EXERCISES = (
             (
                 stepping(the_rate_alone),
                 "The step is the rate times the slope: you left out the slope, and each step is equally long.",
+            ),
+            (by_the_output, "You step by the output at x. The step is the rate times the *slope*."),
+            (stepping(divided), "You divide by the rate. The step is the rate times the slope."),
+            (cleared_too_early, "You clear the slope before the step has used it."),
+            (
+                all_without_notes,
+                "The machine runs inside no_grad(), so there are no notes. Only the step belongs there.",
+            ),
+            (
+                cleared_by_0,
+                "The engine refuses `x.grad = 0`: a gradient is a tensor, or nothing. `x.grad = None` clears it.",
             ),
             (cleared_before, "x is right. But its slope is still there afterwards: clear it after the step."),
             (stepping(without_rate), "The step is the rate times the slope: you left out the rate."),
@@ -486,6 +565,24 @@ EXERCISES = (
                 "The first step is right. Later on, the slope of one knob is cleared, and that of the other is not.",
             ),
             (fitting(bend_alone), "height is still 0: it is a knob too, and is turned in each step."),
+            (fitting(both_uphill), "That walks uphill: against the slope means `-=`."),
+            (
+                on_another_loss(lambda b, h, xs, ys: (b * xs**2 + h - ys).mean()),
+                "The distances are not squared, so those above and those below cancel.",
+            ),
+            (
+                on_another_loss(lambda b, h, xs, ys: (b * xs**2 + h - ys).abs().mean()),
+                "You walk on the mean of the distances. That of their squares is asked for.",
+            ),
+            (
+                on_another_loss(lambda b, h, xs, ys: (((b * xs) ** 2 + h - ys) ** 2).mean()),
+                "You square bend, too. The parabola is bend * x**2.",
+            ),
+            (on_another_loss(as_asked, begin=1.0), "The walk begins with both knobs at 0."),
+            (
+                loss_made_once,
+                "You make the loss once, before the loop. Make it anew in each round: the knobs have moved.",
+            ),
             (as_a_line, "You fit a line: bend is to be multiplied by x**2."),
             (lambda *a: fitted(*a)[::-1], "The two are in the opposite order: first bend, then height."),
         ),

@@ -68,6 +68,20 @@ def not_squared(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> floa
         return (predict(xs) - ys).mean().item()
 
 
+def squared_late(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    return not_squared(predict, xs, ys) ** 2
+
+
+def distances(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    with engine.no_grad():
+        return (predict(xs) - ys).abs().mean().item()
+
+
+def of_the_answers(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    with engine.no_grad():
+        return ((predict(ys) - ys) ** 2).mean().item()
+
+
 def summed(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
     with engine.no_grad():
         return ((predict(xs) - ys) ** 2).sum().item()
@@ -343,9 +357,24 @@ FORMULAS = (
     (
         lambda then, reward: 0.9 * (reward + then),
         {},
-        "The 0.9 belongs to the judgement that follows, not to the reward.",
+        "The 0.9 belongs to the judgement that follows alone, not to the sum.",
     ),
     (lambda then, reward: reward + then, {}, "The target is the reward plus 0.9 times the judgement that follows."),
+    (
+        lambda then, reward: 0.9 * reward + then,
+        {},
+        "The 0.9 stands at the reward. It belongs to the judgement that follows.",
+    ),
+    (
+        as_asked,
+        {"loss": lambda made, goal: goal - made},
+        "That is the difference, and from the wrong side. Its square is asked for.",
+    ),
+    (
+        lambda then, reward: reward - 0.9 * then,
+        {},
+        "A sign is wrong: the target is reward *plus* 0.9 times the other judgement. (Parentheses?)",
+    ),
     (lambda then, reward: as_asked(then, -reward), {}, "The reward is subtracted. It is added to the target."),
     (as_asked, {"loss": lambda made, goal: made - goal}, "That is the difference. Its square is asked for."),
     (as_asked, {"loss": lambda made, goal: (made - goal).abs()}, "That is the distance. Its square is asked for."),
@@ -388,6 +417,10 @@ EXERCISES = (
             (9.0, "You have one half of it. The loss has a second part, y, through which w acts, too."),
             (24.0, "That is as if the other factor were cut off: 2 * 3 * 3, by way of y. But y is what was detached."),
             (36.0, "That is the value of the loss. What is its slope?"),
+            (27.0, "27 is the slope of w**3. But y.detach() counts as a plain 9, and there is a second part, y."),
+            (18.0, "9 for the first part is right. The second part is w * w: what is its slope at 3?"),
+            (12.0, "6 for the second part is right. In the first, y.detach() counts as a plain 9."),
+            (0.0, "w acts twice: as the second factor of the first part, and in y."),
         ),
         hints=(
             "As a number, y.detach() is 9. What has no past counts as a plain number.",
@@ -419,6 +452,9 @@ EXERCISES = (
                 "`with engine.no_grad():` puts the switch back as it was.",
             ),
             (not_squared, "You left out the square: distances above and below cancel."),
+            (squared_late, "Square each distance first, and then take the mean."),
+            (distances, "That is the mean of the distances. That of their squares is asked for."),
+            (of_the_answers, "You ask predict about ys. It gets xs, and ys are the right answers."),
             (summed, "That is the sum of the squared distances, and not their mean."),
             (a_tensor, "The number is right, but it is still in its box: `item()` takes it out."),
         ),

@@ -10,10 +10,12 @@ from course.figures.floats import FloatExplorer
 from course.figures.freezing import FreezeExplorer
 from course.figures.graph_explorer import GraphExplorer
 from course.figures.jacobians import JacobianExplorer
+from course.figures.leaf_board import LeafBoard
 from course.figures.live import LiveCurves
 from course.figures.loops import LoopsExplorer
 from course.figures.losses import CrossEntropyExplorer
 from course.figures.memory import MemoryTimeline
+from course.figures.own_engine import draw
 from course.figures.passes import PassExplorer
 from course.figures.predict import Predict
 from course.figures.scaling import ScalerTimeline
@@ -36,6 +38,7 @@ __all__ = [
     "GraphExplorer",
     "IndexExplorer",
     "JacobianExplorer",
+    "LeafBoard",
     "LiveCurves",
     "LoopsExplorer",
     "MemoryTimeline",
@@ -44,4 +47,5 @@ __all__ = [
     "ScalerTimeline",
     "SecantExplorer",
     "SurfaceExplorer",
+    "draw",
 ]

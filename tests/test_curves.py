@@ -68,15 +68,19 @@ def test_a_walk_without_steps_stays_where_it_starts(descent):
 
 
 def test_the_words_of_a_secant_name_both_points_and_the_slope(secant):
-    assert secant.text() == "The line through (2, 15.000) and (3.5, 27.750), 1.5 to the right, has slope 8.500."
-    assert secant.text(nudge=0.001) == (
-        "The line through (2, 15.000) and (2.001, 15.007), 0.001 to the right, has slope 7.001."
+    assert secant.text() == (
+        "From (2, 15.000) to (3.5, 27.750): 1.5 along, 12.75 up. The line through both has slope 8.500. The glass "
+        "shows 2.4 of the width."
+    )
+    assert secant.text(nudge=0.001).startswith(
+        "From (2, 15.000) to (2.001, 15.007): 0.001 along, 0.007001 up. The line through both has slope 7.001."
     )
 
 
 def test_the_words_of_a_walk_say_where_it_ends_and_whether_that_can_be_seen(descent):
     assert descent.text(steps=1) == (
-        "With learning rate 0.1, 1 step leads from x = 4 to x = 2.900; the output goes from 33.000 to 22.110."
+        "With learning rate 0.1, 1 step leads from x = 4 to x = 2.900; the output goes from 33.000 to 22.110, the "
+        "slope from 11.000 to 8.800."
     )
     assert "8 steps lead from x = 4 to x = 10.290, outside of the picture; " in descent.text(rate=1.05)
 
@@ -89,10 +93,45 @@ def test_the_line_is_drawn_through_both_points(secant):
         axes, lines = drawn(secant, nudge=nudge)
         line = lines[f"slope {7 + nudge:.3f}"]
         (x0, x1), (y0, y1) = ([data[0], data[-1]] for data in (line.get_xdata(), line.get_ydata()))
-        points = axes.lines[-1]
+        (points,) = (line for line in axes.lines if line.get_marker() == "o")
         assert list(points.get_xdata()) == [2.0, 2.0 + nudge]
         for x, y in zip(points.get_xdata(), points.get_ydata(), strict=True):
             assert y == pytest.approx(f(x)) == pytest.approx(y0 + (y1 - y0) * (x - x0) / (x1 - x0))
+
+
+@pytest.mark.parametrize("nudge", [2.0, 0.1, 0.001])
+def test_the_triangle_goes_along_and_then_up_and_fills_the_glass(secant, nudge):
+    axes, _ = drawn(secant, nudge=nudge)
+    glass = axes.figure.axes[1]
+    for part in (axes, glass):
+        (triangle,) = (line for line in part.lines if line.get_label() == "along, and up")
+        assert list(triangle.get_xdata()) == [2.0, 2.0 + nudge, 2.0 + nudge]
+        assert list(triangle.get_ydata()) == pytest.approx([15.0, 15.0, f(2.0 + nudge)])
+    low, high = glass.get_xlim()
+    assert nudge / (high - low) == pytest.approx(1 / 1.6)
+    assert glass.get_ylim()[0] < 15.0 < f(2.0 + nudge) < glass.get_ylim()[1]
+    assert [text.get_text() for text in glass.texts] == [f"{nudge:g} along", f"{f(2.0 + nudge) - 15:.4g} up"]
+
+
+def test_the_slope_is_drawn_at_each_dot_equally_long_on_the_page(descent):
+    axes, _ = drawn(descent, rate=0.8, steps=4)
+    positions, slopes = descent.walk_and_slopes(0.8, 4)
+    pieces = [line for line in axes.lines if line.get_label().startswith("_slope")]
+    assert slopes == pytest.approx([2 * x + 3 for x in positions], rel=1e-5)
+    assert len(pieces) == len(positions) == 5
+    for piece, x, slope in zip(pieces, positions, slopes, strict=True):
+        (x0, x1), (y0, y1) = piece.get_xdata(), piece.get_ydata()
+        assert ((x0 + x1) / 2, (y0 + y1) / 2) == pytest.approx((x, f(x)))
+        assert (y1 - y0) / (x1 - x0) == pytest.approx(slope, rel=1e-5)
+    heights = [abs(piece.get_ydata()[1] - piece.get_ydata()[0]) for piece in pieces]
+    assert heights.index(max(heights)) == [abs(s) for s in slopes].index(max(map(abs, slopes)))
+
+
+def test_an_arrow_goes_from_each_dot_to_above_the_next(descent):
+    axes, _ = drawn(descent, rate=0.1, steps=3)
+    positions = descent.walk(0.1, 3)
+    arrows = [(note.xyann, note.xy) for note in axes.texts]
+    assert arrows == [((x, f(x)), (to, f(x))) for x, to in zip(positions, positions[1:], strict=False)]
 
 
 def test_the_walk_is_drawn_on_the_curve_from_its_start(descent):
@@ -122,7 +161,7 @@ def test_every_setting_has_its_picture_and_its_words(figure):
 
 def test_the_picture_has_twice_the_pixels_of_its_size_and_its_words_beside_it(figure):
     width, height = struct.unpack(">II", figure.image()[16:24])
-    assert (width, height) == tuple(144 * inches for inches in figure.size)
+    assert (width, height) == tuple(int(144 * inches) for inches in figure.size)
     bundle = figure.picture()
     assert re.match(rf'<img alt="{re.escape(figure.text())}" width="{width // 2}" ', bundle["text/html"])
     assert bundle["text/plain"] == figure.text()

@@ -3,7 +3,7 @@
 import numpy as np
 
 import engine
-from course.exercises import Exercise
+from course.exercises import Exercise, Property
 
 
 def square(x):
@@ -28,14 +28,27 @@ def exact_slope(f, x):
     return engine.autograd.grad(f(knob), knob)[0].item()
 
 
+def watched(slope_at, f, x):
+    """The slope, and whether any run of the machine took notes."""
+    notes = []
+
+    def machine(knob):
+        made = f(knob)
+        notes.append(isinstance(made, engine.Tensor) and made.requires_grad)
+        return made
+
+    return {"slope": slope_at(machine, x), "the machine's run took notes": any(notes)}
+
+
 def slope_trial(slope_at):
-    yield "f(x) = x * x, x = tensor(2.)", slope_at, square, engine.tensor(2.0)
-    x = number_and_slope(3.0, grad=6.0)
-    yield "f(x) = x * x, x = tensor(3., requires_grad=True), x.grad = tensor(6.) from before", slope_at, square, x
+    yield "f(x) = x * x, x = tensor(2.)", watched, slope_at, square, engine.tensor(2.0)
+    x = number_and_slope(0.5, grad=6.0)
+    shown = "f(x) = 1 / x, x = tensor(0.5000, requires_grad=True), x.grad = tensor(6.) from before"
+    yield shown, watched, slope_at, lambda x: 1 / x, x
 
 
 def slope_more(slope_at):
-    yield "", slope_at, lambda x: (x.exp() - 1) / x, number_and_slope(0.5, grad=-1.0)
+    yield "", watched, slope_at, lambda x: (x.exp() - 1) / x, number_and_slope(0.5, grad=-1.0)
 
 
 def on_the_tensor_itself(f, x):
@@ -73,6 +86,16 @@ def nudged(f, x):
 
 def nudged_both_ways(f, x):
     return ((f(x + 0.001) - f(x - 0.001)) / 0.002).item()
+
+
+def nudged_as_a_number(f, x):
+    return (f(x.item() + 0.0001) - f(x.item() - 0.0001)) / 0.0002
+
+
+def still_in_its_box(f, x):
+    knob = x.detach().clone().requires_grad_()
+    f(knob).backward()
+    return knob.grad
 
 
 def on_a_clone(f, x):
@@ -136,6 +159,40 @@ def taking_notes(x, rate):
     x -= rate * x.grad
 
 
+def the_rate_alone(x, rate):
+    with engine.no_grad():
+        x -= rate
+
+
+def by_the_output(f, x, rate):
+    f(x).backward()
+    with engine.no_grad():
+        x -= rate * f(x)
+    x.grad = None
+
+
+def divided(x, rate):
+    with engine.no_grad():
+        x -= x.grad / rate
+
+
+def cleared_too_early(f, x, rate):
+    f(x).backward()
+    x.grad = None
+    downhill(x, rate)
+
+
+def all_without_notes(f, x, rate):
+    with engine.no_grad():
+        f(x).backward()
+
+
+def cleared_by_0(f, x, rate):
+    f(x).backward()
+    downhill(x, rate)
+    x.grad = 0
+
+
 def another_knob(x, rate):
     x = x - rate * x.grad
 
@@ -196,6 +253,32 @@ def clear(x):
     x.grad = None
 
 
+def a_zero(x):
+    x.grad = 0
+
+
+def cleared_once(f, start, rate, steps):
+    x = engine.tensor(start, requires_grad=True)
+    positions = [x.item()]
+    for i in range(steps):
+        f(x).backward()
+        downhill(x, rate)
+        positions.append(x.item())
+        if i == 0:
+            x.grad = None
+    return positions
+
+
+def never_asked_again(f, start, rate, steps):
+    x = engine.tensor(start, requires_grad=True)
+    f(x).backward()
+    positions = [x.item()]
+    for _ in range(steps):
+        downhill(x, rate)
+        positions.append(x.item())
+    return positions
+
+
 def a_new_knob(f, start, rate, steps):
     x = engine.tensor(start, requires_grad=True)
     positions = [x.item()]
@@ -253,6 +336,41 @@ def both(bend, height, rate):
     height -= rate * height.grad
 
 
+def both_uphill(bend, height, rate):
+    bend += rate * bend.grad
+    height += rate * height.grad
+
+
+def on_another_loss(of, begin=0.0):
+    """The walk with another loss, or from another beginning."""
+
+    def fit(xs, ys, rate, steps):
+        bend, height = (engine.tensor(begin, requires_grad=True) for _ in range(2))
+        for _ in range(steps):
+            of(bend, height, xs, ys).backward()
+            with engine.no_grad():
+                both(bend, height, rate)
+            bend.grad = height.grad = None
+        return bend.item(), height.item()
+
+    return fit
+
+
+def as_asked(bend, height, xs, ys):
+    return ((bend * xs**2 + height - ys) ** 2).mean()
+
+
+def loss_made_once(xs, ys, rate, steps):
+    bend, height = (engine.tensor(0.0, requires_grad=True) for _ in range(2))
+    loss = as_asked(bend, height, xs, ys)
+    for _ in range(steps):
+        loss.backward()
+        with engine.no_grad():
+            both(bend, height, rate)
+        bend.grad = height.grad = None
+    return bend.item(), height.item()
+
+
 def bend_alone(bend, height, rate):
     bend -= rate * bend.grad
 
@@ -276,12 +394,28 @@ EXERCISES = (
         points=1,
         answer=(12.0, 2.0),
         wrong=(
-            ((1.0, 2.0), "1 is the output at 4. The slope is how many times as far the output moves as x."),
-            ((13.0, 2.0), "The slope of a number that stands alone is 0: the 1 does not count."),
-            ((12.0, -11.0), "-11 is the lowest output. Asked is the x at which it comes out."),
-            ((24.0, 2.0), "The slope of -12 * x is -12, and belongs to the sum."),
             ((2.0, 12.0), "The two numbers are right, in the opposite order: first the slope, then the place."),
+            ((24.0, 0.0), "You left out -12 * x. It has a slope too: -12, wherever you stand."),
         ),
+        entries={
+            1: (
+                (1.0, "1 is the output at 4. The slope is how many times as far the output moves as x."),
+                (13.0, "The slope of a number that stands alone is 0: the 1 does not count."),
+                (24.0, "24 is the slope of 3 * x**2. That of -12 * x is -12, and belongs to the sum."),
+                (36.0, "-12 * x falls as x grows: its slope is -12, and not 12."),
+                (-24.0, "The slope of 3 * x**2 is 6 * x, and that of -12 * x is -12, wherever you stand."),
+                (0.0, "The slope of 3 * x**2 is 6 * x: the 2 comes down, and is multiplied by the 3."),
+                "The slope of x**2 is 2 * x, that of x is 1, that of a number 0. What is the sum, at x = 4?",
+            ),
+            2: (
+                (-11.0, "-11 is the lowest output. Asked is the x at which it comes out."),
+                (0.0, "At the lowest place the *slope* is 0. At which x is that so?"),
+                (4.0, "With 3 * x as the slope of 3 * x**2 it would be 4. But its slope is 6 * x."),
+                (-2.0, "6 * x - 12 is 0 where 6 * x is 12."),
+                "At the lowest place the slope is 0. At which x is that so?",
+            ),
+        },
+        understood="Where the output is lowest, its slope is 0: that turns a search into an equation.",
         hints=(
             "The slope of a sum is the sum of the slopes. What is the slope of x**2, and that of x?",
             "3 * x**2 has the slope 3 times 2 * x. And at the lowest point, what is the slope?",
@@ -306,15 +440,30 @@ EXERCISES = (
             (nudged, "That is a slope by nudging: close, but not exact. Let backward() do it, on a knob of your own."),
             (
                 nudged_both_ways,
-                "By nudging both ways it is closer, and still not exact. Let backward() do it, on a knob of your own.",
+                "Nudged to both sides it is closer, and still not exact. Let backward() do it, on a knob of your own.",
             ),
+            (still_in_its_box, "The slope is right, but it is still in its box: `item()` takes the number out."),
             (
                 on_a_clone,
                 "The clone of a tensor that takes notes is a result, and no leaf: nothing arrives in its .grad. Make a "
                 "new knob from the plain number.",
             ),
+            (
+                lambda f, x: f(x).backward(),
+                "No notes were taken, so backward() has nothing to read. x itself takes none, and within no_grad() "
+                "nothing does. Make a knob of your own that takes notes.",
+            ),
             (lambda f, x: f(x).item(), "That is the output at x. The slope there is asked for."),
         ),
+        properties=(
+            Property(
+                nudged_as_a_number,
+                lambda did: did.result["the machine's run took notes"],
+                "No run of the machine took notes, so this slope is nudged, or worked out by hand. Let backward() do "
+                "it, on a knob of your own.",
+            ),
+        ),
+        understood="A knob of your own, with the same number in it, has the same slope, and nobody else sees it.",
         hints=(
             "Whatever you do to x can be seen afterwards. What could you use in its place?",
             "Make a knob of your own with the same number in it: x.item() takes the number out of the box.",
@@ -346,6 +495,21 @@ EXERCISES = (
                 "`x = x - ...` makes a new tensor of that name: the knob has not been turned, nor its slope cleared. "
                 "Use `-=`.",
             ),
+            (
+                stepping(the_rate_alone),
+                "The step is the rate times the slope: you left out the slope, and each step is equally long.",
+            ),
+            (by_the_output, "You step by the output at x. The step is the rate times the *slope*."),
+            (stepping(divided), "You divide by the rate. The step is the rate times the slope."),
+            (cleared_too_early, "You clear the slope before the step has used it."),
+            (
+                all_without_notes,
+                "The machine runs inside no_grad(), so there are no notes. Only the step belongs there.",
+            ),
+            (
+                cleared_by_0,
+                "The engine refuses `x.grad = 0`: a gradient is a tensor, or nothing. `x.grad = None` clears it.",
+            ),
             (cleared_before, "x is right. But its slope is still there afterwards: clear it after the step."),
             (stepping(without_rate), "The step is the rate times the slope: you left out the rate."),
         ),
@@ -354,6 +518,7 @@ EXERCISES = (
             "The knob is turned with `x -= ...`, inside `with engine.no_grad():`.",
             "f(x).backward()\nwith engine.no_grad():\n    x -= ...\nx.grad = ...",
         ),
+        understood="Every training step is these three: go back, turn the knobs without notes, clear.",
     ),
     Exercise(
         key="04.4",
@@ -365,6 +530,16 @@ EXERCISES = (
             (walking(), "From the second step on, the old slopes are still in x.grad. Clear it in every round."),
             (walking(between=clear), "You clear the slope before it is used. After the step is the place."),
             (a_new_knob, "`x = x - ...` makes a tensor that takes no notes. Turn the knob itself, with `-=`."),
+            (
+                walking(after=a_zero),
+                "The engine refuses `x.grad = 0`: a gradient is a tensor, or nothing. `x.grad = None` clears it.",
+            ),
+            (cleared_once, "You clear once. The slope is added to in every round, so clear it in every round."),
+            (
+                never_asked_again,
+                "backward() is called once, before the loop, so all steps take the slope of the start. Call it in "
+                "every round.",
+            ),
             (without_the_start, "The first position is where the walk starts."),
         ),
         hints=(
@@ -372,6 +547,7 @@ EXERCISES = (
             "backward() does not set .grad, it adds to it. So something must be cleared, in each round.",
             "`x.grad = None`: after the step has used it, before the next backward().",
         ),
+        understood="backward() adds to .grad, so a loop clears it once in every round.",
     ),
     Exercise(
         key="04.5",
@@ -390,6 +566,24 @@ EXERCISES = (
                 "The first step is right. Later on, the slope of one knob is cleared, and that of the other is not.",
             ),
             (fitting(bend_alone), "height is still 0: it is a knob too, and is turned in each step."),
+            (fitting(both_uphill), "That walks uphill: against the slope means `-=`."),
+            (
+                on_another_loss(lambda b, h, xs, ys: (b * xs**2 + h - ys).mean()),
+                "The distances are not squared, so those above and those below cancel.",
+            ),
+            (
+                on_another_loss(lambda b, h, xs, ys: (b * xs**2 + h - ys).abs().mean()),
+                "You walk on the mean of the distances. That of their squares is asked for.",
+            ),
+            (
+                on_another_loss(lambda b, h, xs, ys: (((b * xs) ** 2 + h - ys) ** 2).mean()),
+                "You square bend, too. The parabola is bend * x**2.",
+            ),
+            (on_another_loss(as_asked, begin=1.0), "The walk begins with both knobs at 0."),
+            (
+                loss_made_once,
+                "You make the loss once, before the loop. Make it anew in each round: the knobs have moved.",
+            ),
             (as_a_line, "You fit a line: bend is to be multiplied by x**2."),
             (lambda *a: fitted(*a)[::-1], "The two are in the opposite order: first bend, then height."),
         ),
@@ -404,5 +598,6 @@ EXERCISES = (
             "    bend.grad = height.grad = None\n"
             "return bend.item(), height.item()",
         ),
+        understood="The loop does not care what the knobs mean: another formula, and the same walk fits another curve.",
     ),
 )

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import engine
-from course.exercises import Exercise
+from course.exercises import Did, Exercise, Property
 
-# 7.2
+# 8.2
 
 
-def examined(examine: Callable, ys: list[float]) -> list[Any]:
+def examined(examine: Callable, ys: list[float], on: bool = True) -> dict[str, Any]:
+    """What comes of it, beginning with the switch on or off."""
     w = engine.tensor(2.0, requires_grad=True)
     notes = []
 
@@ -19,18 +20,20 @@ def examined(examine: Callable, ys: list[float]) -> list[Any]:
         notes.append(made.requires_grad)
         return made
 
-    found = examine(predict, engine.arange(len(ys), dtype=engine.float32), engine.tensor(ys))
-    return [found, any(notes), engine.is_grad_enabled()]
+    with engine.set_grad_enabled(on):
+        found = examine(predict, engine.arange(len(ys), dtype=engine.float32), engine.tensor(ys))
+        return {"returned": found, "predict took notes": any(notes), "notes afterwards": engine.is_grad_enabled()}
 
 
 def examine_trial(examine: Callable) -> Iterator[tuple]:
-    what = "what it returns, whether predict took notes, and whether notes are taken again afterwards"
-    yield f"predict(x) = 2 * x + 1, xs = [0, 1, 2], ys = [1, 3, 6]: {what}", examined, examine, [1.0, 3.0, 6.0]
-    yield f"the same, with ys = [0, 0, 0]: {what}", examined, examine, [0.0, 0.0, 0.0]
+    yield "predict(x) = 2 * x + 1, xs = [0, 1, 2], ys = [1, 3, 6]", examined, examine, [1.0, 3.0, 6.0]
+    yield "the same, with ys = [0, 0, 0]", examined, examine, [0.0, 0.0, 0.0]
+    yield "the same, where no notes were taken before either", examined, examine, [0.0, 0.0, 0.0], False
 
 
 def examine_more(examine: Callable) -> Iterator[tuple]:
     yield "", examined, examine, [4.0, -1.0, 0.5, 2.0, 2.0]
+    yield "", examined, examine, [4.0, -1.0], False
 
 
 def by_hand(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
@@ -54,6 +57,31 @@ def never_on_again(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> f
     return ((predict(xs) - ys) ** 2).mean().item()
 
 
+def always_on_again(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    found = never_on_again(predict, xs, ys)
+    engine.set_grad_enabled(True)
+    return found
+
+
+def not_squared(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    with engine.no_grad():
+        return (predict(xs) - ys).mean().item()
+
+
+def squared_late(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    return not_squared(predict, xs, ys) ** 2
+
+
+def distances(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    with engine.no_grad():
+        return (predict(xs) - ys).abs().mean().item()
+
+
+def of_the_answers(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    with engine.no_grad():
+        return ((predict(ys) - ys) ** 2).mean().item()
+
+
 def summed(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
     with engine.no_grad():
         return ((predict(xs) - ys) ** 2).sum().item()
@@ -64,7 +92,7 @@ def a_tensor(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> engine.
         return ((predict(xs) - ys) ** 2).mean()
 
 
-# 7.3
+# 8.3
 
 
 def walked(best_of_walk: Callable, start: list[float], widths: list[float]) -> list[Any]:
@@ -133,26 +161,27 @@ def last_one(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
     return kept_as(lambda w: w.detach())(w, widths)
 
 
-# 7.4
+# 8.4
 
 
-def frozen(freeze: Callable, learn: list[bool], n: int) -> list[Any]:
+def frozen(freeze: Callable, learn: list[bool], n: int) -> dict[str, Any]:
     parameters = [engine.ones(2, requires_grad=yes) for yes in learn]
     for p, yes in zip(parameters, learn, strict=True):
         p.grad = engine.ones(2) if yes else None
-    found = freeze(parameters, n)
-    places = [next((f"place {k}" for k, p in enumerate(parameters) if p is q), "another tensor") for q in found]
-    return [
-        [p.requires_grad for p in parameters],
-        ["a gradient" if p.grad is not None else "none" for p in parameters[:n]],
-        places,
-    ]
+    places = {id(p): f"place {k}" for k, p in enumerate(parameters)}
+    came: dict[str, Any] = {
+        "returned": [places.get(id(p), "another tensor") for p in freeze(parameters, n)],
+        "requires_grad": [p.requires_grad for p in parameters],
+        "old .grad in the frozen": [p.grad is not None for p in parameters[:n]],
+    }
+    if any("requires_grad_" in vars(p) for p in parameters):
+        came["written over"] = "requires_grad_"
+    return came
 
 
 def freeze_trial(freeze: Callable) -> Iterator[tuple]:
-    what = "which require a gradient; what the frozen ones have in .grad; the places of those that it returns"
     for learn, n in (([True, True, True], 1), ([False, False, True], 1), ([True, True], 2), ([True, True], 0)):
-        yield f"requires_grad is {learn}, each that learns has a .grad, n = {n}: {what}", frozen, freeze, learn, n
+        yield f"requires_grad is {learn}, each that learns has a .grad, n = {n}", frozen, freeze, learn, n
 
 
 def freeze_more(freeze: Callable) -> Iterator[tuple]:
@@ -195,8 +224,16 @@ def zeros_left(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
 
 def method_written_over(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
     for p in parameters[:n]:
+        p.requires_grad_ = False
         p.grad = None
     return parameters[n:]
+
+
+def all_right_but_written_over(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    found = by_place(parameters, n)
+    for p in parameters:
+        p.requires_grad_ = p.requires_grad
+    return found
 
 
 def the_frozen(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
@@ -204,8 +241,42 @@ def the_frozen(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
     return parameters[:n]
 
 
+def in_reverse(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    return by_place(parameters, n)[::-1]
+
+
 def the_back(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
     return by_place(parameters[::-1], n)[::-1]
+
+
+def never_frozen(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    for p in parameters:
+        p.requires_grad_(True)
+    for p in parameters[:n]:
+        p.grad = None
+    return parameters[n:]
+
+
+def last_frozen(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    for k, p in enumerate(parameters):
+        p.requires_grad_(k < len(parameters) - n)
+        p.grad = None
+    return parameters[n:]
+
+
+def as_before(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    return [p for p in by_place(parameters, n) if p.grad is not None]
+
+
+def frozen_wrongly(did: Did) -> tuple[bool, bool]:
+    """Whether one of the first n learns, and whether one of the others does not."""
+    pairs = set(zip(did.result["requires_grad"], did.expected["requires_grad"], strict=True))
+    return (True, False) in pairs, (False, True) in pairs
+
+
+def from_the_back(did: Did) -> bool:
+    is_, should = list(did.result["requires_grad"]), list(did.expected["requires_grad"])
+    return is_ == should[::-1] != should
 
 
 def everyone(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
@@ -213,7 +284,7 @@ def everyone(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
     return parameters
 
 
-# 7.5
+# 8.5
 
 
 def line(w: engine.Tensor, position: float) -> engine.Tensor:
@@ -245,15 +316,75 @@ def loss_more(step_loss: Callable) -> Iterator[tuple]:
 
 
 def target_and_judgement(
-    target: Callable = lambda made: made.detach(), judgement: Callable = lambda made: made, factor: float = 0.9
+    target: Callable = lambda made: made.detach(), judgement: Callable = lambda made: made
 ) -> Callable:
     """`step_loss`, with what is done to the target and to the judgement."""
 
     def step_loss(judge: Callable, w: engine.Tensor, position: float, following: float, reward: float) -> engine.Tensor:
-        goal = target(reward + factor * judge(w, following))
+        goal = target(reward + 0.9 * judge(w, following))
         return (judgement(judge(w, position)) - goal) ** 2
 
     return step_loss
+
+
+def by(goal: Callable, loss: Callable = lambda made, goal: (made - goal) ** 2, still: bool = True) -> Callable:
+    """`step_loss` from the judgements of both positions, with a target that holds still or not."""
+
+    def step_loss(judge: Callable, w: engine.Tensor, position: float, following: float, reward: float) -> engine.Tensor:
+        made, then = judge(w, position), judge(w, following)
+        return loss(made, goal(then, reward).detach() if still else goal(then, reward))
+
+    return step_loss
+
+
+def swapped(judge: Callable, w: engine.Tensor, position: float, following: float, reward: float) -> engine.Tensor:
+    return by(as_asked)(judge, w, following, position, reward)
+
+
+def swapped_and_moving(
+    judge: Callable, w: engine.Tensor, position: float, following: float, reward: float
+) -> engine.Tensor:
+    return by(as_asked, still=False)(judge, w, following, position, reward)
+
+
+def as_asked(then: engine.Tensor, reward: float) -> engine.Tensor:
+    return reward + 0.9 * then
+
+
+MOVES = " And the target does not hold still."
+FORMULAS = (
+    (lambda then, reward: 0.9 * then, {}, "The reward is missing from the target."),
+    (
+        lambda then, reward: 0.9 * (reward + then),
+        {},
+        "The 0.9 belongs to the judgement that follows alone, not to the sum.",
+    ),
+    (lambda then, reward: reward + then, {}, "The target is the reward plus 0.9 times the judgement that follows."),
+    (
+        lambda then, reward: 0.9 * reward + then,
+        {},
+        "The 0.9 stands at the reward. It belongs to the judgement that follows.",
+    ),
+    (
+        as_asked,
+        {"loss": lambda made, goal: goal - made},
+        "That is the difference, and from the wrong side. Its square is asked for.",
+    ),
+    (
+        lambda then, reward: reward - 0.9 * then,
+        {},
+        "A sign is wrong: the target is reward *plus* 0.9 times the other judgement. (Parentheses?)",
+    ),
+    (lambda then, reward: as_asked(then, -reward), {}, "The reward is subtracted. It is added to the target."),
+    (as_asked, {"loss": lambda made, goal: made - goal}, "That is the difference. Its square is asked for."),
+    (as_asked, {"loss": lambda made, goal: (made - goal).abs()}, "That is the distance. Its square is asked for."),
+    (as_asked, {"loss": lambda made, goal: made**2 - goal**2}, "Subtract first, then square."),
+)
+MISTAKES = tuple(
+    (by(goal, still=still, **other), says if still else says + MOVES)
+    for goal, other, says in FORMULAS
+    for still in (True, False)
+)
 
 
 def of_cut_weights(
@@ -281,17 +412,22 @@ EXERCISES = (
         points=1,
         answer=15.0,
         wrong=(
-            (33.0, "That is the slope of w**3 + w**2. But no way leads back through what was detached."),
+            (33.0, "That is the slope of w**3 + w**2. But no path leads back through what was detached."),
             (6.0, "What was detached has no slope of its own, but it is still a factor: the slope of 9 * w is not 0."),
             (9.0, "You have one half of it. The loss has a second part, y, through which w acts, too."),
             (24.0, "That is as if the other factor were cut off: 2 * 3 * 3, by way of y. But y is what was detached."),
             (36.0, "That is the value of the loss. What is its slope?"),
+            (27.0, "27 is the slope of w**3. But y.detach() counts as a plain 9, and there is a second part, y."),
+            (18.0, "9 for the first part is right. The second part is w * w: what is its slope at 3?"),
+            (12.0, "6 for the second part is right. In the first, y.detach() counts as a plain 9."),
+            (0.0, "w acts twice: as the second factor of the first part, and in y."),
         ),
         hints=(
             "As a number, y.detach() is 9. What has no past counts as a plain number.",
             "So the loss is, to the notes, 9 * w + w * w. What is its slope at 3?",
             "9 from the first part, and from the second one 2 * ...",
         ),
+        understood="What is detached keeps its value as a factor, and has no slope of its own.",
     ),
     Exercise(
         key="08.2",
@@ -302,21 +438,32 @@ EXERCISES = (
         wrong=(
             (
                 with_notes,
-                "The number is right, but predict has taken notes: `item()` or `detach()` later on do not undo it.",
+                "The number is right, but predict took notes: call it inside the block. `item()` or `detach()` later "
+                "do not undo it.",
             ),
             (without_parentheses, "The parentheses are missing: `with engine.no_grad():`."),
             (
                 never_on_again,
                 "No notes are taken, but nor are they afterwards: your function leaves the switch off.",
             ),
+            (
+                always_on_again,
+                "You switch the notes on at the end, whatever was before. Where they were off, they must stay off: "
+                "`with engine.no_grad():` puts the switch back as it was.",
+            ),
+            (not_squared, "You left out the square: distances above and below cancel."),
+            (squared_late, "Square each distance first, and then take the mean."),
+            (distances, "That is the mean of the distances. That of their squares is asked for."),
+            (of_the_answers, "You ask predict about ys. It gets xs, and ys are the right answers."),
             (summed, "That is the sum of the squared distances, and not their mean."),
             (a_tensor, "The number is right, but it is still in its box: `item()` takes it out."),
         ),
         hints=(
-            "Where is predict called: inside of your block, or before it?",
+            "Where is predict called: inside your block, or before it?",
             "A `with engine.no_grad():` block puts the switch back by itself, and holds for all that is called in it.",
             "with engine.no_grad():\n    return ((predict(xs) - ys) ** 2)...",
         ),
+        understood="The block holds for everything that is called inside it, and puts the switch back as it was.",
     ),
     Exercise(
         key="08.3",
@@ -332,7 +479,7 @@ EXERCISES = (
             ),
             (
                 kept_as(lambda w: w.clone()),
-                "The numbers are right, but what you hand back takes notes. (A clone of what takes notes does, too.)",
+                "The numbers are right, but what you return takes notes. (A clone of what takes notes does, too.)",
             ),
             (after_the_step, "You write down w after the step. The loss belongs to w as it was before."),
             (last_written, "You compare with infinity each time: `lowest` must be written down, too."),
@@ -343,6 +490,7 @@ EXERCISES = (
             "`detach` cuts off the past, `clone` gives numbers of its own. Which of the two is needed here?",
             "best = w.detach()...",
         ),
+        understood="`detach` cuts off the past and shares the memory; `clone` gives numbers of one's own.",
     ),
     Exercise(
         key="08.4",
@@ -351,23 +499,52 @@ EXERCISES = (
         trial=freeze_trial,
         hidden=freeze_more,
         wrong=(
-            (
-                other_names,
-                "Nothing is frozen. `p = p.detach()` gives the name p to another tensor, and "
-                "`p.requires_grad_ = False` calls nothing: it writes over the name of a method.",
-            ),
-            (old_gradient, "Frozen, but with a gradient from former times in .grad, along which a step may still go."),
-            (zeros_left, "Zeros in .grad are a gradient, too. To hold none: `p.grad = None`."),
+            (other_names, "Nothing is frozen. `p = p.detach()` gives the name p to another tensor."),
             (
                 method_written_over,
-                "The old gradients are gone, but nothing is frozen: `p.requires_grad_(False)` does it. (And "
-                "`p.requires_grad_ = False` calls nothing: it writes over the name of a method.)",
+                "The old gradients are gone, but nothing is frozen. `p.requires_grad_ = False` calls nothing: it "
+                "writes over the name of a method. Write `p.requires_grad_(False)`.",
             ),
-            (not_thawed, "A parameter behind the first n that was frozen before is still frozen."),
+            (zeros_left, "Zeros in .grad are a gradient, too. To hold none: `p.grad = None`."),
             (the_frozen, "You return the frozen ones. Those that learn are asked for."),
             (the_back, "You freeze from the back. The first n are asked for, those at the front."),
             (everyone, "You return all of them. Only those that learn are asked for."),
+            (as_before, "You return those that learned before. Those that learn now are asked for."),
         ),
+        properties=(
+            Property(
+                all_right_but_written_over,
+                lambda did: "written over" not in did.result,
+                "`p.requires_grad_ = ...` calls nothing: it writes over the name of a method. Write "
+                "`p.requires_grad_(False)`, or `p.requires_grad = False` without the underscore.",
+            ),
+            Property(
+                last_frozen,
+                lambda did: not from_the_back(did),
+                "You freeze the last n. The first n are asked for, those at the front.",
+            ),
+            Property(
+                never_frozen,
+                lambda did: from_the_back(did) or not frozen_wrongly(did)[0],
+                "One of the first n still requires a gradient.",
+            ),
+            Property(
+                not_thawed,
+                lambda did: from_the_back(did) or not frozen_wrongly(did)[1],
+                "A parameter behind the first n is frozen: it should learn, whatever was before.",
+            ),
+            Property(
+                old_gradient,
+                lambda did: not any(did.result["old .grad in the frozen"]),
+                "A frozen parameter still has an old gradient in .grad, along which a step may go.",
+            ),
+            Property(
+                in_reverse,
+                lambda did: list(did.result["returned"]) == list(did.expected["returned"]),
+                "What you return is not the list of those that learn, in their order.",
+            ),
+        ),
+        understood="A frozen parameter still takes part; nothing arrives at it, and no step moves it.",
         hints=(
             "A leaf is frozen by requires_grad_(False). What else is there to do, for the first n and for the others?",
             "The first n: no notes, and no old gradient. The others: notes, whatever was before.",
@@ -390,17 +567,22 @@ EXERCISES = (
                 all_without_notes,
                 "No notes are taken at all. The judgement of the first position needs them; only the target does not.",
             ),
-            (gone_back, "Your function has gone back already. It is to make the loss, and nothing else."),
+            (gone_back, "Your function has gone back already. It should make the loss, and nothing else."),
             (
-                lambda judge, w, *given: target_and_judgement()(judge, w, *given) ** 0.5,
-                "That is the distance. Its square is asked for.",
+                swapped,
+                "The two positions are swapped: it is the judgement of the first that moves.",
             ),
-            (target_and_judgement(factor=1.0), "The target is the reward plus 0.9 times the judgement that follows."),
+            (
+                swapped_and_moving,
+                "The two positions are swapped: it is the judgement of the first that moves." + MOVES,
+            ),
+            *MISTAKES,
         ),
         hints=(
-            "Which of the two is to be moved, and which is to count as a plain number?",
-            "Make the target first, and end the way back there: detach it, or compute it without notes.",
+            "Which of the two should move, and which should count as a plain number?",
+            "Make the target first, and end the backward pass there: detach it, or compute it without notes.",
             "target = (reward + 0.9 * judge(w, following))...\nreturn (judge(w, position) - target) ** 2",
         ),
+        understood="The value of the loss is the same with and without `detach`. What is learned is not.",
     ),
 )

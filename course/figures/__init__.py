@@ -22,6 +22,7 @@ from course.figures.predict import Predict
 from course.figures.scaling import ScalerTimeline
 from course.figures.stepper import BackwardStepper
 from course.figures.surface import SurfaceExplorer
+from course.figures.tuning import FineTuningExplorer
 
 __all__ = [
     "AccumulationTimeline",
@@ -32,6 +33,7 @@ __all__ = [
     "CostExplorer",
     "CrossEntropyExplorer",
     "DescentExplorer",
+    "FineTuningExplorer",
     "FloatExplorer",
     "FreezeExplorer",
     "GraphExplorer",

@@ -20,6 +20,7 @@ class Explorer:
     settings: Mapping[str, tuple[list[Any], Any, str]] = {}
     stills: tuple[Mapping[str, Any], ...] = ({},)
     size = (6.0, 3.5)
+    font = 10.0  # as large on the page, in pixels
 
     draw: Callable[..., None]
     words: Callable[..., str]
@@ -34,6 +35,7 @@ class Explorer:
 
     def image(self, **values: Any) -> bytes:
         """The picture as a PNG, at twice the resolution of the page."""
+        from matplotlib import rc_context
         from matplotlib.figure import Figure
 
         width, height = self.size
@@ -41,7 +43,8 @@ class Explorer:
         left, bottom, gap = 0.6, 0.5, 0.1
         figure = Figure(figsize=self.size)
         box = left / width, bottom / height, 1 - (left + gap) / width, 1 - (bottom + gap) / height
-        self.draw(figure.add_axes(box), **self.start() | values)
+        with rc_context({"font.size": self.font}):
+            self.draw(figure.add_axes(box), **self.start() | values)
         drawn = io.BytesIO()
         figure.savefig(drawn, format="png", dpi=144, metadata={"Software": None}, pil_kwargs={"compress_level": 3})
         return drawn.getvalue()

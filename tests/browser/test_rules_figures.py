@@ -31,10 +31,10 @@ def test_both_figures_follow_their_sliders(run_cell, screenshot):
     loops.get_by_role("slider", name="step").press("End")
     api.expect(loops.get_by_role("status")).to_have_text(here.text(step=60, rate=0.3))
 
-    freezing.get_by_role("slider", name="at the").press("ArrowRight")
-    api.expect(freezing.get_by_role("status")).to_have_text(FreezeExplorer().text(end="back"))
-    freezing.get_by_role("slider", name="frozen layers").press("Home")
-    api.expect(freezing.get_by_role("status")).to_have_text(FreezeExplorer().text(frozen=0, end="back"))
+    freezing.get_by_role("slider", name="frozen at the back").press("ArrowRight")
+    api.expect(freezing.get_by_role("status")).to_have_text(FreezeExplorer().text(front=3, back=1))
+    freezing.get_by_role("slider", name="frozen at the front").press("Home")
+    api.expect(freezing.get_by_role("status")).to_have_text(FreezeExplorer().text(front=0, back=1))
     screenshot(page, "loops", loops)
     screenshot(page, "freezing", freezing)
     assert page.console_errors == []

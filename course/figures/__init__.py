@@ -4,6 +4,7 @@ from course.figures.accumulating import AccumulationTimeline
 from course.figures.batches import BatchExplorer
 from course.figures.boxes import Boxes, IndexExplorer
 from course.figures.broadcasting import BroadcastingExplorer
+from course.figures.collapse import CollapseExplorer
 from course.figures.costs import CostExplorer
 from course.figures.curves import DescentExplorer, SecantExplorer
 from course.figures.floats import FloatExplorer
@@ -13,6 +14,7 @@ from course.figures.jacobians import JacobianExplorer
 from course.figures.live import LiveCurves
 from course.figures.loops import LoopsExplorer
 from course.figures.losses import CrossEntropyExplorer
+from course.figures.matrix_product import ProductExplorer
 from course.figures.memory import MemoryTimeline
 from course.figures.passes import PassExplorer
 from course.figures.predict import Predict
@@ -26,6 +28,7 @@ __all__ = [
     "BatchExplorer",
     "Boxes",
     "BroadcastingExplorer",
+    "CollapseExplorer",
     "CostExplorer",
     "CrossEntropyExplorer",
     "DescentExplorer",
@@ -39,6 +42,7 @@ __all__ = [
     "MemoryTimeline",
     "PassExplorer",
     "Predict",
+    "ProductExplorer",
     "ScalerTimeline",
     "SecantExplorer",
     "SurfaceExplorer",

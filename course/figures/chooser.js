@@ -5,10 +5,13 @@ const PAGE = `
 <style>
   .undertorch-chooser { font-family: var(--jp-ui-font-family, sans-serif); color: var(--jp-ui-font-color1, inherit); }
   .undertorch-chooser .controls { display: flex; flex-wrap: wrap; gap: 8px 20px; align-items: center; margin: 4px 0 8px; max-width: 900px; }
-  .undertorch-chooser .control { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; min-width: 0; margin: 0; padding: 0; border: 0; }
+  .undertorch-chooser .control { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; min-width: 0; max-width: 100%; margin: 0;
+    padding: 0; border: 0; }
+  .undertorch-chooser .range { flex-wrap: nowrap; }
+  .undertorch-chooser .range span { white-space: nowrap; }
   .undertorch-chooser legend { float: left; padding: 0; margin-right: 2px; }
-  .undertorch-chooser label { display: flex; gap: 6px; align-items: center; min-width: 0; }
-  .undertorch-chooser input[type=text] { width: 15em; max-width: 100%; box-sizing: border-box; font-family: monospace; font-size: inherit;
+  .undertorch-chooser label { display: flex; gap: 6px; align-items: center; min-width: 0; max-width: 100%; }
+  .undertorch-chooser input[type=text] { flex: 0 1 15em; width: 15em; min-width: 0; box-sizing: border-box; font-family: monospace; font-size: inherit;
     padding: 3px 6px; color: #222; background: #fff; border: 1px solid #777; border-radius: 3px; }
   .undertorch-chooser input[aria-invalid=true] { border: 2px dashed #cc3311; }
   .undertorch-chooser input[type=range] { flex: 0 1 150px; min-width: 50px; }
@@ -73,7 +76,7 @@ function render({ model, el }) {
       return (value) => (radios[value].checked = true);
     },
     range({ name, label }) {
-      const line = make("label", { className: "control", textContent: label }, panel);
+      const line = make("label", { className: "control range", textContent: label }, panel);
       const slider = input({ type: "range", min: 0, step: 1, ariaLabel: label }, line);
       const shown = make("span", {}, line);
       slider.addEventListener("input", () => set(name, parseInt(slider.value)));
@@ -115,7 +118,16 @@ function render({ model, el }) {
     ["change:words", tell],
   ];
   followed.forEach(([event, answer]) => (model.on(event, answer), answer()));
-  return () => followed.forEach(([event, answer]) => model.off(event, answer));
+  let width;
+  const resized = new ResizeObserver(([{ contentRect }]) => {
+    if (contentRect.width !== width) pictures.style.minHeight = "";
+    width = contentRect.width;
+  });
+  resized.observe(el);
+  return () => {
+    resized.disconnect();
+    followed.forEach(([event, answer]) => model.off(event, answer));
+  };
 }
 
 export default { render };

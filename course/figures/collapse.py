@@ -65,7 +65,7 @@ class CollapseExplorer(Chooser):
     def _drawn(self, result: Any, dim: int, place: int) -> str:
         rows, columns = self.table.shape
         cells = [number(value) for value in (*self.table.flatten().tolist(), *result.reshape(-1).tolist())]
-        wide = max(36, 14 + 8 * max(map(len, cells)))
+        wide = max(36, 10 + 8 * max(map(len, cells)))
         left, top = 8 + beside(self.questions[0]), 26 + 2 * LABEL
         right, bottom = left + wide * columns, top + HEIGHT * rows
         parts = [text(8, 18, f"{self.name}, shape {tuple(self.table.shape)}", "fill='#222222' font-weight='bold'")]

@@ -81,7 +81,7 @@ def svg(panels: Sequence[Panel], width: int | None = None, height: int | None = 
 def flow(panels: Sequence[Panel], top: int, most: int = 740) -> tuple[list[str], int, int]:
     """The panels' parts, and how far they reach to the right and down."""
     written = [cell.text for panel in panels for _, cell in panel.cells()]
-    layout = Layout(max(36, 14 + 8 * max(map(len, written), default=0)))
+    layout = Layout(max(36, 10 + 8 * max(map(len, written), default=0)))
     x, y, right, bottom = 8, top, 0, top
     parts: list[str] = []
     for panel in panels:
@@ -107,7 +107,7 @@ def text(x: float, y: float, words: str, style: str = "fill='#222222'") -> str:
 
 def beside(name: str) -> int:
     """How wide the name of a dimension is, with its arrow, beside the rows."""
-    return 26 + 8 * len(name)
+    return 22 + 8 * len(name)
 
 
 def _panel(panel: Panel, layout: Layout, x: int, y: int) -> Iterator[str]:

@@ -48,7 +48,7 @@ class ProductExplorer(Chooser):
     def _drawn(self, row: int, column: int) -> str:
         (rows, middle), (_, columns) = self.left.shape, self.right.shape
         texts = [number(value) for t in (self.left, self.right, self.result) for value in t.flatten().tolist()]
-        wide = max(36, 14 + 8 * max(map(len, texts)))
+        wide = max(36, 10 + 8 * max(map(len, texts)))
         first, second, third = self.questions
         # Below at the left the one, above at the right the other, and where their lines cross, the product.
         left = 8 + beside(first)

@@ -74,7 +74,7 @@ class Comparison:
         if isinstance(mine, Raised):
             return _about_an_error(mine)
         if isinstance(theirs, Raised):
-            return "It should have refused this, with an error."
+            return "It should have refused this with an error."
         left = self.left_behind(is_, should)
         names = _together([name for name, _, _, _ in left])
         touched = all(kept for _, _, _, kept in left)
@@ -87,7 +87,11 @@ class Comparison:
             for one, other in others
             if isinstance(one.result, Plain) and isinstance(other.result, Plain)
         ]
+        if is_.gave == "None" and theirs.kind == "list":
+            return RETURNS_NONE
         about = self.about([(mine, theirs), *more], is_value=is_.shown == ANSWER)
+        if not is_.direct and " text, where " in about:  # the helper found no other word for what it saw
+            about = ""
         return about or (f"It changes {names}, which it should not." if left and touched else "")
 
     def about(self, pairs: list[Pair], is_value: bool = False) -> str:
@@ -103,7 +107,9 @@ class Comparison:
         if got.kind == "tensor" and expected.kind in _NUMBERS and got.value.size != 1:
             return f"It gives a tensor of {got.value.size} numbers, where one plain number is asked for."
         if got.kind == "tensor" and expected.kind in _NUMBERS:
-            return "It gives a tensor, where a plain number is asked for: `.item()` takes the number out."
+            other = not is_value and not self.close(got.value.item(), expected.value)
+            more = " And the number in it is not the right one." if other else ""
+            return f"It gives a tensor, where a plain number is asked for: `.item()` takes the number out.{more}"
         if got.kind in _NUMBERS and expected.kind == "tensor":
             return "It gives a plain number, where a tensor is asked for."
         if (got.kind, expected.kind) == ("float", "int"):
@@ -137,8 +143,10 @@ class Comparison:
         number, entry = next(
             (n, p) for n, p in enumerate(zip(got.value, expected.value, strict=True)) if not self.same(*p)
         )
-        if number and entry[0].kind in ("NoneType", "str"):  # what a check found out, beside what it was given
+        if number and not is_value and entry[0].kind in ("NoneType", "str"):  # what a check found out
             return ""
+        if entry[0].kind == "NoneType" and entry[1].kind != "NoneType":
+            return f"Entry {number + 1} is None, where {article(entry[1].kind)} is asked for."
         lists = [(one, other) for one, other in pairs[1:] if one.kind == other.kind == "list"]
         there = [
             (one.value[number], other.value[number])
@@ -245,7 +253,7 @@ class Comparison:
         width = max(map(len, left), default=0)
         if max(_lines(mine), _lines(theirs)) <= MOST_LINES and width + max(map(len, right), default=0) < 100:
             beside = "\n".join(f"{a:<{width}}   {b}".rstrip() for a, b in zip_longest(left, right, fillvalue=""))
-            yield "Got, and beside it what is expected", beside
+            yield "Got (left) and expected (right)", beside
         elif isinstance(got, Plain) and isinstance(expected, Plain) and got.kind in ("tensor", "array"):
             yield from self._differing(got, expected)
         else:
@@ -267,11 +275,11 @@ def _about_an_error(error: Raised) -> str:
     if error.at:
         return "It stopped with an error."
     if error.name == "TypeError" and "positional argument" in error.message:
-        return "It is called with other arguments than it takes. Leave the function's first line as it was given."
+        return "The check calls it with other arguments than it takes. Keep the function's first line as it was given."
     if error.gave == "None" or "NoneType" in error.message:
         return RETURNS_NONE
     if error.gave:  # outside of the learner's lines
-        return f"It ran to its end, and gave {error.gave}. The check could not go on with that."
+        return f"It ran to its end and returned {error.gave}, which the check cannot use."
     return "It stopped with an error."
 
 

@@ -29,7 +29,7 @@ def about_entries(
     read, remarks = _read_kindly(got, expected) if got.kind == "list" else (got, [])
     slips = _slips(read, expected, compare)
     if not slips:
-        return "\n".join(["All is right but the way it is written.", *remarks])
+        return "\n".join(["Everything is right except how it is written.", *remarks])
     said, left = _said(exercise, slips, expected, wrong, compare)
     if not said and got.kind == "list":
         whole = compare.about([(read, expected)], is_value=True)

@@ -394,7 +394,8 @@ def outputs(check: Check, answer: dict[str, Any], points: float) -> list[Noteboo
     text = f"{points:g} point{'' if points == 1 else 's'}." if state == CORRECT else answer.get("message", "")
     tone = {CORRECT: "success", NOT_ATTEMPTED: "info"}.get(state, "warn")
     rows = [(label, shown) for label, shown in answer.get("rows", []) if shown and state == NOT_YET]
-    shown = [_message(*message(head, text, rows, "", tone))]
+    after = find(check.key).understood if state == CORRECT else ""
+    shown = [_message(*message(head, text, rows, after, tone))]
     return shown if state == CORRECT else [*shown, _error(head)]
 
 

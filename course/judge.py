@@ -107,8 +107,8 @@ def _memory(attempt: Any) -> dict[str, tuple[Any, str]]:
         if not isinstance(function, FunctionType):
             continue
         names = function.__code__.co_varnames[: function.__code__.co_argcount]
-        defaults = function.__defaults__ or ()
-        both = [*zip(names[len(names) - len(defaults) :], defaults, strict=True)]
+        # The last argument first: there may be fewer names than defaults, where a function's code was replaced.
+        both = zip(reversed(names), reversed(function.__defaults__ or ()), strict=False)
         for name, value in [*both, *(function.__kwdefaults__ or {}).items()]:
             held[f"{function.__name__}.{name}"] = (
                 _look(value),
@@ -157,7 +157,9 @@ def compared(
     if first is None and len(got) == len(right) and not lacking:
         return Verdict(CORRECT)
     if hidden:
-        return Verdict(NOT_YET, "Right for what was shown, and wrong for another input. Does it work for every one?")
+        return Verdict(
+            NOT_YET, "Right for the inputs that were shown, and wrong for another one. Does it work for every input?"
+        )
     if first is None and len(got) == len(right):
         step = next(step for step in lacking.values())
         return Verdict(NOT_YET, "\n".join(lacking), tuple(compare.rows(step, step)))
@@ -247,7 +249,9 @@ def _about_names(is_: Seen, names: list[str]) -> str:
     if not names or not isinstance(is_.result, Raised):
         return ""
     name = names[0]
-    return f"`{name}` is a name of your own in this notebook, and hides Python's. Take another, and run: del {name}"
+    return (
+        f"`{name}` is a name of your own in this notebook, and hides Python's. Choose another one, and run: del {name}"
+    )
 
 
 def run(trial: Trial, attempt: Any) -> list[Seen]:
@@ -272,7 +276,9 @@ def run(trial: Trial, attempt: Any) -> list[Seen]:
                 except Exception as error:
                     result = _raised(error, trial, attempt)
                 after = _held(arguments)
-            found.append(Seen(shown, result, before, after, _names(function, arguments)))
+            direct = function is attempt
+            gave = "" if direct or not _holds_none(result) else _gave(trial, attempt)
+            found.append(Seen(shown, result, before, after, _names(function, arguments), direct, gave))
             if isinstance(result, Raised):
                 return found
 
@@ -281,9 +287,21 @@ def _raised(error: Exception, trial: Trial, attempt: Any) -> Raised:
     """An exception as plain data; where it is the check's own step that could not go on, with what the attempt gave."""
     found = raised(error)
     own = [place for place in map(Path, places_of(error)) if place.is_relative_to(_COURSE)]
-    if found.at or not own or own[-1] == Path(__file__).resolve() or not isinstance(attempt, FunctionType):
+    if found.at or not own or own[-1] == Path(__file__).resolve():
         return found
+    return found._replace(gave=_gave(trial, attempt))
+
+
+def _holds_none(result: Plain | Raised) -> bool:
+    parts = result.value if isinstance(result, Plain) and result.kind == "list" else []
+    return any(part.kind == "NoneType" for part in parts)
+
+
+def _gave(trial: Trial, attempt: Any) -> str:
+    """What kind of thing the attempt itself gave, when it was called last: steps may have made something else of it."""
     given: list[str] = []
+    if not isinstance(attempt, FunctionType):
+        return ""
 
     @functools.wraps(attempt)
     def noting(*arguments: Any, **named: Any) -> Any:
@@ -294,7 +312,7 @@ def _raised(error: Exception, trial: Trial, attempt: Any) -> Raised:
     with _fresh_modes(), _in_silence(), contextlib.suppress(Exception):
         for _, function, *arguments in trial(noting):
             function(*arguments)
-    return found._replace(gave=given[-1] if given else "")
+    return given[-1] if given else ""
 
 
 @contextlib.contextmanager

@@ -78,7 +78,7 @@ def _seen(seen: list[Seen] | None) -> list[Any] | None:
         return None
     held = [({k: _plain(v) for k, v in s.before.items()}, {k: _plain(v) for k, v in s.after.items()}) for s in seen]
     return [
-        [{"raised": s.result} if isinstance(s.result, Raised) else _plain(s.result), *both, s.names]
+        [{"raised": s.result} if isinstance(s.result, Raised) else _plain(s.result), *both, s.names, s.direct, s.gave]
         for s, both in zip(seen, held, strict=True)
     ]
 
@@ -105,10 +105,10 @@ def _tried(data: dict[str, Any]) -> Tried:
     return Tried(_text(data["kind"]), steps, _texts(data["hidden_names"]), _text(data["remembers"]))
 
 
-def _one(result: Any, before: dict[str, Any], after: dict[str, Any], names: list[str]) -> Seen:
+def _one(result: Any, before: dict[str, Any], after: dict[str, Any], names: list[str], direct: bool, gave: str) -> Seen:
     found = _raised(result["raised"]) if isinstance(result, dict) else _value(*result)
     held = [{key: _value(*plain) for key, plain in each.items()} for each in (before, after)]
-    return Seen("", found, held[0], held[1], _texts(names))
+    return Seen("", found, held[0], held[1], _texts(names), direct is True, _text(gave))
 
 
 def _value(kind: str, value: Any, text: str, shape: list[int], dtype: str, device: str, tracked: bool = False) -> Plain:

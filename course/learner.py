@@ -66,8 +66,8 @@ def check(key: str | float, attempt: Any, hidden: bool = False) -> None:
     key = exercise.key
     if name := cells.left_over(attempt):
         text = (
-            f"The cell with your answer has ended with an error, so `{name}` is still what it was before. "
-            "Mend that cell and run it, and then this one."
+            f"The cell with your answer stopped with an error, so `{name}` is still what it was before. "
+            "Fix that cell, run it, and then run this one."
         )
         show(f"Exercise {key}: not checked.", text, tone="warn")
         raise NotRun(f"Exercise {key}: not checked.")
@@ -255,9 +255,8 @@ def _untouched(key: str) -> str:
     written = [part for part in blank.body if isinstance(part, ast.FunctionDef | ast.ClassDef)]
     if any(isinstance(part, ast.ClassDef) or not _does_nothing(part) for part in written) and _ends_in_dots(blank):
         return (
-            f"`{written[-1].name}` is as it came. Change the code that is given there, above the three dots (or write "
-            "it anew in their place, whole), run the cell, and then run this one. A line of its own at the dots "
-            "changes nothing in it."
+            f"`{written[-1].name}` is as it came. Repair the code above the three dots, or write a whole new one in "
+            "their place; then run that cell, and this one. A single line at the dots does not change the function."
         )
     return "The cell for your answer is as it came. Fill it in, run it, and then run this one."
 

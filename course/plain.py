@@ -49,6 +49,8 @@ class Seen(NamedTuple):
     before: dict[str, Plain]  # "{0}.grad": the gradient of the first argument, whose name is ...
     after: dict[str, Plain]
     names: list[str]
+    direct: bool = True  # the attempt itself was called, and not a step's helper that uses it
+    gave: str = ""  # where the result of a helper holds a None: what the attempt itself gave
 
 
 def plain(value: Any) -> Plain:

@@ -74,27 +74,25 @@ def _thrown_away(value: ast.expr, kinds: dict[str, str]) -> str:
     kept = "Give it a name, or use it where it is made."
     if isinstance(value, ast.BinOp | ast.Compare | ast.UnaryOp):
         if isinstance(value, ast.Compare) and isinstance(value.ops[0], ast.Eq) and len(value.ops) == 1:
-            return "this only asks whether the two are equal, and nobody hears the answer. One `=` gives a name."
-        return f"this works out a result, and throws it away. {kept}"
+            return "this only asks whether the two are equal, and the answer is lost. A name is given by a single `=`."
+        return f"this works out a result and throws it away. {kept}"
     if not isinstance(value, ast.Call):
         return ""
     called = value.func
     name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
     if name in _SWITCHES and isinstance(called, ast.Attribute):
-        return (
-            f"on a line of its own this switches nothing. Write `with {ast.unparse(value)}:`, and the lines below it."
-        )
+        return f"on a line of its own this has no effect. Write `with {ast.unparse(value)}:`, and the lines below it."
     if not _gives(value, kinds):
         return ""
     if not isinstance(called, ast.Attribute):
         return f"`{name}` gives a result, and nothing keeps it. {kept}"
     owner = ast.unparse(called.value)
     if owner in _LIBRARIES:
-        return f"`{name}` makes a new tensor and leaves the old one as it is. Nothing keeps the new one. {kept}"
+        return f"`{name}` makes a new tensor and leaves the old one as it is. Here nothing keeps the new one. {kept}"
     simple = isinstance(called.value, ast.Name)
     kept = f"Give it a name: `{owner} = ...`." if simple else kept
     in_place = f" (`{name}_` would change `{owner}` itself.)" if simple and hasattr(engine.Tensor, f"{name}_") else ""
-    return f"`{name}` leaves `{owner}` as it is and makes something new, and nothing keeps it. {kept}{in_place}"
+    return f"`{name}` does not change `{owner}`. It makes something new, and here nothing keeps it. {kept}{in_place}"
 
 
 def _gives(value: ast.expr, kinds: dict[str, str]) -> bool:

@@ -138,8 +138,11 @@ def exchange(process: subprocess.Popen[bytes], question: bytes, seconds: float) 
         return replies[0], ""
     if timed_out or process.returncode in _OUT_OF_TIME:
         spent = seconds * (PATIENCE if timed_out or process.returncode == TIMED_OUT else 1)
-        return b"", f"It was stopped after {spent:g} seconds. Is there a loop that never ends?"
-    return b"", "It brought Python itself to a stop: by os._exit, or for lack of memory?"
+        return b"", (
+            f"It was stopped after {spent:g} seconds. Is there a loop that never ends, or one that does far too "
+            "much? (`x in a_list` looks at every entry; in a set or a dict it looks at one.)"
+        )
+    return b"", "It brought Python itself to a stop, by os._exit or by running out of memory."
 
 
 def _talk(process: subprocess.Popen[bytes], question: bytes, replies: list[bytes]) -> None:
@@ -243,11 +246,11 @@ def _without_graphs(attempt: Any) -> Any:
 def _not_packed(error: Exception) -> str:
     if isinstance(error, _WithGraph):
         return (
-            "It uses a result that was computed elsewhere in the notebook. Let it work with its arguments alone, "
-            "and make inside it whatever else it needs."
+            "It uses a result that was computed elsewhere in the notebook. Let it use its arguments alone, and "
+            "make whatever else it needs inside the function."
         )
-    why = "it goes round in a circle" if isinstance(error, RecursionError) else text_of(error)
-    return f"It uses something of the notebook that cannot be taken along ({why}). Give it all it needs as arguments."
+    why = "it contains itself" if isinstance(error, RecursionError) else text_of(error)
+    return f"It uses something from the notebook that cannot be sent to the check ({why}). Pass it as an argument."
 
 
 def line_of(at: tuple[str, int] | None) -> str:
@@ -303,7 +306,7 @@ def _serve() -> None:
         try:
             attempt = pickle.loads(packed)
         except Exception as error:
-            message = f"It could not be taken along to the check ({type(error).__name__}: {text_of(error)})."
+            message = f"It could not be sent to the check ({type(error).__name__}: {text_of(error)})."
             verdict = judge.Verdict(NOT_YET, message)
         else:
             try:

@@ -61,7 +61,7 @@ SHAPES = value(
         (((4, 3), (8, 1), (8, 8), (3,)), ["Entries 2 and 3 are not right."]),
         (((7,), (9, 9), (9, 9), (3,)), ["Entry 1: Count again.", "Entries 2 and 3: Both in the middle."]),
         (((4, 3), (8, 1), (2, 5), (3,)), ["Entry 3: A 5 for the 4.", "Entry 2 is not right either."]),
-        (((4, 3), (2, 3), (2, 4), 3), ["All is right but the way it is written.", "(3) is the number 3"]),
+        (((4, 3), (2, 3), (2, 4), 3), ["Everything is right except how it is written.", "(3) is the number 3"]),
         (((4, 3), (8, 1), (2, 4), 3), ["Entry 2 is not right.", "(3) is the number 3"]),
         ([[4, 3], [8, 1], [2, 4], [3]], ["Entry 2 is not right."]),
         (((4, 3), (9, 9), (9, 9), (3,)), ["Both in the middle."]),
@@ -80,9 +80,15 @@ def test_shapes_may_be_lists():
 @pytest.mark.parametrize(
     ("attempt", "says"),
     [
-        (("Error", "float32"), "All is right but the way it is written.\nWrite 'error', not 'Error'."),
-        (("error", "torch.float32"), "All is right but the way it is written.\nWrite 'float32', not 'torch.float32'."),
-        (("error", engine.float32), "All is right but the way it is written.\nWrite 'float32', not torch.float32."),
+        (("Error", "float32"), "Everything is right except how it is written.\nWrite 'error', not 'Error'."),
+        (
+            ("error", "torch.float32"),
+            "Everything is right except how it is written.\nWrite 'float32', not 'torch.float32'.",
+        ),
+        (
+            ("error", engine.float32),
+            "Everything is right except how it is written.\nWrite 'float32', not torch.float32.",
+        ),
         (("ERROR", "float16"), "Entry 2: Half of it.\nWrite 'error', not 'ERROR'."),
     ],
 )
@@ -201,16 +207,16 @@ def in_a_function(*lines):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("x.float()", "Line 2, `x.float()`: `float` leaves `x` as it is and makes something new"),
-        ("x.clone()", "Line 2, `x.clone()`: `clone` leaves"),
-        ("y.to(x.device)", "Line 2, `y.to(x.device)`: `to` leaves `y`"),
+        ("x.float()", "Line 2, `x.float()`: `float` does not change `x`. It makes something new"),
+        ("x.clone()", "Line 2, `x.clone()`: `clone` does not change"),
+        ("y.to(x.device)", "Line 2, `y.to(x.device)`: `to` does not change `y`"),
         ("x.sub(32)", "`sub_` would change `x` itself"),
-        ("x.permute(0, 2, 1).contiguous()", "`contiguous` leaves"),
-        ("x[0].mul(2)", "`mul` leaves"),
-        ("a.astype(float)", "`astype` leaves"),
+        ("x.permute(0, 2, 1).contiguous()", "`contiguous` does not change"),
+        ("x[0].mul(2)", "`mul` does not change"),
+        ("a.astype(float)", "`astype` does not change"),
         ("engine.relu(x)", "`relu` makes a new tensor"),
-        ("x - 32", "this works out a result, and throws it away"),
-        ("x == 5", "One `=` gives a name."),
+        ("x - 32", "this works out a result and throws it away"),
+        ("x == 5", "A name is given by a single `=`."),
         ("engine.no_grad()", "Write `with engine.no_grad():`"),
         ("sorted(x)", "`sorted` gives a result"),
         ("new = x.clone()", "Line 2 makes `new`, and nothing uses it after that."),
@@ -475,12 +481,12 @@ def test_what_remembers_and_is_right_is_right():
 
 def test_an_error_of_the_checks_own_step_is_not_blamed_on_the_learner():
     verdict = judge.judge(find("08.4"), lambda *arguments: 3)
-    assert verdict.message == "It ran to its end, and gave an int. The check could not go on with that."
+    assert verdict.message == "It ran to its end and returned an int, which the check cannot use."
     assert dict(verdict.rows)["Got"] == "an int"
 
 
 def test_a_function_with_other_arguments_is_told():
-    assert "called with other arguments than it takes" in said(find("05.3"), lambda x: x)
+    assert "calls it with other arguments than it takes" in said(find("05.3"), lambda x: x)
 
 
 # --- Not attempted
@@ -574,3 +580,45 @@ def test_grading_knows_the_text_of_the_answer():
     source = "def warmest_day(readings):\n    readings.float()\n    return readings.mean(dim=0).argmax().item()"
     answer = grading.decided(grading.Check("01.3", "warmest_day", False, [source], [source]))
     assert answer["message"].startswith("Line 2, `readings.float()`")
+
+
+def test_what_a_step_made_of_an_answer_is_not_taken_for_the_answer():
+    def gradients(attempt, x):
+        attempt(x)
+        return [x.grad if x.grad is not None else "nothing"]
+
+    def noted(attempt, x):
+        attempt(x)
+        return [x.grad]
+
+    def leaf():
+        return engine.ones(1, requires_grad=True)
+
+    def trial(helper):
+        return lambda attempt: iter([("x = 1", helper, attempt, leaf())])
+
+    def backward(x):
+        (x * x).sum().backward()
+        return x
+
+    asked = function(backward)
+    assert "text" not in said(asked._replace(trial=trial(gradients)), lambda x: x)
+    assert "return" not in said(asked._replace(trial=trial(noted)), lambda x: x)
+    assert said(asked._replace(trial=trial(noted)), lambda x: None) == "It gives None. Is a `return` missing?"
+
+
+def test_a_tensor_for_a_number_does_not_hide_that_the_number_is_wrong():
+    asked = function(lambda x: x.sum().item(), *numbers([1.0, 2.0]))
+    assert said(asked, lambda x: x.sum()).endswith("takes the number out.")
+    assert said(asked, lambda x: x.mean()).endswith("And the number in it is not the right one.")
+
+
+def test_a_function_whose_code_was_replaced_is_judged_like_any_other():
+    def given(x, factor=2.0):
+        return x * factor
+
+    def replaced(*arguments):
+        return arguments[0] * 2.0
+
+    given.__code__ = replaced.__code__
+    assert judge.judge(function(lambda x: x * 2, *numbers([1.0, 3.0])), given).state == judge.CORRECT

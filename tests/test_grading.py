@@ -143,7 +143,7 @@ SUBMISSIONS = {
             "05.5": "def gradient_at_scores(z, y):\n    return engine.sigmoid(z) - y",
         },
         ALL | {"05.2": 0, "05.3": 0, "05.5": 0},
-        ("Right for what was shown, and wrong for another input.", "Multiply each by what arrives."),
+        ("Right for the inputs that were shown, and wrong for another one.", "Multiply each by what arrives."),
     ),
     "crashing": Submission(
         SOME

@@ -101,7 +101,7 @@ def test_a_check_does_not_judge_what_an_earlier_run_of_the_cell_made(live):
     )
     assert traceback(missing) == "count_nodes is not there yet. Run the cell with your answer first, and then this one."
     assert said(right).startswith("Exercise 05.2: correct.")
-    assert said(failed).startswith("Exercise 05.2: not checked.\nThe cell with your answer has ended with an error")
+    assert said(failed).startswith("Exercise 05.2: not checked.\nThe cell with your answer stopped with an error")
     assert said(late).startswith("Exercise 05.2: not attempted yet.")  # the cell failed after it had made its answer
     assert traceback(failed) is None and traceback(late) is None  # no red box says it once more
 

@@ -251,7 +251,7 @@ def test_the_first_hour_the_second_day_and_an_update(course):
     course.run_all()
     api.expect(page.get_by_text("Exercise 05.5: not attempted yet.").first).to_be_attached()
     api.expect(course.answer("05.1", "slopes = (5.0, 2.0)")).to_contain_text("Two ways lead from the root to a.")
-    api.expect(course.answer("05.1", "slopes = (7.0, 2.0) / 0")).to_contain_text("has ended with an error")
+    api.expect(course.answer("05.1", "slopes = (7.0, 2.0) / 0")).to_contain_text("stopped with an error")
     api.expect(course.answer("05.1", ANSWER)).to_contain_text("Exercise 05.1: correct.")
     api.expect(course.ask("hint(5.2)")).to_contain_text("Hint 1 of 3 for exercise 05.2")
     api.expect(course.ask('solution("05.2")')).to_contain_text("def count_nodes")

@@ -2,9 +2,10 @@
 
 `notebooks/` and `exercises/` belong to the course: `git pull` and `python -m course build` renew them. Their copies, in
 `my_lessons/` and `my_exercises/`, are made when the lab starts (or by `python -m course start 05`): without outputs,
-and with links to other copies. A copy carries a digest of the cells that it came with. As long as it has these cells it
-is renewed with the course; once it has others it is the learner's: it stays, and a new version is put beside it. It is
-replaced only when the learner asks (`python -m course reset 05`), after a backup.
+with links to other copies, and with three dots where a lesson leaves lines to the learner. A copy carries a digest of
+the cells that it came with. As long as it has these cells it is renewed with the course; once it has others it is the
+learner's: it stays, and a new version is put beside it. It is replaced only when the learner asks (`python -m course
+reset 05`), after a backup.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from course.environment import Problem, ensure, say
+from course.exercises import blank
 from course.files import write_atomically
 from course.notebooks import COMMAND, ROOT
 
@@ -190,13 +192,13 @@ def _fresh(source: Path) -> dict[str, Any]:
     """A copy of a notebook of the course as a learner gets it. Raises Problem where it is none."""
     nb = _read(source)
     try:
-        came_with = _version(nb) or digest(nb["cells"])
         for cell in nb["cells"]:
             if cell["cell_type"] == "code":
                 cell.update(outputs=[], execution_count=None)
+                cell["source"] = blank("".join(cell["source"])).splitlines(keepends=True)
             else:
                 cell["source"] = [_to_copies(line) for line in "".join(cell["source"]).splitlines(keepends=True)]
-        nb["metadata"]["undertorch"] = {"blank": came_with}
+        nb["metadata"]["undertorch"] = {"blank": _version(nb) or digest(nb["cells"])}
     except (KeyError, TypeError):
         raise Problem(f"{_named(source)} cannot be read as a notebook: get the course's own again.") from None
     return nb

@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +18,8 @@ from typing import Any, NamedTuple
 from course.notebooks import ROOT
 
 KEY = re.compile(r"(\d\d)\.(\d+)")
+STEP = re.compile(r"(\d\d)\.[a-z]\w*")
+SOLUTION = re.compile(r"(?ms)^([ \t]*)### BEGIN SOLUTION\n.*?^[ \t]*### END SOLUTION$")
 # What a check answers.
 NOT_ATTEMPTED, NOT_YET, CORRECT = "not attempted", "not yet", "correct"
 Trial = Callable[[Any], Iterator[tuple]]
@@ -82,6 +85,11 @@ class Exercise(NamedTuple):
     def lesson(self) -> str:
         return self.key[:2]
 
+    @property
+    def name(self) -> str:
+        """What it is called where it is spoken of."""
+        return f"Exercise {self.key}" if self.points else self.key
+
 
 def lessons() -> list[str]:
     """The numbers of the lessons that have exercises."""
@@ -98,8 +106,23 @@ def of_lesson(lesson: str) -> dict[str, Exercise]:
     return {exercise.key: exercise for exercise in importlib.import_module(name).EXERCISES}
 
 
+@functools.cache
+def steps(lesson: str) -> dict[str, Exercise]:
+    """What a learner writes in the lesson itself, by keys such as "11.mul": checked at once, for no points."""
+    of_lesson(lesson)
+    module = sys.modules.get(f"course.checks.lesson_{lesson}")
+    return {step.key: step for step in getattr(module, "STEPS", ())}
+
+
+def blank(source: str) -> str:
+    """A cell as a learner gets it: three dots in the place of each solution, as nbgrader does it."""
+    return SOLUTION.sub(r"\1...", source)
+
+
 def find(key: str | float) -> Exercise:
     """The exercise of a key such as "05.1", or "5.1" as its heading says, or 5.1. Raises UnknownExercise."""
+    if isinstance(key, str) and STEP.fullmatch(key) and key in steps(key[:2]):
+        return steps(key[:2])[key]
     padded = str(key).zfill(4) if isinstance(key, str | float) else ""
     match = KEY.fullmatch(padded)
     found = of_lesson(match[1]) if match else {}
@@ -110,8 +133,18 @@ def find(key: str | float) -> Exercise:
 
 
 def cell(key: str, folder: str, root: Path = ROOT) -> str | None:
-    """The source of the cell of an exercise in `exercises/` (blank) or `solutions/`; None where there is none."""
-    for path in (root / folder).glob(f"{key[:2]}_*.ipynb"):
+    """The source of the cell of an exercise in `exercises/` (blank) or `solutions/`; None where there is none.
+
+    A step of a lesson has its one cell in `notebooks/`.
+    """
+    if STEP.fullmatch(key):
+        source = _cell(key, root / "notebooks")
+        return blank(source) if source and folder == "exercises" else source
+    return _cell(key, root / folder)
+
+
+def _cell(key: str, folder: Path) -> str | None:
+    for path in folder.glob(f"{key[:2]}_*.ipynb"):
         for found in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             if found["metadata"].get("exercise") == key:
                 return "".join(found["source"])

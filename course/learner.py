@@ -60,6 +60,8 @@ class NoSuchExercise(Told, UnknownExercise):
 def check(key: str | float, attempt: Any, hidden: bool = False) -> None:
     """Say whether an attempt at an exercise is right, and if not, what it gave and what it should have given.
 
+    `key`: of an exercise, as "11.1", or of a step of a lesson, as "11.mul", which gives no points.
+
     Raises NotAttempted or NotYet, so that nbgrader counts no points, or NotChecked; they show no traceback.
     """
     exercise = _find(key)
@@ -69,8 +71,8 @@ def check(key: str | float, attempt: Any, hidden: bool = False) -> None:
             f"The cell with your answer stopped with an error, so `{name}` is still what it was before. "
             "Fix that cell, run it, and then run this one."
         )
-        show(f"Exercise {key}: not checked.", text, tone="warn")
-        raise NotRun(f"Exercise {key}: not checked.")
+        show(f"{exercise.name}: not checked.", text, tone="warn")
+        raise NotRun(f"{exercise.name}: not checked.")
     try:
         blank = _is_blank(exercise, attempt)
     except Exception:  # what cannot even be looked at is somebody's work
@@ -83,24 +85,25 @@ def check(key: str | float, attempt: Any, hidden: bool = False) -> None:
         except worker.NotChecked as error:
             raise NotChecked(str(error)) from None
         except KeyboardInterrupt:
-            raise Stopped(f"Exercise {key}: the check was stopped.") from None
+            raise Stopped(f"{exercise.name}: the check was stopped.") from None
     state, rows = answer["state"], [(label, text) for label, text in answer.get("rows", []) if text]
     if answer.get("at") and (line := worker.line_of(answer["at"])):
         rows.append(("In the line", line))
     if answer.get("printed") and state == NOT_YET and not hidden:
         rows.append(("Printed", answer["printed"]))
-    if not hidden:
+    if not hidden and exercise.points:
         record.update(key, lambda entry: _note(entry, state))
     if state == CORRECT:
         if not hidden:
-            show(f"Exercise {key}: correct.", _points(exercise), after=exercise.understood, tone="success")
+            points = _points(exercise) if exercise.points else ""
+            show(f"{exercise.name}: correct.", points, after=exercise.understood, tone="success")
         return
     if state == NOT_ATTEMPTED:
         text = f"{_untouched(key)} {_help(key)}"
-        show(f"Exercise {key}: not attempted yet.", text, tone="info")
-        raise NotAttempted(f"Exercise {key}: not attempted yet.")
-    show(f"Exercise {key}: not yet.", answer.get("message", ""), rows, "" if hidden else _help(key), tone="warn")
-    raise NotYet(f"Exercise {key}: not yet.")
+        show(f"{exercise.name}: not attempted yet.", text, tone="info")
+        raise NotAttempted(f"{exercise.name}: not attempted yet.")
+    show(f"{exercise.name}: not yet.", answer.get("message", ""), rows, "" if hidden else _help(key), tone="warn")
+    raise NotYet(f"{exercise.name}: not yet.")
 
 
 def hint(key: str | float, number: int | None = None) -> None:
@@ -115,17 +118,18 @@ def hint(key: str | float, number: int | None = None) -> None:
     more = f"`hint({key!r})` gives the next one." if number < count else f"`solution({key!r})` shows a worked solution."
     text = exercise.hints[number - 1]
     words, code = ("", [("", Code(text))]) if "\n" in text else (text, [])
-    show(f"Hint {number} of {count} for exercise {key}", words, code, more)
+    show(f"Hint {number} of {count} for {_within(exercise)}", words, code, more)
 
 
 def solution(key: str | float) -> None:
     """Show the worked solution of an exercise."""
-    key = _find(key).key
+    exercise = _find(key)
+    key = exercise.key
     source = exercises.cell(key, "solutions")
     if source is None:
         raise NoSuchExercise(f"The solutions of lesson {key[:2]} are not there: {COMMAND} build {key[:2]}")
     record.update(key, lambda entry: entry.update(solution_shown=True))
-    show(f"A worked solution of exercise {key}", "", [("", Code(_worked(source)))])
+    show(f"A worked solution of {_within(exercise)}", "", [("", Code(_worked(source)))])
 
 
 def progress() -> None:
@@ -251,6 +255,8 @@ def _help(key: str) -> str:
 
 def _untouched(key: str) -> str:
     """What to do about an exercise that is as it came."""
+    if not find(key).points:
+        return "There are three dots left in the cell. Write in their place, run it, and then run this one."
     blank = ast.parse(exercises.cell(key, "exercises") or "")
     written = [part for part in blank.body if isinstance(part, ast.FunctionDef | ast.ClassDef)]
     if any(isinstance(part, ast.ClassDef) or not _does_nothing(part) for part in written) and _ends_in_dots(blank):
@@ -264,6 +270,11 @@ def _untouched(key: str) -> str:
 def _ends_in_dots(tree: ast.Module) -> bool:
     last = tree.body[-1] if tree.body else None
     return isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is ...
+
+
+def _within(exercise: Exercise) -> str:
+    """What an exercise is called within a sentence."""
+    return exercise.name[0].lower() + exercise.name[1:]
 
 
 def _points(exercise: Exercise) -> str:

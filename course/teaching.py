@@ -16,8 +16,10 @@ LINE = 5 / 60  # of code: read it
 PREDICTION = 1.0  # commit to an answer
 FIGURE = 2.0  # move it
 YOUR_TURN = 2.0  # a line or two of one's own
+WRITTEN = 2.0  # lines of a program that the lesson leaves to the learner, and their check
 POINT = 4.0  # of an exercise
-MOVED = re.compile(r"\b(?:\w+(?:Explorer|Timeline|Stepper)|LiveCurves)\(")  # a figure with something to move
+INCLUDED = re.compile(r"(?m)^(?:predict|check)\(")  # in the time of the answer, and of the lines that are written
+MOVED = re.compile(r"\b(?:\w+(?:Explorer|Timeline|Stepper)|LeafBoard|LiveCurves)\(")  # a figure with something to move
 
 
 def parts(path: Path) -> Iterator[tuple[str, float]]:
@@ -28,9 +30,12 @@ def parts(path: Path) -> Iterator[tuple[str, float]]:
     for cell in nbformat.read(path, as_version=4).cells:
         if "navigation" in cell.metadata.get("tags", []):
             continue
+        if cell.cell_type == "code" and INCLUDED.search(cell.source):
+            continue
         if cell.cell_type == "code":
-            minutes += CELL + LINE * len(cell.source.splitlines())
+            minutes += CELL + LINE * len(exercises.blank(cell.source).splitlines())
             minutes += FIGURE * bool(MOVED.search(cell.source))
+            minutes += WRITTEN * bool(exercises.SOLUTION.search(cell.source))
             continue
         for piece in re.split(r"(?m)^(?=## )", cell.source):
             if piece.startswith("## "):

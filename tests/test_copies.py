@@ -466,3 +466,18 @@ def test_the_lab_starts_with_the_copies_made_and_all_the_same_where_they_cannot_
     assert lab.main(["--no-browser"]) == 0
     assert done == ["copies", "lab"]
     assert (problem or "Opening") in capsys.readouterr().err
+
+
+def test_a_copy_of_a_lesson_has_three_dots_where_lines_are_left_to_the_learner(tmp_path):
+    lines = "def f(x):\n    ### BEGIN SOLUTION\n    return x\n    ### END SOLUTION"
+    for folder in copies.MINE:
+        (tmp_path / folder).mkdir()
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(lines), nbformat.v4.new_code_cell("f(1)")])
+    nbformat.write(nb, tmp_path / "notebooks/05_a.ipynb")
+    (mine,) = copies.start("05", tmp_path)
+    assert [cell.source for cell in nbformat.read(mine, as_version=4).cells] == ["def f(x):\n    ...", "f(1)"]
+    assert not copies.begun(mine)
+    nb.cells[0].source = lines.replace("return x", "return x + 0")  # it is renewed, and as blank as it was
+    nbformat.write(nb, tmp_path / "notebooks/05_a.ipynb")
+    copies.start_all(tmp_path)
+    assert not copies.begun(mine) and [path.name for path in mine.parent.glob("*.ipynb")] == ["05_a.ipynb"]

@@ -52,7 +52,8 @@ def test_a_walk_is_cut_where_the_slider_stands(loops):
 def test_the_words_tell_where_both_loops_are_and_what_their_grad_held(loops):
     assert loops.text(step=1) == (
         "Learning rate 0.1, step 1: the loop that clears is at x = 2.90, after a step with 11.00 in .grad; the loop "
-        "that forgets to clear is at x = 2.90, after a step with 11.00 in .grad. The lowest point is at -1.5."
+        "that forgets to clear is at x = 2.90, after a step with 11.00 in .grad, which is still there and will push it "
+        "by -1.10. The lowest point is at -1.5."
     )
     assert ".grad" not in loops.text(step=0)
 
@@ -82,3 +83,16 @@ def test_a_reader_without_a_kernel_sees_the_turn_and_the_end(loops):
     words = [loops.text(), loops.text(step=60)]
     assert re.findall(r'<img alt="([^"]+)"', static["text/html"]) == words
     assert static["text/plain"] == "\n".join(words)
+
+
+@pytest.mark.parametrize("step", [1, 9, 60])
+def test_an_arrow_shows_how_far_the_pile_alone_pushes(loops, step):
+    """The next step is that push, and the one of the new slope."""
+    axes = Figure().add_subplot()
+    loops.draw(axes, step=step, rate=0.1)
+    arrow, words = axes.texts
+    at = loops.walk(0.1, step, clear=False)[0][-1]
+    if step < 60:
+        after = loops.walk(0.1, step + 1, clear=False)[0][-1]
+        assert arrow.xy[1] - 0.1 * (2 * at + 3) == pytest.approx(after, abs=1e-3)
+    assert words.get_text() == f"pushed by .grad: {arrow.xy[1] - at:+.2f}"

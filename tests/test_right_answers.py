@@ -207,7 +207,7 @@ def answer_03_5_a(x, y):
 
 @answers("03.5")
 def answer_03_5_b(x, y):
-    return x + y.to(x)
+    return x.add(y.cpu().to(x.device))
 
 
 @answers("04.2")
@@ -322,8 +322,108 @@ def answer_05_5_b(z, y):
     return z.sigmoid().sub(y).div(n)
 
 
+@answers("06.2")
+def leaves_2_a(n, dtype):
+    knobs = engine.randn(n).to(dtype) * 0.1
+    knobs.requires_grad = True
+    return knobs
+
+
+@answers("06.2")
+def leaves_2_b(n, dtype):
+    return (engine.randn(n, requires_grad=True).to(dtype) * 0.1).detach().requires_grad_()
+
+
+@answers("06.2")
+def leaves_2_c(n, dtype):
+    knobs = engine.randn(n).to(dtype).requires_grad_()
+    with engine.no_grad():
+        knobs.mul_(0.1)
+    return knobs
+
+
+@answers("06.2")
+def leaves_2_d(n, dtype):
+    return (engine.randn(n, dtype=dtype) / 10).requires_grad_(True)
+
+
+@answers("06.3")
+def leaves_3_a(x, functions):
+    kept = []
+    for function in functions:
+        x = function(x)
+        x.retain_grad()
+        kept.append(x)
+    kept[-1].backward()
+    return [h.grad for h in kept]
+
+
+@answers("06.3")
+def leaves_3_b(x, functions):
+    slopes = []
+    for function in functions:
+        x = function(x)
+        x.register_hook(slopes.append)
+    x.backward()
+    return slopes[::-1]
+
+
+@answers("06.3")
+def leaves_3_c(x, functions):
+    kept = [x := function(x) for function in functions]
+    return [engine.autograd.grad(x, h, retain_graph=True)[0] for h in kept]
+
+
+@answers("06.4")
+def leaves_4_a(h, most):
+    def hook(arriving):
+        return engine.clamp(arriving, min=-most, max=most)
+
+    return h.register_hook(hook)
+
+
+@answers("06.4")
+def leaves_4_b(h, most):
+    def hook(arriving):
+        new = arriving.clone()
+        new[new > most] = most
+        new[new < -most] = -most
+        return new
+
+    h.register_hook(hook)
+
+
+@answers("06.5")
+def leaves_5_a(y):
+    found = {}
+
+    def walk(node):
+        if type(node).__name__ == "AccumulateGrad":
+            found[node.variable] = True
+        for parent, _ in node.next_functions:
+            if parent is not None:
+                walk(parent)
+
+    walk(y.grad_fn)
+    return list(found)
+
+
+@answers("06.5")
+def leaves_5_b(y):
+    seen = set()
+
+    def walk(node):
+        if node is None or node in seen:
+            return []
+        seen.add(node)
+        own = [node.variable] if hasattr(node, "variable") else []
+        return own + [leaf for parent, _ in node.next_functions for leaf in walk(parent)]
+
+    return set(walk(y.grad_fn))
+
+
 @answers("07.2")
-def answer_06_2_a(losses, w):
+def life_2_a(losses, w):
     total = 0
     for loss in losses:
         total = total + engine.autograd.grad(loss, w, retain_graph=True)[0]
@@ -331,7 +431,7 @@ def answer_06_2_a(losses, w):
 
 
 @answers("07.2")
-def answer_06_2_b(losses, w):
+def life_2_b(losses, w):
     old, w.grad = w.grad, None
     engine.stack(losses).mean().backward()
     new, w.grad = w.grad, old
@@ -339,18 +439,34 @@ def answer_06_2_b(losses, w):
 
 
 @answers("07.3")
-def answer_06_3_a(w, xs, ys, steps):
-    for _ in range(steps):
-        w.grad = None
-        loss = ((w * xs - ys) ** 2).mean()
-        loss.backward()
-        with engine.no_grad():
-            w -= 0.05 * w.grad
-    return w.item()
+def life_3_a(w, xs, ys, size):
+    w.grad = None
+    for x, y in zip(xs.split(size), ys.split(size), strict=True):
+        (((w * x - y) ** 2).sum() / len(xs)).backward()
+    return w.grad
+
+
+@answers("07.3")
+def life_3_b(w, xs, ys, size):
+    w.grad = None
+    for first in range(0, len(xs), size):
+        x, y = xs[first : first + size], ys[first : first + size]
+        ((w * x - y) ** 2).mean().backward(engine.tensor(len(x) / len(xs)))
+    return w.grad
+
+
+@answers("07.3")
+def life_3_c(w, xs, ys, size):
+    w.grad = None
+    for first in range(0, len(xs), size):
+        x, y = xs[first : first + size], ys[first : first + size]
+        ((w * x - y) ** 2).sum().backward()
+    w.grad /= len(xs)
+    return w.grad
 
 
 @answers("07.4")
-def answer_06_4_a(w, numbers):
+def life_4_a(w, numbers):
     state, losses = 1.0, []
     for number in numbers:
         after = (w * state + number).tanh()
@@ -365,12 +481,12 @@ def answer_06_4_a(w, numbers):
 
 
 @answers("07.5")
-def answer_06_5_a(s):
+def life_5_a(s):
     return s.softmax(0)
 
 
 @answers("07.5")
-def answer_06_5_b(s):
+def life_5_b(s):
     e = engine.exp(s - s.max().detach())
     return e / e.sum()
 
@@ -535,17 +651,15 @@ def answer_10_2_a(root):
 
 
 @answers("11.3")
-def answer_10_3_a(g, shape):
-    g = g.sum(axis=tuple(range(g.ndim - len(shape))))
-    ones = tuple(i for i, n in enumerate(shape) if n == 1)
-    return g.sum(axis=ones, keepdims=True) if ones else g
+def answer_11_row_a(g, x, y):
+    return y @ g if x.ndim == 1 else g @ y.T, np.outer(x, g) if x.ndim == 1 else x.T @ g
 
 
 @answers("11.3")
-def answer_10_3_at_once(g, shape):
-    front = g.ndim - len(shape)
-    ones = [axis + front for axis, length in enumerate(shape) if length == 1]
-    return g.sum(axis=(*range(front), *ones), keepdims=True).reshape(shape)
+def answer_11_row_b(g, x, y):
+    if len(x.shape) == 1:
+        return [g @ y.T, x[:, None] * g]
+    return [g @ y.T, np.transpose(x) @ g]
 
 
 @answers("11.4")
@@ -768,10 +882,11 @@ class Answer175:
 VALUES = [
     ("01.1", [engine.Size([4, 3]), [2, 2, 3], (2, 4), (3,)]),
     ("02.1", [[3, 4], [2, 3], "error", [5, 3, 4], [4, 4]]),
-    ("03.1", ["float32", "float16", "float32", "float16", "float32"]),
+    ("03.1", ["float32", "float16", "float32", "float32", "float16", "float32"]),
     ("04.1", [12, 2]),
     ("05.1", [7, 2]),
-    ("07.1", set("adf")),
+    ("06.1", set("adf")),
+    ("07.1", [3, 8, 12, 6]),
     ("08.1", 15),
     ("09.1", 27),
     ("10.1", ((3, 2), (1, 1))),

@@ -2,8 +2,16 @@
 
 from unittest import mock
 
+import numpy as np
+
 import engine
-from course.exercises import Exercise
+from course.exercises import Exercise, Property
+from course.sources import calls, calls_itself, loops
+
+# 3.1
+
+LITTLE_ROOM = "The 64 bits of a whole number do not count beside a type with a point: the kind decides first."
+ANY_TYPE = "First the kind (with a point or without); within one kind, the smallest type that holds both."
 
 # 3.2
 
@@ -19,11 +27,39 @@ def brighten(pixels, by):
 def brighten_trial(brighten):
     yield "pixels = [[0, 100, 200]], by = 20", brighten, picture([0, 100, 200]), 20
     yield "pixels = [[0, 200, 250]], by = 20", brighten, picture([0, 200, 250]), 20
+    yield "pixels = [[235, 240, 236]], by = 20", brighten, picture([235, 240, 236]), 20
     yield "pixels = [[1, 99], [250, 255]], by = 255", brighten, picture([1, 99], [250, 255]), 255
 
 
 def brighten_more(brighten):
     yield "", brighten, picture([254, 255, 3], [128, 127, 0]), 1
+    yield "", brighten, picture([0, 128, 255]), 0
+
+
+def wide(pixels, by, most=lambda sums: sums.clamp(max=255)):
+    """The sums in a type with room, limited, in uint8 again."""
+    return most(pixels.to(engine.int64) + by).to(engine.uint8)
+
+
+def set_where(chosen, value, make=lambda pixels, by: pixels + by):
+    """Brightened, and where `chosen` of it is true set to a value."""
+
+    def brightened(pixels, by):
+        result = make(pixels, by)
+        result[chosen(result)] = value
+        return result.to(engine.uint8)
+
+    return brightened
+
+
+def in_wide(pixels, by):
+    return pixels.to(engine.int64) + by
+
+
+def brighten_in_place(pixels, by):
+    pixels[pixels > 255 - by] = 255 - by
+    pixels += by
+    return pixels
 
 
 # 3.3
@@ -38,12 +74,34 @@ def average_trial(average):
     yield "x = [1., 2., 6.], float32", average, engine.tensor([1.0, 2.0, 6.0])
     yield "x = [1, 2, 2], int64", average, engine.tensor([1, 2, 2])
     yield "x = [[True, False], [True, True]]", average, engine.tensor([[True, False], [True, True]])
+    yield "x = [1.5, 2.5, -3.25], float32", average, engine.tensor([1.5, 2.5, -3.25])
+    yield "x = [70000., 70003., 70001.5], float32", average, engine.tensor([70000.0, 70003.0, 70001.5])
+    yield "x = [-1, 300, 70001], int64", average, engine.tensor([-1, 300, 70001])
     yield "x: 1000 times 100, float16", average, engine.full((1000,), 100.0, dtype=engine.float16)
 
 
 def average_more(average):
     yield "", average, engine.full((30, 40), 200, dtype=engine.uint8)
     yield "", average, engine.full((9000,), 20.0, dtype=engine.float16)
+    yield "", average, engine.tensor([[-2.75, 0.5], [100000.0, 3.0]], dtype=engine.float64)
+    yield "", average, engine.full((600,), 30000, dtype=engine.int32) * engine.tensor(100, dtype=engine.int32)
+
+
+def mean_of(change):
+    """Whether a result is not the mean of the numbers after a change, or that is the right one."""
+
+    def holds(did):
+        with np.errstate(all="ignore"):
+            x = np.asarray(did.before["0"], dtype=np.float64)
+            spoiled = np.mean(change(x))
+        same = np.isclose(float(did.result), spoiled, rtol=1e-5, equal_nan=True)
+        return not same or np.isclose(spoiled, float(did.expected), rtol=1e-4)
+
+    return holds
+
+
+def few_digits(x):
+    return engine.tensor(x.tolist()).bfloat16().double().numpy()
 
 
 # 3.4
@@ -82,6 +140,28 @@ def halved(dtype, one=lambda dtype: engine.tensor(1.0, dtype=dtype), back=lambda
     return float(back(step))
 
 
+def smallest(dtype):
+    step = engine.tensor(1.0, dtype=dtype)
+    while step / 2 > 0:
+        step = step / 2
+    return step.item()
+
+
+def from_a_table(dtype):
+    known = {engine.float16: 2.0**-10, engine.bfloat16: 2.0**-7, engine.float32: 2.0**-23, engine.float64: 2.0**-52}
+    return known[dtype]
+
+
+def tried(did):
+    """Whether the text, where there is one, tries: the numbers of four types are soon known by heart."""
+    return (
+        not did.source
+        or loops(did.source)
+        or calls_itself(did.source)
+        or calls(did.source, "nextafter", "view", "log2")
+    )
+
+
 # 3.5
 
 
@@ -92,14 +172,20 @@ def where(add, x, y):
 
 def add_trial(add):
     here = engine.tensor([1.0, 2.0])
+    whole = engine.tensor([1, 2])
+    half = engine.tensor([0.5, 0.25])
     yield "both on cpu: the place and the numbers of add(x, y)", where, add, here, here * 10
-    yield "x on sim, y on cpu: the place and the numbers", where, add, here.to("sim"), here * 10
     yield "x on cpu, y on sim: the place and the numbers", where, add, here, (here * 10).to("sim")
+    yield "x on sim, y on cpu: the place and the numbers", where, add, here.to("sim"), here * 10
+    yield "x = [1, 2] (int64) on cpu, y = [0.5, 0.25] on sim", where, add, whole, half.to("sim")
+    yield "x = [0.5, 0.25] (float64) on sim, y = [1., 2.] on cpu", where, add, half.double().to("sim"), here
 
 
 def add_more(add):
     here = engine.tensor([[1.0, 2.0]])
     yield "", where, add, here.to("sim"), (here * 3).to("sim")
+    yield "", where, add, here.half(), (here * 70000).to("sim")
+    yield "", where, add, here.to("sim"), (here * 3).double()
 
 
 def add_at_x(x, y):
@@ -110,33 +196,65 @@ EXERCISES = (
     Exercise(
         key="03.1",
         points=1,
-        answer=("float32", "float16", "float32", "float16", "float32"),
+        answer=("float32", "float16", "float32", "float32", "float16", "float32"),
         wrong=(
             (
-                ("torch.float32", "torch.float16", "torch.float32", "torch.float16", "torch.float32"),
-                'All is right. Leave out the "torch.": it is the same in each.',
+                ("float32", "float32", "float32", "float32", "float32", "float32"),
+                "Not all of them. The higher kind wins as it is: float16 stays float16 beside a whole number and beside"
+                " a plain number.",
             ),
             (
-                ("float32", "float32", "float32", "float16", "float32"),
-                "i + h: the kind decides first. Among the two, only h has a point, and it has 16 bits.",
-            ),
-            (
-                ("float64", "float64", "float32", "float16", "float64"),
-                "The 64 bits of a whole number do not count beside a type with a point.",
-            ),
-            (
-                ("float32", "float16", "float32", "float32", "float32"),
-                "h * 3.5: a plain number adapts to the tensor if it is of the same kind.",
-            ),
-            (
-                ("float32", "float16", "float32", "float16", "int64"),
-                "i / i: a division may give fractions. Which type does the engine take for these by itself?",
+                ("float32", "float16", "float16", "float16", "float16", "float32"),
+                "Where two types with a point meet, the result must hold the numbers of both. float16 cannot.",
             ),
         ),
+        entries={
+            1: (
+                ("float64", LITTLE_ROOM),
+                ("int64", "A sum with fractions cannot be a whole number: the higher kind wins."),
+                ANY_TYPE,
+            ),
+            2: (
+                ("float32", "Of the two, only h has a point, and it is float16. No float32 is in this sum."),
+                ("float64", LITTLE_ROOM),
+                ("int64", "The kind decides before the bits do, and a type with a point is the higher kind."),
+                ANY_TYPE,
+            ),
+            3: (
+                (
+                    "float16",
+                    "Of two types with a point, the result must hold the numbers of both. float16 is the narrower.",
+                ),
+                ("float64", "float32 holds all the numbers of float16 already."),
+                ANY_TYPE,
+            ),
+            4: (
+                ("float16", "float16 does not reach as far as bfloat16: which type holds the numbers of both?"),
+                ("bfloat16", "bfloat16 has fewer digits than float16: which type holds the numbers of both?"),
+                ANY_TYPE,
+            ),
+            5: (
+                (
+                    "float32",
+                    "A plain number adapts to the tensor if it is not of a higher kind. 3.5 and h are of one kind.",
+                ),
+                (
+                    "float64",
+                    "A plain number adapts to the tensor if it is not of a higher kind. 3.5 and h are of one kind.",
+                ),
+                ANY_TYPE,
+            ),
+            6: (
+                ("int64", "A division by / may give fractions. Which type does the engine take for these by itself?"),
+                ("float64", "A division by / gives the type that the engine takes for fractions by itself."),
+                "A division by / gives the type that the engine takes for fractions by itself.",
+            ),
+        },
+        understood="The kind decides before the bits do; within one kind it is the smallest type that holds both.",
         hints=(
-            "First the kind (with a point or without), then the number of bits.",
+            "First the kind (with a point or without), then the type that holds the numbers of both.",
             "Whole numbers never decide how many bits a floating-point result has. Nor do plain numbers.",
-            "Two of the five are float16, the others float32.",
+            "Two of the six are float16, the others float32.",
         ),
     ),
     Exercise(
@@ -148,25 +266,63 @@ EXERCISES = (
         wrong=(
             (
                 lambda pixels, by: (pixels + by).clamp(max=255),
-                "What is above 255 begins again from 0 in uint8. Limit the sum while it is in a type with more room.",
+                "In uint8 nothing is ever above 255: the sum has started again from 0 before you look. Add, and"
+                " limit the"
+                " sum, in a type with more room.",
             ),
             (
                 lambda pixels, by: (pixels.to(engine.int64) + by).clamp(max=255),
-                "The numbers are right. The result shall be uint8 again.",
+                "The numbers are right. But the result must be uint8 again.",
             ),
             (
                 lambda pixels, by: (pixels.float() + by).clamp(max=255),
-                "The numbers are right, but they have got a point: the result shall be uint8 again.",
+                "The numbers are right, but they have a point now. The result must be uint8 again.",
             ),
             (
-                lambda pixels, by: (pixels.to(engine.int64) + by).clamp(max=256).to(engine.uint8),
-                "The largest number of uint8 is 255, not 256.",
+                lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(max=256)),
+                "The largest number of uint8 is 255. 256 does not fit, and becomes 0.",
             ),
+            (
+                set_where(lambda result: result > 256, 255, in_wide),
+                "One number slips through: 256 is above 255 too, and becomes 0 in uint8.",
+            ),
+            (
+                set_where(lambda result: result >= 255, 0, in_wide),
+                "You set what is too bright to 0, and that is black. White is 255.",
+            ),
+            (
+                set_where(lambda result: result >= 255, 0),
+                "You add in uint8, where what is above 255 starts again from 0, and then set white to 0, which"
+                " is black.",
+            ),
+            (
+                set_where(lambda result: result > 255, 254, in_wide),
+                "White is 255, not 254.",
+            ),
+            (
+                lambda pixels, by: engine.full_like(pixels, 255),
+                "The whole picture is white. Only what would be above 255 becomes 255.",
+            ),
+            (
+                lambda pixels, by: wide(pixels, by, lambda sums: sums * 255 // sums.max()),
+                "You made the whole picture darker, so that the brightest spot fits. Only what is above 255 changes.",
+            ),
+        ),
+        properties=(
+            Property(
+                brighten_in_place,
+                lambda did: np.array_equal(did.before["0"], did.after["0"]),
+                "The picture that was given is changed. Write into a tensor of your own.",
+            ),
+        ),
+        understood=(
+            "A type with little room is for keeping numbers. To compute with them, go to one with more room first."
         ),
         hints=(
             "250 + 20 does not fit into uint8. In which type does it?",
-            "Three steps: to a type with more room, add and limit, back to uint8.",
-            "return (pixels.to(engine.int64) + by).clamp(max=...).to(...)",
+            "Three steps: go to a type with more room and add; set to 255 what is above it (a mask does it);"
+            " back to uint8.",
+            "brighter = pixels.to(engine.int64) + by\nbrighter[...] = 255\nreturn brighter.to(...)",
         ),
     ),
     Exercise(
@@ -186,10 +342,48 @@ EXERCISES = (
                 "In float16 the sum is too large before you change the type. Change it before you add up.",
             ),
             (lambda x: x.float().sum() / len(x), "len(x) is the number of rows alone. `numel()` counts all elements."),
-            (lambda x: x.sum() // x.numel(), "`//` cuts off what stands behind the point."),
+            (lambda x: x.sum() // x.numel(), "`//` rounds down to a whole number."),
             (lambda x: x.float().sum(), "That is the sum. Divide it by the number of elements."),
             (lambda x: x.double().mean(), "The numbers are right, the type is not: float32 is asked for."),
+            (
+                lambda x: x.half().mean(),
+                "In float16 a sum or a number above 65504 is inf. float32 has the room, and is asked for.",
+            ),
+            (
+                lambda x: x.float().mean().item(),
+                "The number is right, but it is a Python number: a tensor is asked for.",
+            ),
+            (lambda x: x.float().median(), "That is the median, the number in the middle of them all."),
+            (lambda x: x.float().max(), "That is the largest of them, not their mean."),
+            (
+                lambda x: x.float().mean(0),
+                "mean(0) takes the mean of each column. Leave out the 0: one number is asked for.",
+            ),
         ),
+        properties=(
+            Property(
+                lambda x: x.int().float().mean(),
+                mean_of(np.trunc),
+                "Going to whole numbers cut the fractions off: 1.5 became 1. Go to float32 directly.",
+            ),
+            Property(
+                lambda x: x.half().float().mean(),
+                mean_of(lambda x: x.astype(np.float16)),
+                "On the way through float16, 70000 became inf. Go to float32 directly.",
+            ),
+            Property(
+                lambda x: x.to(engine.bfloat16).float().mean(),
+                mean_of(few_digits),
+                "On the way through bfloat16 only two or three digits are left. Go to float32 directly.",
+            ),
+            Property(
+                lambda x: x.to(engine.uint8).float().mean(),
+                mean_of(lambda x: np.trunc(x).astype(np.int64) % 256),
+                "A type of 8 bits has no room for fractions or for 70000: it starts again from 0. Go to float32"
+                " directly.",
+            ),
+        ),
+        understood="Choose the type before you compute: what a sum has lost, no later change of type brings back.",
         hints=(
             "Which type has room for all that may come, and is asked for anyway?",
             "Change the type of x first; after that, `mean` does the rest.",
@@ -206,21 +400,58 @@ EXERCISES = (
         wrong=(
             (
                 lambda dtype: halved(dtype, back=lambda step: step),
-                "You gave back the first step that is lost. The last one that counts is twice as long.",
+                "That is half of it: the first step that is lost, and also the gap *below* 1. The last step up"
+                " that counts is"
+                " twice as long.",
             ),
             (
-                lambda dtype: halved(dtype, one=lambda dtype: 1.0),
-                "You computed with Python's numbers, which are float64. Use tensors of the type that is asked for.",
+                lambda dtype: halved(dtype, back=lambda step: step * 4),
+                "You stopped one step too early: half of what you returned still counts.",
             ),
             (
                 lambda dtype: halved(dtype, one=lambda dtype: engine.tensor(1.0)),
                 "You computed in float32 whatever was asked for: `engine.tensor(1.0, dtype=dtype)`.",
             ),
-            (lambda dtype: engine.finfo(dtype).eps, "`finfo` knows it. Here you are to find it by halving."),
+            (
+                lambda dtype: 2.0**-10,
+                "That is right for float16 alone. How often you halve depends on the type: let the sum decide"
+                " when to stop.",
+            ),
+            (
+                smallest,
+                "That is the smallest number there is, the gap beside 0. Ask whether *1 plus* half of the step"
+                " is more than 1.",
+            ),
+            (
+                lambda dtype: 1.0,
+                "That is the step you begin with. Halve it in a loop.",
+            ),
+            (lambda dtype: engine.finfo(dtype).eps, "`finfo` knows it. Find it here by halving."),
         ),
+        properties=(
+            Property(
+                lambda dtype: halved(dtype, one=lambda dtype: 1.0),
+                lambda did: did.result != 2.0**-52 or did.expected == 2.0**-52,
+                "You computed with Python's numbers, which are float64. Use tensors of the type that is asked for.",
+            ),
+            Property(
+                lambda dtype: 0.0,
+                lambda did: did.result != 0,
+                "The step has become 0. Is it the same tensor as your 1? `step = one` makes no second tensor,"
+                " and `step /= 2`"
+                " would then halve both.",
+            ),
+            Property(
+                from_a_table,
+                tried,
+                "The numbers are right, but they were known before. Let the engine's own sums find them: halve"
+                " in a loop.",
+            ),
+        ),
+        understood="`eps` is no secret of the type: it is the last step that a 1 still notices.",
         hints=(
             "Make the 1 and the step as tensors of the given dtype, so that the sums are rounded as that type rounds.",
-            "Halve in a loop: as long as 1 + step / 2 is more than 1, half of the step still counts.",
+            "Halve in a `while` loop: as long as 1 + step / 2 is more than 1, half of the step still counts.",
             "one = engine.tensor(1.0, dtype=dtype)\n"
             "step = engine.tensor(1.0, dtype=dtype)\n"
             "while ...:\n"
@@ -236,12 +467,36 @@ EXERCISES = (
         hidden=add_more,
         wrong=(
             (lambda x, y: x + y, "Tensors in different places do not mix. Move one of them: `.to(device)`."),
-            (lambda x, y: x.to(y.device) + y, "The result is where y is. It shall be where x is: move the other one."),
+            (lambda x, y: x.to(y.device) + y, "The result is where y is. It has to be where x is: move the other one."),
             (lambda x, y: x.cpu() + y.cpu(), "The result is on the cpu, even if x is not."),
-            (lambda x, y: x + y.to("sim"), "That works if x is on sim, and only then. `x.device` tells where x is."),
+            (
+                lambda x, y: x + y.to("sim"),
+                "That works if x is on sim, and only then. `x.device` tells you where x is.",
+            ),
+            (
+                lambda x, y: x + y.cpu(),
+                "That works if x is on the cpu, and only then. `x.device` tells you where x is.",
+            ),
+            (
+                lambda x, y: x.to("sim") + y.to("sim"),
+                "Both meet on sim, and so the result is there, even if x is on the cpu.",
+            ),
+            (
+                lambda x, y: x + y.to(x),
+                "You changed the type of y to that of x as well, and 0.5 became 0. (`.to(x)` does that too.)"
+                " Change only the place.",
+            ),
+            (
+                lambda x, y: (x.float().cpu() + y.float().cpu()).to(x.device),
+                "You changed the types too: float64 numbers lose digits. Change only the place, and leave the"
+                " types to promotion.",
+            ),
+        ),
+        understood=(
+            "The result is where its inputs are, and nothing moves by itself: you choose which of the two travels."
         ),
         hints=(
-            "A tensor says where it is: `x.device`.",
+            "A tensor tells you where it is: `x.device`.",
             "`.to` takes a device. Which of the two has to move?",
             "return x + y.to(...)",
         ),

@@ -1,12 +1,12 @@
-"""Lesson 07, the rules of the graph: the exercises' trials, oracles, usual mistakes and hints."""
+"""Lesson 07, the life of the graph: the exercises' trials, oracles, usual mistakes and hints."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import engine
-from course.exercises import Exercise
+from course.exercises import Exercise, Property
 
-# 6.2
+# 7.2
 
 
 def knob(at: Any, before: Any = None) -> engine.Tensor:
@@ -87,86 +87,63 @@ def cleared_at_both_ends(losses: list[engine.Tensor], w: engine.Tensor) -> engin
     return cleared_at_the_end(losses, w)
 
 
-# 6.3
+# 7.3
 
 
-def walked(train: Callable, start: float, xs: list[float], ys: list[float], steps: int) -> Any:
-    return train(engine.tensor(start, requires_grad=True), engine.tensor(xs), engine.tensor(ys), steps)
+def in_parts(gradient_in_parts: Callable, n: int, size: int) -> dict[str, Any]:
+    w = engine.tensor(0.5, requires_grad=True)
+    xs, ys = engine.arange(1.0, n + 1), engine.arange(1.0, n + 1) ** 2
+    arrived: list[Any] = []
+    w.register_hook(lambda g: arrived.append(1))
+    found = gradient_in_parts(w, xs, ys, size)
+    return {"gradient": found.clone() if isinstance(found, engine.Tensor) else found, "arrivals": len(arrived)}
 
 
-def walk_trial(train: Callable) -> Iterator[tuple]:
-    for steps in (1, 2, 30):
-        shown = f"w = 0, xs = [1, 2], ys = [2, 4], steps = {steps}: where w is in the end"
-        yield shown, walked, train, 0.0, [1.0, 2.0], [2.0, 4.0], steps
+def parts_trial(gradient_in_parts: Callable) -> Iterator[tuple]:
+    for n, size in ((4, 2), (5, 2), (3, 3)):
+        shown = f"{n} examples, size = {size}: the gradient, and how many times something has arrived at w"
+        yield shown, in_parts, gradient_in_parts, n, size
 
 
-def walk_more(train: Callable) -> Iterator[tuple]:
-    yield "", walked, train, 1.0, [0.5, 1.0, 3.0], [1.0, -2.0, 0.5], 7
+def parts_more(gradient_in_parts: Callable) -> Iterator[tuple]:
+    yield "", in_parts, gradient_in_parts, 7, 3
+    yield "", in_parts, gradient_in_parts, 6, 1
 
 
-def by_formula(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, steps: int) -> float:
-    w = w.detach()
-    for _ in range(steps):
-        w = w - 0.05 * (2 * xs * (w * xs - ys)).mean()
-    return w.item()
+def by_share(
+    share: Callable[[int, int, int], float] = lambda part, size, n: part / n,
+    clear: bool = False,
+    together: bool = False,
+) -> Callable:
+    """`gradient_in_parts`, with what a part's loss is multiplied by."""
+
+    def gradient_in_parts(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
+        w.grad, total = None, 0.0
+        for first in range(0, len(xs), size):
+            if clear:
+                w.grad = None
+            x, y = xs[first : first + size], ys[first : first + size]
+            loss = ((w * x - y) ** 2).mean() * share(len(x), size, len(xs))
+            if together:
+                total = total + loss
+            else:
+                loss.backward()
+        if together:
+            total.backward()
+        return w.grad
+
+    return gradient_in_parts
 
 
-def trained(before: Callable, between: Callable) -> Callable:
-    """`train`, with what is done to w before the loop, and between backward and the step."""
-
-    def train(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, steps: int) -> float:
-        before(w)
-        for _ in range(steps):
-            ((w * xs - ys) ** 2).mean().backward()
-            between(w)
-            with engine.no_grad():
-                w -= 0.05 * w.grad
-        return w.item()
-
-    return train
+# 7.4
 
 
-def clear(w: engine.Tensor) -> None:
-    w.grad = None
-
-
-def to_zero(w: engine.Tensor) -> None:
-    w.grad.zero_()
-
-
-def leave(w: engine.Tensor) -> None:
-    pass
-
-
-def zeroed_too_early(w: Any, xs: engine.Tensor, ys: engine.Tensor, steps: int) -> float:
-    w.grad.zero_()
-    return by_formula(w, xs, ys, steps)
-
-
-def another_w(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, steps: int) -> float:
-    for _ in range(steps):
-        ((w * xs - ys) ** 2).mean().backward()
-        with engine.no_grad():
-            w = w - 0.05 * w.grad
-    return w.item()
-
-
-def only_the_last(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, steps: int) -> float:
-    for _ in range(steps):
-        ((w * xs - ys) ** 2).mean().backward()
-    with engine.no_grad():
-        w -= 0.05 * w.grad
-    return w.item()
-
-
-# 6.4
-
-
-def read_through(read: Callable, numbers: list[float]) -> list[Any]:
+def read_through(read: Callable, numbers: list[float]) -> dict[str, Any]:
     w = engine.tensor(1.5, requires_grad=True)
     losses = read(w, numbers)
     each = losses if isinstance(losses, list | tuple) else []
-    return [losses, w.item(), sum(isinstance(loss, engine.Tensor) and loss.requires_grad for loss in each)]
+    graphs = sum(isinstance(loss, engine.Tensor) and loss.requires_grad for loss in each)
+    return {"losses": losses, "w": w.item(), "losses with a graph": graphs}
 
 
 def read_trial(read: Callable) -> Iterator[tuple]:
@@ -217,7 +194,7 @@ def read_by_formula(w: engine.Tensor, numbers: list[float]) -> list[float]:
     return losses
 
 
-# 6.5
+# 7.5
 
 
 def values_and_gradient(shares: Callable, scores: list[float], weights: list[float]) -> list[Any]:
@@ -262,18 +239,39 @@ EXERCISES = (
     Exercise(
         key="07.1",
         points=1,
-        answer={"a", "d", "f"},
+        answer=(3.0, 8.0, 12.0, 6.0),
         wrong=(
-            ({"a", "b", "d", "e", "f"}, "Those are all that take notes. But only leaves keep what arrives."),
-            ({"a", "d", "e", "f"}, "One of them was made from random numbers and then multiplied. Which is the leaf?"),
-            ({"a", "b", "d", "f"}, "One of them came out of a multiplication: it is a result, not a leaf."),
-            ({"a", "c", "d", "f"}, "All of these are leaves. But for one of them, nobody asked for the slope."),
-            ({"a", "d"}, "There is one more: a leaf is what no operation made *since it was asked to take notes*."),
+            ((3.0, 5.0, 12.0, 6.0), "The second line does not *set* w.grad: what arrives is added to what is there."),
+            ((3.0, 8.0, 20.0, 26.0), "w.grad was cleared before the third line, and set to zero before the fourth."),
         ),
+        entries={
+            1: ((6, "That is 3 * w itself. How does it move when w moves?"),),
+            2: (
+                (6, "In `w * w` the knob is both factors: two paths, 2 along each."),
+                (7, "There is a third path, the one through `+ w`."),
+                (
+                    3,
+                    "Something arrives along three paths: two lead through `w * w`, and one through `+ w`.",
+                ),
+            ),
+            3: (
+                (20, "w.grad was cleared before."),
+                (4, "Three factors, three paths: along each comes the product of the two others."),
+                (8, "There are three factors, and so three paths."),
+                (6, "Along each of the three paths comes the product of the two *other* factors, which is 4."),
+            ),
+            4: (
+                (18, "zero_() sets w.grad to zero: nothing is left of what was there."),
+                (3, "Two paths lead through `u * u`; along each comes u, which is 3."),
+                (4, "Along the paths comes u, and not w. u is 3."),
+                (9, "That is u * u itself. How does it move when w moves?"),
+            ),
+        },
+        understood="Slopes are multiplied along a path, added where paths meet, and added to what is in .grad already.",
         hints=(
-            "Two questions to each: is it a leaf, and was it asked to take notes?",
-            "What comes out of an operation on something that takes notes is a result. Which have a grad_fn?",
-            "b and e have a grad_fn, c was never asked. That leaves three.",
+            "Each line: along which paths does a slope come back to w, and is there something in w.grad already?",
+            "Multiply along a path, add where paths meet; then add to what is there.",
+            "3; then 3 and 4 and 1; then three times 4; then twice ...",
         ),
     ),
     Exercise(
@@ -311,9 +309,10 @@ EXERCISES = (
             ),
             (
                 without_retaining,
-                "Two of the losses share notes, and the first way back threw them away. Go back once for all of them.",
+                "Two of the losses share notes, and the first `grad` threw them away. Go back once for all of them.",
             ),
         ),
+        understood="The slope of a mean is the mean of the slopes; autograd.grad hands it over and leaves no trace.",
         hints=(
             "What does w.grad hold when your function is called, and what after a backward() in it?",
             "autograd.grad hands gradients over and leaves .grad alone. The slope of a mean is the mean of the slopes.",
@@ -322,34 +321,61 @@ EXERCISES = (
     ),
     Exercise(
         key="07.3",
-        points=1,
-        answer=by_formula,
-        trial=walk_trial,
-        hidden=walk_more,
+        points=2,
+        answer=by_share(),
+        trial=parts_trial,
+        hidden=parts_more,
         wrong=(
-            (trained(clear, leave), "The old slopes are still in w.grad in the second round, and are added to."),
             (
-                trained(leave, clear),
-                "You clear after backward() and before the step: then there is nothing to step along.",
+                by_share(lambda part, size, n: 1 / -(-n // size)),
+                "That is right if all parts are equally long. The last one is shorter here, and counts too much.",
             ),
             (
-                trained(leave, to_zero),
-                "w does not move: between backward() and the step the slope is set to zero.",
+                by_share(lambda part, size, n: size / n),
+                "The last part may be shorter than `size`, and then it counts too much.",
             ),
             (
-                zeroed_too_early,
-                "In the first round w.grad is None: there is nothing to be zeroed. Clear after the step.",
+                by_share(lambda part, size, n: 1 / 2),
+                "There are not always two parts. And the last one may be shorter.",
             ),
             (
-                another_w,
-                "`w = w - ...` makes another tensor, which takes no notes. The step must change w itself: `w -= ...`.",
+                by_share(lambda part, size, n: 1 / (n // size)),
+                "`//` rounds down: 5 examples in parts of 2 make three parts. And the last one is shorter.",
             ),
-            (only_the_last, "One step at the end, along the sum of all slopes. There should be a step in each round."),
+            (
+                by_share(lambda part, size, n: 1 / size),
+                "Each part's mean is divided by its length once more. What counts is which share of *all* it is.",
+            ),
+            (
+                by_share(lambda part, size, n: 1 / part),
+                "A mean is divided by the length of the part already. What counts is which share of *all* it is.",
+            ),
+            (
+                by_share(lambda part, size, n: part),
+                "That is the slope of the *sum* over all examples. Their mean is asked for.",
+            ),
+            (
+                by_share(lambda part, size, n: 1 / n),
+                "Each part's mean is divided by the number of all examples. But a part has several of them.",
+            ),
+            (
+                by_share(clear=True),
+                "w.grad is cleared in every round: only the last part is left. Here adding is what you want.",
+            ),
         ),
+        properties=(
+            Property(
+                by_share(together=True),
+                lambda did: did.result["arrivals"] == did.expected["arrivals"],
+                "The notes of all parts are kept until the end, and the memory was too small for that: go back once "
+                "for each part.",
+            ),
+        ),
+        understood="Adding is what you want here, and each part counts as much as its share of the examples.",
         hints=(
-            "What does w.grad hold in the second round, when backward() is done?",
-            "One line is missing in the loop. It may stand before backward(), or after the step.",
-            "w.grad = ...",
+            "Four examples in parts of two: how much does an example count in its part, and how much should it count?",
+            "Each part counts as much as its share of the examples. The last part may be shorter than the others.",
+            "(loss * len(x) / ...).backward()",
         ),
     ),
     Exercise(
@@ -365,7 +391,7 @@ EXERCISES = (
             ),
             (
                 reading(carried=lambda state: state.clone()),
-                "The state of the second round still hangs on the first one, whose notes are gone. (A clone does, too; "
+                "There is still a path from the second round to the first, whose notes are gone. (From a clone, too; "
                 "and `state.detach()` must be given the name `state`.)",
             ),
             (
@@ -377,14 +403,18 @@ EXERCISES = (
                 "The state begins at 1 again in each round. It should be carried on.",
             ),
             (
-                reading(loss=lambda loss: loss),
-                "The state is right. But each loss in the list holds on to its notes; `item()` takes out the number.",
-            ),
-            (
                 reading(loss=lambda loss: loss.detach()),
-                "No notes hang on the losses, but they are still tensors. Plain numbers are asked for: `item()`.",
+                "The losses have no notes behind them, but they are still tensors. A plain number comes from `item()`.",
             ),
         ),
+        properties=(
+            Property(
+                reading(loss=lambda loss: loss),
+                lambda did: did.result["losses with a graph"] == 0,
+                "Each loss in the list holds on to its notes; `item()` takes out the number.",
+            ),
+        ),
+        understood="What goes into the next round should be a number: cut off the state, and take out the losses.",
         hints=(
             "Which tensor of the second round is older than the second round?",
             "Cut the state off before it goes into the next round, once backward() is done. And item() gives a number.",
@@ -410,6 +440,7 @@ EXERCISES = (
             ),
             (new_leaf, "The shares are right, but they have lost their past: no gradient gets back to the scores."),
         ),
+        understood="Writing in place is refused where a node needs what was there; a new tensor leaves it as it is.",
         hints=(
             "exp remembers its result. Which line writes over it?",
             "Make a new tensor, and leave the one that exp remembers as it is.",

@@ -1,12 +1,13 @@
-"""Lesson 11, an engine of one's own: the exercises' trials, oracles, usual mistakes and hints."""
+"""Lesson 11, an engine of one's own: trials, oracles, usual mistakes and hints of its steps and of the exercises."""
 
 import sys
 from itertools import count
+from unittest.mock import patch
 
 import numpy as np
 
 import engine
-from course.exercises import Exercise
+from course.exercises import Exercise, Property
 
 numbers = count()
 
@@ -24,11 +25,215 @@ def add(x, y):
     return Var(x.value + y.value, (x, y), (lambda g: g, lambda g: g))
 
 
+def sub(x, y):
+    return Var(x.value - y.value, (x, y), (lambda g: g, lambda g: -g))
+
+
 def mul(x, y):
     return Var(x.value * y.value, (x, y), (lambda g: g * y.value, lambda g: g * x.value))
 
 
-# 10.1
+def at(step, holds):
+    """A property that is asked for after the steps that read so."""
+    return lambda did: step not in did.shown or holds(did)
+
+
+def total(x):
+    return Var(x.value.sum(), (x,), (lambda g: g * np.ones_like(x.value),))
+
+
+# The steps of the lesson: mul
+
+
+NO_FUNCTION = "this rule is no function"
+
+
+def passed_on(multiply, g, x, y):
+    """What the rules of a product pass on, if g arrives."""
+    rules = multiply(Var(x), Var(y)).rules
+    rules = rules if isinstance(rules, tuple | list) else [rules]
+    parts = [rule(g) if callable(rule) else NO_FUNCTION for rule in rules]
+    return {f"to {name}": part for name, part in zip("abc", parts, strict=False)}
+
+
+def mul_trial(multiply):
+    yield (
+        "c = mul(a, b) with a = 2, b = 3, and 1 arrives at c: what goes to a, to b",
+        passed_on,
+        multiply,
+        1.0,
+        2.0,
+        3.0,
+    )
+    yield "the same, and 10 arrives", passed_on, multiply, 10.0, 2.0, 3.0
+
+
+def product(to_x, to_y):
+    """`mul` with other rules."""
+    return lambda x, y: Var(x.value * y.value, (x, y), (lambda g: to_x(g, x, y), lambda g: to_y(g, x, y)))
+
+
+# from_root
+
+
+def in_which_order(walk, made):
+    """Which Vars a walk lists, and which of them come before something that was made of them."""
+    names, root = made()
+    found = list(walk(root))
+    early = {names[p] for v in found for p in v.parents if p in found and found.index(p) < found.index(v)}
+    return {"listed": sorted(names[v] for v in found), "too early": sorted(early)}
+
+
+def small():
+    a, b = Var(2.0), Var(3.0)
+    c = mul(a, b)
+    d = add(c, a)
+    return {a: "a", b: "b", c: "c", d: "d"}, d
+
+
+def other_way_round():
+    a, b = Var(2.0), Var(3.0)
+    c = mul(a, b)
+    d = add(a, c)
+    return {a: "a", b: "b", c: "c", d: "d"}, d
+
+
+def from_root_trial(walk):
+    yield "c = a * b, d = c + a: from_root(d)", in_which_order, walk, small
+    yield "c = a * b, d = a + c: from_root(d)", in_which_order, walk, other_way_round
+
+
+def from_root(visiting):
+    """`from_root` with other lines for what a Var's visit does."""
+
+    def walk(root):
+        order, seen = [], set()
+
+        def visit(v):
+            if v in seen:
+                return
+            seen.add(v)
+            visiting(v, visit, order)
+
+        visit(root)
+        return reversed(order)
+
+    return walk
+
+
+def parents_first(v, visit, order):
+    for parent in v.parents:
+        visit(parent)
+    order.append(v)
+
+
+def itself_first(v, visit, order):
+    order.append(v)
+    for parent in v.parents:
+        visit(parent)
+
+
+def no_parents(v, visit, order):
+    order.append(v)
+
+
+def nothing_written(v, visit, order):
+    for parent in v.parents:
+        visit(parent)
+
+
+def all_at_once(v, visit, order):
+    visit(v.parents)
+    order.append(v)
+
+
+def the_last_parent(v, visit, order):
+    for parent in v.parents:
+        visit(parent)
+    order.append(parent)
+
+
+def one_parent(v, visit, order):
+    if v.parents:
+        visit(v.parents[0])
+    order.append(v)
+
+
+def in_front(v, visit, order):
+    order.insert(0, v)
+    for parent in v.parents:
+        visit(parent)
+
+
+def twice_written(v, visit, order):
+    order.append(v)
+    parents_first(v, visit, order)
+
+
+# backward, of which `deliver` and the beginning are to be written
+
+
+def lost(arrived, v, part):
+    return arrived.get(v, 0.0) + part
+
+
+def first_one(arrived, v, part):
+    if v not in arrived:
+        arrived[v] = part
+
+
+def last_one(arrived, v, part):
+    arrived[v] = part
+
+
+def product_of(arrived, v, part):
+    arrived[v] = arrived.get(v, 1.0) * part
+
+
+def summed_up(arrived, v, part):
+    arrived[v] = arrived.get(v, 0.0) + part
+
+
+def begun(begin=lambda root: {root: 1.0}, deliver=summed_up):
+    """A pass that begins with another dict, or delivers in another way."""
+
+    def backward(root):
+        arrived = begin(root)
+        for v in by_number(root):
+            g = arrived.pop(v)
+            if not v.parents:
+                v.grad = g if v.grad is None else v.grad + g
+            for parent, rule in zip(v.parents, v.rules, strict=True):
+                deliver(arrived, parent, rule(g))
+
+    return backward
+
+
+def is_one(did):
+    """Whether the first slope is 1."""
+    return not did.error and np.array_equal(did.result[0], 1.0)
+
+
+def begin_trial(backward):
+    a = Var(2.0)
+    yield "backward(a), for a leaf alone: a.grad", slopes, backward, a, [a]
+    a, b = Var(2.0), Var(3.0)
+    yield "d = a * b + a with a = 2, b = 3: a.grad and b.grad", slopes, backward, add(mul(a, b), a), [a, b]
+    a = Var(5.0)
+    yield "a * a with a = 5: a.grad", slopes, backward, mul(a, a), [a]
+
+
+# matmul
+
+
+def matmul_trial(rules):
+    x, y, g = np.arange(8.0).reshape(4, 2), np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(4, 3)
+    shapes = "x of shape (4, 2), y of shape (2, 3), g of shape (4, 3)"
+    yield f"{shapes}: what goes to x", lambda: rules[0](g, x @ y, x, y)
+    yield f"{shapes}: what goes to y", lambda: rules[1](g, x @ y, x, y)
+
+
+# 11.1
 
 
 def mean_trial(rule):
@@ -40,11 +245,11 @@ def mean_more(rule):
     yield "", rule, -2.0, np.full((5, 1, 2), 7.0)
 
 
-# 10.2
+# 11.2
 
 
 def diamond():
-    """Ways that part and meet again, made in an order that no walk through the parents gives by itself."""
+    """Paths that part and meet again, made in an order that no walk through the parents gives by itself."""
     a, b = Var(2.0), Var(3.0)
     late = mul(a, b)
     return add(mul(add(late, a), b), late)
@@ -57,9 +262,15 @@ def chain(length):
     return x
 
 
+NO_VARS = "something else than Vars"
+
+
 def order(walk, root):
     """The numbers of what a walk gives, counted from the oldest."""
-    found = [v.number for v in walk(root)]
+    listed = list(walk(root))
+    if not all(isinstance(v, Var) for v in listed):
+        return NO_VARS
+    found = [v.number for v in listed]
     return [number - min(found) for number in found]
 
 
@@ -68,7 +279,8 @@ def length(walk, root):
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(1000)
     try:
-        return len(list(walk(root)))
+        with patch.object(sys, "setrecursionlimit"):  # to raise it is no answer
+            return len(list(walk(root)))
     finally:
         sys.setrecursionlimit(before)
 
@@ -85,8 +297,8 @@ class Counted(tuple):
         return super().__iter__()
 
 
-def many_ways(walk, times):
-    """How long the list is, for few Vars and very many ways."""
+def many_paths(walk, times):
+    """How long the list is, for few Vars and very many paths."""
     x, Counted.left = Var(1.0), 1000
     for _ in range(times):
         x = Var(x.value, Counted((x, x)))
@@ -96,9 +308,9 @@ def many_ways(walk, times):
 def walk_trial(walk):
     a, b = Var(2.0), Var(3.0)
     yield "a * b + a: the numbers in your order", order, walk, add(mul(a, b), a)
-    yield "a larger one, with ways that part and meet: the numbers in your order", order, walk, diamond()
-    yield "a chain of 20,000 additions: how many Vars in your list", length, walk, chain(20_000)
-    yield "x = x + x, done 40 times: how many Vars in your list", many_ways, walk, 40
+    yield "a larger one, with paths that part and meet: the numbers in your order", order, walk, diamond()
+    yield "a chain of 5,000 additions: how many Vars in your list", length, walk, chain(5_000)
+    yield "x = x + x, done 40 times: how many Vars in your list", many_paths, walk, 40
 
 
 def walk_more(walk):
@@ -143,7 +355,7 @@ def again_and_again(root):
     return sorted(found, key=lambda v: -v.number)
 
 
-def way_after_way(root):
+def path_after_path(root):
     found, waiting = {root}, [root]
     while waiting:
         for parent in waiting.pop().parents:
@@ -170,7 +382,7 @@ def without_the_root(root):
     return by_number(root)[1:]
 
 
-# 10.3
+# unbroadcast, a step of the lesson
 
 
 def summed(g, shape):
@@ -186,12 +398,6 @@ def shapes_trial(unbroadcast):
     yield "g of shape (2, 3, 4), shape = (1, 4)", unbroadcast, np.arange(24.0).reshape(2, 3, 4), (1, 4)
     yield "g of shape (2, 3, 4), shape = (2, 1, 1)", unbroadcast, np.arange(24.0).reshape(2, 3, 4), (2, 1, 1)
     yield "g of shape (3, 4), shape = (3, 4)", unbroadcast, g, (3, 4)
-
-
-def shapes_more(unbroadcast):
-    g = np.arange(24.0).reshape(2, 3, 4)
-    yield "", lambda g, shape: np.asarray(unbroadcast(g, shape)), g, ()
-    yield "", unbroadcast, g, (1, 3, 1)
 
 
 def fronts(g, shape):
@@ -213,17 +419,54 @@ def along_ones(reduce):
     return unbroadcast
 
 
+def along_the_wrong_one(g, shape):
+    g = fronts(g, shape)
+    for length in shape:
+        if length == 1:
+            g = g.sum(axis=length, keepdims=True)
+    return g
+
+
 def along_the_first_one(g, shape):
     g = fronts(g, shape)
     return g.sum(axis=shape.index(1), keepdims=True) if 1 in shape else g
 
 
-# 10.4
+# 11.3
+
+
+def row_and_table(g, x, y):
+    """The rules of a product of two tables, on a row as a table of one row."""
+    tables = np.atleast_2d(x), np.atleast_2d(g)
+    return (tables[1] @ y.T).reshape(x.shape), tables[0].T @ tables[1]
+
+
+def product_trial(rules):
+    y = np.array([[1.0, 2.0, 0.0], [3.0, 4.0, 5.0]])
+    g, x = np.array([1.0, 10.0, 100.0]), np.array([6.0, 7.0])
+    yield "x of shape (2,), y of shape (2, 3), g of shape (3,)", rules, g, x, y
+    g, x = np.arange(12.0).reshape(4, 3), np.arange(8.0).reshape(4, 2)
+    yield "x of shape (4, 2), y of shape (2, 3), g of shape (4, 3)", rules, g, x, y
+    g, x, y = np.array([1.0, 10.0]), np.array([3.0, 5.0]), np.array([[1.0, 2.0], [3.0, 4.0]])
+    yield "x of shape (2,), y of shape (2, 2), g of shape (2,)", rules, g, x, y
+
+
+def product_more(rules):
+    yield "", rules, np.ones(1), np.arange(3.0), np.ones((3, 1))
+    yield "", rules, np.ones((1, 2)), np.arange(3.0).reshape(1, 3), np.ones((3, 2))
+
+
+def of_a_row(to_y):
+    """The rules as they were, with another one for a row."""
+    return lambda g, x, y: (g @ y.T, to_y(g, x, y) if x.ndim == 1 else x.T @ g)
+
+
+# 11.4
 
 
 def slopes(backward, root, leaves):
     backward(root)
-    return [None if leaf.grad is None else float(leaf.grad) for leaf in leaves]
+    return [None if leaf.grad is None else np.asarray(leaf.grad, dtype=float) for leaf in leaves]
 
 
 def keepers(backward, a, b):
@@ -240,7 +483,7 @@ def twice(backward, make, leaves):
 
 
 def calls(backward, times):
-    """How often rules are called, on a graph of few nodes and very many ways."""
+    """How often rules are called, on a graph of few nodes and very many paths."""
     called = []
 
     def rule(g):
@@ -268,6 +511,17 @@ def pass_trial(backward):
     yield "a * b + a: which Vars have a .grad afterwards", keepers, backward, a, b
     a = Var(5.0)
     yield "a * a, then a * a again, with a = 5: a.grad after both", twice, backward, lambda: mul(a, a), [a]
+    a, b = Var(2.0), Var(3.0)
+    yield "(b - b) * a with a = 2, b = 3: a.grad and b.grad", slopes, backward, mul(sub(b, b), a), [a, b]
+    x, y = Var([1.0, 2.0]), Var([3.0, 4.0])
+    root = add(total(mul(x, x)), total(add(x, y)))
+    shown = "total(x * x) + total(x + y) with x = [1, 2], y = [3, 4]: x.grad and y.grad"
+    yield shown, slopes, backward, root, [x, y]
+    x, y = Var([1.0, 2.0]), Var([3.0, 4.0])
+    shown = "total(x + y), then again: x.grad and y.grad after both"
+    yield shown, twice, backward, lambda: total(add(x, y)), [x, y]
+    z = Var([1.0, 2.0])
+    yield "total(z * z), then again, with z = [1, 2]: z.grad after both", twice, backward, lambda: total(mul(z, z)), [z]
 
 
 def pass_more(backward):
@@ -275,6 +529,9 @@ def pass_more(backward):
     c = mul(a, b)
     root = mul(add(mul(c, c), a), add(c, b))
     yield "", slopes, backward, root, [a, b]
+    x, y = Var([[1.0, 2.0], [3.0, 4.0]]), Var([[0.5, 1.0], [2.0, -1.0]])
+    root = sub(total(mul(x, y)), total(sub(add(x, y), x)))
+    yield "", slopes, backward, root, [x, y]
 
 
 def everywhere(root):
@@ -305,7 +562,7 @@ def engine_pass(meet=lambda old, new: old + new, at_leaf=lambda old, new: new if
     return backward
 
 
-def way_by_way(root):
+def path_by_path(root):
     waiting = [(root, 1.0)]
     while waiting:
         v, g = waiting.pop()
@@ -314,20 +571,61 @@ def way_by_way(root):
         waiting += [(parent, rule(g)) for parent, rule in zip(v.parents, v.rules, strict=True)]
 
 
+def in_place(old, new):
+    old += new
+    return old
+
+
+def with_seen(place):
+    """A walk that has each Var's turn once, when it is first met, and drops what comes to it later."""
+
+    def backward(root):
+        waiting, seen = [(root, 1.0)], set()
+        while waiting:
+            v, g = waiting.pop(place)
+            if v in seen:
+                continue
+            seen.add(v)
+            if not v.parents:
+                v.grad = g if v.grad is None else v.grad + g
+            waiting += [(parent, rule(g)) for parent, rule in zip(v.parents, v.rules, strict=True)]
+
+    return backward
+
+
+def rule_by_its_parent(root):
+    arrived = {root: 1.0}
+    while arrived:
+        v = max(arrived, key=lambda v: v.number)
+        g = arrived.pop(v)
+        if not v.parents:
+            v.grad = g if v.grad is None else v.grad + g
+        for parent in v.parents:
+            arrived[parent] = arrived.get(parent, 0.0) + v.rules[v.parents.index(parent)](g)
+
+
 def add_nothing_yet(old, new):
     return old + new  # TypeError: None + a number
 
 
-# 10.5
+# 11.5
+
+
+softplus = engine.nn.functional.softplus
+
+
+def refused(*_, **__):
+    raise RuntimeError("softplus is what you are asked to write")
 
 
 def value_at(function, x):
-    return function.apply(x)
+    with patch.object(engine.nn.functional, "softplus", refused):
+        return function.apply(x)
 
 
 def slope_at(function, x, weights):
     x = x.detach().requires_grad_()
-    (function.apply(x) * weights).sum().backward()
+    (value_at(function, x) * weights).sum().backward()
     return x.grad
 
 
@@ -365,7 +663,7 @@ def softplus_more(function):
 class Softplus:
     """The oracle: PyTorch's own softplus stands in for the Function."""
 
-    apply = staticmethod(lambda x: engine.nn.functional.softplus(x, threshold=1e9))
+    apply = staticmethod(lambda x: softplus(x, threshold=1e9))
 
 
 def function(value, rule):
@@ -403,6 +701,254 @@ def chance(x, g):
     return engine.sigmoid(x) * g
 
 
+STEPS = (
+    Exercise(
+        key="11.mul",
+        points=0,
+        answer=mul,
+        trial=mul_trial,
+        wrong=(
+            (product(lambda g, x, y: g, lambda g, x, y: g), "Those are the rules of an addition."),
+            (
+                product(lambda g, x, y: g * y, lambda g, x, y: g * x),
+                "`y` is a whole Var. The number in it is `y.value`.",
+            ),
+            (
+                product(lambda g, x, y: g + y.value, lambda g, x, y: g + x.value),
+                "`g` is multiplied by the other side, and not added to it.",
+            ),
+        ),
+        properties=(
+            Property(
+                lambda x, y: Var(x.value * y.value, (x, y), (y.value, x.value)),
+                lambda did: NO_FUNCTION not in did.result.values(),
+                "A rule is a function, to be asked later: it begins with `lambda g:`.",
+            ),
+            Property(
+                lambda x, y: Var(x.value * y.value, (x, y), lambda g: (g * y.value, g * x.value)),
+                lambda did: len(did.result) == 2,
+                "There are two parents, so there are two rules: two functions, with a comma between them.",
+            ),
+            Property(
+                product(lambda g, x, y: g * x.value, lambda g, x, y: g * y.value),
+                at("10 arrives", lambda did: did.result["to a"] != 20 and did.result["to b"] != 30),
+                "If a grows by 1, a * b grows by b. So each side gets g times *the other* side.",
+            ),
+            Property(
+                product(lambda g, x, y: y.value, lambda g, x, y: x.value),
+                at("10 arrives", lambda did: did.result["to a"] not in (2, 3) and did.result["to b"] not in (2, 3)),
+                "A rule forgets what arrives. The product's own slope is multiplied by `g`.",
+            ),
+            Property(
+                product(lambda g, x, y: g * x.value * y.value, lambda g, x, y: g * x.value * y.value),
+                at("10 arrives", lambda did: {*map(abs, did.result.values())} <= {2, 3, 20, 30, 10, 12, 13}),
+                "Leave b alone and move a by 1: the product moves by b, and by nothing else. That is the slope for a.",
+            ),
+            Property(
+                product(lambda g, x, y: -g * y.value, lambda g, x, y: -g * x.value),
+                lambda did: min(did.result.values()) >= 0,
+                "The product grows if a grows (b is 3). Where does the minus come from?",
+            ),
+        ),
+        understood="If one side moves by 1, the product moves by the other; a rule is that slope, times what arrives.",
+        hints=(
+            "Move a by 1 and leave b alone: by how much does a * b move?",
+            "By b. So what goes to x is g times the value of y, and the other way round.",
+            "rules = (\n    lambda g: g * y.value,\n    lambda g: ...,\n)",
+        ),
+    ),
+    Exercise(
+        key="11.from_root",
+        points=0,
+        answer=from_root(parents_first),
+        trial=from_root_trial,
+        wrong=(
+            (
+                from_root(itself_first),
+                "Read from its end, your list begins with a leaf. Write a Var down *after* visiting its parents.",
+            ),
+            (from_root(no_parents), "Only the root is listed. The visit of a Var has to go on to its parents."),
+            (from_root(nothing_written), "Nothing is listed. Write each Var down: `order.append(v)`."),
+        ),
+        properties=(
+            Property(
+                from_root(all_at_once),
+                lambda did: did.error not in ("AttributeError", "TypeError"),
+                "`visit` takes one Var, and `v.parents` are several: go through them in a loop.",
+            ),
+            Property(
+                from_root(the_last_parent),
+                lambda did: did.error not in ("UnboundLocalError", "NameError"),
+                "A leaf has no parents, so after the loop there is no `parent`. Write down `v`.",
+            ),
+            Property(
+                from_root(twice_written),
+                lambda did: len(did.result["listed"]) <= 4,
+                "Some Var is listed more than once. Write it down once in its own visit, below the loop.",
+            ),
+            Property(
+                from_root(one_parent),
+                lambda did: {*did.result["listed"]} == set("abcd") or not {*did.result["listed"]} - {"d"},
+                "Some Var is missing. Every parent is visited, and every Var that is visited is written down.",
+            ),
+            Property(
+                from_root(in_front),
+                lambda did: not did.result["too early"] or len(did.result["listed"]) != 4,
+                "Some Var comes before one that was made of it. Write a Var down *after* visiting its parents.",
+            ),
+        ),
+        understood="A Var that is written down after its parents comes before them when the list is read from its end.",
+        hints=(
+            "The list is read from its end. So who has to be written down first, a Var or its parents?",
+            "First a loop that visits the parents; then, below the loop, v is appended to `order`.",
+            "for parent in v.parents:\n    visit(parent)\n...  # and then write v down",
+        ),
+    ),
+    Exercise(
+        key="11.backward",
+        points=0,
+        answer=begun(),
+        trial=begin_trial,
+        wrong=(
+            (
+                begun(begin=lambda root: {}),
+                "The walk begins at the root, and there is nothing under it in `arrived`. A dict is `{key: value}`.",
+            ),
+            (begun(lambda root: {root: 0.0}), "A 0 stays 0 all along. How far does the root move if it moves by 1?"),
+            (
+                begun(lambda root: {root: root.value}),
+                "You begin with the root's value, not with its slope. How far does the root move if it moves by 1?",
+            ),
+            (
+                begun(deliver=last_one),
+                "In `deliver`, what came first is lost. A second part is *added* to what is there.",
+            ),
+            (
+                begun(deliver=lost),
+                "`arrived` lacks a Var. The first time there is nothing to add to; and the sum has to be put back into "
+                "the dict: `arrived[v] = ...`",
+            ),
+            (begun(deliver=product_of), "Along one path, slopes are multiplied. Where paths meet, they are added."),
+        ),
+        properties=(
+            Property(
+                begun(lambda root: {root: 10.0}),
+                at("a leaf alone", lambda did: did.error == "KeyError" or is_one(did)),
+                "A leaf alone has the slope 1. So the walk begins with the number 1.0 at the root.",
+            ),
+            Property(
+                begun(deliver=first_one),
+                at("a * b + a", lambda did: did.error or did.result[0] == 2 * did.result[1] != 0),
+                "`deliver`: 1 comes to a, and then 3. The first part is kept as it is, and the second is added to it.",
+            ),
+        ),
+        understood="What comes along several paths is added up before anything of it is passed on.",
+        hints=(
+            "In `deliver`: something came to v before, or nothing did. And what did lesson 05 put at the root?",
+            "`arrived.get(v, 0.0)` gives what is there, and 0 where nothing is. At the root a 1 has arrived.",
+            "arrived[v] = arrived.get(v, 0.0) + ...  # in deliver\n\narrived = {root: ...}  # in backward",
+        ),
+    ),
+    Exercise(
+        key="11.matmul",
+        points=0,
+        answer=(lambda g, out, x, y: np.einsum("np,mp->nm", g, y), lambda g, out, x, y: np.einsum("nm,np->mp", x, g)),
+        trial=matmul_trial,
+        wrong=(
+            (
+                (lambda g, out, x, y: y @ g.T, lambda g, out, x, y: g.T @ x),
+                "All the right numbers, lying on their side. What goes to x has the shape of x: g first, then y.",
+            ),
+            (
+                (lambda g, out, x, y: x.T @ g, lambda g, out, x, y: g @ y.T),
+                "Both are right, and the two have changed places: the first rule is for x.",
+            ),
+        ),
+        properties=(
+            Property(
+                (lambda g, out, x, y: g @ y, lambda g, out, x, y: x.T @ g),
+                lambda did: did.error != "ValueError",
+                "NumPy cannot multiply those shapes: the inner numbers have to agree. g is (4, 3), x (4, 2), y (2, 3); "
+                "`.T` turns one over.",
+            ),
+            Property(
+                (lambda g, x, y: g @ y.T, lambda g, x, y: x.T @ g),
+                lambda did: did.error != "TypeError",
+                "Two functions are asked for, a comma between them, and each begins with `lambda g, out, x, y:`.",
+            ),
+            Property(
+                (lambda g, out, x, y: y @ g.T, lambda g, out, x, y: x.T @ g),
+                at("to x", lambda did: did.result.shape == (4, 2)),
+                "What goes to x must have the shape of x, (4, 2): (4, 3) times (3, 2) gives that, with g first.",
+            ),
+            Property(
+                (lambda g, out, x, y: g @ y.T, lambda g, out, x, y: g.T @ x),
+                at("to y", lambda did: did.result.shape == (2, 3)),
+                "What goes to y must have the shape of y, (2, 3): (2, 4) times (4, 3) gives that, with g last.",
+            ),
+        ),
+        understood="The shapes leave only one product: what goes to x has the shape of x.",
+        hints=(
+            "Write the shapes down: g is (n, p), y is (m, p) if you turn it over (p, m). Which product is (n, m)?",
+            "g @ y.T is (n, p) times (p, m): (n, m), the shape of x. For y, find a product that is (m, p).",
+            "matmul_rules = (\n    lambda g, out, x, y: g @ y.T,\n    lambda g, out, x, y: ...,\n)",
+        ),
+    ),
+    Exercise(
+        key="11.unbroadcast",
+        points=0,
+        answer=summed,
+        trial=shapes_trial,
+        wrong=(
+            (
+                along_ones(lambda g, axis: g.mean(axis=axis, keepdims=True)),
+                "The mean, where the sum belongs: each of the repeated uses counts in full.",
+            ),
+            (
+                along_ones(lambda g, axis: g.take([0], axis=axis)),
+                "You keep the first of the repeated ones and throw the others away. Each of them counts: add them up.",
+            ),
+            (
+                along_the_first_one,
+                "You add up along one axis of length 1. There may be several.",
+            ),
+            (lambda g, shape: np.resize(g, shape), "That cuts off what is too much. What was repeated is added up."),
+        ),
+        properties=(
+            Property(
+                lambda g, shape: fronts(g, shape).reshape(shape),
+                lambda did: did.error == "",
+                "To reshape or to cut does not add up, and an axis has to be there: for each 1 in `shape`, add up "
+                "along that axis.",
+            ),
+            Property(
+                fronts,
+                at("shape = (3, 1)", lambda did: did.result.size == 3),
+                "Nothing was added up for the 1 in `shape`. Ask `shape` (not `g.shape`) where a 1 is, and keep the "
+                "sum: `g = g.sum(...)`.",
+            ),
+            Property(
+                along_ones(lambda g, axis: g.sum(axis=axis)),
+                at("shape = (3, 1)", lambda did: did.result.shape != (3,)),
+                "The sum is right, but the axis is gone. An axis of length 1 has to stay: `keepdims=True`.",
+            ),
+            Property(
+                along_the_wrong_one,
+                at("shape = (1, 4)", lambda did: did.result.shape in ((1, 4), (4,), (3, 4))),
+                "Add up along the axis where the 1 stands in `shape`: `enumerate` tells its number.",
+            ),
+        ),
+        understood="What was repeated on the way there is added up on the way back.",
+        hints=(
+            "Broadcasting puts new axes in front; the `while` undoes that. What else does it do to a shape?",
+            "It stretches axes of length 1. Wherever `shape` has a 1, add up along that axis, and keep the axis.",
+            "for axis, length in enumerate(shape):\n"
+            "    if length == 1:\n"
+            "        g = ...  # a sum along axis, with keepdims=True",
+        ),
+    ),
+)
+
 EXERCISES = (
     Exercise(
         key="11.1",
@@ -420,6 +966,19 @@ EXERCISES = (
             (lambda g, x: g * np.ones_like(x) / len(x), "`len(x)` counts the rows. How many *elements* are there?"),
             (lambda g, x: g * x / x.size, "If one element moves by 1, the mean moves by 1/n, whatever the element is."),
         ),
+        properties=(
+            Property(
+                lambda g, x: g * np.ones(x.size) / x.size,
+                lambda did: did.result.shape == did.expected.shape or not did.result.shape,
+                "Each element of x gets its share at its own place: the shape of x is asked for.",
+            ),
+            Property(
+                lambda g, x: np.full_like(x, g * x.size),
+                lambda did: not did.result.shape or np.isclose(did.result.sum(), did.expected.sum()),
+                "All shares together make g. There are n elements, and each of them gets 1/n of it, whatever it holds.",
+            ),
+        ),
+        understood="Each element has a share of 1/n in the mean, and gets that share of what arrives.",
         hints=(
             "If one element of x grows by 1, by how much does the mean grow?",
             "By 1 divided by the number of elements, `x.size`. Every element gets that, times what arrives.",
@@ -433,7 +992,7 @@ EXERCISES = (
         trial=walk_trial,
         hidden=walk_more,
         wrong=(
-            (oldest_first, "The oldest first: that is the order of the way there. `reverse=True`?"),
+            (oldest_first, "The oldest first: that is the order in which they were made. `reverse=True`?"),
             (as_met, "You list each Var where you first meet it. It may be met before a newer one that leads to it."),
             (again_and_again, "Some Vars are in the list more than once. Remember which ones you have seen."),
             (
@@ -441,11 +1000,29 @@ EXERCISES = (
                 "The order is right, but the function calls itself, and a long chain is too deep.",
             ),
             (
-                way_after_way,
+                path_after_path,
                 "Each Var is in the list once, but you go on from it each time you meet it. Ask first if it is new.",
             ),
             (without_the_root, "The root itself is missing."),
         ),
+        properties=(
+            Property(
+                lambda root: [v.number for v in by_number(root)],
+                lambda did: did.result != NO_VARS,
+                "The list holds the Vars themselves. `sorted` takes them by their number with `key=`.",
+            ),
+            Property(
+                lambda root: sorted({root, *root.parents}, key=lambda v: -v.number),
+                at("your order", lambda did: {*did.result} == {*did.expected} or did.result == NO_VARS),
+                "Some Vars are missing: from each parent, go on to its own parents, and list the root as well.",
+            ),
+            Property(
+                behind,
+                at("your order", lambda did: did.result == sorted(did.result, reverse=True) or did.result == NO_VARS),
+                "The list is not in the order of `number`. Collect first, in whatever order, and sort at the end.",
+            ),
+        ),
+        understood="A Var is younger than its parents, so the order of birth, read backwards, is a topological order.",
         hints=(
             "Two things to do: collect all Vars behind the root, each once; then put them in order.",
             "Collect with a list of those that wait and a set of those seen, as in exercise 5.2. Sort by `number`.",
@@ -459,34 +1036,52 @@ EXERCISES = (
     Exercise(
         key="11.3",
         points=1,
-        answer=summed,
-        trial=shapes_trial,
-        hidden=shapes_more,
+        answer=row_and_table,
+        trial=product_trial,
+        hidden=product_more,
         wrong=(
             (
-                along_ones(lambda g, axis: g.sum(axis=axis)),
-                "The sum is right, but the axis is gone. An axis of length 1 has to stay: `keepdims=True`.",
+                of_a_row(lambda g, x, y: np.outer(g, x)),
+                "The right numbers, lying on their side. What goes to y has the shape of y: one row for each of x.",
             ),
             (
-                along_ones(lambda g, axis: g.mean(axis=axis, keepdims=True)),
-                "The mean, where the sum belongs: each of the repeated uses counts in full.",
+                of_a_row(lambda g, x, y: x * g),
+                "Elementwise, each of x meets one of g. But each of x was used in every column: all pairs count.",
             ),
             (
-                along_ones(lambda g, axis: g.take([0], axis=axis)),
-                "You keep the first of the repeated ones and throw the others away. Each of them counts: add them up.",
+                lambda g, x, y: (g @ y.T, np.outer(x, g)),
+                "Right for a row. But `np.outer` takes all pairs of two tables, too; there, the old rule was right.",
             ),
             (
-                along_the_first_one,
-                "You add up along one axis of length 1. There may be several.",
+                lambda g, x, y: (np.atleast_2d(g) @ y.T, np.atleast_2d(x).T @ np.atleast_2d(g)),
+                "What goes to y is right. But what goes to a row is a row again, and yours is a table with one row.",
             ),
-            (lambda g, shape: np.resize(g, shape), "That cuts off what is too much. What was repeated is added up."),
         ),
+        properties=(
+            Property(
+                of_a_row(lambda g, x, y: x[:, None] @ g),
+                lambda did: did.error == "",
+                "One of the products stops. A row has one axis, and `.T` leaves it as it is: all pairs of two rows are "
+                "`np.outer`'s.",
+            ),
+            Property(
+                lambda g, x, y: (np.outer(g, y), np.outer(x, g) if x.ndim == 1 else x.T @ g),
+                lambda did: (
+                    did.result[0].shape == did.before["1"].shape and np.allclose(did.result[0], did.expected[0])
+                ),
+                "What went to x was right as it was: `g @ y.T`, for a row too.",
+            ),
+            Property(
+                of_a_row(lambda g, x, y: (x.T @ np.resize(g, x.shape)) * np.ones_like(y)),
+                at("g of shape (3,)", lambda did: np.allclose(did.result[1], did.expected[1])),
+                "What goes to y is wrong for a row: y[i, j] gets x[i] * g[j].",
+            ),
+        ),
+        understood="A rule is made for shapes: with a row, each pair of x[i] and g[j] meets in one element of y.",
         hints=(
-            "Broadcasting puts new axes in front; that is undone. What else does it do to a shape?",
-            "It stretches axes of length 1. Wherever `shape` has a 1, add up along that axis, and keep the axis.",
-            "for axis, length in enumerate(shape):\n"
-            "    if length == 1:\n"
-            "        g = ...  # a sum along axis, with keepdims=True",
+            "What shape does y have, and what shape does `x.T @ g` have, if both are rows?",
+            "y[i, j] was multiplied by x[i] and went into result j. So it gets x[i] * g[j]: all pairs, a table.",
+            "to_y = x.T @ g if x.ndim == 2 else np.outer(...)",
         ),
     ),
     Exercise(
@@ -498,24 +1093,57 @@ EXERCISES = (
         wrong=(
             (
                 engine_pass(meet=lambda old, new: new),
-                "Where ways meet, the later one takes the place of the earlier. Add.",
+                "Where paths meet, the later part takes the place of the earlier one. Add.",
             ),
-            (engine_pass(meet=lambda old, new: old * new), "You multiply where ways meet. There, slopes are added."),
-            (
-                engine_pass(at_leaf=lambda old, new: new),
-                "A second pass overwrites `.grad`. What arrives at a leaf is added to what is there.",
-            ),
+            (engine_pass(meet=lambda old, new: old * new), "You multiply where paths meet. There, slopes are added."),
             (
                 engine_pass(at_leaf=add_nothing_yet),
                 "`.grad` is None in the beginning, and nothing can be added to None.",
             ),
-            (everywhere, "The leaves are right. But Vars in between keep a `.grad` as well: only leaves do."),
-            (way_by_way, "Right numbers, by every way one by one. A Var's turn comes once, with all that arrives."),
+            (
+                engine_pass(meet=in_place),
+                "`+=` writes into an array that somebody else may hold: `x + y` hands one to both. Make a new one.",
+            ),
+            (
+                engine_pass(at_leaf=lambda old, new: new if old is None else in_place(old, new)),
+                "`v.grad += g` writes into an array that another leaf may hold as well. Make a new one: `v.grad = ...`",
+            ),
+            (
+                engine_pass(at_leaf=lambda old, new: old + new if old else new),
+                "`if v.grad` asks an array whether it is true. Ask for what you mean: `if v.grad is None`.",
+            ),
+            (
+                rule_by_its_parent,
+                "In `b - b` one parent stands twice, and `index` finds the first each time. Let `zip` pair them up.",
+            ),
+            (with_seen(-1), "A Var's turn comes when it is first met, and what comes later is dropped: newest first."),
+            (
+                with_seen(0),
+                "A Var has its turn as soon as something arrives; what arrives later is dropped. Newest first.",
+            ),
             (
                 engine_pass(pick=lambda arrived, key: next(iter(arrived))),
                 "You take Vars in the order in which something arrives. More may still be on its way: newest first.",
             ),
         ),
+        properties=(
+            Property(
+                engine_pass(at_leaf=lambda old, new: new),
+                lambda did: did.result == did.expected or not did.shown.startswith("a * a, then"),
+                "A second pass overwrites `.grad`. What arrives at a leaf is added to what is there.",
+            ),
+            Property(
+                everywhere,
+                lambda did: did.result == did.expected or not did.shown.endswith("have a .grad afterwards"),
+                "Only leaves keep a `.grad`: a Var that was computed passes on what arrives, and keeps nothing.",
+            ),
+            Property(
+                path_by_path,
+                lambda did: did.result == did.expected or not did.shown.endswith("how often you called a rule"),
+                "You go along every path, and ask a rule more than once. A Var has one turn, with all that arrives.",
+            ),
+        ),
+        understood="Newest first, all that belongs to a Var has arrived when its turn comes; so it is asked once.",
         hints=(
             "Keep a dict of what has arrived where: `arrived = {root: 1.0}`. Whose turn is it?",
             "The one with the highest number: nothing that is still to come can send it anything. Take it out.",
@@ -535,6 +1163,10 @@ EXERCISES = (
         trial=softplus_trial,
         hidden=softplus_more,
         wrong=(
+            (
+                function(lambda x: engine.nn.functional.softplus(x), chance),
+                "You call softplus in order to write softplus. Compute it from exp and log.",
+            ),
             (
                 function(lambda x: engine.log(1 + engine.exp(x)), chance),
                 "exp(100) is more than a float32 can hold. Use the second form, in which nothing grows.",
@@ -557,6 +1189,30 @@ EXERCISES = (
                 "What is kept on `ctx` itself may be overwritten, and nobody notices. Use `ctx.save_for_backward`.",
             ),
         ),
+        properties=(
+            Property(
+                safe,
+                at("Softplus.apply(x), x = [-1", lambda did: did.error != "AttributeError"),
+                "A class is asked for, with `forward` and `backward`: it is called by `Softplus.apply`.",
+            ),
+            Property(
+                function(lambda x: engine.abs(x) + engine.log1p(engine.exp(-engine.abs(x))), chance),
+                at("apply(x), x = [-1, 0, 2]", lambda did: np.allclose(did.result, did.expected, rtol=1e-3)),
+                "`forward` is off: max(x, 0) is `clamp(x, min=0)`, and what is added to it is `log1p(exp(-abs(x)))`.",
+            ),
+            Property(
+                function(safe, lambda x, g: g),
+                at("x.grad after", lambda did: did.error or np.allclose(did.result, did.expected, rtol=1e-3)),
+                "`backward` is off: the slope at each x is `engine.sigmoid(x)`, and it is multiplied by what arrives.",
+            ),
+            Property(
+                function(safe, lambda x, g: (engine.sigmoid(x) * g).sum()),
+                at("x.grad", lambda did: not did.error),
+                "`backward` stops, or its answer does not fit: it gets x by `(x,) = ctx.saved_tensors`, if `forward` "
+                "saved it, and gives one tensor in the shape of x.",
+            ),
+        ),
+        understood="A Function may compute in one way and go back in another: the rule only has to be the true slope.",
         hints=(
             "`engine.clamp(x, min=0)` is max(x, 0), and `engine.log1p(y)` is log(1 + y). Tensors are used as always.",
             "Save x in forward by `ctx.save_for_backward(x)`, and get it back by `(x,) = ctx.saved_tensors`.",

@@ -11,11 +11,13 @@ from course.figures.floats import FloatExplorer
 from course.figures.freezing import FreezeExplorer
 from course.figures.graph_explorer import GraphExplorer
 from course.figures.jacobians import JacobianExplorer
+from course.figures.leaf_board import LeafBoard
 from course.figures.live import LiveCurves
 from course.figures.loops import LoopsExplorer
 from course.figures.losses import CrossEntropyExplorer
 from course.figures.matrix_product import ProductExplorer
 from course.figures.memory import MemoryTimeline
+from course.figures.own_engine import draw
 from course.figures.passes import PassExplorer
 from course.figures.predict import Predict
 from course.figures.scaling import ScalerTimeline
@@ -37,6 +39,7 @@ __all__ = [
     "GraphExplorer",
     "IndexExplorer",
     "JacobianExplorer",
+    "LeafBoard",
     "LiveCurves",
     "LoopsExplorer",
     "MemoryTimeline",
@@ -46,4 +49,5 @@ __all__ = [
     "ScalerTimeline",
     "SecantExplorer",
     "SurfaceExplorer",
+    "draw",
 ]

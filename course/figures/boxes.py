@@ -44,7 +44,11 @@ class Boxes:
 
     def text(self) -> str:
         """What the picture shows, in words."""
-        return " ".join(f"{name}, {self._caption(tensor)}: {_extent(tensor)}." for name, tensor in self.tensors.items())
+        return " ".join(self.texts())
+
+    def texts(self) -> list[str]:
+        """The words for each tensor."""
+        return [f"{name}, {self._caption(tensor)}: {_extent(tensor)}." for name, tensor in self.tensors.items()]
 
     def pictures(self) -> list[str]:
         """A drawing for each tensor, as an SVG."""
@@ -52,7 +56,7 @@ class Boxes:
 
     def picture(self) -> dict[str, str]:
         """The pictures and their words as a notebook's output."""
-        return {"text/html": images(self.pictures(), self.text()), "text/plain": self.text()}
+        return {"text/html": images(self.pictures(), self.texts()), "text/plain": self.text()}
 
     def _panel(self, name: str, tensor: engine.Tensor) -> Panel:
         return _panel(name, self._caption(tensor), tensor, names=self._names(tensor))

@@ -57,7 +57,8 @@ class Chooser:
         html, plain = [], []
         for title, values in self.stills:
             shown = self.at(**values)
-            html.append(f"<p><strong>{escape(title)}</strong></p>{images(shown.pictures, title)}")
+            names = [title, *(f"{title}: what comes out" for _ in shown.pictures[1:])]
+            html.append(f"<p><strong>{escape(title)}</strong></p>{images(shown.pictures, names)}")
             html.append(f"<p>{escape(shown.words)}</p>")
             plain.append(f"{title}. {shown.words}")
         return {"text/html": "".join(html), "text/plain": "\n".join(plain)}
@@ -88,12 +89,11 @@ class Chooser:
         return data | self.static(), metadata
 
 
-def images(pictures: list[str], words: str) -> str:
-    """SVGs as images that stand side by side where there is room; the words are the first one's."""
+def images(pictures: list[str], words: list[str]) -> str:
+    """SVGs as images that stand side by side where there is room, each with its words."""
     tags = []
-    for place, drawing in enumerate(pictures):
+    for drawing, said in zip(pictures, map(escape, words), strict=True):
         data = base64.b64encode(drawing.encode()).decode("ascii")
-        said = escape(words) if place == 0 else ""
         style = "max-width: 100%; display: inline-block; vertical-align: top; margin: 0 6px 6px 0"
         tags.append(f'<img alt="{said}" style="{style}" src="data:image/svg+xml;base64,{data}">')
     return "".join(tags)

@@ -8,7 +8,10 @@ from course.figures.explorer import ACCENT, FAINT, INK, Explorer
 
 
 class LoopsExplorer(Explorer):
-    """Where x is after each step of gradient descent, with ``x.grad = None`` in the loop and without."""
+    """Where x is after each step of gradient descent, with ``x.grad = None`` in the loop and without.
+
+    An arrow shows what the loop that forgets still has in ``.grad``: how far that alone will move x.
+    """
 
     size = (6.5, 3.5)
     last = 60
@@ -46,14 +49,26 @@ class LoopsExplorer(Explorer):
             positions, grads = self.walk(rate, step, clear)
             held = f", after a step with {grads[-1]:.2f} in .grad" if grads else ""
             said.append(f"the loop that {name} is at x = {positions[-1]:.2f}{held}")
+            if grads and not clear:
+                said[-1] += f", which is still there and will push it by {-rate * grads[-1]:+.2f}"
         return f"Learning rate {rate:g}, step {step}: {said[0]}; {said[1]}. The lowest point is at {self.lowest:g}."
 
     def draw(self, axes: Any, *, step: int, rate: float) -> None:
         axes.axhline(self.lowest, color=FAINT, linewidth=1, linestyle=":", label="the lowest point")
         for clear, label, color, line in ((True, "clears", INK, "-"), (False, "forgets", ACCENT, "--")):
-            positions, _ = self.walk(rate, step, clear)
+            positions, grads = self.walk(rate, step, clear)
             axes.plot(positions, line, color=color, label=label)
             axes.plot([step], positions[-1:], "o", color=color)
+            if grads and not clear:
+                at, push = positions[-1], -rate * grads[-1]
+                axes.annotate(
+                    "", (step, at + push), (step, at), arrowprops={"arrowstyle": "-|>", "color": color, "lw": 2}
+                )
+                side, align = (6, "left") if step < 0.8 * self.last else (-6, "right")
+                said = f"pushed by .grad: {push:+.2f}"
+                ground = {"fc": "white", "ec": "none", "pad": 1, "alpha": 0.8}
+                where = {"xytext": (side, 0), "textcoords": "offset points", "ha": align, "va": "center"}
+                axes.annotate(said, (step, at + push / 2), bbox=ground, **where)
         reach = 1.25 * abs(self.begin - self.lowest) or 1.0
         room = self.lowest - reach, self.lowest + 1.4 * reach  # the legend lies above the swing
         axes.set(xlabel="step", ylabel="x", xlim=(0, self.last), ylim=room)

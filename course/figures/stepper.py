@@ -39,7 +39,7 @@ class Flow:
 
     @property
     def kind(self) -> str:
-        return f"{viz.shape_text(self.shape)} {self.dtype}".removesuffix(" float32")
+        return f"{viz.shape_text(self.shape)} {self.dtype}".removesuffix(" float32").rstrip()
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,16 @@ class BackwardStepper:
     that is no scalar.  ``retain_graph``: as in ``backward``; with True nothing is said to be freed.  ``values``,
     ``max_nodes``, ``direction``: as in ``engine.viz.graph``.  Raises what ``backward`` raises.
 
+    For a Var of lesson 11, with ``walk=backward``, it shows what the learner's own ``backward`` does.
+
     ``steps``, ``text(k)``, ``picture(k)`` and ``static()`` need neither a notebook nor ipywidgets.
     """
 
+    steps: list[Step]
+
     def __init__(
         self,
-        loss: Tensor,
+        loss: Any,
         names: Mapping[str, Tensor] | None = None,
         *,
         gradient: Tensor | None = None,
@@ -108,10 +112,18 @@ class BackwardStepper:
         values: bool = False,
         max_nodes: int = 40,
         direction: str = "TB",
+        walk: Callable[[Any], Any] | None = None,
     ):
+        if walk is not None:
+            from course.figures.own_engine import OwnWalk, names_of
+
+            own = OwnWalk(loss, walk, names_of(sys._getframe(1), names))
+            self.steps = own.steps
+            self._words, self._svg = own.drawn()
+            return
         named = [*(names or {}).items(), *viz.variables(sys._getframe(1))]
         recording = Recording(loss, gradient, named, retain_graph)
-        self.steps: list[Step] = recording.steps
+        self.steps = recording.steps
         plan = viz.graph_drawing([loss], named, max_nodes, values)
         recording.annotate(plan)
         drawn = viz.Graph(plan, direction=direction)
@@ -345,7 +357,7 @@ def after_broadcast(rule: str, g: Tensor, into: Tensor) -> str:
     return rule if into.dtype == g.dtype else f"({rule}) as {into.dtype.name}"
 
 
-def prepared(svg: str, recording: Recording) -> str:
+def prepared(svg: str, recording: Any) -> str:
     """The picture with the turn of each part written to it, for ``picture`` and for the widget to go by."""
     root = ElementTree.fromstring(svg)
     root.set("class", "undertorch-stepper")

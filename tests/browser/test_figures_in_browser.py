@@ -1,4 +1,4 @@
-"""The figures of lessons 03 and 10 to 18 in JupyterLab, on one page: each slider by keyboard, and what follows it."""
+"""The figures of lessons 10 to 18 in JupyterLab, on one page: each slider by keyboard, and what follows it."""
 
 import pytest
 
@@ -12,7 +12,6 @@ pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.browser
 
 FIGURES = (
-    "FloatExplorer()",
     "JacobianExplorer({'x * x': lambda x: x * x, 'cumsum': lambda x: x.cumsum(0)}, engine.arange(1.0, 4.0))",
     "AccumulationTimeline()",
     "BatchExplorer()",

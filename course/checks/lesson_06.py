@@ -1,0 +1,494 @@
+"""Lesson 06, leaves: the exercises' trials, oracles, usual mistakes and hints."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import engine
+from course.exercises import Exercise, Property
+
+# 6.2
+
+
+def made(small_knobs: Callable, n: int, dtype: Any) -> Any:
+    knobs = small_knobs(n, dtype)
+    if not isinstance(knobs, engine.Tensor):
+        return knobs
+    about = {"type": str(knobs.dtype), "is_leaf": knobs.is_leaf, "requires_grad": knobs.requires_grad}
+    return {"numbers": knobs.detach()} | about
+
+
+def knobs_trial(small_knobs: Callable) -> Iterator[tuple]:
+    for n, dtype in ((3, "float32"), (2, "float64")):
+        shown = (
+            f"small_knobs({n}, engine.{dtype}): the numbers, their type, whether it is a leaf, whether it takes notes"
+        )
+        yield shown, made, small_knobs, n, getattr(engine, dtype)
+
+
+def knobs_more(small_knobs: Callable) -> Iterator[tuple]:
+    yield "", made, small_knobs, 5, engine.float64
+    yield "", made, small_knobs, 1, engine.float32
+
+
+def in_place(n: int, dtype: Any) -> engine.Tensor:
+    knobs = engine.randn(n).to(dtype).requires_grad_()
+    with engine.no_grad():
+        knobs *= 0.1
+    return knobs
+
+
+# 6.3
+
+
+def squared(x: engine.Tensor) -> engine.Tensor:
+    return x * x
+
+
+def doubled_plus_one(x: engine.Tensor) -> engine.Tensor:
+    return 2 * x + 1
+
+
+def total(x: engine.Tensor) -> engine.Tensor:
+    return x.sum()
+
+
+def through(slopes: Callable, start: Any, functions: list[Callable]) -> Any:
+    found = slopes(engine.tensor(start, requires_grad=True), functions)
+    if not isinstance(found, list | tuple):
+        return found
+    return [engine.as_tensor(slope).detach() if isinstance(slope, engine.Tensor | float | int) else slope
+            for slope in found]  # fmt: skip
+
+
+def slopes_trial(slopes: Callable) -> Iterator[tuple]:
+    yield "x = 3, functions = [x * x, 2 * x + 1]", through, slopes, 3.0, [squared, doubled_plus_one]
+    yield "x = 1, functions = [2 * x + 1, x * x, x * x]", through, slopes, 1.0, [doubled_plus_one, squared, squared]
+    shown = "x = [1., 2.], functions = [2 * x + 1, x * x, x.sum()]"
+    yield shown, through, slopes, [1.0, 2.0], [doubled_plus_one, squared, total]
+
+
+def slopes_more(slopes: Callable) -> Iterator[tuple]:
+    yield "", through, slopes, [0.5, -1.0, 2.0], [squared, squared, total, doubled_plus_one]
+    yield "", through, slopes, 1.5, [engine.exp]
+
+
+def kept(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    results = []
+    for function in functions:
+        x = function(x)
+        x.retain_grad()
+        results.append(x)
+    x.backward()
+    return [result.grad for result in results]
+
+
+def not_kept(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    return [None for _ in functions]
+
+
+def what_went_in(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    results = [x]
+    for function in functions:
+        results.append(function(results[-1]))
+    return list(engine.autograd.grad(results[-1], results[:-1]))
+
+
+def each_alone(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    """The slope of each function by its own input."""
+    slopes = []
+    for function in functions:
+        x = x.detach().requires_grad_()
+        y = function(x)
+        slopes.append(engine.autograd.grad(y.sum(), x)[0])
+        x = y
+    return slopes
+
+
+def one_by_one(x: engine.Tensor, functions: list[Callable], retain_graph: bool = True) -> list[Any]:
+    results = [x := function(x) for function in functions]
+    return [engine.autograd.grad(x, result, retain_graph=retain_graph) for result in results]
+
+
+def thrown_away(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    return [slope for (slope,) in one_by_one(x, functions, retain_graph=False)]
+
+
+def swapped(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    start = x
+    results = [x := function(x) for function in functions]
+    return list(engine.autograd.grad(results, start))
+
+
+def the_knob_alone(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    start = x
+    for function in functions:
+        x = function(x)
+    return [engine.autograd.grad(x, start)[0]]
+
+
+# 6.4
+
+
+def at_a_result(limit: Callable, weights: list[float], most: float) -> engine.Tensor:
+    x = engine.zeros(len(weights)).requires_grad_()
+    h = 2 * x
+    limit(h, most)
+    (h * engine.tensor(weights)).sum().backward()
+    return x.grad
+
+
+def at_a_knob(limit: Callable, weights: list[float], most: float) -> engine.Tensor:
+    x = engine.zeros(len(weights)).requires_grad_()
+    limit(x, most)
+    (x * engine.tensor(weights)).sum().backward()
+    return x.grad
+
+
+def beside_another(limit: Callable, most: float) -> list[Any]:
+    x, y = engine.zeros(2).requires_grad_(), engine.zeros(2).requires_grad_()
+    other = 2 * y
+    h = 2 * x  # the newer one: its hook is called first
+    limit(h, most)
+    (10 * (h + other)).sum().backward()
+    return [x.grad, y.grad]
+
+
+def limit_trial(limit: Callable) -> Iterator[tuple]:
+    shown = "h = 2 * x, limit(h, 1.0), loss = (h * [0.5, 3, -4]).sum(): x.grad"
+    yield shown, at_a_result, limit, [0.5, 3.0, -4.0], 1.0
+    yield "limit(x, 2.0), loss = (x * [3, -1, -7]).sum(): x.grad", at_a_knob, limit, [3.0, -1.0, -7.0], 2.0
+    shown = "other = 2 * y, h = 2 * x, limit(h, 1.0), loss = (10 * (h + other)).sum(): x.grad and y.grad"
+    yield shown, beside_another, limit, 1.0
+
+
+def limit_more(limit: Callable) -> Iterator[tuple]:
+    yield "", at_a_result, limit, [-0.1, 0.3, 5.0, -0.7], 0.25
+    yield "", at_a_knob, limit, [12.0, -3.0], 4.0
+    yield "", beside_another, limit, 3.0
+
+
+def hook(change: Callable[[engine.Tensor, float], Any]) -> Callable:
+    """`limit`, with this as its hook."""
+
+    def limit(h: engine.Tensor, most: float) -> None:
+        h.register_hook(lambda arriving: change(arriving, most))
+
+    return limit
+
+
+def scaled(arriving: engine.Tensor, most: float) -> engine.Tensor:
+    return arriving * (most / max(most, arriving.abs().max().item()))
+
+
+def at_once(h: engine.Tensor, most: float) -> None:
+    h.register_hook(h.clamp(-most, most))
+
+
+def too_early(h: engine.Tensor, most: float) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        h.grad = h.grad.clamp(-most, most)
+
+
+def of_the_numbers(h: engine.Tensor, most: float) -> None:
+    h.register_hook(lambda arriving: h.detach().clamp(-most, most))
+
+
+def written_over(arriving: engine.Tensor, most: float) -> None:
+    arriving.clamp_(-most, most)
+
+
+# 6.5
+
+
+def names_found(knobs_of: Callable, y: engine.Tensor, named: dict[str, engine.Tensor]) -> Any:
+    """The names of what was found, sorted; what is no tensor as it is."""
+    found = knobs_of(y)
+    if found is None or isinstance(found, engine.Tensor):
+        return found
+    of = {id(t): name for name, t in named.items()}
+    return sorted(
+        of.get(id(t), "a tensor without a name") if isinstance(t, engine.Tensor) else type(t).__name__ for t in found
+    )
+
+
+def doubled(x: engine.Tensor, times: int) -> engine.Tensor:
+    for _ in range(times):
+        x = x + x
+    return x
+
+
+def knobs(n: int) -> list[engine.Tensor]:
+    return [engine.tensor(float(k + 1), requires_grad=True) for k in range(n)]
+
+
+def find_trial(knobs_of: Callable) -> Iterator[tuple]:
+    w, b = knobs(2)
+    x = engine.tensor(3.0)
+    yield "y = w * x + b, x is data", names_found, knobs_of, w * x + b, {"w": w, "b": b, "x": x}
+    w, b = knobs(2)
+    h = w * b
+    yield "h = w * b, y = h * h + w", names_found, knobs_of, h * h + w, {"w": w, "b": b, "h": h}
+    (w,) = knobs(1)
+    b = engine.tensor(2.0, requires_grad=True) * 0.1
+    shown = "y = w * b, where b = engine.tensor(2.0, requires_grad=True) * 0.1"
+    yield shown, names_found, knobs_of, w * b, {"w": w, "b": b}
+    (w,) = knobs(1)
+    yield "y = w, doubled 12 times by y = y + y", names_found, knobs_of, doubled(w, 12), {"w": w}
+
+
+def find_more(knobs_of: Callable) -> Iterator[tuple]:
+    u, v, w = knobs(3)
+    h = (u * v).exp()
+    y = h / v + h.detach() * w
+    yield "", names_found, knobs_of, y, {"u": u, "v": v, "w": w, "h": h}
+    u, v, w = knobs(3)
+    yield "", names_found, knobs_of, (u.detach() * v).tanh(), {"u": u, "v": v, "w": w}
+
+
+def nodes(y: engine.Tensor) -> list[Any]:
+    """The nodes at the ends of the graph."""
+    seen: set = set()
+    layer = {y.grad_fn}
+    while layer:
+        seen |= layer
+        layer = {p for node in layer for p, _ in node.next_functions if p is not None} - seen
+    return [node for node in seen if hasattr(node, "variable")]
+
+
+def by_layers(y: engine.Tensor) -> list[Any]:
+    return [node.variable for node in nodes(y)]
+
+
+def path_by_path(y: engine.Tensor) -> list[Any]:
+    found, waiting = [], [y.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if hasattr(node, "variable"):
+            found.append(node.variable)
+        waiting += [p for p, _ in node.next_functions if p is not None]
+    return found
+
+
+def one_step_back(y: engine.Tensor) -> list[Any]:
+    ends = {p for p, _ in y.grad_fn.next_functions if hasattr(p, "variable")}
+    return [node.variable for node in ends]
+
+
+def first_path(y: engine.Tensor) -> list[Any]:
+    node = y.grad_fn
+    while not hasattr(node, "variable"):
+        node = next(p for p, _ in node.next_functions if p is not None)
+    return [node.variable]
+
+
+EXERCISES = (
+    Exercise(
+        key="06.1",
+        points=1,
+        answer={"a", "d", "f"},
+        wrong=(
+            ({"a", "b", "d", "e", "f"}, "Those are all that take notes. But only leaves keep what arrives."),
+            ({"a", "c", "d", "f", "g"}, "Those are all the leaves. But two of them were never asked to take notes."),
+        ),
+        entries={
+            "a": "a was asked when it was made, and no operation made it since.",
+            "b": "b came out of a multiplication of something that takes notes: it is a result.",
+            "c": "c is a leaf. But nobody asked for its slope.",
+            "d": "d was asked, if only after it was made; and no operation made it since.",
+            "e": "For e, random numbers were asked and then multiplied. The leaf is another tensor, without a name.",
+            "f": "f was multiplied first, and asked then: no operation made it *since it was asked to take notes*.",
+            "g": "g has the numbers of b, but it was cut off: it takes no notes, so nothing arrives.",
+        },
+        understood="A leaf is what no operation made since it was asked; and only leaves that were asked have a .grad.",
+        hints=(
+            "Two questions to each: is it a leaf, and was it asked to take notes?",
+            "What comes out of an operation on something that takes notes is a result. Which have a grad_fn?",
+            "b and e have a grad_fn; c and g were never asked. That leaves three.",
+        ),
+    ),
+    Exercise(
+        key="06.2",
+        points=1,
+        answer=in_place,
+        trial=knobs_trial,
+        hidden=knobs_more,
+        wrong=(
+            (
+                lambda n, dtype: (engine.randn(n) * 0.1).requires_grad_().to(dtype),
+                "With 32 bits that is right, with 64 it is not: there, `to` makes another tensor, which is a result.",
+            ),
+            (
+                lambda n, dtype: engine.randn(n, dtype=dtype, requires_grad=True).mul_(0.1),
+                "A knob must not be written to while notes are taken. Compute first, and ask then.",
+            ),
+        ),
+        properties=(
+            Property(
+                lambda n, dtype: engine.randn(n).to(dtype) * 0.1,
+                lambda did: did.result["requires_grad"],
+                "It is a leaf, but nobody has asked it to take notes.",
+            ),
+            Property(
+                lambda n, dtype: (engine.randn(n, requires_grad=True).to(dtype) * 0.1).requires_grad_(),
+                lambda did: did.result["is_leaf"],
+                "It is still a result: something was computed after the asking. To ask the result, too, makes no leaf "
+                "of it.",
+            ),
+            Property(
+                lambda n, dtype: engine.randn(n).to(dtype).requires_grad_(),
+                lambda did: abs(did.result["numbers"]).max() < 5 * abs(did.expected["numbers"]).max(),
+                "The numbers are not small: the `* 0.1` is missing.",
+            ),
+            Property(
+                lambda n, dtype: (engine.randn(n) * 0.1).requires_grad_(),
+                lambda did: did.result["type"] == did.expected["type"],
+                "The numbers are of the wrong type for 64 bits: the `to(dtype)` is missing.",
+            ),
+        ),
+        understood="First compute, then ask: every operation after the asking makes a result, and the knob is lost.",
+        hints=(
+            "Which operations are done after the tensor was asked to take notes?",
+            "First compute, then ask: `requires_grad_()` comes last, and is called on what has been computed.",
+            "return (engine.randn(n)...).requires_grad_()",
+        ),
+    ),
+    Exercise(
+        key="06.3",
+        points=2,
+        answer=kept,
+        trial=slopes_trial,
+        hidden=slopes_more,
+        wrong=(
+            (
+                not_kept,
+                "There are no slopes: a result keeps none, unless it was asked to, by `retain_grad()` before "
+                "`backward()`.",
+            ),
+            (
+                what_went_in,
+                "Those are the slopes with respect to what *went into* each function, and not what came out of it.",
+            ),
+            (
+                each_alone,
+                "Those are the slopes of each function by itself. How the *last* number moves is asked for: all that "
+                "comes after counts, too.",
+            ),
+            (one_by_one, "`autograd.grad` gives a tuple, here with one entry. Take it out."),
+            (
+                thrown_away,
+                "The first `grad` threw away notes that the next one needs. Ask for all slopes in one call: the second "
+                "argument may be a list.",
+            ),
+            (
+                swapped,
+                "The two are swapped: first what moves, which is the last result, and then what it moves with.",
+            ),
+            (the_knob_alone, "That is the slope with respect to x. There should be one slope for each function."),
+            (
+                lambda x, functions: kept(x, functions)[:-1],
+                "One slope is missing: the last result moves as far as itself, so the last slope is 1.",
+            ),
+            (
+                lambda x, functions: kept(x, functions)[::-1],
+                "The slopes are right, in the opposite order: the first is the one of the first function.",
+            ),
+            (
+                lambda x, functions: [slope.sum() for slope in kept(x, functions)],
+                "A result with several numbers has as many slopes. Do not add them up.",
+            ),
+        ),
+        understood="What comes by at a result is not kept, unless you ask for it before it comes.",
+        hints=(
+            "Keep every result on the way, in a list. How do you ask for the slope at a result?",
+            "`retain_grad()` for each, right when it was made; or `autograd.grad` once, with the list of all results.",
+            "for function in functions:\n    x = function(x)\n    ...\nreturn engine.autograd.grad(..., results)",
+        ),
+    ),
+    Exercise(
+        key="06.4",
+        points=2,
+        answer=hook(lambda arriving, most: engine.where(arriving.abs() > most, most * arriving.sign(), arriving)),
+        trial=limit_trial,
+        hidden=limit_more,
+        wrong=(
+            (
+                hook(lambda arriving, most: None),
+                "All goes on as it came. If a hook returns nothing, it has only watched.",
+            ),
+            (
+                hook(lambda arriving, most: arriving.clamp(max=most)),
+                "Above it is limited, and below it is not: -4 is as large as 4, in the other direction.",
+            ),
+            (
+                hook(lambda arriving, most: arriving.clamp(0, most)),
+                "Negative slopes have become 0. Those from -most on should stay.",
+            ),
+            (
+                hook(lambda arriving, most: arriving.clamp(-most)),
+                "Below it is limited, and above it is not: with one number, `clamp` takes it as the least.",
+            ),
+            (
+                hook(lambda arriving, most: arriving.clamp(most)),
+                "With one number, `clamp` takes it as the *least*: small numbers are made larger.",
+            ),
+            (at_once, "`register_hook` takes a function, to be called later. This is a tensor, computed at once."),
+            (
+                too_early,
+                "When `limit` is called, nothing has arrived yet, and `.grad` is None. Let a function wait there.",
+            ),
+            (
+                hook(scaled),
+                "All numbers are made smaller together. Only those beyond the limit should change.",
+            ),
+            (
+                hook(written_over),
+                "The hook writes over what it was given. Another tensor gets the same gradient: give back a new one.",
+            ),
+            (of_the_numbers, "What you limit is h. What *arrives* there is the argument of the hook."),
+            (
+                hook(lambda arriving, most: engine.ones_like(arriving) * most),
+                "Whatever arrives, `most` goes on. What is within the limit should stay as it is.",
+            ),
+        ),
+        understood="What a hook returns is passed on, and all that comes after it follows from that.",
+        hints=(
+            "What does a hook get, and what becomes of what it returns?",
+            "`register_hook` takes a function of one argument. `clamp(least, most)` makes a new tensor.",
+            "h.register_hook(lambda arriving: arriving.clamp(...))",
+        ),
+    ),
+    Exercise(
+        key="06.5",
+        points=2,
+        answer=by_layers,
+        trial=find_trial,
+        hidden=find_more,
+        wrong=(
+            (
+                one_step_back,
+                "You have looked one step back. The ends of the graph may be further away.",
+            ),
+            (first_path, "You have followed one path. Where a node has several inputs, all of them must be followed."),
+        ),
+        properties=(
+            Property(
+                nodes,
+                lambda did: not any("AccumulateGrad" in name or "Backward" in name for name in did.result),
+                "There are nodes in it. `variable` is the tensor that belongs to an AccumulateGrad.",
+            ),
+            Property(
+                path_by_path,
+                lambda did: len(set(did.result)) == len(did.result) or "AccumulateGrad" in did.result,
+                "Some are found several times, once on each path that leads there. Each should be there once.",
+            ),
+        ),
+        understood="The knobs of a result are the ends of its graph; a lost knob is not among them.",
+        hints=(
+            "Begin at y.grad_fn. Where do the paths end, and how do you get from such an end to its tensor?",
+            "Keep a list of nodes still to be looked at, and a set of those seen. An AccumulateGrad has `variable`.",
+            "while waiting:\n    node = waiting.pop()\n    if node is None or node in seen:\n        continue\n    ...",
+        ),
+    ),
+)

@@ -109,7 +109,7 @@ def test_every_element_of_the_result_is_the_sum_of_the_two_that_it_names(figure)
         total = first + second
         for element, index in enumerate(np.ndindex(*total.shape)):
             words = figure.text(a=typed(a), b=typed(b), element=element)
-            *sides, x, y, sum_ = re.search(r"= a(.*?) \+ b(.*?) = (\d+) \+ (\d+) = (\d+)\.$", words).groups()
+            *sides, x, y, sum_ = re.search(r"= a(.*?) \+ b(.*?) = (\d+) \+ (\d+) = (\d+)\.", words).groups()
             assert f"result{list(index) or ''} = a" in words
             left, right = (tuple(map(int, re.findall(r"\d+", side))) for side in sides)
             assert (first[left].item(), second[right].item(), total[index].item()) == (int(x), int(y), int(sum_))
@@ -168,7 +168,7 @@ def test_a_clash_is_outlined_where_it_is(figure):
             "4",
             "a has shape (3, 1), b has shape (4,). Dimension 0: b has no such dimension, and is used 3 times. "
             "Dimension 1: a has 1, and is stretched to 4. The result has shape (3, 4). "
-            "result[1, 2] = a[1, 0] + b[2] = 2 + 30 = 32.",
+            "result[1, 2] = a[1, 0] + b[2] = 2 + 30 = 32. Strides of what is stretched: a (1, 0) and b (0, 1).",
         ),
         (
             "3",

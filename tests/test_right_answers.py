@@ -95,18 +95,48 @@ def answer_01_6_c(a):
 
 
 @answers("02.2")
-def answer_02_2_a(b):
-    return b.movedim(3, 1)
+class WithLoops:
+    def __init__(self, memory, shape, stride, offset=0):
+        self.memory, self.shape, self.stride, self.offset = memory, shape, stride, offset
+
+    def place(self, *index):
+        place = self.offset
+        for d in range(len(index)):
+            place += index[d] * self.stride[d]
+        return place
+
+    @property
+    def T(self):
+        return self.permute(*reversed(range(len(self.shape))))
+
+    def permute(self, *dims):
+        return WithLoops(self.memory, [self.shape[d] for d in dims], [self.stride[d] for d in dims], self.offset)
+
+    def expand(self, *shape):
+        stride = list(self.stride)
+        for d, size in enumerate(self.shape):
+            if size == 1:
+                stride[d] = 0
+        return WithLoops(self.memory, shape, stride, self.offset)
 
 
 @answers("02.2")
-def answer_02_2_b(b):
-    return b.transpose(2, 3).transpose(1, 2)
+class WithNumPy:
+    def __init__(self, memory, shape, stride, offset=0):
+        self.memory, self.shape, self.stride, self.offset = memory, np.array(shape), np.array(stride), offset
 
+    def place(self, *index):
+        return int(self.offset + np.dot(index, self.stride))
 
-@answers("02.2")
-def answer_02_2_c(b):
-    return b.permute(0, 3, 1, 2).contiguous()
+    def permute(self, *dims):
+        return WithNumPy(self.memory, self.shape[list(dims)], self.stride[list(dims)], self.offset)
+
+    def expand(self, *shape):
+        return WithNumPy(self.memory, shape, np.where(self.shape == shape, self.stride, 0), self.offset)
+
+    @property
+    def T(self):
+        return WithNumPy(self.memory, self.shape[::-1], self.stride[::-1], self.offset)
 
 
 @answers("02.3")

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import engine
-from course.exercises import Exercise
-
-# 2.2
+from course.exercises import Exercise, Property
+from course.sources import loops
 
 
 def counted(*shape: int) -> Any:
@@ -15,17 +14,131 @@ def counted(*shape: int) -> Any:
     return engine.arange(math.prod(shape)).reshape(shape)
 
 
-def by_colour(batch: Any) -> engine.Tensor:
-    return engine.stack([batch[..., colour] for colour in range(batch.shape[-1])], dim=1)
+# 2.2
+
+MEMORY = list(range(100, 124))  # no number is its own place
 
 
-def colour_trial(colour_first: Callable) -> Iterator[tuple]:
-    yield "batch = arange(12).reshape(1, 2, 2, 3)", colour_first, counted(1, 2, 2, 3)
-    yield "batch = arange(48).reshape(2, 4, 2, 3)", colour_first, counted(2, 4, 2, 3)
+class Recipe:
+    """A tensor's recipe as the engine makes it: each step is one of the engine's tensors."""
+
+    def __init__(self, memory: Any, shape: Any = (), stride: Any = (), offset: int = 0, tensor: Any = None) -> None:
+        self.memory = memory
+        self.tensor = engine.tensor(memory).as_strided(shape, stride, offset) if tensor is None else tensor
+        self.shape, self.stride, self.offset = (
+            tuple(self.tensor.shape),
+            self.tensor.stride(),
+            self.tensor.storage_offset(),
+        )
+
+    def place(self, *index: int) -> int:
+        return self.tensor[index].storage_offset()
+
+    def made(self, tensor: Any) -> "Recipe":
+        same = tensor.untyped_storage().data_ptr() == self.tensor.untyped_storage().data_ptr()
+        return Recipe(self.memory if same else tensor.flatten().tolist(), tensor=tensor)
+
+    @property
+    def T(self) -> "Recipe":
+        return self.made(self.tensor.T)
+
+    def permute(self, *dims: int) -> "Recipe":
+        return self.made(self.tensor.permute(dims))
+
+    def expand(self, *shape: int) -> "Recipe":
+        return self.made(self.tensor.expand(shape))
 
 
-def colour_more(colour_first: Callable) -> Iterator[tuple]:
-    yield "", colour_first, counted(3, 2, 5, 4)
+class Written:
+    """As the worked solution has it: what the wrong ones below differ from in one method."""
+
+    def __init__(self, memory: Any, shape: Any, stride: Any, offset: int = 0) -> None:
+        self.memory, self.shape, self.stride, self.offset = memory, shape, stride, offset
+
+    def place(self, *index: int) -> Any:
+        return self.offset + sum(i * step for i, step in zip(index, self.stride, strict=True))
+
+    @property
+    def T(self) -> Any:
+        return type(self)(self.memory, self.shape[::-1], self.stride[::-1], self.offset)
+
+    def permute(self, *dims: int) -> Any:
+        shape, stride = tuple(self.shape[d] for d in dims), tuple(self.stride[d] for d in dims)
+        return type(self)(self.memory, shape, stride, self.offset)
+
+    def expand(self, *shape: int) -> Any:
+        pairs = zip(self.shape, shape, self.stride, strict=True)
+        stride = tuple(step if old == new else 0 for old, new, step in pairs)
+        return type(self)(self.memory, shape, stride, self.offset)
+
+
+def with_methods(**methods: Any) -> type:
+    return type("Tiny", (Written,), methods)
+
+
+def turned_in_place(t: Any) -> Any:
+    t.shape, t.stride = t.shape[::-1], t.stride[::-1]
+    return t
+
+
+def copied_columns(t: Any) -> Any:
+    rows, columns = t.shape
+    memory = [t.memory[t.place(row, column)] for column in range(columns) for row in range(rows)]
+    return type(t)(memory, (columns, rows), (rows, 1), 0)
+
+
+def permuted_back(t: Any, *dims: int) -> Any:
+    return Written.permute(t, *sorted(range(len(dims)), key=dims.__getitem__))
+
+
+def without_offset(method: Callable) -> Callable:
+    def make(t: Any, *rest: int) -> Any:
+        made = method(t, *rest)
+        made.offset = 0
+        return made
+
+    return make
+
+
+def placed(tiny: Any, shape: tuple, stride: tuple, offset: int, *index: int) -> Any:
+    return tiny(MEMORY, shape, stride, offset).place(*index)
+
+
+def recipe(tiny: Any, shape: tuple, stride: tuple, offset: int, method: str, *rest: int) -> Any:
+    whole = tiny(MEMORY, shape, stride, offset)
+    made = whole.T if method == "T" else getattr(whole, method)(*rest)
+    if made is None or made is ...:
+        return {"nothing came of": method}
+    if not all(hasattr(made, name) for name in ("memory", "shape", "stride", "offset")):
+        return made
+    return {
+        "shape": tuple(made.shape),
+        "stride": tuple(made.stride),
+        "offset": made.offset,
+        "the memory is the same": made.memory is MEMORY,
+        "t.shape afterwards": tuple(whole.shape),
+    }
+
+
+def tiny_trial(tiny: Any) -> Iterator[tuple]:
+    yield "t = Tiny(list(range(100, 124)), (4, 3), (1, 4)), t.place(2, 1)", placed, tiny, (4, 3), (1, 4), 0, 2, 1
+    yield "t = Tiny(list(range(100, 124)), (2, 2), (4, 1), 6), t.place(1, 1)", placed, tiny, (2, 2), (4, 1), 6, 1, 1
+    yield "t = Tiny(list(range(100, 124)), (3, 4), (4, 1), 2), t.T", recipe, tiny, (3, 4), (4, 1), 2, "T"
+    shown = "t = Tiny(list(range(100, 124)), (2, 3, 4), (12, 4, 1)), t.permute(2, 0, 1)"
+    yield shown, recipe, tiny, (2, 3, 4), (12, 4, 1), 0, "permute", 2, 0, 1
+    shown = "t = Tiny(list(range(100, 124)), (3, 2), (4, 1), 5), t.permute(1, 0)"
+    yield shown, recipe, tiny, (3, 2), (4, 1), 5, "permute", 1, 0
+    shown = "t = Tiny(list(range(100, 124)), (1, 4), (4, 1), 8), t.expand(3, 4)"
+    yield shown, recipe, tiny, (1, 4), (4, 1), 8, "expand", 3, 4
+    shown = "t = Tiny(list(range(100, 124)), (3, 1), (2, 1)), t.expand(3, 3)"
+    yield shown, recipe, tiny, (3, 1), (2, 1), 0, "expand", 3, 3
+
+
+def tiny_more(tiny: Any) -> Iterator[tuple]:
+    yield "", placed, tiny, (2, 3, 2), (6, 2, 1), 3, 1, 2, 1
+    yield "", recipe, tiny, (2, 5), (5, 2), 1, "T"
+    yield "", recipe, tiny, (2, 3, 4), (12, 4, 1), 0, "permute", 1, 2, 0
+    yield "", recipe, tiny, (2, 1, 3), (3, 3, 1), 4, "expand", 2, 5, 3
 
 
 # 2.3
@@ -50,41 +163,51 @@ def rows_more(as_rows: Callable) -> Iterator[tuple]:
 
 
 def shared(table: engine.Tensor) -> engine.Tensor:
-    return engine.tensor([[value / sum(row) for value in row] for row in table.tolist()])
+    return engine.tensor([[value / sum(row) for value in row] for row in table.tolist()], dtype=table.dtype)
 
 
 def shares_trial(shares: Callable) -> Iterator[tuple]:
-    for rows in ([[1.0, 3.0], [1.0, 1.0]], [[1.0, 2.0, 7.0], [2.0, 2.0, 1.0], [1.0, 0.0, 3.0]]):
+    for rows in (
+        [[1.0, 3.0], [1.0, 1.0]],
+        [[1.0, 2.0, 7.0], [2.0, 2.0, 1.0], [1.0, 0.0, 3.0]],
+        [[0.3, 1.7, 0.6], [0.25, -0.75, 2.6]],
+    ):
         yield f"table = {rows}", shares, engine.tensor(rows)
 
 
 def shares_more(shares: Callable) -> Iterator[tuple]:
     yield "", shares, engine.rand(4, 3) + 0.1
-    yield "", shares, engine.rand(3, 3) + 0.1
+    yield "", shares, engine.rand(3, 3, dtype=engine.float64) + 0.1
 
 
 # 2.5
 
 
 def distance_by_distance(p: engine.Tensor, q: engine.Tensor) -> engine.Tensor:
-    return engine.tensor([[math.dist(one, other) for other in q.tolist()] for one in p.tolist()])
+    found = [[math.dist(one, other) for other in q.tolist()] for one in p.tolist()]
+    return engine.tensor(found, dtype=p.dtype)
 
 
 def distances_trial(distances: Callable) -> Iterator[tuple]:
     for p, q in (
         ([[0.0, 0.0], [3.0, 4.0]], [[0.0, 0.0], [6.0, 8.0], [0.0, 4.0]]),
-        ([[1.0, 1.0], [2.0, 5.0]], [[4.0, 5.0], [2.0, 2.0]]),
+        ([[1.0, 1.0], [2.0, 5.0]], [[4.0, 5.0], [5.0, 1.0]]),
+        ([[0.3, -1.7]], [[1.4, 0.1], [-3.25, 2.6]]),
     ):
         yield f"p = {p}\nq = {q}", distances, engine.tensor(p), engine.tensor(q)
 
 
 def distances_more(distances: Callable) -> Iterator[tuple]:
     yield "", distances, engine.randn(5, 2), engine.randn(3, 2)
-    yield "", distances, engine.randn(1, 2), engine.randn(4, 2)
+    yield "", distances, engine.randn(1, 2, dtype=engine.float64), engine.randn(4, 2, dtype=engine.float64)
 
 
 def spread(p: Any, q: Any) -> Any:
     return (p[:, None] - q) ** 2
+
+
+def in_a_loop(p: Any, q: Any) -> Any:
+    return engine.stack([((one - q) ** 2).sum(dim=1).sqrt() for one in p])
 
 
 # 2.6
@@ -117,69 +240,185 @@ def split(picture: Any, size: int) -> Any:
     return picture.view(lines // size, size, points // size, size)
 
 
+def divided(picture: Any, size: int) -> Any:
+    lines, points = picture.shape
+    return picture.view(lines / size, size, points / size, size).permute(0, 2, 1, 3)
+
+
+def divides(source: str) -> bool:
+    """Whether something is divided with a single stroke."""
+    return "/" in source.replace("//", "")
+
+
 EXERCISES = (
     Exercise(
         key="02.1",
         points=1,
         answer=((3, 4), (2, 3), "error", (5, 3, 4), (4, 4)),
         wrong=(
-            (((3, 4), (2, 3), "Error", (5, 3, 4), (4, 4)), 'All is right. Write "error" in small letters.'),
             (
-                ("error", "error", (2, 3), "error", "error"),
+                ("error", "error", (2, 3), "error", (4, 1)),
                 "You align the shapes at the left. They are aligned at the right: the last dimensions meet.",
             ),
             (
-                ((3, 4), "error", (2, 3), (5, 3, 4), (4, 4)),
-                "In 2 and 3, look which dimensions meet: the last one of the one with the last one of the other.",
-            ),
-            (
-                ((3, 4), (2, 3), "error", (5, 3, 4), (4, 1)),
-                "In 5, the 4 meets the 1, and what is missing meets the 4: both are stretched.",
-            ),
-            (
-                ((3, 4), (2, 3), "error", (5, 3, 4), (4,)),
-                "In 5, nothing disappears: a sum has at least as many dimensions as each of the two.",
+                (12, 6, "error", 60, 16),
+                "Those count the elements. A shape is a tuple, with a size for each dimension.",
             ),
             (
                 ("error", (2, 3), "error", "error", "error"),
                 "A 1 meets every size, and so does a dimension that is missing: they are stretched.",
             ),
-            (((3, 4), (2, 3), (2, 3), (5, 3, 4), (4, 4)), "In 3, aligned at the right, a 3 meets a 2."),
         ),
+        entries={
+            1: (
+                ("(3, 4)", "That is a text. Write the tuple without quotation marks."),
+                ("error", "Aligned at the right, the 1 meets the 4, and the 3 meets nothing. Both can be stretched."),
+                ((3, 1), "The row has four numbers, and each of them meets the column: the 1 is stretched."),
+                (
+                    (4, 3),
+                    "Rows come first. It is the second tensor that has the 4, and its last dimension meets the 1.",
+                ),
+                ((3,), "Nothing disappears: a sum has at least as many dimensions as each of the two."),
+                ((4,), "Nothing disappears: a sum has at least as many dimensions as each of the two."),
+                "Two columns: the 1 above the 4, and the 3 above nothing.",
+            ),
+            2: (
+                ("(2, 3)", "That is a text. Write the tuple without quotation marks."),
+                ("error", "Aligned at the right, the 3 meets the 3."),
+                ((3,), "The row is used for both rows, so both are still there."),
+                ((2, 3, 3), "Sizes that meet are not listed twice: a column of the scheme gives one size."),
+                "Two columns: the 3 above the 3, and the 2 above nothing.",
+            ),
+            3: (
+                ((2, 3), "Aligned at the right, it is a 3 that meets the 2. Neither is 1."),
+                ((2, 3, 2), "Aligned at the right, a 3 meets the 2, in one column. Neither is 1."),
+                "Two columns: the 3 above the 2, and the 2 above nothing.",
+            ),
+            4: (
+                ("(5, 3, 4)", "That is a text. Write the tuple without quotation marks."),
+                ("error", "Three columns: 4 meets 1, 1 meets 3, and 5 meets nothing. Each of them goes."),
+                ((5, 1, 4), "The middle column is a 1 that meets a 3. Which of the two is stretched?"),
+                ((5, 3, 1), "The last column is a 4 that meets a 1. Which of the two is stretched?"),
+                ((3, 1, 4), "What is missing is imagined as a 1, and the 5 stays."),
+                ((3, 4), "Nothing disappears: a sum has at least as many dimensions as each of the two."),
+                "Three columns: the 4 above the 1, the 1 above the 3, the 5 above nothing.",
+            ),
+            5: (
+                ("(4, 4)", "That is a text. Write the tuple without quotation marks."),
+                ((4, 1), "The 4 of the vector meets the 1, and what is missing meets the 4: both are stretched."),
+                ((1, 4), "The first column is a missing dimension and a 4: it is stretched to 4."),
+                ((4,), "Nothing disappears: a sum has at least as many dimensions as each of the two."),
+                ("error", "Aligned at the right, the 4 meets the 1, which can be stretched."),
+                "Two columns: the 4 above the 1, and nothing above the 4.",
+            ),
+        },
+        understood="Shapes meet from the right, and what is 1 or missing adapts: a pencil is all you need.",
         hints=(
             "Write the two shapes one below the other, so that their *last* sizes stand in one column.",
-            "Think of a 1 wherever one has nothing. In each column: equal, or one of them is 1, or else an error.",
+            "Imagine a 1 wherever one has run out. In each column: equal, or one of them is 1, or else an error.",
             "1: 1 meets 4, 3 meets nothing. 3: 3 meets 2. 4: 4 meets 1, 1 meets 3, 5 meets nothing.",
         ),
     ),
     Exercise(
         key="02.2",
-        points=1,
-        answer=by_colour,
-        trial=colour_trial,
-        hidden=colour_more,
+        points=3,
+        answer=Recipe,
+        trial=tiny_trial,
+        hidden=tiny_more,
         wrong=(
             (
-                lambda t: t.reshape(t.shape[0], t.shape[3], t.shape[1], t.shape[2]),
-                "The shape is right, the numbers are not: reshape keeps the order of reading, and mixes the colours.",
+                with_methods(place=lambda t, *index: Written.place(t, *index) - t.offset),
+                "place begins to count at 0. A tensor begins at its offset, so that comes on top of the sum.",
             ),
             (
-                lambda t: t.transpose(1, 3),
-                "That gives (photographs, colours, points, lines): every picture lies on its side.",
+                with_methods(
+                    place=lambda t, *index: t.offset + sum(i * n for i, n in zip(index, t.shape, strict=True))
+                ),
+                "place multiplies by the sizes. How far it is to the next number, the strides say.",
             ),
             (
-                lambda t: t.permute(0, 2, 3, 1),
-                "In permute, each number names the *old* dimension that comes here. You have it the other way round.",
+                with_methods(place=lambda t, *index: t.memory[Written.place(t, *index)]),
+                "place looks the number up. What is asked for is the place where it stands.",
             ),
             (
-                lambda t: t.permute(3, 0, 1, 2),
-                "Now the colour comes before the photographs. They are to stay in front.",
+                with_methods(place=lambda t, *index: t.offset + sum(index)),
+                "place adds up the index alone. Each of its numbers has to be multiplied by a stride first.",
+            ),
+            (
+                with_methods(T=property(lambda t: type(t)(t.memory, t.shape[::-1], t.stride, t.offset))),
+                "T has the shape turned round, and the strides as before: each dimension needs to take its own along.",
+            ),
+            (
+                with_methods(T=property(lambda t: type(t)(t.memory, t.shape, t.stride[::-1], t.offset))),
+                "T has the strides turned round, and the shape as before: each dimension needs to take its own along.",
+            ),
+            (
+                with_methods(permute=permuted_back),
+                "permute goes the other way round. The first number in permute(2, 0, 1) names the old dimension that "
+                "comes first.",
+            ),
+            (
+                with_methods(
+                    permute=lambda t, *dims: type(t)(t.memory, tuple(t.shape[d] for d in dims), t.stride, t.offset)
+                ),
+                "permute reorders the shape alone: each dimension needs to take its stride along.",
+            ),
+            (
+                with_methods(expand=lambda t, *shape: type(t)(t.memory, shape, t.stride, t.offset)),
+                "expand keeps the strides: the next index leads on to other numbers, and not to the same one again.",
+            ),
+            (
+                with_methods(expand=lambda t, *shape: type(t)(t.memory, shape, (0,) * len(shape), t.offset)),
+                "expand has a stride of 0 everywhere. What is not stretched keeps its stride.",
             ),
         ),
+        properties=(
+            Property(
+                with_methods(permute=lambda *_: None),
+                lambda did: "nothing came of" not in did.result,
+                "All before it is right. Here nothing comes back: three dots are left, or a `return` is missing.",
+            ),
+            Property(
+                with_methods(T=property(lambda t: t.shape[::-1])),
+                lambda did: isinstance(did.result, dict) or not isinstance(did.expected, dict),
+                "This is only a part of the recipe. Return a new Tiny.",
+            ),
+            Property(
+                with_methods(permute=lambda t, *dims: type(t)(t.memory, dims, t.stride, t.offset)),
+                lambda did: did.result["shape"] == did.expected["shape"],
+                "The new shape is not right. Which of the old sizes goes where? (That of expand is given.)",
+            ),
+            Property(
+                with_methods(expand=lambda t, *shape: type(t)(t.memory, shape, (0, *t.stride), t.offset)),
+                lambda did: did.result["stride"] == did.expected["stride"],
+                "The new strides are not right. Each dimension takes its own along; where expand stretches, it is 0.",
+            ),
+            Property(
+                with_methods(T=property(copied_columns)),
+                lambda did: did.result["the memory is the same"],
+                "The memory is another one now. A view shares it: hand on `self.memory` itself, and change the recipe.",
+            ),
+            Property(
+                with_methods(expand=without_offset(Written.expand)),
+                lambda did: did.result["offset"] == did.expected["offset"],
+                "The new tensor begins at another place. Hand on the offset, too.",
+            ),
+            Property(
+                with_methods(T=property(turned_in_place)),
+                lambda did: did.result["t.shape afterwards"] == did.expected["t.shape afterwards"],
+                "`t` itself has been changed. Leave `self` as it is, and return a new Tiny.",
+            ),
+        ),
+        understood="A view is another recipe for the same memory: that is why T, permute and expand cost nothing.",
         hints=(
-            "The order of the dimensions changes. Is that reshape, or permute?",
-            "In permute, each number is the old place of what comes here. Lines, points and colours were at 1, 2, 3.",
-            "return batch.permute(0, 3, ...)",
+            "For place, look at the sum in the figure. The other three make a new shape and a new stride out of "
+            "`self.shape` and `self.stride`: which entry goes where?",
+            "`T` reads both from the back. `permute` picks both in the order of `dims`. `expand` keeps each stride, "
+            "but where a size has changed it is 0.",
+            "offset + sum(i * step for i, step in zip(index, self.stride))\n"
+            "Tiny(self.memory, self.shape[::-1], ..., self.offset)\n"
+            "stride = tuple(self.stride[d] for d in dims)\n"
+            "stride = tuple(step if old == new else ... for old, new, step in zip(self.shape, shape, self.stride))",
         ),
     ),
     Exercise(
@@ -191,26 +430,32 @@ EXERCISES = (
         wrong=(
             (
                 lambda t: t.view(len(t), -1),
-                "view promises not to copy. After permute, the numbers of a row do not follow each other in memory.",
+                "view promises not to copy, and after permute the numbers of a row do not follow each other in memory. "
+                "(A clone is no help: it keeps the order in memory.)",
             ),
-            (lambda t: t.flatten(), "All photographs in one row. Each is to have its own."),
+            (lambda t: t.flatten(), "All photographs in one row. Each should have its own."),
             (
                 lambda t: t.reshape(-1, len(t)),
                 "Here the photographs are the columns, and cut up: the -1 belongs at the end.",
             ),
             (
                 lambda t: t.reshape(t.shape[1], -1),
-                "A row for each colour, across the photographs. The rows are to be the photographs.",
+                "A row for each colour, across the photographs. The rows should be the photographs.",
             ),
             (
                 lambda t: t.permute(0, 2, 3, 1).reshape(len(t), -1),
-                "No error any more, but the order has changed: first is to come all of one colour, then of the next.",
+                "No error any more, but the order has changed: all of one colour comes first, then all of the next.",
+            ),
+            (
+                lambda t: t.permute(3, 2, 1, 0).reshape(len(t), -1),
+                "T turns all four questions round, so that the photographs come last: their numbers are mixed.",
             ),
             (lambda t: t.reshape(len(t), t.shape[1], -1), "There is one dimension too many: a table is asked for."),
         ),
+        understood="reshape is a view where strides allow it and a copy where they do not; view is never a copy.",
         hints=(
             "What does the error say, in its last sentence?",
-            "Something that does as view does where it can, and copies where it must.",
+            "You need what does the same as view where it can, and copies where it must.",
             "return batch....(len(batch), -1)",
         ),
     ),
@@ -227,6 +472,18 @@ EXERCISES = (
             ),
             (lambda t: t / t.sum(dim=0), "dim=0 takes the rows away: these are shares of the sum of each column."),
             (lambda t: t / t.sum(dim=0, keepdim=True).T, "Those are the sums of the columns, set up as a column."),
+            (
+                lambda t: 100 * t / t.sum(dim=1, keepdim=True),
+                "Those are shares in per cent: here the whole is 1, and not 100.",
+            ),
+            (lambda t: engine.softmax(t, dim=1), "softmax takes the exponential of each number first. Just divide."),
+            (
+                lambda t: t // t.sum(dim=1, keepdim=True),
+                "`//` cuts off the fraction, and a share is a fraction: divide with `/`.",
+            ),
+            (lambda t: t * t.sum(dim=1, keepdim=True), "You multiply by the sum. A share is divided by it."),
+            (lambda t: t.sum(dim=1, keepdim=True) / t, "The wrong way up: divide the number by the sum."),
+            (lambda t: t.sum(dim=1, keepdim=True), "Those are the sums. What remains is to divide by them."),
             (lambda t: t / t.sum(), "That is the sum of the whole table. Each row has its own."),
             (lambda t: t / t.mean(dim=1, keepdim=True), "You divide by the mean of the row, and not by its sum."),
             (
@@ -234,8 +491,9 @@ EXERCISES = (
                 "You divide by the largest of the row, and not by its sum.",
             ),
         ),
+        understood="A sum that keeps its dimension, with size 1, meets the numbers that it was made of.",
         hints=(
-            "Which dimension goes away when each row is summed? And which shape have the sums?",
+            "Which dimension goes away when each row is summed? And what is the shape of the sums?",
             "For a table of shape (2, 3) the sums have shape (2,). They must stand as a column: (2, 1).",
             "return table / table.sum(dim=1, ...)",
         ),
@@ -249,9 +507,12 @@ EXERCISES = (
         wrong=(
             (
                 lambda p, q: ((p - q[:, None]) ** 2).sum(dim=2).sqrt(),
-                "Transposed: [i, j] is to belong to point i of p and point j of q.",
+                "Transposed: [i, j] belongs to point i of p and point j of q.",
             ),
-            (lambda p, q: spread(p, q).sum(dim=2), "Those are the squares of the distances: the root is missing."),
+            (
+                lambda p, q: spread(p, q).sum(dim=2),
+                "Those are the squares of the distances: the square root is missing.",
+            ),
             (
                 lambda p, q: spread(p, q).mean(dim=2).sqrt(),
                 "You took the mean of the two squares. Their sum is asked for.",
@@ -260,14 +521,48 @@ EXERCISES = (
                 lambda p, q: spread(p, q).sum(dim=1).sqrt(),
                 "You summed over the points of q. Which dimension holds the two differences?",
             ),
-            (lambda p, q: spread(p, q).sqrt().sum(dim=2), "First the sum of the squares, and then the root of it."),
+            (
+                lambda p, q: spread(p, q).sqrt().sum(dim=2),
+                "First the sum of the squares, and then the square root of it.",
+            ),
             (
                 lambda p, q: ((p - q) ** 2).sum(dim=1).sqrt(),
-                "In p - q the points meet one by one. Each is to meet *each*: a dimension of size 1 is missing.",
+                "In p - q the points meet one by one. Each has to meet *each*: a dimension of size 1 is missing.",
+            ),
+            (
+                lambda p, q: spread(p, q).sum(dim=0).sqrt(),
+                "You summed over the points of p. Which dimension holds the two differences?",
+            ),
+            (lambda p, q: spread(p, q).sum().sqrt(), "You summed over everything. Sum over the two differences alone."),
+            (lambda p, q: spread(p, q), "Those are the squares, across and up. Add the two, and take the square root."),
+            (
+                lambda p, q: (p[:, None] - q).sum(dim=2).abs(),
+                "Differences across and up cancel if they are added as they are. Square them first.",
+            ),
+            (
+                lambda p, q: ((p[:, None] - q) * 2).sum(dim=2).sqrt(),
+                "`* 2` doubles a difference. A square is `** 2`.",
+            ),
+            (
+                lambda p, q: spread(p, q).sum(dim=2) ** 1 / 2,
+                "`** 1 / 2` is half of the first power: `**` comes before `/`. Write `** 0.5`, or `sqrt`.",
+            ),
+            (
+                lambda p, q: ((p[:, None] + q) ** 2).sum(dim=2).sqrt(),
+                "You add the points. A distance begins with a difference.",
+            ),
+            (lambda p, q: p @ q.T, "That multiplies the points. A distance begins with a difference."),
+        ),
+        properties=(
+            Property(
+                in_a_loop,
+                lambda did: not loops(did.source),
+                "No loop, please, nor a list made by one: let a dimension of size 1 do it.",
             ),
         ),
+        understood="A dimension of size 1, put in at the right place, makes each meet each without a loop.",
         hints=(
-            "The differences need three questions: which of p, which of q, across or up. Which shape is that?",
+            "The differences answer three questions: which of p, which of q, across or up. What shape is that?",
             "(n, 1, 2) and (m, 2) meet as (n, m, 2). Where does p get its 1 from?",
             "differences = p[:, None] - q\nreturn (...).sum(dim=...).sqrt()",
         ),
@@ -292,11 +587,33 @@ EXERCISES = (
                 "Every tile is transposed: its lines and points have changed places.",
             ),
             (
+                lambda t, n: split(t, n).permute(2, 1, 0, 3),
+                "The order asked for is: which row of tiles, which tile in it, which line in that, which point on it. "
+                "You have exchanged the first and the third of the four there were.",
+            ),
+            (
+                lambda t, n: split(t, n).permute(0, 3, 2, 1),
+                "You have exchanged the line in a tile and the point on it. The line and the tile change places.",
+            ),
+            (
                 lambda t, n: split(t, n).permute(2, 0, 1, 3),
                 "The tiles are right, but [i, j] gives the one in row j and column i.",
             ),
-            (split, "You have the four questions, in the order of reading. Now bring them into the order asked for."),
+            (
+                lambda t, n: t.view(n, t.shape[0] // n, n, t.shape[1] // n).permute(1, 3, 0, 2),
+                "Your tiles are made of lines that lie apart. Reading down, which changes more slowly: the row of "
+                "tiles, or the line in a tile? It comes first.",
+            ),
+            (split, "You have the four questions, in the order of reading. Now put them in the order asked for."),
         ),
+        properties=(
+            Property(
+                divided,
+                lambda did: not (did.error == "TypeError" and divides(did.source)),
+                "`/` always gives a float, such as 2.0, and a size is a whole number: divide with `//`.",
+            ),
+        ),
+        understood="Cut a question in two with view, reorder with permute: both change the recipe alone.",
         hints=(
             "Make four questions of two: which row of tiles, which line in it; which tile there, which point in it.",
             "In the order of reading: (lines // size, size, points // size, size). Then the order has to change.",

@@ -17,6 +17,7 @@ from course.figures.loops import LoopsExplorer
 from course.figures.losses import CrossEntropyExplorer
 from course.figures.matrix_product import ProductExplorer
 from course.figures.memory import MemoryTimeline
+from course.figures.memory_explorer import MemoryExplorer
 from course.figures.own_engine import draw
 from course.figures.passes import PassExplorer
 from course.figures.predict import Predict
@@ -42,6 +43,7 @@ __all__ = [
     "LeafBoard",
     "LiveCurves",
     "LoopsExplorer",
+    "MemoryExplorer",
     "MemoryTimeline",
     "PassExplorer",
     "Predict",

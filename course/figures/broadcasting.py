@@ -108,6 +108,8 @@ class BroadcastingExplorer(Explorer):
             x, y = _values(meeting.a, meeting.b)
             sides = f"a{_brackets(first)} + b{_brackets(second)} = {x[first]} + {y[second]} = {x[first] + y[second]}"
             said.append(f"result{_brackets(index)} = {sides}.")
+            if stretched := [f"{name} {_strides(shape, meeting.result)}" for name, shape in _stretched(meeting)]:
+                said.append(f"Strides of what is stretched: {' and '.join(stretched)}.")
         elif 0 in meeting.result:
             said.append("It has no elements.")
         else:
@@ -184,6 +186,15 @@ def _values(a: Shape, b: Shape) -> tuple[dict[Shape, int], dict[Shape, int]]:
 
 def _brackets(index: Shape) -> str:
     return f"[{', '.join(map(str, index))}]" if index else ""
+
+
+def _stretched(meeting: Meeting) -> list[tuple[str, Shape]]:
+    """Those of the two that take part with another shape than their own."""
+    return [(name, shape) for name, shape in zip("ab", meeting[:2], strict=True) if shape != meeting.result]
+
+
+def _strides(shape: Shape, stretched: Shape) -> Shape:
+    return engine.zeros(shape).expand(stretched).stride()
 
 
 def _stretches(meeting: Meeting) -> list[str]:

@@ -1,5 +1,7 @@
 """The figures of boxes: what is drawn and said against the tensors' own numbers."""
 
+import base64
+import html
 import re
 import sys
 from xml.etree import ElementTree
@@ -7,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 import engine
-from course.figures import Boxes, IndexExplorer
+from course.figures import Boxes, CollapseExplorer, IndexExplorer, ProductExplorer
 from course.figures.grid import Cell, Panel, svg
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -21,7 +23,9 @@ def matrix():
 
 @pytest.fixture
 def explorer(matrix):
-    return IndexExplorer(matrix, "week")
+    both = engine.stack([matrix, matrix + 5])
+    tries = "week[1]", "week[:, 1]", "week[1:3, :2]", "both[0, :, 1]", "week[week > 20]"
+    return IndexExplorer("city", "day", "time", week=matrix, both=both, tries=tries)
 
 
 def boxes(drawing):
@@ -39,10 +43,17 @@ def written(drawing):
 
 
 def drawing_of(figure):
-    import base64
+    (drawing,) = figure.pictures()
+    return drawing
 
-    (data,) = re.findall(r"base64,([^\"]+)", figure.picture()["text/html"])
-    return base64.b64decode(data).decode()
+
+def images(output):
+    """The images of an output, as SVGs."""
+    return [base64.b64decode(data).decode() for data in re.findall(r"base64,([^\"]+)", output)]
+
+
+def small_letters(drawing):
+    return [size for size in re.findall(r"font-size='([\d.]+)'", drawing) if float(size) < 12]
 
 
 # Boxes
@@ -68,7 +79,25 @@ def test_the_words_name_each_tensor_its_shape_and_what_it_holds(matrix):
 
 
 def test_names_and_shapes_are_written_at_the_boxes(matrix):
-    assert {"week", "shape (4, 3)", "both", "[1]"} <= written(drawing_of(Boxes(week=matrix, both=matrix.view(2, 2, 3))))
+    week, both = Boxes(week=matrix, both=matrix.view(2, 2, 3)).pictures()
+    assert {"week", "shape (4, 3)"} <= written(week) and {"both", "[1]"} <= written(both)
+
+
+def test_the_questions_stand_at_the_dimensions_that_ask_them(matrix):
+    figure = Boxes("city", "day", "time", now=matrix[0, 1], day=matrix[0], week=matrix, both=matrix.view(2, 2, 3))
+    now, day, week, both = map(written, figure.pictures())
+    assert not any("time" in words for words in now)
+    assert {"time \u2192"} <= day and {"time \u2192", "day \u2193"} <= week
+    assert {"time \u2192", "day \u2193", "city 0", "city 1", "shape (2, 2, 3): city, day, time"} <= both
+
+
+def test_each_tensor_is_an_image_of_its_own_so_that_they_fit_a_narrow_page(matrix):
+    figure = Boxes("city", "day", "time", week=matrix, both=engine.stack([matrix, matrix]))
+    shown = figure.picture()["text/html"]
+    assert images(shown) == figure.pictures()
+    assert re.findall(r'alt="([^"]*)"', shown) == figure.texts()
+    for drawing in figure.pictures():
+        assert int(re.search(r"width='(\d+)'", drawing)[1]) <= 440 and not small_letters(drawing)
 
 
 def test_a_tensor_without_elements_is_drawn_without_boxes():
@@ -102,57 +131,191 @@ def test_what_is_written_cannot_be_taken_for_markup():
 # IndexExplorer
 
 
-def test_the_outlined_boxes_and_the_result_are_what_the_index_picks(explorer, matrix):
-    (rows, _, _), (columns, _, _) = explorer.settings.values()
-    index = {"0": 0, "1": 1, "2": 2, "-1": -1, ":": slice(None), "1:": slice(1, None), ":2": slice(2)}
-    index |= {"1:3": slice(1, 3), "::2": slice(None, None, 2)}
-    for r in rows:
-        for c in columns:
-            part = matrix[index[r], index[c]].flatten().tolist()
-            found = boxes(explorer.image(rows=r, columns=c))
-            assert sorted(float(words) for *_, words, strong in found if strong) == sorted(part)
-            assert [float(words) for *_, words, strong in found if not strong][-len(part) :] == part
-            assert explorer.picked(r, c).tolist() == matrix[index[r], index[c]].tolist()
+INDICES = {
+    "week[2, 1]": lambda t: t[2, 1],
+    "week[-1]": lambda t: t[-1],
+    "week[:, 1:]": lambda t: t[:, 1:],
+    "week[::2, :2]": lambda t: t[::2, :2],
+    "week[[3, 0]]": lambda t: t[[3, 0]],
+    "week[week > 20]": lambda t: t[t > 20],
+    "week[1:][0]": lambda t: t[1:][0],
+    "both[1, ..., 0]": lambda t: (t + 5)[:, 0],
+    "both[0][(week > 14) & (week < 20)]": lambda t: t[(t > 14) & (t < 20)],
+}
+
+
+@pytest.mark.parametrize("index", INDICES)
+def test_the_outlined_boxes_and_the_result_are_what_the_index_picks(explorer, matrix, index):
+    part = INDICES[index](matrix)
+    whole, result = explorer.pictures(index=index)
+    assert sorted(float(words) for *_, words, strong in boxes(whole) if strong) == sorted(part.flatten().tolist())
+    assert [float(words) for *_, words, _ in boxes(result)] == part.flatten().tolist()
+    assert explorer.picked(index).tolist() == part.tolist()
+    assert f"shape {tuple(part.shape)}" in explorer.text(index=index)
 
 
 def test_the_words_say_what_comes_out(explorer):
-    assert explorer.text() == "week[1, :] is a vector, shape (3,): [13.0, 19.0, 15.5]."
-    assert explorer.text(columns="-1") == "week[1, -1] is a scalar, shape (): 15.5."
-    assert explorer.text(rows="1:3", columns=":2") == (
-        "week[1:3, :2] is a matrix, shape (2, 2): [[13.0, 19.0], [15.0, 24.0]]."
+    assert explorer.text() == "week[1] is a vector, shape (3,): [13.0, 19.0, 15.5]."
+    assert explorer.text(index="week[1,  -1]") == "week[1, -1] is a scalar, shape (): 15.5."
+    assert explorer.text(index="both[:, 1:2]").startswith("both[:, 1:2] is a 3-D tensor, shape (2, 1, 3): ")
+
+
+@pytest.mark.parametrize(
+    ("index", "said"),
+    [
+        ("", "Write a name and an index in brackets, such as week[1]."),
+        ("week", "Write a name and an index in brackets, such as week[1]."),
+        ("week[1", "Write a name and an index in brackets, such as week[1]."),
+        ("[1, 2][0]", "Write a name and an index in brackets, such as week[1]."),
+        ("weak[1]", "There is no weak here: the names are week and both."),
+        ("week[week.mean()]", "Here an index is made of numbers, colons, lists and comparisons."),
+        ("week[9 ** 9]", "Here an index is made of numbers, colons, lists and comparisons."),
+        ("week[4]", "IndexError: index 4 is out of bounds for dimension 0 with size 4"),
+    ],
+)
+def test_what_is_no_index_or_does_not_fit_is_said_and_nothing_is_outlined(explorer, index, said):
+    shown = explorer.at(index=index)
+    assert (shown.words, shown.wrong) == (said, True)
+    assert shown.pictures and not any(strong for drawing in shown.pictures for *_, strong in boxes(drawing))
+
+
+def test_what_is_too_much_to_draw_is_told_without_its_numbers(explorer):
+    assert (
+        explorer.text(index="both[..., None]")
+        == "both[..., None] is a 4-D tensor, shape (2, 4, 3, 1): too much to draw."
     )
 
 
-def test_only_indices_that_fit_are_offered():
-    (rows, *_), (columns, *_) = IndexExplorer(engine.zeros(1, 2)).settings.values()
-    assert ("1" in rows, "1" in columns, "2" in columns) == (False, True, False)
+def test_only_tensors_that_can_be_drawn_are_taken():
+    with pytest.raises(ValueError, match="t has 0 dimensions; 1 to 3 can be drawn"):
+        IndexExplorer(t=engine.zeros(()))
 
 
-def test_every_setting_has_words_of_its_own_and_the_same_size(explorer):
-    (rows, *_), (columns, *_) = explorer.settings.values()
-    every = [{"rows": r, "columns": c} for r in rows for c in columns]
-    assert len({explorer.text(**values) for values in every}) == len(every)
-    assert len({re.search(r"viewBox='([^']+)'", explorer.image(**v).decode())[1] for v in every}) == 1
+# CollapseExplorer
 
 
-def test_only_a_matrix_is_taken():
-    with pytest.raises(ValueError, match="a matrix is asked for; this tensor has 1 dimensions"):
-        IndexExplorer(engine.zeros(3))
+@pytest.fixture
+def collapse(matrix):
+    return CollapseExplorer("day", "time", week=matrix)
 
 
-def test_a_reader_without_a_kernel_sees_the_stills_with_their_words(explorer, monkeypatch):
-    static = explorer.static()
-    words = [explorer.text(**values) for values in explorer.stills]
-    assert re.findall(r'<img alt="([^"]+)"', static["text/html"]) == words and len(set(words)) == 3
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("how", ["sum", "mean", "max"])
+def test_what_is_left_is_what_the_engine_gives_and_the_outlined_numbers_make_it(collapse, matrix, how, dim):
+    method = getattr(matrix, how)
+    out = method() if dim == 2 else method(dim=dim)
+    out = out.values if dim < 2 and how == "max" else out
+    for place in range(out.numel()):
+        (drawing,) = collapse.pictures(how=["sum", "mean", "max"].index(how), dim=dim, place=place)
+        found = boxes(drawing)
+        assert sorted(words for *_, words, _ in found) == sorted(
+            f"{v:.4g}" for v in [*matrix.flatten().tolist(), *out.flatten().tolist()]
+        )
+        strong = sorted(words for *_, words, outlined in found if outlined)
+        parts = matrix.flatten() if dim == 2 else matrix[:, place] if dim == 0 else matrix[place]
+        value = out.flatten()[place].item()
+        assert strong == sorted(f"{v:.4g}" for v in [*parts.tolist(), value])
+        assert collapse.text(how=["sum", "mean", "max"].index(how), dim=dim, place=place).endswith(f"= {value:g}.")
+
+
+def test_the_question_that_goes_is_crossed_out_and_named(collapse):
+    for dim, gone in enumerate([["day"], ["time"], ["day", "time"]]):
+        (drawing,) = collapse.pictures(dim=dim)
+        crossed = [w.text for w in ElementTree.fromstring(drawing).iter(f"{SVG}text") if w.get("text-decoration")]
+        assert sorted(words[:-2] for words in crossed) == gone
+    assert collapse.text() == (
+        "week.mean(dim=0): nobody asks for the day any more, only for the time. Shape (4, 3) becomes (3,). "
+        "At time 1: (21.5 + 19 + 24 + 25) / 4 = 22.375."
+    )
+
+
+def test_the_picture_of_a_collapse_keeps_its_size(collapse):
+    sizes = [re.search(r"viewBox='([^']+)'", d)[1] for dim in range(3) for d in collapse.pictures(dim=dim)]
+    assert len(set(sizes)) == 1
+
+
+def test_a_table_and_two_questions_are_asked_for():
+    with pytest.raises(ValueError, match="a table with two dimensions is asked for"):
+        CollapseExplorer("day", t=engine.zeros(2, 2))
+
+
+# ProductExplorer
+
+
+@pytest.fixture
+def product(matrix):
+    proposals = engine.tensor([[0.25, 1.0], [0.5, 0.0], [0.25, 0.0]])
+    return ProductExplorer("day", "time", "proposal", week=matrix, proposals=proposals)
+
+
+def test_each_number_of_the_product_is_that_of_its_row_and_its_column(product, matrix):
+    for row in range(4):
+        for column in range(2):
+            (drawing,) = product.pictures(row=row, column=column)
+            value = (matrix @ product.right)[row, column].item()
+            pairs = [*zip(matrix[row].tolist(), product.right[:, column].tolist(), strict=True)]
+            strong = [words for *_, words, outlined in boxes(drawing) if outlined]
+            assert sorted(strong) == sorted(f"{v:.4g}" for v in [*(v for pair in pairs for v in pair), value])
+            total = " + ".join(f"{one:g} \u00d7 {other:g}" for one, other in pairs)
+            assert product.text(row=row, column=column).endswith(f"{total} = {value:g}.")
+
+
+def test_a_row_and_its_result_are_in_one_line_and_so_are_a_column_and_its_result(product):
+    (drawing,) = product.pictures(row=2, column=1)
+    strong = [(x, y) for x, y, _, outlined in boxes(drawing) if outlined]
+    result = max(strong)  # at the lower right
+    assert sum(y == result[1] for _, y in strong) == 4 and sum(x == result[0] for x, _ in strong) == 4
+
+
+def test_matrices_that_cannot_be_multiplied_are_refused():
+    with pytest.raises(ValueError, match="two matrices that can be multiplied"):
+        ProductExplorer("a", "b", "c", s=engine.zeros(2, 3), t=engine.zeros(2, 3))
+
+
+# What they share
+
+
+@pytest.fixture(params=["explorer", "collapse", "product"])
+def chooser(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_a_reader_without_a_kernel_sees_the_stills_under_titles_with_their_words(chooser, monkeypatch):
+    static = chooser.static()
+    titles = [title for title, _ in chooser.stills]
+    words = [chooser.text(**values) for _, values in chooser.stills]
+    assert len(set(titles)) == len(set(words)) == len(titles) >= 2
+    shown = [
+        html.unescape(found) for found in re.findall(r"<p>(?:<strong>)?(.+?)(?:</strong>)?</p>", static["text/html"])
+    ]
+    assert shown == [part for pair in zip(titles, words, strict=True) for part in pair]
+    assert images(static["text/html"]) == [d for _, values in chooser.stills for d in chooser.pictures(**values)]
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    monkeypatch.delitem(sys.modules, "course.figures.explorer_widget", raising=False)
-    assert explorer._repr_mimebundle_() == (static, {})
+    monkeypatch.delitem(sys.modules, "course.figures.chooser_widget", raising=False)
+    assert chooser._repr_mimebundle_() == (static, {})
 
 
-def test_the_picture_and_the_words_follow_the_sliders(explorer):
+def test_the_drawings_fit_a_narrow_page_and_have_no_small_letters(chooser):
+    for _, values in chooser.stills:
+        for drawing in chooser.pictures(**values):
+            assert int(re.search(r"width='(\d+)'", drawing)[1]) <= 440 and not small_letters(drawing)
+
+
+def test_the_pictures_and_the_words_follow_the_controls_and_the_boxes(chooser):
     pytest.importorskip("anywidget")
-    assert explorer._repr_mimebundle_()[0][WIDGET]["model_id"]
-    widget = explorer.widget()
-    assert [slider["label"] for slider in widget.sliders] == ["rows", "columns"]
-    widget.at = [widget.sliders[0]["texts"].index(":"), widget.sliders[1]["texts"].index("0")]
-    assert (widget.image, widget.words) == (explorer.image(rows=":", columns="0"), explorer.text(rows=":", columns="0"))
+    assert chooser._repr_mimebundle_()[0][WIDGET]["model_id"]
+    widget = chooser.widget()
+    assert [control["name"] for control in widget.controls] == list(chooser.begin) == list(widget.values)
+    _, values = chooser.stills[-1]
+    widget.values = {**widget.values, **values}
+    assert (widget.pictures, widget.words) == (chooser.pictures(**values), chooser.text(**values))
+    for place in range(len(widget.clicks)):  # the number of a box is that of what it chooses
+        assert any(f"data-number='{place}'" in drawing for drawing in widget.pictures)
+
+
+def test_a_place_that_is_not_there_any_more_becomes_the_last_one(collapse):
+    pytest.importorskip("anywidget")
+    widget = collapse.widget()
+    widget.values = {"how": 1, "dim": 1, "place": 3}
+    widget.values = {"how": 1, "dim": 0, "place": 3}
+    assert widget.values["place"] == 2 and widget.places["place"] == ["time 0", "time 1", "time 2"]

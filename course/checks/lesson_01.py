@@ -47,6 +47,13 @@ def twice_the_rows(n: int) -> engine.Tensor:
     return zeros
 
 
+def all_even(n: int) -> engine.Tensor:
+    zeros: Any = engine.zeros(n, n)
+    zeros[::2] = 1.0
+    zeros[:, ::2] = 1.0
+    return zeros
+
+
 # 1.3
 
 
@@ -56,9 +63,20 @@ def warmest(readings: engine.Tensor) -> int:
 
 
 def warmest_trial(warmest_day: Callable) -> Iterator[tuple]:
-    rows = [[14.0, 21.5, 17.0], [10.0, 30.0, 12.0], [18.0, 20.0, 19.0], [13.0, 19.0, 15.5]]
+    # The highest reading, the highest minimum, the highest median and the highest number of each column are elsewhere.
+    rows = [[14.5, 18.5, 10.0], [18.5, 23.5, 20.0], [13.5, 17.5, 17.0], [17.0, 25.0, 10.5], [21.5, 20.0, 11.5]]
+    rows += [[18.0, 21.5, 24.0], [23.0, 15.5, 24.5]]
     yield f"warmest_day({rows})", warmest_day, engine.tensor(rows)
-    rows = [[1.0, 2.0, 9.0], [8.0, 1.0, 3.0], [2.0, 2.0, 2.0], [7.0, 7.0, 7.0], [0.0, 3.0, 4.0]]
+    rows = [
+        [1.9, -1.0],
+        [0.3, -1.4],
+        [-0.4, 1.8],
+        [0.0, 0.2],
+        [0.1, -1.9],
+        [0.7, 1.7],
+        [-1.8, -1.0],
+        [-1.9, 1.5],
+    ]  # only the fractions tell
     yield f"warmest_day({rows})", warmest_day, engine.tensor(rows)
 
 
@@ -72,11 +90,33 @@ def warmest_more(warmest_day: Callable) -> Iterator[tuple]:
 
 def signed_trial(without_negatives: Callable) -> Iterator[tuple]:
     yield "t = [3.0, -1.0, 2.0]", without_negatives, engine.tensor([3.0, -1.0, 2.0])
-    yield "t = [[-2.0, 5.0], [0.0, -0.5]]", without_negatives, engine.tensor([[-2.0, 5.0], [0.0, -0.5]])
+    yield "t = [[-2.0, 5.0], [0.0, -0.5], [0.25, 0.5]]", without_negatives, engine.tensor(SIGNED)
+
+
+SIGNED = [[-2.0, 5.0], [0.0, -0.5], [0.25, 0.5]]
 
 
 def signed_more(without_negatives: Callable) -> Iterator[tuple]:
     yield "", without_negatives, engine.randn(2, 3, 4)
+    yield "", without_negatives, engine.tensor([-0.001, 1e6])
+
+
+def copy_kept_clean(t: Any) -> Any:
+    result = t.clone()
+    t[t < 0] = 0.0
+    return result
+
+
+def ones_for_negatives(t: Any) -> Any:
+    result = t.clone()
+    result[result < 0] = 1.0
+    return result
+
+
+def below_one(t: Any) -> Any:
+    result = t.clone()
+    result[result < 1] = 0.0
+    return result
 
 
 def in_itself(t: Any) -> Any:
@@ -134,6 +174,39 @@ def celsius_more(to_celsius: Callable) -> Iterator[tuple]:
     yield "", written_into, to_celsius, np.array([5.0, 14.0, 23.0], dtype=np.float32)
 
 
+def times_first(array: np.ndarray) -> Any:
+    array *= 5 / 9
+    array -= 32
+    return engine.from_numpy(array)
+
+
+def then_left(array: np.ndarray) -> Any:
+    array -= 32
+    return engine.from_numpy(array) * 5 / 9
+
+
+def five_ninths_whole(array: np.ndarray) -> Any:
+    array -= 32
+    array *= 0
+    return engine.from_numpy(array)
+
+
+def factor_on_32(array: np.ndarray) -> Any:
+    array -= 32 * 5 / 9
+    return engine.from_numpy(array)
+
+
+def plus_32(array: np.ndarray) -> Any:
+    array += 32
+    array *= 5 / 9
+    return engine.from_numpy(array)
+
+
+def only_less_32(array: np.ndarray) -> Any:
+    array -= 32
+    return engine.from_numpy(array)
+
+
 def upside_down(array: np.ndarray) -> Any:
     array -= 32
     array *= 9 / 5
@@ -146,29 +219,84 @@ def changed_then_copied(array: np.ndarray) -> Any:
     return engine.tensor(array)
 
 
+KEPT = "A number in an index answers its question, and the dimension is gone. You kept it, with size 1."
+NOT_GONE = "A number in an index answers its question: that dimension is gone. You still have all three."
+END = "The end of a slice is not included: 1:3 is 1 and 2."
+NARROWS = "A slice narrows its question and does not answer it: three questions stay three."
+OPEN = "A question that the index does not mention is left open: its size stays as it was."
+COLON = "A colon leaves its question open: its size stays as it was."
+FIRST = "One number stands in this index, and it answers the *first* question."
+LAST = "The 0 stands at the *last* question, after two colons."
+TWO = "Two numbers answer two questions, and there are three: one is left."
+
 EXERCISES = (
     Exercise(
         key="01.1",
         points=1,
         answer=((4, 3), (2, 2, 3), (2, 4), (3,)),
         wrong=(
-            (
-                ((1, 4, 3), (2, 2, 3), (2, 4, 1), (1, 1, 3)),
-                "A number in an index answers its question, and the dimension is gone. You kept it, with size 1.",
-            ),
-            (((4, 3), (2, 3, 3), (2, 4), (3,)), "The end of a slice is not included: 1:3 is 1 and 2."),
-            (
-                ((4, 3), (2, 2, 3), (2, 4), 3),
-                "The right sizes. But (3) is the number 3: a shape with one dimension is written (3,), with a comma.",
-            ),
-            (((4, 3), (2, 3), (2, 4), (3,)), "A slice narrows its question and does not answer it: three stay three."),
-            (((4, 3), (2, 2, 3), (4, 3), (3,)), "In readings[:, :, 0] the 0 stands at the *last* question."),
+            (((1, 4, 3), (2, 2, 3), (2, 4, 1), (1, 1, 3)), KEPT),
+            (((4, 3), (2, 3, 3), (2, 4), (3,)), END),
+            (((4, 3), (2, 3), (2, 4), (3,)), NARROWS),
+            (((4, 3), (2, 2, 3), (4, 3), (3,)), LAST),
         ),
+        entries={
+            1: (
+                ((1, 4, 3), KEPT),
+                ((2, 4, 3), NOT_GONE),
+                ((4,), OPEN),
+                ((3,), OPEN),
+                ((), OPEN),
+                ((2, 4), FIRST),
+                ((2, 3), FIRST),
+                ((3, 4), "The sizes that are left keep their order."),
+            ),
+            2: (
+                ((2, 3, 3), END),
+                ((2, 3), NARROWS),
+                ((2, 1, 3), "1:3 begins with 1 and goes on to 2: that is two places, not one."),
+                ((2, 2), OPEN),
+                ((2, 2, 2), "1:3 stands at the second question alone. The third one is left open."),
+                ((2, 4, 2), "1:3 stands after the first comma, so at the second question."),
+                ((2, 4, 3), "1:3 keeps two of the places that it chooses from."),
+                ((1, 2, 3), COLON),
+                ((2, 3, 2), "1:3 stands at the second question alone, and holds two places: 1 and 2."),
+            ),
+            3: (
+                ((2, 4, 1), KEPT),
+                ((2, 4, 3), NOT_GONE),
+                ((4, 3), LAST),
+                ((2, 3), LAST),
+                ((3,), "The colons leave their questions open: two sizes stay."),
+                ((2,), COLON),
+                ((4,), COLON),
+                ((4, 2), "The sizes that are left keep their order."),
+                ((2, 1), "The colons leave two questions open, with all of their places."),
+                ((), "Only the 0 answers a question. The colons leave theirs open."),
+                (
+                    (1, 1, 3),
+                    "A colon does not stand for one place, but for all of them. The 0 answers the last question.",
+                ),
+            ),
+            4: (
+                ((1, 1, 3), KEPT),
+                ((1, 3), KEPT),
+                ((2, 4, 3), NOT_GONE),
+                ((), TWO),
+                ((1,), "Two questions are answered. The third one is left open, with all of its places."),
+                ((2,), "1 and 2 answer the first two questions. The last one stays."),
+                ((4,), "1 and 2 answer the first two questions. The last one stays."),
+                ((4, 3), TWO),
+                ((2, 3), "1 and 2 are two numbers, not the slice 1:2: both questions are answered."),
+                ((1, 2), "1 and 2 are places. A shape is the sizes of the questions that are left."),
+            ),
+        },
         hints=(
             "For each of the three questions: is it answered by a number, narrowed by a slice, or left open?",
             "Answered: its size is gone. Narrowed by 1:3: its size is 2. Left open: its size stays.",
             "readings[0] leaves the last two sizes, readings[:, 1:3] three, readings[:, :, 0] two, readings[1, 2] one.",
         ),
+        understood="A number answers its question, a slice narrows it, and what is not mentioned stays open.",
     ),
     Exercise(
         key="01.2",
@@ -178,19 +306,33 @@ EXERCISES = (
         hidden=board_more,
         wrong=(
             (ones_at((EVEN, EVEN)), "The even rows are right. The odd ones hold no 1 yet."),
-            (ones_at((EVEN, ODD), (ODD, EVEN)), "The ones and the zeros have changed places: [0, 0] is to hold a 1."),
-            (ones_at(EVEN), "These are stripes: a whole row holds one number. Give the columns a step, too."),
+            (ones_at((ODD, ODD)), "The odd rows are right. The even ones, which begin with a 1, are still empty."),
+            (ones_at((EVEN, ODD), (ODD, EVEN)), "The ones and the zeros have changed places: [0, 0] should hold a 1."),
+            (ones_at((EVEN, ODD)), "The even rows should begin with a 1, and the odd ones hold no 1 yet."),
+            (
+                lambda n: (engine.arange(n * n).reshape(n, n) % 2 == 0).float(),
+                "For an odd n this is right. For an even n every row begins with a 1, and these are stripes.",
+            ),
+            (ones_at(EVEN), "These are stripes: a whole row holds the same number. Give the columns a step too."),
             (
                 ones_at((EVEN, EVEN), (ODD, EVEN)),
-                "These are stripes, from top to bottom: the odd rows begin one further.",
+                "These are stripes from top to bottom. In the odd rows the ones begin one place further on.",
+            ),
+            (
+                all_even,
+                "You filled whole rows and then whole columns. Name both in one pair of brackets: [rows, columns].",
             ),
             (
                 twice_the_rows,
-                "board[::2][::2] takes every second row, and every second of these. Name rows and columns in one pair "
-                "of brackets.",
+                "board[::2][::2] takes every second row, and then every second of those. Name rows and columns in one "
+                "pair of brackets.",
             ),
-            (lambda n: engine.eye(n), "That is the diagonal alone. Every second square is to hold a 1."),
+            (lambda n: engine.eye(n), "That is the diagonal alone. Every second square should hold a 1."),
+            (lambda n: engine.zeros(n, n), "The board is still empty."),
+            (lambda n: engine.ones(n, n), "Every square holds a 1. Every second one should hold a 0."),
             (lambda n: board(n).long(), "The right squares, filled with whole numbers: write 1.0, not 1."),
+            (lambda n: board(n).bool(), "The right squares, but they hold True and False: 1.0 and 0.0 are asked for."),
+            (lambda n: board(n).reshape(-1), "The right numbers, in one long row: n rows and n columns are asked for."),
         ),
         hints=(
             "board[::2, ::2] is every second column of every second row. Which squares does it leave out?",
@@ -198,6 +340,7 @@ EXERCISES = (
             "board = engine.zeros(n, n)\nboard[::2, ::2] = 1.0\nboard[...] = 1.0  # from 1 on, in steps of 2, twice\n"
             "return board",
         ),
+        understood="A slice for the rows and one for the columns pick a part, and a whole part is written at once.",
     ),
     Exercise(
         key="01.3",
@@ -216,17 +359,58 @@ EXERCISES = (
             ),
             (
                 lambda t: t.max(dim=1).values.argmax().item(),
-                "That is the day with the highest single reading. The mean of the day is asked for.",
+                "That is the day with the highest single reading. You are asked for the highest mean.",
             ),
-            (lambda t: t.mean(dim=1).max().item(), "That is the highest mean itself. Asked for is its place."),
-            (lambda t: t.mean(dim=1).argmax(), "The right place, in a tensor. A plain number is asked for."),
+            (
+                lambda t: t.min(dim=1).values.argmax().item(),
+                "That is the day whose coldest reading is the warmest. You are asked for the highest mean.",
+            ),
+            (
+                lambda t: t.median(dim=1).values.argmax().item(),
+                "That is the day with the highest median, the reading in the middle. You are asked for the mean.",
+            ),
+            (lambda t: t[:, 0].argmax().item(), "That looks at column 0 alone. The mean is over all times of the day."),
+            (lambda t: t[:, 1].argmax().item(), "That looks at column 1 alone. The mean is over all times of the day."),
+            (lambda t: t[:, -1].argmax().item(), "That looks at the last column alone. The mean is over all times."),
+            (
+                lambda t: t.argmax(dim=1),
+                "That says for each day *when* it was warmest. A mean for each day comes first, and then the place.",
+            ),
+            (
+                lambda t: t.argmax(dim=0),
+                "That says for each time which day was the warmest. First a mean for each day.",
+            ),
+            (lambda t: t.mean(dim=1), "Those are the means of the days. You are asked for the place of the largest."),
+            (
+                lambda t: t.mean().argmax().item(),
+                "t.mean() is one number for the whole table, and its place is always 0. Name the dimension that goes.",
+            ),
+            (lambda t: t.mean(dim=1).max().item(), "That is the highest mean itself. You are asked for its place."),
+            (
+                lambda t: t.mean(dim=1).max(),
+                "That is the highest mean itself, in a tensor. You are asked for its place.",
+            ),
+            (lambda t: t.mean(dim=1).argmax(), "The right place, in a tensor. You are asked for a plain number."),
+            (
+                lambda t: float(t.mean(dim=1).argmax()),
+                "The right place, as a number with a point. You are asked for an integer.",
+            ),
+            (
+                lambda t: t.mean(dim=1).argmax().item() + 1,
+                "One too many: places are counted from 0.",
+            ),
             (lambda t: t.mean(dim=1).argmin().item(), "That is the coldest day."),
+            (
+                lambda t: t.long().float().mean(dim=1).argmax().item(),
+                "As whole numbers the readings have lost their fractions. Keep them as they are.",
+            ),
         ),
         hints=(
-            "First a mean for each day. Which dimension is to go away for that?",
+            "First a mean for each day. Which dimension has to go for that?",
             "A mean over the times, which are dimension 1; then the place of the largest; then out of the box.",
             "return readings.mean(dim=...).argmax().item()",
         ),
+        understood="dim names the question that goes: without the times, a number for each day is left.",
     ),
     Exercise(
         key="01.4",
@@ -237,20 +421,33 @@ EXERCISES = (
         wrong=(
             (
                 in_itself,
-                "The tensor that was given has changed: a second name, or a slice, shares its numbers. Copy first.",
+                "The tensor that was given has changed: you wrote into it, under its own name, under a second one, or "
+                "through a slice. None of these is a copy.",
             ),
+            (copy_kept_clean, "You wrote into the tensor that was given, and returned the copy as it was."),
+            (lambda t: t.clone(), "The copy is there, and its negative numbers are still in it."),
             (
                 lambda t: t[t >= 0],
-                "That picks the numbers that are not negative, and leaves the others out: the shape is lost.",
+                "That picks the numbers that are not negative and leaves the others out: the shape is lost.",
             ),
-            (lambda t: t.abs(), "abs turns -1 into 1. It is to become 0."),
+            (lambda t: t.abs(), "abs turns -1 into 1. It should become 0."),
             (through_zeros, "This keeps the negative numbers and drops the others."),
+            (
+                lambda t: t[t < 0],
+                "That picks the negative numbers. You are asked for all of them, with 0 for the negative.",
+            ),
+            (ones_for_negatives, "The negative numbers have become 1. They should become 0."),
+            (lambda t: engine.zeros_like(t), "Every number has become 0. Only the negative ones should."),
+            (below_one, "Numbers between 0 and 1 have become 0 too. They are not negative."),
+            (lambda t: t > 0, "That says where the numbers are positive. You are asked for the numbers themselves."),
+            (lambda t: (t > 0) * 1.0, "That puts a 1 where the number should stay as it is."),
         ),
         hints=(
             "t[t < 0] = 0.0 writes into t. Whose numbers are those?",
             "Make a copy, write into the copy, return the copy.",
             "result = t....()\nresult[result < 0] = 0.0\nreturn result",
         ),
+        understood="A second name and a slice share the numbers; only a copy has numbers of its own.",
     ),
     Exercise(
         key="01.5",
@@ -263,8 +460,19 @@ EXERCISES = (
                 lambda p, w: p @ w,
                 "A row on the left meets a *column* on the right. A proposal's weights stand in a row of weights.",
             ),
-            (lambda p, w: w @ p.T, "A row for each proposal, a column for each student: it is the other way round."),
+            (
+                lambda p, w: w @ p.T,
+                "A row for each proposal, a column for each student: it should be the other way round.",
+            ),
             (lambda p, w: p @ w.T / p.shape[1], "That is the mean over the exams. The total is the sum."),
+            (
+                lambda p, w: p @ w.T / w.sum(dim=1),
+                "That is the mean, weighted: it is divided by the sum of the weights. The total is not divided.",
+            ),
+            (
+                lambda p, w: p @ w.reshape(w.shape[1], w.shape[0]),
+                "The shape fits, but reshape does not turn rows into columns: it only breaks the lines elsewhere.",
+            ),
             (
                 lambda p, w: p.T @ w,
                 "points.T has a row for each exam. What is summed over then is no longer the exams.",
@@ -273,12 +481,18 @@ EXERCISES = (
                 lambda p, w: p * w,
                 "`*` is elementwise. You need a sum over the exams, for each student and each proposal.",
             ),
+            (lambda p, w: (p * w[0]).sum(dim=1), "That is the first proposal alone. A column for each is asked for."),
+            (
+                lambda p, w: (p @ w.T).sum(dim=1),
+                "The proposals are added up as well. Each of them should keep its column.",
+            ),
         ),
         hints=(
             "In a @ b, each row of a meets each column of b. What should a row of a hold, and what a column of b?",
-            "A row of points holds one student's exams. The columns of the right one must be the proposals.",
+            "A row of points holds one student's exams. The columns on the right must be the proposals.",
             "return points @ weights....",
         ),
+        understood="In a @ b the question in the middle is summed away: here the exams.",
     ),
     Exercise(
         key="01.6",
@@ -289,12 +503,31 @@ EXERCISES = (
         wrong=(
             (
                 lambda array: (engine.from_numpy(array) - 32) * 5 / 9,
-                "The array stays as it was. `t - 32` makes a new tensor, and engine.tensor a copy.",
+                "The result is right, but the array still holds Fahrenheit. `t - 32` makes a new tensor with memory of "
+                "its own, and so do engine.tensor and clone.",
             ),
-            (upside_down, "Multiplied by 9 and divided by 5: that is the way from Celsius to Fahrenheit."),
+            (upside_down, "Multiplied by 9 and divided by 5: that leads from Celsius to Fahrenheit."),
+            (times_first, "32 is subtracted first, and then comes the factor 5 / 9."),
+            (
+                then_left,
+                "The result is right, but the array has changed only in part. An operation that makes a new tensor "
+                "leaves the array's memory: each step should be in-place.",
+            ),
+            (five_ninths_whole, "5 // 9 is 0, since `//` gives whole numbers: write 5 / 9."),
+            (
+                factor_on_32,
+                "`t -= 32 * 5 / 9` works out 32 * 5 / 9 first. Subtract 32, and multiply in a step of its own.",
+            ),
+            (plus_32, "32 is added here. It should be subtracted."),
+            (only_less_32, "32 is subtracted. The factor 5 / 9 is missing."),
             (
                 changed_then_copied,
-                "The array is right. But engine.tensor copies: what is written into the copy does not reach the array.",
+                "The array is right. But you return a copy (engine.tensor makes one, and so does clone): what is "
+                "written into it does not reach the array.",
+            ),
+            (
+                lambda array: engine.from_numpy(array),
+                "Nothing has happened to the numbers yet. Did you mean `t -= 32`, or a name with an underscore?",
             ),
         ),
         hints=(
@@ -302,5 +535,6 @@ EXERCISES = (
             "from_numpy, and then only in-place operations: -=, *=, or functions that end in an underscore.",
             "t = engine.from_numpy(array)\nt -= 32\nt *= ...\nreturn t",
         ),
+        understood="from_numpy shares the array's memory, and in-place operations are the ones that stay in it.",
     ),
 )

@@ -4,6 +4,7 @@ from course.figures.accumulating import AccumulationTimeline
 from course.figures.batches import BatchExplorer
 from course.figures.boxes import Boxes, IndexExplorer
 from course.figures.broadcasting import BroadcastingExplorer
+from course.figures.collapse import CollapseExplorer
 from course.figures.costs import CostExplorer
 from course.figures.curves import DescentExplorer, SecantExplorer
 from course.figures.floats import FloatExplorer
@@ -14,6 +15,7 @@ from course.figures.leaf_board import LeafBoard
 from course.figures.live import LiveCurves
 from course.figures.loops import LoopsExplorer
 from course.figures.losses import CrossEntropyExplorer
+from course.figures.matrix_product import ProductExplorer
 from course.figures.memory import MemoryTimeline
 from course.figures.memory_explorer import MemoryExplorer
 from course.figures.own_engine import draw
@@ -30,6 +32,7 @@ __all__ = [
     "BatchExplorer",
     "Boxes",
     "BroadcastingExplorer",
+    "CollapseExplorer",
     "CostExplorer",
     "CrossEntropyExplorer",
     "DescentExplorer",
@@ -46,6 +49,7 @@ __all__ = [
     "MemoryTimeline",
     "PassExplorer",
     "Predict",
+    "ProductExplorer",
     "ScalerTimeline",
     "SecantExplorer",
     "SurfaceExplorer",

@@ -1,85 +1,173 @@
 """Figures about what a tensor holds: all of it as boxes of numbers, and the part that an index picks."""
 
+import ast
 from typing import Any
 
 import engine
-from course.figures.explorer import Explorer
+from course.figures.chooser import Chooser, Control, Shown, images
 from course.figures.grid import Cell, Panel, svg
-from course.pictures import picture
 
-INDICES = ["0", "1", "2", "-1", ":", "1:", ":2", "1:3", "::2"]
+DRAWN = 60  # numbers, the most that is drawn
+# What an index may be written with; everything else is refused, so that typing cannot do anything.
+_PARTS = (
+    ast.Expression,
+    ast.Subscript,
+    ast.Name,
+    ast.Load,
+    ast.Tuple,
+    ast.List,
+    ast.Constant,
+    ast.Slice,
+    ast.UnaryOp,
+    ast.USub,
+    ast.Invert,
+    ast.Compare,
+    ast.cmpop,
+    ast.BinOp,
+    ast.BitAnd,
+    ast.BitOr,
+)
 
 
 class Boxes:
-    """Tensors of up to three dimensions, given by name, drawn beside each other."""
+    """Tensors of up to three dimensions, given by name, drawn beside each other; the questions name the dimensions.
 
-    def __init__(self, **tensors: engine.Tensor):
+    `Boxes("day", "time", week=week, monday=week[0])`: the last question is that of each tensor's last dimension.
+    """
+
+    def __init__(self, *questions: str, **tensors: engine.Tensor):
         for name, tensor in tensors.items():
             if tensor.ndim > 3:
                 raise ValueError(f"{name} has {tensor.ndim} dimensions; at most 3 can be drawn")
         self.tensors = tensors
+        self.questions = questions
 
     def text(self) -> str:
         """What the picture shows, in words."""
-        return " ".join(f"{name}, {_shape(tensor)}: {_extent(tensor)}." for name, tensor in self.tensors.items())
+        return " ".join(self.texts())
+
+    def texts(self) -> list[str]:
+        """The words for each tensor."""
+        return [f"{name}, {self._caption(tensor)}: {_extent(tensor)}." for name, tensor in self.tensors.items()]
+
+    def pictures(self) -> list[str]:
+        """A drawing for each tensor, as an SVG."""
+        return [svg([self._panel(name, tensor)]) for name, tensor in self.tensors.items()]
 
     def picture(self) -> dict[str, str]:
-        """The picture and its words as a notebook's output."""
-        drawn = svg([_panel(name, _shape(tensor), tensor) for name, tensor in self.tensors.items()])
-        return picture(drawn.encode(), self.text())
+        """The pictures and their words as a notebook's output."""
+        return {"text/html": images(self.pictures(), self.texts()), "text/plain": self.text()}
+
+    def _panel(self, name: str, tensor: engine.Tensor) -> Panel:
+        return _panel(name, self._caption(tensor), tensor, names=self._names(tensor))
+
+    def _names(self, tensor: engine.Tensor) -> tuple[str, ...]:
+        return self.questions[-tensor.ndim :] if tensor.ndim and len(self.questions) >= tensor.ndim else ()
+
+    def _caption(self, tensor: engine.Tensor) -> str:
+        names = self._names(tensor)
+        return f"{_shape(tensor)}{': ' if names else ''}{', '.join(names)}"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return self.picture()
 
 
-class IndexExplorer(Explorer):
-    """A matrix, the boxes that `t[rows, columns]` picks, and what comes out; a slider for each of the two indices."""
+class IndexExplorer(Chooser):
+    """Tensors by name, an index to type, such as `week[1, :2]`, the boxes that it picks, and what comes out."""
 
-    def __init__(self, matrix: engine.Tensor, name: str = "t"):
-        if matrix.ndim != 2:
-            raise ValueError(f"a matrix is asked for; this tensor has {matrix.ndim} dimensions")
-        self.matrix: Any = matrix.detach()
-        self.name = name
-        rows, columns = ([i for i in INDICES if _fits(i, size)] for size in matrix.shape)
-        self.settings = {"rows": (rows, "1", "rows"), "columns": (columns, ":", "columns")}
-        self.stills = ({}, {"rows": ":", "columns": "1"}, {"rows": "1:3", "columns": ":2"})
-        widest = max(len(_number(v)) for v in self.matrix.flatten().tolist())
-        box = max(36, 14 + 8 * widest)
-        # Room for the matrix twice, so that the page does not jump.
-        self.pixels = (2 * (40 + box * matrix.shape[1]) + 60, 62 + 28 * matrix.shape[0])
-        self.size = tuple(side / 72 for side in self.pixels)
+    def __init__(self, *questions: str, tries: tuple[str, ...] = (), **tensors: engine.Tensor):
+        self.tensors: dict[str, Any] = {name: tensor.detach() for name, tensor in tensors.items()}
+        for name, tensor in self.tensors.items():
+            if not 1 <= tensor.ndim <= 3:
+                raise ValueError(f"{name} has {tensor.ndim} dimensions; 1 to 3 can be drawn")
+        self.questions = questions
+        tries = tries or tuple(f"{name}[0]" for name in tensors)
+        self.controls = (Control("text", "index", "index", tries),)
+        self.begin = {"index": tries[0]}
+        self.stills = tuple((written, {"index": written}) for written in tries[:4])
 
-    def picked(self, rows: str, columns: str) -> engine.Tensor:
-        return self.matrix[_index(rows), _index(columns)]
+    def picked(self, index: str) -> engine.Tensor:
+        """What an index picks. ValueError where none was written, and what the engine raises where it does not fit."""
+        return _evaluated(_tree(index, list(self.tensors)), self.tensors)
 
-    def words(self, *, rows: str, columns: str) -> str:
-        part = self.picked(rows, columns)
-        kind = ("a scalar", "a vector", "a matrix")[part.ndim]
-        return f"{self.name}[{rows}, {columns}] is {kind}, {_shape(part)}: {part.tolist()}."
+    def shown(self, *, index: str) -> Shown:
+        values = {"index": index}
+        try:
+            tree = _tree(index, list(self.tensors))
+        except ValueError as error:
+            return Shown(list(map(self._whole, self.tensors)), str(error), values, wrong=True)
+        outer = _indexed(tree)
+        name, tensor = outer.id, self.tensors[outer.id]
+        try:
+            part = _evaluated(tree, self.tensors)
+        except Exception as error:
+            return Shown([self._whole(name)], f"{type(error).__name__}: {error}", values, wrong=True)
+        outer.id = _PLACES
+        places = _evaluated(tree, self.tensors | {_PLACES: engine.arange(tensor.numel()).reshape(tensor.shape)})
+        whole = self._whole(name, frozenset(places.flatten().tolist()))
+        kind = ("a scalar", "a vector", "a matrix")[part.ndim] if part.ndim < 3 else f"a {part.ndim}-D tensor"
+        written = " ".join(index.split())
+        if part.ndim > 3 or part.numel() > DRAWN:
+            return Shown([whole], f"{written} is {kind}, {_shape(part)}: too much to draw.", values)
+        result = svg([_panel(written, _shape(part), part)])
+        return Shown([whole, result], f"{written} is {kind}, {_shape(part)}: {part.tolist()}.", values)
 
-    def image(self, **values: Any) -> bytes:
-        """The picture as an SVG."""
-        values = self.start() | values
-        part = self.picked(**values)
-        places = engine.arange(self.matrix.numel()).reshape(self.matrix.shape)
-        chosen = set(places[_index(values["rows"]), _index(values["columns"])].flatten().tolist())
-        whole = _panel(self.name, _shape(self.matrix), self.matrix, chosen)
-        result = _panel(f"{self.name}[{values['rows']}, {values['columns']}]", _shape(part), part)
-        return svg([whole, result], *self.pixels, most=10_000).encode()
+    def _whole(self, name: str, chosen: frozenset[int] = frozenset()) -> str:
+        tensor = self.tensors[name]
+        names = self.questions[-tensor.ndim :] if len(self.questions) >= tensor.ndim else ()
+        return svg([_panel(name, _shape(tensor), tensor, chosen, names)])
 
 
-def _panel(title: str, caption: str, tensor: Any, chosen: set[int] | frozenset[int] = frozenset()) -> Panel:
+_PLACES = "places"  # stands for the tensor itself where the places of its numbers are picked
+
+
+def _tree(written: str, names: list[str]) -> ast.Expression:
+    """What was typed, if it is an index. Raises ValueError."""
+    asked = f"Write a name and an index in brackets, such as {names[0]}[1]."
+    try:
+        tree = ast.parse(written.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ValueError(asked) from None
+    if not isinstance(tree.body, ast.Subscript) or not isinstance(_indexed(tree), ast.Name):
+        raise ValueError(asked)
+    for part in ast.walk(tree):
+        if isinstance(part, ast.Name) and part.id not in names:
+            raise ValueError(f"There is no {part.id} here: the names are {' and '.join(names)}.")
+        if not isinstance(part, _PARTS):
+            raise ValueError("Here an index is made of numbers, colons, lists and comparisons.")
+    return tree
+
+
+def _indexed(tree: ast.Expression) -> Any:
+    """What stands before the brackets."""
+    outer = tree.body
+    while isinstance(outer, ast.Subscript):
+        outer = outer.value
+    return outer
+
+
+def _evaluated(tree: ast.Expression, names: dict[str, Any]) -> Any:
+    return eval(compile(tree, "<index>", "eval"), {"__builtins__": {}}, names)  # only what _tree lets through
+
+
+def _panel(
+    title: str,
+    caption: str,
+    tensor: Any,
+    chosen: frozenset[int] = frozenset(),
+    names: tuple[str, ...] = (),
+) -> Panel:
     tensor = tensor.detach()
     places = engine.arange(tensor.numel()).reshape(tensor.shape)
 
     def cell(index: tuple[int, ...]) -> Cell:
-        look = "strong" if places[index].item() in chosen else "plain"
-        return Cell(_number(tensor[index].item()), look)
+        return Cell(number(tensor[index].item()), "strong" if places[index].item() in chosen else "plain")
 
-    return Panel(title, caption, tuple(tensor.shape), cell)
+    return Panel(title, caption, tuple(tensor.shape), cell, names)
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """A number as it stands in a box."""
     return f"{value:.4g}"
 
 
@@ -90,7 +178,7 @@ def _shape(tensor: engine.Tensor) -> str:
 def _extent(tensor: engine.Tensor) -> str:
     """How many numbers a tensor holds, dimension by dimension; of a scalar or a vector, the numbers."""
     if tensor.ndim < 2:
-        numbers = ", ".join(map(_number, tensor.detach().reshape(-1).tolist()))
+        numbers = ", ".join(map(number, tensor.detach().reshape(-1).tolist()))
         return f"{'one number' if tensor.ndim == 0 else 'a row of numbers'}, {numbers}"
     *pages, rows, columns = tensor.shape
     return (
@@ -98,13 +186,3 @@ def _extent(tensor: engine.Tensor) -> str:
         if pages
         else f"{rows} rows, {columns} columns"
     )
-
-
-def _index(written: str) -> int | slice:
-    parts = [int(part) if part else None for part in written.split(":")]
-    return slice(*parts) if ":" in written else int(written)
-
-
-def _fits(written: str, size: int) -> bool:
-    index = _index(written)
-    return isinstance(index, slice) or -size <= index < size

@@ -16,6 +16,8 @@ LOOKS = {
     "strong": f"fill='#fde5dc' stroke='{ACCENT}' stroke-width='2.5'",
     "strong pale": f"fill='#fde5dc' stroke='{ACCENT}' stroke-width='2.5' stroke-dasharray='3 3'",
 }
+SMALL = "fill='#555555' font-size='12'"
+CENTRED = f"{SMALL} text-anchor='middle'"
 _BOLD = "fill='#222222' font-weight='bold'"
 INKS = {"plain": "fill='#222222'", "pale": "fill='#666666'", "strong": _BOLD, "strong pale": _BOLD}
 
@@ -35,6 +37,12 @@ class Panel(NamedTuple):
     caption: str
     shape: tuple[int, ...]
     cell: Callable[[tuple[int, ...]], Cell]
+    names: tuple[str, ...] = ()  # of the dimensions
+
+    @property
+    def left(self) -> int:
+        """Room for what stands beside the rows."""
+        return beside(self.names[-2]) if len(self.names) > 1 else LABEL
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -54,14 +62,14 @@ class Layout(NamedTuple):
     box: int
 
     def page(self, panel: Panel) -> int:
-        return LABEL + self.box * panel.sizes[2]
+        return panel.left + self.box * panel.sizes[2]
 
     def width(self, panel: Panel) -> int:
         drawn = panel.sizes[0] * (self.page(panel) + 8)
-        return max(drawn, LABEL + 8 * max(len(panel.title), len(panel.caption)))
+        return max(drawn, panel.left + 8 * max(len(panel.title), len(panel.caption)))
 
     def height(self, panel: Panel) -> int:
-        return (3 + (panel.sizes[0] > 1)) * LABEL + HEIGHT * panel.sizes[1] + 8
+        return (3 + (panel.sizes[0] > 1) + bool(panel.names)) * LABEL + HEIGHT * panel.sizes[1] + 8
 
 
 def svg(panels: Sequence[Panel], width: int | None = None, height: int | None = None, most: int = 740) -> str:
@@ -73,7 +81,7 @@ def svg(panels: Sequence[Panel], width: int | None = None, height: int | None = 
 def flow(panels: Sequence[Panel], top: int, most: int = 740) -> tuple[list[str], int, int]:
     """The panels' parts, and how far they reach to the right and down."""
     written = [cell.text for panel in panels for _, cell in panel.cells()]
-    layout = Layout(max(36, 14 + 8 * max(map(len, written), default=0)))
+    layout = Layout(max(36, 10 + 8 * max(map(len, written), default=0)))
     x, y, right, bottom = 8, top, 0, top
     parts: list[str] = []
     for panel in panels:
@@ -97,24 +105,48 @@ def text(x: float, y: float, words: str, style: str = "fill='#222222'") -> str:
     return f"<text x='{x:g}' y='{y:g}' {style}>{escape(words)}</text>"
 
 
+def beside(name: str) -> int:
+    """How wide the name of a dimension is, with its arrow, beside the rows."""
+    return 22 + 8 * len(name)
+
+
 def _panel(panel: Panel, layout: Layout, x: int, y: int) -> Iterator[str]:
     yield text(x + LABEL, y + 14, panel.title, "fill='#222222' font-weight='bold'")
     yield text(x + LABEL, y + layout.height(panel) - 10, panel.caption, "fill='#555555'")
     pages, rows, columns = panel.sizes
-    small = "fill='#777777' font-size='12' text-anchor='middle'"
-    top = y + (2 + (pages > 1)) * LABEL
+    top = y + (2 + (pages > 1) + bool(panel.names)) * LABEL
+    first = panel.names[0] if len(panel.names) > 2 else ""
     for page in range(pages if rows and columns else 0):
-        left = x + LABEL + page * (layout.page(panel) + 8)
+        left = x + panel.left + page * (layout.page(panel) + 8)
         if pages > 1:
-            yield text(left, top - LABEL - 5, f"[{page}]", "fill='#777777' font-size='12'")
+            number = f"{first} {page}" if first else f"[{page}]"
+            yield text(left, top - (1 + bool(panel.names)) * LABEL - 5, number, SMALL)
         if panel.shape:  # the only number of a scalar has no index
-            yield from (text(left + layout.box * (c + 0.5), top - 5, str(c), small) for c in range(columns))
+            yield from indices(left, top, layout.box, columns)
         if len(panel.shape) > 1:
-            yield from (text(left - 9, top + HEIGHT * (r + 0.5) + 4, str(r), small) for r in range(rows))
+            yield from (text(left - 9, top + HEIGHT * (r + 0.5) + 4, str(r), CENTRED) for r in range(rows))
+        yield from named(panel.names[-2:], left, top)
     # What counts is drawn last: its outline lies over its neighbours'.
     for (page, row, column), cell in sorted(panel.cells(), key=lambda placed: placed[1].look.startswith("strong")):
-        left, over = x + LABEL + page * (layout.page(panel) + 8) + layout.box * column, top + HEIGHT * row
+        left, over = x + panel.left + page * (layout.page(panel) + 8) + layout.box * column, top + HEIGHT * row
         yield from box(left, over, layout.box, cell)
+
+
+def indices(left: float, top: float, wide: int, count: int) -> Iterator[str]:
+    """The numbers of the columns, above them."""
+    return (text(left + wide * (column + 0.5), top - 5, str(column), CENTRED) for column in range(count))
+
+
+def named(names: Sequence[str], left: float, top: float, gone: Sequence[str] = ()) -> Iterator[str]:
+    """The names of up to two dimensions at a corner: of the last one above the columns, of the one before at the rows.
+
+    Those that are `gone` are crossed out.
+    """
+    for name, x, y, arrow, anchor in zip(
+        names[::-1], (left + 4, left - 6), (top - LABEL - 4, top - 5), "\u2192\u2193", ("start", "end"), strict=False
+    ):
+        crossed = " text-decoration='line-through'" if name in gone else ""
+        yield text(x, y, f"{name} {arrow}", f"fill='#222222' font-size='12' text-anchor='{anchor}'{crossed}")
 
 
 def box(x: int, y: int, width: int, cell: Cell) -> Iterator[str]:

@@ -13,6 +13,7 @@ The browser is UNDERTORCH_CHROMIUM, else a Chromium, Chrome or Edge on the PATH,
 import contextlib
 import json
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -46,6 +47,7 @@ RUN_MS = 300_000
 SIZE = {"width": 1280, "height": 1000}
 TALLEST = 16_000  # Chromium's largest texture is 16,384 pixels high
 
+DRAWING = re.compile(r"\(\.\./(docs/\w+\.svg)\)")
 NOTEBOOK_IS_OPEN = "path => window.jupyterapp?.shell?.currentWidget?.context?.path === path"
 KERNEL_IS_READY = """async () => {
     const { context, sessionContext } = window.jupyterapp.shell.currentWidget;
@@ -243,6 +245,9 @@ def open_lesson(chromium, lab):
         copy.parent.mkdir(exist_ok=True)
         if copy != source:
             shutil.copy(source, copy)
+        for drawing in set(DRAWING.findall(source.read_text(encoding="utf-8"))):  # that the text shows
+            (lab.root / drawing).parent.mkdir(exist_ok=True)
+            shutil.copy(ROOT / drawing, lab.root / drawing)
         path = copy.relative_to(lab.root).as_posix()
         context = chromium.new_context(viewport=SIZE)
         contexts.append(context)

@@ -1,44 +1,119 @@
-"""IndexExplorer in JupyterLab: both sliders by keyboard, and the picture and the words that follow."""
+"""The figures of boxes in JupyterLab: by keyboard and by mouse, in a narrow page and in the dark."""
 
 import pytest
 
 import engine
-from course.figures import IndexExplorer
+from course.figures import CollapseExplorer, IndexExplorer, ProductExplorer
 
 api = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("anywidget")
 
 pytestmark = pytest.mark.browser
 
-CELL = "import engine\nfrom course.figures import IndexExplorer\n\nIndexExplorer(engine.arange(12.0).reshape(4, 3))"
-EXPECTED = IndexExplorer(engine.arange(12.0).reshape(4, 3))
+BEGIN = """import engine
+from course.figures import CollapseExplorer, IndexExplorer, ProductExplorer
+
+week = engine.arange(12.0).reshape(4, 3)
+pair = engine.arange(6.0).reshape(3, 2)
+"""
+WEEK, PAIR = engine.arange(12.0).reshape(4, 3), engine.arange(6.0).reshape(3, 2)
+TRIES = ("week[1]", "week[:, 1]")
+INDEX = IndexExplorer("day", "time", week=WEEK, tries=TRIES)
+COLLAPSE = CollapseExplorer("day", "time", week=WEEK)
+PRODUCT = ProductExplorer("day", "time", "proposal", week=WEEK, pair=PAIR)
 
 
 @pytest.fixture
 def figure(run_cell):
-    """The page, and the figure on it."""
-    page = run_cell(CELL)
-    found = page.locator(".undertorch-explorer")
-    api.expect(found).to_have_count(1)
-    yield page, found
-    assert page.console_errors == []
+    """A function: the page of a cell that shows a figure, and the figure on it."""
+    pages = []
+
+    def show(last):
+        page = run_cell(BEGIN + last)
+        pages.append(page)
+        found = page.locator(".undertorch-chooser")
+        api.expect(found).to_have_count(1)
+        return page, found
+
+    yield show
+    assert [page.console_errors for page in pages] == [[]]
 
 
-def test_both_indices_are_chosen_by_keyboard_and_the_drawing_follows(figure):
-    page, explorer = figure
-    rows, columns = (explorer.get_by_role("slider", name=name) for name in ("rows", "columns"))
-    words, picture = explorer.get_by_role("status"), explorer.locator("img")
-    api.expect(words).to_have_text(EXPECTED.text())
-    rows.press("End")
-    api.expect(words).to_have_text(EXPECTED.text(rows="::2"))
-    api.expect(rows).to_have_attribute("aria-valuetext", "::2")
-    before = picture.get_attribute("src")
+def drawings(chooser):
+    return chooser.locator(".pictures").evaluate("box => [...box.children].map(svg => svg.outerHTML)")
+
+
+def test_an_index_is_typed_and_a_wrong_one_is_said(
+    figure, broken_rules, choose_dark_theme, fits_narrow_page, screenshot
+):
+    page, chooser = figure(f'IndexExplorer("day", "time", week=week, tries={TRIES})')
+    field, words = chooser.get_by_role("textbox", name="index"), chooser.get_by_role("status")
+    api.expect(words).to_have_text(INDEX.text())
+    field.fill("week[week > 7]")
+    api.expect(words).to_have_text(INDEX.text(index="week[week > 7]"))
+    assert len(drawings(chooser)) == 2
+    assert field.evaluate("field => field.getAttribute('aria-invalid')") == "false"
+    field.press("End")
+    field.press("Backspace")
+    api.expect(words).to_have_text(INDEX.text(index="week[week > 7"))
+    api.expect(field).to_have_attribute("aria-invalid", "true")
+    api.expect(field).to_be_focused()
     page.keyboard.press("Tab")
-    api.expect(columns).to_be_focused()
-    page.keyboard.press("Home")
-    api.expect(words).to_have_text(EXPECTED.text(rows="::2", columns="0"))
-    api.expect(picture).not_to_have_attribute("src", before)
-    page.wait_for_function("() => document.querySelector('.undertorch-explorer img').complete")
-    drawn = picture.evaluate("async img => (await fetch(img.src)).text()")
-    assert drawn.encode() == EXPECTED.image(rows="::2", columns="0")
-    assert picture.evaluate("img => [img.naturalWidth, img.naturalHeight]") == list(EXPECTED.pixels)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    api.expect(field).to_have_value(TRIES[1])
+    api.expect(words).to_have_text(INDEX.text(index=TRIES[1]))
+    assert broken_rules(page) == {}
+    screenshot(page, "index", chooser)
+    choose_dark_theme(page, words)
+    assert broken_rules(page) == {}
+    screenshot(page, "index_dark", chooser)
+    fits_narrow_page(page, chooser, ".pictures")
+    screenshot(page, "index_narrow", chooser)
+
+
+def test_a_dimension_is_chosen_and_a_result_is_clicked(
+    figure, broken_rules, choose_dark_theme, fits_narrow_page, screenshot
+):
+    page, chooser = figure('CollapseExplorer("day", "time", week=week)')
+    words = chooser.get_by_role("status")
+    api.expect(words).to_have_text(COLLAPSE.text())
+    chooser.get_by_role("radio", name="dim=0").press("ArrowRight")
+    api.expect(words).to_have_text(COLLAPSE.text(dim=1))
+    slider = chooser.get_by_role("slider", name="result")
+    slider.press("End")
+    api.expect(slider).to_have_attribute("aria-valuetext", "day 3")
+    api.expect(words).to_have_text(COLLAPSE.text(dim=1, place=3))
+    chooser.locator("[data-number='2']").last.click()
+    api.expect(words).to_have_text(COLLAPSE.text(dim=1, place=2))
+    chooser.get_by_role("group", name="take the").get_by_role("radio", name="max").check()
+    api.expect(words).to_have_text(COLLAPSE.text(how=2, dim=1, place=2))
+    assert broken_rules(page) == {}
+    screenshot(page, "collapse", chooser)
+    choose_dark_theme(page, words)
+    assert broken_rules(page) == {}
+    screenshot(page, "collapse_dark", chooser)
+    fits_narrow_page(page, chooser, ".pictures")
+    screenshot(page, "collapse_narrow", chooser)
+
+
+def test_a_number_of_the_product_is_chosen_by_keyboard_and_by_mouse(
+    figure, broken_rules, choose_dark_theme, fits_narrow_page, screenshot
+):
+    page, chooser = figure('ProductExplorer("day", "time", "proposal", week=week, pair=pair)')
+    words = chooser.get_by_role("status")
+    api.expect(words).to_have_text(PRODUCT.text())
+    chooser.get_by_role("slider", name="row of week").press("ArrowRight")
+    api.expect(words).to_have_text(PRODUCT.text(row=1))
+    page.keyboard.press("Tab")
+    page.keyboard.press("End")
+    api.expect(words).to_have_text(PRODUCT.text(row=1, column=1))
+    chooser.locator("[data-number='6']").click()
+    api.expect(words).to_have_text(PRODUCT.text(row=3, column=0))
+    assert broken_rules(page) == {}
+    screenshot(page, "product", chooser)
+    choose_dark_theme(page, words)
+    assert broken_rules(page) == {}
+    screenshot(page, "product_dark", chooser)
+    fits_narrow_page(page, chooser, ".pictures")
+    screenshot(page, "product_narrow", chooser)

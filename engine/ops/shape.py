@@ -266,19 +266,28 @@ def H(input):
     return swap(input, 0, 1) if input.array.ndim else alias(input)
 
 
-def adjoint(input, name="tensor.adjoint()"):
+def adjoint(input):
     """The last two dims exchanged."""
+    return matrices_turned(input, "tensor.adjoint()")
+
+
+def matrices_turned(input, name):
+    """The same; ``name``: what the error calls it."""
     n = input.array.ndim
     if n == 1:
         raise RuntimeError(f"{name} is only supported on matrices or batches of matrices. Got {n}-D tensor.")
     return swap(input, n - 2, n - 1) if n else input
 
 
-mT, mH = (property(partial(adjoint, name=name), doc=adjoint.__doc__) for name in ("tensor.mT", "tensor.mH"))
+mT, mH = (property(partial(matrices_turned, name=name), doc=adjoint.__doc__) for name in ("tensor.mT", "tensor.mH"))
 
 
-def expand(input, size, *more, name="expand"):
+def expand(input, size, *more):
     """Repeated without a copy along new leading dims and dims of size 1; -1 keeps a size."""
+    return expanded(input, size, more, "expand")
+
+
+def expanded(input, size, more, name):
     size, x = listed(size, more, name, "size"), array_of(input)
     lead = len(size) - x.ndim
     if any(n not in (-1, have) and have != 1 for n, have in zip(size[max(lead, 0) :], x.shape)) or lead < 0:
@@ -296,7 +305,7 @@ def expand_as(input, other):
 
 
 def broadcast_to(input, size, *more):
-    return expand(input, size, *more, name="broadcast_to")
+    return expanded(input, size, more, "broadcast_to")
 
 
 def broadcast_shapes(*shapes):
@@ -770,6 +779,7 @@ def reshaping(function):
         return self
 
     op_.__name__ = op_.__qualname__ = function.__name__ + "_"
+    op_.__wrapped__ = function  # whose arguments it has
     return op_
 
 

@@ -41,6 +41,7 @@ def matmul(self, other):
     return methods["matmul"](self, other)
 
 
+texts = of_methods()
 OPERATORS = {
     "__add__": e.add, "__radd__": e.add, "__sub__": e.sub, "__rsub__": e.rsub, "__mul__": e.mul, "__rmul__": e.mul,
     "__truediv__": e.div, "__rtruediv__": lambda self, other: e.mul(e.reciprocal(self), other),
@@ -54,11 +55,11 @@ OPERATORS = {
     "__lshift__": e.bitwise_left_shift, "__rshift__": e.bitwise_right_shift,
     "__rlshift__": reflected(e.bitwise_left_shift), "__rrshift__": reflected(e.bitwise_right_shift),
     "__getitem__": index.getitem, "__setitem__": index.setitem,
+    "__dir__": lambda self: [n for n in object.__dir__(self) if n.startswith("_") or n in texts],
 }  # fmt: skip
 for name, operation in OPERATORS.items():
     setattr(Tensor, name, operation)
 for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor"):
     setattr(Tensor, f"__i{name}__", in_place(OPERATORS[f"__{name}__"]))
-for name, text in of_methods().items():
+for name, text in texts.items():
     describe(vars(Tensor).get(name), text)
-Tensor.__dir__ = lambda self: [n for n in object.__dir__(self) if n.startswith("_") or n in of_methods()]

@@ -3,7 +3,8 @@
     python docs/update.py
 
 The picture is drawn from the contracts on imports in pyproject.toml; a file's line in a table is the first line of its
-docstring; a link names a file and what stands there.  A test says when this has to be run.
+docstring; a link names a file and what stands there.  The type stubs of the engine, which ``stubs.py`` makes, are
+written too.  Tests say when this has to be run.
 """
 
 import ast
@@ -133,9 +134,11 @@ def contents():
 
 def main():
     sys.path.insert(0, str(DOCS.parent))
-    from engine.viz.dot import INSTALL, Drawing  # noqa: PLC0415  the rest needs no engine
+    import stubs  # noqa: PLC0415  the rest needs no engine
 
-    for path, text in contents().items():
+    from engine.viz.dot import INSTALL, Drawing  # noqa: PLC0415
+
+    for path, text in (contents() | stubs.contents()).items():
         path.write_text(text, encoding="utf-8")
     svg = Drawing(words(), picture()).svg
     if svg is None:

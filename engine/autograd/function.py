@@ -17,7 +17,7 @@ from ..core.versions import check_saved
 from ..core.views import rebase_history
 from ..ops.writes import check_writable
 from . import graph, messages
-from .graph import Packed
+from .graph import Packed  # type: ignore[attr-defined]  # not public
 from .hooks import cotangent
 
 

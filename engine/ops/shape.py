@@ -284,10 +284,10 @@ mT, mH = (property(partial(matrices_turned, name=name), doc=adjoint.__doc__) for
 
 def expand(input, size, *more):
     """Repeated without a copy along new leading dims and dims of size 1; -1 keeps a size."""
-    return expanded(input, size, more, "expand")
+    return grown(input, size, more, "expand")
 
 
-def expanded(input, size, more, name):
+def grown(input, size, more, name):
     size, x = listed(size, more, name, "size"), array_of(input)
     lead = len(size) - x.ndim
     if any(n not in (-1, have) and have != 1 for n, have in zip(size[max(lead, 0) :], x.shape)) or lead < 0:
@@ -305,7 +305,7 @@ def expand_as(input, other):
 
 
 def broadcast_to(input, size, *more):
-    return expanded(input, size, more, "broadcast_to")
+    return grown(input, size, more, "broadcast_to")
 
 
 def broadcast_shapes(*shapes):

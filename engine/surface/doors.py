@@ -375,7 +375,7 @@ class Shown(inspect.Signature):
         s, new, kinds = self.door.signatures[0], inspect.Parameter, inspect._ParameterKind
         if s.options:  # of what makes tensors: the operation's own arguments
             own = dict(inspect.signature(self.door.inner).parameters)
-            return own | {p.name: new(p.name, kinds.KEYWORD_ONLY, default=p.default) for p in s.parameters}
+            return own | {p.name: new(p.name, kinds.KEYWORD_ONLY, default=p.default) for p in s.parameters if p.by_name}
         found = [new("self", kinds.POSITIONAL_OR_KEYWORD)] * self.door.method
         found += [new(p.name, kinds.POSITIONAL_OR_KEYWORD, default=p.default) for p in s.places]
         found += [new(s.more, kinds.VAR_POSITIONAL)] if s.more else []

@@ -26,7 +26,7 @@ ELEMENTWISE_NAMES = {"x", "y", "out", "_", "_x", "_y"}  # what a rule names if i
 
 
 def graph(result, *, names=None, values=False, gradients=False, saved=True, shapes=True, constants=True, max_nodes=40,
-          direction="TB"):  # fmt: skip
+          direction="TB") -> "Graph":  # fmt: skip
     """The graph of a result, or of several: in a notebook a picture, printed a text.
 
     ``names``: {"w": w} names tensors; others are named after the caller's variables.  ``values``: what tensors hold,

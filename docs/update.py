@@ -3,14 +3,15 @@
     python docs/update.py
 
 The picture is drawn from the contracts on imports in pyproject.toml; a file's line in a table is the first line of its
-docstring; a link names a file and what stands there.  The type stubs of the engine, which ``stubs.py`` makes, are
-written too.  Tests say when this has to be run.
+docstring; a link names a file and what stands there.  In engine/help the last line of a text says which lesson the name
+is from.  The type stubs of the engine, which ``stubs.py`` makes, are written too.  Tests say when this has to be run.
 """
 
 import ast
 import re
 import sys
 import tomllib
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -126,9 +127,46 @@ def brought_up_to_date(text):
     return LINK.sub(lambda m: f"[{m[1]}{m[2]}{m[1]}]({m[3]}#L{line_of(DOCS / m[3], m[2])})", text)
 
 
+# ---- the lessons that help texts name
+
+
+@cache
+def lessons():
+    """[(number, what is named in the table of its recap, what its cells use)] of the lessons from 01 on"""
+    found = []
+    for path in sorted((DOCS.parent / "source/notebooks").glob("*.md"))[1:]:
+        text = path.read_text("utf-8")
+        named = re.findall(r"(?m)^\| (`.+?) \|", text)
+        cells = re.findall(r"(?s)\n```{code-cell}.*?\n```", text)
+        found.append((path.stem[:2], "\n".join(named), "\n".join(cells)))
+    return found
+
+
+def lesson_of(name):
+    """The first lesson that names this in its recap, or else the first that uses it; None if there is none."""
+    own = name.rpartition(".")[2]
+    named, used = (re.compile(pattern) for pattern in (rf"`[^`]*\b{own}\b", rf"\.{own}\b"))
+    of_recap = (number for number, table, _ in lessons() if named.search(table))
+    return next(of_recap, None) or next((number for number, _, cells in lessons() if used.search(cells)), None)
+
+
+def with_lessons(text):
+    """A file of help texts, each with the lesson that its name is from as its last line."""
+    head, *blocks = re.sub(r"\n\nSee lesson \d\d\.(?=\n|$)", "", text).split("\n## ")
+    for i, block in enumerate(blocks):
+        names, _, rest = block.partition("\n")
+        body, family, following = rest.partition("\n# ")
+        found = min(filter(None, map(lesson_of, names.split(", "))), default=None)
+        if found and not body.lstrip().startswith("= "):
+            body = f"{body.rstrip()}\n\nSee lesson {found}.\n"
+        blocks[i] = f"{names}\n{body}{family}{following}"
+    return "\n## ".join([head, *blocks])
+
+
 def contents():
     """{file: what should be in it}, of all but the drawn picture"""
     found = {path: brought_up_to_date(path.read_text("utf-8")) for path in sorted(DOCS.glob("*.md"))}
+    found |= {path: with_lessons(path.read_text("utf-8")) for path in sorted((ENGINE / "help").glob("*.md"))}
     return found | {DOCS / "layers.dot": picture()}
 
 

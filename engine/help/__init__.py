@@ -17,6 +17,20 @@ HERE = Path(__file__).parent
 @cache
 def texts(module):
     """{name: text} of ``"nn.functional"``, of ``"Tensor"``, or of ``"engine"``."""
+    return {name: followed(text) for name, text in as_written(module).items()}
+
+
+def followed(text):
+    """A text, for "= amp.autocast" that of the other file, which may have such lines for this one."""
+    if not text.startswith("= "):
+        return text
+    other, _, name = text[2:].rpartition(".")
+    return followed(as_written(other)[name])
+
+
+@cache
+def as_written(module):
+    """{name: text} as the files have it."""
     found = {}
     files = [*HERE.glob(f"{module}.md"), *HERE.glob(f"{module}-*.md")]
     for family in "\n".join(["", *(f.read_text("utf-8") for f in files)]).split("\n# "):
@@ -25,12 +39,8 @@ def texts(module):
         for block in blocks:
             names, _, text = block.partition("\n")
             sentence, _, rest = text.strip().partition("\n\n")
-            if sentence.startswith("= "):
-                other, _, name = sentence[2:].rpartition(".")
-                text = texts(other)[name]
-            else:
-                text = "\n\n".join(filter(None, (sentence, common, rest)))
-            found |= dict.fromkeys(names.split(", "), text)
+            common_too = "" if sentence.startswith("= ") else common
+            found |= dict.fromkeys(names.split(", "), "\n\n".join(filter(None, (sentence, common_too, rest))))
     return found
 
 

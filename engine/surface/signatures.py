@@ -72,7 +72,7 @@ std_mean.any var_mean.any(Tensor input, int[]|bool? dim=None, unbiased=None, boo
 [reduce] function method
 sum mean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype=None, Tensor? out=None)
 all.any any.any(Tensor input, int[]? dim=None, bool keepdim=False, *, Tensor? out=None)
-amax amin(Tensor input, int[] dim=(), bool keepdim=False, *, Tensor? out=None)
+amax amin(Tensor input, int[]? dim=(), bool keepdim=False, *, Tensor? out=None)
 aminmax(Tensor input, *, int? dim=None, bool keepdim=False, Tensor? out=None)
 argmax argmin(Tensor input, int? dim=None, bool keepdim=False, *, Tensor? out=None)
 median(Tensor input, int? dim=None, bool keepdim=False, *, Tensor? out=None)

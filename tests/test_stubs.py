@@ -200,3 +200,24 @@ def test_only_what_is_public_is_in_a_stub():
     for name in ("construct", "looks", "shared", "view_ops", "creation_meta", "array", "node", "_base", "plain_init"):
         assert not re.search(rf"\b{name}\b", re.sub(r"\b(array|node): Any", "", text)), name
     assert not re.search(r"(?m)^(?:def|class) (?:offered|describe|public|texts)\b", text)
+
+
+def test_every_public_callable_shows_its_arguments():
+    """As Shift-Tab asks for them: with names and defaults."""
+    x, wrong = engine.ones(2), []
+    # layers and functions that take anything: PyTorch's have no other arguments
+    takes_anything = {"Function", "CheckpointFunction", "Module", "Identity", "StackDataset"}
+    places = [(module, STUBS["names"](title)) for title, module in MODULES.items()]
+    methods = [n for n in dir(x) if n[0] != "_" and not isinstance(getattr(engine.Tensor, n, None), property)]
+    for place, names in [*places, (x, methods), (engine.Tensor, methods)]:
+        for name in names:
+            what = getattr(place, name)
+            if not callable(what) or inspect.isclass(what) and issubclass(what, BaseException | type):
+                continue
+            kinds = {p.kind for p in inspect.signature(what).parameters.values()}
+            if (
+                kinds == {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+                and name not in takes_anything
+            ):
+                wrong.append(name)
+    assert not wrong

@@ -1,5 +1,6 @@
 """Recurrent layers: a cell is a formula for one step; a layer runs it over a sequence, in one direction or both."""
 
+import inspect
 import math
 
 from ..arrays.warn import warn
@@ -265,6 +266,21 @@ class GRU(RNNBase):
 
     def __init__(self, *args, **options):
         super().__init__("GRU", *args, **without_projection(options))
+
+
+def show_arguments():
+    """Lets help() show what the ``__init__`` of these takes."""
+    shown = dict(inspect.signature(RNNBase.__init__).parameters)
+    del shown["mode"]
+    LSTM.__init__.__signature__ = inspect.Signature(shown.values())
+    del shown["proj_size"]
+    GRU.__init__.__signature__ = inspect.Signature(shown.values())
+    nonlinearity = shown["num_layers"].replace(name="nonlinearity", default="tanh")
+    shown = [*list(shown.values())[:4], nonlinearity, *list(shown.values())[4:]]
+    RNN.__init__.__signature__ = inspect.Signature(shown)
+
+
+show_arguments()
 
 
 # ---- cells: one step

@@ -142,22 +142,24 @@ def lessons():
     return found
 
 
-def lesson_of(name):
+def lesson_of(name, module):
     """The first lesson that names this in its recap, or else the first that uses it; None if there is none."""
-    own = name.rpartition(".")[2]
-    named, used = (re.compile(pattern) for pattern in (rf"`[^`]*\b{own}\b", rf"\.{own}\b"))
+    aliases = {"engine": r"\w", "Tensor": r"\w", "nn.functional": r"\b(?:F|functional)", "nn.parameter": r"\bnn"}
+    owner = aliases.get(module, rf"\b(?:engine|{module.rpartition('.')[2]})")
+    named, used = re.compile(rf"`[^`]*(?:{owner}\.|`){name}\b"), re.compile(rf"{owner}\.{name}\b")
     of_recap = (number for number, table, _ in lessons() if named.search(table))
     return next(of_recap, None) or next((number for number, _, cells in lessons() if used.search(cells)), None)
 
 
-def with_lessons(text):
-    """A file of help texts, each with the lesson that its name is from as its last line."""
-    head, *blocks = re.sub(r"\n\nSee lesson \d\d\.(?=\n|$)", "", text).split("\n## ")
+def with_lessons(path):
+    """A file of help texts, each that has an example with the lesson that its name is from as its last line."""
+    head, *blocks = re.sub(r"\n\nSee lesson \d\d\.(?=\n|$)", "", path.read_text("utf-8")).split("\n## ")
     for i, block in enumerate(blocks):
         names, _, rest = block.partition("\n")
         body, family, following = rest.partition("\n# ")
-        found = min(filter(None, map(lesson_of, names.split(", "))), default=None)
-        if found and not body.lstrip().startswith("= "):
+        known = [lesson_of(name, path.stem.partition("-")[0]) for name in names.split(", ") if "." not in name]
+        own = ">>> " in body and not body.startswith("An old name")  # those are names of other functions too
+        if own and (found := min(filter(None, known), default=None)):
             body = f"{body.rstrip()}\n\nSee lesson {found}.\n"
         blocks[i] = f"{names}\n{body}{family}{following}"
     return "\n## ".join([head, *blocks])
@@ -166,7 +168,7 @@ def with_lessons(text):
 def contents():
     """{file: what should be in it}, of all but the drawn picture"""
     found = {path: brought_up_to_date(path.read_text("utf-8")) for path in sorted(DOCS.glob("*.md"))}
-    found |= {path: with_lessons(path.read_text("utf-8")) for path in sorted((ENGINE / "help").glob("*.md"))}
+    found |= {path: with_lessons(path) for path in sorted((ENGINE / "help").glob("*.md"))}
     return found | {DOCS / "layers.dot": picture()}
 
 

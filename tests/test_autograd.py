@@ -1470,11 +1470,23 @@ def test_a_node_is_called(t):
     one = t.ones(1)
     assert [g.tolist() for g in (x * w).grad_fn(one)] == [[5.0], [2.0]]
     assert (x * 3).grad_fn(one)[1] is None
+    assert (x**2).grad_fn(one).tolist() == [4.0]  # there is no edge for the number
     y = x.exp()
     assert y.grad_fn(one).requires_grad
     with t.no_grad():
         assert not y.grad_fn(one).requires_grad
     assert x.grad is None
+
+
+@pytest.mark.parametrize("f, edges", [(lambda x: x**2, 1), (lambda x: 2**x, 1), (lambda x: x * 3, 2)])
+def test_a_hook_of_a_node_sees_its_edges(t, f, edges):
+    x, seen = leaf(t, 2.0), []
+    y = f(x)
+    y.grad_fn.register_hook(lambda grads, _: seen.append(len(grads)))
+    y.grad_fn.register_hook(lambda grads, _: tuple(g if g is None else g * 0 for g in grads))
+    y.backward(t.ones(1))
+    assert seen == [edges] == [len(y.grad_fn.next_functions)]
+    assert x.grad.tolist() == [0.0]
 
 
 # ---- anomaly detection

@@ -524,7 +524,20 @@ def test_ends_early_and_not_if_told_so():
     assert calls(early_stop=False) == 4
     with set_checkpoint_early_stop(False):
         assert calls() == 4
+        assert calls(early_stop=True) == 4
     assert calls() == 3
+    with set_checkpoint_early_stop(True):
+        assert calls(early_stop=False) == 3
+
+
+@pytest.mark.parametrize("enable", [False, True])
+def test_the_block_around_the_call_counts_not_that_around_the_backward_pass(enable):
+    x, tail = leaves(engine)[0], Calls(lambda h: h + 1)
+    with set_checkpoint_early_stop(enable):
+        y = checkpoint(lambda x: tail(tail(x.sin())), x, use_reentrant=False)
+    with set_checkpoint_early_stop(not enable):
+        y.sum().backward()
+    assert tail.calls == (3 if enable else 4)
 
 
 @BOTH

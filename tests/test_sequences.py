@@ -203,6 +203,8 @@ def test_what_is_packed_comes_out_again():
     assert padded[0].tolist() == [0, 1, 2, 0, 0]
     for a, b in zip(unpad_sequence(padded, engine.tensor(LENGTHS), batch_first=True), some, strict=True):
         assert engine.equal(a, b)
+    unpad_sequence(padded, engine.tensor(LENGTHS), batch_first=True)[0].zero_()  # a copy
+    assert padded[0].tolist() == [0, 1, 2, 0, 0]
 
 
 @pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])

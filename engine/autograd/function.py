@@ -15,6 +15,7 @@ from ..core.record import record
 from ..core.tensor import Tensor
 from ..core.versions import check_saved
 from ..core.views import rebase_history
+from ..help import public
 from ..ops.writes import check_writable
 from . import graph, messages
 from .graph import Packed  # type: ignore[attr-defined]  # not public
@@ -198,12 +199,7 @@ def input_metadata(a):
 
 
 class Function:
-    """A differentiable operation whose derivative is written by hand.
-
-    A subclass defines two static methods: ``forward(ctx, *args)`` (or ``forward(*args)`` and
-    ``setup_context(ctx, inputs, output)``), and ``backward(ctx, *grad_outputs)``, which returns a gradient for each
-    argument, None for those that need none.  It is called as ``MyFunction.apply(*args)``.
-    """
+    """A differentiable operation whose derivative is written by hand."""
 
     _backward_cls: type
 
@@ -379,3 +375,5 @@ def twice(g):
 
 
 DelayedError = node_class("DelayedError", twice)
+
+__dir__ = public("autograd.function", globals())

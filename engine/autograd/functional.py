@@ -177,10 +177,7 @@ def jacobian_product(name, func, inputs, v, create_graph, strict):
 
 
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
-    """The Jacobian: for each output and each input (*output, *input); nested as outputs and inputs are.
-
-    ``vectorize``: all rows at once; ``strategy="forward-mode"``: columns in place of rows, only at once.
-    """
+    """The Jacobian: for each output and each input (*output, *input); nested as outputs and inputs are."""
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(messages.STRATEGY)
     if strategy == "forward-mode":

@@ -25,14 +25,7 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
               check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
               check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True, fast_mode=False,
               masked=None):  # fmt: skip
-    """Compare the derivatives of ``func(*inputs)``, for the inputs that require grad, with central differences.
-
-    Use float64 inputs: with fewer digits, the differences say little.  GradcheckError if an entry of a Jacobian differs
-    by more than ``atol + rtol * |numerical|``, False instead if not ``raise_exception``; ValueError if no input
-    requires grad.  ``nondet_tol``: how much two backward passes may differ.  ``fast_mode``: one number of each
-    Jacobian, v^T J u for random u and v, is compared, not the matrix.  The checks: of gradients where an output has
-    none, of their dtypes, of backward and of forward mode, and of both under vmap.  ``masked`` is about sparse tensors.
-    """
+    """Compare the derivatives of ``func(*inputs)``, for the inputs that require grad, with central differences."""
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     if check_batched_grad and not check_backward_ad:
@@ -65,11 +58,7 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
 
 def gradgradcheck(func, inputs, grad_outputs=None, *, gen_non_contig_grad_outputs=False, check_fwd_over_rev=False,
                   check_rev_over_rev=True, **options):  # fmt: skip
-    """``gradcheck`` of the gradients of ``func``: second derivatives, and those with respect to ``grad_outputs``.
-
-    ``grad_outputs``: random numbers by default.  ``check_fwd_over_rev``, ``check_rev_over_rev``: by which mode the
-    gradients are differentiated.  ``options``: those of ``gradcheck``.
-    """
+    """``gradcheck`` of the gradients of ``func``: second derivatives, and those with respect to ``grad_outputs``."""
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
     for name, default in (("check_undefined_grad", True), ("check_batched_grad", False)):

@@ -52,10 +52,7 @@ extend(Tensor, backward=tensor_backward)
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
          is_grads_batched=False, materialize_grads=False):  # fmt: skip
-    """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; nothing is added to any ``.grad``.
-
-    RuntimeError if an input was not used, unless ``allow_unused`` (None then) or ``materialize_grads`` (zeros).
-    """
+    """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; nothing is added to any ``.grad``."""
     if not only_inputs:
         warn(messages.ONLY_INPUTS, FutureWarning)
     if mode.dual and not create_graph and carries_tangents(outputs):

@@ -27,6 +27,8 @@ class Node(ABC):  # noqa: B024  what is one is registered below
     """The type of every ``grad_fn``, for ``isinstance``."""
 
 
+for _name in ("name", "next_functions", "metadata", "register_hook", "register_prehook"):
+    setattr(Node, _name, vars(graph.Node)[_name])  # for help(): those of every node
 Node.register(graph.Node)
 extend(
     Mode,
@@ -36,11 +38,7 @@ extend(
 
 
 class saved_tensors_hooks:
-    """In the block, nodes keep ``pack_hook(tensor)`` of what they save; ``unpack_hook`` makes a Tensor of that again.
-
-    The innermost block counts.  ``pack_hook`` must not write into the tensor in place: RuntimeError.  TypeError, in the
-    backward pass, if what ``unpack_hook`` returns is no Tensor.
-    """
+    """In the block, nodes keep ``pack_hook(tensor)`` of what they save; ``unpack_hook`` makes that a Tensor again."""
 
     def __init__(self, pack_hook, unpack_hook):
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
@@ -103,10 +101,7 @@ def packing_class(Class):
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """In the block, what nodes save is kept in host memory, and copied back to its device when backward needs it.
-
-    ``pin_memory``: in pinned memory, for what comes from a GPU.
-    """
+    """In the block, what nodes save is kept in host memory, and copied back to its device when backward needs it."""
 
     def __init__(self, pin_memory=False, device_type="cuda"):
         def pack(tensor):

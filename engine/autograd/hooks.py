@@ -207,6 +207,15 @@ def as_grad_tuple(g, n):
     return tuple(as_tensor(g.get(i)) for i in range(n)) if type(g) is OutputCotangents else (as_tensor(g),)
 
 
+def edges(node):
+    """For each parent whether PyTorch has an edge there, which it has not for a number."""
+    return [p is not None or not node.scalar_operand for p in node.parents]
+
+
+def of_edges(node, cotangents):
+    return [x for x, edge in zip(cotangents, edges(node)) if edge]
+
+
 # ---- in the backward pass
 
 
@@ -236,8 +245,9 @@ def with_node_hooks(visit, node, g, parents):
     g = run_pre_hooks(node, g)
     cotangents = visit(node, g, parents)
     for hook in node.post_hooks:
-        grads = tuple(map(as_tensor, cotangents))
-        cotangents = checked_grads(hook, hook(grads, as_grad_tuple(g, node.outputs)), grads)
+        grads = tuple(map(as_tensor, of_edges(node, cotangents)))
+        new = iter(checked_grads(hook, hook(grads, as_grad_tuple(g, node.outputs)), grads))
+        cotangents = [next(new) if edge else None for edge in edges(node)]
     # what a hook returned may be in the program's hands: a leaf must not take it for its .grad
     return [x if x is None or type(p) is not AccumulateGrad else own(x) for p, x in zip(parents, cotangents)]
 
@@ -308,6 +318,7 @@ def call_node(node, *grads):
     """Run this node alone: gradients of the outputs give those of the inputs, a tuple unless there is one input."""
     g = OutputCotangents(enumerate(map(cotangent, grads))) if node.outputs > 1 else cotangent(*grads)
     cotangents = backward.chain_rule(node, g, node.parents, retain_graph=True, create_graph=mode.enabled)
+    cotangents = of_edges(node, cotangents)
     return tuple(map(as_tensor, cotangents)) if len(cotangents) != 1 else as_tensor(cotangents[0])
 
 

@@ -56,6 +56,7 @@ def public(module, namespace):
 
 
 def describe(what, text):
+    what = getattr(what, "__func__", what)  # of a static or class method
     if callable(what) or isinstance(what, property):  # what only has a value has no place for a text
         what.__doc__ = text
 

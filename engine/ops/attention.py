@@ -24,11 +24,7 @@ from .with_numbers import times
 def scaled_dot_product_attention(
     query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
 ):
-    """softmax(query @ key.T * scale) @ value, for (..., L, E), (..., S, E) and (..., S, F); ``scale``: 1 / sqrt(E).
-
-    ``attn_mask`` (..., L, S): True where a query may look, or numbers to add before the softmax; a query that may look
-    nowhere gets zeros.  ``is_causal``: query i looks at the keys up to i.
-    """
+    """softmax(query @ key.T * scale) @ value, for (..., L, E), (..., S, E) and (..., S, F)."""
     q, k, v, mask = array_of(query), array_of(key), array_of(value), array_of(attn_mask)
     scale = 1.0 / math.sqrt(q.shape[-1] or 1) if scale is None else scale
     if dropout_p == 0 and in_one(q, k, v, attn_mask):

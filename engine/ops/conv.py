@@ -71,10 +71,7 @@ def convolution(n):
         return squeeze_one(out, 0) if alone else out
 
     name = f"conv{n}d"
-    op.__doc__ = f"""The input (N, C, {SIZES[n]}), or without N, convolved with a weight (O, C / groups, {SIZES[n]}).
-
-    ``padding``: zeros at each end, or "valid" for none, or "same" for as many as keep the size.
-    """
+    op.__doc__ = f"The input (N, C, {SIZES[n]}), or without N, convolved with a weight (O, C / groups, {SIZES[n]})."
     return register(name, "conv", op)
 
 
@@ -90,10 +87,7 @@ def transposed_convolution(n):
         return squeeze_one(out, 0) if alone else out
 
     name = f"conv_transpose{n}d"
-    op.__doc__ = f"""The transpose of ``conv{n}d``: the input (N, O, {SIZES[n]}), or without N, the weight as there.
-
-    ``output_padding``: how much larger than the smallest size is which the convolution maps to that of the input.
-    """
+    op.__doc__ = f"The transpose of ``conv{n}d``: the input (N, O, {SIZES[n]}), or without N, the weight as there."
     return register(name, "conv", op)
 
 

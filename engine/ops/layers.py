@@ -108,12 +108,7 @@ Embedding.linear = staticmethod(lambda _, t, *where: embedded(t, *where))
 
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean",
                   sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):  # fmt: skip
-    """The sum, mean or maximum of the rows of ``weight`` that each bag of indices points to; of an empty one 0.
-
-    A bag is a row of a 2-D ``input``, or what lies between two ``offsets`` into a vector; rows ``padding_idx`` do not
-    count.  ``per_sample_weights``: of the terms of a sum.  Rows that are longer than ``max_norm`` are first cut, in
-    place.
-    """
+    """The sum, mean or maximum of the rows of ``weight`` that each bag of indices points to; of an empty one 0."""
     w, i, y = array_of(weight), array_of(input).reshape(-1), per_sample_weights
     if max_norm is not None:
         shorten(weight, i, max_norm, norm_type)

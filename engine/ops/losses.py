@@ -157,10 +157,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean",
                                      pos_weight=None):  # fmt: skip
-    """The mean of -(t * log(sigmoid(x)) + (1 - t) * log(1 - sigmoid(x))), or the sum, or each.
-
-    ``weight`` multiplies each loss, ``pos_weight`` its first term; both broadcast.
-    """
+    """The mean of -(t * log(sigmoid(x)) + (1 - t) * log(1 - sigmoid(x))), or the sum, or each."""
     if size_average is not None or reduce is not None:
         reduction = legacy(size_average, reduce, reduction)
     x, y, join = array_of(input), array_of(target), record
@@ -187,11 +184,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 
 
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
-    """The mean of -input at the target's class, or the sum, or each.
-
-    ``input``: (C), (N, C) or (N, C, ...) log probabilities; ``target``: as ``input`` without C.  ``weight``: one for
-    each class, the mean divides by the sum over the targets.  Targets that are ``ignore_index`` count for nothing.
-    """
+    """The mean of -input at the target's class, or the sum, or each."""
     reduction = legacy(size_average, reduce, reduction)
     x, t = array_of(input), array_of(target)
     if x.ndim == 3 or x.ndim > 4:
@@ -240,10 +233,7 @@ def gather(a, where):
 
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
                   label_smoothing=0.0):  # fmt: skip
-    """``nll_loss`` of ``log_softmax``; ``target``: class indices, or class probabilities in the shape of ``input``.
-
-    ``label_smoothing`` mixes the target with the uniform distribution.
-    """
+    """``nll_loss`` of ``log_softmax``; ``target``: class indices, or class probabilities in the shape of ``input``."""
     reduction = legacy(size_average, reduce, reduction)
     x, t = array_of(input), array_of(target)
     axis = 0 if x.ndim <= 1 else 1

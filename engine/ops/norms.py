@@ -108,10 +108,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
-    """Each channel (dimension 1) normalized: over the batch in ``training``, else by the running statistics.
-
-    Training moves the running statistics by ``momentum`` towards those of the batch, in place.
-    """
+    """Each channel (dimension 1) normalized: over the batch in ``training``, else by the running statistics."""
     x = array_of(input)
     channels = x.shape[1] if x.ndim > 1 else 0
     shape = (channels, *(1,) * (x.ndim - 2))

@@ -43,11 +43,7 @@ PADS = {(mode, n): node_class(name.format(n), rule) for mode, name in NAMES.item
 
 
 def pad(input, pad, mode="constant", value=None):
-    """The input with ``pad`` (before the last dimension, after it, before the last but one, ...); negative: cut off.
-
-    ``mode``: "constant" is filled with ``value`` (0), "reflect" mirrors without the edge, "replicate" repeats the edge,
-    "circular" goes on from the other end; those three pad the last one to three dimensions of (N, C, ...).
-    """
+    """The input with ``pad`` (before the last dimension, after it, before the last but one, ...); negative: cut off."""
     pads, x = tuple(map(integer, pad)), array_of(input)
     if mode == "constant":
         return constant_pad(input, pads, 0 if value is None else value)

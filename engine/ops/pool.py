@@ -29,10 +29,7 @@ from .shape import squeeze_one, unsqueeze_at
 
 
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """The maximum under a kernel that moves over (N, C, H, W), or without N; nan is larger than everything.
-
-    ``return_indices``: also where it is, as an index into the flattened H * W.
-    """
+    """The maximum under a kernel that moves over (N, C, H, W), or without N; nan is larger than everything."""
     x = array_of(input)
     window = pool_window(x.shape[-2:], *arguments(kernel_size, stride, padding, dilation), bool(ceil_mode))
     kind = dtypes.of[x.dtype]
@@ -87,10 +84,7 @@ def spread_average(g, weights, window):
 
 def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
                divisor_override=None):  # fmt: skip
-    """The mean under a kernel that moves over (N, C, H, W), or without N.
-
-    The sum is divided by the number of elements, those of the padding included or not, or by ``divisor_override``.
-    """
+    """The mean under a kernel that moves over (N, C, H, W), or without N."""
     x = array_of(input)
     window = pool_window(x.shape[-2:], *arguments(kernel_size, stride, padding), bool(ceil_mode))
     if divisor_override is not None:

@@ -76,8 +76,7 @@ class Algorithm(Optimizer):
     def signed_update(self, group, step, p, g, *states):
         self.update(group, step, p, -g if group["maximize"] else g, *states)
 
-    def step(self, closure=None):
-        """Move the parameters once.  ``closure`` computes the loss and its gradients again; the loss is returned."""
+    def step(self, closure=None):  # help() says of it what it says of ``Optimizer.step``
         loss = None
         if closure is not None:
             with enable_grad():
@@ -338,10 +337,7 @@ class SGD(Algorithm):
 
 
 class Adam(Algorithm):
-    """Running means of g and g**2 (Kingma and Ba, 2015); ``amsgrad``: the largest of the latter (Reddi et al., 2018).
-
-    ``decoupled_weight_decay``: p shrinks by itself instead of through g.
-    """
+    """Running means of g and g**2 (Kingma and Ba, 2015); ``amsgrad``: the largest g**2 mean (Reddi et al., 2018)."""
 
     _options = ("lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused "
                "decoupled_weight_decay").split()  # fmt: skip

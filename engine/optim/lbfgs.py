@@ -10,11 +10,7 @@ from .optimizer import Optimizer
 
 
 class LBFGS(Optimizer):
-    """Limited-memory BFGS (Nocedal and Wright, "Numerical Optimization", chapter 7), for all parameters together.
-
-    ``step(closure)`` makes up to ``max_iter`` moves and calls ``closure``, which computes the loss and its gradients
-    anew, up to ``max_eval`` times (5 / 4 of them).  ``line_search_fn``: None, or "strong_wolfe".
-    """
+    """Limited-memory BFGS (Nocedal and Wright, "Numerical Optimization", chapter 7), for all parameters together."""
 
     def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9,
                  history_size=100, line_search_fn=None):  # fmt: skip

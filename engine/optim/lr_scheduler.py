@@ -558,10 +558,7 @@ class ChainedScheduler(OfSchedulers):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times ``factor`` when a metric has not improved by ``threshold`` for more than ``patience`` epochs.
-
-    ``threshold_mode``: "rel", a share of the best value, or "abs".  ``cooldown``: epochs after it that do not count.
-    """
+    """Times ``factor`` when a metric has not improved by ``threshold`` for more than ``patience`` epochs."""
 
     def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel",
                  cooldown=0, min_lr=0, eps=1e-8):  # fmt: skip

@@ -42,10 +42,7 @@ def with_hooks(step):
 
 
 class Optimizer:
-    """Holds parameters in ``param_groups``, each with its options, and their ``state``.  A subclass writes ``step``.
-
-    ``params``: tensors, (name, tensor) pairs, or dictionaries of groups: {"params": tensors, option: value, ...}.
-    """
+    """Holds parameters in ``param_groups``, each with its options, and their ``state``.  A subclass writes ``step``."""
 
     HOOKS = [f"_optimizer_{what}_hooks" for what in (
         "step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre", "load_state_dict_post",

@@ -211,11 +211,7 @@ def check_tensors(outs, what):
 
 
 def grad(func, argnums=0, has_aux=False):
-    """The function that computes the gradient of ``func``, which returns a number, with respect to its arguments.
-
-    ``argnums``: which, an int or several in a tuple.  ``has_aux``: ``func`` returns (number, other things), and what is
-    returned is (gradient, other things).
-    """
+    """The function that computes the gradient of ``func``, which returns a number, with respect to its arguments."""
 
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
@@ -265,10 +261,7 @@ def outputs_of(r, func, args, has_aux):
 
 @outside_inference_mode
 def vjp(func, *primals, has_aux=False):
-    """(the output of ``func(*primals)``, the function that multiplies by its Jacobian from the left: v -> v^T J).
-
-    With ``has_aux``, ``func`` returns (output, other things), and these are a third result.
-    """
+    """(the output of ``func(*primals)``, the function that multiplies by its Jacobian from the left: v -> v^T J)."""
     leaves, structure = tree.flatten(primals)
     r = Recording(leaves)
     outs, out_structure, aux = outputs_of(r, func, tree.unflatten(structure, r.leaves), has_aux)
@@ -289,11 +282,7 @@ def vjp(func, *primals, has_aux=False):
 
 
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
-    """The function that computes the Jacobian of ``func`` in reverse mode: a vjp of all unit vectors at once.
-
-    Shapes: for each output and each differentiated argument (*output, *argument).  ``chunk_size``: how many rows at
-    once at most.
-    """
+    """The function that computes the Jacobian of ``func`` in reverse mode: a vjp of all unit vectors at once."""
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
@@ -341,10 +330,7 @@ JVP = "jvp(f, primals, tangents)"
 
 @outside_inference_mode
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
-    """(the output of ``func(*primals)``, its derivative along ``tangents``: J t).
-
-    ``strict``: RuntimeError if an output does not depend on the inputs; zeros otherwise.
-    """
+    """(the output of ``func(*primals)``, its derivative along ``tangents``: J t)."""
     if not isinstance(primals, tuple):
         raise RuntimeError(f"{JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     (xs, structure), (ts, given) = tree.flatten(primals), tree.flatten(tangents)
@@ -392,10 +378,7 @@ def primal_and_tangent(out, which, strict=False):
 
 
 def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
-    """The function that computes the Jacobian of ``func`` in forward mode: a jvp along all unit vectors at once.
-
-    Shapes: for each output and each differentiated argument (*output, *argument).
-    """
+    """The function that computes the Jacobian of ``func`` in forward mode: a jvp along all unit vectors at once."""
 
     @functools.wraps(func)
     def wrapper(*args):
@@ -464,11 +447,7 @@ def linearize(func, *primals):
 
 
 def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
-    """Call a module with other parameters and buffers, given by name in a dict or in several.
-
-    ``tie_weights``: what is one tensor in the module under several names is replaced under all of them.  ``strict``:
-    RuntimeError unless all are given and each is the module's.
-    """
+    """Call a module with other parameters and buffers, given by name in a dict or in several."""
     given = parameter_and_buffer_dicts
     if isinstance(given, (list, tuple)):
         if not all(isinstance(d, dict) for d in given):

@@ -198,12 +198,7 @@ VmapInfo.__doc__ = "What the ``vmap`` of a custom Function is told."
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
-    """The function that maps ``func`` over a dim of its arguments.
-
-    ``in_dims``: that dim, or None for what is the same for every sample, for all arguments or in a tuple nested as
-    these are.  ``out_dims``: where the samples go in the results.  ``randomness``: "error", "same" numbers for every
-    sample, or "different" ones.  ``chunk_size``: how many samples at once at most.  ValueError for what does not fit.
-    """
+    """The function that maps ``func`` over a dim of its arguments."""
     check_randomness(randomness)
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")

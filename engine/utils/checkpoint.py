@@ -27,7 +27,7 @@ from ..help import public
 from . import messages
 
 DETERMINISM = ("default", "none")
-extend(Mode, early_stopping=True)
+extend(Mode, early_stopping=None)  # what a block says, which comes before ``early_stop``
 
 
 class CheckpointError(RuntimeError):
@@ -45,10 +45,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=without_contexts,
 
     ``use_reentrant=False`` records the graph as usual, but without the saved arrays; once recomputed, those stay as
     long as the graph is retained.  ``use_reentrant=True`` records one node, which runs the function and a backward pass
-    of its own: it takes no ``kwargs``, sees no tensors inside of other arguments, and works with ``backward()`` alone.
-    ``context_fn`` gives two context managers: for the forward pass and for the recomputation, which ends as soon as it
-    has all that is needed, unless ``early_stop=False``.
-    CheckpointError if other arrays are saved when the function runs again; with ``determinism_check="none"``, if fewer.
+    of its own.
     """
     if use_reentrant is None:
         warn("torch.utils.checkpoint: " + messages.USE_REENTRANT)
@@ -65,6 +62,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=without_contexts,
         raise ValueError(f"determinism_check should be one of {list(DETERMINISM)}, but got {determinism_check}")
     if debug:
         raise NotImplementedError("debug is not there: compare the forward pass and the recomputation with prints")
+    early_stop = early_stop if mode.early_stopping is None else mode.early_stopping
     before, during = context_fn()
     if not mode.enabled:
         return function(*args, **kwargs)
@@ -187,7 +185,7 @@ class Region:
             check_saved(x, since, None, t.node)
         function, args, kwargs = self.call
         start = next(graph.clock)
-        enough = len(self.forgetful) if self.early_stop and mode.early_stopping else math.inf
+        enough = len(self.forgetful) if self.early_stop else math.inf
         with same_random_numbers(self.states), self.casts(), enable_grad(), self.context:
             with made_nodes(enough) as nodes:
                 function(*args, **kwargs)

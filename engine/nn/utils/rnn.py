@@ -12,7 +12,7 @@ from ...arrays.dtypes import int64
 from ...core.graph import node_class
 from ...core.record import record
 from ...help import public
-from ...ops.creation import as_tensor, full
+from ...ops.creation import arange, as_tensor, full
 from ...ops.rows import place
 from .. import messages
 
@@ -67,10 +67,7 @@ def invert_permutation(permutation):
 
 
 def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
-    """Packs (longest, batch, ...), the batch first if ``batch_first``, of sequences with these lengths.
-
-    ``enforce_sorted``: the lengths decrease; otherwise they are sorted, and unsorted when a layer is done.
-    """
+    """Packs (longest, batch, ...), the batch first if ``batch_first``, of sequences with these lengths."""
     lengths = as_tensor(lengths, dtype=int64).to("cpu")
     order = None
     if not enforce_sorted:
@@ -139,7 +136,8 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
 def unpad_sequence(padded_sequences, lengths, batch_first=False):
     """The sequences without what they were padded with: a list."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    return [row[:n] for row, n in zip(rows, lengths.tolist(), strict=True)]
+    steps = arange(rows.shape[1], device=lengths.device)
+    return [row[steps < n] for row, n in zip(rows, lengths, strict=True)]  # copies, as PyTorch's
 
 
 def pack_sequence(sequences, enforce_sorted=True):

@@ -106,9 +106,6 @@ def probability(p):
         raise ValueError(m.DROPOUT_PROBABILITY.format(p))
 
 
-alpha_dropout = probability
-
-
 def dropout(input, p, training):
     probability(p)
     x = input.array
@@ -116,14 +113,20 @@ def dropout(input, p, training):
         require(dtypes.of[x.dtype].is_floating_point, m.CANNOT_CAST, "Float", x.dtype)
 
 
+def alpha_dropout(input, p, training):
+    dropout(input, p, training and p != 1)  # at 1 nothing is drawn
+
+
 def feature_dropout(input, p, train):
     probability(p)
     require(not p or not train or not input.array.size or input.ndim >= 2, m.FEATURE_DROPOUT_DIMS)
+    dropout(input, p, train)
 
 
-def dropout1d(input, p):
+def dropout1d(input, p, training):
     probability(p)
     require(input.ndim in (2, 3), m.DROPOUT1D_DIMS, input.ndim)
+    dropout(input, p, training)
 
 
 def dropout2d(input, p, training):
@@ -137,6 +140,7 @@ def dropout3d(input, p, training):
     spatial("dropout3d", input, p, 3)
     if not input.ndim:
         feature_dropout(input, p, training)
+    dropout(input, p, training)
 
 
 def spatial(name, input, p, n):
@@ -146,4 +150,4 @@ def spatial(name, input, p, n):
 
 
 def feature_alpha_dropout(input, p, training):
-    feature_dropout(input, p, training and p != 1)  # at 1 nothing is drawn
+    feature_dropout(input, p, training and p != 1)

@@ -15,6 +15,7 @@ from ...ops import linalg
 from ...ops.checks import check_not_bool, checked_dim, number
 from .. import messages as m
 from ..require import require
+from .reduce import widens
 
 BOOL = dtypes.bool_.np
 FULL_PRECISION = dtypes.differentiable - accumulate_wider.keys()
@@ -270,16 +271,19 @@ def trace(input):
 
 def norm(A, ord, dim, keepdim, dtype):
     if ord is None:
-        return
+        return widens("linalg.vector_norm", A, dtype)
     ndim = A.array.ndim
     require(dim is not None or ndim in (1, 2), m.NORM_DIMS, ndim)
     if linalg.of_matrices(ndim, ord, dim):
         matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype)
+    else:
+        widens("linalg.vector_norm", A, dtype)
 
 
 def matrix_norm(A, ord, dim, keepdim, dtype):
     x = A.array
     require(x.ndim >= 2, m.MATRICES_NEEDED, "linalg.matrix_norm")
+    widens("linalg.matrix_norm", A, dtype)
     if ord == "fro":
         return
     ord = ord if isinstance(ord, str) else number(ord, "linalg_matrix_norm", "ord", 2)

@@ -37,8 +37,7 @@ def compared(kernel):
         if x.shape != y.shape:
             warn(m.LOSS_SIZES.format(list(y.shape), list(x.shape)))
         if weight is not None:
-            fit = array_of(weight).shape == common_shape(x.shape, y.shape)
-            require(fit, m.WEIGHTS_SIZE, error=ValueError)
+            require(array_of(weight).shape == x.shape, m.WEIGHTS_SIZE, error=ValueError)
         elif kernel and x.dtype.kind != "f":
             common = dtypes.promoted[dtypes.of[x.dtype], dtypes.of[y.dtype]]
             require(common.is_floating_point, m.NO_KERNEL, kernel, common.np, error=NotImplementedError)
@@ -69,10 +68,12 @@ def smooth_l1_loss(input, target, size_average, reduce, reduction, beta):
     (smooth_l1 if beta else l1_loss)(input, target, size_average, reduce, reduction, None)
 
 
-def huber_loss(input, target, reduction, delta):
+def huber_loss(input, target, reduction, delta, weight):
     if number(delta, "huber_loss", "delta", 4, "float") <= 0:
         raise RuntimeError(m.DELTA_NOT_POSITIVE)
     huber(input, target, None, None, reduction, None)
+    fit = weight is None or array_of(weight).shape == array_of(input).shape
+    require(fit, m.WEIGHTS_SIZE, error=ValueError)
 
 
 def kl_div(input, target, size_average, reduce, reduction):

@@ -10,6 +10,7 @@ from ...core.record import array_of
 from ...ops.checks import check_floating, checked_dim, number
 from .. import messages as m
 from ..require import require
+from .reduce import widens
 
 
 def same_dtype(x, *parameters):
@@ -32,7 +33,7 @@ def slices(x, shape, comma, **parameters):
 
 def layer_norm(input, normalized_shape, weight, bias):
     if isinstance(normalized_shape, int):
-        raise TypeError(m.NORM_SLICES_INT)
+        raise TypeError(m.NORM_SLICES_INT.format("layer_norm"))
     shape, x, w, b = tuple(normalized_shape), input.array, array_of(weight), array_of(bias)
     if x.dtype not in dtypes.differentiable:
         check_floating(x, "LayerNormKernelImpl")
@@ -43,21 +44,26 @@ def layer_norm(input, normalized_shape, weight, bias):
 
 
 def rms_norm(input, normalized_shape, weight):
+    if isinstance(normalized_shape, int):
+        raise TypeError(m.NORM_SLICES_INT.format("rms_norm"))
     shape, x, w = tuple(normalized_shape), input.array, array_of(weight)
     if not (shape and x.shape[-len(shape) :] == shape and (w is None or w.shape == shape)):
         slices(x, shape, "", weight=w)
+    check_floating(x, "rms_norm")
 
 
 def group_norm(input, num_groups, weight, bias, eps):
     x, w, b = array_of(input), array_of(weight), array_of(bias)
     require(x.ndim >= 2, m.GROUP_NORM_DIMS, x.ndim)
     number(eps, "group_norm", "eps", 5, "float")
-    channels = x.shape[1]
+    size, channels = (x.shape[0] * x.shape[1] // num_groups, num_groups, *x.shape[2:]), x.shape[1]
+    require(size[0] * math.prod(size[2:]) != 1, m.GROUP_NORM_ONE_VALUE, size, error=ValueError)
     require(channels % num_groups == 0, m.GROUP_NORM_CHANNELS, x.shape, num_groups)
     for name, p in (("weight", w), ("bias", b)):
         if p is not None and p.shape != (channels,):
             require(False, m.GROUP_NORM_PARAMETER, name, p.shape, x.shape)
     same_dtype(x, w, b)
+    check_floating(x, "GroupNormKernelImpl")
 
 
 def instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps):
@@ -98,6 +104,9 @@ def cosine_similarity(x1, x2):
     require(dtype.is_floating_point, m.COMMON_DTYPE, dtype.np)
 
 
-def norm(p):
+def norm(input, p, dtype):
     if isinstance(p, str) and p not in ("fro", "nuc"):
         raise RuntimeError(m.NORM_ORDER.format(p))
+    if p == "nuc":
+        require(input.array.ndim >= 2, m.MATRICES_NEEDED, "linalg.matrix_norm")
+    widens("linalg.matrix_norm" if p == "nuc" else "linalg.vector_norm", input, dtype)

@@ -75,6 +75,20 @@ def dist(input, other):
     require(dtypes.promoted[input.dtype, other.dtype].is_floating_point, m.DIST_DTYPE)
 
 
+def vector_norm(x, dtype):
+    widens("linalg.vector_norm", x, dtype)
+
+
+def widens(title, input, dtype):
+    """The dtype that a norm is to be computed in holds every number of the input."""
+    if dtype is None:
+        return
+    have, want = dtypes.of[input.array.dtype], dtypes.given(dtype, title.replace(".", "_"))
+    require(have.is_floating_point, m.FLOATING_NEEDED, title, have.np)
+    require(want.is_floating_point, m.NORM_DTYPE, title, want.np)
+    require(dtypes.promote_types(have, want) is want, m.NORM_NARROWER, title, have.np, want.np)
+
+
 def bincount(input, weights, minlength):
     x = input.array
     if dtypes.of[x.dtype].category != dtypes.INTEGER:

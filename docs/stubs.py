@@ -291,8 +291,8 @@ def of_class(cls):
 def names(title):
     """The public names of a module."""
     module, below = MODULES[title], [m.rpartition(".")[2] for m in MODULES if m.rpartition(".")[0] == title]
-    found = {*below, *(n for n in help.texts(title.removeprefix("engine.")) if "." not in n)}
-    return sorted(found | set(there(title, module)))
+    texts = {n for n in help.texts(title.removeprefix("engine.")) if "." not in n}
+    return sorted(texts.union(below, there(title, module) if title == "engine" or not texts else ()))
 
 
 def there(title, module):  # as long as there are names without a text

@@ -267,28 +267,31 @@ def H(input):
 
 
 def adjoint(input):
-    """The last two dims exchanged."""
-    return matrices_turned(input, "tensor.adjoint()")
+    return swapped(input, "tensor.adjoint()")
 
 
-def matrices_turned(input, name):
-    """The same; ``name``: what the error calls it."""
+def swapped(input, name):
+    """The last two dims exchanged; ``name``: what errors call it."""
     n = input.array.ndim
     if n == 1:
         raise RuntimeError(f"{name} is only supported on matrices or batches of matrices. Got {n}-D tensor.")
     return swap(input, n - 2, n - 1) if n else input
 
 
-mT, mH = (property(partial(matrices_turned, name=name), doc=adjoint.__doc__) for name in ("tensor.mT", "tensor.mH"))
+mT, mH = (property(partial(swapped, name=name)) for name in ("tensor.mT", "tensor.mH"))
 
 
 def expand(input, size, *more):
+    return spread(input, listed(size, more, "expand", "size"))
+
+
+def broadcast_to(input, size, *more):
+    return spread(input, listed(size, more, "broadcast_to", "size"))
+
+
+def spread(input, size):
     """Repeated without a copy along new leading dims and dims of size 1; -1 keeps a size."""
-    return grown(input, size, more, "expand")
-
-
-def grown(input, size, more, name):
-    size, x = listed(size, more, name, "size"), array_of(input)
+    x = array_of(input)
     lead = len(size) - x.ndim
     if any(n not in (-1, have) and have != 1 for n, have in zip(size[max(lead, 0) :], x.shape)) or lead < 0:
         raise cannot_expand(x, size)
@@ -302,10 +305,6 @@ def grown(input, size, more, name):
 
 def expand_as(input, other):
     return expand(input, other.array.shape)
-
-
-def broadcast_to(input, size, *more):
-    return grown(input, size, more, "broadcast_to")
 
 
 def broadcast_shapes(*shapes):

@@ -193,7 +193,7 @@ def renamed(function):
         warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{old}_`.", FutureWarning)
         return function(*args, **kwargs)
 
-    deprecated.__name__, deprecated.__wrapped__ = old, function  # whose arguments it has
+    deprecated.__name__ = old
     return deprecated
 
 

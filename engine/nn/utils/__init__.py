@@ -59,9 +59,6 @@ def clip_grad_norm(*args, **kwargs):
     return clip_grad_norm_(*args, **kwargs)
 
 
-clip_grad_norm.__wrapped__ = clip_grad_norm_  # type: ignore[attr-defined]  # whose arguments it has
-
-
 @no_grad()
 def clip_grad_value_(parameters, clip_value, foreach=None):
     """Clip each element of all gradients to [-clip_value, clip_value]."""

@@ -289,25 +289,10 @@ def of_class(cls):
 
 
 def names(title):
-    """The public names of a module."""
-    module, below = MODULES[title], [m.rpartition(".")[2] for m in MODULES if m.rpartition(".")[0] == title]
-    texts = {n for n in help.texts(title.removeprefix("engine.")) if "." not in n}
-    return sorted(texts.union(below, there(title, module) if title == "engine" or not texts else ()))
-
-
-def there(title, module):  # as long as there are names without a text
-    if title == "engine":
-        return {"__version__"} | {n for n in [*vars(engine), *engine.later] if n[0] != "_"} - HIDDEN
-    if hasattr(module, "__all__"):
-        return module.__all__
-    own = title, "engine.arrays.devices.namespace"
-    return {n for n, what in vars(module).items() if n[0] != "_" and n != "Namespace"
-            and (getattr(what, "__module__", None) or "").startswith(own) and callable(what)}  # fmt: skip
-
-
-HIDDEN = set(
-    """arrays core describe help importlib later methods offered offers ops public serialization surface texts
-transforms warnings""".split())  # fmt: skip
+    """The public names of a module: those with a text."""
+    below = [m.rpartition(".")[2] for m in MODULES if m.rpartition(".")[0] == title]
+    texts = [n for n in help.texts(title.removeprefix("engine.")) if "." not in n]
+    return sorted({*below, *texts, *["__version__"] * (title == "engine")})
 
 
 def homes():

@@ -75,7 +75,14 @@ def result_type(tensor, other):
     """The dtype of an arithmetic operation on two tensors or numbers."""
     from .arrays.dtypes import operand, result_type  # noqa: PLC0415  one of them has the name of this function
 
-    return result_type(operand(tensor), operand(other))
+    try:
+        return result_type(operand(tensor), operand(other))
+    except (AttributeError, KeyError):
+        got = ", ".join(type(x).__name__ for x in (tensor, other))
+        raise TypeError(
+            f"result_type() received an invalid combination of arguments - got ({got}), but expected one of:\n"
+            " * (Number or Tensor tensor, Number or Tensor other)"
+        ) from None
 
 
 __dir__ = public("engine", globals())

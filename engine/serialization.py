@@ -58,12 +58,7 @@ TYPE_NAMES = {kind: name for name, kind in [*ITEMS.items(), *MAPPINGS.items(), *
 
 
 def save(obj, f, pickle_module=None, pickle_protocol=None, _use_new_zipfile_serialization=True):
-    """Write tensors and plain values, in dicts, lists, tuples and sets, to a path or a binary file object.
-
-    Kept are dtypes, strides, devices, requires_grad and Parameters; what is one object, or shares memory, before is so
-    after.  A path is replaced as a whole or not at all.  The arguments about pickles are there for PyTorch's programs.
-    TypeError for what is neither tensor nor plain value, with the place where it is.
-    """
+    """Write tensors and plain values, in dicts, lists, tuples and sets, to a path or a binary file object."""
     pieces = encoded(obj)
     if isinstance(f, (str, os.PathLike)):
         path = Path(f)
@@ -283,12 +278,7 @@ def bytes_between(low, high, kinds):
 
 
 def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None):
-    """What ``save`` wrote, or the dict of tensors in any safetensors file, from a path or a seekable binary file.
-
-    ``map_location``: where tensors go, as a device, a dict {saved: device} or a function (tensor, saved) -> tensor or
-    None.  Nothing of a file is ever run, whatever ``weights_only`` says.
-    RuntimeError, with the reason, for a file that is cut short, damaged, or of another kind.
-    """
+    """What ``save`` wrote, or the dict of tensors in any safetensors file, from a path or a seekable binary file."""
     if isinstance(f, (str, os.PathLike)):
         with Path(f).open("rb") as file:
             return loaded(file, map_location, f)

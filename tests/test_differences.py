@@ -50,6 +50,11 @@ ROWS = [
         "k = t.ones(1, 2, 3, 4); F.scaled_dot_product_attention(t.ones(1, 4, 3, 4), k, k, enable_gqa=True)",
         NotImplementedError,
     ),
+    (
+        "Indices of `take_along_dim` beyond the ends of a dim",
+        "t.take_along_dim(t.arange(3), t.tensor([5]), 0)",
+        RuntimeError,
+    ),
     ("Embeddings", "F.embedding(t.tensor([0]), t.ones(2, 2), max_norm=1.0)", NotImplementedError),
     ("Pooling over three dimensions", "F.max_pool3d(t.ones(1, 1, 2, 2, 2), 2)", AttributeError),
     ("Recurrent networks", "t.nn.LSTM(2, 3)(t.ones(4, 1, 2))[0].grad_fn.name()", "StackBackward0"),

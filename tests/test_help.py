@@ -5,6 +5,7 @@ import importlib
 import inspect
 import re
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ from engine import help
 MODULES = sorted({p.stem.partition("-")[0] for p in Path(help.__file__).parent.glob("*.md")} - {"Tensor", "engine"})
 FILES = ["engine", "Tensor", *MODULES]
 # Why an example is not run under PyTorch, or prints something else there.
-ENGINE_ALONE = {"sim": "the simulated device", "viz": "pictures", "compiler": "its own explanations"}
+SIMULATED = "the simulated device"
+ENGINE_ALONE = {"sim": SIMULATED, "cuda": SIMULATED, "viz": "pictures", "compiler": "its own explanations"}
 FINDER = doctest.DocTestParser()
 
 
@@ -42,12 +44,13 @@ def blocks(file):
     return [(n, text) for text, n in names.items()]
 
 
-def parameters(what):
+def parameters(what, file):
+    """Those that a call gives: of a method, all but the first."""
     try:
-        found = inspect.signature(what).parameters.values()
+        found = list(inspect.signature(what).parameters.values())
     except (TypeError, ValueError):  # a value, or one of Python's own
         return []
-    return [p for p in found if p.name != "self" and not p.name.startswith("_")]
+    return [p for p in found[file == "Tensor" :] if p.name != "self" and not p.name.startswith("_")]
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -67,11 +70,22 @@ def test_texts(file):
             wrong.append(f"{name}: is wider than 100 columns, or longer than 45 lines")
         if not callable(what) or isinstance(what, engine.dtype):
             continue
-        missing = [p.name for p in parameters(what) if not re.search(rf"\b{p.name}\b", text)]
+        missing = [p.name for p in parameters(what, file) if not re.search(rf"\b{p.name}\b", text)]
         if missing:
             wrong.append(f"{name}: does not speak of {', '.join(missing)}")
         if ">>> " not in text:
             wrong.append(f"{name}: has no example")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_help_shows_the_texts(file):
+    """Of a function, method or class; what is there for the reader of the code alone is not shown."""
+    wrong = []
+    for name, text in help.texts(file).items():
+        what = found(file, name)
+        if (callable(what) or isinstance(what, property)) and what.__doc__ != text:
+            wrong.append(f"{name}: {what.__doc__}")
     assert not wrong, "\n".join(wrong)
 
 
@@ -81,11 +95,23 @@ def test_texts_of_operations(file):
     wrong = []
     for name, text in help.texts(file).items():
         what = found(file, name)
-        takes = [p.name for p in parameters(what)]
-        if callable(what) and {"input", "other", "tensors", "index"} & set(takes):
+        takes = [p.name for p in parameters(what, file)]
+        inserts = name.endswith(".insert")  # its index is a position in a list
+        if callable(what) and {"input", "other", "tensors", "index"} & set(takes) and not inserts:
             words = {word for word in ("shape", "dtype", "Error") if not re.search(word, text, re.IGNORECASE)}
             wrong += [f"{name}: says nothing of {word}" for word in sorted(words)]
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_help_shows_the_texts(file):
+    """Those of methods that a base class has, and of static and class methods, too."""
+    wrong = []
+    for name, text in help.texts(file).items():
+        what = found(file, name)
+        if callable(what) and not isinstance(what, engine.dtype) and inspect.getdoc(what) != inspect.cleandoc(text):
+            wrong.append(name)
+    assert not wrong, wrong
 
 
 def test_two_files_may_name_each_other(tmp_path, monkeypatch):
@@ -93,6 +119,14 @@ def test_two_files_may_name_each_other(tmp_path, monkeypatch):
     (tmp_path / "one.md").write_text("# a\nAll.\n\n## x\nThe x.\n\nMore.\n\n## y\n= two.y\n")
     (tmp_path / "two.md").write_text("# b\nOthers.\n\n## x\n= one.x\n\n## y\nThe y.\n")
     assert help.texts("one") == help.texts("two") == {"x": "The x.\n\nAll.\n\nMore.", "y": "The y.\n\nOthers."}
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_name_has_one_text(file):
+    paths = [p for p in Path(help.__file__).parent.glob("*.md") if p.stem.partition("-")[0] == file]
+    heads = re.findall(r"(?m)^## (.+)", "\n".join(path.read_text(encoding="utf-8") for path in paths))
+    names = [name for head in heads for name in head.split(", ")]
+    assert len(names) == len(set(names)), sorted({name for name in names if names.count(name) > 1})
 
 
 def told(file, package, skip=()):
@@ -103,7 +137,9 @@ def told(file, package, skip=()):
         if ">>> " in text and names[0] not in skip:
             examples = FINDER.get_examples(text)
             test = doctest.DocTest(examples, {"engine": package}, names[0], None, 0, text)
-            runner.run(test, out=report.append)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)  # older names say that they are
+                runner.run(test, out=report.append)
             package.set_grad_enabled(True)
     return "".join(report)
 
@@ -115,6 +151,7 @@ def test_examples(file):
 
 # Examples of names that print something else under PyTorch, and why.
 DIFFERENT: dict[str, dict[str, str]] = {
+    "engine": {"compile": "it has no code to show, and calls a C++ compiler"},
     "func": {"linearize": "a UserWarning of PyTorch's own, about a graph module"},
 }
 
@@ -137,6 +174,9 @@ def test_what_is_public_has_a_text(file):
     except ImportError:
         return
     exclude = {"math", "warnings", "importlib", "os", "sys", "warn", "inf" * (file != "engine"), "contextmanager"}
+    exclude |= {"attention"} if file == "nn" else set()  # a file of ours, another module there
+    exclude |= {"autocast_mode", "grad_scaler", "dataloader", "dataset", "sampler", "ops"}
+    exclude |= {"Generator"} if file == "random" else set()
     exclude |= {"functools", "inspect", "Counter", "Iterable", "bisect_right"}
     exclude |= {"Tensor"} if file != "engine" else set()
     exclude |= {"Optimizer"} if file != "optim" else set()

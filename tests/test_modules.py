@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import importlib
+import inspect
 import io
 import math
 import pickle
@@ -555,6 +556,14 @@ nn.EmbeddingBag(3, 2, padding_idx=3)
 nn.EmbeddingBag(3, 2, _weight=torch.ones(2, 3))
 nn.EmbeddingBag.from_pretrained(torch.ones(3))
 nn.GroupNorm(3, 4)
+nn.GroupNorm(1, 3, affine=False)(torch.ones(2, 3, dtype=torch.int64))
+nn.GroupNorm(1, 3)(torch.ones(2, 3, dtype=torch.int64))
+nn.LayerNorm(3)(torch.ones(2, 3, dtype=torch.int64))
+nn.RMSNorm(3, elementwise_affine=False)(torch.ones(2, 3, dtype=torch.int64))
+nn.RMSNorm(3, eps=1e-5, elementwise_affine=False)(torch.ones(2, 3, dtype=torch.bool))
+nn.Hardtanh(1, 1)
+nn.Hardtanh(min_val=2.0, max_val=1.0)
+nn.ParameterDict().popitem()
 nn.BatchNorm1d(3)(torch.ones(2, 3, 4, 5))
 nn.BatchNorm2d(3)(torch.ones(2, 3))
 nn.BatchNorm1d(3)(torch.ones(1, 3))
@@ -907,6 +916,13 @@ nn.init.normal(torch.ones(0))
 print([nn.init.calculate_gain(n) for n in ("linear", "conv2d", "sigmoid", "tanh", "relu", "leaky_relu", "selu")])
 """)
     },
+    "arguments by name": """
+        one, two = torch.ones(2), torch.zeros(2)
+        print(nn.MSELoss()(input=one, target=two), nn.ReLU()(input=one), nn.CosineSimilarity(0)(x1=one, x2=one))
+        layers = nn.ModuleList()
+        layers.insert(index=0, module=nn.ReLU())
+        print(layers.pop(key=0), nn.Sequential().insert(index=0, module=nn.Tanh()))
+    """,
     "modules are told apart by what they are": """
         a, b = nn.Linear(1, 1), nn.Linear(1, 1)
         print(a == a, a == b, len({a, b}), a in [b, a])
@@ -919,6 +935,16 @@ def test_a_program_prints_what_it_prints_under_pytorch(name):
     pytest.importorskip("torch")
     mine, theirs = (without_modules(printed(library, PROGRAMS[name])) for library in ("engine", "torch"))
     assert mine == theirs
+
+
+def test_classes_take_pytorchs_arguments():
+    torch = pytest.importorskip("torch")
+    for name in dir(nn):
+        mine, theirs = getattr(nn, name), getattr(torch.nn, name)
+        if isinstance(mine, type) and name not in ("Hardtanh", "Buffer"):  # one has more names, the other a metaclass
+            there = [n for n in inspect.signature(theirs).parameters if n not in ("args", "kwargs")]
+            if there:  # else arguments that it passes on: here they are named
+                assert [n for n in inspect.signature(mine).parameters if n not in ("args", "kwargs")] == there, name
 
 
 # ---- without PyTorch beside them

@@ -139,6 +139,14 @@ def test_tensors_are_counted_while_they_live(sim):
     assert sim.max_memory_allocated() == start
 
 
+def test_a_peak_that_begins_anew_does_not_count_what_is_gone(sim):
+    start = sim.memory_allocated()
+    x = engine.zeros(1000, device="sim")
+    del x
+    sim.reset_peak_memory_stats()
+    assert sim.max_memory_allocated() == start
+
+
 def test_backward_frees_what_forward_saved(sim):
     x = engine.randn(256, 256, device="sim", requires_grad=True)
     start = sim.memory_allocated()

@@ -331,12 +331,7 @@ def present(kind):
 
 
 class autocast(ContextDecorator):
-    """A block, or a decorated function, in which operations run in the dtype that suits them.
-
-    ``device_type``: "cpu", "cuda" or "sim"; ``dtype``: the low precision, by default bfloat16 on the CPU and float16
-    elsewhere; ``enabled=False``: a region without casts; ``cache_enabled``: keep the casts of weights until the end of
-    the outermost region.  Warns and does nothing for other dtypes, and where there is no such device.
-    """
+    """A block, or a decorated function, in which operations run in the dtype that suits them."""
 
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
         if not isinstance(device_type, str):
@@ -408,10 +403,7 @@ def casts_of(value, kind, dtype):
 
 
 def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
-    """Decorates the ``forward`` of a Function, so that its ``backward`` under ``custom_bwd`` casts as it did.
-
-    ``cast_inputs``: where autocast is on, cast the arguments to this dtype, and nothing within.
-    """
+    """Decorates the ``forward`` of a Function, so that its ``backward`` under ``custom_bwd`` casts as it did."""
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
     if fwd is None:

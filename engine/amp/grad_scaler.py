@@ -37,12 +37,7 @@ class OnDevices(dict):
 
 
 class GradScaler:
-    """Multiplies the loss, so that small gradients in float16 do not vanish, and divides the gradients by the same.
-
-    ``scale`` the loss before ``backward``, ``step`` instead of ``optimizer.step``, ``update`` at the end of the
-    iteration: a step with inf or nan among its gradients is left out, and the scale is multiplied by
-    ``backoff_factor``; after ``growth_interval`` iterations without any, by ``growth_factor``.
-    """
+    """Multiplies the loss, so that small gradients in float16 do not vanish, and divides the gradients by the same."""
 
     def __init__(self, device="cuda", init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000,
                  enabled=True):  # fmt: skip

@@ -23,13 +23,7 @@ COMPILE_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False):
-    """A function or Module that does the same, from code written at its first call; without ``model``, a decorator.
-
-    ``fullgraph``: what cannot be captured raises ``GraphBreak`` instead of running eagerly.  ``options``:
-    ``{"fuse": False}`` writes one line an operation.  ``dynamic``: True captures for many sizes of the first
-    dimension of the arguments, None as soon as a dimension has a second size, False never.  ``mode`` is taken and
-    changes nothing.  ``backend``: "inductor"; "eager" does not compile.
-    """
+    """A function or Module that does the same, from code written at its first call; without ``model``, a decorator."""
     if model is None:
         return lambda model: compile(
             model, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable

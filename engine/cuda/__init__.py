@@ -6,4 +6,5 @@ from . import amp
 
 globals().update(Namespace("cuda").offers())
 
+public("sim", globals())  # the texts of what the two have in common, methods too
 __dir__ = public("cuda", globals())

@@ -9,6 +9,7 @@ alone.
 """
 
 from functools import cache
+from inspect import getattr_static
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -51,7 +52,7 @@ def public(module, namespace):
         if not owner:
             describe(namespace.get(name), text)
         elif owner in namespace:
-            describe(vars(namespace[owner]).get(own), text)
+            describe(getattr_static(namespace[owner], own, None), text)  # a base class may have it
     return lambda: [name for name in texts(module) if "." not in name]
 
 

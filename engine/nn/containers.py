@@ -71,21 +71,21 @@ class Numbered(Module):
             self.append(module)
         return self
 
-    def insert(self, i, module):
-        """Add a module before position ``i``."""
+    def insert(self, index, module):
+        """Add a module before position ``index``."""
         n = len(self)
-        if not -n <= i <= n:
-            raise IndexError(f"Index out of range: {i}")
+        if not -n <= index <= n:
+            raise IndexError(f"Index out of range: {index}")
         modules = [*self]
-        modules.insert(i, module)
+        modules.insert(index, module)
         for k, m in enumerate(modules):
             self._modules[str(k)] = m
         return self
 
-    def pop(self, i):
-        """Take out the module at position ``i``, and return it."""
-        module = self[i]
-        del self[i]
+    def pop(self, key):
+        """Take out the module at position ``key``, and return it."""
+        module = self[key]
+        del self[key]
         return module
 
 
@@ -106,11 +106,11 @@ class Sequential(Numbered):
     def _part(self, places):
         return type(self)(OrderedDict([*self._modules.items()][places]))
 
-    def insert(self, i, module):
-        """Add a module before position ``i``."""
+    def insert(self, index, module):
+        """Add a module before position ``index``."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
-        return super().insert(i, module)
+        return super().insert(index, module)
 
     def __add__(self, other):
         return Sequential(*self, *sequence(other))
@@ -152,9 +152,9 @@ class ModuleList(Numbered):
     def _part(self, places):
         return type(self)([*self][places])
 
-    def insert(self, i, module):
-        """Add a module before position ``i``."""
-        super().insert(i, module)
+    def insert(self, index, module):
+        """Add a module before position ``index``."""
+        super().insert(index, module)
 
     def __add__(self, other):
         return ModuleList(chain(self, other))
@@ -334,8 +334,10 @@ class ParameterDict(Keyed):
 
     def popitem(self):
         """Take out the last key and its value, and return both."""
-        key = next(reversed(self))
-        return key, self.pop(key)
+        key, _ = self._keys.popitem()
+        value = self[key]
+        delattr(self, key)
+        return key, value
 
     def fromkeys(self, keys, default=None):
         """A new dictionary with one value for all keys."""

@@ -299,15 +299,14 @@ class Convolution(Layer):
     transposed = False
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
-                 padding_mode="zeros", device=None, dtype=None, *, output_padding=0):  # fmt: skip
+                 padding_mode="zeros", device=None, dtype=None):  # fmt: skip
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
         for name, n in (("in_channels", in_channels), ("out_channels", out_channels)):
             if n % groups:
                 raise ValueError(f"{name} must be divisible by groups")
-        each = lambda n: tuple(n) if isinstance(n, (tuple, list)) else (n,) * self.dims  # noqa: E731
-        kernel_size, stride, dilation, output_padding = map(each, (kernel_size, stride, dilation, output_padding))
-        padding = padding if isinstance(padding, str) else each(padding)
+        kernel_size, stride, dilation, output_padding = map(self._each, (kernel_size, stride, dilation, 0))
+        padding = padding if isinstance(padding, str) else self._each(padding)
         if isinstance(padding, str) and padding not in ("same", "valid"):
             raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
         if padding == "same" and any(s != 1 for s in stride):
@@ -321,6 +320,10 @@ class Convolution(Layer):
 
     def reset_parameters(self):
         init_weight_and_bias(self.weight, self.bias)
+
+    def _each(self, n):
+        """A number for each dimension."""
+        return tuple(n) if isinstance(n, (tuple, list)) else (n,) * self.dims
 
     def margins(self):
         """What ``pad`` puts before and after each dimension, the last one first."""
@@ -359,7 +362,8 @@ class TransposedConvolution(Convolution):
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode,
-                         device, dtype, output_padding=output_padding)  # fmt: skip
+                         device, dtype)  # fmt: skip
+        self.output_padding = self._each(output_padding)
 
     def forward(self, input, output_size=None):
         convolve = getattr(F, f"conv_transpose{self.dims}d")

@@ -1,7 +1,8 @@
 """Recurrent layers: a cell is a formula for one step; a layer runs it over a sequence, in one direction or both."""
 
-import inspect
 import math
+from inspect import Parameter as Argument
+from inspect import Signature, signature
 
 from ..arrays.warn import warn
 from ..core.tensor import Tensor
@@ -57,6 +58,7 @@ class RNNBase(Layer):
     Returns the outputs of the last layer at all steps and the last state of each layer and direction, (h) or (h, c).
     """
 
+    __signature__: Signature
     _shown = "{input_size}, {hidden_size}"
     _usual = dict(proj_size=0, num_layers=1, bias=True, batch_first=False, dropout=0, bidirectional=False)  # noqa: C408
 
@@ -268,20 +270,12 @@ class GRU(RNNBase):
         super().__init__("GRU", *args, **without_projection(options))
 
 
-def show_arguments():
-    """Lets help() show what the ``__init__`` of these takes."""
-    shown = dict(inspect.signature(RNNBase.__init__).parameters)
-    del shown["mode"]
-    LSTM.__init__.__signature__ = inspect.Signature(shown.values())
-    del shown["proj_size"]
-    GRU.__init__.__signature__ = inspect.Signature(shown.values())
-    nonlinearity = shown["num_layers"].replace(name="nonlinearity", default="tanh")
-    shown = [*list(shown.values())[:4], nonlinearity, *list(shown.values())[4:]]
-    RNN.__init__.__signature__ = inspect.Signature(shown)
-
-
-show_arguments()
-
+_, *arguments = signature(RNNBase).parameters.values()  # what help() shows in the place of *args
+LSTM.__signature__ = Signature(arguments)
+arguments = [a for a in arguments if a.name != "proj_size"]
+GRU.__signature__ = Signature(arguments)
+nonlinearity = Argument("nonlinearity", Argument.POSITIONAL_OR_KEYWORD, default="tanh")
+RNN.__signature__ = Signature([*arguments[:3], nonlinearity, *arguments[3:]])
 
 # ---- cells: one step
 

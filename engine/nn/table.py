@@ -27,7 +27,10 @@ class FunctionModule(Module):
     def keep(self, **arguments):
         self.__dict__.update(arguments)
 
-    def forward(self, *inputs):
+    def forward(self, input):
+        return self._compute(input)
+
+    def _compute(self, *inputs):
         return functions[self.function](*inputs, **{name: getattr(self, name) for name in self.given})
 
     def extra_repr(self):
@@ -44,6 +47,15 @@ class Elementwise(FunctionModule):
         return functions[self.function](input, self.inplace)
 
 
+class Clamp(FunctionModule):
+    """A function with a lower and an upper limit."""
+
+    def keep(self, min_val, max_val, inplace):
+        if max_val <= min_val:
+            raise AssertionError(f"max_val ({max_val}) must be greater than min_val ({min_val})")
+        super().keep(min_val=min_val, max_val=max_val, inplace=inplace)
+
+
 class Loss(FunctionModule):
     """A function of input and target with a reduction; weights are buffers."""
 
@@ -55,6 +67,16 @@ class Loss(FunctionModule):
             if name in arguments:
                 self.register_buffer(name, arguments.pop(name))
         super().keep(**arguments)
+
+    def forward(self, input, target):
+        return self._compute(input, target)
+
+
+class Comparison(FunctionModule):
+    """A function of two tensors."""
+
+    def forward(self, x1, x2):
+        return self._compute(x1, x2)
 
 
 class RandomMask(FunctionModule):
@@ -125,7 +147,7 @@ Softshrink = row("Softshrink", "softshrink", shown="{lambd}", lambd=0.5)
 Threshold = row("Threshold", "threshold", threshold=REQUIRED, value=REQUIRED, inplace=False)
 GLU = row("GLU", "glu", dim=-1)
 LeakyReLU = row("LeakyReLU", "leaky_relu", negative_slope=0.01, inplace=False)
-Hardtanh = row("Hardtanh", "hardtanh", min_val=-1.0, max_val=1.0, inplace=False)
+Hardtanh = row("Hardtanh", "hardtanh", Clamp, min_val=-1.0, max_val=1.0, inplace=False)
 GELU = row("GELU", "gelu", approximate="none")
 Softplus = row("Softplus", "softplus", beta=1.0, threshold=20.0)
 Sigmoid = row("Sigmoid", "sigmoid")
@@ -146,7 +168,7 @@ Dropout, Dropout1d, Dropout2d, Dropout3d, AlphaDropout, FeatureAlphaDropout = (
         ("AlphaDropout", "alpha_dropout"), ("FeatureAlphaDropout", "feature_alpha_dropout"),
     )
 )  # fmt: skip
-CosineSimilarity = row("CosineSimilarity", "cosine_similarity", shown="", dim=1, eps=1e-8)
+CosineSimilarity = row("CosineSimilarity", "cosine_similarity", Comparison, shown="", dim=1, eps=1e-8)
 MAX = "kernel_size={kernel_size}, stride={stride}, padding={padding}, dilation={dilation}, ceil_mode={ceil_mode}"
 AVERAGE = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
 MaxPool1d, MaxPool2d = (

@@ -15,6 +15,7 @@ from ..arrays.dispatch import fresh, modules, not_captured, one_a_sample
 from ..arrays.dtypes import of
 from ..arrays.kernels.draws import check_differs, drawn_like
 from ..arrays.memory import part_of_copy
+from ..arrays.shapes import common_shape
 from ..arrays.size import Size
 from ..arrays.warn import warn
 from ..core.graph import extend, mode, node_class
@@ -304,6 +305,8 @@ def from_numpy(ndarray):
 
 def from_dlpack(ext_tensor):
     """A tensor that shares the memory of another library's array."""
+    if not hasattr(ext_tensor, "__dlpack__"):
+        raise RuntimeError(f"from_dlpack received an invalid capsule. {type(ext_tensor).__name__} has no __dlpack__")
     if getattr(ext_tensor, "__dlpack_device__", lambda: (1, 0))()[0] == 2:  # kDLCUDA
         return Tensor(backend_of("cuda").xp.from_dlpack(ext_tensor))
     return Tensor(np.from_dlpack(ext_tensor))
@@ -585,6 +588,8 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=N
     """Normal samples: numbers and a size, or tensors (either or both) of means and deviations."""
     inputs = [v for v in (mean, std) if isinstance(v, Tensor)]
     if size is None and inputs:
+        if len(inputs) == 2:
+            common_shape(*(v.array.shape for v in inputs))
         out = drawn(device_of(inputs[0].array), "normal_around", generator, array_of(mean), array_of(std))
         return record(NORMALS[len(inputs), inputs[0] is mean], out, inputs, [v.array.shape for v in inputs])
     if not isinstance(size, (tuple, list)) or not is_scalar(mean) or not is_scalar(std):
@@ -626,6 +631,8 @@ def filler(name, draw, **defaults):
         check_differs(self.array)
         check_generator(generator)
         values = {**defaults, **dict(zip(names, args)), **options}
+        if name == "geometric_" and values["p"] is None:
+            raise TypeError('geometric_() missing 1 required positional arguments: "p"')
         x = self.array
         numbers = [v if isinstance(v, float) or v is None or draw == "bernoulli" and isinstance(v, Tensor) else
                    number(v, name, k, i, "float") for i, (k, v) in enumerate(values.items(), 1)]  # fmt: skip
@@ -703,8 +710,18 @@ class Generator(random.Generator):
 random.state_as_tensor = Tensor
 random.default_generator = default_generator = Generator()
 default_generator.seed()
-seed, initial_seed = default_generator.seed, default_generator.initial_seed
-get_rng_state = default_generator.get_state
+
+
+def seed():
+    return default_generator.seed()
+
+
+def initial_seed():
+    return default_generator.initial_seed()
+
+
+def get_rng_state():
+    return default_generator.get_state()
 
 
 def manual_seed(seed):

@@ -24,11 +24,7 @@ more_suffixes: list = []  # functions of a tensor: what else is to be said of it
 def set_printoptions(
     precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None
 ) -> None:
-    """Set how tensors print: a profile ("default", "short", "full"), then what else is given.
-
-    ``precision`` digits after the point; above ``threshold`` elements only ``edgeitems`` at either end of a dimension;
-    lines of ``linewidth``; ``sci_mode`` True, False, or None: as the values ask (also when it is not given).
-    """
+    """Set how tensors print: a profile ("default", "short", "full"), then what else is given."""
     if profile is not None and profile not in profiles:
         raise ValueError(f"unknown profile {profile!r}: choose one of {', '.join(profiles)}")
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}

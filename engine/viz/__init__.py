@@ -2,7 +2,7 @@
 
 import importlib
 
-from ..help import public
+from ..help import describe, public, texts
 from .dot import INSTALL, NO_PICTURE, STYLES, SVG, Drawing, image, plural, render
 from .recorded import (
     Graph,
@@ -28,7 +28,9 @@ __all__ = ["compiled", "graph"]
 def __getattr__(name):
     if name != "compiled":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module(".stages", __name__).compiled  # a picture of a graph does not load the compiler
+    found = importlib.import_module(".stages", __name__).compiled  # a picture of a graph does not load the compiler
+    describe(found, texts("viz")[name])
+    return globals().setdefault(name, found)
 
 
 __dir__ = public("viz", globals())

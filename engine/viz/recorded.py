@@ -27,15 +27,7 @@ ELEMENTWISE_NAMES = {"x", "y", "out", "_", "_x", "_y"}  # what a rule names if i
 
 def graph(result, *, names=None, values=False, gradients=False, saved=True, shapes=True, constants=True, max_nodes=40,
           direction="TB") -> "Graph":  # fmt: skip
-    """The graph of a result, or of several: in a notebook a picture, printed a text.
-
-    ``names``: {"w": w} names tensors; others are named after the caller's variables.  ``values``: what tensors hold,
-    where the graph or a variable still has it.  ``gradients``: the ``.grad`` of leaves, and of others that retain it.
-    ``saved``: what each operation keeps for backward.  ``shapes``: of what flows along the edges, where it is known
-    without computing.  ``constants``: saved inputs that require no gradient.  ``max_nodes``: how many to show, those
-    nearest to the result; the picture says how many it leaves out.  ``direction`` of the data: "TB" from top to bottom,
-    or "LR", "BT", "RL".  TypeError for what is no tensor, ValueError for another direction.
-    """
+    """The graph of a result, or of several: in a notebook a picture, printed a text."""
     results = list(result) if isinstance(result, list | tuple) else [result]
     for r in results:
         if not isinstance(r, Tensor):

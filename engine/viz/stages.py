@@ -157,13 +157,7 @@ def instead(before, after, number):
 
 
 def compiled(function, stage=None, *, part=None, direction="TB"):
-    """The steps of a compiled function as they are after a pass of the compiler: in a notebook a picture, else a text.
-
-    ``function``: what ``compile`` gave, called at least once (its last capture is drawn), or what ``explain`` gave.
-    ``stage``: "captured", "joined", "needed" or "fused"; None is the last that there is.  ``part``: "forward",
-    "backward", or None for both.  ``direction``: as in ``graph``.  ValueError, with the reason, where nothing is
-    compiled.
-    """
+    """The steps of a compiled function as they are after a pass of the compiler: a picture in a notebook, or a text."""
     entry = entry_of(function)
     stage = stage or list(entry.passes)[-1]
     if stage not in entry.passes:

@@ -27,10 +27,7 @@ MixedDevices.__name__, MixedDevices.__module__ = "RuntimeError", "builtins"
 
 
 class device:
-    """Where a tensor lives: ``device("cpu")``, ``device("cuda:1")``, ``device("cuda", 1)``.
-
-    In a ``with`` statement: where tensors are created in the block.
-    """
+    """Where a tensor lives: ``device("cpu")``, ``device("cuda:1")``, ``device("cuda", 1)``."""
 
     __slots__ = ("index", "type")
     known = ("cpu", "cuda", "sim")

@@ -7,7 +7,6 @@ from .. import devices, dispatch
 from .allocator import readable
 
 OutOfMemoryError = devices.OutOfMemoryError
-PEAK = "The most since ``reset_peak_memory_stats`` (on a GPU: since a memory function was first called)."
 
 
 STATISTICS = {  # what ``memory_stats`` calls the numbers of the allocator
@@ -19,13 +18,13 @@ STATISTICS = {  # what ``memory_stats`` calls the numbers of the allocator
 }  # fmt: skip
 
 
-def statistic(name, doc):
+def statistic(title, name):
     """A function that tells one of the numbers of the allocator."""
 
     def read(self, device=None):
         return self.backend.statistics(self.index(device)).get(name, 0) if self.is_initialized() else 0
 
-    read.__doc__ = doc
+    read.__name__ = read.__qualname__ = title
     return read
 
 
@@ -121,10 +120,10 @@ class Namespace:
 
     # ---- memory, in bytes
 
-    memory_allocated = statistic("allocated", "What tensors take, each rounded up to a block.")
-    memory_reserved = statistic("reserved", "What the allocator holds: blocks in use, and its cache of free ones.")
-    max_memory_allocated = statistic("max_allocated", PEAK)
-    max_memory_reserved = statistic("max_reserved", PEAK)
+    memory_allocated = statistic("memory_allocated", "allocated")
+    memory_reserved = statistic("memory_reserved", "reserved")
+    max_memory_allocated = statistic("max_memory_allocated", "max_allocated")
+    max_memory_reserved = statistic("max_memory_reserved", "max_reserved")
 
     def reset_peak_memory_stats(self, device=None):
         """Let the peaks be what is in use now."""

@@ -285,7 +285,7 @@ class Backend(devices.DeviceBackend):
         return {name: getattr(a, name) for name in names} | a.counts
 
     def reset_peaks(self, index):
-        allocator.reset_peaks()
+        allocator.settled().reset_peaks()
 
     def free_and_total(self, index):
         return allocator.capacity - allocator.settled().reserved, allocator.capacity

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..devices import one_device
-from ..dispatch import tensor_cores
+from ..dispatch import tensor_cores, xp_of
 from ..dtypes import accumulate_wider, differentiable
 from ..size import cannot_expand
 
@@ -34,11 +34,14 @@ def product_plus(w, x, y, multiply=product, beta=1, alpha=1):
 
 
 def weighted_sum(w, xy, beta=1, alpha=1):
-    """beta * w + alpha * xy of arrays, in the shape of xy; for integers the factors lose their fractions."""
+    """beta * w + alpha * xy of arrays, in the shape of xy; for integers the factors lose their fractions.
+
+    With beta = 0 nothing of w gets into it, not even nan.
+    """
     if beta != 1 or alpha != 1:
         if xy.dtype not in differentiable:
             beta, alpha = int(beta), int(alpha)
-        xy, w = (xy * alpha).astype(xy.dtype, copy=False), w * beta
+        xy, w = (xy * alpha).astype(xy.dtype, copy=False), w * beta if beta else xp_of(w).zeros_like(w)
     try:
         xy += w  # a fresh array: no need for another
         return xy

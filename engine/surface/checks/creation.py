@@ -24,7 +24,8 @@ triu_indices = tril_indices
 
 def linspace(start, end, steps, *, name="linspace"):
     dims = [v.ndim if isinstance(v, Tensor) else 0 for v in (start, end)]
-    require(not any(dims), ENDS_DIMENSIONS, name, *dims)
+    said = [f"{of} with {n} dimension(s)" for of, n in zip(("start", "end"), dims) if n]
+    require(not said, ENDS_DIMENSIONS, name, " and ".join(said))
     if not is_integer(steps) or not all(isinstance(v, Tensor) or is_scalar(v) for v in (start, end)):
         raise unfit(name, start, end, steps)
     require(steps >= 0, NEGATIVE_STEPS)

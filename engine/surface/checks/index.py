@@ -11,15 +11,21 @@ from .. import messages as m
 from ..require import require
 
 
-def along(name, input, dim, index, sentence=m.INDEX_KIND, vector=False):
-    """(array, dim counted from the front, its size, index array) of what works along one dim."""
+def along(name, input, dim, index, sentence=m.INDEX_KIND, least=4, error=RuntimeError):
+    """(array, dim counted from the front, its size, index array) of what works along one dim.
+
+    ``least``: of how many bytes the indices must be; ``sentence``, ``error``: what is said of others.
+    """
     x, i = input.array, index.array
-    if (i.dtype.kind != "i" or i.itemsize < 4) and i.size:
-        require(False, sentence, name)
+    if (i.dtype.kind != "i" or i.itemsize < least) and i.size:
+        require(False, sentence, name, i.dtype, error=error)
     d = checked_dim(dim, x.ndim)
-    if vector and i.ndim > 1:
-        require(False, m.INDEX_NO_VECTOR, name, error=IndexError)
     return x, d, size_at(x, d), i
+
+
+def is_vector(i, sentence, *facts, error=IndexError):
+    if i.ndim > 1:
+        require(False, sentence, *facts, error=error)
 
 
 def size_at(x, d):
@@ -40,7 +46,8 @@ def index_put(input, indices, values, *, name="index_put"):
     for i in indices:
         require(i is None or isinstance(i, Tensor), m.INDEX_TYPE, name, shown_kind(type(i)), error=TypeError)
         i = np.zeros(0, np.int64) if i is None else i.array
-        require(not i.size or i.dtype.kind in "ub" or i.dtype in (np.int64, np.int32), m.INDEX_KIND, name)
+        fits = not i.size or i.dtype.kind in "ub" or i.dtype in (np.int64, np.int32)
+        require(fits, m.INDEX_KIND_PUT, error=IndexError)
         dims += i.ndim if i.dtype in (np.bool_, np.uint8) else 1
     require(dims <= input.ndim, m.TOO_MANY_INDICES, input.ndim, dims, error=IndexError)
     x, v = input.array, values.array
@@ -52,23 +59,29 @@ def index_put_(self, indices, values):
 
 
 def index_select(input, dim, index):
-    x, _, n, i = along("index_select", input, dim, index, m.INDEX_KIND_VECTOR, vector=True)
+    x, _, n, i = along("index_select", input, dim, index, m.INDEX_KIND_VECTOR)
+    is_vector(i, m.INDEX_NO_VECTOR, "index_select")
     in_range(i, n, m.INDEX_OUTSIDE)
     if not x.ndim:
         require(i.size == 1, m.INDEX_TO_SCALAR, i.size)
 
 
 def index_add(input, dim, index, source):
-    x, d, n, i = along("index_add", input, dim, index, m.INDEX_KIND_WRITTEN, vector=True)
-    in_range(i, n, m.OUT_OF_BOUNDS, 0, n, error=RuntimeError)
+    x, d, n, i = along("index_add", input, dim, index, m.INDEX_KIND_ADDED)
+    is_vector(i, m.INDEX_ADD_VECTOR, i.ndim, i.dtype, i.shape)
     s = source.array
     require(s.dtype == x.dtype, m.INDEX_ADD_DTYPES, x.dtype, s.dtype)
     require(i.size == size_at(s, d), m.INDEX_ADD_COUNT, i.size, size_at(s, d), d)
     require(beside(s, d) == beside(x, d), m.INDEX_ADD_SHAPES, x.shape, s.shape)
+    if x.ndim > 1:
+        in_range(i, n, m.OUT_OF_BOUNDS, d, n, error=RuntimeError)
+    else:
+        in_range(i, n, m.INDEX_OUTSIDE)
 
 
 def index_copy(input, dim, index, source):
-    x, d, n, i = along("index_copy", input, dim, index, m.INDEX_KIND_WRITTEN, vector=True)
+    x, d, n, i = along("index_copy", input, dim, index, m.INDEX_KIND_COPIED, 8)
+    is_vector(i, m.INDEX_COPY_VECTOR, i.ndim)
     in_range(i, n, m.INDEX_COPY_OUT_OF_BOUNDS, 0, n)
     s = source.array
     require(s.dtype == x.dtype, m.INDEX_COPY_DTYPES, x.dtype, s.dtype)
@@ -84,7 +97,8 @@ def beside(x, dim):
 
 def index_fill(input, dim, index, value):
     check_value("index_fill", value)
-    _, d, n, i = along("index_fill_", input, dim, index)
+    _, d, n, i = along("index_fill", input, dim, index, m.INDEX_KIND_FILLED, 8, IndexError)
+    is_vector(i, m.INDEX_FILL_VECTOR, error=RuntimeError)
     in_range(i + n * (i < 0), n, m.OUT_OF_BOUNDS, d, n)
 
 
@@ -94,7 +108,9 @@ def check_value(name, value):
         require(False, m.VALUE_DIMENSIONS, name, value.ndim)
 
 
-def repeat_interleave(input, repeats, dim):
+def repeat_interleave(input, repeats, dim, output_size):
+    if output_size is not None:
+        check_output_size(input, repeats, dim, output_size)
     if repeats is None:
         repeats = input
         require(input.ndim == 1, m.REPEATS_NO_VECTOR)
@@ -108,6 +124,17 @@ def repeat_interleave(input, repeats, dim):
     if x.dtype.kind != "i":
         raise no_kernel("repeat_interleave_cpu", x)
     require(not x.size or samples(x).min() >= 0, m.NEGATIVE_REPEATS)
+
+
+def check_output_size(input, repeats, dim, output_size):
+    if repeats is not None and not isinstance(repeats, Tensor):
+        n = repeats * (input.array.size if dim is None else size_at(input.array, checked_dim(dim, input.ndim)))
+        require(output_size == n, m.REPEATS_OUTPUT_SIZE, n, output_size)
+        return
+    times, each = samples((input if repeats is None else repeats).array), 1
+    if repeats is not None and times.size == 1:
+        each = input.array.size if dim is None else size_at(input.array, checked_dim(dim, input.ndim))
+    require(output_size == times.sum() * each, m.REPEATS_ALLOCATED)
 
 
 def beyond(i, x, d):
@@ -146,7 +173,10 @@ def scatter(input, dim, index, src, value, reduce):
 
 
 def take_along_dim(input, indices, dim):
-    if dim is not None:
+    if dim is None:
+        n = input.array.size
+        in_range(indices.array, n, m.OUT_OF_BOUNDS, 0, n, error=RuntimeError)
+    else:
         i, d = indices.array, checked_dim(dim, input.ndim)
         require(i.dtype == np.int64, m.TAKE_ALONG_DTYPE, i.dtype)
         require(i.ndim == input.ndim, m.TAKE_ALONG_DIMENSIONS, input.ndim, i.ndim)
@@ -162,7 +192,7 @@ def take(input, index):
 
 
 def masked_fill(input, mask, value):
-    check_mask(input, mask, m.MASKED_FILL_DTYPE, dtypes.DTYPE_WORDS)
+    check_mask(input, mask, m.MASKED_FILL_DTYPE, dtypes.c_name)
     check_value("masked_fill", value)
 
 
@@ -176,10 +206,10 @@ def masked_scatter(input, mask, source):
     require(s.dtype == x.dtype, m.MASKED_SCATTER_DTYPES, x.dtype, s.dtype)
 
 
-def check_mask(input, mask, sentence, words=None):
+def check_mask(input, mask, sentence, word=None):
     kind = mask.array.dtype
     if kind.kind != "b":
-        require(False, sentence, words[kind.name] if words else kind)
+        require(False, sentence, word(mask.dtype) if word else kind)
     if device_names and mask.device != input.device:
         require(False, m.MASK_DEVICE, mask.device, input.device)
 

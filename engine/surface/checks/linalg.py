@@ -12,7 +12,7 @@ from ...arrays.dtypes import accumulate_wider, c_name
 from ...arrays.shapes import common_shape
 from ...core.tensor import Tensor
 from ...ops import linalg
-from ...ops.checks import check_not_bool, checked_dim, number
+from ...ops.checks import check_not_bool, checked_dim, no_kernel, number, shown_kind
 from .. import messages as m
 from ..require import require
 from .reduce import widens
@@ -172,6 +172,7 @@ def cov(input, fweights, aweights):
 
 def tensordot(a, b, dims):
     x, y = a.array, b.array
+    require(x.dtype == y.dtype, m.INNER_DTYPES)
     if isinstance(dims, int):
         require(dims >= 0, m.TENSORDOT_NEGATIVE, dims)
         require(dims <= min(x.ndim, y.ndim), m.TENSORDOT_DIMS, dims)
@@ -188,6 +189,8 @@ def tensordot(a, b, dims):
 def einsum(equation, operands):
     equation, operands = linalg.as_letters(equation, operands)
     require(operands, m.EINSUM_NOTHING)
+    for i, o in enumerate(operands):
+        require(isinstance(o, Tensor), m.EINSUM_TENSORS, i, shown_kind(type(o)), error=TypeError)
     fits(equation, tuple([o.shape for o in operands]))
 
 
@@ -233,8 +236,8 @@ def terms(text, where):
 # ---- square matrices
 
 
-def of_square(name):
-    """The check of an operation on square matrices."""
+def of_square(name, kernel=None):
+    """The check of an operation on square matrices; ``kernel``: the one that half precision is an error of."""
 
     def check(A):
         x = A.array
@@ -243,14 +246,15 @@ def of_square(name):
         require(x.ndim >= 2, m.MATRICES_NEEDED, name)
         require(x.shape[-1] == x.shape[-2], m.SQUARE_NEEDED, name, x.shape[-2], x.shape[-1])
         require(dtypes.of[x.dtype].is_floating_point, m.FLOATING_NEEDED, name, x.dtype)
-        require(x.dtype not in accumulate_wider, m.LOW_PRECISION, name, x.dtype)
+        if kernel:
+            raise no_kernel(kernel, x)
+        require(False, m.LOW_PRECISION, name, x.dtype)
 
     return check
 
 
-inv, det, slogdet, logdet, of_system = map(
-    of_square, ("linalg.inv", "linalg.det", "linalg.slogdet", "logdet", "linalg.solve")
-)
+inv, slogdet, logdet = map(of_square, ("linalg.inv", "linalg.slogdet", "logdet"))
+det, of_system = (of_square(name, "lu_cpu") for name in ("linalg.det", "linalg.solve"))
 inverse = inv
 
 
@@ -267,34 +271,37 @@ def solve(A, B, left):
 
 def trace(input):
     require(input.array.ndim == 2, m.TRACE, input.array.ndim)
+    check_not_bool(input.array, "trace")
 
 
 def norm(A, ord, dim, keepdim, dtype):
+    if isinstance(dim, (tuple, list)):
+        require(len(dim) in (1, 2), m.NORM_LENGTH, list(dim))
     if ord is None:
         return widens("linalg.vector_norm", A, dtype)
     ndim = A.array.ndim
     require(dim is not None or ndim in (1, 2), m.NORM_DIMS, ndim)
     if linalg.of_matrices(ndim, ord, dim):
-        matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype)
+        dims = (-2, -1) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
+        matrix_norm(A, ord, dims, keepdim, dtype)
     else:
         widens("linalg.vector_norm", A, dtype)
 
 
 def matrix_norm(A, ord, dim, keepdim, dtype):
     x = A.array
-    require(x.ndim >= 2, m.MATRICES_NEEDED, "linalg.matrix_norm")
-    widens("linalg.matrix_norm", A, dtype)
-    if ord == "fro":
-        return
-    ord = ord if isinstance(ord, str) else number(ord, "linalg_matrix_norm", "ord", 2)
+    name, by_values = "linalg.matrix_norm", ord in (2, -2, "nuc")
+    if ord != "fro":
+        ord = ord if isinstance(ord, str) else number(ord, "linalg_matrix_norm", "ord", 2)
+        require(by_values or (not isinstance(ord, str) and abs(ord) in (1, inf)), m.NORM_ORDER, ord)
+    require(x.ndim >= 2, m.MATRICES_NEEDED, name)
+    require(dtypes.of[x.dtype].is_floating_point, m.FLOATING_NEEDED, name, x.dtype)
+    require(not by_values or x.dtype not in accumulate_wider, m.LOW_PRECISION, name, x.dtype)
+    require(len(dim) == 2, m.NORM_TWO_DIMS, " ".join(map(str, dim)))
     row, column = (checked_dim(d, x.ndim) for d in dim)
-    if ord in (2, -2, "nuc"):
-        require(row != column, m.NORM_SAME_DIMS, *dim)
-        dtype = x.dtype if dtype is None else dtype.np
-        require(dtype not in accumulate_wider, m.LOW_PRECISION, "linalg.svd", dtype)
-    else:
-        require(not isinstance(ord, str) and abs(ord) in (1, inf), m.NORM_ORDER, ord)
-    if ord != "nuc" and ord < 0:  # of no numbers, there is no smallest one
+    require(row != column, m.NORM_SAME_DIMS, row, column)
+    widens(name, A, dtype)
+    if not isinstance(ord, str) and ord < 0:  # of no numbers, there is no smallest one
         along, across = (row, column) if ord == -1 else (column, row)
         size, axis = x.shape[across], across - (not keepdim and along < across)
         size, axis = (min(x.shape[row], x.shape[column]), -1) if ord == -2 else (size, axis)
@@ -302,5 +309,8 @@ def matrix_norm(A, ord, dim, keepdim, dtype):
 
 
 def svdvals(A):
-    require(A.array.ndim >= 2, m.MATRICES_NEEDED, "linalg.svd")
-    require(A.array.dtype not in accumulate_wider, m.LOW_PRECISION, "linalg.svd", A.array.dtype)
+    x = A.array
+    require(x.ndim >= 2, m.MATRICES_NEEDED, "linalg.svd")
+    require(dtypes.of[x.dtype].is_floating_point, m.FLOATING_NEEDED, "linalg.svd", x.dtype)
+    if x.dtype in accumulate_wider:
+        raise no_kernel("linalg_svd_cpu", x)

@@ -35,12 +35,12 @@ def layer_norm(input, normalized_shape, weight, bias):
     if isinstance(normalized_shape, int):
         raise TypeError(m.NORM_SLICES_INT.format("layer_norm"))
     shape, x, w, b = tuple(normalized_shape), input.array, array_of(weight), array_of(bias)
-    if x.dtype not in dtypes.differentiable:
-        check_floating(x, "LayerNormKernelImpl")
     fitting = (w is None or w.shape == shape) and (b is None or b.shape == shape)
     if not (shape and fitting and x.shape[-len(shape) :] == shape):
         slices(x, shape, ", ", weight=w, bias=b)
     same_dtype(x, w, b)
+    if x.dtype not in dtypes.differentiable:
+        check_floating(x, "LayerNormKernelImpl")
 
 
 def rms_norm(input, normalized_shape, weight):

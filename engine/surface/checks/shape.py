@@ -151,6 +151,7 @@ def meshgrid(tensors, indexing):
 def cartesian_prod(tensors):
     for t in tensors:
         require(t.ndim == 1, m.NO_VECTOR, t.array.shape)
+        require(t.dtype is tensors[0].dtype, m.GRID_DTYPES)
 
 
 def stride(input, dim):

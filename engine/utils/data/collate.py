@@ -14,10 +14,7 @@ UNFIT = "default_collate: batch must contain tensors, numpy arrays, numbers, dic
 
 
 def default_collate(batch):
-    """One batch of a list of samples: a tensor with one more dim in front for tensors, arrays and numbers.
-
-    Strings stay a list; a dict, list or named tuple of samples becomes one of batches, a tuple a list.
-    """
+    """One batch of a list of samples: a tensor with one more dim in front for tensors, arrays and numbers."""
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 

@@ -16,14 +16,7 @@ from .sampler import BatchSampler, RandomSampler, SequentialSampler, random_seed
 
 
 class DataLoader(Generic[T_co]):
-    """The batches of a dataset, in an order: iterate over it, once an epoch.
-
-    ``sampler`` gives the indices and ``batch_sampler`` lists of them, in place of ``batch_size``, ``shuffle`` and
-    ``drop_last``; ``batch_size=None`` gives samples.  ``collate_fn`` makes a batch of a list of samples.
-    With ``num_workers`` processes, each loads ``prefetch_factor`` batches ahead, and the order stays the same unless
-    ``in_order=False``; where they are not started by "fork", dataset and functions must be picklable.
-    ValueError for options that exclude each other; a worker's exception is raised here, in the words of its traceback.
-    """
+    """The batches of a dataset, in an order: iterate over it, once an epoch."""
 
     _fixed = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
     _initialized = False

@@ -16,10 +16,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """A map from an index to a sample: a subclass defines ``__getitem__`` and, for most samplers, ``__len__``.
-
-    It may define ``__getitems__(indices)`` too, which gives the samples of a batch as a list.
-    """
+    """A map from an index to a sample: a subclass defines ``__getitem__`` and, for most samplers, ``__len__``."""
 
     def __getitem__(self, index):
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -54,10 +51,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class Subset(Dataset[T_co]):
-    """The samples of a dataset at the given indices.
-
-    NotImplementedError if a subclass overrides ``__getitem__`` alone: batches are taken by ``__getitems__``.
-    """
+    """The samples of a dataset at the given indices."""
 
     def __init__(self, dataset, indices):
         self.dataset, self.indices = dataset, indices
@@ -152,10 +146,7 @@ class ChainDataset(IterableDataset):
 
 
 def random_split(dataset, lengths, generator=None):
-    """Subsets of the given lengths, or fractions of the whole, of a dataset in random order.
-
-    What the fractions leave over goes to the first subsets, one each.  ValueError unless the lengths make up the whole.
-    """
+    """Subsets of the given lengths, or fractions of the whole, of a dataset in random order."""
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         for i, fraction in enumerate(lengths):
             if not 0 <= fraction <= 1:

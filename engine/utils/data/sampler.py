@@ -54,10 +54,7 @@ class SequentialSampler(RunSampler):
 
 
 class RandomSampler(RunSampler):
-    """The indices of a dataset in random order or, with ``replacement``, drawn one by one; ``num_samples`` of them.
-
-    Without a generator, each epoch has one of its own, seeded from the default one.
-    """
+    """The indices of a dataset in random order or, with ``replacement``, drawn one by one; ``num_samples`` of them."""
 
     def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
         self.data_source, self.replacement, self._num_samples = data_source, replacement, num_samples

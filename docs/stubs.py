@@ -17,7 +17,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Generic
 
-import engine
 from engine import Tensor, help
 from engine.surface.doors import ABSENT, LINES, Signature
 

@@ -24,51 +24,6 @@ class Compiled:
     function: Any
     fused: Any
     specialized: Any
-class Entry:
-    def __init__(self, compiled: Any, leaves: Any, structure: Any, args: Any, kwargs: Any, dims: Any = (), small: Any = 0) -> None: ...
-    def backward_written_down(self, tape: Any, new: Any, stand_ins: Any) -> Any: ...
-    def capture(self, args: Any, kwargs: Any) -> Any: ...
-    def check_results(self, tape: Any, new: Any, known: Any) -> Any: ...
-    def cotangents(self, node: Any, g: Any, saved: Any) -> Any: ...
-    def cotangents_eagerly(self, node: Any, gs: Any) -> Any: ...
-    def note_effects(self, tape: Any, stage: Any) -> Any: ...
-    def numbers_to_memory(self) -> Any: ...
-    passes: Any
-    def results(self, tape: Any, leaves: Any, stand_ins: Any) -> Any: ...
-    def rewind(self, marks: Any) -> Any: ...
-    def run(self, leaves: Any, args: Any, kwargs: Any) -> Any: ...
-    def tape(self, args: Any, kwargs: Any, example: Any) -> Any: ...
-    def written_down(self, tape: Any, args: Any, kwargs: Any) -> Any: ...
-    alone: Any
-    backward: Any
-    broken: Any
-    calls: Any
-    captured: Any
-    checked: Any
-    code: Any
-    compiled: Any
-    copied: Any
-    deviations: Any
-    differentiable: Any
-    effects: Any
-    forward: Any
-    fused: Any
-    generators: Any
-    guards: Any
-    names: Any
-    node_class: Any
-    out_structure: Any
-    outs: Any
-    plan: Any
-    regraded: Any
-    rewritten: Any
-    shapes: Any
-    shapes_seen: Any
-    sizes: Any
-    spent: Any
-    structure: Any
-    updated: Any
-    warned: Any
 class Explanation:
     def __init__(self, entry: Any, changed: Any) -> None: ...
     break_reasons: Any

@@ -9,6 +9,7 @@ _T_co = TypeVar("_T_co", covariant=True, default=Any)
 from engine import Size, Tensor, _dtype, _device, _Number, _ValuesAndIndices, _MinAndMax, _SignAndLogabsdet
 
 from contextlib import ContextDecorator as _ContextDecorator
+from engine import OutOfMemoryError as OutOfMemoryError
 from engine.cuda import amp as amp
 class Event:
     def __init__(self, enable_timing: Any = False, blocking: Any = False, interprocess: Any = False) -> None: ...

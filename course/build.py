@@ -140,7 +140,7 @@ def _navigation(job: Job) -> str:
         links.append(f"[Contents]({contents}#The-lessons)")
     links += [f"**Next:** {_link(lesson)}" for lesson in lessons[place + 1 : place + 2]]
     if (job.root / "source" / "solutions" / job.source.name).is_file():
-        links.append(f"[Exercises](../{copies.MINE}/{job.source.stem}.ipynb)")
+        links.append(f"[Exercises](../{copies.EXERCISES}/{job.source.stem}.ipynb)")
     return " · ".join(links)
 
 
@@ -336,7 +336,7 @@ def _build(todo: list[Job]) -> int:
         start = time.perf_counter()
         text = nbformat.writes(build(job)) + "\n"
         if job.target.blank and job.notebook.exists() and copies.begun(job.notebook):
-            kept = job.named(copies.keep(job.notebook, job.root))
+            kept = job.named(copies.keep(job.notebook, job.root / copies.EXERCISES))
             print(f"{job.named(job.notebook)}: somebody has worked in it; that is now {kept}")
         changed = write_atomically(job.notebook, text)
         how = "written" if changed else "unchanged"

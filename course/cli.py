@@ -26,8 +26,8 @@ class Command(NamedTuple):
 COMMANDS = {
     "lab": Command("course.lab", "open the course in JupyterLab"),
     "progress": Command("course.record", "show which exercises you have solved, and what is next"),
-    "start": Command("course.copies", "make your own copy of a lesson's exercises", function="main_start"),
-    "reset": Command("course.copies", "begin a lesson's exercises anew, keeping a backup", function="main_reset"),
+    "start": Command("course.copies", "make your own copies of a lesson and its exercises", function="main_start"),
+    "reset": Command("course.copies", "begin a lesson and its exercises anew, keeping a backup", function="main_reset"),
     "test": Command("course.testing", "run every test and every notebook"),
     "doctor": Command("course.doctor", "say what is installed, what is wrong and what to do about it"),
     "minutes": Command("course.teaching", "count how long each lesson takes, for those who teach"),

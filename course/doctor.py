@@ -142,7 +142,7 @@ def _disk(folder: Path, installed: bool) -> Finding:
 
 
 def _writing() -> Finding:
-    folders = [ROOT] + [path for path in (ROOT / "notebooks", ROOT / MINE) if path.exists()]
+    folders = [ROOT] + [ROOT / mine for mine in MINE.values() if (ROOT / mine).exists()]
     closed = [str(path) for path in folders if not _writable(path)]
     if closed:
         return Finding("Writing", NOTE, f"{', '.join(closed)}: not allowed", "Copy the course to a folder of yours.")

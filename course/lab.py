@@ -1,28 +1,31 @@
-"""`python -m course lab`: JupyterLab with the first lesson open, on this computer alone."""
+"""`python -m course lab`: JupyterLab with the learner's copy of the first lesson open, on this computer alone."""
 
 import argparse
 import contextlib
 import errno
 import json
 import os
+import re
 import socket
 import sys
 import webbrowser
 from pathlib import Path
 
-from course.copies import start_all
+from course.copies import LESSONS, start_all
 from course.environment import Problem, ensure, say
+from course.files import write_atomically
 from course.notebooks import ROOT, kernel_environment
 
 FIRST_LESSON = "notebooks/00_welcome.ipynb"
 FIRST_PORT = 8888
 PORTS_TRIED = 50
 # Jupyter settings without the question about news before the first lesson, and without a teacher's and an author's
-# tools: with Jupytext, a lesson that is saved would be written into its text, and could not be opened any more once
-# `git checkout` has brought the lesson alone back.
+# tools: with Jupytext, a lesson that is saved is written into its text.
 LEARNERS_CONFIG = ROOT / "course" / "jupyter"
-# Which notebooks are open, as JupyterLab remembers it: those of the course alone.
+# Which notebooks are open, as JupyterLab remembers it: those of the course alone. A teacher has others open.
 WORKSPACES = ROOT / ".lab"
+TEACHERS = WORKSPACES / "teach"
+_LESSON_OPEN = re.compile(r'(?<=[":])notebooks(?=(?:/\d\d_\w+\.ipynb)?")')
 _ADDRESS_MISSING = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
@@ -45,11 +48,13 @@ def main(argv: list[str]) -> int:
         start_all()
     except Problem as problem:  # the lessons can be read all the same
         say(str(problem))
+    if (ROOT / LESSONS).is_dir():
+        open_copies(WORKSPACES)
     say("Opening the course. Ctrl-C in this window stops it; what you saved stays.")
 
     from jupyterlab.labapp import LabApp
 
-    LabApp.launch_instance(server_arguments(options.port, options.browser, options.jupyter))
+    LabApp.launch_instance(server_arguments(options.port, options.browser, options.jupyter, options.teach))
     return 0
 
 
@@ -62,18 +67,20 @@ def parse(argv: list[str]) -> argparse.Namespace:
         "--no-browser", dest="browser", action="store_false", help="open no window; the address is printed"
     )
     parser.add_argument(
-        "--teach", action="store_true", help="for teachers and authors: with nbgrader's tools, and with Jupytext"
+        "--teach",
+        action="store_true",
+        help="for teachers and authors: the course's own lessons, with their outputs; nbgrader's tools, and Jupytext",
     )
     parser.add_argument("jupyter", nargs="*", help="after --: options for JupyterLab itself")
     return parser.parse_args(argv)
 
 
-def server_arguments(port: int | None, browser: bool, more: list[str]) -> list[str]:
+def server_arguments(port: int | None, browser: bool, more: list[str], teach: bool = False) -> list[str]:
     """JupyterLab's own options; `more` comes last, so that it wins."""
-    workspaces = own_workspaces()
+    workspaces = own_workspaces(teach)
     return [
         f"--ServerApp.root_dir={ROOT}",
-        f"--LabApp.default_url={first_page(workspaces)}",
+        f"--LabApp.default_url={first_page(workspaces, teach)}",
         *([f"--LabApp.workspaces_dir={workspaces}"] if workspaces else []),
         f"--ServerApp.tornado_settings={ {'static_custom_path': [str(LEARNERS_CONFIG / 'custom')]} }",
         "--LabApp.custom_css=True",
@@ -84,6 +91,7 @@ def server_arguments(port: int | None, browser: bool, more: list[str]) -> list[s
         "--ServerApp.answer_yes=True",  # one Ctrl-C is enough
         "--ServerApp.kernel_spec_manager_class=course.kernels.OwnKernel",
         "--ContentsManager.pre_save_hook=course.saving.tidy",
+        *([] if teach else ["--ServerApp.contents_manager_class=course.contents.OwnReadOnly"]),
         "--KernelManager.transport_encryption=auto",  # else each kernel warns that this computer's others may listen
         "--ServerApp.allow_root=True",  # a container's only user, and this computer's browser alone is served
         "--Application.log_level=ERROR",  # the address, and what goes wrong
@@ -91,20 +99,36 @@ def server_arguments(port: int | None, browser: bool, more: list[str]) -> list[s
     ]
 
 
-def own_workspaces() -> Path | None:
+def own_workspaces(teach: bool = False) -> Path | None:
     """The folder in which JupyterLab remembers what is open; None where the course has none of its own."""
     chosen = os.environ.get("JUPYTERLAB_WORKSPACES_DIR")
-    return Path(chosen) if chosen else WORKSPACES if os.access(ROOT, os.W_OK) else None
+    own = TEACHERS if teach else WORKSPACES
+    return Path(chosen) if chosen else own if os.access(ROOT, os.W_OK) else None
 
 
-def first_page(workspaces: Path | None) -> str:
+def open_copies(workspaces: Path) -> None:
+    """Where lessons were open before there were copies of them, the copies are open from now on."""
+    for workspace in workspaces.glob("*.jupyterlab-workspace"):
+        with contextlib.suppress(OSError, ValueError):
+            layout = workspace.read_text(encoding="utf-8")
+            if f"{LESSONS}/" not in layout:
+                write_atomically(workspace, _LESSON_OPEN.sub(LESSONS, layout))
+
+
+def first_page(workspaces: Path | None, teach: bool = False) -> str:
     """Where the learner was when JupyterLab was closed; the first lesson for who has not been there."""
     for workspace in workspaces.glob("*.jupyterlab-workspace") if workspaces else ():
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             layout = json.loads(workspace.read_text(encoding="utf-8"))["data"]["layout-restorer:data"]
             if layout["main"]["current"]:
                 return "/lab"
-    return f"/lab/tree/{FIRST_LESSON}"
+    return f"/lab/tree/{first_lesson(teach)}"
+
+
+def first_lesson(teach: bool = False) -> str:
+    """The learner's copy of the first lesson; the course's own for teachers, and where no copies can be made."""
+    mine = f"{LESSONS}/{Path(FIRST_LESSON).name}"
+    return mine if not teach and (ROOT / mine).is_file() else FIRST_LESSON
 
 
 def refuse_port(wanted: int) -> None:

@@ -136,12 +136,12 @@ def _progress_table() -> Iterator[str]:
     heads = "".join(f"<th>{head}</th>" for head in ("lesson", "exercises", "points"))
     yield f"<p><strong>Progress</strong></p><table><thead><tr>{heads}</tr></thead>"
     for name, done, of, got, most in rows:
-        linked = f"{_link(name, 'notebooks')}</td><td>{_link(name, copies.MINE, f'{done} of {of}')}"
+        linked = f"{_link(name, copies.LESSONS)}</td><td>{_link(name, copies.EXERCISES, f'{done} of {of}')}"
         yield f"<tr><td>{linked}</td><td>{got} of {most}</td></tr>"
     yield f"</table><p>{record.totals(rows)}</p>"
     key = record.next_up()
     title = exercises.title(key[:2]) if key else ""
-    where = _link(title, copies.MINE, f"exercise {key}, in {copies.MINE}/{title}.ipynb")
+    where = _link(title, copies.EXERCISES, f"exercise {key}, in {copies.EXERCISES}/{title}.ipynb")
     yield f"<p>Next: {where}</p>" if key else "<p>All is done.</p>"
 
 

@@ -642,7 +642,7 @@ def test_the_lab_opens_the_first_lesson_with_its_token_and_this_python_and_stops
         try:
             told = (re.search(r"(http://\S+?)(/lab/\S+)\?token=(\w+)", line) for line in server.stderr)
             address, page, token = next(filter(None, told)).groups()
-            assert page == f"/lab/tree/{lab.FIRST_LESSON}"
+            assert page == "/lab/tree/my_lessons/00_welcome.ipynb"
             lesson = fetch(f"{address}{page}?token={token}")
             assert lesson.status == 200
             switched_off = re.search(r'"disabledExtensions": (\[.*?\])', lesson.body.decode())

@@ -744,5 +744,5 @@ def test_the_command_shows_the_same(place, capsys):
 
 def test_the_record_is_no_part_of_the_repository():
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
-    assert {".progress.json*", "my_exercises/"} <= set(ignored)
+    assert {".progress.json*", "my_lessons/", "my_exercises/"} <= set(ignored)
     assert record.file() is None or Path(record.file()).name == ".progress.json"

@@ -161,12 +161,12 @@ def authors_lab(tmp_path_factory):
     """JupyterLab as an author starts it, with `--teach`: it saves a lesson into its text."""
     pytest.importorskip("jupyterlab")
     pytest.importorskip("jupytext")
-    with jupyterlab(tmp_path_factory, {}) as running:
+    with jupyterlab(tmp_path_factory, {}, teach=True) as running:
         yield running
 
 
 @contextlib.contextmanager
-def jupyterlab(tmp_path_factory, more: dict[str, str]):
+def jupyterlab(tmp_path_factory, more: dict[str, str], teach: bool = False):
     """A running JupyterLab, with more variables in its environment."""
     from course.lab import server_arguments
 
@@ -186,7 +186,7 @@ def jupyterlab(tmp_path_factory, more: dict[str, str]):
         "--LabApp.expose_app_in_browser=True",
     ]
     # An option given twice is an error to Jupyter: the one given last stays.
-    options = {option.partition("=")[0]: option for option in [*server_arguments(port, False, []), *own]}
+    options = {option.partition("=")[0]: option for option in [*server_arguments(port, False, [], teach), *own]}
     folders = {
         "JUPYTER_CONFIG_DIR": "config",
         "JUPYTER_DATA_DIR": "data",
@@ -237,8 +237,8 @@ def open_lesson(chromium, lab):
 
     contexts = []
 
-    def open_(lesson, folder: str = "notebooks", lab: Lab = lab):
-        source = lesson if isinstance(lesson, Path) else ROOT / folder / f"{lesson}.ipynb"
+    def open_(lesson, folder: str = "my_lessons", lab: Lab = lab):
+        source = lesson if isinstance(lesson, Path) else ROOT / "notebooks" / f"{lesson}.ipynb"
         copy = lab.root / folder / source.name
         copy.parent.mkdir(exist_ok=True)
         if copy != source:

@@ -1,4 +1,4 @@
-"""A newcomer's first hour and second day: the course started as the README says, in a browser, with mouse and keyboard.
+"""A newcomer's first hour, second day and first update: the course started as the README says, in a browser.
 
 One journey for each width of the window; what is on the way is looked at in the light and the dark theme, and judged by
 axe's rules: the course's own part of the page, not JupyterLab's.
@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from course import lab
+from course import copies
 from course.notebooks import ROOT
 from engine import viz
 
@@ -46,6 +46,12 @@ SCROLL_TO = """source => {
     content.activeCellIndex = content.widgets.findIndex(({ model }) => model.sharedModel.getSource().includes(source));
     return content.scrollToItem(content.activeCellIndex, 'start');
 }"""
+FIND_SOURCE = """source => window.jupyterapp.shell.currentWidget.content.widgets
+    .findIndex(({ model }) => model.sharedModel.getSource().includes(source))"""
+HAVE_OUTPUTS = """() => window.jupyterapp.shell.currentWidget.content.widgets
+    .filter(({ model }) => model.type === 'code' && (model.outputs.length || model.executionCount !== null))
+    .map(({ model }) => model.sharedModel.getSource())"""
+OPEN = "path => void window.jupyterapp.commands.execute('docmanager:open', { path })"
 COMMAND = "command => window.jupyterapp.commands.execute(command)"
 CURRENT = "path => window.jupyterapp?.shell?.currentWidget?.context?.path === path"
 READY = """async () => {
@@ -55,6 +61,9 @@ READY = """async () => {
 }"""
 ALL_HAVE_RUN = """() => window.jupyterapp.shell.currentWidget.content.widgets.every(({ model }) =>
     model.type !== 'code' || model.executionCount !== null || !model.sharedModel.getSource().trim())"""
+
+FIRST, LESSON, EXERCISES = "my_lessons/00_welcome.ipynb", "my_lessons/05_graph.ipynb", "my_exercises/05_graph.ipynb"
+NOTE, ANSWER = "What I did not know: a note is an object.", "slopes = (7.0, 2.0)"
 
 
 class Course:
@@ -69,8 +78,7 @@ class Course:
                 (self.root / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / name, self.root / name)
         self.git("init", "-q")
-        self.git("add", "-A")
-        self.git("-c", "user.name=n", "-c", "user.email=e", "commit", "-q", "-m", "the course as it came")
+        self.commit("the course as it came")
 
     def git(self, *arguments):
         return subprocess.run(["git", *arguments], cwd=self.root, capture_output=True, text=True, check=True).stdout
@@ -87,8 +95,12 @@ class Course:
             text=True, encoding="utf-8",
         )  # fmt: skip
         self.listener = threading.Thread(target=self.server.stderr.read)
-        told = (re.search(r"(http://\S+?)(/lab\S*)\?token=(\w+)", line) for line in self.server.stderr)
-        address, where, token = next(filter(None, told)).groups()
+        self.told = ""
+        for line in self.server.stderr:
+            self.told += line
+            if found := re.search(r"(http://\S+?)(/lab\S*)\?token=(\w+)", line):
+                break
+        address, where, token = found.groups()
         self.listener.start()  # to what else it says
         self.page = self.browser.new_context(viewport={"width": self.width, "height": 800}).new_page()
         self.page.set_default_timeout(PATIENCE_MS)
@@ -114,6 +126,29 @@ class Course:
             self.server.stderr.close()
         if self.page is not None:
             self.page.context.close()
+
+    def update(self, folder, lesson, old, new):
+        """What `git pull` does where a notebook of the course has other words."""
+        path = self.root / folder / f"{lesson}.ipynb"
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        nb = json.loads(text.replace(old, new))
+        if blank := nb["metadata"].get("undertorch"):
+            blank["blank"] = copies.digest(nb["cells"])  # as a build does
+        path.write_text(json.dumps(nb), encoding="utf-8")
+        self.commit("a newer course")
+
+    def reset(self, *arguments):
+        """`python -m course reset`, for somebody who is sure; what it says."""
+        command = [sys.executable, "-m", "course", "reset", *arguments, "--yes"]
+        return subprocess.run(command, cwd=self.root, capture_output=True, encoding="utf-8", check=True).stdout
+
+    def commit(self, message):
+        self.git("add", "-A")
+        self.git("-c", "user.name=n", "-c", "user.email=e", "commit", "-q", "-m", message)
+
+    def read(self, path):
+        return (self.root / path).read_text(encoding="utf-8")
 
     def at(self, path):
         """Wait until this notebook is in front."""
@@ -174,20 +209,23 @@ WIDTHS = [1024, pytest.param(400, marks=pytest.mark.slow), pytest.param(1600, ma
 
 
 @pytest.mark.parametrize("course", WIDTHS, indirect=True)
-def test_the_first_hour_and_the_second_day(course):
-    # The first start: lesson 00 is open, and looking at it changes nothing.
-    assert course.start() == f"/lab/tree/{lab.FIRST_LESSON}"
+def test_the_first_hour_the_second_day_and_an_update(course):
+    # The first start: the learner's copy of lesson 00 is open, without answers, and looking at it changes nothing.
+    assert course.start() == f"/lab/tree/{FIRST}"
     page = course.page
-    course.at(lab.FIRST_LESSON)
+    course.at(FIRST)
+    assert page.evaluate(HAVE_OUTPUTS) == []
+    as_made = course.read(FIRST)
     if course.width < 600:
         page.evaluate(COMMAND, "application:toggle-left-area")  # Ctrl+B: the list of files
     page.evaluate(COMMAND, "docmanager:save")
-    assert course.git("status", "--porcelain") == ""
+    assert course.read(FIRST) == as_made
     course.look("welcome")
 
     # To a lesson, by the links at the top and the table of contents.
     page.get_by_role("link", name="The graph", exact=True).click()
-    course.at("notebooks/05_graph.ipynb")
+    course.at(LESSON)
+    assert page.evaluate(HAVE_OUTPUTS) == []
     course.run_all()
     figure = page.locator(".undertorch-steps").first
     slider, heading = figure.get_by_role("slider"), figure.get_by_role("heading", level=4)
@@ -200,17 +238,21 @@ def test_the_first_hour_and_the_second_day(course):
     numbers, control = heading.bounding_box(), slider.bounding_box()
     assert numbers["y"] - control["y"] < 500  # both are to be seen
     course.look("lesson")
-    page.evaluate(COMMAND, "docmanager:save")
+
+    # A note of the learner's own, in the lesson.
+    page.evaluate(WRITE, [page.evaluate(FIND_SOURCE, "## The notes, looked at"), NOTE])
 
     # To its exercises: blank, failing, wrong, right; a hint, the solution, the progress.
+    page.evaluate(COMMAND, "docmanager:save")
+    page.evaluate(SCROLL_TO, "**Next:**")
     page.get_by_role("link", name="Exercises", exact=True).first.click()
-    course.at("my_exercises/05_graph.ipynb")
+    course.at(EXERCISES)
     api.expect(page.get_by_role("tab", name="Exercises 05_graph.ipynb", exact=True)).to_have_count(1)
     course.run_all()
     api.expect(page.get_by_text("Exercise 05.5: not attempted yet.").first).to_be_attached()
     api.expect(course.answer("05.1", "slopes = (5.0, 2.0)")).to_contain_text("Two ways lead from the root to a.")
     api.expect(course.answer("05.1", "slopes = (7.0, 2.0) / 0")).to_contain_text("has ended with an error")
-    api.expect(course.answer("05.1", "slopes = (7.0, 2.0)")).to_contain_text("Exercise 05.1: correct.")
+    api.expect(course.answer("05.1", ANSWER)).to_contain_text("Exercise 05.1: correct.")
     api.expect(course.ask("hint(5.2)")).to_contain_text("Hint 1 of 3 for exercise 05.2")
     api.expect(course.ask('solution("05.2")')).to_contain_text("def count_nodes")
     progress = course.ask("progress()")
@@ -228,11 +270,11 @@ def test_the_first_hour_and_the_second_day(course):
     # The next day: the same tabs, the answer is there, and figures sleep until they are woken.
     assert course.start() == "/lab"
     page = course.page
-    course.at("my_exercises/05_graph.ipynb")
+    course.at(EXERCISES)
     api.expect(page.get_by_text("Exercise 05.1: correct.").first).to_be_attached()
-    assert "slopes = (7.0, 2.0)" in (course.root / "my_exercises/05_graph.ipynb").read_text(encoding="utf-8")
+    assert ANSWER in course.read(EXERCISES)
     page.get_by_role("link", name="lesson 05").first.click()
-    course.at("notebooks/05_graph.ipynb")
+    course.at(LESSON)
     asleep = page.locator("em:visible", has_text="A still picture. Run the cell (Shift+Enter)").first
     page.evaluate(SCROLL_TO, "BackwardStepper(d)")
     api.expect(asleep).to_be_visible()
@@ -241,8 +283,42 @@ def test_the_first_hour_and_the_second_day(course):
     course.run_all()
     api.expect(page.locator(".undertorch-steps").first.get_by_role("slider")).to_be_attached()
     page.get_by_role("link", name="Contents").first.click()
-    course.at(lab.FIRST_LESSON)
+    course.at(FIRST)
+    course.kill()
 
-    # Of the course's own files none has changed but the lesson that was run.
-    page.evaluate(COMMAND, "docmanager:save")
-    assert course.git("status", "--porcelain").split() == ["M", "notebooks/05_graph.ipynb"]
+    # Of the course's own files none has changed, so that nothing is in the way of an update.
+    assert course.git("status", "--porcelain") == ""
+    theirs = {path: course.read(path) for path in (LESSON, EXERCISES)}
+    course.update("notebooks", "05_graph", "What do these notes look like?", "What do the revised notes look like?")
+    course.update("exercises", "05_graph", "Draw the graph.", "Draw the revised graph.")
+    course.update("notebooks", "00_welcome", "A notebook is a row of", "A revised notebook is a row of")
+
+    # What the learner has changed is as it was, the new versions are beside it, and the rest is new.
+    course.start()
+    page = course.page
+    page.wait_for_function("window.jupyterapp?.restored")
+    page.evaluate(OPEN, FIRST)
+    course.at(FIRST)
+    page.evaluate(SCROLL_TO, "## How a notebook works")
+    api.expect(page.locator("p:visible", has_text="A revised notebook is a row of")).to_be_visible()
+    assert {path: course.read(path) for path in theirs} == theirs
+    for path in theirs:
+        assert f"There is a new version of {path}." in course.told
+        beside = path.replace(".ipynb", ".new.ipynb")
+        page.evaluate(OPEN, beside)
+        course.at(beside)
+        page.evaluate(SCROLL_TO, "revised")
+        api.expect(page.locator("p:visible", has_text="the revised")).to_be_visible()
+        assert page.evaluate(HAVE_OUTPUTS) == []
+        course.look(f"update_{path.partition('/')[0]}")
+    course.kill()
+
+    # The next start has nothing more to say; and a lesson can be had as it came, what was in it is kept.
+    course.start()
+    assert "new version" not in course.told
+    told = course.reset("05", "--lesson")
+    assert "revised notes" in course.read(LESSON) and NOTE not in course.read(LESSON)
+    (kept,) = (course.root / "my_lessons/backups").glob("*.ipynb")
+    assert kept.name in told and kept.read_text(encoding="utf-8") == theirs[LESSON]
+    assert course.read(EXERCISES) == theirs[EXERCISES]
+    assert course.git("status", "--porcelain") == ""

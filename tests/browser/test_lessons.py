@@ -140,7 +140,7 @@ def test_saving_in_jupyterlab_writes_an_authors_cell_back_to_its_text(authors_la
     assert course_build.main(["98"], authors_lab.root) == 0
     os.utime(text, (time.time() - 3600,) * 2)  # a notebook is younger than its text: building takes a while
 
-    page = open_lesson(authors_lab.root / "notebooks/98_paired.ipynb", lab=authors_lab)
+    page = open_lesson(authors_lab.root / "notebooks/98_paired.ipynb", "notebooks", authors_lab)
     page.evaluate("""async () => {
         const { shell, commands } = window.jupyterapp;
         shell.currentWidget.content.widgets[1].model.sharedModel.setSource('New words.');

@@ -1,9 +1,11 @@
 """What a learner finds who comes back: the files as they were, and figures that can be woken."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 
+from course import copies
 from course.notebooks import ROOT
 
 api = pytest.importorskip("playwright.sync_api")
@@ -18,6 +20,12 @@ AUTOSAVE = """async () => {
     await context.save();
 }"""
 OPEN = "path => void window.jupyterapp.commands.execute('docmanager:open', { path })"
+EDIT_AND_RUN = """async () => {
+    const { content } = window.jupyterapp.shell.currentWidget;
+    content.activeCellIndex = content.widgets.findIndex(({ model }) => model.type === 'code');
+    content.activeCell.model.sharedModel.setSource('print("it ran")');
+    await window.jupyterapp.commands.execute('notebook:run-cell');
+}"""
 FIGURE = """import engine
 from course.figures import BackwardStepper
 w = engine.tensor(2.0, requires_grad=True)
@@ -25,14 +33,38 @@ loss = (3 * w) ** 2
 BackwardStepper(loss)"""
 
 
+@pytest.fixture
+def original(lab):
+    """A function: the course's own notebook, in the lab's folder."""
+
+    def bring(folder, lesson):
+        (lab.root / folder).mkdir(exist_ok=True)
+        return Path(shutil.copy(ROOT / folder / f"{lesson}.ipynb", lab.root / folder))
+
+    return bring
+
+
 @pytest.mark.parametrize(("folder", "lesson"), [("notebooks", "00_welcome"), ("exercises", "05_graph")])
-def test_a_notebook_that_is_opened_and_saved_stays_as_it_is(folder, lesson, open_lesson, lab):
-    page = open_lesson(lesson, folder)
+def test_a_copy_that_is_opened_and_saved_stays_as_it_is(folder, lesson, original, open_lesson, lab):
+    original(folder, lesson)
+    (copy,) = copies.start(lesson, lab.root)
+    as_made = copy.read_bytes()
+    page = open_lesson(copy, copy.parent.name)
     page.wait_for_timeout(1000)  # what the kernel says of itself has arrived
     assert not page.evaluate(IS_DIRTY)
     page.evaluate(AUTOSAVE)
-    name = f"{folder}/{lesson}.ipynb"
-    assert (lab.root / name).read_bytes() == (ROOT / name).read_bytes()
+    assert copy.read_bytes() == as_made
+
+
+def test_an_original_can_be_read_and_run_and_is_not_written(original, open_lesson):
+    path = original("notebooks", "05_graph")
+    page = open_lesson(path, "notebooks")
+    api.expect(page.get_by_role("tab", name="Original 05_graph.ipynb", exact=True)).to_have_count(1)
+    page.evaluate(EDIT_AND_RUN)
+    api.expect(page.get_by_text("it ran")).to_have_count(2)  # the source, and what it shows
+    page.evaluate(f"() => void ({SAVE})()")
+    api.expect(page.get_by_text("Document is read-only")).to_be_visible()
+    assert path.read_bytes() == (ROOT / "notebooks/05_graph.ipynb").read_bytes()
 
 
 def test_a_figure_without_its_kernel_is_a_picture_and_says_how_to_wake_it(run_cell, open_lesson, lab, run_all):
@@ -44,7 +76,7 @@ def test_a_figure_without_its_kernel_is_a_picture_and_says_how_to_wake_it(run_ce
     for session in lab.request("api/sessions"):
         lab.request(f"api/sessions/{session['id']}", "DELETE")
 
-    page = open_lesson(lab.root / "notebooks/96_cell.ipynb")
+    page = open_lesson(lab.root / "my_lessons/96_cell.ipynb")
     api.expect(page.get_by_role("img", name="Graph of loss")).to_be_visible()
     api.expect(page.get_by_text("A still picture. Run the cell (Shift+Enter)")).to_be_visible()
     assert page.get_by_text("Error displaying widget").count() == 0
@@ -67,7 +99,7 @@ def test_a_slider_of_ones_own_says_how_to_wake_it_too(run_cell, open_lesson, lab
     page = run_cell("from ipywidgets import IntSlider\nIntSlider()")
     page.evaluate(SAVE)
     page.context.close()
-    page = open_lesson(lab.root / "notebooks/96_cell.ipynb")
+    page = open_lesson(lab.root / "my_lessons/96_cell.ipynb")
     api.expect(page.get_by_text("Run the cell (Shift+Enter)")).to_be_visible()
     assert page.get_by_text("Error displaying widget").count() == 0
 

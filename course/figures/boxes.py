@@ -47,7 +47,7 @@ class IndexExplorer(Explorer):
         box = max(36, 14 + 8 * widest)
         # Room for the matrix twice, so that the page does not jump.
         self.pixels = (2 * (40 + box * matrix.shape[1]) + 60, 62 + 28 * matrix.shape[0])
-        self.size = tuple(side / 72 for side in self.pixels)
+        self.size = (self.pixels[0] / 72, self.pixels[1] / 72)
 
     def picked(self, rows: str, columns: str) -> engine.Tensor:
         return self.matrix[_index(rows), _index(columns)]

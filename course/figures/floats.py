@@ -26,7 +26,7 @@ def stored(number: float, kind: str) -> Stored:
     """What becomes of a positive number in a format, and its neighbours there."""
     exponent, fraction = FORMATS[kind]
     with np.errstate(over="ignore"):
-        array = engine.tensor([number], dtype=getattr(engine, kind)).array
+        array = engine.tensor([number], dtype=getattr(engine, kind)).array  # type: ignore[attr-defined]  # NumPy has no bfloat16 to give away
     bits = array.view(f"u{array.itemsize}")
 
     def neighbour(by: int) -> float:

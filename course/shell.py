@@ -13,6 +13,9 @@ _FILE = re.compile(r"\s*File (.+?)(?::\d+)?(?:, |\n|$)")
 _LIBRARIES = [str(ROOT / "engine"), str(ROOT / "course"), *map(sysconfig.get_path, ("stdlib", "purelib", "platlib"))]
 _BINDS = re.compile(r"(?m)^(?:async +)?(?:def|class) +(\w+)|^(\w+) *(?::[^=\n]+)?=(?!=)")
 _NOTHING = object()
+# For how long Jedi may look up what kind of name each completion is (ms); it shows the others as <unknown>. IPython's
+# own 400 ms are over before it has read, the first time, what the engine and Python have: later it has that in a cache.
+COMPLETION_TIME = 5000
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -20,6 +23,7 @@ def load_ipython_extension(shell: Any) -> None:
     # JupyterLab writes what the kernel says of its language into the notebook: with Python's version in it, a lesson
     # that was merely opened would count as changed.
     shell.kernel.language_info = METADATA["language_info"]
+    shell.Completer.jedi_compute_type_timeout = COMPLETION_TIME
     show = shell._showtraceback
 
     def _showtraceback(etype: type, error: BaseException, parts: list[str]) -> None:

@@ -4,7 +4,7 @@
 
 The picture is drawn from the contracts on imports in pyproject.toml; a file's line in a table is the first line of its
 docstring; a link names a file and what stands there.  In engine/help the last line of a text says which lesson the name
-is from.  A test says when this has to be run.
+is from.  The type stubs of the engine, which ``stubs.py`` makes, are written too.  Tests say when this has to be run.
 """
 
 import ast
@@ -174,9 +174,11 @@ def contents():
 
 def main():
     sys.path.insert(0, str(DOCS.parent))
-    from engine.viz.dot import INSTALL, Drawing  # noqa: PLC0415  the rest needs no engine
+    import stubs  # noqa: PLC0415  the rest needs no engine
 
-    for path, text in contents().items():
+    from engine.viz.dot import INSTALL, Drawing  # noqa: PLC0415
+
+    for path, text in (contents() | stubs.contents()).items():
         path.write_text(text, encoding="utf-8")
     svg = Drawing(words(), picture()).svg
     if svg is None:

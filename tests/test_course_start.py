@@ -651,6 +651,8 @@ def test_the_lab_opens_the_first_lesson_with_its_token_and_this_python_and_stops
                 "@jupyterlab/apputils-extension:announcements",
                 "jupyterlab-jupytext",
             } <= set(json.loads(switched_off[1]))
+            completion = f"{address}/lab/api/settings/@jupyterlab/completer-extension:manager?token={token}"
+            assert json.loads(fetch(completion).body)["schema"]["properties"]["providerTimeout"]["default"] == 10000
             text = f"{address}/api/contents/source/{lab.FIRST_LESSON.replace('.ipynb', '.md')}?token={token}"
             assert (fetch(text).status, fetch(f"{text}&type=notebook").status) == (200, 400)  # a text, and nothing else
             kernels = json.loads(fetch(f"{address}/api/kernelspecs?token={token}").body)["kernelspecs"]

@@ -1,5 +1,6 @@
 """What the course's kernels add to IPython: tracebacks as they are stored, and cells that fail."""
 
+import json
 import subprocess
 import sys
 
@@ -82,6 +83,38 @@ def test_frames_of_libraries_are_told_from_the_learners_own(tmp_path):
         "KeyError: 'File a, b'": False,
     }
     assert {part: is_library_frame(part) for part in kinds} == kinds
+
+
+COMPLETE = """import json
+
+import engine
+from IPython.core.completer import provisionalcompleter
+
+x = engine.tensor([1.0, 2.0])
+
+
+def completions(text):
+    with provisionalcompleter():
+        found = list(get_ipython().Completer.completions(text, len(text)))
+    return {c.text: (c.type, c.signature) for c in found if not c.text.startswith("_")}
+
+
+print(json.dumps({text: completions(text) for text in ("x.", "engine.", "engine.nn.functional.", "(x + 1).")}))
+print(json.dumps([[n for n in dir(what) if n[0] != "_"] for what in (x, engine, engine.nn.functional)]))"""
+
+
+def test_completion_knows_kinds_and_arguments(live):
+    """Of what is there, and of what only the type stubs know of: the result of ``x + 1``."""
+    (cell,) = live(COMPLETE)
+    shown, there = map(json.loads, cell.outputs[0].text.splitlines())
+    for text, names in zip(shown, there, strict=False):
+        assert set(shown[text]) == set(names)
+    assert shown["(x + 1)."]["exp"][0] == "function"
+    for completions in shown.values():
+        assert not [name for name, (kind, _) in completions.items() if kind == "<unknown>"]
+        assert not [name for name, (kind, signature) in completions.items() if kind == "function" and not signature]
+    assert shown["engine."]["exp"][1] == "(input, *, out=None)"
+    assert shown["x."]["sum"][1] == "(dim=None, keepdim=False, *, dtype=None)"
 
 
 BLANK = "def count_nodes(node):\n    ..."

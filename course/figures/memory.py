@@ -42,9 +42,9 @@ def timeline(batch: int, optimizer: str, keep: str) -> tuple[Moment, ...]:
         parameters = [p for layer in layers for p in layer.parameters()]
         state = [t for p in parameters for t in work.state.get(p, {}).values() if isinstance(t, engine.Tensor)]
         known = [taken(parameters), taken(state), taken(p.grad for p in parameters if p.grad is not None)]
-        rest = sim.memory_allocated() - before - sum(known)  # type: ignore[attr-defined]
-        moments.append(Moment(name, (*known, rest), sim.max_memory_allocated() - before))  # type: ignore[attr-defined]
-        sim.reset_peak_memory_stats()  # type: ignore[attr-defined]
+        rest = sim.memory_allocated() - before - sum(known)
+        moments.append(Moment(name, (*known, rest), sim.max_memory_allocated() - before))
+        sim.reset_peak_memory_stats()
 
     spare = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh()).to("sim")
     spare(engine.ones(batch, WIDTH, device="sim")).sum().backward()
@@ -52,7 +52,7 @@ def timeline(batch: int, optimizer: str, keep: str) -> tuple[Moment, ...]:
     del spare
     gc.disable()  # garbage that went away between two moments would be counted as theirs
     try:
-        before = sim.memory_allocated()  # type: ignore[attr-defined]
+        before = sim.memory_allocated()
         for layer in layers:
             layer.to("sim")
         work: Any = getattr(optim, optimizer)([p for layer in layers for p in layer.parameters()], lr=0.01)
@@ -60,7 +60,7 @@ def timeline(batch: int, optimizer: str, keep: str) -> tuple[Moment, ...]:
             hook = layer[0].weight.register_post_accumulate_grad_hook
             hooks.append(hook(lambda _, n=number: note(f"backward, layer {n}")))
         x = engine.ones(batch, WIDTH, device="sim")
-        sim.reset_peak_memory_stats()  # type: ignore[attr-defined]
+        sim.reset_peak_memory_stats()
         note("start")
         for _ in range(2):
             result = x

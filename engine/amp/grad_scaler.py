@@ -8,7 +8,7 @@ from ..arrays import dtypes
 from ..arrays.warn import warn
 from ..autograd.modes import no_grad
 from ..core.tensor import Tensor
-from ..nn.utils import gradients
+from ..nn.utils import gradients  # type: ignore[attr-defined]  # not public
 from ..ops.creation import full
 from . import messages
 from .autocast_mode import device_kind, present

@@ -18,7 +18,7 @@ from ..core.views import rebase_history
 from ..help import public
 from ..ops.writes import check_writable
 from . import graph, messages
-from .graph import Packed
+from .graph import Packed  # type: ignore[attr-defined]  # not public
 from .hooks import cotangent
 
 

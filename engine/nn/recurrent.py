@@ -58,7 +58,6 @@ class RNNBase(Layer):
     Returns the outputs of the last layer at all steps and the last state of each layer and direction, (h) or (h, c).
     """
 
-    __signature__: Signature
     _shown = "{input_size}, {hidden_size}"
     _usual = dict(proj_size=0, num_layers=1, bias=True, batch_first=False, dropout=0, bidirectional=False)  # noqa: C408
 
@@ -270,12 +269,16 @@ class GRU(RNNBase):
         super().__init__("GRU", *args, **without_projection(options))
 
 
-_, *arguments = signature(RNNBase).parameters.values()  # what help() shows in the place of *args
-LSTM.__signature__ = Signature(arguments)
+def shows(kind, *arguments):
+    """What help() shows of a class in the place of *args."""
+    kind.__init__.__signature__ = Signature([itself, *arguments])
+
+
+itself, _, *arguments = signature(RNNBase.__init__).parameters.values()
+shows(LSTM, *arguments)
 arguments = [a for a in arguments if a.name != "proj_size"]
-GRU.__signature__ = Signature(arguments)
-nonlinearity = Argument("nonlinearity", Argument.POSITIONAL_OR_KEYWORD, default="tanh")
-RNN.__signature__ = Signature([*arguments[:3], nonlinearity, *arguments[3:]])
+shows(GRU, *arguments)
+shows(RNN, *arguments[:3], Argument("nonlinearity", Argument.POSITIONAL_OR_KEYWORD, default="tanh"), *arguments[3:])
 
 # ---- cells: one step
 

@@ -1,5 +1,6 @@
 """Tensors from data, constants and random numbers, and back to Python and NumPy."""
 
+import inspect
 import math
 import numbers
 import operator
@@ -639,6 +640,13 @@ def filler(name, draw, **defaults):
             numbers.append(not x.flags.c_contiguous)  # PyTorch draws those one by one
         return overwrite(self, record(Backward, drawn_like(x, x.dtype, draw, generator, *numbers), (self,)))
 
+    by_place, either = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    shown = [inspect.Parameter("self", by_place)]  # by position: ``from`` is no name that Python takes for an argument
+    shown += [
+        inspect.Parameter(n, by_place if n == "from" else either, default=default) for n, default in defaults.items()
+    ]
+    shown += [inspect.Parameter("generator", inspect.Parameter.KEYWORD_ONLY, default=None)]
+    fill_.__signature__ = inspect.Signature(shown)
     return register(name, "random", fill_)
 
 

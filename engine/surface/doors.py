@@ -367,9 +367,15 @@ class Shown(inspect.Signature):
     def __init__(self, door):
         self.door, self._return_annotation = door, inspect.Signature.empty
 
+    def replace(self, **changes):  # of a method that is bound to a tensor: it has an argument less
+        return inspect.Signature(list(self.parameters.values())).replace(**changes)
+
     @property
     def _parameters(self):
         s, new, kinds = self.door.signatures[0], inspect.Parameter, inspect._ParameterKind
+        if s.options:  # of what makes tensors: the operation's own arguments
+            own = dict(inspect.signature(self.door.inner).parameters)
+            return own | {p.name: new(p.name, kinds.KEYWORD_ONLY, default=p.default) for p in s.parameters if p.by_name}
         found = [new("self", kinds.POSITIONAL_OR_KEYWORD)] * self.door.method
         found += [new(p.name, kinds.POSITIONAL_OR_KEYWORD, default=p.default) for p in s.places]
         found += [new(s.more, kinds.VAR_POSITIONAL)] if s.more else []

@@ -164,11 +164,15 @@ def digraph(lines, label, direction, apart, margin):
     return "\n".join(["digraph {", *head, *lines, "}"])
 
 
+# Ends a row, and leaves a small empty one: else a "y" and the "(" below it touch.
+APART = '<font point-size="3"><br/><br/></font>'
+
+
 def box(kind, *rows, number=None):
     """The attributes of a node: its first row in bold, the others small."""
     first, *others = filter(None, rows)
     count = "" if number is None else f'<font point-size="9">{number}  </font>'
-    small = "".join(f'<br/><font point-size="10">{escape(row)}</font>' for row in others)
+    small = "".join(f'{APART}<font point-size="10">{escape(row)}</font>' for row in others)
     name = "" if number is None else f" n{number}"
     return f'[{STYLES[kind]} class="{kind}{name}" label=<{count}<b>{escape(first)}</b>{small}>]'
 

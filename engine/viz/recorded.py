@@ -26,7 +26,7 @@ ELEMENTWISE_NAMES = {"x", "y", "out", "_", "_x", "_y"}  # what a rule names if i
 
 
 def graph(result, *, names=None, values=False, gradients=False, saved=True, shapes=True, constants=True, max_nodes=40,
-          direction="TB"):  # fmt: skip
+          direction="TB") -> "Graph":  # fmt: skip
     """The graph of a result, or of several: in a notebook a picture, printed a text."""
     results = list(result) if isinstance(result, list | tuple) else [result]
     for r in results:

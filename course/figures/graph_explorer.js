@@ -1,6 +1,6 @@
 // The front end of GraphExplorer: a picture whose nodes can be chosen, and the chosen one looked at closely.
 
-const HEIGHT = 640; // of the picture, in pixels
+const HEIGHT = 780; // of the picture, in pixels
 const PAGE = `
 <style>
   .undertorch-graph { position: relative; container-type: inline-size; font-family: var(--jp-ui-font-family, sans-serif);
@@ -69,9 +69,7 @@ function render({ model, el }) {
   picture.innerHTML = model.get("svg");
   const drawn = picture.querySelector("svg");
   if (drawn) {
-    const [width, height] = [drawn.width, drawn.height].map((length) => length.baseVal.value);
-    // As large as fits the box, but with text that stays legible: the box scrolls.
-    drawn.style.width = `max(${0.7 * width}px, min(${Math.min(1, HEIGHT / height) * width}px, 100%))`;
+    drawn.style.width = `${drawn.width.baseVal.value}px`; // as drawn, its smallest text 12 pixels high: the box scrolls
   }
   const groups = [...picture.querySelectorAll("g.node, g.edge")].map((group) =>
     ({ group, edge: group.classList.contains("edge"), number: parseInt(/ n(\d+)/.exec(group.getAttribute("class"))?.[1]) }));

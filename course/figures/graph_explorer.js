@@ -14,13 +14,15 @@ const PAGE = `
   .undertorch-graph input { accent-color: #e8590c; }
   .undertorch-graph fieldset { border: none; padding: 0; margin: 0; display: flex; flex-wrap: wrap; gap: 0 14px; }
   .undertorch-graph :focus-visible { outline: 2px solid #e8590c; outline-offset: 2px; }
-  .undertorch-graph .views { display: flex; flex-wrap: wrap; gap: 16px; align-items: flex-start; }
-  .undertorch-graph .picture { flex: 2 1 300px; min-width: 0; max-height: ${HEIGHT}px; overflow: auto; position: relative; }
+  .undertorch-graph .views { display: flex; gap: 16px; align-items: flex-start; }
+  .undertorch-graph .picture { flex: 0 1 auto; min-width: 0; max-height: ${HEIGHT}px; overflow: auto; position: relative; }
   .undertorch-graph .picture svg { display: block; height: auto; }
   .undertorch-graph .picture .node[class*=" n"] { cursor: pointer; }
-  .undertorch-graph .panel { flex: 1 1 220px; min-width: 0; min-height: 420px; overflow-wrap: anywhere; }
+  .undertorch-graph .panel { flex: 1 0 220px; min-width: 0; min-height: 420px; overflow-wrap: anywhere; }
   @container (max-width: 535px) { /* the panel is below the picture: both are to be seen */
+    .undertorch-graph .views { flex-wrap: wrap; }
     .undertorch-graph .picture { max-height: 45vh; }
+    .undertorch-graph .panel { flex-shrink: 1; }
   }
   .undertorch-graph h4 { margin: 0 0 8px; font-size: 1.1em; font-weight: bold; }
   .undertorch-graph h5 { margin: 8px 0 2px; font-size: 1em; font-weight: bold; }

@@ -348,6 +348,10 @@ EXERCISES = (
                 "The states are right, but `keep.item()` is a plain number: no gradient gets back to keep.",
             ),
             (
+                reading(step=lambda state, number, keep, take: keep * state + take.item() * number),
+                "The states are right, but `take.item()` is a plain number: no gradient gets back to take.",
+            ),
+            (
                 lambda numbers, keep, take: by_powers(numbers, keep, take)[-1:].expand(len(numbers)),
                 "Every entry is the last state. Do you change one tensor in place, round after round?",
             ),
@@ -400,6 +404,11 @@ EXERCISES = (
             (reading(joined=lambda found: found), "The states are right, but in a list: join them into one tensor."),
         ),
         properties=(
+            Property(
+                lambda numbers, keep, take: by_powers(numbers, keep, take).sum(),
+                lambda did: did.result[0].ndim > 0,
+                "That is one number. A state for each of the numbers is asked for, in one tensor.",
+            ),
             Property(
                 lambda numbers, keep, take: engine.stack([take * numbers[0], take * (keep * numbers[0] + numbers[1])]),
                 lambda did: did.error != "IndexError",
@@ -459,6 +468,11 @@ EXERCISES = (
                 lambda x: harmless(x)[x > 0] * harmless(x)[x > 0].log(),
                 lambda did: did.result[0].shape == did.expected[0].shape,
                 "There is not a value for each place: `x[x > 0]` lacks those with a 0, and they need one too.",
+            ),
+            Property(
+                lambda x: x * (x + 1).log(),
+                lambda did: did.shown[:9] != "x = [1.0," or has_values(did),
+                "The values are wrong where nothing is 0: at 1 it should be 0, and at 2 it should be 2 * log(2).",
             ),
             Property(
                 by_numbers,
@@ -531,6 +545,16 @@ EXERCISES = (
                 ),
                 "You divide by how many numbers there are. Only those above 0 count.",
             ),
+            Property(
+                lambda x: x[x > 0].max() if (x > 0).any() else engine.tensor(0.0),
+                lambda did: "2.0, 4.0" not in did.shown or abs(did.result[0] - 3) < 1e-4,
+                "That is not the mean. Both numbers of [2, 4] are above 0, and their mean is (2 + 4) / 2.",
+            ),
+            Property(
+                lambda x: x[x > 0].sum() / (x != 0).sum() if (x > 0).any() else engine.tensor(0.0),
+                lambda did: "6.0" not in did.shown or any(abs(did.result[0] - one) < 1e-4 for one in (3, 9 / 5, 9)),
+                "Of [6, -1, 1, 0, 2] only 6, 1 and 2 count: their mean is (6 + 1 + 2) / 3.",
+            ),
         ),
         hints=(
             "Where does the string break? What has a past, and what is a plain number?",
@@ -578,6 +602,10 @@ EXERCISES = (
             (
                 computing(lambda left, right: left if abs(number_of(left)) > abs(number_of(right)) else right),
                 "You compare without the signs. -1.25 is larger than -3.",
+            ),
+            (
+                computing(lambda left, right: left > right),
+                "That says whether the left side is larger. Give the larger side.",
             ),
             (computing(lambda left, right: None), 'For "max" your function gives None: it needs a `return` there too.'),
             (

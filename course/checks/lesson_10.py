@@ -122,6 +122,16 @@ def zeroed(f, x):
     return engine.stack(rows)
 
 
+def untaken(f, x):
+    x = x.detach().requires_grad_()
+    y = f(x)
+    return engine.stack([engine.autograd.grad(one, x, retain_graph=True) for one in y])
+
+
+def two_rows(f, x):
+    return by_backward(lambda rows: engine.stack(rows[:2]))(f, x)
+
+
 def into_zeros(f, x):
     rows = by_backward(engine.stack)(f, x)
     found = engine.zeros(rows.shape)
@@ -276,6 +286,12 @@ def added_up(f, x, u):
     return x.grad.detach()
 
 
+def no_number(f, x, u):
+    x = x.detach().requires_grad_()
+    (slopes,) = engine.autograd.grad(f(x), x, create_graph=True)
+    return engine.autograd.grad(slopes * u, x)[0]
+
+
 def row_after_row(f, x, u):
     x = x.detach().requires_grad_()
     (slopes,) = engine.autograd.grad(f(x), x, create_graph=True)
@@ -414,6 +430,28 @@ EXERCISES = (
         ),
         properties=(
             Property(
+                by_backward(engine.cat),
+                lambda did: did.result["result"].ndim != 1,
+                "That is a row of numbers, and not a table. Put each output's gradient into a row of its own: `stack`.",
+            ),
+            Property(
+                untaken,
+                lambda did: did.error != "TypeError",
+                "`autograd.grad` gives a tuple, with an entry for each input. Take the one out of it: `[0]`.",
+            ),
+            Property(
+                two_rows,
+                lambda did: (
+                    did.error != "IndexError"
+                    and (
+                        did.error
+                        or did.result["result"].ndim == 1
+                        or len(did.result["result"]) == len(did.expected["result"])
+                    )
+                ),
+                "f may have any number of outputs, and each has a row: count those of `y`, not those of x.",
+            ),
+            Property(
                 lambda f, x: engine.func.jacrev(f)(x),
                 lambda did: (
                     did.result["backward passes"] != 1 and not calls(did.source, "jacrev", "jacfwd", "vjp", "vmap")
@@ -466,6 +504,10 @@ EXERCISES = (
                 scaled,
                 "Input i moves as far as its own value: not at all where that is 0. Let it move by 1.",
             ),
+            (
+                lambda f, x, i: engine.func.jvp(f, (x,), (engine.eye(len(x))[i],)),
+                "`jvp` gives a pair: the value, and the speeds. Which of the speeds are not 0?",
+            ),
             (lambda f, x, i: speeds(f, x, 0) != 0, "You let input 0 move, whatever i is."),
         ),
         properties=(
@@ -512,6 +554,18 @@ EXERCISES = (
             (
                 lambda f, x, u: engine.func.jvp(engine.func.grad(f), (u,), (x,))[1],
                 "x and u have changed places: x is where, and u is in which direction.",
+            ),
+            (
+                lambda f, x, u: (right_curve(f, x, u),),
+                "The right numbers, in a tuple, as `autograd.grad` gives them. Take them out of it: `[0]`.",
+            ),
+            (
+                lambda f, x, u: right_curve(f, x, engine.ones_like(u)),
+                "You go along [1, 1, ...]. The direction that is asked for is u.",
+            ),
+            (
+                no_number,
+                "`g * u` is a whole row, and a backward pass begins at one number: `g @ u`, or `grad_outputs=u`.",
             ),
             (
                 lambda f, x, u: right_curve(f, x, u / u.norm()),
@@ -607,6 +661,16 @@ EXERCISES = (
             (
                 lambda *args: (each(*args) ** 2).mean(1) ** 0.5,
                 "You took the mean of the squares. The length is the square root of their *sum*.",
+            ),
+            (
+                lambda *args: each(*args).sum(1).abs(),
+                "You added up the slopes with their signs, which cancel. The length: squares, sum, square root.",
+            ),
+            (
+                lambda loss, w, xs, ys: engine.func.vmap(engine.func.grad(loss, argnums=2), (None, 0, 0))(
+                    w, xs, ys
+                ).abs(),
+                "Those are slopes with respect to y. What is asked for is w, the first argument.",
             ),
             (lambda *args: each(*args).abs().amax(1), "That is the largest slope of each example, not the length."),
             (

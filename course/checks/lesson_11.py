@@ -1,5 +1,6 @@
 """Lesson 11, an engine of one's own: trials, oracles, usual mistakes and hints of its steps and of the exercises."""
 
+import functools
 import sys
 from itertools import count
 from unittest.mock import patch
@@ -638,6 +639,18 @@ def in_one_array(root):
     engine_pass(meet=in_place, begin=np.ones(()))(root)
 
 
+def never_passed(root):
+    in_turns(
+        root,
+        by_number(root),
+        pairs=lambda v: [(p, functools.partial(of_one, r)) for p, r in zip(v.parents, v.rules, strict=True)],
+    )
+
+
+def of_one(rule, _):
+    return rule(1.0)
+
+
 def asking_twice(root):
     in_turns(
         root,
@@ -1199,6 +1212,14 @@ EXERCISES = (
                 rule_by_its_parent,
                 "In `b - b` one parent stands twice, and `index` finds the first each time. Let `zip` pair them up.",
             ),
+            (
+                engine_pass(at_leaf=lambda old, new: new if old is None else old * new),
+                "A second pass multiplies what is in `.grad`. What arrives is added to it.",
+            ),
+            (
+                never_passed,
+                "You ask each rule about 1. Ask it about `g`, all that has arrived: along a path slopes are multiplied.",
+            ),
             (all_but_the_root, "The root may be a leaf itself: then the 1 that it begins with goes into its `.grad`."),
             (with_seen(-1), "A Var's turn comes when it is first met, and what comes later is dropped: newest first."),
             (
@@ -1234,7 +1255,7 @@ EXERCISES = (
             ),
             Property(
                 first_come,
-                at("a * b + a with", lambda did: did.result[0] != 1),
+                at("a * b + a with", lambda did: did.result[0] != 1 or did.result[1] is None),
                 "a has had its turn when only 1 had arrived, and what comes later along a * b is lost: newest first.",
             ),
             Property(

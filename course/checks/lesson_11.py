@@ -1218,7 +1218,7 @@ EXERCISES = (
             ),
             (
                 never_passed,
-                "You ask each rule about 1. Ask it about `g`, all that has arrived: along a path slopes are multiplied.",
+                "You ask each rule about 1. Ask it about `g`, all that arrived: along a path slopes are multiplied.",
             ),
             (all_but_the_root, "The root may be a leaf itself: then the 1 that it begins with goes into its `.grad`."),
             (with_seen(-1), "A Var's turn comes when it is first met, and what comes later is dropped: newest first."),

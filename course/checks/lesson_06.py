@@ -383,12 +383,12 @@ EXERCISES = (
             "a": "a was asked when it was made, and no operation made it since.",
             "b": "b came out of a multiplication of something that takes notes: it is a result.",
             "c": "c is a leaf. But nobody asked for its slope.",
-            "d": "d was asked, if only after it was made; and no operation made it since.",
+            "d": "d was asked, even if only after it was made; and no operation made it since.",
             "e": "For e, random numbers were asked and then multiplied. The leaf is another tensor, without a name.",
             "f": "f was multiplied first, and asked then: no operation made it *since it was asked to take notes*.",
             "g": "g has the numbers of b, but it was cut off: it takes no notes, so nothing arrives.",
         },
-        understood="A leaf is what no operation made since it was asked; and only leaves that were asked have a .grad.",
+        understood="A leaf has no note behind it; and only leaves that were asked to take notes get a .grad.",
         hints=(
             "Two questions to each: is it a leaf, and was it asked to take notes?",
             "What comes out of an operation on something that takes notes is a result. Which have a grad_fn?",
@@ -523,7 +523,7 @@ EXERCISES = (
                 "A result with several numbers has as many slopes. Do not add them up.",
             ),
         ),
-        understood="What comes by at a result is not kept, unless you ask for it before it comes.",
+        understood="What passes through a result is not kept, unless you ask for it beforehand.",
         hints=(
             "Keep every result on the way, in a list. How do you ask for the slope at a result?",
             "`retain_grad()` for each, right when it was made; or `autograd.grad` once, with the list of all results.",
@@ -602,7 +602,7 @@ EXERCISES = (
             ),
             (at_the_end, "This kind of hook is for knobs alone, and comes after the adding. `h` may be a result."),
         ),
-        understood="What a hook returns is passed on, and all that comes after it follows from that.",
+        understood="What a hook returns is passed on, and everything after it is computed from that.",
         hints=(
             "What does a hook get, and what becomes of what it returns?",
             "`register_hook` takes a function of one argument. `clamp(least, most)` makes a new tensor.",

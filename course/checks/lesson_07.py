@@ -611,7 +611,7 @@ EXERCISES = (
         understood="What goes into the next round should be a number: cut off the state, and take out the losses.",
         hints=(
             "Which tensor of the second round is older than the second round?",
-            "Cut the state off before it goes into the next round, once backward() is done. And item() gives a number.",
+            "Cut the state off before it goes into the next round, once backward() is done. And item() gives you a plain number.",
             "losses.append(loss.item())\nstate = ...",
         ),
     ),

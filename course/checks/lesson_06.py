@@ -148,6 +148,16 @@ def each_by_x(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     return slopes
 
 
+def last_to_first(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    results = [x := function(x) for function in functions[::-1]]
+    return list(engine.autograd.grad(x.sum(), results))
+
+
+def results_of_the_last(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    results = [x := function(x) for function in functions]
+    return list(engine.autograd.grad(results, x))
+
+
 def never_chained(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     return [slope for function in functions for slope in kept(x, [function, total])[:1]]
 
@@ -203,7 +213,7 @@ def beside_another(limit: Callable, most: float) -> list[Any]:
 def limit_trial(limit: Callable) -> Iterator[tuple]:
     shown = "h = 2 * x, limit(h, 1.0), loss = (h * [0.5, 3, -4]).sum(): x.grad"
     yield shown, at_a_result, limit, [0.5, 3.0, -4.0], 1.0
-    yield "limit(x, 2.0), loss = (x * [3, -1, -7]).sum(): x.grad", at_a_knob, limit, [3.0, -1.0, -7.0], 2.0
+    yield "limit(x, 2.0), loss = (x * [1, -1, -7]).sum(): x.grad", at_a_knob, limit, [1.0, -1.0, -7.0], 2.0
     shown = "other = 2 * y, h = 2 * x, limit(h, 1.0), loss = (10 * (h + other)).sum(): x.grad and y.grad"
     yield shown, beside_another, limit, 1.0
 
@@ -237,6 +247,20 @@ def at_the_end(h: engine.Tensor, most: float) -> None:
 
 def of_one_number(arriving: Any, most: float) -> Any:
     return max(-most, min(most, arriving))
+
+
+def gone_back_at_once(h: engine.Tensor, most: float) -> None:
+    h.retain_grad()
+    h.backward()
+
+
+def without_an_argument(h: engine.Tensor, most: float) -> None:
+    hook: Any = lambda: h.clamp(-most, most)  # noqa: E731
+    h.register_hook(hook)
+
+
+def only_if_one_is_above(arriving: engine.Tensor, most: float) -> Any:
+    return arriving.clamp(-most, most) if arriving.max() > most else None
 
 
 def at_once(h: engine.Tensor, most: float) -> None:
@@ -354,6 +378,19 @@ def gone_back(y: engine.Tensor) -> list[Any]:
     return by_layers(y)
 
 
+def never_further(y: engine.Tensor) -> list[Any]:
+    return []
+
+
+def two_steps_back(y: engine.Tensor) -> list[Any]:
+    layer = {y.grad_fn}
+    ends: set[Any] = set()
+    for _ in range(2):
+        layer = {p for node in layer for p, _ in node.next_functions if p is not None}
+        ends |= {node for node in layer if hasattr(node, "variable")}
+    return [node.variable for node in ends]
+
+
 def at_the_last_node(y: engine.Tensor) -> list[Any]:
     return [y.grad_fn.variable]  # type: ignore[union-attr]
 
@@ -432,6 +469,11 @@ EXERCISES = (
                 "of it.",
             ),
             Property(
+                lambda n, dtype: [(engine.randn(1).to(dtype) * 0.1).requires_grad_() for _ in range(n)],
+                lambda did: not isinstance(did.result, list),
+                "It gives a list. One tensor is asked for, with n numbers in it.",
+            ),
+            Property(
                 lambda n, dtype: engine.randn(n).to(dtype).requires_grad_(),
                 lambda did: abs(did.result["numbers"]).max() < 5 * abs(did.expected["numbers"]).max(),
                 "The numbers are not small: the `* 0.1` is missing.",
@@ -504,6 +546,11 @@ EXERCISES = (
                 never_chained,
                 "Each function has been given x. Only the first one gets it; the next gets what came out of the first.",
             ),
+            (last_to_first, "The functions run in the opposite order. x goes into the first of the list."),
+            (
+                results_of_the_last,
+                "What moves and what it moves with are swapped: first the last result, then the list of all results.",
+            ),
             (each_result, "Those are the results themselves, and not slopes."),
             (
                 cut_between,
@@ -521,6 +568,14 @@ EXERCISES = (
             (
                 lambda x, functions: [slope.sum() for slope in kept(x, functions)],
                 "A result with several numbers has as many slopes. Do not add them up.",
+            ),
+        ),
+        properties=(
+            Property(
+                lambda x, functions: kept(x, functions)[:0],
+                lambda did: did.result != [],
+                "The list is empty. If your hooks should fill it: are they there before `backward()`, and do they put "
+                "what arrives into the list?",
             ),
         ),
         understood="What passes through a result is not kept, unless you ask for it beforehand.",
@@ -600,7 +655,30 @@ EXERCISES = (
                 hook(of_one_number),
                 "Python's `min` and `max` compare two single numbers. What arrives may be many: `clamp` looks at each.",
             ),
+            (
+                hook(lambda arriving, most: arriving.clamp(most, -most)),
+                "The two numbers of `clamp` are swapped: the least comes first.",
+            ),
+            (
+                hook(lambda arriving, most: arriving * most),
+                "What arrives is multiplied by `most`. It should be limited.",
+            ),
+            (
+                hook(only_if_one_is_above),
+                "It limits only if one number is above `most`. Here one is below `-most`, and none is above.",
+            ),
+            (
+                gone_back_at_once,
+                "`limit` must not call `backward()`: it only gets everything ready, so that a later one is limited.",
+            ),
             (at_the_end, "This kind of hook is for knobs alone, and comes after the adding. `h` may be a result."),
+        ),
+        properties=(
+            Property(
+                without_an_argument,
+                lambda did: did.error != "TypeError",
+                "A hook is called with one argument, which is what arrives, and should return a tensor or nothing.",
+            ),
         ),
         understood="What a hook returns is passed on, and everything after it is computed from that.",
         hints=(
@@ -656,6 +734,22 @@ EXERCISES = (
                 lambda did: did.result.count(NAMELESS) <= did.expected.count(NAMELESS),
                 "There is a tensor in it that is none of the knobs: `clone()` and `detach()` make another tensor, and "
                 "a result is no knob.",
+            ),
+            Property(
+                lambda y: [node.name() for node in nodes(y)],
+                lambda did: "str" not in did.result,
+                "There are names in it. The tensors themselves are asked for.",
+            ),
+            Property(
+                never_further,
+                lambda did: did.result != [],
+                "The list is empty. Does your walk go on from `y.grad_fn` to what `next_functions` points to? (If your "
+                "function calls another one, or itself: is what that finds kept?)",
+            ),
+            Property(
+                two_steps_back,
+                lambda did: not (did.shown.startswith("h =") and 0 < len(did.result) < len(did.expected)),
+                "Some are missing. A path may be longer: follow every node until none is left.",
             ),
             Property(
                 by_number,

@@ -62,6 +62,19 @@ def without_retaining_into_grad(losses: list[engine.Tensor], w: engine.Tensor) -
     return found
 
 
+def mean_without_notes(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
+    with engine.no_grad():
+        mean = sum(losses) / len(losses)
+    return engine.autograd.grad(mean, w)[0]
+
+
+def never_none(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
+    before = w.grad.clone()
+    found = one_by_one(losses, w)
+    w.grad = before
+    return found
+
+
 def summed(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
     return engine.autograd.grad(sum(losses), w)[0]
 
@@ -167,6 +180,27 @@ def by_share(
     return gradient_in_parts
 
 
+def first_part_alone(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
+    w.grad = None
+    (((w * xs[:size] - ys[:size]) ** 2).sum() / len(xs)).backward()
+    return w.grad
+
+
+def not_squared(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
+    for _ in range(0, len(xs), size):
+        (w * 0).backward()
+    w.grad = xs.mean()
+    return w.grad
+
+
+def cut_off(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
+    (w * xs - ys).mean().detach().backward()
+
+
+def nothing_returned(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> None:
+    by_share()(w, xs, ys, size)
+
+
 def all_computed_first(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
     w.grad = None
     squares = (w * xs - ys) ** 2
@@ -247,6 +281,19 @@ def judged_late(w: engine.Tensor, numbers: list[float], again: bool = False) -> 
         w.grad = None
         losses.append(loss.item() if again else ((after - 0.5) ** 2).item())
         state = after if again else before
+    return losses
+
+
+def number_as_state(w: engine.Tensor, numbers: list[float]) -> list[float]:
+    losses, before = [], 1.0
+    for number in numbers:
+        loss = ((w * before + number).tanh() - 0.5) ** 2
+        loss.backward()
+        with engine.no_grad():
+            w -= 0.5 * w.grad
+        w.grad = None
+        losses.append(loss.item())
+        before = number
     return losses
 
 
@@ -341,7 +388,10 @@ EXERCISES = (
             ((3.0, 8.0, 20.0, 26.0), "w.grad was cleared before the third line, and set to zero before the fourth."),
         ),
         entries={
-            1: ((6, "That is 3 * w itself. How does it move when w moves?"),),
+            1: (
+                (6, "That is 3 * w itself. How does it move when w moves?"),
+                "Nothing was there before. What arrives is the slope of 3 * w, which is the same everywhere.",
+            ),
             2: (
                 (6, "In `w * w` the knob is both factors: two paths, 2 along each."),
                 (7, "There is a third path, the one through `+ w`."),
@@ -349,12 +399,15 @@ EXERCISES = (
                     3,
                     "Something arrives along three paths: two lead through `w * w`, and one through `+ w`.",
                 ),
+                "What was there stays. What arrives along three paths is added: two lead through `w * w`, one through "
+                "`+ w`.",
             ),
             3: (
                 (20, "w.grad was cleared before."),
                 (4, "Three factors, three paths: along each comes the product of the two others."),
                 (8, "There are three factors, and so three paths."),
                 (6, "Along each of the three paths comes the product of the two *other* factors, which is 4."),
+                "Nothing was there, since w.grad was cleared. Three paths lead back, one through each factor.",
             ),
             4: (
                 (0, "zero_() sets w.grad to zero once. What arrives after that is added to the zero."),
@@ -362,6 +415,7 @@ EXERCISES = (
                 (3, "Two paths lead through `u * u`; along each comes u, which is 3."),
                 (4, "Along the paths comes u, and not w. u is 3."),
                 (9, "That is u * u itself. How does it move when w moves?"),
+                "A zero was there. Two paths lead through `u * u`, and then one from u to w.",
             ),
         },
         understood="Slopes are multiplied along a path, added where paths meet, and added to what is in .grad already.",
@@ -390,6 +444,20 @@ EXERCISES = (
             (
                 lambda losses, w: one_each(losses, w)[-1],
                 "That is the gradient of the last loss alone. Each one has taken the place of the one before.",
+            ),
+            (lambda losses, w: one_each(losses, w)[0], "That is the gradient of the first loss alone."),
+            (
+                lambda losses, w: sum(losses) / len(losses),
+                "That is the mean of the losses themselves. How does it move when w moves?",
+            ),
+            (
+                lambda losses, w: engine.autograd.grad(w, sum(losses))[0],
+                "No path leads from the first argument of `grad` back to the second. First comes what moves, a loss; "
+                "then w itself.",
+            ),
+            (
+                mean_without_notes,
+                "The mean was computed without notes, so no path leads back from it.",
             ),
             (one_each, "Those are the gradients one by one, in a list. Their mean is asked for."),
             (
@@ -433,6 +501,13 @@ EXERCISES = (
                 lambda did: did.error != "RuntimeError" or not did.shown.startswith("common"),
                 "Two of the losses share notes, and the first `backward()` threw them away. Go back once, for all of "
                 "them.",
+            ),
+            Property(
+                never_none,
+                lambda did: (
+                    did.error not in ("AttributeError", "TypeError") or not did.shown.endswith("w.grad is None")
+                ),
+                "`w.grad` may be None when your function is called, and None cannot do what a tensor can.",
             ),
         ),
         understood="The slope of a mean is the mean of the slopes; autograd.grad hands it over and leaves no trace.",
@@ -497,6 +572,12 @@ EXERCISES = (
                 "beginning.",
             ),
             (
+                first_part_alone,
+                "Only the first part comes by: your function returns before the loop is done.",
+            ),
+            (not_squared, "The differences are not squared: the mean of their *squares* is asked for."),
+            (cut_off, "The loss has been cut off from w before `backward()` is called."),
+            (
                 by_share(whole=False),
                 "Some examples never come by: the last part is shorter than `size`, and was left out.",
             ),
@@ -512,9 +593,17 @@ EXERCISES = (
         properties=(
             Property(
                 by_share(together=True),
-                lambda did: did.result["arrivals"] >= did.expected["arrivals"],
+                lambda did: (
+                    did.result["arrivals"] >= did.expected["arrivals"]
+                    or abs(did.result["gradient"] - did.expected["gradient"]) > 0.01
+                ),
                 "The notes of all parts are kept until the end, and the memory was too small for that: go back once "
                 "for each part.",
+            ),
+            Property(
+                nothing_returned,
+                lambda did: did.result["gradient"] is not None,
+                "It gives None. Is a `return` missing?",
             ),
             Property(
                 one_at_a_time,
@@ -583,6 +672,19 @@ EXERCISES = (
                 "nothing says so.",
             ),
             (
+                reading(carried=lambda state: state.requires_grad_(False)),
+                "The state is a result, and cannot be told to take no notes. `detach()` makes a new tensor of it.",
+            ),
+            (
+                number_as_state,
+                "The next state is the number that was read. What comes out of `tanh` should be carried on.",
+            ),
+            (reading(rate=-0.5), "The step goes uphill: it is subtracted, `w -= ...`."),
+            (
+                reading(loss=lambda loss: loss.detach().numpy()),
+                "The losses are arrays of NumPy. A plain number comes from `item()`.",
+            ),
+            (
                 reading(loss=lambda loss: round(loss.item(), 2)),
                 "The losses are rounded. Leave them as they are.",
             ),
@@ -611,7 +713,7 @@ EXERCISES = (
         understood="What goes into the next round should be a number: cut off the state, and take out the losses.",
         hints=(
             "Which tensor of the second round is older than the second round?",
-            "Cut the state off before it goes into the next round, once backward() is done. And item() gives you a plain number.",
+            "Cut the state off before the next round, once backward() is done. And item() gives you a plain number.",
             "losses.append(loss.item())\nstate = ...",
         ),
     ),
@@ -642,6 +744,8 @@ EXERCISES = (
             ),
             (lambda scores: scores / scores.sum(), "Those are shares of the scores themselves: the `exp` is missing."),
             (divided_by(lambda scores: scores.sum()), "Divided by the sum of the *scores*. Take the sum of their exp."),
+            (lambda scores: scores.exp() - scores.exp().sum(), "The sum is subtracted. Each exp is *divided* by it."),
+            (lambda scores: engine.log_softmax(scores, 0), "Those are the logarithms of the shares."),
             (divided_by(lambda scores: scores.exp().mean()), "Divided by the mean: the shares do not add up to 1."),
             (divided_by(lambda scores: scores.exp().max()), "Divided by the largest: the shares do not add up to 1."),
             (

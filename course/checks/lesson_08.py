@@ -79,6 +79,19 @@ def put_back_by_hand(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) ->
     return found
 
 
+def left_the_other_way(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    before = engine.is_grad_enabled()
+    try:
+        return never_on_again(predict, xs, ys)
+    finally:
+        engine.set_grad_enabled(not before)
+
+
+def one_for_each(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> list[float]:
+    with engine.no_grad():
+        return ((predict(xs) - ys) ** 2).tolist()
+
+
 def not_squared(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
     with engine.no_grad():
         return (predict(xs) - ys).mean().item()
@@ -172,6 +185,12 @@ def last_written(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
 def highest(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
     factors = [math.prod(1 - 2 * width for width in widths[:k]) for k in range(len(widths))]
     return w.detach() * max(factors, key=abs)
+
+
+def first_valley(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
+    factors = [math.prod(1 - 2 * width for width in widths[:k]) for k in range(len(widths))]
+    worse = (k for k in range(1, len(factors)) if abs(factors[k]) >= abs(factors[k - 1]))
+    return w.detach() * factors[next(worse, len(factors)) - 1]
 
 
 def with_a_pile(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
@@ -440,6 +459,8 @@ FORMULAS = (
     (as_asked, {"loss": lambda made, goal: made - goal}, "That is the difference. Its square is asked for."),
     (as_asked, {"loss": lambda made, goal: (made - goal).abs()}, "That is the distance. Its square is asked for."),
     (as_asked, {"loss": lambda made, goal: made**2 - goal**2}, "Subtract first, then square."),
+    (as_asked, {"loss": lambda made, goal: 2 * (made - goal)}, "`* 2` doubles the difference. `** 2` squares it."),
+    (lambda then, reward: then, {}, "That is the other judgement alone. The target is reward + 0.9 times it."),
 )
 MISTAKES = tuple(
     (by(goal, still=still, **other), says if still else says + MOVES)
@@ -452,6 +473,12 @@ def of_cut_weights(
     judge: Callable, w: engine.Tensor, position: float, following: float, reward: float
 ) -> engine.Tensor:
     return (judge(w, position) - reward - 0.9 * judge(w.detach(), following)) ** 2
+
+
+def target_of_the_first(
+    judge: Callable, w: engine.Tensor, position: float, following: float, reward: float
+) -> engine.Tensor:
+    return of_cut_weights(judge, w, position, position, reward)
 
 
 def of_cut_positions(
@@ -508,11 +535,6 @@ EXERCISES = (
         trial=examine_trial,
         hidden=examine_more,
         wrong=(
-            (
-                with_notes,
-                "The number is right, but predict took notes: call it inside the block. `item()` or `detach()` later "
-                "do not undo it.",
-            ),
             (without_parentheses, "The parentheses are missing: `with engine.no_grad():`."),
             (
                 never_on_again,
@@ -542,6 +564,28 @@ EXERCISES = (
             (of_the_answers, "You ask predict about ys. It gets xs, and ys are the right answers."),
             (summed, "That is the sum of the squared distances, and not their mean."),
             (a_tensor, "The number is right, but it is still in its box: `item()` takes it out."),
+            (
+                lambda predict, xs, ys: round(by_hand(predict, xs, ys), 2),
+                "The number is rounded. Leave it as it is.",
+            ),
+        ),
+        properties=(
+            Property(
+                with_notes,
+                lambda did: not did.result["predict took notes"],
+                "The number is right, but predict took notes: call it inside the block. `item()` or `detach()` later "
+                "do not undo it.",
+            ),
+            Property(
+                left_the_other_way,
+                lambda did: did.result["notes afterwards"] == did.expected["notes afterwards"],
+                "Afterwards the switch does not stand as it did before. A `with` block puts it back by itself.",
+            ),
+            Property(
+                one_for_each,
+                lambda did: isinstance(did.result["returned"], float | int) or did.expected["returned"] == FAILS,
+                "A plain number is asked for, the mean.",
+            ),
         ),
         hints=(
             "Where is predict called: inside your block, or before it?",
@@ -569,6 +613,7 @@ EXERCISES = (
             (after_the_step, "You write down w after the step. The loss belongs to w as it was before."),
             (last_written, "You compare with infinity each time: `lowest` must be written down, too."),
             (highest, "That is where the loss was *highest*. Which way round do you compare?"),
+            (first_valley, "The walk is left at the first round that is worse. A later one may be better."),
             (with_a_pile, "w.grad is not cleared: each step goes along the sum of all slopes so far."),
             (
                 lambda w, widths: by_formula(w, widths).tolist(),
@@ -687,6 +732,11 @@ EXERCISES = (
                 "The two positions are swapped: it is the judgement of the first that moves." + MOVES,
             ),
             *MISTAKES,
+            (target_of_the_first, "The target is made of the first position again. It comes from the `following` one."),
+            (
+                lambda *given: of_cut_weights(*given).detach().requires_grad_(),
+                "The loss is right, but it was cut off from w: nothing arrives there.",
+            ),
             (
                 of_cut_positions,
                 "A position is a plain number, and has no past. It is the *target* that comes from the knobs.",

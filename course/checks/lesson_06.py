@@ -158,6 +158,16 @@ def results_of_the_last(x: engine.Tensor, functions: list[Callable]) -> list[Any
     return list(engine.autograd.grad(results, x))
 
 
+def gone_back_each_time(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    results = []
+    for function in functions:
+        x = function(x)
+        x.retain_grad()
+        x.sum().backward()
+        results.append(x)
+    return [result.grad for result in results]
+
+
 def never_chained(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     return [slope for function in functions for slope in kept(x, [function, total])[:1]]
 
@@ -378,6 +388,13 @@ def gone_back(y: engine.Tensor) -> list[Any]:
     return by_layers(y)
 
 
+def as_if_a_node_were_a_tensor(y: engine.Tensor) -> list[Any]:
+    waiting: list[Any] = [y]
+    for t in waiting:
+        waiting += [p for p, _ in t.grad_fn.next_functions]
+    return waiting
+
+
 def never_further(y: engine.Tensor) -> list[Any]:
     return []
 
@@ -467,6 +484,11 @@ EXERCISES = (
                 lambda did: did.result["is_leaf"],
                 "It is still a result: something was computed after the asking. To ask the result, too, makes no leaf "
                 "of it.",
+            ),
+            Property(
+                lambda n, dtype: (engine.randn(n, requires_grad=True) * 0.1).to(dtype).requires_grad_(False),
+                lambda did: did.error != "RuntimeError",
+                "The order is wrong, hence the error: first compute, with what takes no notes, and then ask.",
             ),
             Property(
                 lambda n, dtype: [(engine.randn(1).to(dtype) * 0.1).requires_grad_() for _ in range(n)],
@@ -572,6 +594,16 @@ EXERCISES = (
         ),
         properties=(
             Property(
+                gone_back_each_time,
+                lambda did: did.error != "RuntimeError",
+                "The backward pass failed. Do you go back more than once? Once will do, from the last result.",
+            ),
+            Property(
+                lambda x, functions: [float(slope) for slope in kept(x, functions)],
+                lambda did: did.error != "ValueError",
+                "`float()` takes out one number. A result with several numbers has as many slopes: leave the tensors.",
+            ),
+            Property(
                 lambda x, functions: kept(x, functions)[:0],
                 lambda did: did.result != [],
                 "The list is empty. If your hooks should fill it: are they there before `backward()`, and do they put "
@@ -592,11 +624,6 @@ EXERCISES = (
         trial=limit_trial,
         hidden=limit_more,
         wrong=(
-            (
-                hook(lambda arriving, most: None),
-                "All goes on as it came. Does your hook return something? And is it still there, at `h` itself, when "
-                "the gradient comes by?",
-            ),
             (
                 hook(lambda arriving, most: arriving.clamp(max=most)),
                 "Above it is limited, and below it is not: -4 is as large as 4, in the other direction.",
@@ -675,6 +702,18 @@ EXERCISES = (
         ),
         properties=(
             Property(
+                hook(lambda arriving, most: None),
+                lambda did: not (did.shown.startswith("h = 2 * x, limit") and list(did.result) == [1.0, 6.0, -8.0]),
+                "All goes on as it came. Does your hook return something? And is it still there, at `h` itself, when "
+                "the gradient comes by?",
+            ),
+            Property(
+                hook(lambda arriving, most: arriving.clamp(-most, most).sum()),
+                lambda did: did.error != "RuntimeError",
+                "The hook must be at `h` itself, which takes notes; and what it returns must have the shape of what "
+                "arrived.",
+            ),
+            Property(
                 without_an_argument,
                 lambda did: did.error != "TypeError",
                 "A hook is called with one argument, which is what arrives, and should return a tensor or nothing.",
@@ -737,8 +776,14 @@ EXERCISES = (
             ),
             Property(
                 lambda y: [node.name() for node in nodes(y)],
-                lambda did: "str" not in did.result,
-                "There are names in it. The tensors themselves are asked for.",
+                lambda did: "str" not in did.result and "int" not in did.result,
+                "There are names or numbers in it. The tensors themselves are asked for.",
+            ),
+            Property(
+                as_if_a_node_were_a_tensor,
+                lambda did: did.error != "AttributeError",
+                "Something was asked for what it does not have. `next_functions` is made of pairs, a node (or None) "
+                "and a number; a node has `next_functions`, too, and an AccumulateGrad has `variable`.",
             ),
             Property(
                 never_further,

@@ -284,6 +284,18 @@ def judged_late(w: engine.Tensor, numbers: list[float], again: bool = False) -> 
     return losses
 
 
+def states_as_losses(w: engine.Tensor, numbers: list[float]) -> list[float]:
+    at = w.detach().clone()
+    read_by_formula(w, numbers)
+    states, state = [], engine.tensor(1.0)
+    for number in numbers:
+        after = (at * state + number).tanh()
+        states.append(after.item())
+        at -= 0.5 * 2 * (after - 0.5) * (1 - after**2) * state
+        state = after
+    return states
+
+
 def number_as_state(w: engine.Tensor, numbers: list[float]) -> list[float]:
     losses, before = [], 1.0
     for number in numbers:
@@ -367,6 +379,24 @@ def written_by_places(scores: engine.Tensor) -> engine.Tensor:
 def constant_parts(scores: engine.Tensor) -> engine.Tensor:
     e = scores.exp()
     return e.detach() / e.sum()
+
+
+def one_by_one_in_place(scores: engine.Tensor) -> engine.Tensor:
+    e = scores.exp()
+    total = e.sum().item()
+    for k in range(len(e)):
+        e[k] = e[k] / total
+    return e
+
+
+def divided_in_secret(scores: engine.Tensor) -> engine.Tensor:
+    e = scores.exp().clone()
+    e.data /= e.data.sum()
+    return e
+
+
+def far(one: Any, other: Any) -> bool:
+    return bool(abs(one - other).max() > 1e-3)
 
 
 def divided_by(whole: Callable) -> Callable:
@@ -479,6 +509,10 @@ EXERCISES = (
                 "It works only while w.grad is None. What was in there before has been added, and then thrown away.",
             ),
             (
+                lambda losses, w: (summed(losses, w) + (0 if w.grad is None else w.grad)) / len(losses),
+                "What was in w.grad before has been added to, and divided with the rest.",
+            ),
+            (
                 divided_with_the_rest,
                 "What was in w.grad before has been added to, divided with the rest, and then thrown away.",
             ),
@@ -551,6 +585,10 @@ EXERCISES = (
             (
                 by_share(lambda part, size, n: part),
                 "That is the slope of the *sum* over all examples. Their mean is asked for.",
+            ),
+            (
+                by_share(lambda part, size, n: size),
+                "Multiplied by `size`, a mean becomes a sum. And then nothing divides by the number of all examples.",
             ),
             (
                 by_share(lambda part, size, n: 1 / n),
@@ -679,6 +717,10 @@ EXERCISES = (
                 number_as_state,
                 "The next state is the number that was read. What comes out of `tanh` should be carried on.",
             ),
+            (
+                states_as_losses,
+                "Those are the states. The losses are asked for: how far each state is from 0.5, squared.",
+            ),
             (reading(rate=-0.5), "The step goes uphill: it is subtracted, `w -= ...`."),
             (
                 reading(loss=lambda loss: loss.detach().numpy()),
@@ -703,6 +745,21 @@ EXERCISES = (
                 lambda w, numbers: reading()(w, numbers)[-1],
                 lambda did: isinstance(did.result["losses"], list),
                 "The losses are asked for as a list, one for each number.",
+            ),
+            Property(
+                lambda w, numbers: reading()(w, numbers)[:1],
+                lambda did: len(did.result["losses"]) == len(did.expected["losses"]),
+                "There is not one loss for each number. Where does your function return?",
+            ),
+            Property(
+                reading(loss=lambda loss: f"{loss.item():.4f}"),
+                lambda did: not any(isinstance(loss, str) for loss in did.result["losses"]),
+                "The losses are texts. Leave them numbers.",
+            ),
+            Property(
+                reading(rate=0.1),
+                lambda did: len(did.expected["losses"]) > 1 or not 1.43 < did.result["w"] < 1.5,
+                "The first step is not as long as it was: it is 0.5 times the slope.",
             ),
             Property(
                 reading(loss=lambda loss: loss),
@@ -757,6 +814,18 @@ EXERCISES = (
                 "Plain numbers have no past: no gradient gets back to the scores. Stay with tensors.",
             ),
             (new_leaf, "The shares are right, but they have lost their past: no gradient gets back to the scores."),
+        ),
+        properties=(
+            Property(
+                one_by_one_in_place,
+                lambda did: did.error != "RuntimeError",
+                "`backward()` refuses: a number that exp remembers was written over, even if one at a time.",
+            ),
+            Property(
+                divided_in_secret,
+                lambda did: far(did.result[0], did.expected[0]) or not far(did.result[1], did.expected[1]),
+                "The shares are right, the gradient is not: a part of the computation is not in the notes.",
+            ),
         ),
         understood="Writing in place is refused where a node needs what was there; a new tensor leaves it as it is.",
         hints=(

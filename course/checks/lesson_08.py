@@ -625,6 +625,13 @@ EXERCISES = (
             ),
             (first_one, "That is where the walk begins. Which round has the lowest loss?"),
         ),
+        properties=(
+            Property(
+                kept_as(lambda w: w.clone().requires_grad_(False)),
+                lambda did: did.error != "RuntimeError",
+                "A clone of w is a result, and cannot be told to take no notes. `detach()` gives you one without.",
+            ),
+        ),
         hints=(
             "best.detach() is no copy. Whose memory is it?",
             "`detach` cuts off the past, `clone` gives numbers of its own. Which of the two is needed here?",
@@ -740,6 +747,13 @@ EXERCISES = (
             (
                 of_cut_positions,
                 "A position is a plain number, and has no past. It is the *target* that comes from the knobs.",
+            ),
+        ),
+        properties=(
+            Property(
+                target_and_judgement(target=lambda made: made.requires_grad_(False)),
+                lambda did: did.error != "RuntimeError",
+                "The target is a result, and cannot be told to take no notes: `detach()` gives a tensor without them.",
             ),
         ),
         hints=(

@@ -20,7 +20,7 @@ class Explorer:
     settings: Mapping[str, tuple[list[Any], Any, str]] = {}
     stills: tuple[Mapping[str, Any], ...] = ({},)
     size = (6.0, 3.5)
-    font = 12.0  # as large on the page, in pixels
+    font = 13.0  # as large on the page, in pixels
 
     draw: Callable[..., None]
     words: Callable[..., str]

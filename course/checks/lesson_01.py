@@ -180,6 +180,27 @@ def times_first(array: np.ndarray) -> Any:
     return engine.from_numpy(array)
 
 
+def fractions_cut_off(array: np.ndarray) -> Any:
+    array[:] = (array - 32) * 5 // 9
+    return engine.from_numpy(array)
+
+
+def converted_twice(array: np.ndarray) -> Any:
+    for _ in range(2):
+        array[:] = (array - 32) * 5 / 9
+    return engine.from_numpy(array)
+
+
+def to_fahrenheit(array: np.ndarray) -> Any:
+    array[:] = array * 9 / 5 + 32
+    return engine.from_numpy(array)
+
+
+def no_32(array: np.ndarray) -> Any:
+    array *= 5 / 9
+    return engine.from_numpy(array)
+
+
 def then_left(array: np.ndarray) -> Any:
     array -= 32
     return engine.from_numpy(array) * 5 / 9
@@ -260,6 +281,7 @@ EXERCISES = (
                 ((2, 4, 2), "1:3 stands after the first comma, so at the second question."),
                 ((2, 4, 3), "1:3 keeps two of the places that it chooses from."),
                 ((1, 2, 3), COLON),
+                ((1, 4, 3), "1:3 stands after the first comma, so at the second question."),
                 ((2, 3, 2), "1:3 stands at the second question alone, and holds two places: 1 and 2."),
             ),
             3: (
@@ -377,6 +399,15 @@ EXERCISES = (
                 "That says for each day *when* it was warmest. A mean for each day comes first, and then the place.",
             ),
             (
+                lambda t: t.argmax(dim=1)[0].item(),
+                "That says *when* it was warmest on day 0. A mean for each day comes first, and then the place.",
+            ),
+            (
+                lambda t: t.mean(dim=1).max(dim=0),
+                "With a dimension, max gives two things, the largest mean and its place. Return the place alone, as a "
+                "plain integer.",
+            ),
+            (
                 lambda t: t.argmax(dim=0),
                 "That says for each time which day was the warmest. First a mean for each day.",
             ),
@@ -433,6 +464,10 @@ EXERCISES = (
             (lambda t: t.abs(), "abs turns -1 into 1. It should become 0."),
             (through_zeros, "This keeps the negative numbers and drops the others."),
             (
+                lambda t: engine.tensor([max(x, 0.0) for x in t.tolist()]),
+                "For a single row of numbers this is right. The list of a table holds lists, not numbers.",
+            ),
+            (
                 lambda t: t[t < 0],
                 "That picks the negative numbers. You are asked for all of them, with 0 for the negative.",
             ),
@@ -482,6 +517,8 @@ EXERCISES = (
                 "`*` is elementwise. You need a sum over the exams, for each student and each proposal.",
             ),
             (lambda p, w: (p * w[0]).sum(dim=1), "That is the first proposal alone. A column for each is asked for."),
+            (lambda p, w: p @ p.T, "That multiplies the points by points. The weights are left out."),
+            (lambda p, w: w @ w.T, "That multiplies the weights by weights. The points are left out."),
             (
                 lambda p, w: (p @ w.T).sum(dim=1),
                 "The proposals are added up as well. Each of them should keep its column.",
@@ -518,6 +555,14 @@ EXERCISES = (
                 factor_on_32,
                 "`t -= 32 * 5 / 9` works out 32 * 5 / 9 first. Subtract 32, and multiply in a step of its own.",
             ),
+            (fractions_cut_off, "`//` cuts off the fractions: divide with `/`."),
+            (
+                converted_twice,
+                "The numbers were converted twice. The array and the tensor are one memory: a change of either is a "
+                "change of both.",
+            ),
+            (to_fahrenheit, "That takes the numbers for Celsius, and makes Fahrenheit of them."),
+            (no_32, "The factor 5 / 9 is there. Subtracting 32 comes before it."),
             (plus_32, "32 is added here. It should be subtracted."),
             (only_less_32, "32 is subtracted. The factor 5 / 9 is missing."),
             (

@@ -1,6 +1,7 @@
 """Lesson 02, shapes: the exercises' trials, oracles, usual mistakes and hints."""
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -100,6 +101,30 @@ def without_offset(method: Callable) -> Callable:
     return make
 
 
+def never_made(t: Any, *dims: int) -> Any:
+    return type(t)(t.memory, (t.shape[d] for d in dims), (t.stride[d] for d in dims), t.offset)
+
+
+def first_two(t: Any) -> Any:
+    swapped = (1, 0, *range(2, len(t.shape)))
+    return Written.permute(t, *swapped)
+
+
+def only_on_the_way(t: Any, *index: int) -> Any:
+    """The last number of the index as if its stride were 1."""
+    return Written.place(t, *index) - index[-1] * t.stride[-1] + index[-1]
+
+
+def expanded(chosen: Callable) -> Callable:
+    """`expand` with another stride for each dimension, chosen by its size, the one asked for, and its own."""
+
+    def expand(t: Any, *shape: int) -> Any:
+        sizes = zip(t.shape, shape, t.stride, strict=True)
+        return type(t)(t.memory, shape, tuple(chosen(*one) for one in sizes), t.offset)
+
+    return expand
+
+
 def placed(tiny: Any, shape: tuple, stride: tuple, offset: int, *index: int) -> Any:
     return tiny(MEMORY, shape, stride, offset).place(*index)
 
@@ -110,7 +135,9 @@ def recipe(tiny: Any, shape: tuple, stride: tuple, offset: int, method: str, *re
     if made is None or made is ...:
         return {"nothing came of": method}
     if not all(hasattr(made, name) for name in ("memory", "shape", "stride", "offset")):
-        return made
+        return {"a method came of": method} if callable(made) else made
+    if any(isinstance(part, Iterator) for part in (made.shape, made.stride)):
+        return {"no tuple came of": method}
     return {
         "shape": tuple(made.shape),
         "stride": tuple(made.stride),
@@ -124,6 +151,7 @@ def tiny_trial(tiny: Any) -> Iterator[tuple]:
     yield "t = Tiny(list(range(100, 124)), (4, 3), (1, 4)), t.place(2, 1)", placed, tiny, (4, 3), (1, 4), 0, 2, 1
     yield "t = Tiny(list(range(100, 124)), (2, 2), (4, 1), 6), t.place(1, 1)", placed, tiny, (2, 2), (4, 1), 6, 1, 1
     yield "t = Tiny(list(range(100, 124)), (3, 4), (4, 1), 2), t.T", recipe, tiny, (3, 4), (4, 1), 2, "T"
+    yield "t = Tiny(list(range(100, 124)), (2, 3, 4), (12, 4, 1)), t.T", recipe, tiny, (2, 3, 4), (12, 4, 1), 0, "T"
     shown = "t = Tiny(list(range(100, 124)), (2, 3, 4), (12, 4, 1)), t.permute(2, 0, 1)"
     yield shown, recipe, tiny, (2, 3, 4), (12, 4, 1), 0, "permute", 2, 0, 1
     shown = "t = Tiny(list(range(100, 124)), (3, 2), (4, 1), 5), t.permute(1, 0)"
@@ -152,11 +180,21 @@ def rows_trial(as_rows: Callable) -> Iterator[tuple]:
     yield "batch = arange(12).reshape(2, 3, 1, 2)", as_rows, counted(2, 3, 1, 2)
     shown = "batch = arange(36).reshape(3, 2, 2, 3).permute(0, 3, 1, 2)"
     yield shown, as_rows, counted(3, 2, 2, 3).permute(0, 3, 1, 2)
+    yield "batch = arange(6).reshape(1, 3, 1, 2)", as_rows, counted(1, 3, 1, 2)
 
 
 def rows_more(as_rows: Callable) -> Iterator[tuple]:
     yield "", as_rows, counted(3, 4, 2, 5).transpose(1, 2)
     yield "", as_rows, counted(1, 2, 3, 1).permute(0, 3, 1, 2)
+
+
+def fixed_rows(batch: Any) -> Any:
+    return batch.reshape(64, -1)
+
+
+def fixed(source: str) -> bool:
+    """Whether a number stands in it that is the size of something, and not the place of a dimension."""
+    return any(int(number) > 4 for number in re.findall(r"\b\d+\b", source))
 
 
 # 2.4
@@ -210,6 +248,10 @@ def in_a_loop(p: Any, q: Any) -> Any:
     return engine.stack([((one - q) ** 2).sum(dim=1).sqrt() for one in p])
 
 
+def askew(p: Any, q: Any) -> Any:
+    return ((p[:, :, None] - q[None]) ** 2).sum(dim=2).sqrt()
+
+
 # 2.6
 
 
@@ -238,6 +280,11 @@ def split(picture: Any, size: int) -> Any:
     """Lines of tiles, lines, tiles, points."""
     lines, points = picture.shape
     return picture.view(lines // size, size, points // size, size)
+
+
+def squares_alone(picture: Any, size: int) -> Any:
+    number = len(picture) // size
+    return picture.view(number, size, number, size).permute(0, 2, 1, 3)
 
 
 def divided(picture: Any, size: int) -> Any:
@@ -345,6 +392,21 @@ EXERCISES = (
                 "place adds up the index alone. Each of its numbers has to be multiplied by a stride first.",
             ),
             (
+                with_methods(place=only_on_the_way),
+                "place takes the stride of the last dimension for 1. That is so in the order of reading alone: look "
+                "it up, as for the others.",
+            ),
+            (
+                with_methods(
+                    place=lambda t, *index: t.offset + sum(i * n for i, n in zip(index, t.stride[::-1], strict=True))
+                ),
+                "place has the strides from the back: the first number of the index goes with the first stride.",
+            ),
+            (
+                with_methods(T=property(first_two)),
+                "T exchanges the first two dimensions. With three of them, the last comes first, and the first last.",
+            ),
+            (
                 with_methods(T=property(lambda t: type(t)(t.memory, t.shape[::-1], t.stride, t.offset))),
                 "T has the shape turned round, and the strides as before: each dimension needs to take its own along.",
             ),
@@ -371,12 +433,30 @@ EXERCISES = (
                 with_methods(expand=lambda t, *shape: type(t)(t.memory, shape, (0,) * len(shape), t.offset)),
                 "expand has a stride of 0 everywhere. What is not stretched keeps its stride.",
             ),
+            (
+                with_methods(expand=expanded(lambda old, new, step: 0 if old == new else step)),
+                "expand has it the wrong way round: the 0 belongs to what is stretched, and the rest keeps its stride.",
+            ),
+            (
+                with_methods(expand=expanded(lambda old, new, step: step if old == new else 1)),
+                "expand has a stride of 1 where it stretches: that leads on to the next number, not to the same again.",
+            ),
         ),
         properties=(
             Property(
                 with_methods(permute=lambda *_: None),
                 lambda did: "nothing came of" not in did.result,
                 "All before it is right. Here nothing comes back: three dots are left, or a `return` is missing.",
+            ),
+            Property(
+                with_methods(T=lambda t: Written.permute(t, *reversed(range(len(t.shape))))),
+                lambda did: "a method came of" not in did.result,
+                "Without parentheses, `t.T` is the method itself. The line `@property` above it is missing.",
+            ),
+            Property(
+                with_methods(permute=never_made),
+                lambda did: "no tuple came of" not in did.result,
+                "A shape and a stride are tuples. `(... for ...)` alone makes none: write `tuple(... for ...)`.",
             ),
             Property(
                 with_methods(T=property(lambda t: t.shape[::-1])),
@@ -444,13 +524,35 @@ EXERCISES = (
             ),
             (
                 lambda t: t.permute(0, 2, 3, 1).reshape(len(t), -1),
-                "No error any more, but the order has changed: all of one colour comes first, then all of the next.",
+                "No error any more, but the order has changed: now the colours of a point stand side by side. In a "
+                "batch with the colours first, all of one colour comes before all of the next.",
             ),
             (
                 lambda t: t.permute(3, 2, 1, 0).reshape(len(t), -1),
                 "T turns all four questions round, so that the photographs come last: their numbers are mixed.",
             ),
+            (
+                lambda t: t.permute(0, 2, 3, 1).view(len(t), -1),
+                "That undoes the permute of the one batch, and spoils those that were in order. Leave the order as it "
+                "is, and let the numbers be copied where they must.",
+            ),
+            (
+                lambda t: t.reshape(-1, len(t)).T,
+                "The shape is right. But reshape has cut the photographs up, and the columns do not put them together.",
+            ),
+            (
+                lambda t: t.reshape(len(t), -1).squeeze(),
+                "squeeze takes out every dimension of size 1: a batch of a single photograph is no table any more.",
+            ),
+            (lambda t: t.reshape(1, -1), "All photographs in a single row. Each should have a row of its own."),
             (lambda t: t.reshape(len(t), t.shape[1], -1), "There is one dimension too many: a table is asked for."),
+        ),
+        properties=(
+            Property(
+                fixed_rows,
+                lambda did: not (did.error == "RuntimeError" and fixed(did.source)),
+                "A size is written as a number. `len(batch)` and -1 hold for a batch of any size.",
+            ),
         ),
         understood="reshape is a view where strides allow it and a copy where they do not; view is never a copy.",
         hints=(
@@ -484,6 +586,7 @@ EXERCISES = (
             (lambda t: t * t.sum(dim=1, keepdim=True), "You multiply by the sum. A share is divided by it."),
             (lambda t: t.sum(dim=1, keepdim=True) / t, "The wrong way up: divide the number by the sum."),
             (lambda t: t.sum(dim=1, keepdim=True), "Those are the sums. What remains is to divide by them."),
+            (lambda t: t / t[0].sum(), "Every row is divided by the sum of row 0. Each row has its own."),
             (lambda t: t / t.sum(), "That is the sum of the whole table. Each row has its own."),
             (lambda t: t / t.mean(dim=1, keepdim=True), "You divide by the mean of the row, and not by its sum."),
             (
@@ -523,7 +626,8 @@ EXERCISES = (
             ),
             (
                 lambda p, q: spread(p, q).sqrt().sum(dim=2),
-                "First the sum of the squares, and then the square root of it.",
+                "You add up how far it is across and up, as if you walked along the streets. First the sum of the "
+                "squares, and then the square root of it.",
             ),
             (
                 lambda p, q: ((p - q) ** 2).sum(dim=1).sqrt(),
@@ -551,6 +655,12 @@ EXERCISES = (
                 lambda p, q: ((p[:, None] + q) ** 2).sum(dim=2).sqrt(),
                 "You add the points. A distance begins with a difference.",
             ),
+            (
+                lambda p, q: (p[:, None, 0] - q[:, 0]).abs(),
+                "Those are the differences of the first numbers, across. The second ones, up, count as well.",
+            ),
+            (lambda p, q: spread(p, q).sqrt(), "Those are the differences, without a sign. Square, add up, root."),
+            (lambda p, q: (p @ q.T).sqrt(), "That multiplies the points, and takes the root. Begin with a difference."),
             (lambda p, q: p @ q.T, "That multiplies the points. A distance begins with a difference."),
         ),
         properties=(
@@ -558,6 +668,12 @@ EXERCISES = (
                 in_a_loop,
                 lambda did: not loops(did.source),
                 "No loop, please, nor a list made by one: let a dimension of size 1 do it.",
+            ),
+            Property(
+                askew,
+                lambda did: did.error != "RuntimeError",
+                "The shapes do not meet. Write them one below the other: across or up comes last in both, and the "
+                "dimensions of size 1 go before it, at different places.",
             ),
         ),
         understood="A dimension of size 1, put in at the right place, makes each meet each without a loop.",
@@ -603,6 +719,24 @@ EXERCISES = (
                 lambda t, n: t.view(n, t.shape[0] // n, n, t.shape[1] // n).permute(1, 3, 0, 2),
                 "Your tiles are made of lines that lie apart. Reading down, which changes more slowly: the row of "
                 "tiles, or the line in a tile? It comes first.",
+            ),
+            (
+                squares_alone,
+                "The number of lines is used for the points too. A picture need not be a square.",
+            ),
+            (
+                lambda t, n: t.view(t.shape[1] // n, n, t.shape[0] // n, n).permute(0, 2, 1, 3),
+                "Lines and points are exchanged: the lines come first, and there are picture.shape[0] of them.",
+            ),
+            (lambda t, n: split(t, 2).permute(0, 2, 1, 3), "A tile of 2 times 2 is not the only one: use `size`."),
+            (
+                lambda t, n: t.view(t.shape[0] // n, t.shape[1] // n, n, n).transpose(1, 2),
+                "view keeps the order of reading: cut in that order, a line holds pieces of all the tiles beside each "
+                "other.",
+            ),
+            (
+                lambda t, n: split(t, n).permute(0, 2, 1, 3).reshape(-1, n, n),
+                "The tiles are right, all in one row. Row and column of the tiles are two dimensions.",
             ),
             (split, "You have the four questions, in the order of reading. Now put them in the order asked for."),
         ),

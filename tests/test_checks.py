@@ -265,7 +265,7 @@ def test_the_line_is_told_instead_of_the_advice_to_do_what_was_done():
     source = "def f(x):\n" + "".join(f"    {line}\n" for line in lines)
     names: dict = {}
     exec(source, names)
-    assert "Copy first" in said(find("01.4"), names["f"])
+    assert "None of these is a copy" in said(find("01.4"), names["f"])
     assert said(find("01.4"), names["f"], source=source).startswith("Line 2, `x.clone()`")
 
 

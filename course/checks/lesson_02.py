@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 import engine
 from course.exercises import Exercise, Property
 from course.sources import loops
@@ -190,6 +192,10 @@ def rows_more(as_rows: Callable) -> Iterator[tuple]:
 
 def fixed_rows(batch: Any) -> Any:
     return batch.reshape(64, -1)
+
+
+def not_only_turned(rows: Any, expected: Any) -> bool:
+    return np.array_equal(rows, expected) or not np.array_equal(np.sort(rows), np.sort(expected))
 
 
 def fixed(source: str) -> bool:
@@ -392,6 +398,26 @@ EXERCISES = (
                 "place adds up the index alone. Each of its numbers has to be multiplied by a stride first.",
             ),
             (
+                with_methods(
+                    place=lambda t, *index: t.offset + sum(i + n for i, n in zip(index, t.stride, strict=True))
+                ),
+                "place adds index and stride. An index says how many strides to go: multiply.",
+            ),
+            (
+                with_methods(
+                    place=lambda t, *index: t.offset * sum(i * n for i, n in zip(index, t.stride, strict=True))
+                ),
+                "place multiplies by the offset. That is where the tensor begins: add it, once.",
+            ),
+            (
+                with_methods(place=lambda t, *index: t.offset + index[0] * t.stride[0]),
+                "place looks at the first number of the index alone. Does it return inside a loop?",
+            ),
+            (
+                with_methods(place=lambda t, *index: t.offset + index[-1] * t.stride[-1]),
+                "place looks at the last number of the index alone. Does each round of a loop begin anew?",
+            ),
+            (
                 with_methods(place=only_on_the_way),
                 "place takes the stride of the last dimension for 1. That is so in the order of reading alone: look "
                 "it up, as for the others.",
@@ -456,11 +482,11 @@ EXERCISES = (
             Property(
                 with_methods(permute=never_made),
                 lambda did: "no tuple came of" not in did.result,
-                "A shape and a stride are tuples. `(... for ...)` alone makes none: write `tuple(... for ...)`.",
+                "A shape and a stride are tuples. `(... for ...)` and `reversed(...)` make none: write `tuple(...)` around.",
             ),
             Property(
                 with_methods(T=property(lambda t: t.shape[::-1])),
-                lambda did: isinstance(did.result, dict) or not isinstance(did.expected, dict),
+                lambda did: did.error or isinstance(did.result, dict) or not isinstance(did.expected, dict),
                 "This is only a part of the recipe. Return a new Tiny.",
             ),
             Property(
@@ -553,6 +579,11 @@ EXERCISES = (
                 lambda did: not (did.error == "RuntimeError" and fixed(did.source)),
                 "A size is written as a number. `len(batch)` and -1 hold for a batch of any size.",
             ),
+            Property(
+                lambda t: t.transpose(1, 3).reshape(len(t), -1),
+                lambda did: not_only_turned(did.result, did.expected),
+                "Each row has the right numbers, in another order. Leave the dimensions in theirs.",
+            ),
         ),
         understood="reshape is a view where strides allow it and a copy where they do not; view is never a copy.",
         hints=(
@@ -586,6 +617,17 @@ EXERCISES = (
             (lambda t: t * t.sum(dim=1, keepdim=True), "You multiply by the sum. A share is divided by it."),
             (lambda t: t.sum(dim=1, keepdim=True) / t, "The wrong way up: divide the number by the sum."),
             (lambda t: t.sum(dim=1, keepdim=True), "Those are the sums. What remains is to divide by them."),
+            (lambda t: t - t.sum(dim=1, keepdim=True), "You subtract the sum. A share is divided by it, with `/`."),
+            (
+                lambda t: t,
+                "The table comes back as it was. (In a loop over the rows, `row = ...` names something new, and writes "
+                "nothing into the table.)",
+            ),
+            (lambda t: t / t.shape[1], "You divide by how many numbers a row has, and not by their sum."),
+            (
+                lambda t: t / t.abs().sum(dim=1, keepdim=True),
+                "The sum is taken without the signs. Then a row with a negative number does not sum to 1.",
+            ),
             (lambda t: t / t[0].sum(), "Every row is divided by the sum of row 0. Each row has its own."),
             (lambda t: t / t.sum(), "That is the sum of the whole table. Each row has its own."),
             (lambda t: t / t.mean(dim=1, keepdim=True), "You divide by the mean of the row, and not by its sum."),
@@ -649,7 +691,8 @@ EXERCISES = (
             ),
             (
                 lambda p, q: spread(p, q).sum(dim=2) ** 1 / 2,
-                "`** 1 / 2` is half of the first power: `**` comes before `/`. Write `** 0.5`, or `sqrt`.",
+                "That is half of the sum of the squares, and not its root. (`** 1 / 2` is half of the first power, since "
+                "`**` comes before `/`. Write `** 0.5`, or `sqrt`.)",
             ),
             (
                 lambda p, q: ((p[:, None] + q) ** 2).sum(dim=2).sqrt(),
@@ -658,6 +701,14 @@ EXERCISES = (
             (
                 lambda p, q: (p[:, None, 0] - q[:, 0]).abs(),
                 "Those are the differences of the first numbers, across. The second ones, up, count as well.",
+            ),
+            (
+                lambda p, q: spread(p, q).sqrt().max(dim=2).values,
+                "Those are the larger ones of the two differences, across and up. Both count.",
+            ),
+            (
+                lambda p, q: ((p**2).sum(dim=1).sqrt()[:, None] - (q**2).sum(dim=1).sqrt()).abs(),
+                "You compare how far the points are from (0, 0). Two points as far from there can lie apart.",
             ),
             (lambda p, q: spread(p, q).sqrt(), "Those are the differences, without a sign. Square, add up, root."),
             (lambda p, q: (p @ q.T).sqrt(), "That multiplies the points, and takes the root. Begin with a difference."),
@@ -671,7 +722,7 @@ EXERCISES = (
             ),
             Property(
                 askew,
-                lambda did: did.error != "RuntimeError",
+                lambda did: did.error != "RuntimeError" or "-=" in did.source,
                 "The shapes do not meet. Write them one below the other: across or up comes last in both, and the "
                 "dimensions of size 1 go before it, at different places.",
             ),
@@ -737,6 +788,15 @@ EXERCISES = (
             (
                 lambda t, n: split(t, n).permute(0, 2, 1, 3).reshape(-1, n, n),
                 "The tiles are right, all in one row. Row and column of the tiles are two dimensions.",
+            ),
+            (
+                lambda t, n: split(t, n).permute(1, 3, 0, 2),
+                "The line and the point in a tile come first here. [i, j] should say which tile it is.",
+            ),
+            (
+                lambda t, n: split(t, n).transpose(2, 3),
+                "You have exchanged the tile and the point on its line. It is the line that changes places, with the "
+                "tile.",
             ),
             (split, "You have the four questions, in the order of reading. Now put them in the order asked for."),
         ),

@@ -500,7 +500,7 @@ EXERCISES = (
             (whole_rows, "Where one number of a row is negative, the whole row has become 0."),
             (
                 lambda t: max(t, 0),
-                "Python's max wants one answer to the question which is larger. A comparison of t has one for each number.",
+                "Python's max wants to know which of two is larger. A comparison of t has an answer for each number.",
             ),
             (
                 lambda t: engine.tensor([max(x, 0.0) for x in t.tolist()]),

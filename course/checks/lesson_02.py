@@ -482,7 +482,7 @@ EXERCISES = (
             Property(
                 with_methods(permute=never_made),
                 lambda did: "no tuple came of" not in did.result,
-                "A shape and a stride are tuples. `(... for ...)` and `reversed(...)` make none: they need a `tuple(...)`.",
+                "A shape and a stride are tuples. `(... for ...)` and `reversed(...)` make none: use `tuple(...)`.",
             ),
             Property(
                 with_methods(T=property(lambda t: t.shape[::-1])),
@@ -691,8 +691,8 @@ EXERCISES = (
             ),
             (
                 lambda p, q: spread(p, q).sum(dim=2) ** 1 / 2,
-                "That is half of the sum of the squares, and not its root. (`** 1 / 2` is half of the first power: first "
-                "`**`, then `/`. Write `** 0.5`, or `sqrt`.)",
+                "That is half of the sum of the squares, and not its square root. In `** 1 / 2` the `**` comes first, "
+                "and then the halving. Write `** 0.5`, or `sqrt`.",
             ),
             (
                 lambda p, q: ((p[:, None] + q) ** 2).sum(dim=2).sqrt(),

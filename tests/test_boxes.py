@@ -360,6 +360,10 @@ def test_a_pictures_words_give_its_shape_and_what_it_is_made_of():
     assert not any(map(small_letters, figure.pictures()))
 
 
+def test_black_stays_black_on_a_dark_page():
+    assert "max-width" not in Pixels(t=engine.zeros(2, 2))._repr_mimebundle_()["text/html"]  # what custom.css inverts
+
+
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3, 3), (1, 3, 2, 2)])
 def test_what_is_no_picture_is_refused(shape):
     with pytest.raises(ValueError, match=re.escape(f"t has shape {shape}")):

@@ -68,7 +68,15 @@ function render({ model, el }) {
     ["change:words change:wrong", tell],
   ];
   followed.forEach(([event, answer]) => (model.on(event, answer), answer()));
-  return () => followed.forEach(([event, answer]) => model.off(event, answer));
+  const measured = new ResizeObserver(() => {
+    const room = Math.min(Math.floor(picture.clientWidth / 20) * 20, 740);
+    if (room && room !== model.get("room")) set("room", room);
+  });
+  measured.observe(picture);
+  return () => {
+    measured.disconnect();
+    followed.forEach(([event, answer]) => model.off(event, answer));
+  };
 }
 
 export default { render };

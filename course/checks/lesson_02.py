@@ -324,7 +324,6 @@ EXERCISES = (
         ),
         entries={
             1: (
-                ("(3, 4)", "That is a text. Write the tuple without quotation marks."),
                 ("error", "Aligned at the right, the 1 meets the 4, and the 3 meets nothing. Both can be stretched."),
                 ((3, 1), "The row has four numbers, and each of them meets the column: the 1 is stretched."),
                 (
@@ -336,7 +335,6 @@ EXERCISES = (
                 "Two columns: the 1 above the 4, and the 3 above nothing.",
             ),
             2: (
-                ("(2, 3)", "That is a text. Write the tuple without quotation marks."),
                 ("error", "Aligned at the right, the 3 meets the 3."),
                 ((3,), "The row is used for both rows, so both are still there."),
                 ((2, 3, 3), "Sizes that meet are not listed twice: a column of the scheme gives one size."),
@@ -348,7 +346,6 @@ EXERCISES = (
                 "Two columns: the 3 above the 2, and the 2 above nothing.",
             ),
             4: (
-                ("(5, 3, 4)", "That is a text. Write the tuple without quotation marks."),
                 ("error", "Three columns: 4 meets 1, 1 meets 3, and 5 meets nothing. Each of them goes."),
                 ((5, 1, 4), "The middle column is a 1 that meets a 3. Which of the two is stretched?"),
                 ((5, 3, 1), "The last column is a 4 that meets a 1. Which of the two is stretched?"),
@@ -357,7 +354,6 @@ EXERCISES = (
                 "Three columns: the 4 above the 1, the 1 above the 3, the 5 above nothing.",
             ),
             5: (
-                ("(4, 4)", "That is a text. Write the tuple without quotation marks."),
                 ((4, 1), "The 4 of the vector meets the 1, and what is missing meets the 4: both are stretched."),
                 ((1, 4), "The first column is a missing dimension and a 4: it is stretched to 4."),
                 ((4,), "Nothing disappears: a sum has at least as many dimensions as each of the two."),

@@ -90,3 +90,11 @@ def test_the_words_can_be_read_in_the_dark_theme(figure, screenshot, choose_dark
 
 def test_the_figure_is_not_wider_than_a_narrow_notebook(figure, fits_narrow_page):
     fits_narrow_page(*figure, ".fields", "svg", ".words")
+
+
+def test_on_a_narrow_page_the_tensors_stand_below_each_other_and_the_letters_keep_their_size(figure):
+    page, explorer = figure
+    page.set_viewport_size({"width": 500, "height": 900})
+    drawing = explorer.locator(".picture svg")
+    api.expect(drawing).not_to_have_attribute("width", "582")
+    page.wait_for_function("svg => svg.getBoundingClientRect().width >= svg.width.baseVal.value - 1", arg=drawing.element_handle())

@@ -361,6 +361,10 @@ EXERCISES = (
                 ones_at((slice(2), slice(2)), (slice(1, 2), slice(1, 2))),
                 "`:2` is an end: it picks 0 and 1. A step of 2 stands after two colons, `::2`.",
             ),
+            (
+                ones_at((EVEN, EVEN), (slice(1, None), slice(1, None))),
+                "`1:` goes from 1 to the end, in steps of 1. A step of 2 stands after a second colon, `1::2`.",
+            ),
             (ones_at(EVEN), "These are stripes: a whole row holds the same number. Give the columns a step too."),
             (
                 ones_at((EVEN, EVEN), (ODD, EVEN)),
@@ -408,6 +412,10 @@ EXERCISES = (
             (
                 lambda t: t.max(dim=1).values.argmax().item(),
                 "That is the day with the highest single reading. You are asked for the highest mean.",
+            ),
+            (
+                lambda t: t.max(dim=0).values.argmax().item(),
+                "max(dim=0) takes the days away: that is the time of day with the highest reading.",
             ),
             (
                 lambda t: t.min(dim=1).values.argmax().item(),
@@ -568,6 +576,15 @@ EXERCISES = (
             (
                 lambda p, w: p.T @ w.T,
                 "Only one of the two has to be turned. A row on the left should hold one student's exams.",
+            ),
+            (lambda p, w: (p @ w.T).mean(dim=1), "That is the mean over the proposals. Each of them keeps its column."),
+            (
+                lambda p, w: p * w.T,
+                "`*` wants equal places. The sum of products, row by column, is the matrix product.",
+            ),
+            (
+                lambda p, w: w.T @ p,
+                "The order counts: the rows of what stands on the left are the rows of the result, the students.",
             ),
             (lambda p, w: engine.dot(p, w), "dot is for two vectors. For two tables there is the matrix product."),
             (lambda p, w: p @ p.T, "That multiplies the points by points. The weights are left out."),

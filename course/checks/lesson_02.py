@@ -624,6 +624,10 @@ EXERCISES = (
                 lambda t: t / t.abs().sum(dim=1, keepdim=True),
                 "The sum is taken without the signs. Then a row with a negative number does not sum to 1.",
             ),
+            (
+                lambda t: t.T / t.sum(dim=0),
+                "Turned, and divided by the sums of the columns: two turns that do not undo each other.",
+            ),
             (lambda t: t / t[0].sum(), "Every row is divided by the sum of row 0. Each row has its own."),
             (lambda t: t / t.sum(), "That is the sum of the whole table. Each row has its own."),
             (lambda t: t / t.mean(dim=1, keepdim=True), "You divide by the mean of the row, and not by its sum."),
@@ -705,6 +709,10 @@ EXERCISES = (
             (
                 lambda p, q: ((p**2).sum(dim=1).sqrt()[:, None] - (q**2).sum(dim=1).sqrt()).abs(),
                 "You compare how far the points are from (0, 0). Two points as far from there can lie apart.",
+            ),
+            (
+                lambda p, q: (p[:, None] - q).sum(dim=2).sqrt(),
+                "The differences are added as they are. Square them first: a sum below 0 has no square root.",
             ),
             (lambda p, q: spread(p, q).sqrt(), "Those are the differences, without a sign. Square, add up, root."),
             (lambda p, q: (p @ q.T).sqrt(), "That multiplies the points, and takes the root. Begin with a difference."),
@@ -793,6 +801,15 @@ EXERCISES = (
                 lambda t, n: split(t, n).transpose(2, 3),
                 "You have exchanged the tile and the point on its line. It is the line that changes places, with the "
                 "tile.",
+            ),
+            (
+                lambda t, n: split(t, n).transpose(0, 1),
+                "You have exchanged the first two: row of tiles, and line in it. The tile should come second.",
+            ),
+            (
+                lambda t, n: t.reshape(-1, n, n),
+                "reshape keeps the order of reading, so these are pieces of lines. And row and column of the tiles "
+                "are two dimensions.",
             ),
             (split, "You have the four questions, in the order of reading. Now put them in the order asked for."),
         ),

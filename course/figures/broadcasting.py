@@ -129,7 +129,7 @@ class BroadcastingExplorer(Explorer):
             return frame([text(12, 24, meeting.error)], 560, 40).encode()
         parts, right, bottom = _table(meeting)
         if meeting.drawn:
-            panels, wide, bottom = flow(_panels(meeting, _within(meeting, element)), bottom + 14, room)
+            panels, wide, bottom = flow(_panels(meeting, _within(meeting, element)), bottom + 14, room - 8)
             parts, right = parts + panels, max(right, wide)
         elif meeting.error:
             lines = wrap(f"RuntimeError: {meeting.error}", max(room - 24, 160) // 8)

@@ -92,7 +92,9 @@ def test_the_figure_is_not_wider_than_a_narrow_notebook(figure, fits_narrow_page
     fits_narrow_page(*figure, ".fields", "svg", ".words")
 
 
-UNSHRUNK = "svg => svg.parentElement.clientWidth < 420 && svg.getBoundingClientRect().width >= svg.getAttribute('width')"
+UNSHRUNK = (
+    "svg => svg.parentElement.clientWidth < 420 && svg.getBoundingClientRect().width >= svg.getAttribute('width')"
+)
 
 
 def test_on_a_narrow_page_the_tensors_stand_below_each_other_and_the_letters_keep_their_size(figure):

@@ -56,6 +56,10 @@ def in_wide(pixels, by):
     return pixels.to(engine.int64) + by
 
 
+def unless_too_bright(pixels, by):
+    return pixels.clone() if pixels.max().item() + by > 255 else pixels + by
+
+
 def brighten_in_place(pixels, by):
     pixels[pixels > 255 - by] = 255 - by
     pixels += by
@@ -93,7 +97,7 @@ def mean_of(change):
     def holds(did):
         with np.errstate(all="ignore"):
             x = np.asarray(did.before["0"], dtype=np.float64)
-            spoiled = np.mean(change(x))
+            spoiled = float(np.mean(change(x)))
         same = np.isclose(float(did.result), spoiled, rtol=1e-5, equal_nan=True)
         return not same or np.isclose(spoiled, float(did.expected), rtol=1e-4)
 
@@ -147,6 +151,13 @@ def smallest(dtype):
     return step.item()
 
 
+def divided_by_10(dtype):
+    one, step = engine.tensor(1.0, dtype=dtype), 1.0
+    while one + step / 10 > one:
+        step = step / 10
+    return step
+
+
 def from_a_table(dtype):
     known = {engine.float16: 2.0**-10, engine.bfloat16: 2.0**-7, engine.float32: 2.0**-23, engine.float64: 2.0**-52}
     return known[dtype]
@@ -179,6 +190,8 @@ def add_trial(add):
     yield "x on sim, y on cpu: the place and the numbers", where, add, here.to("sim"), here * 10
     yield "x = [1, 2] (int64) on cpu, y = [0.5, 0.25] on sim", where, add, whole, half.to("sim")
     yield "x = [0.5, 0.25] (float64) on sim, y = [1., 2.] on cpu", where, add, half.double().to("sim"), here
+    yield "x = [1., 2.] on cpu, y = [0.5, 0.25] (float64) on sim", where, add, here, half.double().to("sim")
+    yield "x = 3 (no dimensions) on cpu, y = [1., 2.] on sim", where, add, engine.tensor(3.0), here.to("sim")
 
 
 def add_more(add):
@@ -186,6 +199,13 @@ def add_more(add):
     yield "", where, add, here.to("sim"), (here * 3).to("sim")
     yield "", where, add, here.half(), (here * 70000).to("sim")
     yield "", where, add, here.to("sim"), (here * 3).double()
+
+
+def moved_if_refused(x, y):
+    try:
+        return x + y
+    except RuntimeError:
+        return x + y.to(x.device)
 
 
 def add_at_x(x, y):
@@ -266,9 +286,8 @@ EXERCISES = (
         wrong=(
             (
                 lambda pixels, by: (pixels + by).clamp(max=255),
-                "In uint8 nothing is ever above 255: the sum has started again from 0 before you look. Add, and"
-                " limit the"
-                " sum, in a type with more room.",
+                "What is above 255 has started again from 0: uint8 itself never holds more than 255. Limit the sum while"
+                " it is still in a type with more room, and only then go back to uint8.",
             ),
             (
                 lambda pixels, by: (pixels.to(engine.int64) + by).clamp(max=255),
@@ -298,6 +317,27 @@ EXERCISES = (
             (
                 set_where(lambda result: result > 255, 254, in_wide),
                 "White is 255, not 254.",
+            ),
+            (
+                lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(max=254)),
+                "White is 255, not 254: the largest number still fits into uint8.",
+            ),
+            (
+                lambda pixels, by: (pixels.to(engine.int8) + by).clamp(max=255).to(engine.uint8),
+                "int8 ends at 127, so 255 has no place in it. Take a type with more room than uint8, such as int64.",
+            ),
+            (
+                unless_too_bright,
+                "Where one pixel would be too bright, you leave the whole picture as it was. Each pixel is brightened on"
+                " its own.",
+            ),
+            (
+                lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(min=255)),
+                "`min=255` lifts everything that is below 255, and leaves what is above. The limit at the top is `max`.",
+            ),
+            (
+                lambda pixels, by: wide(pixels, by, lambda sums: engine.where(sums > 255, sums - by, sums)),
+                "A pixel that would be too bright stays as it was. It becomes white: 255.",
             ),
             (
                 lambda pixels, by: engine.full_like(pixels, 255),
@@ -356,6 +396,11 @@ EXERCISES = (
             (lambda x: x.float().median(), "That is the median, the number in the middle of them all."),
             (lambda x: x.float().max(), "That is the largest of them, not their mean."),
             (
+                lambda x: engine.tensor(sum(x.tolist()) / len(x.tolist())),
+                "Of a table, `tolist()` makes a list of lists, and `sum` cannot add these up. The tensor's own `mean`"
+                " takes any shape.",
+            ),
+            (
                 lambda x: x.float().mean(0),
                 "mean(0) takes the mean of each column. Leave out the 0: one number is asked for.",
             ),
@@ -369,7 +414,7 @@ EXERCISES = (
             Property(
                 lambda x: x.half().float().mean(),
                 mean_of(lambda x: x.astype(np.float16)),
-                "On the way through float16, 70000 became inf. Go to float32 directly.",
+                "On the way through float16 you lose digits, and 70000 becomes inf. Go to float32 directly.",
             ),
             Property(
                 lambda x: x.to(engine.bfloat16).float().mean(),
@@ -410,12 +455,21 @@ EXERCISES = (
             ),
             (
                 lambda dtype: halved(dtype, one=lambda dtype: engine.tensor(1.0)),
-                "You computed in float32 whatever was asked for: `engine.tensor(1.0, dtype=dtype)`.",
+                "You computed in float32 whatever was asked for. Give the 1 *and* the step the type: `dtype=dtype`. (Where"
+                " two tensors without dimensions meet, the wider type wins.)",
             ),
             (
                 lambda dtype: 2.0**-10,
                 "That is right for float16 alone. How often you halve depends on the type: let the sum decide"
                 " when to stop.",
+            ),
+            (
+                lambda dtype: -int(np.log2(epsilon(dtype))),
+                "That is how often you halved. The step you end with is asked for.",
+            ),
+            (
+                divided_by_10,
+                "You divide by 10, and so you miss the gap itself, which is a power of two. Halve the step.",
             ),
             (
                 smallest,
@@ -490,6 +544,15 @@ EXERCISES = (
                 lambda x, y: (x.float().cpu() + y.float().cpu()).to(x.device),
                 "You changed the types too: float64 numbers lose digits. Change only the place, and leave the"
                 " types to promotion.",
+            ),
+            (
+                moved_if_refused,
+                "You move y only if the sum is refused. A tensor without dimensions on the cpu is not refused: the sum"
+                " is made where y is.",
+            ),
+            (
+                lambda x, y: x + engine.tensor(y.tolist(), device=x.device),
+                "A list of Python's numbers no longer knows their type: float64 became float32. `.to(device)` keeps it.",
             ),
         ),
         understood=(

@@ -286,7 +286,8 @@ EXERCISES = (
         wrong=(
             (
                 lambda pixels, by: (pixels + by).clamp(max=255),
-                "What is above 255 has started again from 0: uint8 itself never holds more than 255. Limit the sum while"
+                "What is above 255 has started again from 0: uint8 itself never holds more than 255. Limit the sum "
+                "while"
                 " it is still in a type with more room, and only then go back to uint8.",
             ),
             (
@@ -328,12 +329,14 @@ EXERCISES = (
             ),
             (
                 unless_too_bright,
-                "Where one pixel would be too bright, you leave the whole picture as it was. Each pixel is brightened on"
+                "Where one pixel would be too bright, you leave the whole picture as it was. Each pixel is brightened "
+                "on"
                 " its own.",
             ),
             (
                 lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(min=255)),
-                "`min=255` lifts everything that is below 255, and leaves what is above. The limit at the top is `max`.",
+                "`min=255` lifts everything that is below 255, and leaves what is above. The limit at the top is "
+                "`max`.",
             ),
             (
                 lambda pixels, by: wide(pixels, by, lambda sums: engine.where(sums > 255, sums - by, sums)),
@@ -455,7 +458,8 @@ EXERCISES = (
             ),
             (
                 lambda dtype: halved(dtype, one=lambda dtype: engine.tensor(1.0)),
-                "You computed in float32 whatever was asked for. Give the 1 *and* the step the type: `dtype=dtype`. (Where"
+                "You computed in float32 whatever was asked for. Give the 1 *and* the step the type: `dtype=dtype`. "
+                "(Where"
                 " two tensors without dimensions meet, the wider type wins.)",
             ),
             (
@@ -552,7 +556,8 @@ EXERCISES = (
             ),
             (
                 lambda x, y: x + engine.tensor(y.tolist(), device=x.device),
-                "A list of Python's numbers no longer knows their type: float64 became float32. `.to(device)` keeps it.",
+                "A list of Python's numbers no longer knows their type: float64 became float32. `.to(device)` keeps "
+                "it.",
             ),
         ),
         understood=(

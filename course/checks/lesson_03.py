@@ -11,6 +11,10 @@ from course.sources import calls, calls_itself, loops
 # 3.1
 
 LITTLE_ROOM = "The 64 bits of a whole number do not count beside a type with a point: the kind decides first."
+SHORT = tuple(
+    (short, "That is a short name. Give the type's own, with its number of bits.")
+    for short in ("half", "float", "double", "long", "int")
+)
 ANY_TYPE = "First the kind (with a point or without); within one kind, the smallest type that holds both."
 
 # 3.2
@@ -119,7 +123,7 @@ def epsilon(dtype):
 
 
 def refused(dtype=None):
-    raise NotImplementedError("finfo is not to be asked here")
+    raise NotImplementedError("finfo may not be used here")
 
 
 def without_finfo(epsilon, dtype):
@@ -230,17 +234,20 @@ EXERCISES = (
         ),
         entries={
             1: (
+                *SHORT,
                 ("float64", LITTLE_ROOM),
                 ("int64", "A sum with fractions cannot be a whole number: the higher kind wins."),
                 ANY_TYPE,
             ),
             2: (
+                *SHORT,
                 ("float32", "Of the two, only h has a point, and it is float16. No float32 is in this sum."),
                 ("float64", LITTLE_ROOM),
                 ("int64", "The kind decides before the bits do, and a type with a point is the higher kind."),
                 ANY_TYPE,
             ),
             3: (
+                *SHORT,
                 (
                     "float16",
                     "Of two types with a point, the result must hold the numbers of both. float16 is the narrower.",
@@ -249,11 +256,13 @@ EXERCISES = (
                 ANY_TYPE,
             ),
             4: (
+                *SHORT,
                 ("float16", "float16 does not reach as far as bfloat16: which type holds the numbers of both?"),
                 ("bfloat16", "bfloat16 has fewer digits than float16: which type holds the numbers of both?"),
                 ANY_TYPE,
             ),
             5: (
+                *SHORT,
                 (
                     "float32",
                     "A plain number adapts to the tensor if it is not of a higher kind. 3.5 and h are of one kind.",
@@ -265,6 +274,7 @@ EXERCISES = (
                 ANY_TYPE,
             ),
             6: (
+                *SHORT,
                 ("int64", "A division by / may give fractions. Which type does the engine take for these by itself?"),
                 ("float64", "A division by / gives the type that the engine takes for fractions by itself."),
                 "A division by / gives the type that the engine takes for fractions by itself.",
@@ -350,6 +360,14 @@ EXERCISES = (
                 lambda pixels, by: wide(pixels, by, lambda sums: sums * 255 // sums.max()),
                 "You made the whole picture darker, so that the brightest spot fits. Only what is above 255 changes.",
             ),
+            (
+                lambda pixels, by: pixels + min(by, 255 - pixels.max().item()),
+                "You brighten the whole picture by less, so that the brightest spot fits. Each pixel is on its own.",
+            ),
+            (
+                lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(max=by)),
+                "The limit is white, which is 255, and not `by`.",
+            ),
         ),
         properties=(
             Property(
@@ -402,6 +420,10 @@ EXERCISES = (
                 lambda x: engine.tensor(sum(x.tolist()) / len(x.tolist())),
                 "Of a table, `tolist()` makes a list of lists, and `sum` cannot add these up. The tensor's own `mean`"
                 " takes any shape.",
+            ),
+            (
+                lambda x: x.float().mean(-1),
+                "mean(-1) takes the mean of each row. Leave out the -1: one number is asked for.",
             ),
             (
                 lambda x: x.float().mean(0),
@@ -472,13 +494,18 @@ EXERCISES = (
                 "That is how often you halved. The step you end with is asked for.",
             ),
             (
+                lambda dtype: epsilon(dtype) + 1,
+                "That is the next number after 1. You are asked for the step to it.",
+            ),
+            (
                 divided_by_10,
                 "You divide by 10, and so you miss the gap itself, which is a power of two. Halve the step.",
             ),
             (
                 smallest,
                 "That is the smallest number there is, the gap beside 0. Ask whether *1 plus* half of the step"
-                " is more than 1.",
+                " is more than 1; and make sure that the 1 stays 1 (after `one = step = ...`, `step /= 2` halves "
+                "both).",
             ),
             (
                 lambda dtype: 1.0,
@@ -526,6 +553,10 @@ EXERCISES = (
         wrong=(
             (lambda x, y: x + y, "Tensors in different places do not mix. Move one of them: `.to(device)`."),
             (lambda x, y: x.to(y.device) + y, "The result is where y is. It has to be where x is: move the other one."),
+            (
+                lambda x, y: engine.tensor(x.numpy() + y.numpy()),
+                "`.numpy()` works on the cpu alone. `.to(device)` moves a tensor as it is.",
+            ),
             (lambda x, y: x.cpu() + y.cpu(), "The result is on the cpu, even if x is not."),
             (
                 lambda x, y: x + y.to("sim"),

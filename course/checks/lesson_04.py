@@ -90,6 +90,12 @@ def added_to_the_old(f, x):
     return slope
 
 
+def in_anothers_grad(f, x):
+    knob = x.detach().requires_grad_()
+    f(knob).backward()
+    return x.grad.item()
+
+
 def never_read(f, x):
     knob = engine.tensor(x.item(), requires_grad=True)
     f(knob)
@@ -237,6 +243,13 @@ def no_notes_any_more(x, rate):
     x -= rate * x.grad
 
 
+def put_to_0(f, x, rate):
+    f(x).backward()
+    downhill(x, rate)
+    with engine.no_grad():
+        x.zero_()
+
+
 def two_steps(f, x, rate):
     for _ in range(2):
         f(x).backward()
@@ -312,6 +325,10 @@ def a_zero(x):
     x.grad = 0
 
 
+def a_zero_with_a_point(x):
+    x.grad = 0.0
+
+
 def cleared_once(f, start, rate, steps):
     x = engine.tensor(start, requires_grad=True)
     positions = [x.item()]
@@ -358,6 +375,10 @@ def the_knob_itself(f, start, rate, steps):
         step(f, x, rate)
         positions.append(x)
     return positions
+
+
+def uphill_walk(f, start, rate, steps):
+    return walked(f, start, -rate, steps)
 
 
 def only_one_round(f, start, rate, steps):
@@ -476,6 +497,19 @@ def with_one_new_knob(xs, ys, rate, steps):
     return bend.item(), height.item()
 
 
+def taking_notes_of_steps(xs, ys, rate, steps):
+    bend, height = (engine.tensor(0.0, requires_grad=True) for _ in range(2))
+    as_asked(bend, height, xs, ys).backward()
+    both(bend, height, rate)
+
+
+def one_takes_no_notes(xs, ys, rate, steps):
+    bend, height = engine.tensor(0.0, requires_grad=True), engine.tensor(0.0)
+    as_asked(bend, height, xs, ys).backward()
+    with engine.no_grad():
+        both(bend, height, rate)
+
+
 def one_step_more(xs, ys, rate, steps):
     return fitted(xs, ys, rate, steps + 1)
 
@@ -521,6 +555,7 @@ def as_a_line(xs, ys, rate, steps):
     return float(tilt), float(height)
 
 
+NO_NUMBER = "The engine refuses `x.grad = 0`: a gradient is a tensor, or nothing. `x.grad = None` clears it."
 NEW_KNOB = (
     "The first step is right. But `bend = bend - ...` makes a new tensor, a result, and no slope arrives in its .grad."
     " Turn the knob itself: `bend -= ...`."
@@ -537,8 +572,9 @@ EXERCISES = (
         ),
         entries={
             1: (
+                (60.0, "60 belongs to (3 * x)**2. Here x alone is squared."),
                 (1.0, "1 is the output at 4. The slope is how many times as far the output moves as x."),
-                (13.0, "The slope of a number that stands alone is 0: the 1 does not count."),
+                (13.0, "The slope of a number on its own is 0: the 1 does not count."),
                 (24.0, "24 is the slope of 3 * x**2. That of -12 * x is -12, and belongs to the sum."),
                 (36.0, "-12 * x falls as x grows: its slope is -12, and not 12."),
                 (-24.0, "The slope of 3 * x**2 is 6 * x, and that of -12 * x is -12, wherever you stand."),
@@ -547,7 +583,7 @@ EXERCISES = (
                 "The slope of x**2 is 2 * x, that of x is 1, that of a number 0. What is the sum, at x = 4?",
             ),
             2: (
-                (-11.0, "-11 is the lowest output. Asked is the x at which it comes out."),
+                (-11.0, "-11 is the lowest output. You are asked for the x at which it comes out."),
                 (0.0, "At the lowest place the *slope* is 0. At which x is that so?"),
                 (4.0, "With 3 * x as the slope of 3 * x**2 it would be 4. But its slope is 6 * x."),
                 (6.0, "With 2 * x as the slope of 3 * x**2 it would be 6. But its slope is 6 * x."),
@@ -586,7 +622,15 @@ EXERCISES = (
                 "`old = x.grad` gives the same tensor a second name, and backward() adds to it. So you returned the sum"
                 " of both slopes, and put back what is no longer the old one. Make a knob of your own.",
             ),
-            (never_read, "Nobody has read the notes: before backward() is called, .grad is None."),
+            (
+                lambda f, x: engine.tensor(int(x.item()), requires_grad=True),
+                "A whole number cannot change a little, so it has no slope. Leave the number as it is, with its point.",
+            ),
+            (
+                in_anothers_grad,
+                "Your knob has the slope, in *its* .grad. You look into that of x.",
+            ),
+            (never_read, "That is None: backward() itself gives nothing back, and before it is called .grad is None."),
             (the_output_of_a_knob, "That is the output at x. The slope there is asked for."),
             (nudged, "That is a slope by nudging: close, but not exact. Let backward() do it, on a knob of your own."),
             (
@@ -668,14 +712,21 @@ EXERCISES = (
             (two_steps, "You take more than one step. The loop belongs to those who call the function."),
             (by_the_output, "You step by the output at x. The step is the rate times the *slope*."),
             (stepping(divided), "You divide by the rate. The step is the rate times the slope."),
-            (cleared_too_early, "You clear the slope before the step has used it."),
+            (
+                cleared_too_early,
+                "When the step is taken, x.grad is None. Has backward() been called, and is the slope still there?",
+            ),
+            (
+                put_to_0,
+                "`x.zero_()` puts the knob itself to 0. Clear its slope: `x.grad = None`.",
+            ),
             (
                 all_without_notes,
                 "The machine runs inside no_grad(), so there are no notes. Only the step belongs there.",
             ),
             (
                 cleared_by_0,
-                "The engine refuses `x.grad = 0`: a gradient is a tensor, or nothing. `x.grad = None` clears it.",
+                NO_NUMBER,
             ),
             (cleared_before, "x is right. But its slope is still there afterwards: clear it after the step."),
             (stepping(without_rate), "The step is the rate times the slope: you left out the rate."),
@@ -696,10 +747,24 @@ EXERCISES = (
         wrong=(
             (walking(), "From the second step on, the old slopes are still in x.grad. Clear it in every round."),
             (walking(between=clear), "You clear the slope before it is used. After the step is the place."),
-            (a_new_knob, "`x = x - ...` makes a tensor that takes no notes. Turn the knob itself, with `-=`."),
+            (
+                a_new_knob,
+                "After the first step, x takes no notes: `x = ...` has given its name to another tensor. Turn the knob"
+                " itself, with `-=`.",
+            ),
             (
                 walking(after=a_zero),
-                "The engine refuses `x.grad = 0`: a gradient is a tensor, or nothing. `x.grad = None` clears it.",
+                NO_NUMBER,
+            ),
+            (walking(after=a_zero_with_a_point), NO_NUMBER),
+            (walking(before=a_zero_with_a_point), NO_NUMBER),
+            (
+                walking(before=a_zero),
+                NO_NUMBER,
+            ),
+            (
+                uphill_walk,
+                "That walks uphill. The sign was right: against the slope is `-=`.",
             ),
             (cleared_once, "You clear once. The slope is added to in every round, so clear it in every round."),
             (
@@ -710,8 +775,7 @@ EXERCISES = (
             (without_the_start, "The first position is where the walk starts."),
             (
                 noted_too_early,
-                "You note each position before the step: the start stands there twice, and the last position is"
-                " missing.",
+                "You note each position before the step: the start is there twice, and the last position is missing.",
             ),
             (
                 walking(after=halved),
@@ -722,7 +786,7 @@ EXERCISES = (
                 "The list holds the knob itself, again and again, so each entry shows where it ended. `.item()` takes"
                 " out the number it has now.",
             ),
-            (only_one_round, "The walk ends after its first step. Does `return` stand inside the loop?"),
+            (only_one_round, "The walk ends after its first step. Is `return` inside the loop?"),
         ),
         properties=(
             Property(
@@ -787,20 +851,32 @@ EXERCISES = (
                 on_another_loss(lambda b, h, xs, ys: ((b * xs**2 + h + ys) ** 2).mean()),
                 "You add ys. The distance is the difference: minus ys.",
             ),
+            (
+                on_another_loss(lambda b, h, xs, ys: ((b * xs**2 + h) ** 2).mean()),
+                "Where are the points? The distance is that between the parabola and ys.",
+            ),
+            (
+                taking_notes_of_steps,
+                "Turning the knobs must not be written down: do it inside `with engine.no_grad():`.",
+            ),
+            (
+                one_takes_no_notes,
+                "height takes no notes, so no slope arrives there. Both knobs need `requires_grad=True`.",
+            ),
             (fitting(by_bends_slope), "You turn height by the slope of bend. Each knob has its own .grad."),
             (with_three_knobs, "You turn a third knob, a tilt, and it takes over some of the work of the other two."),
             (one_step_more, "You take one step too many: `range(steps)` gives `steps` rounds, since it begins at 0."),
             (at_the_lessons_rate, "You walk at the lesson's rate of 0.05. Here it is given: `rate`."),
-            (after_one_round, "The walk ends after its first step. Does `return` stand inside the loop?"),
+            (after_one_round, "The walk ends after its first step. Is `return` inside the loop?"),
             (with_new_knobs, NEW_KNOB),
             (functools.partial(with_new_knobs, notes=True), NEW_KNOB),
             (with_one_new_knob, NEW_KNOB),
             (on_another_loss(as_asked, begin=1.0), "The walk begins with both knobs at 0."),
             (
                 loss_made_once,
-                "You make the loss once, before the loop. Make it anew in each round: the knobs have moved.",
+                "You make the loss once, before the loop. Make it again in each round: the knobs have moved.",
             ),
-            (as_a_line, "You fit a line: bend is to be multiplied by x**2."),
+            (as_a_line, "You fit a line: multiply bend by x**2."),
             (lambda *a: fitted(*a)[::-1], "The two are in the opposite order: first bend, then height."),
         ),
         hints=(

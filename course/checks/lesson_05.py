@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from unittest import mock
 
+import numpy as np
+
 import engine
 from course.exercises import Exercise, Property
 from course.sources import calls
@@ -169,6 +171,13 @@ def the_ends_along_all_paths(node):
     return len(ends)
 
 
+def longest_path(node):
+    longest = {}
+    for here in sorted(nodes_of(node), key=lambda one: -one.time):  # the oldest first
+        longest[here] = 1 + max((longest[parent] for parent, _ in here.next_functions if parent), default=0)
+    return longest[node]
+
+
 def the_first_edge_alone(node):
     length = 1
     while node.next_functions and (node := node.next_functions[0][0]) is not None:
@@ -285,10 +294,31 @@ def into_grad(found, leaf, arriving):
     leaf.grad = arriving if leaf.grad is None else leaf.grad + arriving
 
 
+def all_together(found, leaf, arriving):
+    found[leaf] = sum(found.values()) + arriving
+
+
+def only_the_first_edge(node, arriving, found):
+    if type(node).__name__ == "AccumulateGrad":
+        added(found, node.variable, arriving)
+        return None
+    for parent, part in edges_of(node, arriving):
+        return only_the_first_edge(parent, part, found)
+
+
+def past_the_end(node, arriving, found):
+    if type(node).__name__ == "AccumulateGrad":
+        added(found, node.variable, arriving)
+        node(arriving)
+        return
+    for parent, part in edges_of(node, arriving):
+        past_the_end(parent, part, found)
+
+
 def going_on_with(change):
     """`go_back`, which hands a parent something else than what the node passes on."""
 
-    def go_back(node, arriving, found, ask=lambda node, arriving: node(arriving)):
+    def go_back(node, arriving, found):
         if type(node).__name__ == "AccumulateGrad":
             added(found, node.variable, arriving)
             return
@@ -522,6 +552,15 @@ def only_the_first_visit(root):
     return found
 
 
+def asked_at_the_end(found, leaf, arriving):
+    leaf.grad = arriving if leaf.grad is None else leaf.grad + arriving  # as AccumulateGrad does
+    return arriving
+
+
+def ones_everywhere(root):
+    return {node.variable: engine.tensor(1.0) for node in nodes_of(root) if hasattr(node, "variable")}
+
+
 def never_taken_out(root):
     while True:
         root(engine.tensor(1.0))
@@ -559,8 +598,8 @@ EXERCISES = (
         answer=(7.0, 2.0),
         wrong=(
             ((2.0, 7.0), "Those are the right two numbers, in the opposite order: first a, then b."),
-            ((10.0, 10.0), "10 is the value of e. Asked is how far e moves when a moves, and when b moves."),
-            ((2.0, 3.0), "Those are the values of a and b. Asked is what arrives there on the way back."),
+            ((10.0, 10.0), "10 is the value of e. The question is how far e moves when a moves, and when b moves."),
+            ((2.0, 3.0), "Those are the values of a and b. The question is what arrives there on the way back."),
             ((1.0, 1.0), "1 is what backward() begins with, at the root. Go on from there."),
         ),
         entries={
@@ -570,12 +609,15 @@ EXERCISES = (
                 (10.0, MEET),
                 (4.0, "Straight from the multiplication comes its other input. That is the sum, and not a."),
                 (3.0, "Along the path through the addition comes 2 times 1. And another path leads to a."),
+                (6.0, "5 comes straight from the multiplication. But along the other path comes more than 1."),
+                "Two paths lead from the root to a. Multiply along each of them, and add the two.",
             ),
             2: (
                 (3.0, "At b arrives what the multiplication passes on to the sum, which is the other input, a."),
                 (5.0, "5 is what the multiplication passes on to a. To the sum it passes on its other input."),
                 (6.0, "The addition passes on what arrives there, times 1. It does not multiply by b."),
                 (1.0, "The addition passes on what arrives there. That is no longer the 1 from the root."),
+                "One path leads to b, through the addition. What does the multiplication pass on to it?",
             ),
         },
         hints=(
@@ -595,10 +637,10 @@ EXERCISES = (
             (each_path, "You count a node once for each path that leads to it. Remember the nodes that you have seen."),
             (without_the_ends, "The ends of the paths, AccumulateGrad, are nodes too."),
             (without_itself, "The node that you begin with counts too."),
-            (with_none, "Where an input takes no notes there stands None. You counted it as a node."),
+            (with_none, "For an input that takes no notes, next_functions has None. You counted it as a node."),
             (
                 none_asked,
-                "Where an input takes no notes there stands None, and None has no next_functions. Leave it out, as"
+                "For an input that takes no notes, next_functions has None, which points to nothing. Leave it out, as"
                 " `tree` does.",
             ),
             (
@@ -611,6 +653,10 @@ EXERCISES = (
             (edges, "You counted the edges. A node to which two edges lead is still one node."),
             (the_ends_alone, ENDS_ALONE),
             (the_ends_along_all_paths, ENDS_ALONE),
+            (
+                longest_path,
+                "That is how many nodes the longest path has. Those on the other paths count too.",
+            ),
             (the_first_edge_alone, "You followed one edge of each node. Each entry of next_functions leads further."),
             (
                 one_step_as_a_set,
@@ -666,6 +712,17 @@ EXERCISES = (
                 lambda did: not calls(did.source, "grad", "grad_fn", "backward", "vjp"),
                 "The numbers are right, but they come from a node. Write the rule itself, by arithmetic.",
             ),
+            Property(
+                lambda g, x, y: (g / y**2, -g * x / y**2),
+                lambda did: np.allclose(did.result[0], did.expected[0]),
+                "For x: ask the node with y = 1, 2 and 4, and with another x. On what does it depend, and how?",
+            ),
+            Property(
+                lambda g, x, y: (g / y, -g * y / x**2),
+                lambda did: np.allclose(did.result[1], did.expected[1]),
+                "For y: ask the node with x = 6, 12 and 18, and then with y = 1, 2 and 4. On what does it depend, and"
+                " how?",
+            ),
         ),
         hints=(
             "First vary `arriving`: what is passed on is proportional to it. Then vary x alone, and then y alone.",
@@ -706,11 +763,22 @@ EXERCISES = (
             ),
             (
                 at_the_leaves(nowhere),
-                "In the dict that was given, nothing stands for a and b. The key is the leaf itself, `node.variable`; "
+                "In the dict that was given, there is nothing for a and b. The key is the leaf itself, "
+                "`node.variable`; "
                 "and `found = ...` makes another dict.",
             ),
             (at_the_leaves(lambda found, leaf, part: found.update({leaf: found.get(leaf, 1.0) * part})), MEET),
             (at_the_leaves(plus_equals_later), IN_PLACE),
+            (
+                at_the_leaves(all_together),
+                "You add up what all the leaves have got. Each leaf has a sum of its own: `found.get(leaf, 0.0)`.",
+            ),
+            (only_the_first_edge, "You `return` inside the loop, so the second input of a node is never visited."),
+            (
+                past_the_end,
+                "At a leaf you go on, and ask its AccumulateGrad, which adds to .grad. The journey ends there: "
+                "`return`.",
+            ),
             (at_the_leaves(the_first_twice), "What arrives first is counted twice. Before that, there is 0."),
             (at_the_leaves(into_grad), "What arrives is asked for in `found`. Leave the .grad of the leaves alone."),
             (
@@ -776,6 +844,15 @@ EXERCISES = (
             ),
             (in_turn(newest, put_into), IN_PLACE),
             (
+                in_turn(newest, keep=asked_at_the_end),
+                "At a leaf you go on, and ask its AccumulateGrad, which adds to .grad. The journey ends there.",
+            ),
+            (count, "That is how many visits it takes. Let each node wait with what has arrived there, and ask it."),
+            (
+                ones_everywhere,
+                "1 arrives at the root alone. `waiting` has to know what arrives at each of the others.",
+            ),
+            (
                 never_taken_out,
                 "The node stays in `waiting`, and is asked again and again. `waiting.pop(node)` takes it out.",
             ),
@@ -787,7 +864,8 @@ EXERCISES = (
             (in_turn(newest, ask=asked_without_a_tuple), A_TENSOR_ALONE),
             (
                 in_turn(newest, ask=asked_with_none),
-                "Where an input takes no notes there stands None, and no part for it. Leave it out, as `my_backward`"
+                "For an input that takes no notes, next_functions has None, and nothing is passed on. Leave it out, "
+                "as `my_backward`"
                 " does.",
             ),
             (

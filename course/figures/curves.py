@@ -23,6 +23,7 @@ class SecantExplorer(Explorer):
         nudges = [2.0, 1.5, 1.0, 0.5, 0.2, 0.1, 0.01, 0.001]
         self.settings = {"nudge": (nudges, 1.5, "nudge")}
         self.stills = ({}, {"nudge": 0.1})
+        self.titles = ("A large nudge: 1.5", "A small nudge: 0.1")
 
     def slope(self, nudge: float) -> float:
         return self.up(nudge) / nudge
@@ -74,6 +75,7 @@ class DescentExplorer(Explorer):
         rates = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1]
         self.settings = {"rate": (rates, 0.1, "learning rate"), "steps": (list(range(21)), 8, "steps")}
         self.stills = tuple({"rate": rate} for rate in (0.1, 0.8, 1.05))
+        self.titles = tuple(f"Learning rate {still['rate']}" for still in self.stills)
 
     def walk(self, rate: float, steps: int) -> list[float]:
         """The positions, the first one included."""

@@ -60,6 +60,7 @@ def count_trial(count):
     a, b = knobs(2.0, 3.0)
     yield "count_nodes(c.grad_fn), where c = a * b", count, (a * b).grad_fn
     yield "count_nodes(d.grad_fn), where d = a * b + a", count, (a * b + a).grad_fn
+    yield "count_nodes(d.grad_fn), where d = a + a * b", count, (a + a * b).grad_fn
     yield "count_nodes(h.grad_fn), where h = (3 * b).exp(), and 3 is a plain number", count, (3 * b).exp().grad_fn
     yield "count_nodes(x.grad_fn), where x = x + x was done 8 times", count, doubled(8).grad_fn
     yield "count_nodes(x.grad_fn), where x = x + x was done 40 times", counted_soon, count, doubled(40).grad_fn

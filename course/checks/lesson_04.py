@@ -1,7 +1,5 @@
 """Lesson 04, autograd: the exercises' trials, oracles, usual mistakes and hints."""
 
-import functools
-
 import numpy as np
 
 import engine
@@ -476,11 +474,11 @@ def loss_made_once(xs, ys, rate, steps):
     return bend.item(), height.item()
 
 
-def with_new_knobs(xs, ys, rate, steps, notes=False):
+def with_new_knobs(xs, ys, rate, steps):
     bend, height = (engine.tensor(0.0, requires_grad=True) for _ in range(2))
     for _ in range(steps):
         as_asked(bend, height, xs, ys).backward()
-        with engine.set_grad_enabled(notes):
+        with engine.no_grad():
             bend = bend - rate * bend.grad
             height = height - rate * height.grad
     return bend.item(), height.item()
@@ -556,10 +554,6 @@ def as_a_line(xs, ys, rate, steps):
 
 
 NO_NUMBER = "The engine refuses `x.grad = 0`: a gradient is a tensor, or nothing. `x.grad = None` clears it."
-NEW_KNOB = (
-    "The first step is right. But `bend = bend - ...` makes a new tensor, a result, and no slope arrives in its .grad."
-    " Turn the knob itself: `bend -= ...`."
-)
 
 EXERCISES = (
     Exercise(
@@ -631,7 +625,7 @@ EXERCISES = (
                 "Your knob has the slope, in *its* .grad. You look into that of x.",
             ),
             (never_read, "That is None: backward() itself gives nothing back, and before it is called .grad is None."),
-            (the_output_of_a_knob, "That is the output at x. The slope there is asked for."),
+            (the_output_of_a_knob, "That is the output of your knob. Its slope is in the knob's .grad."),
             (nudged, "That is a slope by nudging: close, but not exact. Let backward() do it, on a knob of your own."),
             (
                 nudged_both_ways,
@@ -756,12 +750,7 @@ EXERCISES = (
                 walking(after=a_zero),
                 NO_NUMBER,
             ),
-            (walking(after=a_zero_with_a_point), NO_NUMBER),
-            (walking(before=a_zero_with_a_point), NO_NUMBER),
-            (
-                walking(before=a_zero),
-                NO_NUMBER,
-            ),
+            (walking(after=a_zero_with_a_point), NO_NUMBER.replace("= 0`", "= 0.0`")),
             (
                 uphill_walk,
                 "That walks uphill. The sign was right: against the slope is `-=`.",
@@ -868,9 +857,17 @@ EXERCISES = (
             (one_step_more, "You take one step too many: `range(steps)` gives `steps` rounds, since it begins at 0."),
             (at_the_lessons_rate, "You walk at the lesson's rate of 0.05. Here it is given: `rate`."),
             (after_one_round, "The walk ends after its first step. Is `return` inside the loop?"),
-            (with_new_knobs, NEW_KNOB),
-            (functools.partial(with_new_knobs, notes=True), NEW_KNOB),
-            (with_one_new_knob, NEW_KNOB),
+            (
+                with_new_knobs,
+                "The first step is right. But `bend = bend - ...` makes a new tensor, which takes no notes inside"
+                " no_grad(). Turn the knob itself: `bend -= ...`.",
+            ),
+            (
+                with_one_new_knob,
+                "The first step is right. But `bend = bend - ...` makes another tensor, and no slope arrives in its "
+                ".grad."
+                " Turn the knobs themselves: `bend -= ...`, inside no_grad().",
+            ),
             (on_another_loss(as_asked, begin=1.0), "The walk begins with both knobs at 0."),
             (
                 loss_made_once,

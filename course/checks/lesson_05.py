@@ -650,10 +650,13 @@ EXERCISES = (
                 " on from a node that you have seen.",
             ),
             (by_name, THE_NAME),
-            (by_name_along_all_paths, THE_NAME),
+            (by_name_along_all_paths, f"You collect names, along every path. {THE_NAME}"),
             (edges, "You counted the edges. A node to which two edges lead is still one node."),
             (the_ends_alone, ENDS_ALONE),
-            (the_ends_along_all_paths, ENDS_ALONE),
+            (
+                the_ends_along_all_paths,
+                "You walk along every path, and count where they end. The other nodes count too.",
+            ),
             (
                 longest_path,
                 "That is how many nodes the longest path has. Those on the other paths count too.",
@@ -661,7 +664,7 @@ EXERCISES = (
             (the_first_edge_alone, "You followed one edge of each node. Each entry of next_functions leads further."),
             (
                 one_step_as_a_set,
-                "You counted the node and those it points to. They point further back: go on to the ends.",
+                "You counted the node and its neighbours. Those point further back: go on to the ends.",
             ),
             (one_step, "You counted the node and those it points to. They point further back: go on to the ends."),
         ),
@@ -832,12 +835,18 @@ EXERCISES = (
                 MEET,
             ),
             (in_turn(oldest), TOO_EARLY),
-            (in_turn(oldest, keep=put_alone), TOO_EARLY),
-            (in_turn(last_come), TOO_EARLY),
-            (in_turn(last_come, keep=put_alone), TOO_EARLY),
+            (
+                in_turn(oldest, keep=put_alone),
+                f"{TOO_EARLY} And a leaf must not keep only what comes last.",
+            ),
+            (
+                in_turn(last_come, keep=put_alone),
+                f"{TOO_EARLY} The one that was put in last need not be that.",
+            ),
             (
                 in_turn(first_come, keep=put_alone),
-                "You take the node that has waited longest. More may still come to it. Which node gets nothing more?",
+                "You take the node that has waited longest, and a leaf keeps what comes last. Which node gets nothing"
+                " more?",
             ),
             (
                 in_turn(newest, put_first),

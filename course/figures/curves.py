@@ -15,7 +15,7 @@ class SecantExplorer(Explorer):
     The slider moves the second point towards the first.
     """
 
-    size = (7.6, 3.6)
+    size = (5.3, 5.6)  # as wide as a narrow page, so that the text is never made smaller
     font = 12.0
 
     def __init__(self, f: Callable[[float], float], at: float, between: tuple[float, float]):
@@ -39,8 +39,8 @@ class SecantExplorer(Explorer):
         )
 
     def draw(self, axes: Any, *, nudge: float) -> None:
-        axes.set_position([0.08, 0.15, 0.48, 0.81])
-        glass = axes.figure.add_axes([0.66, 0.15, 0.33, 0.69])
+        axes.set_position([0.12, 0.55, 0.86, 0.44])
+        glass = axes.figure.add_axes([0.12, 0.02, 0.86, 0.36])
         low, high = self.at - 0.3 * nudge, self.at + 1.3 * nudge
         first, slope = self.f(self.at), self.slope(nudge)
         for part, xs in ((axes, _spread(*self.between)), (glass, _spread(low, high))):
@@ -67,7 +67,7 @@ class SecantExplorer(Explorer):
 class DescentExplorer(Explorer):
     """The positions of a walk downhill on a curve, for a learning rate and a number of steps."""
 
-    size = (7.0, 4.0)
+    size = (5.3, 4.0)
     font = 12.0
 
     def __init__(self, f: Callable[[Any], Any], start: float, between: tuple[float, float]):

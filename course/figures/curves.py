@@ -16,7 +16,6 @@ class SecantExplorer(Explorer):
     """
 
     size = (5.3, 5.6)  # as wide as a narrow page, so that the text is never made smaller
-    font = 12.0
 
     def __init__(self, f: Callable[[float], float], at: float, between: tuple[float, float]):
         self.f, self.at, self.between = f, at, between
@@ -68,7 +67,6 @@ class DescentExplorer(Explorer):
     """The positions of a walk downhill on a curve, for a learning rate and a number of steps."""
 
     size = (5.3, 4.0)
-    font = 12.0
 
     def __init__(self, f: Callable[[Any], Any], start: float, between: tuple[float, float]):
         self.f, self.begin, self.between = f, start, between

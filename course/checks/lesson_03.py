@@ -171,6 +171,7 @@ def tried(did):
     """Whether the text, where there is one, tries: the numbers of four types are soon known by heart."""
     return (
         not did.source
+        or abs(did.result - did.expected) > 1e-9 * did.expected
         or loops(did.source)
         or calls_itself(did.source)
         or calls(did.source, "nextafter", "view", "log2")
@@ -345,8 +346,7 @@ EXERCISES = (
             ),
             (
                 lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(min=255)),
-                "`min=255` lifts everything that is below 255, and leaves what is above. The limit at the top is "
-                "`max`.",
+                "What was below 255 has become 255, and what was above it was left alone. It is the other way round.",
             ),
             (
                 lambda pixels, by: wide(pixels, by, lambda sums: engine.where(sums > 255, sums - by, sums)),

@@ -42,8 +42,8 @@ def watched(slope_at, f, x):
 
 def slope_trial(slope_at):
     yield "f(x) = x * x, x = tensor(3.)", watched, slope_at, square, engine.tensor(3.0)
-    x = number_and_slope(0.5, grad=6.0)
-    shown = "f(x) = 1 / x, x = tensor(0.5000, requires_grad=True), x.grad = tensor(6.) from before"
+    x = number_and_slope(0.4, grad=6.0)
+    shown = "f(x) = 1 / x, x = tensor(0.4000, requires_grad=True), x.grad = tensor(6.) from before"
     yield shown, watched, slope_at, lambda x: 1 / x, x
 
 
@@ -377,6 +377,10 @@ def the_knob_itself(f, start, rate, steps):
 
 def uphill_walk(f, start, rate, steps):
     return walked(f, start, -rate, steps)
+
+
+def always_from_the_start(f, start, rate, steps):
+    return [start] + steps * walked(f, start, rate, 1)[1:]
 
 
 def only_one_round(f, start, rate, steps):
@@ -774,6 +778,10 @@ EXERCISES = (
                 the_knob_itself,
                 "The list holds the knob itself, again and again, so each entry shows where it ended. `.item()` takes"
                 " out the number it has now.",
+            ),
+            (
+                always_from_the_start,
+                "Each round begins at `start` again. Go on from where the last step has led.",
             ),
             (only_one_round, "The walk ends after its first step. Is `return` inside the loop?"),
         ),

@@ -194,6 +194,10 @@ def one_step_as_a_set(node):
     return 1 + len({parent for parent, _ in node.next_functions if parent is not None})
 
 
+def one_too_many(node):
+    return count(node) + 1
+
+
 def without_itself(node):
     return count(node) - 1
 
@@ -230,7 +234,9 @@ def gradients_at(go_back, node, leaves):
     found = {}
     with engine.no_grad():
         go_back(node, engine.tensor(1.0), found)
-    return [found.get(leaf, "nothing") for leaf in leaves]
+    here = [found.get(leaf, "nothing") for leaf in leaves]
+    more = {type(key).__name__ for key in set(found) - set(leaves)}
+    return here + [f"and besides, keys of type {name}" for name in sorted(more)]
 
 
 def path_by_path(node, arriving, found):
@@ -314,6 +320,21 @@ def past_the_end(node, arriving, found):
         return
     for parent, part in edges_of(node, arriving):
         past_the_end(parent, part, found)
+
+
+def by_node(only_ends):
+    """`go_back`, which has nodes among its keys: the ends in place of the leaves, or all nodes besides them."""
+
+    def go_back(node, arriving, found):
+        end = type(node).__name__ == "AccumulateGrad"
+        if end or not only_ends:
+            added(found, node, arriving)
+        if end and not only_ends:
+            added(found, node.variable, arriving)
+        for parent, part in [] if end else edges_of(node, arriving):
+            go_back(parent, part, found)
+
+    return go_back
 
 
 def going_on_with(change):
@@ -562,6 +583,12 @@ def ones_everywhere(root):
     return {node.variable: engine.tensor(1.0) for node in nodes_of(root) if hasattr(node, "variable")}
 
 
+def until_the_first_leaf(root):
+    found = in_turn(newest)(root)
+    first = next(iter(found))
+    return {first: found[first]}
+
+
 def never_taken_out(root):
     while True:
         root(engine.tensor(1.0))
@@ -666,6 +693,7 @@ EXERCISES = (
                 one_step_as_a_set,
                 "You counted the node and its neighbours. Those point further back: go on to the ends.",
             ),
+            (one_too_many, "One too many: the node that you begin with is in your set already."),
             (one_step, "You counted the node and those it points to. They point further back: go on to the ends."),
         ),
         hints=(
@@ -719,13 +747,13 @@ EXERCISES = (
             Property(
                 lambda g, x, y: (g / y**2, -g * x / y**2),
                 lambda did: np.allclose(did.result[0], did.expected[0]),
-                "For x: ask the node with y = 1, 2 and 4, and with another x. On what does it depend, and how?",
+                "For x: ask the node with y = 1, 2 and 4, with another x, and with -2 arriving. What does each change?",
             ),
             Property(
                 lambda g, x, y: (g / y, -g * y / x**2),
                 lambda did: np.allclose(did.result[1], did.expected[1]),
-                "For y: ask the node with x = 6, 12 and 18, and then with y = 1, 2 and 4. On what does it depend, and"
-                " how?",
+                "For y: ask the node with x = 6, 12 and 18, then with y = 1, 2 and 4, and with -2 arriving. What does"
+                " each change?",
             ),
         ),
         hints=(
@@ -767,9 +795,16 @@ EXERCISES = (
             ),
             (
                 at_the_leaves(nowhere),
-                "In the dict that was given, there is nothing for a and b. The key is the leaf itself, "
-                "`node.variable`; "
-                "and `found = ...` makes another dict.",
+                "In the dict that was given, there is nothing for a and b. It is filled in place: `found = ...` makes"
+                " another one.",
+            ),
+            (
+                by_node(only_ends=True),
+                "The keys are the AccumulateGrad nodes. The key is the leaf itself, `node.variable`.",
+            ),
+            (
+                by_node(only_ends=False),
+                "`found` is for the leaves alone, and here it has an entry for each node.",
             ),
             (at_the_leaves(lambda found, leaf, part: found.update({leaf: found.get(leaf, 1.0) * part})), MEET),
             (at_the_leaves(plus_equals_later), IN_PLACE),
@@ -861,6 +896,10 @@ EXERCISES = (
             (
                 ones_everywhere,
                 "1 arrives at the root alone. `waiting` has to know what arrives at each of the others.",
+            ),
+            (
+                until_the_first_leaf,
+                "You return at the first leaf. Go on while anything waits.",
             ),
             (
                 never_taken_out,

@@ -51,7 +51,8 @@ class Comparison:
         is_, should = np.asarray(is_), np.asarray(should)
         if is_.dtype.kind not in "fc" and should.dtype.kind not in "fc":
             return bool(np.array_equal(is_, should))
-        return bool(np.allclose(is_, should, rtol=self.tolerance, atol=self.tolerance / 100, equal_nan=True))
+        with np.errstate(all="ignore"):  # what is close to inf in float16 is no warning to the learner
+            return bool(np.allclose(is_, should, rtol=self.tolerance, atol=self.tolerance / 100, equal_nan=True))
 
     def left_behind(self, is_: Seen, should: Seen) -> list[tuple[str, Plain, Plain, bool]]:
         """What the arguments hold afterwards and should not: the name, both values, whether it should be as it was."""
@@ -90,7 +91,9 @@ class Comparison:
         if is_.gave == "None" and theirs.kind == "list":
             return RETURNS_NONE
         about = self.about([(mine, theirs), *more], is_value=is_.shown == ANSWER)
-        if not is_.direct and " text, where " in about:  # the helper found no other word for what it saw
+        if (
+            not is_.direct and is_.shown != ANSWER and " text, where " in about
+        ):  # the helper found no other word for what it saw
             about = ""
         return about or (f"It changes {names}, which it should not." if left and touched else "")
 
@@ -140,6 +143,8 @@ class Comparison:
             return f"It has {has}, and {are} asked for."
         if self._hold(pairs, self._reversed) and self._all_different(expected):
             return OPPOSITE_ORDER
+        if self._hold(pairs, self._negative) and len(expected.value) > 1:
+            return "Every sign is the wrong way round; the rest is right."
         number, entry = next(
             (n, p) for n, p in enumerate(zip(got.value, expected.value, strict=True)) if not self.same(*p)
         )
@@ -164,6 +169,13 @@ class Comparison:
         if got.kind != "list" or expected.kind != "list" or len(got.value) != len(expected.value):
             return False
         return all(map(self.same, reversed(got.value), expected.value))
+
+    def _negative(self, got: Plain, expected: Plain) -> bool:
+        """Whether two lists hold the same numbers, none of them 0, with the opposite signs."""
+        if got.kind != "list" or expected.kind != "list" or len(got.value) != len(expected.value):
+            return False
+        entries = [_values(*pair) for pair in zip(got.value, expected.value, strict=True)]
+        return all(pair is not None and pair[1].all() and self.close(-pair[0], pair[1]) for pair in entries)
 
     def _all_different(self, asked: Plain) -> bool:
         """Whether no two entries are the same: else their order may be right by chance."""
@@ -263,7 +275,9 @@ class Comparison:
         if got.shape != expected.shape or expected.kind != got.kind or not got.shape:
             yield from (("Got", _cut(got.text, 3)), ("Expected", _cut(expected.text, 3)))
             return
-        places = np.argwhere(~np.isclose(got.value, expected.value, self.tolerance, self.tolerance / 100, True))
+        with np.errstate(all="ignore"):
+            close = np.isclose(got.value, expected.value, self.tolerance, self.tolerance / 100, True)
+        places = np.argwhere(~close)
         first = [tuple(map(int, place)) for place in places[:3]]
         count = f"{len(places):,} of {got.value.size:,} numbers differ" if len(places) else "the numbers are the same"
         for label, one in (("Got", got), ("Expected", expected)):

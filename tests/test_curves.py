@@ -170,12 +170,13 @@ def test_the_picture_has_twice_the_pixels_of_its_size_and_its_words_beside_it(fi
 # In a notebook
 
 
-def test_a_reader_without_a_kernel_sees_the_stills_with_their_words(figure):
+def test_a_reader_without_a_kernel_sees_the_stills_with_their_titles_and_words(figure):
     static = figure.static()
     words = [figure.text(**values) for values in figure.stills]
     assert len(set(words)) == len(words) >= 2 and words[0] == figure.text()
     assert re.findall(r'<img alt="([^"]+)"', static["text/html"]) == words
-    assert static["text/plain"] == "\n".join(words)
+    assert re.findall(r"<p><strong>([^<]+)</strong></p>", static["text/html"]) == list(figure.titles)
+    assert static["text/plain"].splitlines() == [f"{of}. {s}" for of, s in zip(figure.titles, words, strict=True)]
 
 
 def test_a_notebook_gets_the_widget_and_the_stills(figure):

@@ -11,6 +11,10 @@ from course.sources import calls, calls_itself, loops
 # 3.1
 
 LITTLE_ROOM = "The 64 bits of a whole number do not count beside a type with a point: the kind decides first."
+SHORT = tuple(
+    (short, "That is a short name. Give the type's own, with its number of bits.")
+    for short in ("half", "float", "double", "long", "int")
+)
 ANY_TYPE = "First the kind (with a point or without); within one kind, the smallest type that holds both."
 
 # 3.2
@@ -56,6 +60,10 @@ def in_wide(pixels, by):
     return pixels.to(engine.int64) + by
 
 
+def unless_too_bright(pixels, by):
+    return pixels.clone() if pixels.max().item() + by > 255 else pixels + by
+
+
 def brighten_in_place(pixels, by):
     pixels[pixels > 255 - by] = 255 - by
     pixels += by
@@ -93,7 +101,7 @@ def mean_of(change):
     def holds(did):
         with np.errstate(all="ignore"):
             x = np.asarray(did.before["0"], dtype=np.float64)
-            spoiled = np.mean(change(x))
+            spoiled = float(np.mean(change(x)))
         same = np.isclose(float(did.result), spoiled, rtol=1e-5, equal_nan=True)
         return not same or np.isclose(spoiled, float(did.expected), rtol=1e-4)
 
@@ -115,7 +123,7 @@ def epsilon(dtype):
 
 
 def refused(dtype=None):
-    raise NotImplementedError("finfo is not to be asked here")
+    raise NotImplementedError("finfo may not be used here")
 
 
 def without_finfo(epsilon, dtype):
@@ -147,6 +155,13 @@ def smallest(dtype):
     return step.item()
 
 
+def divided_by_10(dtype):
+    one, step = engine.tensor(1.0, dtype=dtype), 1.0
+    while one + step / 10 > one:
+        step = step / 10
+    return step
+
+
 def from_a_table(dtype):
     known = {engine.float16: 2.0**-10, engine.bfloat16: 2.0**-7, engine.float32: 2.0**-23, engine.float64: 2.0**-52}
     return known[dtype]
@@ -156,6 +171,7 @@ def tried(did):
     """Whether the text, where there is one, tries: the numbers of four types are soon known by heart."""
     return (
         not did.source
+        or abs(did.result - did.expected) > 1e-9 * did.expected
         or loops(did.source)
         or calls_itself(did.source)
         or calls(did.source, "nextafter", "view", "log2")
@@ -179,6 +195,8 @@ def add_trial(add):
     yield "x on sim, y on cpu: the place and the numbers", where, add, here.to("sim"), here * 10
     yield "x = [1, 2] (int64) on cpu, y = [0.5, 0.25] on sim", where, add, whole, half.to("sim")
     yield "x = [0.5, 0.25] (float64) on sim, y = [1., 2.] on cpu", where, add, half.double().to("sim"), here
+    yield "x = [1., 2.] on cpu, y = [0.5, 0.25] (float64) on sim", where, add, here, half.double().to("sim")
+    yield "x = 3 (no dimensions) on cpu, y = [1., 2.] on sim", where, add, engine.tensor(3.0), here.to("sim")
 
 
 def add_more(add):
@@ -186,6 +204,13 @@ def add_more(add):
     yield "", where, add, here.to("sim"), (here * 3).to("sim")
     yield "", where, add, here.half(), (here * 70000).to("sim")
     yield "", where, add, here.to("sim"), (here * 3).double()
+
+
+def moved_if_refused(x, y):
+    try:
+        return x + y
+    except RuntimeError:
+        return x + y.to(x.device)
 
 
 def add_at_x(x, y):
@@ -210,17 +235,20 @@ EXERCISES = (
         ),
         entries={
             1: (
+                *SHORT,
                 ("float64", LITTLE_ROOM),
                 ("int64", "A sum with fractions cannot be a whole number: the higher kind wins."),
                 ANY_TYPE,
             ),
             2: (
+                *SHORT,
                 ("float32", "Of the two, only h has a point, and it is float16. No float32 is in this sum."),
                 ("float64", LITTLE_ROOM),
                 ("int64", "The kind decides before the bits do, and a type with a point is the higher kind."),
                 ANY_TYPE,
             ),
             3: (
+                *SHORT,
                 (
                     "float16",
                     "Of two types with a point, the result must hold the numbers of both. float16 is the narrower.",
@@ -229,11 +257,13 @@ EXERCISES = (
                 ANY_TYPE,
             ),
             4: (
+                *SHORT,
                 ("float16", "float16 does not reach as far as bfloat16: which type holds the numbers of both?"),
                 ("bfloat16", "bfloat16 has fewer digits than float16: which type holds the numbers of both?"),
                 ANY_TYPE,
             ),
             5: (
+                *SHORT,
                 (
                     "float32",
                     "A plain number adapts to the tensor if it is not of a higher kind. 3.5 and h are of one kind.",
@@ -245,6 +275,7 @@ EXERCISES = (
                 ANY_TYPE,
             ),
             6: (
+                *SHORT,
                 ("int64", "A division by / may give fractions. Which type does the engine take for these by itself?"),
                 ("float64", "A division by / gives the type that the engine takes for fractions by itself."),
                 "A division by / gives the type that the engine takes for fractions by itself.",
@@ -266,9 +297,9 @@ EXERCISES = (
         wrong=(
             (
                 lambda pixels, by: (pixels + by).clamp(max=255),
-                "In uint8 nothing is ever above 255: the sum has started again from 0 before you look. Add, and"
-                " limit the"
-                " sum, in a type with more room.",
+                "What is above 255 has started again from 0: uint8 itself never holds more than 255. Limit the sum "
+                "while"
+                " it is still in a type with more room, and only then go back to uint8.",
             ),
             (
                 lambda pixels, by: (pixels.to(engine.int64) + by).clamp(max=255),
@@ -300,12 +331,42 @@ EXERCISES = (
                 "White is 255, not 254.",
             ),
             (
+                lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(max=254)),
+                "White is 255, not 254: the largest number still fits into uint8.",
+            ),
+            (
+                lambda pixels, by: (pixels.to(engine.int8) + by).clamp(max=255).to(engine.uint8),
+                "int8 ends at 127, so 255 has no place in it. Take a type with more room than uint8, such as int64.",
+            ),
+            (
+                unless_too_bright,
+                "Where one pixel would be too bright, you leave the whole picture as it was. Each pixel is brightened "
+                "on"
+                " its own.",
+            ),
+            (
+                lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(min=255)),
+                "What was below 255 has become 255, and what was above it was left alone. It is the other way round.",
+            ),
+            (
+                lambda pixels, by: wide(pixels, by, lambda sums: engine.where(sums > 255, sums - by, sums)),
+                "A pixel that would be too bright stays as it was. It becomes white: 255.",
+            ),
+            (
                 lambda pixels, by: engine.full_like(pixels, 255),
                 "The whole picture is white. Only what would be above 255 becomes 255.",
             ),
             (
                 lambda pixels, by: wide(pixels, by, lambda sums: sums * 255 // sums.max()),
                 "You made the whole picture darker, so that the brightest spot fits. Only what is above 255 changes.",
+            ),
+            (
+                lambda pixels, by: pixels + min(by, 255 - pixels.max().item()),
+                "You brighten the whole picture by less, so that the brightest spot fits. Each pixel is on its own.",
+            ),
+            (
+                lambda pixels, by: wide(pixels, by, lambda sums: sums.clamp(max=by)),
+                "The limit is white, which is 255, and not `by`.",
             ),
         ),
         properties=(
@@ -356,6 +417,15 @@ EXERCISES = (
             (lambda x: x.float().median(), "That is the median, the number in the middle of them all."),
             (lambda x: x.float().max(), "That is the largest of them, not their mean."),
             (
+                lambda x: engine.tensor(sum(x.tolist()) / len(x.tolist())),
+                "Of a table, `tolist()` makes a list of lists, and `sum` cannot add these up. The tensor's own `mean`"
+                " takes any shape.",
+            ),
+            (
+                lambda x: x.float().mean(-1),
+                "mean(-1) takes the mean of each row. Leave out the -1: one number is asked for.",
+            ),
+            (
                 lambda x: x.float().mean(0),
                 "mean(0) takes the mean of each column. Leave out the 0: one number is asked for.",
             ),
@@ -369,7 +439,7 @@ EXERCISES = (
             Property(
                 lambda x: x.half().float().mean(),
                 mean_of(lambda x: x.astype(np.float16)),
-                "On the way through float16, 70000 became inf. Go to float32 directly.",
+                "On the way through float16 you lose digits, and 70000 becomes inf. Go to float32 directly.",
             ),
             Property(
                 lambda x: x.to(engine.bfloat16).float().mean(),
@@ -410,7 +480,9 @@ EXERCISES = (
             ),
             (
                 lambda dtype: halved(dtype, one=lambda dtype: engine.tensor(1.0)),
-                "You computed in float32 whatever was asked for: `engine.tensor(1.0, dtype=dtype)`.",
+                "You computed in float32 whatever was asked for. Give the 1 *and* the step the type: `dtype=dtype`. "
+                "(Where"
+                " two tensors without dimensions meet, the wider type wins.)",
             ),
             (
                 lambda dtype: 2.0**-10,
@@ -418,9 +490,22 @@ EXERCISES = (
                 " when to stop.",
             ),
             (
+                lambda dtype: -int(np.log2(epsilon(dtype))),
+                "That is how often you halved. The step you end with is asked for.",
+            ),
+            (
+                lambda dtype: epsilon(dtype) + 1,
+                "That is the next number after 1. You are asked for the step to it.",
+            ),
+            (
+                divided_by_10,
+                "You divide by 10, and so you miss the gap itself, which is a power of two. Halve the step.",
+            ),
+            (
                 smallest,
                 "That is the smallest number there is, the gap beside 0. Ask whether *1 plus* half of the step"
-                " is more than 1.",
+                " is more than 1; and make sure that the 1 stays 1 (after `one = step = ...`, `step /= 2` halves "
+                "both).",
             ),
             (
                 lambda dtype: 1.0,
@@ -468,6 +553,10 @@ EXERCISES = (
         wrong=(
             (lambda x, y: x + y, "Tensors in different places do not mix. Move one of them: `.to(device)`."),
             (lambda x, y: x.to(y.device) + y, "The result is where y is. It has to be where x is: move the other one."),
+            (
+                lambda x, y: engine.tensor(x.numpy() + y.numpy()),
+                "`.numpy()` works on the cpu alone. `.to(device)` moves a tensor as it is.",
+            ),
             (lambda x, y: x.cpu() + y.cpu(), "The result is on the cpu, even if x is not."),
             (
                 lambda x, y: x + y.to("sim"),
@@ -490,6 +579,16 @@ EXERCISES = (
                 lambda x, y: (x.float().cpu() + y.float().cpu()).to(x.device),
                 "You changed the types too: float64 numbers lose digits. Change only the place, and leave the"
                 " types to promotion.",
+            ),
+            (
+                moved_if_refused,
+                "You move y only if the sum is refused. A tensor without dimensions on the cpu is not refused: the sum"
+                " is made where y is.",
+            ),
+            (
+                lambda x, y: x + engine.tensor(y.tolist(), device=x.device),
+                "A list of Python's numbers no longer knows their type: float64 became float32. `.to(device)` keeps "
+                "it.",
             ),
         ),
         understood=(

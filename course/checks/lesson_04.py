@@ -41,9 +41,9 @@ def watched(slope_at, f, x):
 
 
 def slope_trial(slope_at):
-    yield "f(x) = x * x, x = tensor(2.)", watched, slope_at, square, engine.tensor(2.0)
-    x = number_and_slope(0.5, grad=6.0)
-    shown = "f(x) = 1 / x, x = tensor(0.5000, requires_grad=True), x.grad = tensor(6.) from before"
+    yield "f(x) = x * x, x = tensor(3.)", watched, slope_at, square, engine.tensor(3.0)
+    x = number_and_slope(0.4, grad=6.0)
+    shown = "f(x) = 1 / x, x = tensor(0.4000, requires_grad=True), x.grad = tensor(6.) from before"
     yield shown, watched, slope_at, lambda x: 1 / x, x
 
 
@@ -80,6 +80,33 @@ def takes_notes_now(f, x):
     return slope
 
 
+def added_to_the_old(f, x):
+    old, flag = x.grad, x.requires_grad
+    slope = on_the_tensor_itself(f, x)
+    x.grad = old
+    x.requires_grad_(flag)
+    return slope
+
+
+def in_anothers_grad(f, x):
+    knob = x.detach().requires_grad_()
+    f(knob).backward()
+    return x.grad.item()
+
+
+def never_read(f, x):
+    knob = engine.tensor(x.item(), requires_grad=True)
+    f(knob)
+    return knob.grad
+
+
+def the_output_of_a_knob(f, x):
+    knob = engine.tensor(x.item(), requires_grad=True)
+    result = f(knob)
+    result.backward()
+    return result.item()
+
+
 def nudged(f, x):
     return ((f(x + 0.001) - f(x)) / 0.001).item()
 
@@ -113,15 +140,16 @@ def by_formula(f, x, rate):
         x.fill_(x.item() - rate * slope)
 
 
-def stepped(step, f, start, rate):
-    """The knob and its slope after three steps; a slope of None and one of 0 are both clear."""
+def stepped(step, f, start, rate, times=3):
+    """The knob and its slope after some steps; a slope of None and one of 0 are both clear."""
     x = number_and_slope(start)
-    for _ in range(3):
+    for _ in range(times):
         step(f, x, rate)
     return {"x": round(x.item(), 5), "x.grad": 0.0 if x.grad is None else round(x.grad.item(), 5)}
 
 
 def step_trial(step):
+    yield "f(x) = x * x, x = 4, rate = 0.1, one step", stepped, step, square, 4.0, 0.1, 1
     yield "f(x) = x * x, x = 4, rate = 0.1, three steps", stepped, step, square, 4.0, 0.1
     yield "f(x) = x**2 + 3 * x + 5, x = -2, rate = 0.25, three steps", stepped, step, valley, -2.0, 0.25
 
@@ -193,6 +221,40 @@ def cleared_by_0(f, x, rate):
     x.grad = 0
 
 
+def the_sign_alone(x, rate):
+    with engine.no_grad():
+        x -= rate * x.grad.sign()
+
+
+def the_lessons_rate(x, rate):
+    with engine.no_grad():
+        x -= 0.1 * x.grad
+
+
+def put_at_the_step(x, rate):
+    with engine.no_grad():
+        x.copy_(-rate * x.grad)
+
+
+def no_notes_any_more(x, rate):
+    x.requires_grad_(False)
+    x -= rate * x.grad
+
+
+def put_to_0(f, x, rate):
+    f(x).backward()
+    downhill(x, rate)
+    with engine.no_grad():
+        x.zero_()
+
+
+def two_steps(f, x, rate):
+    for _ in range(2):
+        f(x).backward()
+        downhill(x, rate)
+        x.grad = None
+
+
 def another_knob(x, rate):
     x = x - rate * x.grad
 
@@ -253,8 +315,16 @@ def clear(x):
     x.grad = None
 
 
+def halved(x):
+    x.grad /= 2
+
+
 def a_zero(x):
     x.grad = 0
+
+
+def a_zero_with_a_point(x):
+    x.grad = 0.0
 
 
 def cleared_once(f, start, rate, steps):
@@ -288,6 +358,43 @@ def a_new_knob(f, start, rate, steps):
             x = x - rate * x.grad
         positions.append(x.item())
     return positions
+
+
+def noted_too_early(f, start, rate, steps):
+    positions = walked(f, start, rate, steps)
+    return [start, *positions[:-1]]
+
+
+def the_knob_itself(f, start, rate, steps):
+    x = engine.tensor(start, requires_grad=True)
+    positions = [x]
+    for _ in range(steps):
+        step = stepping(downhill)
+        step(f, x, rate)
+        positions.append(x)
+    return positions
+
+
+def uphill_walk(f, start, rate, steps):
+    return walked(f, start, -rate, steps)
+
+
+def always_from_the_start(f, start, rate, steps):
+    return [start] + steps * walked(f, start, rate, 1)[1:]
+
+
+def only_one_round(f, start, rate, steps):
+    return walked(f, start, rate, min(steps, 1))
+
+
+def with_another_rate(f, start, rate, steps):
+    return walked(f, start, rate / 10, steps)
+
+
+def until_it_rises(f, start, rate, steps):
+    positions = walking()(f, start, rate, steps)
+    turned = (n for n in range(1, steps) if abs(positions[n + 1]) > abs(positions[n]))
+    return positions[: next(turned, steps) + 1]
 
 
 def without_the_start(f, start, rate, steps):
@@ -371,6 +478,68 @@ def loss_made_once(xs, ys, rate, steps):
     return bend.item(), height.item()
 
 
+def with_new_knobs(xs, ys, rate, steps):
+    bend, height = (engine.tensor(0.0, requires_grad=True) for _ in range(2))
+    for _ in range(steps):
+        as_asked(bend, height, xs, ys).backward()
+        with engine.no_grad():
+            bend = bend - rate * bend.grad
+            height = height - rate * height.grad
+    return bend.item(), height.item()
+
+
+def with_one_new_knob(xs, ys, rate, steps):
+    bend, height = (engine.tensor(0.0, requires_grad=True) for _ in range(2))
+    for _ in range(steps):
+        as_asked(bend, height, xs, ys).backward()
+        with engine.no_grad():
+            bend = bend - rate * bend.grad
+            height -= rate * height.grad
+        bend.grad = height.grad = None
+    return bend.item(), height.item()
+
+
+def taking_notes_of_steps(xs, ys, rate, steps):
+    bend, height = (engine.tensor(0.0, requires_grad=True) for _ in range(2))
+    as_asked(bend, height, xs, ys).backward()
+    both(bend, height, rate)
+
+
+def one_takes_no_notes(xs, ys, rate, steps):
+    bend, height = engine.tensor(0.0, requires_grad=True), engine.tensor(0.0)
+    as_asked(bend, height, xs, ys).backward()
+    with engine.no_grad():
+        both(bend, height, rate)
+
+
+def one_step_more(xs, ys, rate, steps):
+    return fitted(xs, ys, rate, steps + 1)
+
+
+def at_the_lessons_rate(xs, ys, rate, steps):
+    return fitted(xs, ys, 0.05, steps)
+
+
+def after_one_round(xs, ys, rate, steps):
+    return fitted(xs, ys, rate, min(steps, 1))
+
+
+def by_bends_slope(bend, height, rate):
+    bend -= rate * bend.grad
+    height -= rate * bend.grad
+
+
+def with_three_knobs(xs, ys, rate, steps):
+    bend, tilt, height = (engine.tensor(0.0, requires_grad=True) for _ in range(3))
+    for _ in range(steps):
+        ((bend * xs**2 + tilt * xs + height - ys) ** 2).mean().backward()
+        with engine.no_grad():
+            for knob in (bend, tilt, height):
+                knob -= rate * knob.grad
+                knob.grad = None
+    return bend.item(), height.item()
+
+
 def bend_alone(bend, height, rate):
     bend -= rate * bend.grad
 
@@ -388,6 +557,8 @@ def as_a_line(xs, ys, rate, steps):
     return float(tilt), float(height)
 
 
+NO_NUMBER = "The engine refuses `x.grad = 0`: a gradient is a tensor, or nothing. `x.grad = None` clears it."
+
 EXERCISES = (
     Exercise(
         key="04.1",
@@ -399,18 +570,21 @@ EXERCISES = (
         ),
         entries={
             1: (
+                (60.0, "60 belongs to (3 * x)**2. Here x alone is squared."),
                 (1.0, "1 is the output at 4. The slope is how many times as far the output moves as x."),
-                (13.0, "The slope of a number that stands alone is 0: the 1 does not count."),
+                (13.0, "The slope of a number on its own is 0: the 1 does not count."),
                 (24.0, "24 is the slope of 3 * x**2. That of -12 * x is -12, and belongs to the sum."),
                 (36.0, "-12 * x falls as x grows: its slope is -12, and not 12."),
                 (-24.0, "The slope of 3 * x**2 is 6 * x, and that of -12 * x is -12, wherever you stand."),
                 (0.0, "The slope of 3 * x**2 is 6 * x: the 2 comes down, and is multiplied by the 3."),
+                (-4.0, "The slope of 3 * x**2 is three times that of x**2: it is 6 * x, and not 2 * x."),
                 "The slope of x**2 is 2 * x, that of x is 1, that of a number 0. What is the sum, at x = 4?",
             ),
             2: (
-                (-11.0, "-11 is the lowest output. Asked is the x at which it comes out."),
+                (-11.0, "-11 is the lowest output. You are asked for the x at which it comes out."),
                 (0.0, "At the lowest place the *slope* is 0. At which x is that so?"),
                 (4.0, "With 3 * x as the slope of 3 * x**2 it would be 4. But its slope is 6 * x."),
+                (6.0, "With 2 * x as the slope of 3 * x**2 it would be 6. But its slope is 6 * x."),
                 (-2.0, "6 * x - 12 is 0 where 6 * x is 12."),
                 "At the lowest place the slope is 0. At which x is that so?",
             ),
@@ -436,7 +610,26 @@ EXERCISES = (
             ),
             (on_the_tensor_itself, "You used x itself: the slope is added to what was in x.grad, and stays there."),
             (after_clearing, "You cleared x.grad. What was in it belongs to somebody else, and is lost."),
-            (cleared_afterwards, "The number is right. But x.grad held something from before, and now it is None."),
+            (
+                cleared_afterwards,
+                "The number is right. But x is not as it was: it takes notes now, and what its .grad held before is"
+                " gone.",
+            ),
+            (
+                added_to_the_old,
+                "`old = x.grad` gives the same tensor a second name, and backward() adds to it. So you returned the sum"
+                " of both slopes, and put back what is no longer the old one. Make a knob of your own.",
+            ),
+            (
+                lambda f, x: engine.tensor(int(x.item()), requires_grad=True),
+                "A whole number cannot change a little, so it has no slope. Leave the number as it is, with its point.",
+            ),
+            (
+                in_anothers_grad,
+                "Your knob has the slope, in *its* .grad. You look into that of x.",
+            ),
+            (never_read, "That is None: backward() itself gives nothing back, and before it is called .grad is None."),
+            (the_output_of_a_knob, "That is the output of your knob. Its slope is in the knob's .grad."),
             (nudged, "That is a slope by nudging: close, but not exact. Let backward() do it, on a knob of your own."),
             (
                 nudged_both_ways,
@@ -499,16 +692,39 @@ EXERCISES = (
                 stepping(the_rate_alone),
                 "The step is the rate times the slope: you left out the slope, and each step is equally long.",
             ),
+            (
+                stepping(the_sign_alone),
+                "Of the slope you take the sign alone, so each step is equally long. The steeper, the longer: take all"
+                " of it.",
+            ),
+            (stepping(the_lessons_rate), "Your step takes 0.1 times the slope, whatever `rate` is."),
+            (
+                stepping(put_at_the_step),
+                "You put x where only the step belongs. The step is counted from where x is: `x -= ...`.",
+            ),
+            (
+                stepping(no_notes_any_more),
+                "The first step is right. But x takes no notes afterwards, so there is no second one. Leave"
+                " requires_grad alone, and step inside `with engine.no_grad():`.",
+            ),
+            (two_steps, "You take more than one step. The loop belongs to those who call the function."),
             (by_the_output, "You step by the output at x. The step is the rate times the *slope*."),
             (stepping(divided), "You divide by the rate. The step is the rate times the slope."),
-            (cleared_too_early, "You clear the slope before the step has used it."),
+            (
+                cleared_too_early,
+                "When the step is taken, x.grad is None. Has backward() been called, and is the slope still there?",
+            ),
+            (
+                put_to_0,
+                "`x.zero_()` puts the knob itself to 0. Clear its slope: `x.grad = None`.",
+            ),
             (
                 all_without_notes,
                 "The machine runs inside no_grad(), so there are no notes. Only the step belongs there.",
             ),
             (
                 cleared_by_0,
-                "The engine refuses `x.grad = 0`: a gradient is a tensor, or nothing. `x.grad = None` clears it.",
+                NO_NUMBER,
             ),
             (cleared_before, "x is right. But its slope is still there afterwards: clear it after the step."),
             (stepping(without_rate), "The step is the rate times the slope: you left out the rate."),
@@ -529,10 +745,19 @@ EXERCISES = (
         wrong=(
             (walking(), "From the second step on, the old slopes are still in x.grad. Clear it in every round."),
             (walking(between=clear), "You clear the slope before it is used. After the step is the place."),
-            (a_new_knob, "`x = x - ...` makes a tensor that takes no notes. Turn the knob itself, with `-=`."),
+            (
+                a_new_knob,
+                "After the first step, x takes no notes: `x = ...` has given its name to another tensor. Turn the knob"
+                " itself, with `-=`.",
+            ),
             (
                 walking(after=a_zero),
-                "The engine refuses `x.grad = 0`: a gradient is a tensor, or nothing. `x.grad = None` clears it.",
+                NO_NUMBER,
+            ),
+            (walking(after=a_zero_with_a_point), NO_NUMBER.replace("= 0`", "= 0.0`")),
+            (
+                uphill_walk,
+                "That walks uphill. The sign was right: against the slope is `-=`.",
             ),
             (cleared_once, "You clear once. The slope is added to in every round, so clear it in every round."),
             (
@@ -541,6 +766,37 @@ EXERCISES = (
                 "every round.",
             ),
             (without_the_start, "The first position is where the walk starts."),
+            (
+                noted_too_early,
+                "You note each position before the step: the start is there twice, and the last position is missing.",
+            ),
+            (
+                walking(after=halved),
+                "Half of the old slope is still there, and the next one is added to it. Clear it altogether.",
+            ),
+            (
+                the_knob_itself,
+                "The list holds the knob itself, again and again, so each entry shows where it ended. `.item()` takes"
+                " out the number it has now.",
+            ),
+            (
+                always_from_the_start,
+                "Each round begins at `start` again. Go on from where the last step has led.",
+            ),
+            (only_one_round, "The walk ends after its first step. Is `return` inside the loop?"),
+        ),
+        properties=(
+            Property(
+                until_it_rises,
+                lambda did: len(did.result) == len(did.expected),
+                "The start and the position after each of `steps` steps: do not end the walk early. Ask why it climbs.",
+            ),
+            Property(
+                with_another_rate,
+                lambda did: not isinstance(did.result[1], float) or abs(did.result[1] - did.expected[1]) < 1e-4,
+                "Not even the first step is right now. It is `rate` times the slope, as it was: what goes wrong comes"
+                " after it.",
+            ),
         ),
         hints=(
             "Print x.grad in each round. Is it the slope at x?",
@@ -579,12 +835,53 @@ EXERCISES = (
                 on_another_loss(lambda b, h, xs, ys: (((b * xs) ** 2 + h - ys) ** 2).mean()),
                 "You square bend, too. The parabola is bend * x**2.",
             ),
+            (
+                on_another_loss(lambda b, h, xs, ys: (b * xs**2 + h - ys).mean() ** 2),
+                "You square the mean. Square each distance first, and then take the mean: above and below must not"
+                " cancel.",
+            ),
+            (
+                on_another_loss(lambda b, h, xs, ys: ((b * 2 * xs + h - ys) ** 2).mean()),
+                "2 * x is the slope of x**2. The parabola itself is bend * x**2.",
+            ),
+            (
+                on_another_loss(lambda b, h, xs, ys: ((b * xs**2 + h + ys) ** 2).mean()),
+                "You add ys. The distance is the difference: minus ys.",
+            ),
+            (
+                on_another_loss(lambda b, h, xs, ys: ((b * xs**2 + h) ** 2).mean()),
+                "Where are the points? The distance is that between the parabola and ys.",
+            ),
+            (
+                taking_notes_of_steps,
+                "Turning the knobs must not be written down: do it inside `with engine.no_grad():`.",
+            ),
+            (
+                one_takes_no_notes,
+                "height takes no notes, so no slope arrives there. Both knobs need `requires_grad=True`.",
+            ),
+            (fitting(by_bends_slope), "You turn height by the slope of bend. Each knob has its own .grad."),
+            (with_three_knobs, "You turn a third knob, a tilt, and it takes over some of the work of the other two."),
+            (one_step_more, "You take one step too many: `range(steps)` gives `steps` rounds, since it begins at 0."),
+            (at_the_lessons_rate, "You walk at the lesson's rate of 0.05. Here it is given: `rate`."),
+            (after_one_round, "The walk ends after its first step. Is `return` inside the loop?"),
+            (
+                with_new_knobs,
+                "The first step is right. But `bend = bend - ...` makes a new tensor, which takes no notes inside"
+                " no_grad(). Turn the knob itself: `bend -= ...`.",
+            ),
+            (
+                with_one_new_knob,
+                "The first step is right. But `bend = bend - ...` makes another tensor, and no slope arrives in its "
+                ".grad."
+                " Turn the knobs themselves: `bend -= ...`, inside no_grad().",
+            ),
             (on_another_loss(as_asked, begin=1.0), "The walk begins with both knobs at 0."),
             (
                 loss_made_once,
-                "You make the loss once, before the loop. Make it anew in each round: the knobs have moved.",
+                "You make the loss once, before the loop. Make it again in each round: the knobs have moved.",
             ),
-            (as_a_line, "You fit a line: bend is to be multiplied by x**2."),
+            (as_a_line, "You fit a line: multiply bend by x**2."),
             (lambda *a: fitted(*a)[::-1], "The two are in the opposite order: first bend, then height."),
         ),
         hints=(

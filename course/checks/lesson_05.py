@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from unittest import mock
 
+import numpy as np
+
 import engine
 from course.exercises import Exercise, Property
 from course.sources import calls
@@ -11,6 +13,13 @@ from engine.core.graph import Node
 
 def knobs(*values):
     return [engine.tensor(value, requires_grad=True) for value in values]
+
+
+ENOUGH = 5000  # visits; where paths part and meet 20 times, a walk along every path makes a million of them
+
+
+class TooOften(RuntimeError):
+    pass
 
 
 # 5.2
@@ -32,12 +41,29 @@ def doubled(times):
     return x
 
 
+def counted_soon(count, node):
+    """The count; who goes along every path is stopped."""
+    looks, edges = 0, Node.next_functions
+
+    def looking(self):
+        nonlocal looks
+        looks += 1
+        if looks > ENOUGH:
+            raise TooOften(f"{ENOUGH} looks at next_functions, where there are 41 nodes. It was stopped.")
+        return edges.fget(self)
+
+    with mock.patch.object(Node, "next_functions", property(looking)):
+        return count(node)
+
+
 def count_trial(count):
     a, b = knobs(2.0, 3.0)
     yield "count_nodes(c.grad_fn), where c = a * b", count, (a * b).grad_fn
     yield "count_nodes(d.grad_fn), where d = a * b + a", count, (a * b + a).grad_fn
+    yield "count_nodes(d.grad_fn), where d = a + a * b", count, (a + a * b).grad_fn
     yield "count_nodes(h.grad_fn), where h = (3 * b).exp(), and 3 is a plain number", count, (3 * b).exp().grad_fn
     yield "count_nodes(x.grad_fn), where x = x + x was done 8 times", count, doubled(8).grad_fn
+    yield "count_nodes(x.grad_fn), where x = x + x was done 40 times", counted_soon, count, doubled(40).grad_fn
 
 
 def count_more(count):
@@ -74,8 +100,102 @@ def with_none(node):
     return len(seen)
 
 
+def none_asked(node):
+    seen, waiting = set(), [node]
+    while waiting:
+        here = waiting.pop()
+        seen.add(here)
+        waiting += [parent for parent, _ in here.next_functions if parent not in seen]
+    return len(seen)
+
+
+def along_all_paths(node):
+    seen = set()
+
+    def walk(here):
+        seen.add(here)
+        for parent, _ in here.next_functions:
+            if parent is not None:
+                walk(parent)
+
+    walk(node)
+    return len(seen)
+
+
+def nodes_of(node):
+    """All nodes, for answers that count something else."""
+    seen, waiting = set(), [node]
+    while waiting:
+        here = waiting.pop()
+        if here is not None and here not in seen:
+            seen.add(here)
+            waiting += [parent for parent, _ in here.next_functions]
+    return seen
+
+
+def by_name(node):
+    return len({type(here).__name__ for here in nodes_of(node)})
+
+
+def by_name_along_all_paths(node):
+    names = set()
+
+    def walk(here):
+        names.add(type(here).__name__)
+        for parent, _ in here.next_functions:
+            if parent is not None:
+                walk(parent)
+
+    walk(node)
+    return len(names)
+
+
+def edges(node):
+    return sum(parent is not None for here in nodes_of(node) for parent, _ in here.next_functions)
+
+
+def the_ends_alone(node):
+    return sum(not here.next_functions for here in nodes_of(node))
+
+
+def the_ends_along_all_paths(node):
+    ends = set()
+
+    def walk(here):
+        if not here.next_functions:
+            ends.add(here)
+        for parent, _ in here.next_functions:
+            if parent is not None:
+                walk(parent)
+
+    walk(node)
+    return len(ends)
+
+
+def longest_path(node):
+    longest = {}
+    for here in sorted(nodes_of(node), key=lambda one: -one.time):  # the oldest first
+        longest[here] = 1 + max((longest[parent] for parent, _ in here.next_functions if parent), default=0)
+    return longest[node]
+
+
+def the_first_edge_alone(node):
+    length = 1
+    while node.next_functions and (node := node.next_functions[0][0]) is not None:
+        length += 1
+    return length
+
+
 def one_step(node):
     return 1 + len(node.next_functions)
+
+
+def one_step_as_a_set(node):
+    return 1 + len({parent for parent, _ in node.next_functions if parent is not None})
+
+
+def one_too_many(node):
+    return count(node) + 1
 
 
 def without_itself(node):
@@ -114,7 +234,9 @@ def gradients_at(go_back, node, leaves):
     found = {}
     with engine.no_grad():
         go_back(node, engine.tensor(1.0), found)
-    return [found.get(leaf, "nothing") for leaf in leaves]
+    here = [found.get(leaf, "nothing") for leaf in leaves]
+    more = {type(key).__name__ for key in set(found) - set(leaves)}
+    return here + [f"and besides, keys of type {name}" for name in sorted(more)]
 
 
 def path_by_path(node, arriving, found):
@@ -155,8 +277,77 @@ def with_one(node, arriving):
     return node(engine.tensor(1.0))
 
 
+def ones_plus(node, arriving):
+    passed_on = node(engine.tensor(1.0))
+    return tuple(part + arriving for part in passed_on if part is not None)
+
+
 def plus_equals(found, leaf, arriving):
     found[leaf] += arriving
+
+
+def plus_equals_later(found, leaf, arriving):
+    if leaf in found:
+        found[leaf] += arriving
+    else:
+        found[leaf] = arriving
+
+
+def the_first_twice(found, leaf, arriving):
+    found[leaf] = found.get(leaf, arriving) + arriving
+
+
+def into_grad(found, leaf, arriving):
+    leaf.grad = arriving if leaf.grad is None else leaf.grad + arriving
+
+
+def all_together(found, leaf, arriving):
+    found[leaf] = sum(found.values()) + arriving
+
+
+def only_the_first_edge(node, arriving, found):
+    if type(node).__name__ == "AccumulateGrad":
+        added(found, node.variable, arriving)
+        return None
+    for parent, part in edges_of(node, arriving):
+        return only_the_first_edge(parent, part, found)
+
+
+def past_the_end(node, arriving, found):
+    if type(node).__name__ == "AccumulateGrad":
+        added(found, node.variable, arriving)
+        node(arriving)
+        return
+    for parent, part in edges_of(node, arriving):
+        past_the_end(parent, part, found)
+
+
+def by_node(only_ends):
+    """`go_back`, which has nodes among its keys: the ends in place of the leaves, or all nodes besides them."""
+
+    def go_back(node, arriving, found):
+        end = type(node).__name__ == "AccumulateGrad"
+        if end or not only_ends:
+            added(found, node, arriving)
+        if end and not only_ends:
+            added(found, node.variable, arriving)
+        for parent, part in [] if end else edges_of(node, arriving):
+            go_back(parent, part, found)
+
+    return go_back
+
+
+def going_on_with(change):
+    """`go_back`, which hands a parent something else than what the node passes on."""
+
+    def go_back(node, arriving, found):
+        if type(node).__name__ == "AccumulateGrad":
+            added(found, node.variable, arriving)
+            return
+        for parent, part in edges_of(node, arriving):
+            go_back(parent, change(part, arriving), found)
+
+    return go_back
 
 
 def plus_none(found, leaf, arriving):
@@ -173,6 +364,9 @@ def back_trial(go_back):
     yield "a * b with a = 2, b = 3: found at a and at b", gradients_at, go_back, (a * b).grad_fn, [a, b]
     yield "a * b + a with a = 2, b = 3: found at a and at b", gradients_at, go_back, (a * b + a).grad_fn, [a, b]
     yield "a * a * b with a = 2, b = 3: found at a and at b", gradients_at, go_back, (a * a * b).grad_fn, [a, b]
+    a, b = knobs([2.0, 4.0], [3.0, 5.0])
+    total = (2 * (a + b + a)).sum()
+    yield "(2 * (a + b + a)).sum() with a = [2, 4], b = [3, 5]", gradients_at, go_back, total.grad_fn, [a, b]
 
 
 def back_more(go_back):
@@ -181,12 +375,6 @@ def back_more(go_back):
 
 
 # 5.5
-
-ENOUGH = 5000  # visits; a pass that goes along every path makes a million of them
-
-
-class TooOften(RuntimeError):
-    pass
 
 
 def visited_once(each_node_once, root, leaves):
@@ -203,8 +391,14 @@ def visited_once(each_node_once, root, leaves):
 
     with mock.patch.object(Node, "__call__", counting), engine.no_grad():
         found = each_node_once(root)
-    here = [found.get(leaf, "nothing") for leaf in leaves] if isinstance(found, dict) else found
+    here = [found.get(leaf, instead(found)) for leaf in leaves] if isinstance(found, dict) else found
     return {"found": here, "each node asked once": asked <= count(root) - len(leaves)}
+
+
+def instead(found):
+    """What is said where a leaf is not in a dict."""
+    kinds = sorted({type(key).__name__ for key in found})
+    return f"nothing: the keys are of type {' and '.join(kinds)}" if kinds else "nothing: the dict is empty"
 
 
 def sums(times, other_way=False):
@@ -230,6 +424,13 @@ def once_trial(each_node_once):
     for other_way, line in ((False, "x, y = y, x + y"), (True, "x, y = y, y + x")):
         root, leaves = sums(10, other_way)
         yield f"{line}, done 10 times: found at x and y", visited_once, each_node_once, root, leaves
+    (a,) = knobs(2.0)
+    h = (3 * a).exp()
+    yield "h * a, where h = (3 * a).exp(): found at a", visited_once, each_node_once, (h * a).grad_fn, [a]
+    a, b = knobs([2.0, 4.0], [3.0, 5.0])
+    total = (2 * (a + b + a)).sum()
+    shown = "(2 * (a + b + a)).sum(), with a = [2, 4], b = [3, 5]: found at a and at b"
+    yield shown, visited_once, each_node_once, total.grad_fn, [a, b]
     for times in (10, 20):
         x = y = knobs(1.0)[0]
         for _ in range(times):
@@ -275,20 +476,33 @@ def when_all_is_there(root):
     return found
 
 
-def in_turn(choose: Callable, put: Callable = lambda waiting, parent, part: waiting.get(parent, 0.0) + part):
+def together(waiting, parent, part):
+    return waiting.get(parent, 0.0) + part
+
+
+def in_turn(
+    choose: Callable,
+    put: Callable = together,
+    *,
+    begin=1.0,
+    ask=None,
+    keep: Callable = together,
+    give=lambda found, waiting: found,
+) -> Callable:
     """`each_node_once`, which takes the nodes in another order, or lets what arrives wait in another manner."""
+    ask = ask or edges_of
 
     def each_node_once(root):
-        waiting, found = {root: engine.tensor(1.0)}, {}
+        waiting, found = {root: engine.tensor(begin)}, {}
         while waiting:
             node = choose(waiting)
             arriving = waiting.pop(node)
             if hasattr(node, "variable"):
-                found[node.variable] = found.get(node.variable, 0.0) + arriving
+                found[node.variable] = keep(found, node.variable, arriving)
                 continue
-            for parent, part in edges_of(node, arriving):
+            for parent, part in ask(node, arriving):
                 waiting[parent] = put(waiting, parent, part)
-        return found
+        return give(found, waiting)
 
     return each_node_once
 
@@ -303,6 +517,40 @@ def oldest(waiting):
 
 def first_come(waiting):
     return next(iter(waiting))
+
+
+def last_come(waiting):
+    return list(waiting)[-1]
+
+
+def put_alone(waiting, parent, part):
+    return part
+
+
+def put_first(waiting, parent, part):
+    return waiting.get(parent, part)
+
+
+def put_into(waiting, parent, part):
+    if parent not in waiting:
+        return part
+    waiting[parent] += part
+    return waiting[parent]
+
+
+def asked_with_one(node, arriving):
+    return edges_of(node, engine.tensor(1.0))
+
+
+def asked_without_a_tuple(node, arriving):
+    pairs = zip(node.next_functions, node(arriving), strict=False)
+    return [(to, part) for (to, _), part in pairs if to is not None]
+
+
+def asked_with_none(node, arriving):
+    passed_on = node(arriving)
+    passed_on = passed_on if isinstance(passed_on, tuple) else (passed_on,)
+    return [(to, part) for (to, _), part in zip(node.next_functions, passed_on, strict=False)]
 
 
 def along_every_path(root):
@@ -326,6 +574,26 @@ def only_the_first_visit(root):
     return found
 
 
+def asked_at_the_end(found, leaf, arriving):
+    leaf.grad = arriving if leaf.grad is None else leaf.grad + arriving  # as AccumulateGrad does
+    return arriving
+
+
+def ones_everywhere(root):
+    return {node.variable: engine.tensor(1.0) for node in nodes_of(root) if hasattr(node, "variable")}
+
+
+def until_the_first_leaf(root):
+    found = in_turn(newest)(root)
+    first = next(iter(found))
+    return {first: found[first]}
+
+
+def never_taken_out(root):
+    while True:
+        root(engine.tensor(1.0))
+
+
 def by_the_ends(root):
     ends = {}
     todo = [root]
@@ -338,6 +606,17 @@ def by_the_ends(root):
     return {ends[leaf]: part for leaf, part in when_all_is_there(root).items()}
 
 
+THE_NAME = "Two nodes may have the same name. Remember the nodes themselves."
+ENDS_ALONE = "You counted the ends alone. The nodes on the path to them count too."
+IN_PLACE = (
+    "`+=` changes the tensor that came first. An addition passes the same numbers on to both of its inputs, so they "
+    "change"
+    " at the other leaf, too. Make a new tensor: `... = ... + ...`."
+)
+A_TENSOR_ALONE = (
+    "A node with one input gives a tensor alone, and no tuple. Make a tuple of it first, as `my_backward` does."
+)
+TOO_EARLY = "A node passes on what it has before the rest has come. Of those that wait, take the newest."
 MEET = "You multiplied where paths meet. Multiply along a path, and add where paths meet."
 
 EXERCISES = (
@@ -347,6 +626,8 @@ EXERCISES = (
         answer=(7.0, 2.0),
         wrong=(
             ((2.0, 7.0), "Those are the right two numbers, in the opposite order: first a, then b."),
+            ((10.0, 10.0), "10 is the value of e. The question is how far e moves when a moves, and when b moves."),
+            ((2.0, 3.0), "Those are the values of a and b. The question is what arrives there on the way back."),
             ((1.0, 1.0), "1 is what backward() begins with, at the root. Go on from there."),
         ),
         entries={
@@ -356,12 +637,15 @@ EXERCISES = (
                 (10.0, MEET),
                 (4.0, "Straight from the multiplication comes its other input. That is the sum, and not a."),
                 (3.0, "Along the path through the addition comes 2 times 1. And another path leads to a."),
+                (6.0, "5 comes straight from the multiplication. But along the other path comes more than 1."),
+                "Two paths lead from the root to a. Multiply along each of them, and add the two.",
             ),
             2: (
                 (3.0, "At b arrives what the multiplication passes on to the sum, which is the other input, a."),
                 (5.0, "5 is what the multiplication passes on to a. To the sum it passes on its other input."),
                 (6.0, "The addition passes on what arrives there, times 1. It does not multiply by b."),
                 (1.0, "The addition passes on what arrives there. That is no longer the 1 from the root."),
+                "One path leads to b, through the addition. What does the multiplication pass on to it?",
             ),
         },
         hints=(
@@ -381,7 +665,35 @@ EXERCISES = (
             (each_path, "You count a node once for each path that leads to it. Remember the nodes that you have seen."),
             (without_the_ends, "The ends of the paths, AccumulateGrad, are nodes too."),
             (without_itself, "The node that you begin with counts too."),
-            (with_none, "Where an input takes no notes there stands None. You counted it as a node."),
+            (with_none, "For an input that takes no notes, next_functions has None. You counted it as a node."),
+            (
+                none_asked,
+                "For an input that takes no notes, next_functions has None, which points to nothing. Leave it out, as"
+                " `tree` does.",
+            ),
+            (
+                along_all_paths,
+                "The numbers are right. But you still walk along every path, and there are too many of them: do not go"
+                " on from a node that you have seen.",
+            ),
+            (by_name, THE_NAME),
+            (by_name_along_all_paths, f"You collect names, along every path. {THE_NAME}"),
+            (edges, "You counted the edges. A node to which two edges lead is still one node."),
+            (the_ends_alone, ENDS_ALONE),
+            (
+                the_ends_along_all_paths,
+                "You walk along every path, and count where they end. The other nodes count too.",
+            ),
+            (
+                longest_path,
+                "That is how many nodes the longest path has. Those on the other paths count too.",
+            ),
+            (the_first_edge_alone, "You followed one edge of each node. Each entry of next_functions leads further."),
+            (
+                one_step_as_a_set,
+                "You counted the node and its neighbours. Those point further back: go on to the ends.",
+            ),
+            (one_too_many, "One too many: the node that you begin with is in your set already."),
             (one_step, "You counted the node and those it points to. They point further back: go on to the ends."),
         ),
         hints=(
@@ -415,6 +727,14 @@ EXERCISES = (
                 lambda g, x, y: (g / y, -g / y**2),
                 "For y: does it matter how large x is? Ask the node with x = 6, and with x = 12.",
             ),
+            (
+                lambda g, x, y: (g / y, -g * x / (2 * y)),
+                "For y: at y = 2, 2 * y and y**2 are the same. Ask the node with y = 4.",
+            ),
+            (
+                lambda g, x, y: (g * 0.5, g * -1.5),
+                "Right at x = 6 and y = 2, and nowhere else. Change x alone, and then y alone, and ask again.",
+            ),
             (lambda g, x, y: (g * y, g * x), "That is the rule of the multiplication."),
             (lambda g, x, y: (g / y, -g / x), "For y: ask the node with y = 1, 2 and 3, and x = 6. What do you see?"),
         ),
@@ -423,6 +743,17 @@ EXERCISES = (
                 by_asking,
                 lambda did: not calls(did.source, "grad", "grad_fn", "backward", "vjp"),
                 "The numbers are right, but they come from a node. Write the rule itself, by arithmetic.",
+            ),
+            Property(
+                lambda g, x, y: (g / y**2, -g * x / y**2),
+                lambda did: np.allclose(did.result[0], did.expected[0]),
+                "For x: ask the node with y = 1, 2 and 4, with another x, and with -2 arriving. What does each change?",
+            ),
+            Property(
+                lambda g, x, y: (g / y, -g * y / x**2),
+                lambda did: np.allclose(did.result[1], did.expected[1]),
+                "For y: ask the node with x = 6, 12 and 18, then with y = 1, 2 and 4, and with -2 arriving. What does"
+                " each change?",
             ),
         ),
         hints=(
@@ -464,10 +795,47 @@ EXERCISES = (
             ),
             (
                 at_the_leaves(nowhere),
-                "In the dict that was given, nothing stands for a and b. The key is the leaf itself, `node.variable`; "
-                "and `found = ...` makes another dict.",
+                "In the dict that was given, there is nothing for a and b. It is filled in place: `found = ...` makes"
+                " another one.",
+            ),
+            (
+                by_node(only_ends=True),
+                "The keys are the AccumulateGrad nodes. The key is the leaf itself, `node.variable`.",
+            ),
+            (
+                by_node(only_ends=False),
+                "`found` is for the leaves alone, and here it has an entry for each node.",
             ),
             (at_the_leaves(lambda found, leaf, part: found.update({leaf: found.get(leaf, 1.0) * part})), MEET),
+            (at_the_leaves(plus_equals_later), IN_PLACE),
+            (
+                at_the_leaves(all_together),
+                "You add up what all the leaves have got. Each leaf has a sum of its own: `found.get(leaf, 0.0)`.",
+            ),
+            (only_the_first_edge, "You `return` inside the loop, so the second input of a node is never visited."),
+            (
+                past_the_end,
+                "At a leaf you go on, and ask its AccumulateGrad, which adds to .grad. The journey ends there: "
+                "`return`.",
+            ),
+            (at_the_leaves(the_first_twice), "What arrives first is counted twice. Before that, there is 0."),
+            (at_the_leaves(into_grad), "What arrives is asked for in `found`. Leave the .grad of the leaves alone."),
+            (
+                going_on_with(lambda part, arriving: part * arriving),
+                "A node that is asked with what arrives has multiplied already. You multiply by it once more.",
+            ),
+            (
+                going_on_with(lambda part, arriving: part + arriving),
+                "Along a path you multiply. You add what arrives to what the node makes of it.",
+            ),
+            (
+                at_the_leaves(added, lambda node, arriving: ones_plus(node, arriving)),
+                "Along a path you multiply. You add what arrives to the node's own slope.",
+            ),
+            (
+                going_on_with(lambda part, arriving: arriving),
+                "You hand on what has arrived. The parents get what the node makes of it: `part`.",
+            ),
         ),
         hints=(
             "In a * b + a, two paths lead to a. What happens to `found` when the second one arrives?",
@@ -494,16 +862,69 @@ EXERCISES = (
                 "until everything is there.",
             ),
             (
-                in_turn(newest, lambda waiting, parent, part: part),
+                in_turn(newest, put_alone),
                 "What arrives at a node takes the place of what waits there. Add where paths meet.",
             ),
             (
                 in_turn(newest, lambda waiting, parent, part: waiting.get(parent, 1.0) * part),
                 MEET,
             ),
+            (in_turn(oldest), TOO_EARLY),
             (
-                in_turn(oldest),
-                "A node passes on what it has before the rest has come. Of those that wait, take the newest.",
+                in_turn(oldest, keep=put_alone),
+                f"{TOO_EARLY} And a leaf must not keep only what comes last.",
+            ),
+            (
+                in_turn(last_come, keep=put_alone),
+                f"{TOO_EARLY} The one that was put in last need not be that.",
+            ),
+            (
+                in_turn(first_come, keep=put_alone),
+                "You take the node that has waited longest, and a leaf keeps what comes last. Which node gets nothing"
+                " more?",
+            ),
+            (
+                in_turn(newest, put_first),
+                "Only what arrives first at a node is kept. Add where paths meet.",
+            ),
+            (in_turn(newest, put_into), IN_PLACE),
+            (
+                in_turn(newest, keep=asked_at_the_end),
+                "At a leaf you go on, and ask its AccumulateGrad, which adds to .grad. The journey ends there.",
+            ),
+            (count, "That is how many visits it takes. Let each node wait with what has arrived there, and ask it."),
+            (
+                ones_everywhere,
+                "1 arrives at the root alone. `waiting` has to know what arrives at each of the others.",
+            ),
+            (
+                until_the_first_leaf,
+                "You return at the first leaf. Go on while anything waits.",
+            ),
+            (
+                never_taken_out,
+                "The node stays in `waiting`, and is asked again and again. `waiting.pop(node)` takes it out.",
+            ),
+            (
+                in_turn(newest, ask=asked_with_one),
+                "Every node is asked what it passes on if 1 arrives. Ask it with what has arrived there.",
+            ),
+            (in_turn(newest, begin=0.0), "You begin with 0, and 0 times anything is 0. At the root, 1 arrives."),
+            (in_turn(newest, ask=asked_without_a_tuple), A_TENSOR_ALONE),
+            (
+                in_turn(newest, ask=asked_with_none),
+                "For an input that takes no notes, next_functions has None, and nothing is passed on. Leave it out, "
+                "as `my_backward`"
+                " does.",
+            ),
+            (
+                in_turn(newest, give=lambda found, waiting: waiting),
+                "You return the dict of those that wait, and at the end nobody does. What the leaves got belongs in a"
+                " dict of its own.",
+            ),
+            (
+                in_turn(newest, give=lambda found, waiting: {leaf.item(): part for leaf, part in found.items()}),
+                "The keys are the leaves' numbers. Two leaves may hold the same number: the key is the tensor itself.",
             ),
             (
                 in_turn(first_come),

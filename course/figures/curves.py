@@ -15,13 +15,14 @@ class SecantExplorer(Explorer):
     The slider moves the second point towards the first.
     """
 
-    size = (7.6, 3.6)
+    size = (5.3, 5.6)  # as wide as a narrow page, so that the text is never made smaller
 
     def __init__(self, f: Callable[[float], float], at: float, between: tuple[float, float]):
         self.f, self.at, self.between = f, at, between
         nudges = [2.0, 1.5, 1.0, 0.5, 0.2, 0.1, 0.01, 0.001]
         self.settings = {"nudge": (nudges, 1.5, "nudge")}
         self.stills = ({}, {"nudge": 0.1})
+        self.titles = ("A large nudge: 1.5", "A small nudge: 0.1")
 
     def slope(self, nudge: float) -> float:
         return self.up(nudge) / nudge
@@ -37,8 +38,8 @@ class SecantExplorer(Explorer):
         )
 
     def draw(self, axes: Any, *, nudge: float) -> None:
-        axes.set_position([0.08, 0.15, 0.48, 0.81])
-        glass = axes.figure.add_axes([0.66, 0.15, 0.33, 0.69])
+        axes.set_position([0.12, 0.55, 0.86, 0.44])
+        glass = axes.figure.add_axes([0.12, 0.02, 0.86, 0.36])
         low, high = self.at - 0.3 * nudge, self.at + 1.3 * nudge
         first, slope = self.f(self.at), self.slope(nudge)
         for part, xs in ((axes, _spread(*self.between)), (glass, _spread(low, high))):
@@ -65,13 +66,14 @@ class SecantExplorer(Explorer):
 class DescentExplorer(Explorer):
     """The positions of a walk downhill on a curve, for a learning rate and a number of steps."""
 
-    size = (7.0, 4.0)
+    size = (5.3, 4.0)
 
     def __init__(self, f: Callable[[Any], Any], start: float, between: tuple[float, float]):
         self.f, self.begin, self.between = f, start, between
         rates = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1]
         self.settings = {"rate": (rates, 0.1, "learning rate"), "steps": (list(range(21)), 8, "steps")}
         self.stills = tuple({"rate": rate} for rate in (0.1, 0.8, 1.05))
+        self.titles = tuple(f"Learning rate {still['rate']}" for still in self.stills)
 
     def walk(self, rate: float, steps: int) -> list[float]:
         """The positions, the first one included."""

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Mapping
+from html import escape
 from typing import Any
 
 from course.pictures import picture
@@ -13,12 +14,14 @@ class Explorer:
     """A picture that follows its sliders.
 
     A subclass gives ``settings`` ({name: (values, start, label)}), ``draw(axes, **values)``, and ``words(**values)``,
-    the same in a sentence; ``stills`` are the settings that a reader without a kernel sees. ``picture()``, ``text()``
-    and ``static()`` work without a notebook; in one, the figure displays itself.
+    the same in a sentence; ``stills`` are the settings that a reader without a kernel sees, under ``titles`` where
+    there are any. ``picture()``, ``text()`` and ``static()`` work without a notebook; in one, the figure displays
+    itself.
     """
 
     settings: Mapping[str, tuple[list[Any], Any, str]] = {}
     stills: tuple[Mapping[str, Any], ...] = ({},)
+    titles: tuple[str, ...] = ()
     size = (6.0, 3.5)
     font = 13.0  # as large on the page, in pixels
 
@@ -56,6 +59,9 @@ class Explorer:
     def static(self) -> dict[str, str]:
         """The stills, as a notebook's output."""
         shown = [self.picture(**values) for values in self.stills]
+        for still, title in zip(shown, self.titles, strict=False):
+            still["text/html"] = f"<p><strong>{escape(title)}</strong></p>\n{still['text/html']}"
+            still["text/plain"] = f"{title}. {still['text/plain']}"
         return {kind: "\n".join(still[kind] for still in shown) for kind in shown[0]}
 
     @property

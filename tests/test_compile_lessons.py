@@ -1,4 +1,12 @@
-"""Every model that a lesson calls is compiled, and does what it does eagerly: values, gradients, buffers, draws."""
+"""Every model that a lesson calls is compiled, and does what it does eagerly; what PyTorch says is as it is told."""
+
+import doctest
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
 
 import nbformat
 import pytest
@@ -7,7 +15,7 @@ from nbformat.v4 import new_code_cell
 from course.build import execute
 from course.notebooks import ROOT
 
-# 16 fills its device on purpose, and would have no room for copies of its models; 17 compiles its own
+# 17 fills its device on purpose, and would have no room for copies of its models; 19 compiles its own
 LESSONS = [
     ROOT / f"notebooks/{name}.ipynb"
     for name in ("13_models", "14_training_loop", "15_efficient_loops", "16_mixed_precision")
@@ -75,3 +83,46 @@ def test_the_models_of_a_lesson_run_compiled(path):
     nb.cells = [new_code_cell(FIRST), *nb.cells, new_code_cell(LAST)]
     execute(nb, path.parent, ROOT)
     assert int(nb.cells[-1].outputs[0].text) > 0
+
+
+# What the two lessons on the compiler tell of PyTorch: a program, and what it prints; then, maybe, what it logs.
+
+RECORD = re.compile(r"(?s)\n```python\n([^`]*?)\n```\n\n```text\n(.*?\n)```\n(?:\n```text\n(.*?\n)```\n)?")
+RECORDED_WITH = "2.13."  # the words change from version to version
+LOGGED = re.compile(r"(?m)^[VWI]\d{4} \S+ \d+ torch/\S+ \[\S+\] \[__\w+\] (.*)$")
+RUN = """
+import json, sys
+
+space = {"__name__": "__main__"}
+for path in json.loads(sys.argv[1]):
+    with open(path) as file:
+        exec(compile(file.read(), path, "exec"), space)
+    for stream in sys.stdout, sys.stderr:
+        print("\\n--- done", file=stream, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", ["18_compile", "19_compiled_programs"])
+def test_pytorch_says_what_the_lesson_tells(lesson, tmp_path):
+    torch = pytest.importorskip("torch")
+    if not torch.__version__.startswith(RECORDED_WITH) or shutil.which("g++") is None:
+        pytest.skip(f"recorded with PyTorch {RECORDED_WITH} and a C++ compiler")
+    records = RECORD.findall((ROOT / f"source/notebooks/{lesson}.md").read_text(encoding="utf-8"))
+    assert len(records) >= 2
+    paths = [tmp_path / str(number) / "program.py" for number in range(len(records))]
+    for path, (program, *_) in zip(paths, records, strict=True):
+        path.parent.mkdir()
+        path.write_text(program, encoding="utf-8")
+    command = [sys.executable, "-c", RUN, json.dumps([*map(str, paths)])]
+    env = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    same = doctest.OutputChecker().check_output
+    options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    streams = [stream.split("\n--- done\n") for stream in (done.stdout, done.stderr)]
+    for number, (_, printed, logged) in enumerate(records):
+        said, log = (stream[number] for stream in streams)
+        assert same(printed, said, options), f"told:\n{printed}\nsaid:\n{said}"
+        log = re.sub(r"\S*/(?=program\.py)", "", "\n".join(LOGGED.findall(log)))
+        assert not logged or same(logged, log, options), f"told:\n{logged}\nlogged:\n{log}"

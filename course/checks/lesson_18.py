@@ -1,8 +1,9 @@
 """Lesson 18, what a compiler does with a function: the exercises' trials, oracles, usual mistakes and hints."""
 
+import tracemalloc
+
 import engine
 from course.exercises import Exercise, Property
-from course.trials import using
 
 # 18.2
 
@@ -62,6 +63,14 @@ def as_met(program, result):
 
     visit(result)
     return found
+
+
+def with_repeats(program, result):
+    """The same, and a step once for each that takes it."""
+    steps = {step[0]: step for step in program}
+    if result not in steps:
+        return []
+    return [step for taken in steps[result][2] for step in with_repeats(program, taken)] + [steps[result]]
 
 
 def once_used(program, result):
@@ -141,13 +150,13 @@ def joined(program):
 
 # 18.4
 
-JOINING = ("cat", "concat", "concatenate", "hstack", "stack")  # what makes one long row of pieces
+LONG = 160_000  # numbers of 4 bytes: beside them, what else a program needs is little
 DOUBLED = (lambda t: t * 2,)
 BENT = (engine.exp, lambda t: t * 0.25 - 1.3, engine.tanh)
 
 
 def by_pieces(attempt, steps, x, size):
-    """The mean that comes out, how many numbers a step got at a time, and how many in all."""
+    """The mean, how many numbers a step got at a time and in all; of a long row, whether another one is made."""
     sizes = []
 
     def noting(step):
@@ -157,14 +166,20 @@ def by_pieces(attempt, steps, x, size):
 
         return noted
 
-    did = using(JOINING, attempt, [noting(step) for step in steps], x, size)
-    mean = did["result"]
-    return {
+    tracemalloc.start()
+    try:
+        mean = attempt([noting(step) for step in steps], x, size)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    found = {
         "the mean": mean.item() if isinstance(mean, engine.Tensor) and mean.numel() == 1 else mean,
         "a step got more than size numbers": max(sizes, default=0) > size,
         "numbers that went through the steps": sum(sizes),
-        "used": did["used"],
     }
+    if len(x) >= LONG:
+        found["a whole row was made"] = most > 3 * len(x)
+    return found
 
 
 def pieces_trial(mean_in_pieces):
@@ -174,6 +189,8 @@ def pieces_trial(mean_in_pieces):
     x = engine.linspace(-2.5, 3.0, 10)
     yield "x has 10 numbers, size = 3, three steps: exp, t * 0.25 - 1.3, tanh", by_pieces, mean_in_pieces, BENT, x, 3
     yield "the same, size = 100", by_pieces, mean_in_pieces, BENT, x.clone(), 100
+    long_row = engine.linspace(-2.5, 3.0, LONG)
+    yield "160,000 numbers, size = 400: the same, and the memory", by_pieces, mean_in_pieces, BENT, long_row, 400
 
 
 def pieces_more(mean_in_pieces):
@@ -201,14 +218,16 @@ def whole_pieces_alone(steps, x, size):
     return sum(through(steps, x[i : i + size]).sum() for i in range(0, whole, size)) / len(x)
 
 
-def step_by_step(steps, x, size):
-    for step in steps:
-        x = engine.cat([step(piece) for piece in x.split(size)])
-    return x.mean()
-
-
 def kept_pieces(steps, x, size):
     return engine.cat([through(steps, piece) for piece in x.split(size)]).mean()
+
+
+def every_so_many(steps, x, size):
+    return sum(through(steps, x[i::size]).sum() for i in range(size)) / len(x)
+
+
+def is_the_mean(did):
+    return abs(did.result["the mean"] - did.expected["the mean"]) < 1e-3
 
 
 def from_the_start(steps, x, size):
@@ -273,7 +292,7 @@ EXERCISES = (
                 lambda program, result: reached(program, result)[::-1],
                 "The right steps, from back to front. Keep them in the order of the program.",
             ),
-            (as_met, "The right steps, in the order in which they were met. Keep them in the order of the program."),
+            (with_repeats, "A step that two others take is in your list twice. Once is enough."),
             (
                 lambda program, result: [step[0] for step in reached(program, result)],
                 "The names are right. Asked for are the whole steps.",
@@ -281,6 +300,13 @@ EXERCISES = (
             (
                 lambda program, result: reached(program, result)[:-1],
                 "The result's own step belongs to it.",
+            ),
+        ),
+        properties=(
+            Property(
+                as_met,
+                lambda did: did.result == did.expected or sorted(did.result) != sorted(did.expected),
+                "These are the right steps, but not in the order of the program.",
             ),
         ),
         hints=(
@@ -338,25 +364,38 @@ EXERCISES = (
                 "That is the sum. Divide it by how many numbers there are.",
             ),
             (
-                step_by_step,
-                "Each step goes through all pieces before the next step begins, so a whole row is made after each of "
-                "them. Take a piece through *all* steps.",
-            ),
-            (
                 from_the_start,
                 "Every step begins anew with the piece. It should take what the step before it has given.",
             ),
+            (lambda steps, x, size: through(steps, x[:size]).mean(), "That is the first piece alone."),
             (
-                lambda steps, x, size: through(steps, x[:size]).mean(),
-                "That is the first piece alone.",
+                lambda steps, x, size: through(steps, x[:size]).sum() / len(x),
+                "That is the first piece alone. Is the `return` inside of the loop?",
+            ),
+            (
+                lambda steps, x, size: [through(steps, piece).sum() for piece in x.split(size)][-1] / len(x),
+                "That is the last piece alone. Each piece's sum has to be *added* to what is there.",
+            ),
+            (
+                lambda steps, x, size: sum(through(steps, piece).mean() for piece in x.split(size)) / len(x),
+                "You add up the pieces' means, and divide by how many numbers there are. Add up their sums.",
+            ),
+            (
+                lambda steps, x, size: sum(through(steps, piece).sum() for piece in x.split(size)) / size,
+                "You divide by the size of a piece. How many numbers are there in all?",
             ),
         ),
         properties=(
             Property(
+                every_so_many,
+                lambda did: not (did.result["a step got more than size numbers"] and is_the_mean(did)),
+                "The mean is right. But a step gets more than `size` numbers at a time.",
+            ),
+            Property(
                 kept_pieces,
-                lambda did: not did.result["used"],
-                "The mean is right. But the pieces become one long row again, and memory is what you wanted to save: "
-                "keep only each piece's sum.",
+                lambda did: not (did.result["a whole row was made"] and is_the_mean(did)),
+                "The mean is right. But a whole row of results is made, and memory is what you wanted to save: take "
+                "each piece through *all* steps, and keep only its sum.",
             ),
         ),
         hints=(

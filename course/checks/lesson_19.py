@@ -173,6 +173,18 @@ def every_time(capture):
     return lambda x: capture(x)(x)
 
 
+def results_kept(capture):
+    found = {}
+
+    def call(x):
+        kind = tuple(x.shape), x.dtype
+        if kind not in found:
+            found[kind] = capture(x)(x)
+        return found[kind]
+
+    return call
+
+
 def the_last_one(capture):
     last = [None, None]
 
@@ -237,7 +249,7 @@ EXERCISES = (
             ),
             (
                 calling(lambda step: engine.tensor(1 / step).item()),
-                "`item()` makes a plain number of the tensor again, and the capture holds for this number only.",
+                "The factor that arrives is a plain number (`item()` makes one, too). A capture holds for one alone.",
             ),
             (
                 into_x,
@@ -267,6 +279,15 @@ EXERCISES = (
         trial=short_trial,
         hidden=short_more,
         wrong=(
+            (
+                lambda x, most: x * min(1.0, most / x.abs().max().item()),
+                "A number leaves the notes, by `item()`, `float()` or Python's `min`. Stay with tensors: "
+                "`engine.where`, `clamp`.",
+            ),
+            (
+                lambda x, most: engine.where(x.abs().max() > most, x / x.abs().max(), x),
+                "The largest number becomes 1. It should become `most`.",
+            ),
             (
                 frozen,
                 "The numbers are right, in one graph. But no gradient arrives at `x` any more: the notes were cut off.",
@@ -322,6 +343,10 @@ EXERCISES = (
             (
                 keyed(lambda x: str(x.tolist())),
                 "Other contents made another capture. Only shape and dtype count.",
+            ),
+            (
+                results_kept,
+                "You keep the *result* of the first call. Keep the function that `capture` gives, and call it.",
             ),
             (the_last_one, "Only the last capture is kept. When the first kind comes back, it should still be there."),
         ),

@@ -920,7 +920,7 @@ def answer_18_4_a(steps, x, size):
 @answers("18.4")
 def answer_18_4_b(steps, x, size):
     def loop(piece, left):
-        return loop(left[0](piece), left[1:]) if left else sum(number.item() for number in piece)
+        return loop(left[0](piece), left[1:]) if left else sum(piece.tolist())
 
     return sum(loop(piece, steps) for piece in x.split(size)) / len(x)
 

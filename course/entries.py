@@ -4,6 +4,7 @@ What a wrong entry means is said by the exercise's `entries`, and by those rows 
 attempt makes too.
 """
 
+import ast
 import re
 from collections.abc import Hashable
 
@@ -11,7 +12,7 @@ from course.comparison import OPPOSITE_ORDER, Comparison
 from course.exercises import Exercise
 from course.plain import Plain, plain
 
-WITH_A_COMMA = "(3) is the number 3: a shape with one dimension is written with a comma, (3,)."
+WITH_A_COMMA = "({0}) is the number {0}: a shape with one dimension is written with a comma, ({0},)."
 _NAMES_IT = re.compile(r"(?:In|At|Entry|Entries|Number) \d")
 _PREFIX = re.compile(r"^(?:engine|torch|np|numpy)\.")
 # By place (from 1 on, or a key, or an element): what is there; None where an entry is missing.
@@ -89,11 +90,12 @@ def _meaning(exercise: Exercise, place: Hashable, there: Plain | None, compare: 
     """What the author says of what stands at a place; a sentence alone speaks of whatever else stands there."""
     found = [rows for key, rows in exercise.entries.items() if key == place or repr(key) == place]
     rows = found[0] if found else ()
-    if isinstance(rows, str):
-        return rows
+    rows = (rows,) if isinstance(rows, str) else rows
     for row in rows:
         if not isinstance(row, str) and there is not None and compare.same(there, plain(row[0])):
             return row[1]
+    if there is not None and there.kind == "NoneType":
+        return ""  # a result that was never there has a sentence of its own
     return next((row for row in rows if isinstance(row, str)), "")
 
 
@@ -101,7 +103,7 @@ def _certain(there: Plain | None, place: Hashable, expected: Plain, compare: Com
     """What can be said of a wrong entry by one who does not know the exercise, without giving it away."""
     if expected.kind == "set":
         return ""
-    parts = dict(enumerate(expected.value, start=1)) if expected.kind == "list" else expected.value
+    parts = _parts(expected)
     if there is None:
         return "it is missing."
     if place not in parts:
@@ -114,6 +116,10 @@ def _certain(there: Plain | None, place: Hashable, expected: Plain, compare: Com
     about = compare.about([(there, theirs)], is_value=True)
     about = about.removeprefix("It gives ").removeprefix("It is ")  # of several entries, too
     return "" if about.startswith("Entry ") else about if about.startswith("None") else about[:1].lower() + about[1:]
+
+
+def _parts(expected: Plain) -> dict[Hashable, Plain]:
+    return dict(enumerate(expected.value, start=1)) if expected.kind == "list" else expected.value
 
 
 def _equal(one: Plain | None, other: Plain | None, compare: Comparison) -> bool:
@@ -138,19 +144,32 @@ def _counted(left: Slips, more: bool) -> str:
 
 def _read_kindly(got: Plain, expected: Plain) -> tuple[Plain, list[str]]:
     """A list as it was meant, where it is only written in another way; and what to say about that."""
-    shapes = any(part.kind == "list" for part in expected.value)
+    kinds = {part.kind for part in expected.value}
+    shapes = "list" in kinds and not kinds & {"int", "float"}
     texts = [part.value for part in expected.value if part.kind == "str"]
     entries, remarks = [], dict[str, None]()
     for mine in got.value:
         read = mine
         if shapes and mine.kind == "int":
             read = Plain("list", [mine], f"({mine.text},)")
-            remarks[WITH_A_COMMA] = None
+            remarks[WITH_A_COMMA.format(mine.text)] = None
+        elif "list" in kinds and mine.kind == "str" and (values := _in_quotes(mine.value)) is not None:
+            read = plain(values)
+            remarks[f"Write {values}, without quotes."] = None
         elif texts and mine.kind in ("str", "dtype") and (text := _plainly(mine.value, texts)) != mine.value:
             read = plain(text)
             remarks[f"Write {read.text}, not {mine.text}."] = None
         entries.append(read)
     return got._replace(value=entries), list(remarks)
+
+
+def _in_quotes(text: str) -> tuple | list | None:
+    """The shape that a text holds."""
+    try:
+        found = ast.literal_eval(text.strip())
+    except (SyntaxError, ValueError):
+        return None
+    return found if isinstance(found, tuple | list) else None
 
 
 def _plainly(text: str, texts: list[str]) -> str:

@@ -64,7 +64,7 @@ def __getattr__(name):
     module = importlib.import_module(f".{later[name]}", __name__)
     found = module if later[name].endswith(name) and name != "vmap" else vars(module)[name]
     if found is not module:
-        describe(found, texts("engine").get(name, found.__doc__))
+        describe(found, texts("engine")[name])
     return globals().setdefault(name, found)
 
 

@@ -63,6 +63,9 @@ SHAPES = value(
         (((4, 3), (8, 1), (2, 5), (3,)), ["Entry 3: A 5 for the 4.", "Entry 2 is not right either."]),
         (((4, 3), (2, 3), (2, 4), 3), ["Everything is right except how it is written.", "(3) is the number 3"]),
         (((4, 3), (8, 1), (2, 4), 3), ["Entry 2 is not right.", "(3) is the number 3"]),
+        (((4, 3), (2, 3), (2, 4), 5), ["Entry 4 is not right.", "(5) is the number 5"]),
+        (((4, 3), "(8, 1)", (2, 4), (3,)), ["Entry 2 is not right.", "Write (8, 1), without quotes."]),
+        ((None, (2, 3), (2, 4), (3,)), ["Entry 1: None. ("]),
         ([[4, 3], [8, 1], [2, 4], [3]], ["Entry 2 is not right."]),
         (((4, 3), (9, 9), (9, 9), (3,)), ["Both in the middle."]),
         (((4, 3),), ["It has 1 entry, and 4 are asked for."]),
@@ -265,7 +268,7 @@ def test_the_line_is_told_instead_of_the_advice_to_do_what_was_done():
     source = "def f(x):\n" + "".join(f"    {line}\n" for line in lines)
     names: dict = {}
     exec(source, names)
-    assert "Copy first" in said(find("01.4"), names["f"])
+    assert "has changed" in said(find("01.4"), names["f"])
     assert said(find("01.4"), names["f"], source=source).startswith("Line 2, `x.clone()`")
 
 

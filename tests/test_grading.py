@@ -335,6 +335,7 @@ def division_backward(arriving, x, y):
 def test_an_answer_runs_where_it_owns_nothing(monkeypatch):
     monkeypatch.setenv("A_SECRET", "of the teacher")
     printed = dict(verdict(OUTSIDE)["rows"])["Printed"]
+    printed = printed[printed.index("user ") :]  # the lesson's own cell stands above, and prints
     found = dict(line.split(" ", 1) for line in printed.splitlines()[:7])
     assert found | {"user": ""} == {
         "user": "",

@@ -36,6 +36,9 @@ def test_a_question_that_is_not_there_is_told_and_a_file_that_is_wrong_too(tmp_p
     (tmp_path / "98.md").write_text("# 98\n\n## a\nWhat?\n\n- [ ] 1: No.\n- [ ] 2: No.\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"98.md, a: two options or more are asked for, and one of them is right"):
         predictions.questions("98")
+    (tmp_path / "97.md").write_text("# 97\n\n## a\nWhat?\n\n- [x] `{1: 2}`: Yes.\n- [ ] 2: No.\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"97.md, a: '`{1' ends at its first colon"):
+        predictions.questions("97")
 
 
 def test_the_words_come_after_the_choice_and_after_the_next_cell():

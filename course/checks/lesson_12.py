@@ -6,7 +6,7 @@ import engine
 from course.exercises import Exercise
 from engine.utils.data import DataLoader, Dataset, TensorDataset
 
-# 11.1
+# 12.1
 
 
 def how_many(examples, batch_size, drop_last):
@@ -26,7 +26,7 @@ def many_more(how_many):
     yield "", how_many, 3, 4, True
 
 
-# 11.2
+# 12.2
 
 
 def windows(length, get):
@@ -85,7 +85,7 @@ def windows_more(Windows):
     yield "", all_batches, Windows, engine.arange(9), 4
 
 
-# 11.3
+# 12.3
 
 
 def scaled(train, test):
@@ -122,7 +122,7 @@ def each_by_itself(train, test):
     return [(rows - rows.mean(dim=0)) / rows.std(dim=0) for rows in (train, test)]
 
 
-# 11.4
+# 12.4
 
 
 def padded_by(put, empty=False):
@@ -182,7 +182,7 @@ def pad_more(padded):
     yield "", padded, rows([1.0], [2.0, 0.0, -3.0, 4.0], [5.0, 6.0])
 
 
-# 11.5
+# 12.5
 
 
 def still_together(shuffled, n):

@@ -4,7 +4,7 @@ import engine
 from course.exercises import Exercise
 from engine import nn
 
-# 12.1
+# 13.1
 
 
 def small():
@@ -36,7 +36,7 @@ def count_more(count):
     yield "", count, nn.Conv2d(2, 3, 5)
 
 
-# 12.2
+# 13.2
 
 
 def found_in(Affine, inputs, outputs):
@@ -99,7 +99,7 @@ def tenth(i, o):
     return nn.Parameter(engine.randn(o, i) * 0.1)
 
 
-# 12.3
+# 13.3
 
 
 def parameters_of(Deep, width, depth):
@@ -156,7 +156,7 @@ def linears(width, depth):
     return [nn.Linear(width, width) for _ in range(depth)]
 
 
-# 12.4
+# 13.4
 
 
 def entropy_trial(loss):
@@ -212,7 +212,7 @@ def chosen(logs, answers):
     return -logs[engine.arange(len(answers)), answers]
 
 
-# 12.5
+# 13.5
 
 
 def three_letters():

@@ -4,7 +4,7 @@ import engine
 from course.exercises import Exercise
 from engine import nn
 
-# 13.1
+# 14.1
 
 
 def line():
@@ -65,7 +65,7 @@ def exchanged(model, loss_fn, optimizer, x, y):
     return training_step(("back", "step", "clear"))(model, lambda guess, y: loss_fn(y, guess), optimizer, x, y)
 
 
-# 13.2
+# 14.2
 
 
 class Chooser(nn.Module):
@@ -139,7 +139,7 @@ def share(prepare=True, restore=True, notes=False, count=lambda right, seen, par
     return accuracy
 
 
-# 13.3
+# 14.3
 
 
 def fitted(fit, steps):
@@ -173,7 +173,7 @@ def loop(order, keep=lambda loss: loss.item(), rate=None):
     return fit
 
 
-# 13.4
+# 14.4
 
 
 def moved(step, times):
@@ -250,7 +250,7 @@ def new_tensors(params, velocities, rate):
         p = p - rate * velocities[i]
 
 
-# 13.5
+# 14.5
 
 
 def stop(losses, patience):

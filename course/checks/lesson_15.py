@@ -59,7 +59,7 @@ class Counted(list):
             yield batch
 
 
-# 14.1
+# 15.1
 
 
 def trained(epoch, sizes):
@@ -100,7 +100,7 @@ def mean_of_examples(model, loss_fn, optimizer, batches):
     return total / seen
 
 
-# 14.2
+# 15.2
 
 
 class Dropping(nn.Module):
@@ -159,7 +159,7 @@ def mean_loss_with(prepare=True, restore=True, notes=False):
     return mean_loss
 
 
-# 14.3
+# 15.3
 
 
 def stepped(step, n):
@@ -214,7 +214,7 @@ def in_parts(weight, step_each=False, clear_each=False):
     return large_step
 
 
-# 14.4
+# 15.4
 
 
 def clipped(step, scale, near=False):
@@ -296,7 +296,7 @@ def each_number(model):
     return length
 
 
-# 14.5
+# 15.5
 
 
 def rates(run, epochs):

@@ -7,7 +7,7 @@ from course.exercises import Exercise
 from engine import nn
 from engine.nn import functional as F
 
-# 15.2
+# 16.2
 
 
 def gradients(scaled_gradients, xs, scale, alone=(0.0, 0.0)):
@@ -70,7 +70,7 @@ def each_alone(loss, weights, scale):
     return found
 
 
-# 15.3
+# 16.3
 
 
 def scale_trial(next_scale):
@@ -113,7 +113,7 @@ def grows_first(scale, count, overflowed, interval):
     return (scale / 2, 0) if overflowed else (scale, count + 1)
 
 
-# 15.4 and 15.5
+# 16.4 and 15.5
 
 
 def line():

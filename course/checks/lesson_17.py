@@ -23,7 +23,7 @@ def room(nbytes):
         sim.set_capacity(before)
 
 
-# 16.1
+# 17.1
 
 
 def layers(*widths):
@@ -57,7 +57,7 @@ def counted(times, frozen=1, size=lambda p: p.element_size()):
     return attempt
 
 
-# 16.2
+# 17.2
 
 
 def network(width=64, depth=4):
@@ -133,7 +133,7 @@ def the_last(model, batches):
     return [loss.item() for loss in each_loss(model, batches)][-1]
 
 
-# 16.3
+# 17.3
 
 
 def fits(largest, limit, most):
@@ -202,7 +202,7 @@ def halving(step, most):
     return 0
 
 
-# 16.4
+# 17.4
 
 
 def tried(with_less, n, nbytes):
@@ -300,7 +300,7 @@ def the_next(step, n):
         return n // 2
 
 
-# 16.5
+# 17.5
 
 
 def gradients(backward, examples, size, nbytes=1024 * MIB, depth=2, before=None):

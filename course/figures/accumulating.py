@@ -90,7 +90,7 @@ class AccumulationTimeline(Explorer):
         for number, (begin, end) in enumerate(zip(*(self.path(size, way, calls)[i:] for i in (0, 1)), strict=False)):
             axes.annotate("", end, begin, arrowprops=ARROW)
             middle = ((begin[0] + end[0]) / 2, (begin[1] + end[1]) / 2)
-            axes.annotate(str(number + 1), middle, (-9, 4), textcoords="offset points", color=INK, fontsize=9)
+            axes.annotate(str(number + 1), middle, (-9, 4), textcoords="offset points", color=INK, fontsize=12)
         axes.plot([0], [0], "o", color=FAINT, label="cleared")
         axes.plot(*([c] for c in self.whole()), "s", color=SECOND, markersize=9, label="gradient of the whole batch")
         axes.plot(*([c] for c in self.path(size, way, calls)[-1]), "x", color=ACCENT, markersize=9, label=".grad")

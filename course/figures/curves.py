@@ -16,7 +16,6 @@ class SecantExplorer(Explorer):
     """
 
     size = (7.6, 3.6)
-    font = 12.0
 
     def __init__(self, f: Callable[[float], float], at: float, between: tuple[float, float]):
         self.f, self.at, self.between = f, at, between
@@ -67,7 +66,6 @@ class DescentExplorer(Explorer):
     """The positions of a walk downhill on a curve, for a learning rate and a number of steps."""
 
     size = (7.0, 4.0)
-    font = 12.0
 
     def __init__(self, f: Callable[[Any], Any], start: float, between: tuple[float, float]):
         self.f, self.begin, self.between = f, start, between

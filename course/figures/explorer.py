@@ -20,7 +20,7 @@ class Explorer:
     settings: Mapping[str, tuple[list[Any], Any, str]] = {}
     stills: tuple[Mapping[str, Any], ...] = ({},)
     size = (6.0, 3.5)
-    font = 10.0  # as large on the page, in pixels
+    font = 12.0  # as large on the page, in pixels
 
     draw: Callable[..., None]
     words: Callable[..., str]
@@ -40,7 +40,7 @@ class Explorer:
 
         width, height = self.size
         # Margins in fixed inches: a layout engine would draw everything twice, and a move must take less than 0.1 s.
-        left, bottom, gap = 0.6, 0.5, 0.1
+        left, bottom, gap = 0.75, 0.6, 0.12
         figure = Figure(figsize=self.size)
         box = left / width, bottom / height, 1 - (left + gap) / width, 1 - (bottom + gap) / height
         with rc_context({"font.size": self.font}):

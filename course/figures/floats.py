@@ -117,8 +117,8 @@ def stored(asked: Number, kind: str) -> Stored:
         rounded = float(asked)
     except OverflowError:
         rounded = float("inf") if asked > 0 else float("-inf")
-    array = engine.tensor([rounded], dtype=getattr(engine, kind)).array
-    return Stored(kind, int(array.view(f"u{array.itemsize}")[0]))
+    x: Any = engine.tensor([rounded], dtype=getattr(engine, kind))
+    return Stored(kind, int(x.array.view(f"u{x.array.itemsize}")[0]))
 
 
 def exactly(x: Number, most: int = 60) -> str:

@@ -13,7 +13,6 @@ class FreezeExplorer(Explorer):
     """A network of six layers; sliders for how many are frozen at the front, and how many at the back."""
 
     size = (7.0, 3.6)
-    font = 12.0
     settings = {
         "front": (list(range(LAYERS + 1)), 3, "frozen at the front"),
         "back": (list(range(LAYERS + 1)), 0, "frozen at the back"),

@@ -146,7 +146,16 @@ class JacobianExplorer(Explorer):
         return max(WEIGHTS) * table.abs().sum(dim).max().item() or 1.0
 
 
-def _text(x: float, y: float, words: str, colour: str = "#222222", *, size=14, bold=False, anchor="start") -> str:
+def _text(
+    x: float,
+    y: float,
+    words: str,
+    colour: str = "#222222",
+    *,
+    size: int = 14,
+    bold: bool = False,
+    anchor: str = "start",
+) -> str:
     weight = " font-weight='bold'" if bold else ""
     return (
         f"<text x='{x:g}' y='{y:g}' fill='{colour}' font-size='{size}'{weight} text-anchor='{anchor}'>"

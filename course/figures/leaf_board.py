@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import engine
 from engine import viz
+from engine.core.tensor import Tensor
 
 KEEPS, PASSES, NOTHING = "knob", "result", "data"  # what a tensor does with a gradient; the classes of the cards
 
@@ -108,7 +109,7 @@ class LeafBoard:
 def run(program: str) -> Iterator[Step]:
     """The board before the program, and after each of its statements."""
     names: dict[str, Any] = {"engine": engine}
-    before: dict[str, tuple[engine.Tensor, Card]] = {}
+    before: dict[str, tuple[Tensor, Card]] = {}
     yield Step(0, "")
     for number, statement in enumerate(ast.parse(program).body, 1):
         error = ""
@@ -116,7 +117,7 @@ def run(program: str) -> Iterator[Step]:
             exec(compile(ast.Module([statement], []), "<board>", "exec"), names)
         except Exception as raised:
             error = f"{type(raised).__name__}: {raised}"
-        now = {name: (t, card(name, t)) for name, t in names.items() if isinstance(t, engine.Tensor)}
+        now = {name: (t, card(name, t)) for name, t in names.items() if isinstance(t, Tensor)}
         changed = frozenset(name for name, (t, c) in now.items() if name not in before or other(before[name], (t, c)))
         said = error or " ".join(changes(before, now)) or "No card has changed."
         source = ast.get_source_segment(program, statement) or ""
@@ -126,7 +127,7 @@ def run(program: str) -> Iterator[Step]:
         before = now
 
 
-def card(name: str, t: engine.Tensor) -> Card:
+def card(name: str, t: Tensor) -> Card:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the .grad of a result
         grad = t.grad
@@ -135,11 +136,11 @@ def card(name: str, t: engine.Tensor) -> Card:
     return Card(name, viz.brief(t.array), t.is_leaf, t.requires_grad, made, held)
 
 
-def other(before: tuple[engine.Tensor, Card], now: tuple[engine.Tensor, Card]) -> bool:
+def other(before: tuple[Tensor, Card], now: tuple[Tensor, Card]) -> bool:
     return before[0] is not now[0] or before[1] != now[1]
 
 
-def changes(before: dict[str, tuple[engine.Tensor, Card]], now: dict[str, tuple[engine.Tensor, Card]]) -> Iterator[str]:
+def changes(before: dict[str, tuple[Tensor, Card]], now: dict[str, tuple[Tensor, Card]]) -> Iterator[str]:
     """A sentence for each tensor that is new or has changed; and which results were passed by."""
     arrived = False
     for name, (t, c) in now.items():

@@ -36,7 +36,7 @@ class CrossEntropyExplorer(Explorer):
         colors = [ACCENT, INK, INK]
         axes.barh(self.names[::-1], chances[::-1], color=colors[::-1], height=0.6)
         for place, (name, chance) in enumerate(zip(self.names[::-1], chances[::-1], strict=True)):
-            axes.text(chance + 0.01, place, f"{scores[name]:g} gives {chance:.2g}", va="center", fontsize=9)
+            axes.text(chance + 0.01, place, f"{scores[name]:g} gives {chance:.2g}", va="center", fontsize=12)
         axes.set(xlim=(0, 1.25), xlabel=f"chance; the loss, if it is a cat: {loss:.3g}")
         axes.set_xticks([0, 0.5, 1])
         axes.axvline(1, color=FAINT, linewidth=0.5)

@@ -90,7 +90,7 @@ def predict(key: str) -> Predict:
 
 @functools.cache
 def questions(lesson: str) -> dict[str, tuple[str, list[Option]]]:
-    """{name: (question, options)} of a lesson.  ValueError where a question has no option that is right, or several."""
+    """{name: (question, options)} of a lesson.  ValueError where not one option is right, or one is cut off."""
     path = FOLDER / f"{lesson}.md"
     found = {}
     for block in path.read_text(encoding="utf-8").split("\n## ")[1:] if path.is_file() else []:
@@ -99,6 +99,9 @@ def questions(lesson: str) -> dict[str, tuple[str, list[Option]]]:
         options = [Option(t, mark == "x", " ".join(w.split())) for mark, t, w in _OPTION.findall(listed.strip())]
         if len(options) < 2 or sum(option.right for option in options) != 1:
             raise ValueError(f"{path.name}, {name}: two options or more are asked for, and one of them is right")
+        cuts = (o.text for o in options if o.text.count("`") % 2 or o.text.count("(") != o.text.count(")"))
+        if cut := next(cuts, None):
+            raise ValueError(f"{path.name}, {name}: {cut!r} ends at its first colon; an option has none of its own")
         found[name.strip()] = " ".join(question.split()), options
     return found
 

@@ -40,7 +40,7 @@ RULES: dict[str, tuple[str, ...]] = {
         "grad * exponent * self**(exponent - 1)",
     ),
     "ReciprocalBackward0": ("The slope of 1/x is -1/x**2.", "-grad * result**2"),
-    "SqrtBackward0": ("The slope of a root is 1 / (2 * root).", "grad / (2 * result)"),
+    "SqrtBackward0": ("The slope of a square root is 1 / (2 * the square root).", "grad / (2 * result)"),
     "ExpBackward0": ("The slope of exp is exp itself, which was saved.", "grad * result"),
     "LogBackward0": ("The slope of log x is 1/x.", "grad / self"),
     "SinBackward0": ("The slope of sin is cos.", "grad * self.cos()"),

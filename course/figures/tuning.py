@@ -18,7 +18,6 @@ class FineTuningExplorer(Explorer):
     """
 
     size = (7.0, 4.0)
-    font = 12.0
 
     def __init__(
         self,

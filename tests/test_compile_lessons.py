@@ -12,8 +12,12 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell
 
+import engine
 from course.build import execute
+from course.exercises import find
 from course.notebooks import ROOT
+from engine import nn
+from engine.compiler import explain
 
 # 17 fills its device on purpose, and would have no room for copies of its models; 19 compiles its own
 LESSONS = [
@@ -85,7 +89,63 @@ def test_the_models_of_a_lesson_run_compiled(path):
     assert int(nb.cells[-1].outputs[0].text) > 0
 
 
-# What the two lessons on the compiler tell of PyTorch: a program, and what it prints; then, maybe, what it logs.
+# What lessons 18 and 19 claim of the engine's compiler
+
+
+def score(x, w):
+    size = x.exp().sum()  # noqa: F841  (nobody needs it: that is the point)
+    bent = (x * w).tanh()
+    gate = (x * w).sigmoid()
+    return (bent * gate).mean()
+
+
+def tidy(x, w):
+    product = x * w
+    return (product.tanh() * product.sigmoid()).mean()
+
+
+def test_18_by_hand_the_way_back_has_one_step_less():
+    x, w = engine.rand(4, 3), engine.rand(4, 3, requires_grad=True)
+    told = [explain(f)(x, w).counts for f in (score, tidy)]
+    assert [[counts[part] for part in ("forward", "backward")] for counts in told] == [[9, 12], [9, 11]]
+
+
+def test_18_a_row_of_half_a_mebibyte_needs_no_pieces():
+    codes = [explain(score)(engine.rand(n), engine.rand(n)).code for n in (131_072, 131_073)]
+    assert ["block" in code for code in codes] == [False, True]
+
+
+def test_18_1_and_19_1_are_what_the_compiler_says():
+    def f(x, w):
+        a = x * w
+        b = x.exp()  # noqa: F841
+        c = (x * w).tanh()
+        return (a + c).sum()
+
+    passes = explain(f)(engine.ones(400, 400), engine.ones(400, 400)).entry.passes
+    steps = [sum(step.kind != "input" for step in stage.steps) for stage in passes.values()]
+    assert tuple(steps) == find("18.1").answer
+
+    area, one = engine.compile(lambda x, scale: (x * scale).sum()), engine.ones(4)
+    calls = [(one, 2.0), (one * 0, 2.0), (one, 3.0), (one.double(), 2.0), (one, engine.tensor(5.0))]
+    captures = []
+    for call in [*calls, (one, engine.tensor(6.0))]:
+        area(*call)
+        captures.append(len(area.entries))
+    assert tuple(captures) == find("19.1").answer
+
+
+def test_19_there_is_a_capture_for_each_mode_of_a_module():
+    layer = engine.compile(nn.Dropout(0.5))
+    for _ in range(3):
+        layer.train()
+        layer(engine.ones(3))
+        layer.eval()
+        layer(engine.ones(3))
+        assert len(layer.compiled.entries) == 2
+
+
+# What the two lessons tell of PyTorch: a program, and what it prints; then, maybe, what it logs.
 
 RECORD = re.compile(r"(?s)\n```python\n([^`]*?)\n```\n\n```text\n(.*?\n)```\n(?:\n```text\n(.*?\n)```\n)?")
 RECORDED_WITH = "2.13."  # the words change from version to version

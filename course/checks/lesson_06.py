@@ -1,5 +1,6 @@
 """Lesson 06, leaves: the exercises' trials, oracles, usual mistakes and hints."""
 
+import functools
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,7 +11,8 @@ from course.exercises import Exercise, Property
 # 6.2
 
 
-def made(small_knobs: Callable, n: int, dtype: Any) -> Any:
+def made(small_knobs: Callable, n: int, dtype: Any, seed: int = 0) -> Any:
+    engine.manual_seed(seed)
     knobs = small_knobs(n, dtype)
     if not isinstance(knobs, engine.Tensor):
         return knobs
@@ -25,9 +27,11 @@ def knobs_trial(small_knobs: Callable) -> Iterator[tuple]:
         )
         yield shown, made, small_knobs, n, getattr(engine, dtype)
 
+    yield "engine.manual_seed(7), small_knobs(2, engine.float32)", made, small_knobs, 2, engine.float32, 7
+
 
 def knobs_more(small_knobs: Callable) -> Iterator[tuple]:
-    yield "", made, small_knobs, 5, engine.float64
+    yield "", made, small_knobs, 5, engine.float64, 3
     yield "", made, small_knobs, 1, engine.float32
 
 
@@ -36,6 +40,11 @@ def in_place(n: int, dtype: Any) -> engine.Tensor:
     with engine.no_grad():
         knobs *= 0.1
     return knobs
+
+
+def seeded(n: int, dtype: Any) -> engine.Tensor:
+    engine.manual_seed(0)
+    return in_place(n, dtype)
 
 
 # 6.3
@@ -83,6 +92,10 @@ def kept(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     return [result.grad for result in results]
 
 
+def each_result(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    return [x := function(x) for function in functions]
+
+
 def not_kept(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     return [None for _ in functions]
 
@@ -118,6 +131,59 @@ def swapped(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     start = x
     results = [x := function(x) for function in functions]
     return list(engine.autograd.grad(results, start))
+
+
+def at_x_too(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    results = [x]
+    for function in functions:
+        results.append(function(results[-1]))
+    return list(engine.autograd.grad(results[-1], results))
+
+
+def each_by_x(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    start, slopes = x, []
+    for function in functions:
+        x = function(x)
+        slopes.append(engine.autograd.grad(x.sum(), start, retain_graph=True)[0])
+    return slopes
+
+
+def last_to_first(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    results = [x := function(x) for function in functions[::-1]]
+    return list(engine.autograd.grad(x.sum(), results))
+
+
+def results_of_the_last(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    results = [x := function(x) for function in functions]
+    return list(engine.autograd.grad(results, x))
+
+
+def gone_back_each_time(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    results = []
+    for function in functions:
+        x = function(x)
+        x.retain_grad()
+        x.sum().backward()
+        results.append(x)
+    return [result.grad for result in results]
+
+
+def never_chained(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    return [slope for function in functions for slope in kept(x, [function, total])[:1]]
+
+
+def cut_between(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    return [None for _ in functions[1:]] + [engine.tensor(1.0)]
+
+
+def all_of_them_back(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    results = []
+    for function in functions:
+        x = function(x)
+        x.retain_grad()
+        results.append(x)
+        x.sum().backward(retain_graph=True)
+    return [result.grad for result in results]
 
 
 def the_knob_alone(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
@@ -157,7 +223,7 @@ def beside_another(limit: Callable, most: float) -> list[Any]:
 def limit_trial(limit: Callable) -> Iterator[tuple]:
     shown = "h = 2 * x, limit(h, 1.0), loss = (h * [0.5, 3, -4]).sum(): x.grad"
     yield shown, at_a_result, limit, [0.5, 3.0, -4.0], 1.0
-    yield "limit(x, 2.0), loss = (x * [3, -1, -7]).sum(): x.grad", at_a_knob, limit, [3.0, -1.0, -7.0], 2.0
+    yield "limit(x, 2.0), loss = (x * [1, -1, -7]).sum(): x.grad", at_a_knob, limit, [1.0, -1.0, -7.0], 2.0
     shown = "other = 2 * y, h = 2 * x, limit(h, 1.0), loss = (10 * (h + other)).sum(): x.grad and y.grad"
     yield shown, beside_another, limit, 1.0
 
@@ -181,6 +247,32 @@ def scaled(arriving: engine.Tensor, most: float) -> engine.Tensor:
     return arriving * (most / max(most, arriving.abs().max().item()))
 
 
+def shortened(arriving: engine.Tensor, most: float) -> engine.Tensor:
+    return arriving * (most / (arriving * arriving).sum().sqrt())
+
+
+def at_the_end(h: engine.Tensor, most: float) -> None:
+    h.register_post_accumulate_grad_hook(lambda t: None)
+
+
+def of_one_number(arriving: Any, most: float) -> Any:
+    return max(-most, min(most, arriving))
+
+
+def gone_back_at_once(h: engine.Tensor, most: float) -> None:
+    h.retain_grad()
+    h.backward()
+
+
+def without_an_argument(h: engine.Tensor, most: float) -> None:
+    hook: Any = lambda: h.clamp(-most, most)  # noqa: E731
+    h.register_hook(hook)
+
+
+def only_if_one_is_above(arriving: engine.Tensor, most: float) -> Any:
+    return arriving.clamp(-most, most) if arriving.max() > most else None
+
+
 def at_once(h: engine.Tensor, most: float) -> None:
     h.register_hook(h.clamp(-most, most))
 
@@ -202,15 +294,16 @@ def written_over(arriving: engine.Tensor, most: float) -> None:
 # 6.5
 
 
-def names_found(knobs_of: Callable, y: engine.Tensor, named: dict[str, engine.Tensor]) -> Any:
+NAMELESS = "another tensor"
+
+
+def names_found(knobs_of: Callable, y: engine.Tensor, names: str, tensors: list[engine.Tensor]) -> Any:
     """The names of what was found, sorted; what is no tensor as it is."""
     found = knobs_of(y)
     if found is None or isinstance(found, engine.Tensor):
         return found
-    of = {id(t): name for name, t in named.items()}
-    return sorted(
-        of.get(id(t), "a tensor without a name") if isinstance(t, engine.Tensor) else type(t).__name__ for t in found
-    )
+    of = {id(t): name for name, t in zip(names, tensors, strict=True)}
+    return sorted(of.get(id(t), NAMELESS) if isinstance(t, engine.Tensor) else type(t).__name__ for t in found)
 
 
 def doubled(x: engine.Tensor, times: int) -> engine.Tensor:
@@ -226,25 +319,27 @@ def knobs(n: int) -> list[engine.Tensor]:
 def find_trial(knobs_of: Callable) -> Iterator[tuple]:
     w, b = knobs(2)
     x = engine.tensor(3.0)
-    yield "y = w * x + b, x is data", names_found, knobs_of, w * x + b, {"w": w, "b": b, "x": x}
+    yield "y = w * x + b, x is data", names_found, knobs_of, w * x + b, "wbx", [w, b, x]
     w, b = knobs(2)
     h = w * b
-    yield "h = w * b, y = h * h + w", names_found, knobs_of, h * h + w, {"w": w, "b": b, "h": h}
-    (w,) = knobs(1)
-    b = engine.tensor(2.0, requires_grad=True) * 0.1
+    yield "h = w * b, y = h * h + w", names_found, knobs_of, h * h + w, "wbh", [w, b, h]
+    u, v = engine.tensor(2.0, requires_grad=True), engine.tensor(2.0, requires_grad=True)
+    yield "y = u * v, and both are 2", names_found, knobs_of, u * v, "uv", [u, v]
+    w, asked = knobs(2)  # `asked` has no name for the learner: what they call b is the result
+    b = asked * 0.1
     shown = "y = w * b, where b = engine.tensor(2.0, requires_grad=True) * 0.1"
-    yield shown, names_found, knobs_of, w * b, {"w": w, "b": b}
+    yield shown, names_found, knobs_of, w * b, "wb", [w, b]
     (w,) = knobs(1)
-    yield "y = w, doubled 12 times by y = y + y", names_found, knobs_of, doubled(w, 12), {"w": w}
+    yield "y = w, doubled 12 times by y = y + y", names_found, knobs_of, doubled(w, 12), "w", [w]
 
 
 def find_more(knobs_of: Callable) -> Iterator[tuple]:
     u, v, w = knobs(3)
     h = (u * v).exp()
     y = h / v + h.detach() * w
-    yield "", names_found, knobs_of, y, {"u": u, "v": v, "w": w, "h": h}
+    yield "", names_found, knobs_of, y, "uvwh", [u, v, w, h]
     u, v, w = knobs(3)
-    yield "", names_found, knobs_of, (u.detach() * v).tanh(), {"u": u, "v": v, "w": w}
+    yield "", names_found, knobs_of, (u.detach() * v).tanh(), "uvw", [u, v, w]
 
 
 def nodes(y: engine.Tensor) -> list[Any]:
@@ -269,6 +364,52 @@ def path_by_path(y: engine.Tensor) -> list[Any]:
             found.append(node.variable)
         waiting += [p for p, _ in node.next_functions if p is not None]
     return found
+
+
+def by_number(y: engine.Tensor) -> list[Any]:
+    found: list[Any] = []
+    for knob in by_layers(y):
+        if not any(engine.equal(knob, other) for other in found):
+            found.append(knob)
+    return found
+
+
+def without_looking(y: engine.Tensor, first: str) -> list[Any]:
+    """All nodes, as if every input had one."""
+    waiting = [y.grad_fn]
+    for node in waiting:
+        getattr(node, first)
+        waiting += [p for p, _ in node.next_functions]
+    return []
+
+
+def gone_back(y: engine.Tensor) -> list[Any]:
+    y.backward(retain_graph=True)
+    return by_layers(y)
+
+
+def as_if_a_node_were_a_tensor(y: engine.Tensor) -> list[Any]:
+    waiting: list[Any] = [y]
+    for t in waiting:
+        waiting += [p for p, _ in t.grad_fn.next_functions]
+    return waiting
+
+
+def never_further(y: engine.Tensor) -> list[Any]:
+    return []
+
+
+def two_steps_back(y: engine.Tensor) -> list[Any]:
+    layer = {y.grad_fn}
+    ends: set[Any] = set()
+    for _ in range(2):
+        layer = {p for node in layer for p, _ in node.next_functions if p is not None}
+        ends |= {node for node in layer if hasattr(node, "variable")}
+    return [node.variable for node in ends]
+
+
+def at_the_last_node(y: engine.Tensor) -> list[Any]:
+    return [y.grad_fn.variable]  # type: ignore[union-attr]
 
 
 def one_step_back(y: engine.Tensor) -> list[Any]:
@@ -296,12 +437,12 @@ EXERCISES = (
             "a": "a was asked when it was made, and no operation made it since.",
             "b": "b came out of a multiplication of something that takes notes: it is a result.",
             "c": "c is a leaf. But nobody asked for its slope.",
-            "d": "d was asked, if only after it was made; and no operation made it since.",
+            "d": "d was asked, even if only after it was made; and no operation made it since.",
             "e": "For e, random numbers were asked and then multiplied. The leaf is another tensor, without a name.",
             "f": "f was multiplied first, and asked then: no operation made it *since it was asked to take notes*.",
             "g": "g has the numbers of b, but it was cut off: it takes no notes, so nothing arrives.",
         },
-        understood="A leaf is what no operation made since it was asked; and only leaves that were asked have a .grad.",
+        understood="A leaf has no note behind it; and only leaves that were asked to take notes get a .grad.",
         hints=(
             "Two questions to each: is it a leaf, and was it asked to take notes?",
             "What comes out of an operation on something that takes notes is a result. Which have a grad_fn?",
@@ -323,6 +464,14 @@ EXERCISES = (
                 lambda n, dtype: engine.randn(n, dtype=dtype, requires_grad=True).mul_(0.1),
                 "A knob must not be written to while notes are taken. Compute first, and ask then.",
             ),
+            (
+                seeded,
+                "The seed is set inside the function, so every call gives the same numbers. Leave it to whoever calls.",
+            ),
+            (
+                lambda n, dtype: (engine.rand(n).to(dtype) * 0.1).requires_grad_(),
+                "Those numbers come from `rand`: all of them lie between 0 and 0.1. `randn` gives both signs.",
+            ),
         ),
         properties=(
             Property(
@@ -335,6 +484,16 @@ EXERCISES = (
                 lambda did: did.result["is_leaf"],
                 "It is still a result: something was computed after the asking. To ask the result, too, makes no leaf "
                 "of it.",
+            ),
+            Property(
+                lambda n, dtype: (engine.randn(n, requires_grad=True) * 0.1).to(dtype).requires_grad_(False),
+                lambda did: did.error != "RuntimeError",
+                "The order is wrong, hence the error: first compute, with what takes no notes, and then ask.",
+            ),
+            Property(
+                lambda n, dtype: [(engine.randn(1).to(dtype) * 0.1).requires_grad_() for _ in range(n)],
+                lambda did: not isinstance(did.result, list),
+                "It gives a list. One tensor is asked for, with n numbers in it.",
             ),
             Property(
                 lambda n, dtype: engine.randn(n).to(dtype).requires_grad_(),
@@ -395,11 +554,63 @@ EXERCISES = (
                 "The slopes are right, in the opposite order: the first is the one of the first function.",
             ),
             (
+                lambda x, functions: kept(x, functions)[-1:],
+                "Only the last result has been looked at. Keep all results, in a list: there should be one slope for "
+                "each function.",
+            ),
+            (at_x_too, "There is one slope too many: that with respect to x itself. Begin with what the first gives."),
+            (
+                each_by_x,
+                "Those say how each result moves when *x* moves. The other half of the path is asked for: how the last "
+                "result moves when this one moves.",
+            ),
+            (
+                never_chained,
+                "Each function has been given x. Only the first one gets it; the next gets what came out of the first.",
+            ),
+            (last_to_first, "The functions run in the opposite order. x goes into the first of the list."),
+            (
+                results_of_the_last,
+                "What moves and what it moves with are swapped: first the last result, then the list of all results.",
+            ),
+            (each_result, "Those are the results themselves, and not slopes."),
+            (
+                cut_between,
+                "A result was cut off from the one before, by `detach()`. Then no path is left, and nothing gets back.",
+            ),
+            (
+                all_of_them_back,
+                "`backward()` was called from each result, and the slopes were added up. Only the last one moves here: "
+                "go back once, from there.",
+            ),
+            (
+                lambda x, functions: [slope.item() for slope in kept(x, functions)],
+                "`item()` takes out one number. A result with several numbers has as many slopes: leave the tensors.",
+            ),
+            (
                 lambda x, functions: [slope.sum() for slope in kept(x, functions)],
                 "A result with several numbers has as many slopes. Do not add them up.",
             ),
         ),
-        understood="What comes by at a result is not kept, unless you ask for it before it comes.",
+        properties=(
+            Property(
+                gone_back_each_time,
+                lambda did: did.error != "RuntimeError",
+                "The backward pass failed. Do you go back more than once? Once will do, from the last result.",
+            ),
+            Property(
+                lambda x, functions: [float(slope) for slope in kept(x, functions)],
+                lambda did: did.error != "ValueError",
+                "`float()` takes out one number. A result with several numbers has as many slopes: leave the tensors.",
+            ),
+            Property(
+                lambda x, functions: kept(x, functions)[:0],
+                lambda did: did.result != [],
+                "The list is empty. If your hooks should fill it: are they there before `backward()`, and do they put "
+                "what arrives into the list?",
+            ),
+        ),
+        understood="What passes through a result is not kept, unless you ask for it beforehand.",
         hints=(
             "Keep every result on the way, in a list. How do you ask for the slope at a result?",
             "`retain_grad()` for each, right when it was made; or `autograd.grad` once, with the list of all results.",
@@ -413,10 +624,6 @@ EXERCISES = (
         trial=limit_trial,
         hidden=limit_more,
         wrong=(
-            (
-                hook(lambda arriving, most: None),
-                "All goes on as it came. If a hook returns nothing, it has only watched.",
-            ),
             (
                 hook(lambda arriving, most: arriving.clamp(max=most)),
                 "Above it is limited, and below it is not: -4 is as large as 4, in the other direction.",
@@ -451,8 +658,68 @@ EXERCISES = (
                 hook(lambda arriving, most: engine.ones_like(arriving) * most),
                 "Whatever arrives, `most` goes on. What is within the limit should stay as it is.",
             ),
+            (
+                hook(lambda arriving, most: most * arriving.sign()),
+                "Whatever arrives, `most` or `-most` goes on. What is within the limit should stay as it is.",
+            ),
+            (
+                hook(lambda arriving, most: arriving.abs().clamp(max=most)),
+                "The signs are gone: with `abs()`, -4 has become 1. It should be passed on as -1.",
+            ),
+            (
+                hook(lambda arriving, most: arriving.clamp(-1, 1)),
+                "It limits to the numbers from -1 to 1, whatever `most` is.",
+            ),
+            (
+                hook(lambda arriving, most: engine.where(arriving.abs() > most, 0.0, arriving)),
+                "What is beyond the limit has become 0. It should be passed on as `most` or `-most`.",
+            ),
+            (
+                hook(shortened),
+                "That limits the *length* of the whole gradient: all numbers shrink together. Limit each for itself.",
+            ),
+            (
+                hook(of_one_number),
+                "Python's `min` and `max` compare two single numbers. What arrives may be many: `clamp` looks at each.",
+            ),
+            (
+                hook(lambda arriving, most: arriving.clamp(most, -most)),
+                "The two numbers of `clamp` are swapped: the least comes first.",
+            ),
+            (
+                hook(lambda arriving, most: arriving * most),
+                "What arrives is multiplied by `most`. It should be limited.",
+            ),
+            (
+                hook(only_if_one_is_above),
+                "It limits only if one number is above `most`. Here one is below `-most`, and none is above.",
+            ),
+            (
+                gone_back_at_once,
+                "`limit` must not call `backward()`: it only gets everything ready, so that a later one is limited.",
+            ),
+            (at_the_end, "This kind of hook is for knobs alone, and comes after the adding. `h` may be a result."),
         ),
-        understood="What a hook returns is passed on, and all that comes after it follows from that.",
+        properties=(
+            Property(
+                hook(lambda arriving, most: None),
+                lambda did: not (did.shown.startswith("h = 2 * x, limit") and list(did.result) == [1.0, 6.0, -8.0]),
+                "All goes on as it came. Does your hook return something? And is it still there, at `h` itself, when "
+                "the gradient comes by?",
+            ),
+            Property(
+                hook(lambda arriving, most: arriving.clamp(-most, most).sum()),
+                lambda did: did.error != "RuntimeError",
+                "The hook must be at `h` itself, which takes notes; and what it returns must have the shape of what "
+                "arrived.",
+            ),
+            Property(
+                without_an_argument,
+                lambda did: did.error != "TypeError",
+                "A hook is called with one argument, which is what arrives, and should return a tensor or nothing.",
+            ),
+        ),
+        understood="What a hook returns is passed on, and everything after it is computed from that.",
         hints=(
             "What does a hook get, and what becomes of what it returns?",
             "`register_hook` takes a function of one argument. `clamp(least, most)` makes a new tensor.",
@@ -471,6 +738,24 @@ EXERCISES = (
                 "You have looked one step back. The ends of the graph may be further away.",
             ),
             (first_path, "You have followed one path. Where a node has several inputs, all of them must be followed."),
+            *(
+                (
+                    functools.partial(without_looking, first=first),
+                    f"Where an input takes no notes, None stands in place of a node, and None has no `{first}`. Pass "
+                    "over it.",
+                )
+                for first in ("next_functions", "name")
+            ),
+            (
+                at_the_last_node,
+                "`y.grad_fn` is the node that made y. Only an AccumulateGrad has a `variable`: follow "
+                "`next_functions` until you get there.",
+            ),
+            (
+                lambda y: [knob.grad for knob in by_layers(y)],
+                "Those are the `.grad` of the knobs, and nothing has arrived. The knobs themselves are asked for.",
+            ),
+            (lambda y: len(by_layers(y)), "That is how many there are. A list of the tensors themselves is asked for."),
         ),
         properties=(
             Property(
@@ -480,8 +765,47 @@ EXERCISES = (
             ),
             Property(
                 path_by_path,
-                lambda did: len(set(did.result)) == len(did.result) or "AccumulateGrad" in did.result,
+                lambda did: all(did.result.count(name) < 2 for name in did.result if len(name) == 1),
                 "Some are found several times, once on each path that leads there. Each should be there once.",
+            ),
+            Property(
+                lambda y: [knob.detach() for knob in by_layers(y)],
+                lambda did: did.result.count(NAMELESS) <= did.expected.count(NAMELESS),
+                "There is a tensor in it that is none of the knobs: `clone()` and `detach()` make another tensor, and "
+                "a result is no knob.",
+            ),
+            Property(
+                lambda y: [node.name() for node in nodes(y)],
+                lambda did: "str" not in did.result and "int" not in did.result,
+                "There are names or numbers in it. The tensors themselves are asked for.",
+            ),
+            Property(
+                as_if_a_node_were_a_tensor,
+                lambda did: did.error != "AttributeError",
+                "Something was asked for what it does not have. `next_functions` is made of pairs, a node (or None) "
+                "and a number; a node has `next_functions`, too, and an AccumulateGrad has `variable`.",
+            ),
+            Property(
+                never_further,
+                lambda did: did.result != [],
+                "The list is empty. Does your walk go on from `y.grad_fn` to what `next_functions` points to? (If your "
+                "function calls another one, or itself: is what that finds kept?)",
+            ),
+            Property(
+                two_steps_back,
+                lambda did: not (did.shown.startswith("h =") and 0 < len(did.result) < len(did.expected)),
+                "Some are missing. A path may be longer: follow every node until none is left.",
+            ),
+            Property(
+                by_number,
+                lambda did: "both are 2" not in did.shown or len(did.result) != 1,
+                "Two knobs with the same number in them are still two. `in` and `==` compare numbers: look instead at "
+                "which nodes you have seen.",
+            ),
+            Property(
+                gone_back,
+                lambda did: not any(did.after[name] is not None for name in did.after if name.endswith(".grad")),
+                "`backward()` was called: there is something in the `.grad` of a knob now. The notes are enough.",
             ),
         ),
         understood="The knobs of a result are the ends of its graph; a lost knob is not among them.",

@@ -1,5 +1,6 @@
 """Lesson 07, the life of the graph: the exercises' trials, oracles, usual mistakes and hints."""
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -53,6 +54,27 @@ def without_retaining(losses: list[engine.Tensor], w: engine.Tensor) -> engine.T
     return sum(engine.autograd.grad(loss, w)[0] for loss in losses) / len(losses)
 
 
+def without_retaining_into_grad(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
+    before, w.grad = w.grad, None
+    for loss in losses:
+        loss.backward()
+    found, w.grad = w.grad / len(losses), before
+    return found
+
+
+def mean_without_notes(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
+    with engine.no_grad():
+        mean = sum(losses) / len(losses)
+    return engine.autograd.grad(mean, w)[0]
+
+
+def never_none(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
+    before = w.grad.clone()
+    found = one_by_one(losses, w)
+    w.grad = before
+    return found
+
+
 def summed(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
     return engine.autograd.grad(sum(losses), w)[0]
 
@@ -87,26 +109,44 @@ def cleared_at_both_ends(losses: list[engine.Tensor], w: engine.Tensor) -> engin
     return cleared_at_the_end(losses, w)
 
 
+def running_total(losses: list[engine.Tensor], w: engine.Tensor) -> engine.Tensor:
+    """Adds up .grad after each loss, without clearing in between."""
+    each = one_each(losses, w)
+    return sum(sum(each[: k + 1]) for k in range(len(each))) / len(each)
+
+
 # 7.3
 
 
-def in_parts(gradient_in_parts: Callable, n: int, size: int) -> dict[str, Any]:
-    w = engine.tensor(0.5, requires_grad=True)
+def in_parts(gradient_in_parts: Callable, n: int, size: int, before: float | None = None) -> dict[str, Any]:
+    w = knob(0.5, before)
     xs, ys = engine.arange(1.0, n + 1), engine.arange(1.0, n + 1) ** 2
     arrived: list[Any] = []
+    kept = [0]
     w.register_hook(lambda g: arrived.append(1))
-    found = gradient_in_parts(w, xs, ys, size)
-    return {"gradient": found.clone() if isinstance(found, engine.Tensor) else found, "arrivals": len(arrived)}
+
+    def keeping(saved: engine.Tensor) -> engine.Tensor:
+        kept.append(saved.numel())
+        return saved
+
+    with engine.autograd.graph.saved_tensors_hooks(keeping, lambda saved: saved):
+        found = gradient_in_parts(w, xs, ys, size)
+    gradient = found.clone() if isinstance(found, engine.Tensor) else found
+    return {"gradient": gradient, "arrivals": len(arrived), "too many at once": max(kept) > size}
 
 
 def parts_trial(gradient_in_parts: Callable) -> Iterator[tuple]:
-    for n, size in ((4, 2), (5, 2), (3, 3)):
-        shown = f"{n} examples, size = {size}: the gradient, and how many times something has arrived at w"
-        yield shown, in_parts, gradient_in_parts, n, size
+    for n, size, before in ((4, 2, None), (5, 2, 10.0), (3, 3, None)):
+        left = "" if before is None else f", with {before} in w.grad from before"
+        shown = (
+            f"{n} examples, size = {size}{left}: the gradient, how many times something has arrived at w, and whether "
+            "the notes kept more than `size` examples at once"
+        )
+        yield shown, in_parts, gradient_in_parts, n, size, before
 
 
 def parts_more(gradient_in_parts: Callable) -> Iterator[tuple]:
-    yield "", in_parts, gradient_in_parts, 7, 3
+    yield "", in_parts, gradient_in_parts, 7, 3, -2.0
     yield "", in_parts, gradient_in_parts, 6, 1
 
 
@@ -114,12 +154,17 @@ def by_share(
     share: Callable[[int, int, int], float] = lambda part, size, n: part / n,
     clear: bool = False,
     together: bool = False,
+    begin: bool = True,
+    whole: bool = True,
 ) -> Callable:
-    """`gradient_in_parts`, with what a part's loss is multiplied by."""
+    """`gradient_in_parts`, with what a part's loss is multiplied by.
+
+    `clear`: in every round; `together`: go back once; `begin`: clear first of all; `whole`: the short last part too.
+    """
 
     def gradient_in_parts(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
-        w.grad, total = None, 0.0
-        for first in range(0, len(xs), size):
+        w.grad, total = None if begin else w.grad, 0.0
+        for first in range(0, len(xs) if whole else len(xs) // size * size, size):
             if clear:
                 w.grad = None
             x, y = xs[first : first + size], ys[first : first + size]
@@ -133,6 +178,39 @@ def by_share(
         return w.grad
 
     return gradient_in_parts
+
+
+def first_part_alone(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
+    w.grad = None
+    (((w * xs[:size] - ys[:size]) ** 2).sum() / len(xs)).backward()
+    return w.grad
+
+
+def not_squared(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
+    for _ in range(0, len(xs), size):
+        (w * 0).backward()
+    w.grad = xs.mean()
+    return w.grad
+
+
+def cut_off(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
+    (w * xs - ys).mean().detach().backward()
+
+
+def nothing_returned(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> None:
+    by_share()(w, xs, ys, size)
+
+
+def all_computed_first(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
+    w.grad = None
+    squares = (w * xs - ys) ** 2
+    for first in range(0, len(xs), size):
+        (squares[first : first + size].sum() / len(xs)).backward(retain_graph=True)
+    return w.grad
+
+
+def one_at_a_time(w: engine.Tensor, xs: engine.Tensor, ys: engine.Tensor, size: int) -> Any:
+    return by_share()(w, xs, ys, 1)
 
 
 # 7.4
@@ -163,8 +241,14 @@ def reading(
     carried: Callable = lambda state: state.detach(),
     loss: Callable = lambda loss: loss.item(),
     retain: bool = False,
+    rate: float = 0.5,
+    clear: bool = True,
+    around: bool = False,
 ) -> Callable:
-    """`read`, with what is done to the state before the loss and after the round, and to the loss."""
+    """`read`, with what is done to the state before the loss and after the round, and to the loss.
+
+    `around`: w is changed by way of `.data`, around the count.
+    """
 
     def read(w: engine.Tensor, numbers: list[float]) -> list[Any]:
         kept, losses = engine.tensor(1.0), []
@@ -173,13 +257,69 @@ def reading(
             squared = (kept - 0.5) ** 2
             squared.backward(retain_graph=retain)
             with engine.no_grad():
-                w -= 0.5 * w.grad
-            w.grad = None
+                written = w.data if around else w
+                written -= rate * w.grad
+            if clear:
+                w.grad = None
             losses.append(loss(squared))
             kept = carried(kept)
         return losses
 
     return read
+
+
+def judged_late(w: engine.Tensor, numbers: list[float], again: bool = False) -> list[float]:
+    """Computes the loss (again: the state to be carried on) anew, after the step."""
+    state, losses = engine.tensor(1.0), []
+    for number in numbers:
+        loss = ((w * state + number).tanh() - 0.5) ** 2
+        before = ((w * state + number).tanh()).detach()
+        loss.backward()
+        with engine.no_grad():
+            w -= 0.5 * w.grad
+            after = (w * state + number).tanh()
+        w.grad = None
+        losses.append(loss.item() if again else ((after - 0.5) ** 2).item())
+        state = after if again else before
+    return losses
+
+
+def states_as_losses(w: engine.Tensor, numbers: list[float]) -> list[float]:
+    at = w.detach().clone()
+    read_by_formula(w, numbers)
+    states, state = [], engine.tensor(1.0)
+    for number in numbers:
+        after = (at * state + number).tanh()
+        states.append(after.item())
+        at -= 0.5 * 2 * (after - 0.5) * (1 - after**2) * state
+        state = after
+    return states
+
+
+def number_as_state(w: engine.Tensor, numbers: list[float]) -> list[float]:
+    losses, before = [], 1.0
+    for number in numbers:
+        loss = ((w * before + number).tanh() - 0.5) ** 2
+        loss.backward()
+        with engine.no_grad():
+            w -= 0.5 * w.grad
+        w.grad = None
+        losses.append(loss.item())
+        before = number
+    return losses
+
+
+def one_step_at_the_end(w: engine.Tensor, numbers: list[float]) -> list[float]:
+    state, losses = engine.tensor(1.0), []
+    for number in numbers:
+        state = (w * state + number).tanh()
+        loss = (state - 0.5) ** 2
+        loss.backward(retain_graph=True)
+        losses.append(loss.item())
+    with engine.no_grad():
+        w -= 0.5 * w.grad
+    w.grad = None
+    return losses
 
 
 def read_by_formula(w: engine.Tensor, numbers: list[float]) -> list[float]:
@@ -230,6 +370,39 @@ def constant_whole(scores: engine.Tensor) -> engine.Tensor:
     return e / e.sum().detach()
 
 
+def written_by_places(scores: engine.Tensor) -> engine.Tensor:
+    e = scores.exp()
+    e[:] = e / e.sum()
+    return e
+
+
+def constant_parts(scores: engine.Tensor) -> engine.Tensor:
+    e = scores.exp()
+    return e.detach() / e.sum()
+
+
+def one_by_one_in_place(scores: engine.Tensor) -> engine.Tensor:
+    e = scores.exp()
+    total = e.sum().item()
+    for k in range(len(e)):
+        e[k] = e[k] / total
+    return e
+
+
+def divided_in_secret(scores: engine.Tensor) -> engine.Tensor:
+    e = scores.exp().clone()
+    e.data /= e.data.sum()
+    return e
+
+
+def far(one: Any, other: Any) -> bool:
+    return bool(abs(one - other).max() > 1e-3)
+
+
+def divided_by(whole: Callable) -> Callable:
+    return lambda scores: scores.exp() / whole(scores)
+
+
 def new_leaf(scores: engine.Tensor) -> engine.Tensor:
     e = scores.detach().exp()
     return (e / e.sum()).requires_grad_()
@@ -245,7 +418,10 @@ EXERCISES = (
             ((3.0, 8.0, 20.0, 26.0), "w.grad was cleared before the third line, and set to zero before the fourth."),
         ),
         entries={
-            1: ((6, "That is 3 * w itself. How does it move when w moves?"),),
+            1: (
+                (6, "That is 3 * w itself. How does it move when w moves?"),
+                "Nothing was there before. What arrives is the slope of 3 * w, which is the same everywhere.",
+            ),
             2: (
                 (6, "In `w * w` the knob is both factors: two paths, 2 along each."),
                 (7, "There is a third path, the one through `+ w`."),
@@ -253,18 +429,23 @@ EXERCISES = (
                     3,
                     "Something arrives along three paths: two lead through `w * w`, and one through `+ w`.",
                 ),
+                "What was there stays. What arrives along three paths is added: two lead through `w * w`, one through "
+                "`+ w`.",
             ),
             3: (
                 (20, "w.grad was cleared before."),
                 (4, "Three factors, three paths: along each comes the product of the two others."),
                 (8, "There are three factors, and so three paths."),
                 (6, "Along each of the three paths comes the product of the two *other* factors, which is 4."),
+                "Nothing was there, since w.grad was cleared. Three paths lead back, one through each factor.",
             ),
             4: (
+                (0, "zero_() sets w.grad to zero once. What arrives after that is added to the zero."),
                 (18, "zero_() sets w.grad to zero: nothing is left of what was there."),
                 (3, "Two paths lead through `u * u`; along each comes u, which is 3."),
                 (4, "Along the paths comes u, and not w. u is 3."),
                 (9, "That is u * u itself. How does it move when w moves?"),
+                "A zero was there. Two paths lead through `u * u`, and then one from u to w.",
             ),
         },
         understood="Slopes are multiplied along a path, added where paths meet, and added to what is in .grad already.",
@@ -290,10 +471,46 @@ EXERCISES = (
                 lambda losses, w: engine.autograd.grad(sum(losses) / len(losses), w),
                 "autograd.grad gives a tuple, here with one entry. Take it out.",
             ),
+            (
+                lambda losses, w: one_each(losses, w)[-1],
+                "That is the gradient of the last loss alone. Each one has taken the place of the one before.",
+            ),
+            (lambda losses, w: one_each(losses, w)[0], "That is the gradient of the first loss alone."),
+            (
+                lambda losses, w: sum(losses) / len(losses),
+                "That is the mean of the losses themselves. How does it move when w moves?",
+            ),
+            (
+                lambda losses, w: engine.autograd.grad(w, sum(losses))[0],
+                "No path leads from the first argument of `grad` back to the second. First comes what moves, a loss; "
+                "then w itself.",
+            ),
+            (
+                mean_without_notes,
+                "The mean was computed without notes, so no path leads back from it.",
+            ),
+            (one_each, "Those are the gradients one by one, in a list. Their mean is asked for."),
+            (
+                lambda losses, w: one_by_one(losses, w) / len(losses),
+                "You have divided by the number of losses twice.",
+            ),
+            (
+                running_total,
+                "The first gradient is in there several times: w.grad was not cleared between two losses, and so "
+                "already held the sum.",
+            ),
+            (
+                lambda losses, w: engine.zeros_like(w),
+                "You return the very tensor in which you then write zeros. `zero_()` writes into it, `None` does not.",
+            ),
             (left_behind, "w.grad does not hold what it held before your function was called."),
             (
                 cleared_at_the_end,
                 "It works only while w.grad is None. What was in there before has been added, and then thrown away.",
+            ),
+            (
+                lambda losses, w: (summed(losses, w) + (0 if w.grad is None else w.grad)) / len(losses),
+                "What was in w.grad before has been added to, and divided with the rest.",
             ),
             (
                 divided_with_the_rest,
@@ -310,6 +527,21 @@ EXERCISES = (
             (
                 without_retaining,
                 "Two of the losses share notes, and the first `grad` threw them away. Go back once for all of them.",
+            ),
+        ),
+        properties=(
+            Property(
+                without_retaining_into_grad,
+                lambda did: did.error != "RuntimeError" or not did.shown.startswith("common"),
+                "Two of the losses share notes, and the first `backward()` threw them away. Go back once, for all of "
+                "them.",
+            ),
+            Property(
+                never_none,
+                lambda did: (
+                    did.error not in ("AttributeError", "TypeError") or not did.shown.endswith("w.grad is None")
+                ),
+                "`w.grad` may be None when your function is called, and None cannot do what a tensor can.",
             ),
         ),
         understood="The slope of a mean is the mean of the slopes; autograd.grad hands it over and leaves no trace.",
@@ -355,8 +587,41 @@ EXERCISES = (
                 "That is the slope of the *sum* over all examples. Their mean is asked for.",
             ),
             (
+                by_share(lambda part, size, n: size),
+                "Multiplied by `size`, a mean becomes a sum. And then nothing divides by the number of all examples.",
+            ),
+            (
                 by_share(lambda part, size, n: 1 / n),
                 "Each part's mean is divided by the number of all examples. But a part has several of them.",
+            ),
+            (
+                by_share(lambda part, size, n: 1),
+                "Those are the means of the parts, added up. An example counts for one of its *part*; it should count "
+                "for one of *all*.",
+            ),
+            (
+                by_share(lambda part, size, n: part / size),
+                "Each part is divided by `size`, so an example counts for one of its *part*; it should count for one "
+                "of *all*.",
+            ),
+            (
+                by_share(begin=False),
+                "What was in w.grad before the first part is in the result, too. It must be cleared once, at the "
+                "beginning.",
+            ),
+            (
+                first_part_alone,
+                "Only the first part comes by: your function returns before the loop is done.",
+            ),
+            (not_squared, "The differences are not squared: the mean of their *squares* is asked for."),
+            (cut_off, "The loss has been cut off from w before `backward()` is called."),
+            (
+                by_share(whole=False),
+                "Some examples never come by: the last part is shorter than `size`, and was left out.",
+            ),
+            (
+                lambda w, xs, ys, size: by_share()(w, xs, ys, size).item(),
+                "The slope is right, but it is a plain number. Leave it a tensor: w may be a large one.",
             ),
             (
                 by_share(clear=True),
@@ -366,9 +631,28 @@ EXERCISES = (
         properties=(
             Property(
                 by_share(together=True),
-                lambda did: did.result["arrivals"] == did.expected["arrivals"],
+                lambda did: (
+                    did.result["arrivals"] >= did.expected["arrivals"]
+                    or abs(did.result["gradient"] - did.expected["gradient"]) > 0.01
+                ),
                 "The notes of all parts are kept until the end, and the memory was too small for that: go back once "
                 "for each part.",
+            ),
+            Property(
+                nothing_returned,
+                lambda did: did.result["gradient"] is not None,
+                "It gives None. Is a `return` missing?",
+            ),
+            Property(
+                one_at_a_time,
+                lambda did: did.result["arrivals"] <= did.expected["arrivals"],
+                "You go back more often than once for each part. There is room for `size` examples at a time.",
+            ),
+            Property(
+                all_computed_first,
+                lambda did: did.result["arrivals"] < did.expected["arrivals"] or not did.result["too many at once"],
+                "All examples are put through at once, before they are cut into parts: their notes are kept together. "
+                "Take a part of the examples first, and compute with that.",
             ),
         ),
         understood="Adding is what you want here, and each part counts as much as its share of the examples.",
@@ -396,11 +680,55 @@ EXERCISES = (
             ),
             (
                 reading(state=lambda state: state.detach()),
-                "The state is cut off before its loss is made: nothing is left that requires a gradient.",
+                "Here w has been cut off from its own loss: no path is left between them. Cut the state off later, "
+                "once `backward()` is done.",
             ),
             (
                 reading(carried=lambda state: engine.tensor(1.0)),
                 "The state begins at 1 again in each round. It should be carried on.",
+            ),
+            (
+                reading(clear=False),
+                "w.grad is not cleared: each step goes along the sum of all slopes so far.",
+            ),
+            (
+                judged_late,
+                "Those are the losses *after* each step. The loss of a round is the one that it went back from.",
+            ),
+            (
+                functools.partial(judged_late, again=True),
+                "The state was computed anew, with the changed w. Carry on the number that there was.",
+            ),
+            (
+                one_step_at_the_end,
+                "The step is taken once, at the end. w should be trained after each number; and then the notes of the "
+                "rounds before cannot be kept.",
+            ),
+            (
+                reading(carried=lambda state: state, retain=True, around=True),
+                "The notes of all rounds are kept, and `.data` hides that w was changed: the slopes are wrong, and "
+                "nothing says so.",
+            ),
+            (
+                reading(carried=lambda state: state.requires_grad_(False)),
+                "The state is a result, and cannot be told to take no notes. `detach()` makes a new tensor of it.",
+            ),
+            (
+                number_as_state,
+                "The next state is the number that was read. What comes out of `tanh` should be carried on.",
+            ),
+            (
+                states_as_losses,
+                "Those are the states. The losses are asked for: how far each state is from 0.5, squared.",
+            ),
+            (reading(rate=-0.5), "The step goes uphill: it is subtracted, `w -= ...`."),
+            (
+                reading(loss=lambda loss: loss.detach().numpy()),
+                "The losses are arrays of NumPy. A plain number comes from `item()`.",
+            ),
+            (
+                reading(loss=lambda loss: round(loss.item(), 2)),
+                "The losses are rounded. Leave them as they are.",
             ),
             (
                 reading(loss=lambda loss: loss.detach()),
@@ -408,6 +736,31 @@ EXERCISES = (
             ),
         ),
         properties=(
+            Property(
+                reading(rate=0.0),
+                lambda did: did.result["w"] != 1.5,
+                "w is where it was in the end: no step has reached the w that was given.",
+            ),
+            Property(
+                lambda w, numbers: reading()(w, numbers)[-1],
+                lambda did: isinstance(did.result["losses"], list),
+                "The losses are asked for as a list, one for each number.",
+            ),
+            Property(
+                lambda w, numbers: reading()(w, numbers)[:1],
+                lambda did: len(did.result["losses"]) == len(did.expected["losses"]),
+                "There is not one loss for each number. Where does your function return?",
+            ),
+            Property(
+                reading(loss=lambda loss: f"{loss.item():.4f}"),
+                lambda did: not any(isinstance(loss, str) for loss in did.result["losses"]),
+                "The losses are texts. Leave them numbers.",
+            ),
+            Property(
+                reading(rate=0.1),
+                lambda did: len(did.expected["losses"]) > 1 or not 1.43 < did.result["w"] < 1.5,
+                "The first step is not as long as it was: it is 0.5 times the slope.",
+            ),
             Property(
                 reading(loss=lambda loss: loss),
                 lambda did: did.result["losses with a graph"] == 0,
@@ -417,7 +770,7 @@ EXERCISES = (
         understood="What goes into the next round should be a number: cut off the state, and take out the losses.",
         hints=(
             "Which tensor of the second round is older than the second round?",
-            "Cut the state off before it goes into the next round, once backward() is done. And item() gives a number.",
+            "Cut the state off before the next round, once backward() is done. And item() gives you a plain number.",
             "losses.append(loss.item())\nstate = ...",
         ),
     ),
@@ -438,7 +791,41 @@ EXERCISES = (
                 "The shares are right, the gradient is not: each score acts on the sum, too, and to the notes your sum "
                 "is a constant. (With `detach` and with `.data` nothing warns of that.)",
             ),
+            (
+                written_by_places,
+                "`e[:] = ...` writes into e, too, and e is what exp remembers. Make a new tensor.",
+            ),
+            (
+                constant_parts,
+                "The shares are right, the gradient is not: above the line, e has been cut off from the scores.",
+            ),
+            (lambda scores: scores / scores.sum(), "Those are shares of the scores themselves: the `exp` is missing."),
+            (divided_by(lambda scores: scores.sum()), "Divided by the sum of the *scores*. Take the sum of their exp."),
+            (lambda scores: scores.exp() - scores.exp().sum(), "The sum is subtracted. Each exp is *divided* by it."),
+            (lambda scores: engine.log_softmax(scores, 0), "Those are the logarithms of the shares."),
+            (divided_by(lambda scores: scores.exp().mean()), "Divided by the mean: the shares do not add up to 1."),
+            (divided_by(lambda scores: scores.exp().max()), "Divided by the largest: the shares do not add up to 1."),
+            (
+                lambda scores: scores.exp_() / scores.sum(),
+                "`exp_` writes into the scores that were given, and they are a knob. `exp` makes a new tensor.",
+            ),
+            (
+                lambda scores: [e.item() / scores.exp().sum().item() for e in scores.exp()],
+                "Plain numbers have no past: no gradient gets back to the scores. Stay with tensors.",
+            ),
             (new_leaf, "The shares are right, but they have lost their past: no gradient gets back to the scores."),
+        ),
+        properties=(
+            Property(
+                one_by_one_in_place,
+                lambda did: did.error != "RuntimeError",
+                "`backward()` refuses: a number that exp remembers was written over, even if one at a time.",
+            ),
+            Property(
+                divided_in_secret,
+                lambda did: far(did.result[0], did.expected[0]) or not far(did.result[1], did.expected[1]),
+                "The shares are right, the gradient is not: a part of the computation is not in the notes.",
+            ),
         ),
         understood="Writing in place is refused where a node needs what was there; a new tensor leaves it as it is.",
         hints=(

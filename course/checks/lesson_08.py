@@ -10,18 +10,26 @@ from course.exercises import Did, Exercise, Property
 # 8.2
 
 
-def examined(examine: Callable, ys: list[float], on: bool = True) -> dict[str, Any]:
-    """What comes of it, beginning with the switch on or off."""
+FAILS = "predict has stopped with an error"
+
+
+def examined(examine: Callable, ys: list[float], on: bool = True, fails: bool = False) -> dict[str, Any]:
+    """What comes of it, beginning with the switch on or off. `fails`: predict raises an error."""
     w = engine.tensor(2.0, requires_grad=True)
     notes = []
 
     def predict(xs: engine.Tensor) -> engine.Tensor:
         made = w * xs + 1
         notes.append(made.requires_grad)
+        if fails:
+            raise ZeroDivisionError(FAILS)
         return made
 
     with engine.set_grad_enabled(on):
-        found = examine(predict, engine.arange(len(ys), dtype=engine.float32), engine.tensor(ys))
+        try:
+            found = examine(predict, engine.arange(len(ys), dtype=engine.float32), engine.tensor(ys))
+        except ZeroDivisionError as error:
+            found = str(error)
         return {"returned": found, "predict took notes": any(notes), "notes afterwards": engine.is_grad_enabled()}
 
 
@@ -29,6 +37,7 @@ def examine_trial(examine: Callable) -> Iterator[tuple]:
     yield "predict(x) = 2 * x + 1, xs = [0, 1, 2], ys = [1, 3, 6]", examined, examine, [1.0, 3.0, 6.0]
     yield "the same, with ys = [0, 0, 0]", examined, examine, [0.0, 0.0, 0.0]
     yield "the same, where no notes were taken before either", examined, examine, [0.0, 0.0, 0.0], False
+    yield "the same, where predict stops with an error", examined, examine, [0.0, 0.0, 0.0], True, True
 
 
 def examine_more(examine: Callable) -> Iterator[tuple]:
@@ -61,6 +70,26 @@ def always_on_again(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> 
     found = never_on_again(predict, xs, ys)
     engine.set_grad_enabled(True)
     return found
+
+
+def put_back_by_hand(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    before = engine.is_grad_enabled()
+    found = never_on_again(predict, xs, ys)
+    engine.set_grad_enabled(before)
+    return found
+
+
+def left_the_other_way(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
+    before = engine.is_grad_enabled()
+    try:
+        return never_on_again(predict, xs, ys)
+    finally:
+        engine.set_grad_enabled(not before)
+
+
+def one_for_each(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> list[float]:
+    with engine.no_grad():
+        return ((predict(xs) - ys) ** 2).tolist()
 
 
 def not_squared(predict: Callable, xs: engine.Tensor, ys: engine.Tensor) -> float:
@@ -153,6 +182,27 @@ def last_written(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
     return w.detach() * math.prod(1 - 2 * width for width in widths[:-1])
 
 
+def highest(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
+    factors = [math.prod(1 - 2 * width for width in widths[:k]) for k in range(len(widths))]
+    return w.detach() * max(factors, key=abs)
+
+
+def first_valley(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
+    factors = [math.prod(1 - 2 * width for width in widths[:k]) for k in range(len(widths))]
+    worse = (k for k in range(1, len(factors)) if abs(factors[k]) >= abs(factors[k - 1]))
+    return w.detach() * factors[next(worse, len(factors)) - 1]
+
+
+def with_a_pile(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
+    """The best of a walk in which no gradient is cleared."""
+    pile, at, found = engine.zeros_like(w), w.detach().clone(), []
+    for width in widths:
+        found.append(at.clone())
+        pile += 2 * at
+        at -= width * pile
+    return min(found, key=lambda seen: (seen * seen).sum().item())
+
+
 def first_one(w: engine.Tensor, widths: list[float]) -> engine.Tensor:
     return w.detach().clone()
 
@@ -169,13 +219,23 @@ def frozen(freeze: Callable, learn: list[bool], n: int) -> dict[str, Any]:
     for p, yes in zip(parameters, learn, strict=True):
         p.grad = engine.ones(2) if yes else None
     places = {id(p): f"place {k}" for k, p in enumerate(parameters)}
+    given = list(parameters)  # the attempt may do what it likes with it
     came: dict[str, Any] = {
-        "returned": [places.get(id(p), "another tensor") for p in freeze(parameters, n)],
+        "returned": [places.get(id(p), "another tensor") for p in freeze(given, n)],
         "requires_grad": [p.requires_grad for p in parameters],
         "old .grad in the frozen": [p.grad is not None for p in parameters[:n]],
     }
+    # What is as it should be is not spoken of.
     if any("requires_grad_" in vars(p) for p in parameters):
         came["written over"] = "requires_grad_"
+    if [id(p) for p in given] != [id(p) for p in parameters]:
+        came["changed"] = "the list that was given"
+    if not all(p.tolist() == [1.0, 1.0] for p in parameters):
+        came["numbers changed"] = [f"place {k}" for k, p in enumerate(parameters) if p.tolist() != [1.0, 1.0]]
+    if any(yes and p.grad is None for yes, p in zip(learn[n:], parameters[n:], strict=True)):
+        came["lost their .grad"] = [
+            f"place {k}" for k in range(n, len(learn)) if learn[k] and parameters[k].grad is None
+        ]
     return came
 
 
@@ -260,8 +320,28 @@ def never_frozen(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]
 def last_frozen(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
     for k, p in enumerate(parameters):
         p.requires_grad_(k < len(parameters) - n)
-        p.grad = None
+        p.grad = None if k < n else p.grad
     return parameters[n:]
+
+
+def all_cleared(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    found = by_place(parameters, n)
+    for p in found:
+        p.grad = None
+    return found
+
+
+def with_zeros(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    found = by_place(parameters, n)
+    for p in parameters[:n]:
+        p.zero_()
+    return found
+
+
+def list_changed(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    found = by_place(parameters, n)
+    del parameters[:n]
+    return found
 
 
 def as_before(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
@@ -379,6 +459,8 @@ FORMULAS = (
     (as_asked, {"loss": lambda made, goal: made - goal}, "That is the difference. Its square is asked for."),
     (as_asked, {"loss": lambda made, goal: (made - goal).abs()}, "That is the distance. Its square is asked for."),
     (as_asked, {"loss": lambda made, goal: made**2 - goal**2}, "Subtract first, then square."),
+    (as_asked, {"loss": lambda made, goal: 2 * (made - goal)}, "`* 2` doubles the difference. `** 2` squares it."),
+    (lambda then, reward: then, {}, "That is the other judgement alone. The target is reward + 0.9 times it."),
 )
 MISTAKES = tuple(
     (by(goal, still=still, **other), says if still else says + MOVES)
@@ -391,6 +473,18 @@ def of_cut_weights(
     judge: Callable, w: engine.Tensor, position: float, following: float, reward: float
 ) -> engine.Tensor:
     return (judge(w, position) - reward - 0.9 * judge(w.detach(), following)) ** 2
+
+
+def target_of_the_first(
+    judge: Callable, w: engine.Tensor, position: float, following: float, reward: float
+) -> engine.Tensor:
+    return of_cut_weights(judge, w, position, position, reward)
+
+
+def of_cut_positions(
+    judge: Callable, w: engine.Tensor, position: float, following: Any, reward: float
+) -> engine.Tensor:
+    return (judge(w, position) - reward - 0.9 * judge(w, following.detach())) ** 2
 
 
 def all_without_notes(
@@ -420,6 +514,11 @@ EXERCISES = (
             (27.0, "27 is the slope of w**3. But y.detach() counts as a plain 9, and there is a second part, y."),
             (18.0, "9 for the first part is right. The second part is w * w: what is its slope at 3?"),
             (12.0, "6 for the second part is right. In the first, y.detach() counts as a plain 9."),
+            (10.0, "9 for the first part is right. The second part is w * w, and not w: what is its slope at 3?"),
+            (
+                7.0,
+                "6 for the second part is right. In the first, the slope is the other factor: y.detach(), a plain 9.",
+            ),
             (0.0, "w acts twice: as the second factor of the first part, and in y."),
         ),
         hints=(
@@ -436,11 +535,6 @@ EXERCISES = (
         trial=examine_trial,
         hidden=examine_more,
         wrong=(
-            (
-                with_notes,
-                "The number is right, but predict took notes: call it inside the block. `item()` or `detach()` later "
-                "do not undo it.",
-            ),
             (without_parentheses, "The parentheses are missing: `with engine.no_grad():`."),
             (
                 never_on_again,
@@ -451,12 +545,47 @@ EXERCISES = (
                 "You switch the notes on at the end, whatever was before. Where they were off, they must stay off: "
                 "`with engine.no_grad():` puts the switch back as it was.",
             ),
+            (
+                put_back_by_hand,
+                "If predict stops with an error, the line that puts the switch back is never reached. A `with` block "
+                "puts it back then, too.",
+            ),
+            (
+                lambda predict, xs, ys: by_hand(predict, xs, ys) ** 0.5,
+                "That is the square root of the mean. The mean itself is asked for.",
+            ),
+            (
+                lambda predict, xs, ys: by_hand(predict, ys, xs),
+                "xs and ys are swapped: predict gets xs, and ys are the right answers.",
+            ),
             (not_squared, "You left out the square: distances above and below cancel."),
             (squared_late, "Square each distance first, and then take the mean."),
             (distances, "That is the mean of the distances. That of their squares is asked for."),
             (of_the_answers, "You ask predict about ys. It gets xs, and ys are the right answers."),
             (summed, "That is the sum of the squared distances, and not their mean."),
             (a_tensor, "The number is right, but it is still in its box: `item()` takes it out."),
+            (
+                lambda predict, xs, ys: round(by_hand(predict, xs, ys), 2),
+                "The number is rounded. Leave it as it is.",
+            ),
+        ),
+        properties=(
+            Property(
+                with_notes,
+                lambda did: not did.result["predict took notes"],
+                "The number is right, but predict took notes: call it inside the block. `item()` or `detach()` later "
+                "do not undo it.",
+            ),
+            Property(
+                left_the_other_way,
+                lambda did: did.result["notes afterwards"] == did.expected["notes afterwards"],
+                "Afterwards the switch does not stand as it did before. A `with` block puts it back by itself.",
+            ),
+            Property(
+                one_for_each,
+                lambda did: isinstance(did.result["returned"], float | int) or did.expected["returned"] == FAILS,
+                "A plain number is asked for, the mean.",
+            ),
         ),
         hints=(
             "Where is predict called: inside your block, or before it?",
@@ -483,7 +612,25 @@ EXERCISES = (
             ),
             (after_the_step, "You write down w after the step. The loss belongs to w as it was before."),
             (last_written, "You compare with infinity each time: `lowest` must be written down, too."),
+            (highest, "That is where the loss was *highest*. Which way round do you compare?"),
+            (first_valley, "The walk is left at the first round that is worse. A later one may be better."),
+            (with_a_pile, "w.grad is not cleared: each step goes along the sum of all slopes so far."),
+            (
+                lambda w, widths: by_formula(w, widths).tolist(),
+                "The numbers are right, but they are a list. A tensor is asked for.",
+            ),
+            (
+                lambda w, widths: (by_formula(w, widths) ** 2).sum().item(),
+                "That is the lowest loss. The w that belongs to it is asked for.",
+            ),
             (first_one, "That is where the walk begins. Which round has the lowest loss?"),
+        ),
+        properties=(
+            Property(
+                kept_as(lambda w: w.clone().requires_grad_(False)),
+                lambda did: did.error != "RuntimeError",
+                "A clone of w is a result, and cannot be told to take no notes. `detach()` gives you one without.",
+            ),
         ),
         hints=(
             "best.detach() is no copy. Whose memory is it?",
@@ -539,6 +686,21 @@ EXERCISES = (
                 "A frozen parameter still has an old gradient in .grad, along which a step may go.",
             ),
             Property(
+                all_cleared,
+                lambda did: "lost their .grad" not in did.result,
+                "The parameters that learn have lost their gradients, too. Only those of the frozen ones should go.",
+            ),
+            Property(
+                with_zeros,
+                lambda did: "numbers changed" not in did.result,
+                "The numbers in a parameter were changed. A frozen parameter keeps them; it only stops learning.",
+            ),
+            Property(
+                list_changed,
+                lambda did: "changed" not in did.result,
+                "The list that was given has been changed. Leave it as it is, and the network that it belongs to.",
+            ),
+            Property(
                 in_reverse,
                 lambda did: list(did.result["returned"]) == list(did.expected["returned"]),
                 "What you return is not the list of those that learn, in their order.",
@@ -577,6 +739,22 @@ EXERCISES = (
                 "The two positions are swapped: it is the judgement of the first that moves." + MOVES,
             ),
             *MISTAKES,
+            (target_of_the_first, "The target is made of the first position again. It comes from the `following` one."),
+            (
+                lambda *given: of_cut_weights(*given).detach().requires_grad_(),
+                "The loss is right, but it was cut off from w: nothing arrives there.",
+            ),
+            (
+                of_cut_positions,
+                "A position is a plain number, and has no past. It is the *target* that comes from the knobs.",
+            ),
+        ),
+        properties=(
+            Property(
+                target_and_judgement(target=lambda made: made.requires_grad_(False)),
+                lambda did: did.error != "RuntimeError",
+                "The target is a result, and cannot be told to take no notes: `detach()` gives a tensor without them.",
+            ),
         ),
         hints=(
             "Which of the two should move, and which should count as a plain number?",

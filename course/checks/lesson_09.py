@@ -1,7 +1,10 @@
 """Lesson 09, dynamic graphs: the exercises' trials, oracles, usual mistakes and hints."""
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
 
 import engine
 from course.exercises import Did, Exercise, Property
@@ -62,6 +65,20 @@ def reading(
     return states
 
 
+def begun_with_the_first(numbers: engine.Tensor, keep: engine.Tensor, take: engine.Tensor) -> engine.Tensor:
+    found = [numbers[0]]
+    for number in numbers[1:]:
+        found.append(keep * found[-1] + take * number)
+    return engine.stack(found)
+
+
+def the_number_before(numbers: engine.Tensor, keep: engine.Tensor, take: engine.Tensor) -> engine.Tensor:
+    found = [take * numbers[0]]
+    for before, number in zip(numbers[:-1], numbers[1:], strict=True):
+        found.append(keep * before + take * number)
+    return engine.stack(found)
+
+
 # 9.3
 
 
@@ -114,10 +131,40 @@ def nowhere_nan(did: Did) -> bool:
     return all(bool(engine.isfinite(engine.tensor(part)).all()) for part in did.result if part is not None)
 
 
-def flat_at_0(did: Did) -> bool:
-    """Where x is 0, a gradient that is a number is 0."""
+def all_at_once(x: engine.Tensor) -> engine.Tensor:
+    return engine.zeros_like(x) if (x == 0).any() else x * x.log()
+
+
+def harmless(x: engine.Tensor) -> engine.Tensor:
+    return engine.where(x > 0, x, engine.ones_like(x))
+
+
+def by_numbers(x: engine.Tensor) -> engine.Tensor:
+    return engine.tensor([number * math.log(number) if number > 0 else 0.0 for number in x.tolist()])
+
+
+def a_one_added(x: engine.Tensor) -> engine.Tensor:
+    filled = x + (x == 0)
+    return filled * filled.log()
+
+
+def slopes_at_0(did: Did) -> list[float]:
     (_, slopes), at = did.result, did.before["1"]
-    return all(not abs(float(slope)) > 1e-4 for slope, x in zip(slopes, at, strict=True) if x == 0)
+    return [float(slope) for slope, x in zip(slopes, at, strict=True) if x == 0]
+
+
+def flat_at_0(did: Did) -> bool:
+    """Where x is 0, the slope is not that of the logarithm of something small."""
+    return all(not slope < -1e-4 for slope in slopes_at_0(did))
+
+
+def has_values(did: Did) -> bool:
+    """Whether the values are right, whatever the gradients are."""
+    return did.result[0].shape == did.expected[0].shape and np.allclose(did.result[0], did.expected[0], atol=1e-4)
+
+
+def like(slopes: Any, others: Any) -> bool:
+    return np.allclose(slopes, others, atol=1e-4)
 
 
 # 9.4
@@ -130,7 +177,7 @@ def mean_and_gradient(f: Callable, x: list[float]) -> list[Any]:
 
 
 def mean_trial(f: Callable) -> Iterator[tuple]:
-    for x in ([2.0, 4.0], [5.0, -1.0, 1.0, 0.0], [-1.0, -2.0]):
+    for x in ([2.0, 4.0], [6.0, -1.0, 1.0, 0.0, 2.0], [-1.0, -2.0]):
         yield f"x = {x}: the mean, and the gradient", mean_and_gradient, f, x
 
 
@@ -209,18 +256,24 @@ def by_operations(formula: Any) -> Any:
     return left + right if formula[0] == "+" else left * right
 
 
-def computing(choice: Callable, descend: bool = True) -> Callable:
-    """`compute`, with another way to choose the larger side."""
+def computing(
+    choice: Callable,
+    descend: bool = True,
+    plus: Callable = lambda left, right: left + right,
+    times: Callable = lambda left, right: left * right,
+    leaf: Callable = lambda side: side,
+) -> Callable:
+    """`compute`, with another way to choose the larger side, or to do another part of it."""
 
     def compute(formula: Any) -> Any:
         if not isinstance(formula, tuple):
-            return formula
+            return leaf(formula)
         operation, left, right = formula
         if descend:
             left, right = compute(left), compute(right)
         if operation == "max":
             return choice(left, right)
-        return left + right if operation == "+" else left * right
+        return plus(left, right) if operation == "+" else times(left, right)
 
     return compute
 
@@ -256,6 +309,16 @@ EXERCISES = (
             (81.0, "After three rounds x is 54, and that is not below 20: there is no fourth round."),
             (54.0, "That is the value. The slope is how many times as far the output moves as x."),
             (1.0, "The loop runs: 2 is below 20. What does each round do to the slope?"),
+            (0.0, "A loop is no decision: each of its rounds multiplies x, and leaves a node with a slope."),
+            (18.0, "That is a value: x before the last round. How much did all rounds together multiply x by?"),
+            ("27", "That is a text. Give the number, without quotes."),
+        ),
+        properties=(
+            Property(
+                12.0,
+                lambda did: did.result in (3.0**n for n in range(9)) or not isinstance(did.result, int | float),
+                "Each round multiplies x by 3. So the slope is a product of 3s, one for each round.",
+            ),
         ),
         hints=(
             "What is x after each round, and when does the loop end?",
@@ -273,8 +336,8 @@ EXERCISES = (
         wrong=(
             (
                 reading(joined=lambda found: engine.tensor([state.item() for state in found])),
-                "The states are right, but their past is lost: numbers that were taken out of their boxes, by `item()` "
-                "or by `engine.tensor([...])`, have none.",
+                "The states are right, but they have no past. Numbers that were taken out of their boxes (`item()`, "
+                "`engine.tensor([...])`) have none, and neither has what is computed under `no_grad`.",
             ),
             (
                 reading(joined=lambda found: engine.tensor([state.item() for state in found], requires_grad=True)),
@@ -283,6 +346,10 @@ EXERCISES = (
             (
                 reading(step=lambda state, number, keep, take: keep.item() * state + take * number),
                 "The states are right, but `keep.item()` is a plain number: no gradient gets back to keep.",
+            ),
+            (
+                reading(step=lambda state, number, keep, take: keep * state + take.item() * number),
+                "The states are right, but `take.item()` is a plain number: no gradient gets back to take.",
             ),
             (
                 lambda numbers, keep, take: by_powers(numbers, keep, take)[-1:].expand(len(numbers)),
@@ -313,8 +380,40 @@ EXERCISES = (
                 reading(step=lambda state, number, keep, take: take * state + keep * number),
                 "keep and take have changed places: keep is for the old state.",
             ),
+            (
+                reading(first=True, joined=lambda found: engine.stack(found[:-1])),
+                "Those are the states *before* each number. Append each new state after it has been computed.",
+            ),
+            (
+                reading(joined=lambda found: engine.stack(found[::-1])),
+                "The right states, the last one first. `append` puts each of them at the end.",
+            ),
+            (
+                reading(joined=lambda found: found[0].reshape(1)),
+                "That is the first state alone. Does your `return` stand inside the loop?",
+            ),
+            (
+                begun_with_the_first,
+                "The state begins at 0, not at the first number, which is multiplied by `take` like any other.",
+            ),
+            (
+                the_number_before,
+                "`keep` is multiplied by the number before. It belongs to the *state*, which holds all of them.",
+            ),
             (reading(joined=lambda found: found[-1]), "That is the last state alone. All of them are asked for."),
             (reading(joined=lambda found: found), "The states are right, but in a list: join them into one tensor."),
+        ),
+        properties=(
+            Property(
+                lambda numbers, keep, take: by_powers(numbers, keep, take).sum(),
+                lambda did: did.result[0].ndim > 0,
+                "That is one number. A state for each of the numbers is asked for, in one tensor.",
+            ),
+            Property(
+                lambda numbers, keep, take: engine.stack([take * numbers[0], take * (keep * numbers[0] + numbers[1])]),
+                lambda did: did.error != "IndexError",
+                "You count on more numbers than there are. Let a loop go over those that came.",
+            ),
         ),
         hints=(
             "A loop over the numbers, as in the lesson's read. What must be remembered in each round?",
@@ -340,6 +439,11 @@ EXERCISES = (
                 "Where every number is 0, nothing in your result comes from x, and `backward()` has no path to follow.",
             ),
             (cut_off, "The values are right, but no gradient gets back to x."),
+            (
+                all_at_once,
+                "A single 0 makes all of your result 0. `where` decides place by place.",
+            ),
+            (lambda x: harmless(x).log(), "That is log(x). What is asked for is x * log(x)."),
         ),
         properties=(
             Property(
@@ -353,6 +457,50 @@ EXERCISES = (
                 flat_at_0,
                 "Where x is 0, the slope should be 0. Yours is about the logarithm of the small number that stands "
                 "in for 0: a `clamp` or a `+ 1e-8` keeps `nan` away, but the slope is wrong.",
+            ),
+            Property(
+                a_one_added,
+                lambda did: not any(abs(slope - 1) < 1e-4 for slope in slopes_at_0(did)),
+                "Where x is 0, your slope is 1, that of x * log(x) at 1: the 1 was written into x, or added to it. A 1 "
+                "that `where` picks has no path to x.",
+            ),
+            Property(
+                lambda x: harmless(x)[x > 0] * harmless(x)[x > 0].log(),
+                lambda did: did.result[0].shape == did.expected[0].shape,
+                "There is not a value for each place: `x[x > 0]` lacks those with a 0, and they need one too.",
+            ),
+            Property(
+                lambda x: x * (x + 1).log(),
+                lambda did: did.shown[:9] != "x = [1.0," or has_values(did),
+                "The values are wrong where nothing is 0: at 1 it should be 0, and at 2 it should be 2 * log(2).",
+            ),
+            Property(
+                by_numbers,
+                lambda did: did.shown[:9] != "x = [1.0," or did.result[1] is not None or not has_values(did),
+                "The values are right, but they were taken out of their boxes, and have no past: no gradient gets back "
+                "to x.",
+            ),
+            Property(
+                lambda x: engine.where(x > 0.5, harmless(x) * harmless(x).log(), 0 * x),
+                lambda did: not any(v == 0 != e for v, e in zip(*did.result[:1], *did.expected[:1], strict=True)),
+                "You give 0 for some numbers that are not 0. Only where x is 0 should the value be 0.",
+            ),
+            Property(
+                lambda x: engine.where(x > 0, harmless(x) * harmless(x).log(), engine.full_like(x, 0.01)),
+                lambda did: (
+                    len(did.result[0]) != len(did.before["1"])
+                    or all(abs(v) < 1e-4 for v, x in zip(did.result[0], did.before["1"], strict=True) if x == 0)
+                ),
+                "Where x is 0, the value should be 0. Choose it by `where`, once more, after the product.",
+            ),
+            Property(
+                lambda x: engine.where(x > 0, x * harmless(x).log().detach(), 0 * x),
+                lambda did: (
+                    did.shown[:9] != "x = [1.0,"
+                    or not has_values(did)
+                    or not any(like(did.result[1], one) for one in ([1.0, 1.0], np.log([1.0, 2.0])))
+                ),
+                "x stands twice in x * log(x), and there is a path back from each. One of the two is cut off.",
             ),
         ),
         hints=(
@@ -371,8 +519,8 @@ EXERCISES = (
         wrong=(
             (
                 a_new_leaf,
-                "The numbers are right. But `engine.tensor(...)` makes a new leaf, whether it takes notes or not: no "
-                "gradient gets from there to x.",
+                "The numbers are right, but no gradient gets from there to x: `engine.tensor(...)` makes a new leaf, "
+                "whether it takes notes or not, and `item` and `detach` cut the past off.",
             ),
             (
                 lambda x: engine.tensor([number.item() for number in x if number > 0]).mean(),
@@ -382,10 +530,31 @@ EXERCISES = (
                 lambda x: engine.stack([number for number in x if number > 0]).mean(),
                 "Where no number is above 0, there is nothing to stack: the mean should be 0 then.",
             ),
-            (over_all, "You divide by how many numbers there are. Only those above 0 count."),
+            (lambda x: x.abs().mean(), "You take the numbers below 0 without their sign. Leave them out."),
             (summed, "That is the sum of the numbers above 0, and not their mean."),
             (without_the_empty_case, "If no number is above 0, the mean of nothing is nan. It should be 0 then."),
             (counted_with_zero, "A 0 is not above 0, and does not count."),
+        ),
+        properties=(
+            Property(
+                over_all,
+                lambda did: (
+                    min(did.before["1"]) > 0
+                    or max(did.before["1"]) < 0
+                    or abs(did.result[0] - sum(x for x in did.before["1"] if x > 0) / len(did.before["1"])) > 1e-4
+                ),
+                "You divide by how many numbers there are. Only those above 0 count.",
+            ),
+            Property(
+                lambda x: x[x > 0].max() if (x > 0).any() else engine.tensor(0.0),
+                lambda did: "2.0, 4.0" not in did.shown or abs(did.result[0] - 3) < 1e-4,
+                "That is not the mean. Both numbers of [2, 4] are above 0, and their mean is (2 + 4) / 2.",
+            ),
+            Property(
+                lambda x: x[x > 0].sum() / (x != 0).sum() if (x > 0).any() else engine.tensor(0.0),
+                lambda did: "6.0" not in did.shown or any(abs(did.result[0] - one) < 1e-4 for one in (3, 9 / 5, 9)),
+                "Of [6, -1, 1, 0, 2] only 6, 1 and 2 count: their mean is (6 + 1 + 2) / 3.",
+            ),
         ),
         hints=(
             "Where does the string break? What has a past, and what is a plain number?",
@@ -429,6 +598,35 @@ EXERCISES = (
             (
                 computing(lambda left, right: right),
                 'Of a "max" you always take the right side. Which of the two is larger?',
+            ),
+            (
+                computing(lambda left, right: left if abs(number_of(left)) > abs(number_of(right)) else right),
+                "You compare without the signs. -1.25 is larger than -3.",
+            ),
+            (
+                computing(lambda left, right: left > right),
+                "That says whether the left side is larger. Give the larger side.",
+            ),
+            (computing(lambda left, right: None), 'For "max" your function gives None: it needs a `return` there too.'),
+            (
+                computing(by_python, plus=lambda left, right: left * right, times=lambda left, right: left + right),
+                '"+" and "*" have changed places.',
+            ),
+        ),
+        properties=(
+            Property(
+                computing(by_python, leaf=lambda side: engine.tensor(number_of(side))),
+                lambda did: (
+                    not did.shown.startswith('("+"') or did.result[1] is not None or abs(did.result[0] - 11) > 1e-4
+                ),
+                "The value is right, but it has no past. Let the tensors into the result as they are: `float`, `item` "
+                "and `engine.tensor` take the numbers out of their boxes.",
+            ),
+            Property(
+                computing(engine.maximum),
+                lambda did: did.error not in ("TypeError", "AttributeError", "ValueError"),
+                "A side may be a formula, a tensor, or a plain number. Compute the formulas first, both sides of each; "
+                "and what works only on tensors does not work on a plain number.",
             ),
         ),
         hints=(

@@ -4,7 +4,7 @@ from unittest import mock
 
 import engine
 from course.exercises import Exercise, Property
-from course.sources import calls
+from course.sources import calls, loops
 from course.trials import Counted
 
 # functions to try
@@ -111,7 +111,39 @@ def on_x_itself(f, x):
     return engine.stack(rows)
 
 
+def zeroed(f, x):
+    x = x.detach().clone().requires_grad_()
+    y, rows = f(x), []
+    for i in range(len(y)):
+        if x.grad is not None:
+            x.grad.zero_()
+        y[i].backward(retain_graph=True)
+        rows.append(x.grad)
+    return engine.stack(rows)
+
+
+def untaken(f, x):
+    x = x.detach().requires_grad_()
+    y = f(x)
+    return engine.stack([engine.autograd.grad(one, x, retain_graph=True) for one in y])
+
+
+def two_rows(f, x):
+    return by_backward(lambda rows: engine.stack(rows[:2]))(f, x)
+
+
+def into_zeros(f, x):
+    rows = by_backward(engine.stack)(f, x)
+    found = engine.zeros(rows.shape)
+    found[:] = rows
+    return found
+
+
 # 10.3
+
+
+def faint(x):
+    return engine.stack([x[0] - 2, 0.00001 * x[0] * x[1], x[1]])
 
 
 def follow_trial(follow):
@@ -122,6 +154,7 @@ def follow_trial(follow):
     yield "f(x) = [x0 * x1, x0 + x1], x = [0., 2.], i = 0", follow, pair, engine.tensor([0.0, 2.0]), 0
     yield "the same, x = [0.5, -0.5], i = 0", follow, pair, engine.tensor([0.5, -0.5]), 0
     yield "f(x) = [sum of x, sum of x * x], x = [1., 0., 1.], i = 1", follow, wide, engine.tensor([1.0, 0.0, 1.0]), 1
+    yield "f(x) = [x0 - 2, 0.00001 * x0 * x1, x1], x = [2., 3.], i = 0", follow, faint, engine.tensor([2.0, 3.0]), 0
 
 
 def follow_more(follow):
@@ -130,7 +163,18 @@ def follow_more(follow):
 
 
 def speeds(f, x, i):
-    return table(f, x)[:, i]
+    return by_backward(engine.stack)(f, x)[:, i]
+
+
+def moving(f, x, u):
+    """Which outputs move, if the inputs do as `u` says."""
+    return engine.func.jvp(f, (x,), (u,))[1] != 0
+
+
+def scaled(f, x, i):
+    u = engine.zeros_like(x)
+    u[i] = x[i]
+    return moving(f, x, u)
 
 
 def along_all(f, x, i):
@@ -235,6 +279,25 @@ def right_curve(f, x, u):
     return engine.autograd.grad(slopes, x, u)[0]
 
 
+def added_up(f, x, u):
+    x = x.detach().clone().requires_grad_()
+    f(x).backward(create_graph=True)
+    (x.grad @ u).backward()
+    return x.grad.detach()
+
+
+def no_number(f, x, u):
+    x = x.detach().requires_grad_()
+    (slopes,) = engine.autograd.grad(f(x), x, create_graph=True)
+    return engine.autograd.grad(slopes * u, x)[0]
+
+
+def row_after_row(f, x, u):
+    x = x.detach().requires_grad_()
+    (slopes,) = engine.autograd.grad(f(x), x, create_graph=True)
+    return engine.stack([engine.autograd.grad(slope, x, retain_graph=True)[0] for slope in slopes]) @ u
+
+
 def slope_along(f, x, u):
     return engine.func.jvp(f, (x,), (u,))[1]
 
@@ -302,14 +365,18 @@ EXERCISES = (
             ([[2.0, 3.0], [1.0, 1.0]], "If x0 moves, x0 * x1 moves x1 times as far, and that is 3."),
             ([3.0, 2.0, 1.0, 1.0], "The right slopes. Put them into rows: a list of two lists."),
             ([[4.0, 3.0]], "That is the sum of the rows. The table has a row for each of the two outputs."),
+            ([6.0, 5.0], "Those are the values of y0 and y1. A slope says how far y moves for each unit of x."),
             ([4.0, 3.0], "Two numbers: the sums of the columns. The table has four."),
             (
                 [[6.0, 6.0], [2.0, 3.0]],
-                "Those are values. A slope says how far y moves for each unit of x.",
+                "There are values in it: 6 is x0 * x1. How far does that move for each unit of x0, and of x1?",
             ),
         ),
         entries={
-            1: (([2.0, 3.0], "If x0 moves, x0 * x1 moves x1 times as far, and that is 3."), "This row is of x0 * x1."),
+            1: (
+                ([2.0, 3.0], "If x0 moves, x0 * x1 moves x1 times as far, and that is 3."),
+                "This row belongs to x0 * x1: how far that moves for each unit of x0, and of x1.",
+            ),
             2: "A sum moves just as far as each of its two parts.",
         },
         hints=(
@@ -345,9 +412,45 @@ EXERCISES = (
             ),
             (by_backward(lambda rows: sum(rows)), "You added the rows up. Keep them apart, one below the other."),
             (by_backward(lambda rows: rows), "The right rows, in a list. Make one tensor of them: `engine.stack`."),
+            (
+                zeroed,
+                "All rows are the last one: `.grad` is one tensor, which your list holds again and again, and "
+                "`zero_()` clears it. Keep a clone, or use `autograd.grad`.",
+            ),
+            (
+                lambda f, x: engine.autograd.grad(f(x)[0], x),
+                "x takes no notes yet, so f leaves no path back to it: begin with `x.detach().requires_grad_()`.",
+            ),
+            (
+                into_zeros,
+                "The table is in float32, where x is in float64: `engine.zeros(...)` gives float32. Say "
+                "`dtype=x.dtype`, or stack the rows.",
+            ),
             (on_x_itself, "The table is right. But x takes notes now, and has a `.grad`: work on `x.detach()`."),
         ),
         properties=(
+            Property(
+                by_backward(engine.cat),
+                lambda did: did.result["result"].ndim != 1,
+                "That is a row of numbers, and not a table. Put each output's gradient into a row of its own: `stack`.",
+            ),
+            Property(
+                untaken,
+                lambda did: did.error != "TypeError",
+                "`autograd.grad` gives a tuple, with an entry for each input. Take the one out of it: `[0]`.",
+            ),
+            Property(
+                two_rows,
+                lambda did: (
+                    did.error != "IndexError"
+                    and (
+                        did.error
+                        or did.result["result"].ndim == 1
+                        or len(did.result["result"]) == len(did.expected["result"])
+                    )
+                ),
+                "f may have any number of outputs, and each has a row: count those of `y`, not those of x.",
+            ),
             Property(
                 lambda f, x: engine.func.jacrev(f)(x),
                 lambda did: (
@@ -359,7 +462,8 @@ EXERCISES = (
             Property(
                 table,
                 lambda did: did.result["backward passes"] != 0,
-                "No backward pass went through f. A nudge gives nearly the right numbers. Ask for the slopes.",
+                "No backward pass went through f. One is asked for, for each output. (A nudge gives nearly the right "
+                "numbers, and `jvp` gives columns.)",
             ),
         ),
         hints=(
@@ -372,14 +476,14 @@ EXERCISES = (
     Exercise(
         key="10.3",
         points=2,
-        answer=lambda f, x, i: speeds(f, x, i).abs() > 1e-3,
+        answer=lambda f, x, i: speeds(f, x, i) != 0,
         trial=follow_trial,
         hidden=follow_more,
         wrong=(
             (along_all, "You let all inputs move at once. Let only input i move: 1 there, 0 anywhere else."),
             (the_row, "That is row i: which inputs output i follows. A column is asked for."),
             (speeds, "Those are the speeds. Which of them are not 0?"),
-            (lambda f, x, i: speeds(f, x, i) > 1e-3, "An output that moves backwards follows, too: not 0."),
+            (lambda f, x, i: speeds(f, x, i) > 0, "An output that moves backwards follows, too: not 0."),
             (
                 a_whole_step,
                 "You moved the input, by much or by little, and looked. Even x * x moves then, at 0, where its slope "
@@ -387,7 +491,37 @@ EXERCISES = (
             ),
             (the_value, "jvp gives a pair: first the value of f, then the speeds. You compare the value with 0."),
             (by_vjp, "A backward pass gives a row: which inputs output i follows. A column is asked for."),
-            (lambda f, x, i: speeds(f, x, i).abs() < 1e-3, "The other way round: True where an output does move."),
+            (lambda f, x, i: speeds(f, x, i) == 0, "The other way round: True where an output does move."),
+            (
+                lambda f, x, i: engine.func.grad(lambda at: f(at).sum())(x) != 0,
+                "You added up all outputs, and asked which inputs the sum follows. Input i has no part in that.",
+            ),
+            (
+                lambda f, x, i: moving(f, x, x),
+                "You let each input move as far as its own value. Let only input i move: 1 there, 0 anywhere else.",
+            ),
+            (
+                scaled,
+                "Input i moves as far as its own value: not at all where that is 0. Let it move by 1.",
+            ),
+            (
+                lambda f, x, i: engine.func.jvp(f, (x,), (engine.eye(len(x))[i],)),
+                "`jvp` gives a pair: the value, and the speeds. Which of the speeds are not 0?",
+            ),
+            (lambda f, x, i: speeds(f, x, 0) != 0, "You let input 0 move, whatever i is."),
+        ),
+        properties=(
+            Property(
+                lambda f, x, i: (speeds(f, x, i) != 0).any(),
+                lambda did: did.result.shape == did.expected.shape,
+                "A tensor with one truth value for each *output* is asked for: not for each input, not one for all, "
+                "and no list of places.",
+            ),
+            Property(
+                lambda f, x, i: speeds(f, x, i).abs() > 0.01,
+                lambda did: "0.00001" not in did.shown or did.result[1] or not did.result[0],
+                "A slope of 0.00003 is small, but not 0: that output follows as well. Compare with 0 itself.",
+            ),
         ),
         hints=(
             "What goes with a column of the Jacobian: a backward pass or a forward pass?",
@@ -413,7 +547,39 @@ EXERCISES = (
                 lambda f, x, u: engine.func.hessian(f)(x).diagonal() * u,
                 "The diagonal alone is not enough: slopes also change with the *other* inputs.",
             ),
-            (lambda f, x, u: u @ engine.func.hessian(f)(x) @ u, "That is u H u, one number. H u is asked for."),
+            (
+                lambda f, x, u: engine.func.jvp(engine.func.grad(f), (x,), (u,)),
+                "`jvp` gives a pair: the gradient, and how it changes. Only the second is asked for.",
+            ),
+            (
+                lambda f, x, u: engine.func.jvp(engine.func.grad(f), (u,), (x,))[1],
+                "x and u have changed places: x is where, and u is in which direction.",
+            ),
+            (
+                lambda f, x, u: (right_curve(f, x, u),),
+                "The right numbers, in a tuple, as `autograd.grad` gives them. Take them out of it: `[0]`.",
+            ),
+            (
+                lambda f, x, u: right_curve(f, x, engine.ones_like(u)),
+                "You go along [1, 1, ...]. The direction that is asked for is u.",
+            ),
+            (
+                no_number,
+                "`g * u` is a whole row, and a backward pass begins at one number: `g @ u`, or `grad_outputs=u`.",
+            ),
+            (
+                lambda f, x, u: right_curve(f, x, u / u.norm()),
+                "You made u one long. Take it as it is: for a u twice as long, the gradient changes twice as much.",
+            ),
+            (
+                lambda f, x, u: right_curve(f, x, engine.ones_like(u)) * u,
+                "You multiplied by u at the end. It has to go into the second pass: `g @ u`, or `grad_outputs=u`.",
+            ),
+            (
+                added_up,
+                "The gradient itself is in your result. `backward()` adds to `.grad`, where the first pass has left "
+                "it: use `autograd.grad`.",
+            ),
             (lambda f, x, u: engine.func.grad(f)(x), "That is the gradient itself. How does it change along u?"),
             (
                 lambda f, x, u: engine.func.hessian(f)(x) @ u,
@@ -428,7 +594,21 @@ EXERCISES = (
             Property(
                 curve,
                 lambda did: did.result["f was computed"] == "once",
-                "f was computed more than once. A difference of two gradients is a nudge: nearly right, never quite.",
+                "f was computed more than once, as for a nudge, which is nearly right and never quite. Compute it "
+                "once, and go on from its gradient.",
+            ),
+            Property(
+                lambda f, x, u: right_curve(f, x, u) @ u,
+                lambda did: (
+                    did.result["result"].ndim
+                    or abs(did.result["result"] - did.before["3"] @ did.expected["result"]) > 1e-3
+                ),
+                "That is u H u, one number: how f itself bends along u. H u is asked for.",
+            ),
+            Property(
+                row_after_row,
+                lambda did: not loops(did.source),
+                "The numbers come from the whole Hessian, row after row. One more pass, with u, is enough: no loop.",
             ),
             Property(
                 lambda f, x, u: engine.func.jacrev(engine.func.grad(f))(x) @ u,
@@ -477,6 +657,38 @@ EXERCISES = (
             (
                 lambda *args: each(*args).abs().sum(1),
                 "You added up absolute values. The length: squares, sum, square root.",
+            ),
+            (
+                lambda *args: (each(*args) ** 2).mean(1) ** 0.5,
+                "You took the mean of the squares. The length is the square root of their *sum*.",
+            ),
+            (
+                lambda *args: each(*args).sum(1).abs(),
+                "You added up the slopes with their signs, which cancel. The length: squares, sum, square root.",
+            ),
+            (
+                lambda loss, w, xs, ys: engine.func.vmap(engine.func.grad(loss, argnums=2), (None, 0, 0))(
+                    w, xs, ys
+                ).abs(),
+                "Those are slopes with respect to y. What is asked for is w, the first argument.",
+            ),
+            (lambda *args: each(*args).abs().amax(1), "That is the largest slope of each example, not the length."),
+            (
+                lambda loss, w, xs, ys: engine.func.vmap(loss, in_dims=(None, 0, 0))(w, xs, ys),
+                "Those are the losses. How long is the gradient of each?",
+            ),
+        ),
+        properties=(
+            Property(
+                lambda loss, w, xs, ys: engine.func.grad(loss)(w, xs, ys).norm(),
+                lambda did: did.error != "RuntimeError",
+                "`loss` is the loss of one example, and got more than one: `vmap` hands over one row of xs and one "
+                "number of ys at a time.",
+            ),
+            Property(
+                lambda loss, w, xs, ys: engine.func.vmap(engine.func.grad(loss))(w, xs, ys).norm(dim=1),
+                lambda did: did.error != "ValueError",
+                "w has no row for each example: all of them share it. `in_dims` says so, with None in its place.",
             ),
         ),
         hints=(

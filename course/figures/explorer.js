@@ -18,6 +18,7 @@ function render({ model, el }) {
   el.innerHTML = PAGE;
   const [panel, image, words] = [".sliders", "img", ".words"].map((selector) => el.querySelector(selector));
   image.width = model.get("width");
+  image.style.minWidth = `${0.92 * image.width}px`; // as in course/pictures.py
   panel.style.maxWidth = `${image.width}px`;
   const longest = Math.max(...model.get("sliders").flatMap(({ texts }) => texts.map((text) => text.length)));
   const fitting = (most) => `minmax(min-content, ${most})`; // one line each, where there is room

@@ -23,7 +23,7 @@ class Explorer:
     stills: tuple[Mapping[str, Any], ...] = ({},)
     titles: tuple[str, ...] = ()
     size = (6.0, 3.5)
-    font = 12.0  # as large on the page, in pixels
+    font = 13.0  # as large on the page, in pixels
 
     draw: Callable[..., None]
     words: Callable[..., str]

@@ -61,7 +61,7 @@ class FreezeExplorer(Explorer):
                 [p + shift for p in places], heights, 0.36, color=color, hatch=hatch, edgecolor="white", label=label
             )
         axes.set(xlabel="layer", ylabel="KiB", xlim=(0.4, LAYERS + 0.6), ylim=(0, 90))
-        axes.legend(loc="upper center", ncols=3)
+        axes.legend(loc="upper center", ncols=3, handlelength=1.2, columnspacing=1)
 
 
 def _layers(n: int) -> str:

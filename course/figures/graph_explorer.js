@@ -1,6 +1,6 @@
 // The front end of GraphExplorer: a picture whose nodes can be chosen, and the chosen one looked at closely.
 
-const HEIGHT = 640; // of the picture, in pixels
+const HEIGHT = 780; // of the picture, in pixels
 const PAGE = `
 <style>
   .undertorch-graph { position: relative; container-type: inline-size; font-family: var(--jp-ui-font-family, sans-serif);
@@ -14,13 +14,15 @@ const PAGE = `
   .undertorch-graph input { accent-color: #e8590c; }
   .undertorch-graph fieldset { border: none; padding: 0; margin: 0; display: flex; flex-wrap: wrap; gap: 0 14px; }
   .undertorch-graph :focus-visible { outline: 2px solid #e8590c; outline-offset: 2px; }
-  .undertorch-graph .views { display: flex; flex-wrap: wrap; gap: 16px; align-items: flex-start; }
-  .undertorch-graph .picture { flex: 2 1 300px; min-width: 0; max-height: ${HEIGHT}px; overflow: auto; position: relative; }
+  .undertorch-graph .views { display: flex; gap: 16px; align-items: flex-start; }
+  .undertorch-graph .picture { flex: 0 1 auto; min-width: 0; max-height: ${HEIGHT}px; overflow: auto; position: relative; }
   .undertorch-graph .picture svg { display: block; height: auto; }
   .undertorch-graph .picture .node[class*=" n"] { cursor: pointer; }
-  .undertorch-graph .panel { flex: 1 1 220px; min-width: 0; min-height: 420px; overflow-wrap: anywhere; }
+  .undertorch-graph .panel { flex: 1 0 220px; min-width: 0; min-height: 420px; overflow-wrap: anywhere; }
   @container (max-width: 535px) { /* the panel is below the picture: both are to be seen */
+    .undertorch-graph .views { flex-wrap: wrap; }
     .undertorch-graph .picture { max-height: 45vh; }
+    .undertorch-graph .panel { flex-shrink: 1; }
   }
   .undertorch-graph h4 { margin: 0 0 8px; font-size: 1.1em; font-weight: bold; }
   .undertorch-graph h5 { margin: 8px 0 2px; font-size: 1em; font-weight: bold; }
@@ -69,9 +71,7 @@ function render({ model, el }) {
   picture.innerHTML = model.get("svg");
   const drawn = picture.querySelector("svg");
   if (drawn) {
-    const [width, height] = [drawn.width, drawn.height].map((length) => length.baseVal.value);
-    // As large as fits the box, but with text that stays legible: the box scrolls.
-    drawn.style.width = `max(${0.7 * width}px, min(${Math.min(1, HEIGHT / height) * width}px, 100%))`;
+    drawn.style.width = `${drawn.width.baseVal.value}px`; // as drawn, its smallest text 12 pixels high: the box scrolls
   }
   const groups = [...picture.querySelectorAll("g.node, g.edge")].map((group) =>
     ({ group, edge: group.classList.contains("edge"), number: parseInt(/ n(\d+)/.exec(group.getAttribute("class"))?.[1]) }));

@@ -72,4 +72,4 @@ class LoopsExplorer(Explorer):
         reach = 1.25 * abs(self.begin - self.lowest) or 1.0
         room = self.lowest - reach, self.lowest + 1.4 * reach  # the legend lies above the swing
         axes.set(xlabel="step", ylabel="x", xlim=(0, self.last), ylim=room)
-        axes.legend(loc="upper center", ncols=3)
+        axes.legend(loc="upper center", ncols=3, handlelength=1.2, columnspacing=1)

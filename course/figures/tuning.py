@@ -65,4 +65,4 @@ class FineTuningExplorer(Explorer):
         axes.plot(xs[self.few], ys[self.few], "o", color="black", markersize=8, label="the examples", zorder=4)
         height = max(ys) - min(ys)
         axes.set(xlabel="x", ylabel="y", ylim=(min(ys) - 0.35 * height, max(ys) + 0.6 * height))
-        axes.legend(loc="upper center", ncols=3)
+        axes.legend(loc="upper center", ncols=3, handlelength=1.2, columnspacing=1)

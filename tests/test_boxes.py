@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 import engine
-from course.figures import Boxes, CollapseExplorer, IndexExplorer, ProductExplorer
+from course.figures import Boxes, CollapseExplorer, IndexExplorer, Pixels, ProductExplorer
 from course.figures.grid import Cell, Panel, svg
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -319,3 +319,52 @@ def test_a_place_that_is_not_there_any_more_becomes_the_last_one(collapse):
     widget.values = {"how": 1, "dim": 1, "place": 3}
     widget.values = {"how": 1, "dim": 0, "place": 3}
     assert widget.values["place"] == 2 and widget.places["place"] == ["time 0", "time 1", "time 2"]
+
+
+# Pixels
+
+
+def points_of(drawing):
+    """The colour of each point that is drawn, by its column and row."""
+    rects = re.findall(r"<rect x='(\d+)' y='(\d+)' width='(\d+)' height='12' fill='(#\w+)'", drawing)
+    top = min(int(y) for _, y, *_ in rects)
+    return {
+        ((int(x) - 8) // 12 + i, (int(y) - top) // 12): colour
+        for x, y, width, colour in rects
+        for i in range(int(width) // 12)
+    }
+
+
+def test_a_table_is_a_picture_in_grey_and_three_are_one_in_colour():
+    figure = Pixels(grey=engine.tensor([[0.0, 0.5, 1.0]]), colours=engine.eye(3).reshape(3, 1, 3))
+    grey, colours = map(points_of, figure.pictures())
+    assert grey == {(0, 0): "#000000", (1, 0): "#808080", (2, 0): "#ffffff"}
+    assert colours == {(0, 0): "#ff0000", (1, 0): "#00ff00", (2, 0): "#0000ff"}
+
+
+def test_every_point_is_drawn_where_it_stands():
+    tensor = engine.arange(12.0).reshape(3, 4) / 20 // 0.2
+    (drawing,) = Pixels(t=tensor * 0.25).pictures()
+    shades = [f"#{round(v * 0.25 * 255):02x}" for v in tensor.flatten().tolist()]
+    assert [points_of(drawing)[x, y][:3] for y in range(3) for x in range(4)] == shades
+
+
+def test_a_pictures_words_give_its_shape_and_what_it_is_made_of():
+    figure = Pixels(t=engine.tensor([[0.0, 2.0], [1.0, -1.0]]), blue=engine.zeros(3, 1, 2))
+    assert figure.text() == (
+        "t, shape (2, 2): a picture in grey, 2 lines of 2 points, of 2 shades. "
+        "blue, shape (3, 1, 2): a picture in colour, 1 line of 2 points, of 1 colour."
+    )
+    assert figure._repr_mimebundle_()["text/plain"] == figure.text()
+    assert images(figure._repr_mimebundle_()["text/html"]) == figure.pictures()
+    assert not any(map(small_letters, figure.pictures()))
+
+
+def test_black_stays_black_on_a_dark_page():
+    assert "max-width" not in Pixels(t=engine.zeros(2, 2))._repr_mimebundle_()["text/html"]  # what custom.css inverts
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3, 3), (1, 3, 2, 2)])
+def test_what_is_no_picture_is_refused(shape):
+    with pytest.raises(ValueError, match=re.escape(f"t has shape {shape}")):
+        Pixels(t=engine.zeros(shape))

@@ -1,13 +1,25 @@
-"""Every model that a lesson calls is compiled, and does what it does eagerly: values, gradients, buffers, draws."""
+"""Every model that a lesson calls is compiled, and does what it does eagerly; what PyTorch says is as it is told."""
+
+import doctest
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell
 
+import engine
 from course.build import execute
+from course.exercises import find
 from course.notebooks import ROOT
+from engine import nn
+from engine.compiler import explain
 
-# 16 fills its device on purpose, and would have no room for copies of its models; 17 compiles its own
+# 17 fills its device on purpose, and would have no room for copies of its models; 19 compiles its own
 LESSONS = [
     ROOT / f"notebooks/{name}.ipynb"
     for name in ("13_models", "14_training_loop", "15_efficient_loops", "16_mixed_precision")
@@ -75,3 +87,102 @@ def test_the_models_of_a_lesson_run_compiled(path):
     nb.cells = [new_code_cell(FIRST), *nb.cells, new_code_cell(LAST)]
     execute(nb, path.parent, ROOT)
     assert int(nb.cells[-1].outputs[0].text) > 0
+
+
+# What lessons 18 and 19 claim of the engine's compiler
+
+
+def score(x, w):
+    size = x.exp().sum()  # noqa: F841  (nobody needs it: that is the point)
+    bent = (x * w).tanh()
+    gate = (x * w).sigmoid()
+    return (bent * gate).mean()
+
+
+def tidy(x, w):
+    product = x * w
+    return (product.tanh() * product.sigmoid()).mean()
+
+
+def test_18_by_hand_the_way_back_has_one_step_less():
+    x, w = engine.rand(4, 3), engine.rand(4, 3, requires_grad=True)
+    told = [explain(f)(x, w).counts for f in (score, tidy)]
+    assert [[counts[part] for part in ("forward", "backward")] for counts in told] == [[9, 12], [9, 11]]
+
+
+def test_18_a_row_of_half_a_mebibyte_needs_no_pieces():
+    codes = [explain(score)(engine.rand(n), engine.rand(n)).code for n in (131_072, 131_073)]
+    assert ["block" in code for code in codes] == [False, True]
+
+
+def test_18_1_and_19_1_are_what_the_compiler_says():
+    def f(x, w):
+        a = x * w
+        b = x.exp()  # noqa: F841
+        c = (x * w).tanh()
+        return (a + c).sum()
+
+    passes = explain(f)(engine.ones(400, 400), engine.ones(400, 400)).entry.passes
+    steps = [sum(step.kind != "input" for step in stage.steps) for stage in passes.values()]
+    assert tuple(steps) == find("18.1").answer
+
+    area, one = engine.compile(lambda x, scale: (x * scale).sum()), engine.ones(4)
+    calls = [(one, 2.0), (one * 0, 2.0), (one, 3.0), (one.double(), 2.0), (one, engine.tensor(5.0))]
+    captures = []
+    for call in [*calls, (one, engine.tensor(6.0))]:
+        area(*call)
+        captures.append(len(area.entries))
+    assert tuple(captures) == find("19.1").answer
+
+
+def test_19_there_is_a_capture_for_each_mode_of_a_module():
+    layer = engine.compile(nn.Dropout(0.5))
+    for _ in range(3):
+        layer.train()
+        layer(engine.ones(3))
+        layer.eval()
+        layer(engine.ones(3))
+        assert len(layer.compiled.entries) == 2
+
+
+# What the two lessons tell of PyTorch: a program, and what it prints; then, maybe, what it logs.
+
+RECORD = re.compile(r"(?s)\n```python\n([^`]*?)\n```\n\n```text\n(.*?\n)```\n(?:\n```text\n(.*?\n)```\n)?")
+RECORDED_WITH = "2.13."  # the words change from version to version
+LOGGED = re.compile(r"(?m)^[VWI]\d{4} \S+ \d+ torch/\S+ \[\S+\] \[__\w+\] (.*)$")
+RUN = """
+import json, sys
+
+space = {"__name__": "__main__"}
+for path in json.loads(sys.argv[1]):
+    with open(path) as file:
+        exec(compile(file.read(), path, "exec"), space)
+    for stream in sys.stdout, sys.stderr:
+        print("\\n--- done", file=stream, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", ["18_compile", "19_compiled_programs"])
+def test_pytorch_says_what_the_lesson_tells(lesson, tmp_path):
+    torch = pytest.importorskip("torch")
+    if not torch.__version__.startswith(RECORDED_WITH) or shutil.which("g++") is None:
+        pytest.skip(f"recorded with PyTorch {RECORDED_WITH} and a C++ compiler")
+    records = RECORD.findall((ROOT / f"source/notebooks/{lesson}.md").read_text(encoding="utf-8"))
+    assert len(records) >= 2
+    paths = [tmp_path / str(number) / "program.py" for number in range(len(records))]
+    for path, (program, *_) in zip(paths, records, strict=True):
+        path.parent.mkdir()
+        path.write_text(program, encoding="utf-8")
+    command = [sys.executable, "-c", RUN, json.dumps([*map(str, paths)])]
+    env = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    same = doctest.OutputChecker().check_output
+    options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    streams = [stream.split("\n--- done\n") for stream in (done.stdout, done.stderr)]
+    for number, (_, printed, logged) in enumerate(records):
+        said, log = (stream[number] for stream in streams)
+        assert same(printed, said, options), f"told:\n{printed}\nsaid:\n{said}"
+        log = re.sub(r"\S*/(?=program\.py)", "", "\n".join(LOGGED.findall(log)))
+        assert not logged or same(logged, log, options), f"told:\n{logged}\nlogged:\n{log}"

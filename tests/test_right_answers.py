@@ -870,33 +870,8 @@ def answer_12_5_a(model, state):
     return left
 
 
-@answers("18.1")
-def answer_17_1_a(compiled, x, steps):
-    factor, results = engine.ones((), dtype=engine.float64), []
-    for step in range(1, steps + 1):
-        results.append(compiled(x, factor / step))
-    return results
-
-
-@answers("18.1")
-def answer_17_1_b(compiled, x, steps):
-    return [compiled(x / step, 1.0) for step in range(1, steps + 1)]
-
-
 @answers("18.2")
-def answer_17_2_a(x, most):
-    return x * engine.minimum(most / x.abs().max(), engine.tensor(1.0))
-
-
-@answers("18.2")
-def answer_17_2_b(x, most):
-    largest = engine.maximum(x.max(), -x.min())
-    scale = engine.where(largest > most, most / largest, 1.0)
-    return scale * x
-
-
-@answers("18.3")
-def answer_17_3_a(program, result):
+def answer_18_2_a(program, result):
     takes = {name: inputs for name, _, inputs in program}
 
     def leads(name):
@@ -905,8 +880,8 @@ def answer_17_3_a(program, result):
     return [step for step in program if step[0] in leads(result)]
 
 
-@answers("18.3")
-def answer_17_3_b(program, result):
+@answers("18.2")
+def answer_18_2_b(program, result):
     program = list(program)
     for i in range(len(program) - 1, -1, -1):
         name = program[i][0]
@@ -915,8 +890,8 @@ def answer_17_3_b(program, result):
     return program
 
 
-@answers("18.4")
-def answer_17_4_a(program):
+@answers("18.3")
+def answer_18_3_a(program):
     kept = []
     instead = {}
     for name, does, takes in program:
@@ -930,8 +905,61 @@ def answer_17_4_a(program):
     return kept
 
 
-@answers("18.5")
-class Answer175:
+@answers("18.4")
+def answer_18_4_a(steps, x, size):
+    total, i = engine.tensor(0.0), 0
+    while i < x.numel():
+        piece = x[i : i + size].clone()
+        i += size
+        for step in steps:
+            piece = step(piece)
+        total = total + piece.mean() * piece.numel()
+    return total / x.numel()
+
+
+@answers("18.4")
+def answer_18_4_b(steps, x, size):
+    def loop(piece, left):
+        return loop(left[0](piece), left[1:]) if left else sum(piece.tolist())
+
+    return sum(loop(piece, steps) for piece in x.split(size)) / len(x)
+
+
+@answers("19.2")
+def answer_19_2_a(compiled, x, steps):
+    factor, results = engine.ones((), dtype=engine.float64), []
+    for step in range(1, steps + 1):
+        results.append(compiled(x, factor / step))
+    return results
+
+
+@answers("19.2")
+def answer_19_2_b(compiled, x, steps):
+    results, factor = [], engine.ones(1)
+    for step in range(1, steps + 1):
+        results.append(compiled(x, factor / step))
+    return results
+
+
+@answers("19.3")
+def answer_19_3_a(x, most):
+    return x * engine.minimum(most / x.abs().max(), engine.tensor(1.0))
+
+
+@answers("19.3")
+def answer_19_3_b(x, most):
+    largest = engine.maximum(x.max(), -x.min())
+    scale = engine.where(largest > most, most / largest, 1.0)
+    return scale * x
+
+
+@answers("19.3")
+def answer_19_3_c(x, most):
+    return x / engine.clamp(x.abs().amax() / most, min=1.0)
+
+
+@answers("19.4")
+class Answer194:
     def __init__(self, capture):
         self.capture, self.known = capture, []
 
@@ -954,6 +982,8 @@ VALUES = [
     ("08.1", 15),
     ("09.1", 27),
     ("10.1", ((3, 2), (1, 1))),
+    ("18.1", [6, 5, 4, 1]),
+    ("19.1", [1, 1, 2, 3, 4, 4]),
 ]
 
 

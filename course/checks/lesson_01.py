@@ -78,11 +78,21 @@ def warmest_trial(warmest_day: Callable) -> Iterator[tuple]:
         [-1.9, 1.5],
     ]  # only the fractions tell
     yield f"warmest_day({rows})", warmest_day, engine.tensor(rows)
+    rows = [[-3.0, -5.0, -4.0], [-1.0, -2.5, -2.0], [-4.0, -0.5, -6.0]]  # no mean is above 0
+    yield f"warmest_day({rows})", warmest_day, engine.tensor(rows)
 
 
 def warmest_more(warmest_day: Callable) -> Iterator[tuple]:
     yield "", warmest_day, engine.randn(7, 4)
     yield "", warmest_day, -engine.ones(3, 2) - engine.eye(3, 2)
+
+
+def best_from_zero(readings: engine.Tensor) -> int:
+    best, day = 0.0, 0
+    for place, mean in enumerate(readings.mean(dim=1).tolist()):
+        if mean > best:
+            best, day = mean, place
+    return day
 
 
 # 1.4
@@ -111,6 +121,10 @@ def ones_for_negatives(t: Any) -> Any:
     result = t.clone()
     result[result < 0] = 1.0
     return result
+
+
+def whole_rows(t: Any) -> Any:
+    return engine.stack([row * 0.0 if (row < 0).any() else row for row in t])
 
 
 def below_one(t: Any) -> Any:
@@ -142,7 +156,7 @@ def totals_trial(totals: Callable) -> Iterator[tuple]:
     points, weights = [[10.0, 20.0], [30.0, 0.0], [5.0, 5.0]], [[0.5, 0.5], [1.0, 0.0], [0.2, 0.8], [2.0, 1.0]]
     shown = f"3 students with 2 exams, 4 proposals:\npoints = {points}\nweights = {weights}"
     yield shown, totals, engine.tensor(points), engine.tensor(weights)
-    points, weights = [[1.0, 2.0], [3.0, 4.0]], [[1.0, 0.0], [1.0, 1.0]]
+    points, weights = [[1.5, 2.25], [3.0, 4.0]], [[1.0, 0.0], [1.0, 1.0]]
     yield f"points = {points}\nweights = {weights}", totals, engine.tensor(points), engine.tensor(weights)
 
 
@@ -177,6 +191,27 @@ def celsius_more(to_celsius: Callable) -> Iterator[tuple]:
 def times_first(array: np.ndarray) -> Any:
     array *= 5 / 9
     array -= 32
+    return engine.from_numpy(array)
+
+
+def fractions_cut_off(array: np.ndarray) -> Any:
+    array[:] = (array - 32) * 5 // 9
+    return engine.from_numpy(array)
+
+
+def converted_twice(array: np.ndarray) -> Any:
+    for _ in range(2):
+        array[:] = (array - 32) * 5 / 9
+    return engine.from_numpy(array)
+
+
+def to_fahrenheit(array: np.ndarray) -> Any:
+    array[:] = array * 9 / 5 + 32
+    return engine.from_numpy(array)
+
+
+def no_32(array: np.ndarray) -> Any:
+    array *= 5 / 9
     return engine.from_numpy(array)
 
 
@@ -239,6 +274,10 @@ EXERCISES = (
             (((4, 3), (2, 3, 3), (2, 4), (3,)), END),
             (((4, 3), (2, 3), (2, 4), (3,)), NARROWS),
             (((4, 3), (2, 2, 3), (4, 3), (3,)), LAST),
+            (
+                (12, 12, 8, 3),
+                "Those count the numbers. A shape is a tuple, with a size for each question that is left.",
+            ),
         ),
         entries={
             1: (
@@ -250,6 +289,7 @@ EXERCISES = (
                 ((2, 4), FIRST),
                 ((2, 3), FIRST),
                 ((3, 4), "The sizes that are left keep their order."),
+                "One question is answered, and two are left open.",
             ),
             2: (
                 ((2, 3, 3), END),
@@ -260,7 +300,9 @@ EXERCISES = (
                 ((2, 4, 2), "1:3 stands after the first comma, so at the second question."),
                 ((2, 4, 3), "1:3 keeps two of the places that it chooses from."),
                 ((1, 2, 3), COLON),
+                ((1, 4, 3), "1:3 stands after the first comma, so at the second question."),
                 ((2, 3, 2), "1:3 stands at the second question alone, and holds two places: 1 and 2."),
+                "No question is answered: the second one is narrowed, and the other two are left open.",
             ),
             3: (
                 ((2, 4, 1), KEPT),
@@ -277,6 +319,7 @@ EXERCISES = (
                     (1, 1, 3),
                     "A colon does not stand for one place, but for all of them. The 0 answers the last question.",
                 ),
+                "The last question is answered, and the first two are left open.",
             ),
             4: (
                 ((1, 1, 3), KEPT),
@@ -289,6 +332,7 @@ EXERCISES = (
                 ((4, 3), TWO),
                 ((2, 3), "1 and 2 are two numbers, not the slice 1:2: both questions are answered."),
                 ((1, 2), "1 and 2 are places. A shape is the sizes of the questions that are left."),
+                "The first two questions are answered, and the last one is left open.",
             ),
         },
         hints=(
@@ -312,6 +356,14 @@ EXERCISES = (
             (
                 lambda n: (engine.arange(n * n).reshape(n, n) % 2 == 0).float(),
                 "For an odd n this is right. For an even n every row begins with a 1, and these are stripes.",
+            ),
+            (
+                ones_at((slice(2), slice(2)), (slice(1, 2), slice(1, 2))),
+                "`:2` is an end: it picks 0 and 1. A step of 2 stands after two colons, `::2`.",
+            ),
+            (
+                ones_at((EVEN, EVEN), (slice(1, None), slice(1, None))),
+                "`1:` goes from 1 to the end, in steps of 1. A step of 2 stands after a second colon, `1::2`.",
             ),
             (ones_at(EVEN), "These are stripes: a whole row holds the same number. Give the columns a step too."),
             (
@@ -362,6 +414,10 @@ EXERCISES = (
                 "That is the day with the highest single reading. You are asked for the highest mean.",
             ),
             (
+                lambda t: t.max(dim=0).values.argmax().item(),
+                "max(dim=0) takes the days away: that is the time of day with the highest reading.",
+            ),
+            (
                 lambda t: t.min(dim=1).values.argmax().item(),
                 "That is the day whose coldest reading is the warmest. You are asked for the highest mean.",
             ),
@@ -375,6 +431,23 @@ EXERCISES = (
             (
                 lambda t: t.argmax(dim=1),
                 "That says for each day *when* it was warmest. A mean for each day comes first, and then the place.",
+            ),
+            (
+                lambda t: t.argmax(dim=1)[0].item(),
+                "That says *when* it was warmest on day 0. A mean for each day comes first, and then the place.",
+            ),
+            (
+                lambda t: len(t) - 1,
+                "That is the last day, whatever it was like. Does it return where a loop has ended?",
+            ),
+            (
+                best_from_zero,
+                "Where it is below 0 on all days, no mean is larger than the 0 to begin with.",
+            ),
+            (
+                lambda t: t.mean(dim=1).max(dim=0),
+                "With a dimension, max gives two things, the largest mean and its place. Return the place alone, as a "
+                "plain integer.",
             ),
             (
                 lambda t: t.argmax(dim=0),
@@ -432,6 +505,15 @@ EXERCISES = (
             ),
             (lambda t: t.abs(), "abs turns -1 into 1. It should become 0."),
             (through_zeros, "This keeps the negative numbers and drops the others."),
+            (whole_rows, "Where one number of a row is negative, the whole row has become 0."),
+            (
+                lambda t: max(t, 0),
+                "Python's max wants to know which of two is larger. A comparison of t has an answer for each number.",
+            ),
+            (
+                lambda t: engine.tensor([max(x, 0.0) for x in t.tolist()]),
+                "For a single row of numbers this is right. The list of a table holds lists, not numbers.",
+            ),
             (
                 lambda t: t[t < 0],
                 "That picks the negative numbers. You are asked for all of them, with 0 for the negative.",
@@ -482,6 +564,31 @@ EXERCISES = (
                 "`*` is elementwise. You need a sum over the exams, for each student and each proposal.",
             ),
             (lambda p, w: (p * w[0]).sum(dim=1), "That is the first proposal alone. A column for each is asked for."),
+            (lambda p, w: p @ w[-1], "That is the last proposal alone. You are asked for a column for each of them."),
+            (
+                lambda p, w: (p[:, None] * w).sum(dim=1),
+                "The proposals are added up, and the exams are left. It should be the other way round.",
+            ),
+            (
+                lambda p, w: (p[:, None] * w).sum(dim=0),
+                "The students are added up, and the exams are left. Sum over the exams.",
+            ),
+            (
+                lambda p, w: p.T @ w.T,
+                "Only one of the two has to be turned. A row on the left should hold one student's exams.",
+            ),
+            (lambda p, w: (p @ w.T).mean(dim=1), "That is the mean over the proposals. Each of them keeps its column."),
+            (
+                lambda p, w: p * w.T,
+                "`*` wants equal places. The sum of products, row by column, is the matrix product.",
+            ),
+            (
+                lambda p, w: w.T @ p,
+                "The order counts: the rows of what stands on the left are the rows of the result, the students.",
+            ),
+            (lambda p, w: engine.dot(p, w), "dot is for two vectors. For two tables there is the matrix product."),
+            (lambda p, w: p @ p.T, "That multiplies the points by points. The weights are left out."),
+            (lambda p, w: w @ w.T, "That multiplies the weights by weights. The points are left out."),
             (
                 lambda p, w: (p @ w.T).sum(dim=1),
                 "The proposals are added up as well. Each of them should keep its column.",
@@ -518,6 +625,14 @@ EXERCISES = (
                 factor_on_32,
                 "`t -= 32 * 5 / 9` works out 32 * 5 / 9 first. Subtract 32, and multiply in a step of its own.",
             ),
+            (fractions_cut_off, "`//` cuts off the fractions: divide with `/`."),
+            (
+                converted_twice,
+                "The numbers were converted twice. The array and the tensor are one memory: a change of either is a "
+                "change of both.",
+            ),
+            (to_fahrenheit, "That takes the numbers for Celsius, and makes Fahrenheit of them."),
+            (no_32, "The factor 5 / 9 is there. Subtracting 32 comes before it."),
             (plus_32, "32 is added here. It should be subtracted."),
             (only_less_32, "32 is subtracted. The factor 5 / 9 is missing."),
             (

@@ -1,8 +1,11 @@
 """Lesson 02, shapes: the exercises' trials, oracles, usual mistakes and hints."""
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
 
 import engine
 from course.exercises import Exercise, Property
@@ -100,6 +103,30 @@ def without_offset(method: Callable) -> Callable:
     return make
 
 
+def never_made(t: Any, *dims: int) -> Any:
+    return type(t)(t.memory, (t.shape[d] for d in dims), (t.stride[d] for d in dims), t.offset)
+
+
+def first_two(t: Any) -> Any:
+    swapped = (1, 0, *range(2, len(t.shape)))
+    return Written.permute(t, *swapped)
+
+
+def only_on_the_way(t: Any, *index: int) -> Any:
+    """The last number of the index as if its stride were 1."""
+    return Written.place(t, *index) - index[-1] * t.stride[-1] + index[-1]
+
+
+def expanded(chosen: Callable) -> Callable:
+    """`expand` with another stride for each dimension, chosen by its size, the one asked for, and its own."""
+
+    def expand(t: Any, *shape: int) -> Any:
+        sizes = zip(t.shape, shape, t.stride, strict=True)
+        return type(t)(t.memory, shape, tuple(chosen(*one) for one in sizes), t.offset)
+
+    return expand
+
+
 def placed(tiny: Any, shape: tuple, stride: tuple, offset: int, *index: int) -> Any:
     return tiny(MEMORY, shape, stride, offset).place(*index)
 
@@ -110,7 +137,9 @@ def recipe(tiny: Any, shape: tuple, stride: tuple, offset: int, method: str, *re
     if made is None or made is ...:
         return {"nothing came of": method}
     if not all(hasattr(made, name) for name in ("memory", "shape", "stride", "offset")):
-        return made
+        return {"a method came of": method} if callable(made) else made
+    if any(isinstance(part, Iterator) for part in (made.shape, made.stride)):
+        return {"no tuple came of": method}
     return {
         "shape": tuple(made.shape),
         "stride": tuple(made.stride),
@@ -124,6 +153,7 @@ def tiny_trial(tiny: Any) -> Iterator[tuple]:
     yield "t = Tiny(list(range(100, 124)), (4, 3), (1, 4)), t.place(2, 1)", placed, tiny, (4, 3), (1, 4), 0, 2, 1
     yield "t = Tiny(list(range(100, 124)), (2, 2), (4, 1), 6), t.place(1, 1)", placed, tiny, (2, 2), (4, 1), 6, 1, 1
     yield "t = Tiny(list(range(100, 124)), (3, 4), (4, 1), 2), t.T", recipe, tiny, (3, 4), (4, 1), 2, "T"
+    yield "t = Tiny(list(range(100, 124)), (2, 3, 4), (12, 4, 1)), t.T", recipe, tiny, (2, 3, 4), (12, 4, 1), 0, "T"
     shown = "t = Tiny(list(range(100, 124)), (2, 3, 4), (12, 4, 1)), t.permute(2, 0, 1)"
     yield shown, recipe, tiny, (2, 3, 4), (12, 4, 1), 0, "permute", 2, 0, 1
     shown = "t = Tiny(list(range(100, 124)), (3, 2), (4, 1), 5), t.permute(1, 0)"
@@ -152,11 +182,25 @@ def rows_trial(as_rows: Callable) -> Iterator[tuple]:
     yield "batch = arange(12).reshape(2, 3, 1, 2)", as_rows, counted(2, 3, 1, 2)
     shown = "batch = arange(36).reshape(3, 2, 2, 3).permute(0, 3, 1, 2)"
     yield shown, as_rows, counted(3, 2, 2, 3).permute(0, 3, 1, 2)
+    yield "batch = arange(6).reshape(1, 3, 1, 2)", as_rows, counted(1, 3, 1, 2)
 
 
 def rows_more(as_rows: Callable) -> Iterator[tuple]:
     yield "", as_rows, counted(3, 4, 2, 5).transpose(1, 2)
     yield "", as_rows, counted(1, 2, 3, 1).permute(0, 3, 1, 2)
+
+
+def fixed_rows(batch: Any) -> Any:
+    return batch.reshape(64, -1)
+
+
+def not_only_turned(rows: Any, expected: Any) -> bool:
+    return np.array_equal(rows, expected) or not np.array_equal(np.sort(rows), np.sort(expected))
+
+
+def fixed(source: str) -> bool:
+    """Whether a number stands in it that is the size of something, and not the place of a dimension."""
+    return any(int(number) > 4 for number in re.findall(r"\b\d+\b", source))
 
 
 # 2.4
@@ -210,6 +254,10 @@ def in_a_loop(p: Any, q: Any) -> Any:
     return engine.stack([((one - q) ** 2).sum(dim=1).sqrt() for one in p])
 
 
+def askew(p: Any, q: Any) -> Any:
+    return ((p[:, :, None] - q[None]) ** 2).sum(dim=2).sqrt()
+
+
 # 2.6
 
 
@@ -238,6 +286,11 @@ def split(picture: Any, size: int) -> Any:
     """Lines of tiles, lines, tiles, points."""
     lines, points = picture.shape
     return picture.view(lines // size, size, points // size, size)
+
+
+def squares_alone(picture: Any, size: int) -> Any:
+    number = len(picture) // size
+    return picture.view(number, size, number, size).permute(0, 2, 1, 3)
 
 
 def divided(picture: Any, size: int) -> Any:
@@ -271,7 +324,6 @@ EXERCISES = (
         ),
         entries={
             1: (
-                ("(3, 4)", "That is a text. Write the tuple without quotation marks."),
                 ("error", "Aligned at the right, the 1 meets the 4, and the 3 meets nothing. Both can be stretched."),
                 ((3, 1), "The row has four numbers, and each of them meets the column: the 1 is stretched."),
                 (
@@ -283,7 +335,6 @@ EXERCISES = (
                 "Two columns: the 1 above the 4, and the 3 above nothing.",
             ),
             2: (
-                ("(2, 3)", "That is a text. Write the tuple without quotation marks."),
                 ("error", "Aligned at the right, the 3 meets the 3."),
                 ((3,), "The row is used for both rows, so both are still there."),
                 ((2, 3, 3), "Sizes that meet are not listed twice: a column of the scheme gives one size."),
@@ -295,7 +346,6 @@ EXERCISES = (
                 "Two columns: the 3 above the 2, and the 2 above nothing.",
             ),
             4: (
-                ("(5, 3, 4)", "That is a text. Write the tuple without quotation marks."),
                 ("error", "Three columns: 4 meets 1, 1 meets 3, and 5 meets nothing. Each of them goes."),
                 ((5, 1, 4), "The middle column is a 1 that meets a 3. Which of the two is stretched?"),
                 ((5, 3, 1), "The last column is a 4 that meets a 1. Which of the two is stretched?"),
@@ -304,7 +354,6 @@ EXERCISES = (
                 "Three columns: the 4 above the 1, the 1 above the 3, the 5 above nothing.",
             ),
             5: (
-                ("(4, 4)", "That is a text. Write the tuple without quotation marks."),
                 ((4, 1), "The 4 of the vector meets the 1, and what is missing meets the 4: both are stretched."),
                 ((1, 4), "The first column is a missing dimension and a 4: it is stretched to 4."),
                 ((4,), "Nothing disappears: a sum has at least as many dimensions as each of the two."),
@@ -345,6 +394,41 @@ EXERCISES = (
                 "place adds up the index alone. Each of its numbers has to be multiplied by a stride first.",
             ),
             (
+                with_methods(
+                    place=lambda t, *index: t.offset + sum(i + n for i, n in zip(index, t.stride, strict=True))
+                ),
+                "place adds index and stride. An index says how many strides to go: multiply.",
+            ),
+            (
+                with_methods(
+                    place=lambda t, *index: t.offset * sum(i * n for i, n in zip(index, t.stride, strict=True))
+                ),
+                "place multiplies by the offset. That is where the tensor begins: add it, once.",
+            ),
+            (
+                with_methods(place=lambda t, *index: t.offset + index[0] * t.stride[0]),
+                "place looks at the first number of the index alone. Does it return inside a loop?",
+            ),
+            (
+                with_methods(place=lambda t, *index: t.offset + index[-1] * t.stride[-1]),
+                "place looks at the last number of the index alone. Does each round of a loop begin anew?",
+            ),
+            (
+                with_methods(place=only_on_the_way),
+                "place takes the stride of the last dimension for 1. That is so in the order of reading alone: look "
+                "it up, as for the others.",
+            ),
+            (
+                with_methods(
+                    place=lambda t, *index: t.offset + sum(i * n for i, n in zip(index, t.stride[::-1], strict=True))
+                ),
+                "place has the strides from the back: the first number of the index goes with the first stride.",
+            ),
+            (
+                with_methods(T=property(first_two)),
+                "T exchanges the first two dimensions. With three of them, the last comes first, and the first last.",
+            ),
+            (
                 with_methods(T=property(lambda t: type(t)(t.memory, t.shape[::-1], t.stride, t.offset))),
                 "T has the shape turned round, and the strides as before: each dimension needs to take its own along.",
             ),
@@ -371,6 +455,14 @@ EXERCISES = (
                 with_methods(expand=lambda t, *shape: type(t)(t.memory, shape, (0,) * len(shape), t.offset)),
                 "expand has a stride of 0 everywhere. What is not stretched keeps its stride.",
             ),
+            (
+                with_methods(expand=expanded(lambda old, new, step: 0 if old == new else step)),
+                "expand has it the wrong way round: the 0 belongs to what is stretched, and the rest keeps its stride.",
+            ),
+            (
+                with_methods(expand=expanded(lambda old, new, step: step if old == new else 1)),
+                "expand has a stride of 1 where it stretches: that leads on to the next number, not to the same again.",
+            ),
         ),
         properties=(
             Property(
@@ -379,8 +471,18 @@ EXERCISES = (
                 "All before it is right. Here nothing comes back: three dots are left, or a `return` is missing.",
             ),
             Property(
+                with_methods(T=lambda t: Written.permute(t, *reversed(range(len(t.shape))))),
+                lambda did: "a method came of" not in did.result,
+                "Without parentheses, `t.T` is the method itself. The line `@property` above it is missing.",
+            ),
+            Property(
+                with_methods(permute=never_made),
+                lambda did: "no tuple came of" not in did.result,
+                "A shape and a stride are tuples. `(... for ...)` and `reversed(...)` make none: use `tuple(...)`.",
+            ),
+            Property(
                 with_methods(T=property(lambda t: t.shape[::-1])),
-                lambda did: isinstance(did.result, dict) or not isinstance(did.expected, dict),
+                lambda did: did.error or isinstance(did.result, dict) or not isinstance(did.expected, dict),
                 "This is only a part of the recipe. Return a new Tiny.",
             ),
             Property(
@@ -444,13 +546,40 @@ EXERCISES = (
             ),
             (
                 lambda t: t.permute(0, 2, 3, 1).reshape(len(t), -1),
-                "No error any more, but the order has changed: all of one colour comes first, then all of the next.",
+                "No error any more, but the order has changed: now the colours of a point stand side by side. In a "
+                "batch with the colours first, all of one colour comes before all of the next.",
             ),
             (
                 lambda t: t.permute(3, 2, 1, 0).reshape(len(t), -1),
                 "T turns all four questions round, so that the photographs come last: their numbers are mixed.",
             ),
+            (
+                lambda t: t.permute(0, 2, 3, 1).view(len(t), -1),
+                "That undoes the permute of the one batch, and spoils those that were in order. Leave the order as it "
+                "is, and let the numbers be copied where they must.",
+            ),
+            (
+                lambda t: t.reshape(-1, len(t)).T,
+                "The shape is right. But reshape has cut the photographs up, and the columns do not put them together.",
+            ),
+            (
+                lambda t: t.reshape(len(t), -1).squeeze(),
+                "squeeze takes out every dimension of size 1: a batch of a single photograph is no table any more.",
+            ),
+            (lambda t: t.reshape(1, -1), "All photographs in a single row. Each should have a row of its own."),
             (lambda t: t.reshape(len(t), t.shape[1], -1), "There is one dimension too many: a table is asked for."),
+        ),
+        properties=(
+            Property(
+                fixed_rows,
+                lambda did: not (did.error == "RuntimeError" and fixed(did.source)),
+                "A size is written as a number. `len(batch)` and -1 hold for a batch of any size.",
+            ),
+            Property(
+                lambda t: t.transpose(1, 3).reshape(len(t), -1),
+                lambda did: not_only_turned(did.result, did.expected),
+                "Each row has the right numbers, in another order. Leave the dimensions in theirs.",
+            ),
         ),
         understood="reshape is a view where strides allow it and a copy where they do not; view is never a copy.",
         hints=(
@@ -484,6 +613,22 @@ EXERCISES = (
             (lambda t: t * t.sum(dim=1, keepdim=True), "You multiply by the sum. A share is divided by it."),
             (lambda t: t.sum(dim=1, keepdim=True) / t, "The wrong way up: divide the number by the sum."),
             (lambda t: t.sum(dim=1, keepdim=True), "Those are the sums. What remains is to divide by them."),
+            (lambda t: t - t.sum(dim=1, keepdim=True), "You subtract the sum. A share is divided by it, with `/`."),
+            (
+                lambda t: t,
+                "The table comes back as it was. (In a loop over the rows, `row = ...` names something new, and writes "
+                "nothing into the table.)",
+            ),
+            (lambda t: t / t.shape[1], "You divide by how many numbers a row has, and not by their sum."),
+            (
+                lambda t: t / t.abs().sum(dim=1, keepdim=True),
+                "The sum is taken without the signs. Then a row with a negative number does not sum to 1.",
+            ),
+            (
+                lambda t: t.T / t.sum(dim=0),
+                "Turned, and divided by the sums of the columns: two turns that do not undo each other.",
+            ),
+            (lambda t: t / t[0].sum(), "Every row is divided by the sum of row 0. Each row has its own."),
             (lambda t: t / t.sum(), "That is the sum of the whole table. Each row has its own."),
             (lambda t: t / t.mean(dim=1, keepdim=True), "You divide by the mean of the row, and not by its sum."),
             (
@@ -523,7 +668,8 @@ EXERCISES = (
             ),
             (
                 lambda p, q: spread(p, q).sqrt().sum(dim=2),
-                "First the sum of the squares, and then the square root of it.",
+                "You add up how far it is across and up, as if you walked along the streets. First the sum of the "
+                "squares, and then the square root of it.",
             ),
             (
                 lambda p, q: ((p - q) ** 2).sum(dim=1).sqrt(),
@@ -545,12 +691,31 @@ EXERCISES = (
             ),
             (
                 lambda p, q: spread(p, q).sum(dim=2) ** 1 / 2,
-                "`** 1 / 2` is half of the first power: `**` comes before `/`. Write `** 0.5`, or `sqrt`.",
+                "That is half of the sum of the squares, and not its square root. In `** 1 / 2` the `**` comes first, "
+                "and then the halving. Write `** 0.5`, or `sqrt`.",
             ),
             (
                 lambda p, q: ((p[:, None] + q) ** 2).sum(dim=2).sqrt(),
                 "You add the points. A distance begins with a difference.",
             ),
+            (
+                lambda p, q: (p[:, None, 0] - q[:, 0]).abs(),
+                "Those are the differences of the first numbers, across. The second ones, up, count as well.",
+            ),
+            (
+                lambda p, q: spread(p, q).sqrt().max(dim=2).values,
+                "Those are the larger ones of the two differences, across and up. Both count.",
+            ),
+            (
+                lambda p, q: ((p**2).sum(dim=1).sqrt()[:, None] - (q**2).sum(dim=1).sqrt()).abs(),
+                "You compare how far the points are from (0, 0). Two points as far from there can lie apart.",
+            ),
+            (
+                lambda p, q: (p[:, None] - q).sum(dim=2).sqrt(),
+                "The differences are added as they are. Square them first: a sum below 0 has no square root.",
+            ),
+            (lambda p, q: spread(p, q).sqrt(), "Those are the differences, without a sign. Square, add up, root."),
+            (lambda p, q: (p @ q.T).sqrt(), "That multiplies the points, and takes the root. Begin with a difference."),
             (lambda p, q: p @ q.T, "That multiplies the points. A distance begins with a difference."),
         ),
         properties=(
@@ -558,6 +723,12 @@ EXERCISES = (
                 in_a_loop,
                 lambda did: not loops(did.source),
                 "No loop, please, nor a list made by one: let a dimension of size 1 do it.",
+            ),
+            Property(
+                askew,
+                lambda did: did.error != "RuntimeError" or "-=" in did.source,
+                "The shapes do not meet. Write them one below the other: across or up comes last in both, and the "
+                "dimensions of size 1 go before it, at different places.",
             ),
         ),
         understood="A dimension of size 1, put in at the right place, makes each meet each without a loop.",
@@ -603,6 +774,42 @@ EXERCISES = (
                 lambda t, n: t.view(n, t.shape[0] // n, n, t.shape[1] // n).permute(1, 3, 0, 2),
                 "Your tiles are made of lines that lie apart. Reading down, which changes more slowly: the row of "
                 "tiles, or the line in a tile? It comes first.",
+            ),
+            (
+                squares_alone,
+                "The number of lines is used for the points too. A picture need not be a square.",
+            ),
+            (
+                lambda t, n: t.view(t.shape[1] // n, n, t.shape[0] // n, n).permute(0, 2, 1, 3),
+                "Lines and points are exchanged: the lines come first, and there are picture.shape[0] of them.",
+            ),
+            (lambda t, n: split(t, 2).permute(0, 2, 1, 3), "A tile of 2 times 2 is not the only one: use `size`."),
+            (
+                lambda t, n: t.view(t.shape[0] // n, t.shape[1] // n, n, n).transpose(1, 2),
+                "view keeps the order of reading: cut in that order, a line holds pieces of all the tiles beside each "
+                "other.",
+            ),
+            (
+                lambda t, n: split(t, n).permute(0, 2, 1, 3).reshape(-1, n, n),
+                "The tiles are right, all in one row. Row and column of the tiles are two dimensions.",
+            ),
+            (
+                lambda t, n: split(t, n).permute(1, 3, 0, 2),
+                "The line and the point in a tile come first here. [i, j] should say which tile it is.",
+            ),
+            (
+                lambda t, n: split(t, n).transpose(2, 3),
+                "You have exchanged the tile and the point on its line. It is the line that changes places, with the "
+                "tile.",
+            ),
+            (
+                lambda t, n: split(t, n).transpose(0, 1),
+                "You have exchanged the first two: row of tiles, and line in it. The tile should come second.",
+            ),
+            (
+                lambda t, n: t.reshape(-1, n, n),
+                "reshape keeps the order of reading, so these are pieces of lines. And row and column of the tiles "
+                "are two dimensions.",
             ),
             (split, "You have the four questions, in the order of reading. Now put them in the order asked for."),
         ),

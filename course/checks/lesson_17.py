@@ -75,8 +75,7 @@ def most_in_use(mean_loss, model, batches):
     return found, sim.max_memory_allocated()
 
 
-def tested(mean_loss, sizes):
-    model = network()
+def tested(mean_loss, model, sizes):
     batches = [batch(n) for n in sizes]
     few = most_in_use(mean_loss, model, batches[:3])[1]
     found, many = most_in_use(mean_loss, model, batches)
@@ -85,11 +84,11 @@ def tested(mean_loss, sizes):
 
 def loss_trial(mean_loss):
     what = "what it gives, and whether it needs more memory for 8 batches than for 3"
-    yield f"7 batches of 256 examples and one of 4: {what}", tested, mean_loss, [256] * 7 + [4]
+    yield f"7 batches of 256 examples and one of 4: {what}", tested, mean_loss, network(), [256] * 7 + [4]
 
 
 def loss_more(mean_loss):
-    yield "", tested, mean_loss, [256, 256, 256, 128, 200, 17, 256, 250, 256]
+    yield "", tested, mean_loss, network(), [256, 256, 256, 128, 200, 17, 256, 250, 256]
 
 
 def each_loss(model, batches):

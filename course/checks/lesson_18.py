@@ -1,76 +1,11 @@
-"""Lesson 18, the compiler: the exercises' trials, oracles, usual mistakes and hints."""
+"""Lesson 18, what a compiler does with a function: the exercises' trials, oracles, usual mistakes and hints."""
+
+import tracemalloc
 
 import engine
-from course.exercises import Exercise
-from engine.compiler import explain
+from course.exercises import Exercise, Property
 
-# 17.1
-
-
-def bent(x, factor):
-    return (x * factor).tanh()
-
-
-def counted(run, x, steps):
-    compiled = engine.compile(bent)
-    results = run(compiled, x, steps)
-    return {"the results": results, "captures": len(compiled.entries)}
-
-
-def run_trial(run):
-    yield "3 steps: the results, and the number of captures", counted, run, engine.tensor([1.0, 2.0]), 3
-    yield "12 steps", counted, run, engine.tensor([0.5, -1.0, 3.0]), 12
-
-
-def run_more(run):
-    yield "", counted, run, engine.ones(2, 3), 5
-
-
-def calling(factor, start=1):
-    """`run`, with what is given as the factor of a step."""
-    return lambda compiled, x, steps: [compiled(x, factor(step)) for step in range(start, steps + start)]
-
-
-def one_more_copy(compiled, x, steps):
-    return [engine.compile(compiled.function)(x, 1 / step) for step in range(1, steps + 1)]
-
-
-def run(compiled, x, steps):
-    return [compiled(x, factor) for factor in 1 / engine.arange(1.0, steps + 1)]
-
-
-# 17.2
-
-
-def in_one_graph(shortened, values, most):
-    x = engine.tensor(values)
-    return {"the result": shortened(x, most), "graph breaks": explain(shortened)(x, most).graph_break_count}
-
-
-def short_trial(shortened):
-    yield "x = [1, -4], most = 2: the result, and the number of graph breaks", in_one_graph, shortened, [1.0, -4.0], 2.0
-    yield "x = [1, -4, 3], most = 2", in_one_graph, shortened, [1.0, -4.0, 3.0], 2.0
-    yield "x = [1, -0.5], most = 2", in_one_graph, shortened, [1.0, -0.5], 2.0
-    yield "x = [0, 0], most = 2", in_one_graph, shortened, [0.0, 0.0], 2.0
-
-
-def short_more(shortened):
-    yield "", in_one_graph, shortened, [[3.0, 4.0], [-1.0, 10.0]], 5.0
-    yield "", in_one_graph, shortened, [[3.0, 4.0], [-1.0, 10.0]], 20.0
-
-
-def shortened(x, most):
-    return x * (most / x.abs().max()).clamp(max=1)
-
-
-def still_asking(x, most):
-    largest = x.abs().max()
-    if largest > most:
-        x = x * (most / largest)
-    return x
-
-
-# 17.3
+# 18.2
 
 PROGRAM = [
     ("a", "exp", ("x",)),
@@ -82,11 +17,16 @@ PROGRAM = [
 ]
 
 
+# here a step is met before one that stands above it
+CROSSED = [("p", "exp", ("x",)), ("q", "neg", ("x",)), ("r", "add", ("q", "p"))]
+
+
 def needed_trial(needed):
     yield 'the program of the exercise, "c"', needed, PROGRAM[:3], "c"
     yield 'six steps, "f" = c + e; c and e both take b', needed, list(PROGRAM), "f"
     yield 'the same, "d" = sum of a', needed, list(PROGRAM), "d"
     yield 'the same, "b" = x * w', needed, list(PROGRAM), "b"
+    yield 'p = exp(x), q = -x, r = q + p; "r"', needed, list(CROSSED), "r"
 
 
 def needed_more(needed):
@@ -111,6 +51,28 @@ def reached(program, result):
     return [step for step in program if step[0] in seen]
 
 
+def as_met(program, result):
+    """The steps in the order in which a search from the result leaves them."""
+    steps, found = {step[0]: step for step in program}, []
+
+    def visit(name):
+        if name in steps and steps[name] not in found:
+            for taken in steps[name][2]:
+                visit(taken)
+            found.append(steps[name])
+
+    visit(result)
+    return found
+
+
+def with_repeats(program, result):
+    """The same, and a step once for each that takes it."""
+    steps = {step[0]: step for step in program}
+    if result not in steps:
+        return []
+    return [step for taken in steps[result][2] for step in with_repeats(program, taken)] + [steps[result]]
+
+
 def once_used(program, result):
     taken = {t for _, _, takes in program for t in takes}
     return [step for step in program if step[0] in taken or step[0] == result]
@@ -126,7 +88,7 @@ def up_to(program, result):
     return program[: names.index(result) + 1]
 
 
-# 17.4
+# 18.3
 
 TWICE = [
     ("a", "mul", ("x", "w")),
@@ -186,172 +148,153 @@ def joined(program):
         program = [(name, does, tuple(instead.get(t, t) for t in takes)) for name, does, takes in kept]
 
 
-# 17.5
+# 18.4
+
+LONG = 100_000  # numbers of 4 bytes: beside them, what else a program needs is little
+DOUBLED = (lambda t: t * 2,)
+BENT = (engine.exp, lambda t: t * 0.25 - 1.3, engine.tanh)
 
 
-def called(guarded, *inputs):
-    """What a guarded function gives for each input, and how many captures there were after each call."""
-    captured = []
+def by_pieces(attempt, steps, x, size):
+    """The mean, how many numbers a step got at a time and in all; of a long row, whether another one is made."""
+    sizes = []
 
-    def capture(x):
-        captured.append(x)
-        shape, dtype = tuple(x.shape), x.dtype
+    def noting(step):
+        def noted(piece):
+            sizes.append(piece.numel())
+            return step(piece)
 
-        def quick(y):
-            fits = tuple(y.shape) == shape and y.dtype == dtype
-            return y * 2 if fits else f"the capture for {shape} {dtype} was used for {tuple(y.shape)} {y.dtype}"
+        return noted
 
-        return quick
-
-    call, found = guarded(capture), []
-    for x in inputs:
-        found.append((call(x), len(captured)))
+    if len(x) >= LONG:  # what is made once, at the first call, does not count
+        attempt(steps, x[: 2 * size], size)
+    tracemalloc.start()
+    try:
+        mean = attempt([noting(step) for step in steps], x, size)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    found = {
+        "the mean": mean.item() if isinstance(mean, engine.Tensor) and mean.numel() == 1 else mean,
+        "a step got more than size numbers": max(sizes, default=0) > size,
+        "numbers that went through the steps": sum(sizes),
+    }
+    if len(x) >= LONG:
+        found["a whole row was made"] = most > 3 * len(x)
     return found
 
 
-def guarded_trial(guarded):
-    three, five = engine.ones(3), engine.ones(5)
-    yield "ones(3), then other contents: each result, and the captures so far", called, guarded, three, three * 7
-    yield "ones(3), then ones(5)", called, guarded, three, five
-    yield "ones(3), then ones(3) in float64", called, guarded, three, three.double()
-    yield "ones(3), ones(5), ones(3), ones(5)", called, guarded, three, five, three + 1, five + 1
-    yield "ones(2, 3), then ones(3, 2)", called, guarded, engine.ones(2, 3), engine.ones(3, 2)
+def pieces_trial(mean_in_pieces):
+    row = engine.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 9.0])
+    yield "x has 6 numbers, size = 2, the steps: t * 2", by_pieces, mean_in_pieces, DOUBLED, row, 2
+    yield "the same, size = 4", by_pieces, mean_in_pieces, DOUBLED, row.clone(), 4
+    x = engine.linspace(-2.5, 3.0, 10)
+    yield "x has 10 numbers, size = 3, three steps: exp, t * 0.25 - 1.3, tanh", by_pieces, mean_in_pieces, BENT, x, 3
+    yield "the same, size = 100", by_pieces, mean_in_pieces, BENT, x.clone(), 100
+    long_row = engine.linspace(-2.5, 3.0, LONG)
+    yield "100,000 numbers, size = 500: the same, and the memory", by_pieces, mean_in_pieces, BENT, long_row, 500
 
 
-def guarded_more(guarded):
-    inputs = [engine.ones(shape, dtype=t) for t in (engine.float32, engine.int64) for shape in [(1,), (1, 1), ()]]
-    yield "", called, guarded, *inputs, *reversed(inputs)
+def pieces_more(mean_in_pieces):
+    yield "", by_pieces, mean_in_pieces, BENT, engine.linspace(-1.7, 0.3, 17), 5
+    yield "", by_pieces, mean_in_pieces, (engine.sigmoid, DOUBLED[0]), engine.linspace(0.0, 3.1, 9), 1
 
 
-def keyed(key):
-    """`guarded`, with what its captures are found by."""
-
-    def attempt(capture):
-        captures = {}
-
-        def call(x):
-            if key(x) not in captures:
-                captures[key(x)] = capture(x)
-            return captures[key(x)](x)
-
-        return call
-
-    return attempt
+def through(steps, piece):
+    for step in steps:
+        piece = step(piece)
+    return piece
 
 
-def guarded(capture):
-    captures = []
-
-    def call(x):
-        for shape, dtype, quick in captures:
-            if x.shape == shape and x.dtype == dtype:
-                return quick(x)
-        captures.append((x.shape, x.dtype, capture(x)))
-        return captures[-1][2](x)
-
-    return call
+def mean_in_pieces(steps, x, size):
+    return sum(through(steps, piece).sum().item() for piece in x.split(size)) / x.numel()
 
 
-def every_time(capture):
-    return lambda x: capture(x)(x)
+def mean_of_means(steps, x, size):
+    means = [through(steps, piece).mean() for piece in x.split(size)]
+    return sum(means) / len(means)
 
 
-def the_last_one(capture):
-    last = [None, None]
+def whole_pieces_alone(steps, x, size):
+    whole = len(x) // size * size
+    return sum(through(steps, x[i : i + size]).sum() for i in range(0, whole, size)) / len(x)
 
-    def call(x):
-        kind = x.shape, x.dtype
-        if last[0] != kind:
-            last[:] = kind, capture(x)
-        return last[1](x)
 
-    return call
+def kept_pieces(steps, x, size):
+    return engine.cat([through(steps, piece) for piece in x.split(size)]).mean()
+
+
+def every_so_many(steps, x, size):
+    return sum(through(steps, x[i::size]).sum() for i in range(size)) / len(x)
+
+
+def is_the_mean(did):
+    return abs(did.result["the mean"] - did.expected["the mean"]) < 1e-3
+
+
+def from_the_start(steps, x, size):
+    total = 0.0
+    for piece in x.split(size):
+        for step in steps:
+            result = step(piece)
+        total += result.sum()
+    return total / len(x)
 
 
 EXERCISES = (
     Exercise(
         key="18.1",
         points=1,
-        answer=run,
-        trial=run_trial,
-        hidden=run_more,
+        answer=(6, 5, 4, 1),
         wrong=(
-            (
-                calling(lambda step: round(1 / step, 2)),
-                "A rounded number is still a plain number, and a capture holds for one number only.",
-            ),
-            (
-                calling(lambda step: 1.0),
-                "One capture, since the factor never changes. But it should: 1, 1/2, 1/3 and so on.",
-            ),
-            (
-                calling(lambda step: engine.tensor(1 / step), start=2),
-                "The factors begin with 1/2. The first one is 1.",
-            ),
-            (
-                calling(lambda step: engine.tensor(step)),
-                "The factor is a tensor now, but it is the number of the step, and not 1 divided by it.",
-            ),
-            (
-                one_more_copy,
-                "`compiled` was never called, so it has no capture. Call it in each step, and compile nothing anew.",
-            ),
+            ((5, 4, 3, 1), "The sum is missing everywhere: it is a step, too."),
+            ((4, 4, 4, 1), "The capture writes down everything, also what is in vain. What goes, goes afterwards."),
         ),
+        entries={
+            1: (
+                (5, "`x * w` stands in two lines, so it is written down twice; and the sum is a step, too."),
+                (7, "Giving a result a name is no step. Count the operations."),
+                "Count every operation: `*`, `exp`, `*`, `tanh`, `+`, `sum`.",
+            ),
+            2: (
+                (4, "`exp` is still there: *joined* takes away only what an earlier step has done."),
+                (6, "`x * w` is there twice, with the same inputs. Once is enough."),
+            ),
+            3: (
+                (5, "Nobody takes `b`. This pass takes it away."),
+                (3, "`x * w`, `tanh`, `+`: and the sum?"),
+            ),
+            4: (
+                (
+                    2,
+                    "The sum can join in: each piece gives its part. A division would have to wait, but there is none.",
+                ),
+                (4, "That is how many steps there are. They are done together, piece by piece."),
+                (3, "The steps are done together, piece by piece, and the sum can join in."),
+            ),
+        },
         hints=(
-            "What do the guards say about a plain number, and what about a tensor?",
-            "A plain number is part of the code. What is in a tensor may change.",
-            "results.append(compiled(x, engine.tensor(...)))",
+            "Go through the function line by line, and write a step for each operation.",
+            "One of the products goes, then the exponential. All that is left takes each number by itself.",
+            "6 are written down. The second product goes, then the exponential. The rest is one loop.",
         ),
+        understood="The capture writes everything down; each pass takes away one kind of work in vain.",
     ),
     Exercise(
         key="18.2",
-        points=2,
-        answer=shortened,
-        trial=short_trial,
-        hidden=short_more,
-        wrong=(
-            (
-                still_asking,
-                "`item()` is gone, but `if` still asks what is in a tensor. Compute both ways, and pick with "
-                "`engine.where`.",
-            ),
-            (
-                lambda x, most: x * (most / x.abs().max()),
-                "It is one graph. But small tensors are made larger: they should stay as they are.",
-            ),
-            (
-                lambda x, most: x.clamp(min=-most, max=most),
-                "That cuts each number off by itself. The whole tensor is to be scaled by the same factor.",
-            ),
-            (
-                lambda x, most: engine.where(x.abs() > most, x * (most / x.abs().max()), x),
-                "Only the numbers that are too large are scaled. The condition is about the largest one, and for all.",
-            ),
-            (
-                lambda x, most: engine.where(x.max() > most, x * (most / x.max()), x),
-                "Without its sign: -4 is a large number, too.",
-            ),
-        ),
-        hints=(
-            "Which two lines ask what is in the tensor?",
-            "Leave `item()` out, compute both ways, and let `engine.where` pick.",
-            "return engine.where(largest > most, ..., x)",
-        ),
-    ),
-    Exercise(
-        key="18.3",
         points=2,
         answer=reached,
         trial=needed_trial,
         hidden=needed_more,
         wrong=(
-            (once_used, "What somebody takes is kept, even if nobody needs that somebody. Begin at the result."),
+            (once_used, "You keep what some step takes, even if nobody needs *that* step. Begin at the result."),
             (one_step_back, "That is the result and what it takes. What do *those* take?"),
             (up_to, "Those are all steps before the result, whether it needs them or not."),
             (
                 lambda program, result: reached(program, result)[::-1],
                 "The right steps, from back to front. Keep them in the order of the program.",
             ),
+            (with_repeats, "A step that two others take is in your list twice. Once is enough."),
             (
                 lambda program, result: [step[0] for step in reached(program, result)],
                 "The names are right. Asked for are the whole steps.",
@@ -361,14 +304,22 @@ EXERCISES = (
                 "The result's own step belongs to it.",
             ),
         ),
+        properties=(
+            Property(
+                as_met,
+                lambda did: did.result == did.expected or sorted(did.result) != sorted(did.expected),
+                "These are the right steps, but not in the order of the program.",
+            ),
+        ),
         hints=(
             "If you go through the program from its end, what do you know at each step?",
-            "Keep a set of wanted names. A step whose name is in it is kept, and what it takes is wanted, too.",
+            "Keep a set of wanted names. A step whose name is in it is kept, and what it takes is wanted from then on.",
             "for step in reversed(program):\n    if step[0] in wanted:\n        kept.append(step)\n        ...",
         ),
+        understood="Read from its end, a program tells at each step whether anybody needs it: one round is enough.",
     ),
     Exercise(
-        key="18.4",
+        key="18.3",
         points=2,
         answer=joined,
         trial=joined_trial,
@@ -376,7 +327,7 @@ EXERCISES = (
         wrong=(
             (
                 joining(lambda does, takes: (does, takes), renamed=False),
-                "The second one is gone, but somebody still takes it. Give them the earlier one.",
+                "The second one is gone, but a later step still takes it. Put the earlier one's name there.",
             ),
             (
                 joining(lambda does, takes: (does, takes), follow=False),
@@ -394,29 +345,67 @@ EXERCISES = (
             "Two dictionaries: what was done, with the name that it got; and names with what to take instead.",
             "takes = tuple(instead.get(t, t) for t in takes)\nif (does, takes) in first:\n    ...",
         ),
+        understood="Two steps are the same if they do the same with the same inputs, under their new names.",
     ),
     Exercise(
-        key="18.5",
+        key="18.4",
         points=2,
-        answer=guarded,
-        trial=guarded_trial,
-        hidden=guarded_more,
+        answer=mean_in_pieces,
+        trial=pieces_trial,
+        hidden=pieces_more,
         wrong=(
-            (every_time, "It captures in every call. Keep what `capture` gives, and use it again."),
-            (keyed(lambda x: x.dtype), "Another shape needs another capture."),
-            (keyed(lambda x: tuple(x.shape)), "Another dtype needs another capture."),
-            (keyed(lambda x: (x.numel(), x.dtype)), "2 by 3 and 3 by 2 hold as many numbers, but have other shapes."),
-            (keyed(lambda x: 0), "There is one capture for everything. It holds for the first shape and dtype only."),
             (
-                keyed(lambda x: str(x.tolist())),
-                "Other contents made another capture. Only shape and dtype count.",
+                mean_of_means,
+                "That is the mean of the pieces' means. The last piece is shorter, and its numbers count too much: add "
+                "up sums, and divide once.",
             ),
-            (the_last_one, "Only the last capture is kept. When the first kind comes back, it should still be there."),
+            (whole_pieces_alone, "The last piece, which is shorter, is missing."),
+            (lambda steps, x, size: through(steps, x).mean(), "Every step got the whole row at once."),
+            (
+                lambda steps, x, size: sum(through(steps, piece).sum() for piece in x.split(size)),
+                "That is the sum. Divide it by how many numbers there are.",
+            ),
+            (
+                from_the_start,
+                "Every step begins anew with the piece. It should take what the step before it has given.",
+            ),
+            (lambda steps, x, size: through(steps, x[:size]).mean(), "That is the first piece alone."),
+            (
+                lambda steps, x, size: through(steps, x[:size]).sum() / len(x),
+                "That is the first piece alone. Is the `return` inside of the loop?",
+            ),
+            (
+                lambda steps, x, size: [through(steps, piece).sum() for piece in x.split(size)][-1] / len(x),
+                "That is the last piece alone. Each piece's sum has to be *added* to what is there.",
+            ),
+            (
+                lambda steps, x, size: sum(through(steps, piece).mean() for piece in x.split(size)) / len(x),
+                "You add up the pieces' means, and divide by how many numbers there are. Add up their sums.",
+            ),
+            (
+                lambda steps, x, size: sum(through(steps, piece).sum() for piece in x.split(size)) / size,
+                "You divide by the size of a piece. How many numbers are there in all?",
+            ),
+        ),
+        properties=(
+            Property(
+                every_so_many,
+                lambda did: not (did.result["a step got more than size numbers"] and is_the_mean(did)),
+                "The mean is right. But a step gets more than `size` numbers at a time.",
+            ),
+            Property(
+                kept_pieces,
+                lambda did: not (did.result["a whole row was made"] and is_the_mean(did)),
+                "The mean is right. But a whole row of results is made, and memory is what you wanted to save: take "
+                "each piece through *all* steps, and keep only its sum.",
+            ),
         ),
         hints=(
-            "Under what can a capture be kept, so that it is found again?",
-            "A dictionary from shape and dtype to what `capture` gave.",
-            "kind = tuple(x.shape), x.dtype\nif kind not in captures:\n    ...\nreturn captures[kind](x)",
+            "Which loop is outside, the one over the pieces or the one over the steps?",
+            "Outside the pieces. Take each through all steps, and add its sum to a total.",
+            "for i in range(0, len(x), size):\n    piece = x[i : i + size]\n    for step in steps:\n        ...\n    "
+            "total += piece.sum()",
         ),
+        understood="With the loop over the pieces outside, no step makes a whole row: that is fusion.",
     ),
 )

@@ -20,6 +20,7 @@ from course.figures.memory import MemoryTimeline
 from course.figures.memory_explorer import MemoryExplorer
 from course.figures.own_engine import draw
 from course.figures.passes import PassExplorer
+from course.figures.pixels import Pixels
 from course.figures.predict import Predict
 from course.figures.scaling import ScalerTimeline
 from course.figures.stepper import BackwardStepper
@@ -48,6 +49,7 @@ __all__ = [
     "MemoryExplorer",
     "MemoryTimeline",
     "PassExplorer",
+    "Pixels",
     "Predict",
     "ProductExplorer",
     "ScalerTimeline",

@@ -12,6 +12,7 @@ const PAGE = `
   .undertorch-broadcasting input[type=range] { accent-color: #e8590c; flex: 0 1 200px; min-width: 0; }
   .undertorch-broadcasting :focus-visible { outline: 2px solid #e8590c; outline-offset: 2px; }
   .undertorch-broadcasting svg { display: block; max-width: 100%; height: auto; }
+  .undertorch-broadcasting .index { white-space: nowrap; }
   .undertorch-broadcasting [data-number] { cursor: pointer; }
   .undertorch-broadcasting .words { margin: 6px 0; max-width: 740px; }
 </style>
@@ -68,7 +69,15 @@ function render({ model, el }) {
     ["change:words change:wrong", tell],
   ];
   followed.forEach(([event, answer]) => (model.on(event, answer), answer()));
-  return () => followed.forEach(([event, answer]) => model.off(event, answer));
+  const measured = new ResizeObserver(() => {
+    const room = Math.min(Math.floor(picture.clientWidth / 20) * 20, 740);
+    if (room && room !== model.get("room")) set("room", room);
+  });
+  measured.observe(picture);
+  return () => {
+    measured.disconnect();
+    followed.forEach(([event, answer]) => model.off(event, answer));
+  };
 }
 
 export default { render };

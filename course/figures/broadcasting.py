@@ -2,6 +2,7 @@
 
 from itertools import product
 from math import prod
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 import engine
@@ -13,6 +14,7 @@ Shape = tuple[int, ...]
 DIMENSIONS, SIZE = 5, 1024  # the most that is read
 DRAWN = 60  # elements, the most that is drawn
 COLUMN = 64  # width of an axis in the table
+ROOM = 740  # on a page of the usual width
 
 
 class Meeting(NamedTuple):
@@ -118,18 +120,21 @@ class BroadcastingExplorer(Explorer):
 
     def image(self, **values: Any) -> bytes:
         """The picture as an SVG."""
-        a, b, element = (self.start() | values).values()
+        return self.drawing(ROOM, **(self.start() | values))
+
+    def drawing(self, room: int, *, a: str, b: str, element: int) -> bytes:
+        """The picture as an SVG that is not wider than `room`, where a tensor is not."""
         meeting = self.meeting(a, b)
         if meeting.error and not meeting.a + meeting.b:
             return frame([text(12, 24, meeting.error)], 560, 40).encode()
         parts, right, bottom = _table(meeting)
         if meeting.drawn:
-            panels, wide, bottom = flow(_panels(meeting, _within(meeting, element)), bottom + 14)
+            panels, wide, bottom = flow(_panels(meeting, _within(meeting, element)), bottom + 14, room - 8)
             parts, right = parts + panels, max(right, wide)
         elif meeting.error:
-            bottom += 28
-            parts.append(text(12, bottom - 10, f"RuntimeError: {meeting.error}", "fill='#a02000'"))
-            right = max(right, 24 + 8 * len(meeting.error) + 8 * 14)
+            lines = wrap(f"RuntimeError: {meeting.error}", max(room - 24, 160) // 8)
+            parts += [text(12, bottom + 18 + 18 * n, line, "fill='#a02000'") for n, line in enumerate(lines)]
+            right, bottom = max(right, 24 + 8 * max(map(len, lines))), bottom + 10 + 18 * len(lines)
         return frame(parts, right, bottom).encode()
 
     def picture(self, **values: Any) -> dict[str, str]:
@@ -140,10 +145,10 @@ class BroadcastingExplorer(Explorer):
         """Two fields, a slider, the picture and its words, as a widget.  ImportError where anywidget is missing."""
         from course.figures.broadcasting_widget import BroadcastingWidget
 
-        def shown(a: str, b: str, element: int) -> dict[str, Any]:
+        def shown(a: str, b: str, element: int, room: int = ROOM) -> dict[str, Any]:
             meeting = self.meeting(a, b)
-            values = {"a": a, "b": b, "element": _within(meeting, element)}
-            drawn = {"picture": self.image(**values).decode(), "words": self.text(**values)}
+            values: dict[str, Any] = {"a": a, "b": b, "element": _within(meeting, element)}
+            drawn = {"picture": self.drawing(room, **values).decode(), "words": self.text(**values)}
             indices = [_brackets(index) for index in _indices(meeting.result or ())] if meeting.drawn else []
             return values | drawn | {"indices": indices, "wrong": meeting.result is None}
 
@@ -151,10 +156,10 @@ class BroadcastingExplorer(Explorer):
 
         def follow(_: Any) -> None:
             with widget.hold_sync():  # the picture and its words arrive together
-                for name, value in shown(widget.a, widget.b, widget.element).items():
+                for name, value in shown(widget.a, widget.b, widget.element, widget.room).items():
                     widget.set_trait(name, value)
 
-        widget.observe(follow, ["a", "b", "element"])
+        widget.observe(follow, ["a", "b", "element", "room"])
         return widget
 
 

@@ -13,6 +13,9 @@ class BroadcastingWidget(anywidget.AnyWidget):
     a = traitlets.Unicode().tag(sync=True)
     b = traitlets.Unicode().tag(sync=True)
     element = traitlets.Int().tag(sync=True)
+    room = traitlets.Int(740).tag(
+        sync=True
+    )  # how wide the picture may be: on a narrow page, tensors go below each other
     indices = traitlets.List(traitlets.Unicode()).tag(sync=True)  # the elements to choose from, as they are written
     wrong = traitlets.Bool().tag(sync=True)  # there is no result
     picture = traitlets.Unicode().tag(sync=True)

@@ -81,7 +81,8 @@ def svg(panels: Sequence[Panel], width: int | None = None, height: int | None = 
 def flow(panels: Sequence[Panel], top: int, most: int = 740) -> tuple[list[str], int, int]:
     """The panels' parts, and how far they reach to the right and down."""
     written = [cell.text for panel in panels for _, cell in panel.cells()]
-    layout = Layout(max(36, 10 + 8 * max(map(len, written), default=0)))
+    long = max((panel.sizes[2] for panel in panels), default=0) > 8  # a row that has to fit a narrow page
+    layout = Layout(max(28 if long else 36, 10 + 8 * max(map(len, written), default=0)))
     x, y, right, bottom = 8, top, 0, top
     parts: list[str] = []
     for panel in panels:

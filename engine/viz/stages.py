@@ -145,10 +145,10 @@ def instead(before, after, number):
     pairs = [(m.args, later[n].args) for n, m in first.items() if n in later]
     for old, new in (*pairs, (before.outputs, after.outputs), (before.grads, after.grads)):
         for a, b in zip(leaves(old), leaves(new)):
-            if a == Ref(number) and type(b) is Ref and b.number in first:
+            if type(a) is Ref and a == Ref(number) and type(b) is Ref and b.number in first:
                 same = first[b.number].shape == first[number].shape
                 return f"{'the same as' if same else 'taken as'} {label(b.number)}"
-            if a == Ref(number) and type(b) is not Ref:
+            if type(a) is Ref and a == Ref(number) and type(b) is not Ref:
                 return "a constant"
     return ""
 
@@ -167,7 +167,15 @@ def compiled(function, stage=None, *, part=None, direction="TB"):
     boxes = chosen(stage_boxes(entry, stage), part)
     edges = {(source, n): () for n, b in boxes.items() for source in b.inputs if source in boxes}
     caption = summary(entry, stage, boxes).replace(": ", ":\n").replace("; ", ";\n").splitlines()
-    return Drawing(stage_text(entry, stage, boxes), stage_dot(boxes, edges, caption, direction))
+    dot = stage_dot(boxes, edges, caption, direction, twins(entry, boxes))
+    return Drawing(stage_text(entry, stage, boxes), dot)
+
+
+def twins(entry, boxes):
+    """[(step, one that does the same)] among the boxes: they are drawn side by side."""
+    same = {n: re.fullmatch(r"the same as (\d+)", (fate(entry, n) or ("", ""))[1]) for n, b in boxes.items() if b.step}
+    pairs = [(int(found[1]), n) for n, found in same.items() if found]
+    return [(a, n) for a, n in pairs if a in boxes and boxes[a].part == boxes[n].part]
 
 
 def chosen(boxes, part):
@@ -227,8 +235,11 @@ LEGEND = "Dashed arrows: kept for backward."
 SWEEP = 'style="rounded,filled" fillcolor="#e8590c33" color="#e8590c"'
 
 
-def stage_dot(boxes, edges, caption, direction="TB"):
-    """DOT text: a frame for each part, and in it a box for each pass over memory; ``edges``: (from, to) -> classes."""
+def stage_dot(boxes, edges, caption, direction="TB", twins=()):
+    """DOT text: a frame for each part, and in it a box for each pass over memory; ``edges``: (from, to) -> classes.
+
+    ``twins``: pairs that stand side by side.
+    """
     lines, arrows = [], []
     for (a, n), classes in edges.items():
         style = "style=dashed " * (boxes[a].part != "backward" and boxes[n].part == "backward")
@@ -243,6 +254,8 @@ def stage_dot(boxes, edges, caption, direction="TB"):
             lines += [] if group is None else [f"    subgraph cluster_{group} {{", f"      graph [{box}]"]
             lines += [f"    {node(b)}" for b in here if b.group == group]
             lines += [] if group is None else ["    }"]
+        sides = [(a, n) for a, n in twins if boxes[n].part == part and boxes[a].group is boxes[n].group is None]
+        lines += [f"    {{ rank=same {dot_name(a)} {dot_name(n)} }}" for a, n in sides]
         lines += ["  }"] if part and here else []
     return digraph([*lines, *arrows], caption, direction, (0.25, 0.3), "0.14,0.06")
 

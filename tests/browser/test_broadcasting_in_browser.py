@@ -90,3 +90,15 @@ def test_the_words_can_be_read_in_the_dark_theme(figure, screenshot, choose_dark
 
 def test_the_figure_is_not_wider_than_a_narrow_notebook(figure, fits_narrow_page):
     fits_narrow_page(*figure, ".fields", "svg", ".words")
+
+
+UNSHRUNK = (
+    "svg => svg.parentElement.clientWidth < 420 && svg.getBoundingClientRect().width >= svg.getAttribute('width')"
+)
+
+
+def test_on_a_narrow_page_the_tensors_stand_below_each_other_and_the_letters_keep_their_size(figure):
+    page, explorer = figure
+    page.evaluate("window.jupyterapp.commands.execute('application:toggle-left-area')")
+    page.set_viewport_size({"width": 500, "height": 900})
+    page.wait_for_function(f"() => ({UNSHRUNK})(document.querySelector('.undertorch-broadcasting svg'))")

@@ -1,0 +1,360 @@
+"""Lesson 19, living with a compiler: the exercises' trials, oracles, usual mistakes and hints."""
+
+import engine
+from course.exercises import Exercise
+from engine.compiler import explain
+
+# 19.2
+
+
+def bent(x, factor):
+    return (x * factor).tanh()
+
+
+def spread(x, factor):
+    return factor * (x * factor).softmax(0)
+
+
+def counted(run, function, x, steps):
+    compiled = engine.compile(function)
+    results = run(compiled, x, steps)
+    return {"the results": results, "captures": len(compiled.entries)}
+
+
+def run_trial(run):
+    what = "the results, and the number of captures"
+    yield f"tanh(x * factor), 3 steps: {what}", counted, run, bent, engine.tensor([1.0, 2.0]), 3
+    yield "12 steps", counted, run, bent, engine.tensor([0.5, -1.0, 3.0]), 12
+    yield "factor * softmax(x * factor), 4 steps", counted, run, spread, engine.tensor([0.5, -1.0, 3.0]), 4
+
+
+def run_more(run):
+    yield "", counted, run, spread, engine.ones(2, 3), 5
+    yield "", counted, run, bent, engine.tensor([0.3, -2.1]), 9
+
+
+def calling(factor, start=1):
+    """`run`, with what is given as the factor of a step."""
+    return lambda compiled, x, steps: [compiled(x, factor(step)) for step in range(start, steps + start)]
+
+
+def one_more_copy(compiled, x, steps):
+    return [engine.compile(compiled.function)(x, 1 / step) for step in range(1, steps + 1)]
+
+
+def into_x(compiled, x, steps):
+    return [compiled(x * (1 / step), 1.0) for step in range(1, steps + 1)]
+
+
+def all_at_once(compiled, x, steps):
+    return list(compiled(x, 1 / engine.arange(1.0, steps + 1).reshape(-1, 1)))
+
+
+def run(compiled, x, steps):
+    return [compiled(x, factor) for factor in 1 / engine.arange(1.0, steps + 1)]
+
+
+# 19.3
+
+
+def in_one_graph(shortened, values, most):
+    """What comes out, how often the graph breaks, and what a backward pass brings to the input."""
+    x = engine.tensor(values, requires_grad=True)
+    result = shortened(x, most)
+    found = {"the result": result, "graph breaks": explain(shortened)(x, most).graph_break_count}
+    if x.detach().abs().max() > 0:  # at 0 the largest number has no slope of its own
+        learns = isinstance(result, engine.Tensor) and result.requires_grad
+        weights = 1 + engine.arange(x.numel()).reshape(x.shape)
+        found["the gradient at x"] = engine.autograd.grad((result * weights).sum(), x)[0] if learns else "none arrives"
+    return found
+
+
+def short_trial(shortened):
+    what = "the result, the number of graph breaks, and the gradient"
+    yield f"x = [1, -4], most = 2: {what}", in_one_graph, shortened, [1.0, -4.0], 2.0
+    yield "x = [1, -4, 3], most = 2", in_one_graph, shortened, [1.0, -4.0, 3.0], 2.0
+    yield "x = [1, -0.5], most = 2", in_one_graph, shortened, [1.0, -0.5], 2.0
+    yield "x = [0, 0], most = 2: the result, and the number of graph breaks", in_one_graph, shortened, [0.0, 0.0], 2.0
+
+
+def short_more(shortened):
+    yield "", in_one_graph, shortened, [[3.0, 4.0], [-1.0, 10.0]], 5.0
+    yield "", in_one_graph, shortened, [[3.0, 4.0], [-1.0, 10.0]], 20.0
+    yield "", in_one_graph, shortened, [0.3, -1.7, 0.2], 0.25
+
+
+def shortened(x, most):
+    return x * most / x.abs().max().clamp(min=most)
+
+
+def still_asking(x, most):
+    largest = x.abs().max()
+    if largest > most:
+        x = x * (most / largest)
+    return x
+
+
+def with_a_frozen_factor(x, most):
+    return x * most / x.abs().max().detach().clamp(min=most)
+
+
+def frozen(x, most):
+    return shortened(x.detach(), most)
+
+
+# 19.4
+
+
+def called(guarded, *inputs):
+    """What a guarded function gives for each input, and how many captures there were after each call."""
+    captured = []
+
+    def capture(x):
+        captured.append(x)
+        shape, dtype = tuple(x.shape), x.dtype
+
+        def quick(y):
+            fits = tuple(y.shape) == shape and y.dtype == dtype
+            return y * 2 if fits else f"the capture for {shape} {dtype} was used for {tuple(y.shape)} {y.dtype}"
+
+        return quick
+
+    call, found = guarded(capture), []
+    for x in inputs:
+        found.append((call(x), len(captured)))
+    return found
+
+
+def guarded_trial(guarded):
+    three, five = engine.ones(3), engine.ones(5)
+    yield "ones(3), then other contents: each result, and the captures so far", called, guarded, three, three * 7
+    yield "ones(3), then ones(5)", called, guarded, three, five
+    yield "ones(3), then ones(3) in float64", called, guarded, three, three.double()
+    yield "ones(3), ones(5), ones(3), ones(5)", called, guarded, three, five, three + 1, five + 1
+    yield "ones(2, 3), then ones(3, 2)", called, guarded, engine.ones(2, 3), engine.ones(3, 2)
+    yield "ones(2, 3), then ones(2, 4)", called, guarded, engine.ones(2, 3), engine.ones(2, 4)
+
+
+def guarded_more(guarded):
+    inputs = [engine.ones(shape, dtype=t) for t in (engine.float32, engine.int64) for shape in [(1,), (1, 1), ()]]
+    yield "", called, guarded, *inputs, *reversed(inputs)
+
+
+def keyed(key):
+    """`guarded`, with what its captures are found by."""
+
+    def attempt(capture):
+        captures = {}
+
+        def call(x):
+            if key(x) not in captures:
+                captures[key(x)] = capture(x)
+            return captures[key(x)](x)
+
+        return call
+
+    return attempt
+
+
+def guarded(capture):
+    captures = []
+
+    def call(x):
+        for shape, dtype, quick in captures:
+            if x.shape == shape and x.dtype == dtype:
+                return quick(x)
+        captures.append((x.shape, x.dtype, capture(x)))
+        return captures[-1][2](x)
+
+    return call
+
+
+def every_time(capture):
+    return lambda x: capture(x)(x)
+
+
+def results_kept(capture):
+    found = {}
+
+    def call(x):
+        kind = tuple(x.shape), x.dtype
+        if kind not in found:
+            found[kind] = capture(x)(x)
+        return found[kind]
+
+    return call
+
+
+def the_last_one(capture):
+    last = [None, None]
+
+    def call(x):
+        kind = x.shape, x.dtype
+        if last[0] != kind:
+            last[:] = kind, capture(x)
+        return last[1](x)
+
+    return call
+
+
+EXERCISES = (
+    Exercise(
+        key="19.1",
+        points=1,
+        answer=(1, 1, 2, 3, 4, 4),
+        wrong=(
+            ((1, 2, 3, 4, 5, 6), "Not every call needs a capture. Which of them differ only in what is *in* a tensor?"),
+            ((1, 1, 1, 2, 2, 2), "A plain number is part of the code: 3.0 needs other code than 2.0."),
+        ),
+        entries={
+            1: "The first call always makes the first capture.",
+            2: ((2, "Zeros in place of ones: the contents are in no guard."),),
+            3: ((1, "The scale is a plain number, and the code has 2.0 in it."),),
+            4: ((2, "`double()` makes another type, and the type is guarded."),),
+            5: (
+                (3, "A tensor is another kind of argument than a number: the first guard of `a1` asks for a float."),
+                (5, "This is one capture more, not two."),
+            ),
+            6: ((5, "5 and 6 are in a tensor now, and what is in it may change."),),
+        },
+        hints=(
+            "What is guarded: contents, shape, type, plain numbers?",
+            "Contents are not. Of each call, ask: is there an earlier one that differs from it in contents alone?",
+            "The second call and the last one need no new capture.",
+        ),
+        understood="A capture holds for all calls that differ from its own in the contents of tensors alone.",
+    ),
+    Exercise(
+        key="19.2",
+        points=1,
+        answer=run,
+        trial=run_trial,
+        hidden=run_more,
+        wrong=(
+            (
+                calling(lambda step: round(1 / step, 2)),
+                "A rounded number is still a plain number, and a capture holds for one number only.",
+            ),
+            (
+                calling(lambda step: 1.0),
+                "One capture, because the factor never changes. But it should: 1, 1/2, 1/3 and so on.",
+            ),
+            (
+                calling(lambda step: engine.tensor(1 / step), start=2),
+                "The factors begin with 1/2. The first one is 1.",
+            ),
+            (
+                calling(lambda step: engine.tensor(step)),
+                "The factor is a tensor now, but it is the number of the step, and not 1 divided by it.",
+            ),
+            (
+                calling(lambda step: engine.tensor(1 / step).item()),
+                "The factor that arrives is a plain number (`item()` makes one, too). A capture holds for one alone.",
+            ),
+            (
+                into_x,
+                "You multiplied `x` instead of giving the factor. What the function does with both is its own affair: "
+                "give it both.",
+            ),
+            (
+                all_at_once,
+                "You gave all factors in one call. Call it once for each step.",
+            ),
+            (
+                one_more_copy,
+                "`compiled` was never called, so it has no capture. Call it in each step, and compile nothing anew.",
+            ),
+        ),
+        hints=(
+            "What do the guards say about a plain number, and what about a tensor?",
+            "A plain number is part of the code. What is in a tensor may change.",
+            "results.append(compiled(x, engine.tensor(...)))",
+        ),
+        understood="A plain number is part of the code; what is in a tensor is an input, and may change.",
+    ),
+    Exercise(
+        key="19.3",
+        points=2,
+        answer=shortened,
+        trial=short_trial,
+        hidden=short_more,
+        wrong=(
+            (
+                lambda x, most: x * min(1.0, most / x.abs().max().item()),
+                "A number leaves the notes, by `item()`, `float()` or Python's `min`. Stay with tensors: "
+                "`engine.where`, `clamp`.",
+            ),
+            (
+                lambda x, most: engine.where(x.abs().max() > most, x / x.abs().max(), x),
+                "The largest number becomes 1. It should become `most`.",
+            ),
+            (
+                frozen,
+                "The numbers are right, in one graph. But no gradient arrives at `x` any more: the notes were cut off.",
+            ),
+            (
+                with_a_frozen_factor,
+                "The numbers are right, in one graph. But the gradient is another one: the largest number acts on the "
+                "factor, too, and its part was cut off.",
+            ),
+            (
+                still_asking,
+                "`item()` is gone, but `if` still asks what is in a tensor. Compute both results, and choose with "
+                "`engine.where`.",
+            ),
+            (
+                lambda x, most: x * (most / x.abs().max()),
+                "It is one graph. But small tensors are made larger: they should stay as they are.",
+            ),
+            (
+                lambda x, most: x.clamp(min=-most, max=most),
+                "That cuts each number off by itself. Scale the whole tensor by one factor instead.",
+            ),
+            (
+                lambda x, most: engine.where(x.abs() > most, x * (most / x.abs().max()), x),
+                "Only the numbers that are too large are scaled. The condition is about the largest one, and for all.",
+            ),
+            (
+                lambda x, most: engine.where(x.max() > most, x * (most / x.max()), x),
+                "Without its sign: -4 is a large number, too.",
+            ),
+        ),
+        hints=(
+            "Which line asks what is in the tensor?",
+            "Leave the question out: compute both results, and let `engine.where` choose. Or let "
+            "`clamp` see to it that the factor is never more than 1.",
+            "return engine.where(largest > most, ..., x)",
+        ),
+        understood="What depends on the contents of a tensor is computed, not asked: then one path is enough.",
+    ),
+    Exercise(
+        key="19.4",
+        points=2,
+        answer=guarded,
+        trial=guarded_trial,
+        hidden=guarded_more,
+        wrong=(
+            (every_time, "It captures in every call. Keep what `capture` gives, and use it again."),
+            (keyed(lambda x: x.dtype), "Another shape needs another capture."),
+            (keyed(lambda x: tuple(x.shape)), "Another dtype needs another capture."),
+            (keyed(lambda x: (x.numel(), x.dtype)), "2 by 3 and 3 by 2 hold as many numbers, but have other shapes."),
+            (keyed(lambda x: (len(x), x.dtype)), "2 by 3 and 2 by 4 have as many rows, but other shapes."),
+            (keyed(lambda x: 0), "There is one capture for everything. It holds for the first shape and dtype only."),
+            (
+                keyed(lambda x: str(x.tolist())),
+                "Other contents made another capture. Only shape and dtype count.",
+            ),
+            (
+                results_kept,
+                "You keep the *result* of the first call. Keep the function that `capture` gives, and call it.",
+            ),
+            (the_last_one, "Only the last capture is kept. When the first kind comes back, it should still be there."),
+        ),
+        hints=(
+            "Under what can a capture be kept, so that it is found again?",
+            "A dictionary from shape and dtype to what `capture` gave.",
+            "kind = tuple(x.shape), x.dtype\nif kind not in captures:\n    ...\nreturn captures[kind](x)",
+        ),
+        understood="Guards are a key: what a capture depends on, and nothing else.",
+    ),
+)

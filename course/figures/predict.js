@@ -3,7 +3,7 @@
 const PAGE = `
 <style>
   .undertorch-predict { font-family: var(--jp-ui-font-family, sans-serif); color: var(--jp-ui-font-color1, inherit); }
-  .undertorch-predict fieldset { border: 1px solid var(--jp-border-color1, #bdbdbd); border-radius: 4px; margin: 4px 0;
+  .undertorch-predict fieldset { border: 1px solid var(--jp-border-color1, #bdbdbd); border-radius: 4px; margin: 4px 0; min-width: 0;
     padding: 6px 12px 10px; max-width: 640px; }
   .undertorch-predict legend { padding: 0 4px; font-weight: 600; }
   .undertorch-predict button { display: block; width: 100%; margin: 6px 0; padding: 6px 10px; text-align: left; font: inherit;

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import engine
+from course import slips
 from course.comparison import Comparison
 from course.entries import about_entries
 from course.exercises import ANSWER, CORRECT, NOT_ATTEMPTED, NOT_YET, Did, Exercise, Trial
@@ -171,6 +172,7 @@ def compared(
         or _about_entries(exercise, is_, should, should_be, compare)
         or attempt.remembers
         or "\n".join(lacking)
+        or slips.about(exercise.key, got)
         or compare.notice(got, right)
     )
     at = is_.result.at if isinstance(is_.result, Raised) else None

@@ -1,13 +1,38 @@
 """Slips: the worked solution with one small mistake built in, anywhere, and what it is called.
 
 What an attempt gives is compared with what each of these gives, where nothing else has a sentence for it. They are
-made by rules, not by an author, so that they know mistakes that nobody has foreseen.
+made by rules, not by an author, so that they know mistakes that nobody has foreseen. `python -m course.slips 05` makes
+the lesson's rows in `checks/slips.json`, where what each gives is a few letters: nothing can be read off them.
 """
 
 import ast
+import contextlib
 import copy
+import functools
+import hashlib
+import io
+import json
+import re
+import signal
+import sys
+import warnings
 from collections.abc import Iterator
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from course.exercises import cell, find, lessons, of_lesson, title
+from course.files import write_atomically
+from course.notebooks import ROOT
+from course.plain import Plain, Raised, Seen
+
+NOTHING = ast.parse("__import__('contextlib').nullcontext()", mode="eval").body
+OFF_BY_ONE = "a number is off by one (an index, a count or a border)"
+IN_EACH_ROUND = "what should happen once, after the loop, happens in each round"
+AFTER_THE_LOOP = "what should happen in each round happens once, after the loop"
+TABLE = Path(__file__).parent / "checks/slips.json"
+SECONDS = 2.0  # for a slip; what takes longer would never end
 
 SWAPPED_OPERATORS = {
     ast.Add: (ast.Sub, "a plus and a minus have changed places"),
@@ -16,6 +41,9 @@ SWAPPED_OPERATORS = {
     ast.Div: (ast.Mult, "something is multiplied that should be divided, or the other way round"),
     ast.MatMult: (ast.Mult, "`*` stands where `@` belongs"),
 }
+LEFT_OUT = {
+    ast.Add: "a term", ast.Sub: "a term", ast.Mult: "a factor", ast.Div: "a division", ast.Pow: "a power",
+}  # fmt: skip
 BORDERS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 OPPOSITES = {
     ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -24,7 +52,8 @@ OPPOSITES = {
 SWAPPED_NAMES = [
     ("sum", "mean"), ("min", "max"), ("argmin", "argmax"), ("amin", "amax"), ("zeros", "ones"), ("exp", "log"),
     ("zeros_like", "ones_like"), ("vjp", "jvp"), ("all", "any"), ("relu", "abs"), ("view", "permute"),
-    ("reshape", "permute"), ("stack", "cat"), ("append", "extend"), ("detach", "clone"), ("floor", "ceil"), ("floor", "round"),
+    ("reshape", "permute"), ("stack", "cat"), ("append", "extend"), ("detach", "clone"), ("floor", "ceil"),
+    ("floor", "round"),
 ]  # fmt: skip
 
 
@@ -40,11 +69,11 @@ def slips(source: str) -> Iterator[Slip]:
     tree = ast.parse(source)
     seen = {ast.unparse(tree)}
     for place, node in enumerate(ast.walk(tree)):
-        for says, change in _changes(node):
+        for says, change, *given in changes(node):
             changed = copy.deepcopy(tree)
             there = next(part for number, part in enumerate(ast.walk(changed)) if number == place)
             try:
-                change(there)
+                change(there, *given)
                 text = ast.unparse(ast.fix_missing_locations(changed))
                 compile(text, "slip", "exec")
             except (SyntaxError, ValueError, TypeError, AttributeError):
@@ -54,122 +83,166 @@ def slips(source: str) -> Iterator[Slip]:
                 yield Slip(says, text)
 
 
-def _become(node: ast.AST, other: ast.AST) -> None:
-    """A node turns into another one, where it stands."""
-    other = copy.deepcopy(other)
-    node.__class__ = other.__class__  # type: ignore[assignment]
-    node.__dict__.clear()
-    node.__dict__.update(other.__dict__)
-
-
-def _changes(node: ast.AST) -> Iterator[tuple[str, object]]:  # (what it is, a function that changes this node)
-    if isinstance(node, ast.BinOp):
-        if type(node.op) in SWAPPED_OPERATORS:
-            other, says = SWAPPED_OPERATORS[type(node.op)]
-            yield says, lambda n: setattr(n, "op", other())
-        what = {ast.Add: "a term", ast.Sub: "a term", ast.Mult: "a factor", ast.Div: "a division", ast.Pow: "a power"}
-        if type(node.op) in what:
-            yield f"{what[type(node.op)]} is left out", lambda n: _become(n, n.left)
-            if not isinstance(node.op, ast.Pow | ast.Div):
-                yield f"{what[type(node.op)]} is left out", lambda n: _become(n, n.right)
-        if isinstance(node.op, ast.Sub | ast.Div | ast.Pow | ast.MatMult):
-            yield "two things are the wrong way round", _swap_sides
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not):
-        yield "a minus is left out" if isinstance(node.op, ast.USub) else "a `not` is left out", lambda n: _become(n, n.operand)
-    if isinstance(node, ast.Return | ast.Assign) and node.value is not None and not isinstance(node.value, ast.Tuple):
-        yield "the sign is the opposite", lambda n: setattr(n, "value", ast.UnaryOp(ast.USub(), n.value))
-    if isinstance(node, ast.Constant) and type(node.value) is int:
+def changes(node: Any) -> Iterator[tuple]:
+    """The slips that can be made at a node: what it is, a function that changes the node, its other arguments."""
+    kind = type(node)
+    if kind in (ast.BinOp, ast.AugAssign) and type(node.op) in SWAPPED_OPERATORS:
+        other, says = SWAPPED_OPERATORS[type(node.op)]
+        yield says, setattr, "op", other()
+    if kind is ast.BinOp:
+        if part := LEFT_OUT.get(type(node.op)):
+            yield f"{part} is left out", become, "left"
+            if type(node.op) in (ast.Add, ast.Sub, ast.Mult):
+                yield f"{part} is left out", become, "right"
+        if type(node.op) in (ast.Sub, ast.Div, ast.Pow, ast.MatMult):
+            yield "two things are the wrong way round", sides_swapped
+    if kind is ast.UnaryOp and type(node.op) in (ast.USub, ast.Not):
+        what = "minus" if type(node.op) is ast.USub else "`not`"
+        yield f"a {what} is left out", become, "operand"
+    if kind in (ast.Return, ast.Assign) and node.value is not None and type(node.value) is not ast.Tuple:
+        yield "the sign is the opposite", setattr, "value", ast.UnaryOp(ast.USub(), copy.deepcopy(node.value))
+    if kind is ast.Constant and type(node.value) is int:
         for step in (1, -1):
-            yield "a number is off by one (an index, a count or a border)", lambda n, s=step: setattr(n, "value", n.value + s)
-    if isinstance(node, ast.Constant) and type(node.value) is bool:
-        yield "True stands where False belongs, or the other way round", lambda n: setattr(n, "value", not n.value)
-    if isinstance(node, ast.Call):
-        yield from _in_calls(node)
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        op = type(node.ops[0])
-        if op in BORDERS:
-            yield "at the border: `<` or `<=`, `>` or `>=`?", lambda n: setattr(n, "ops", [BORDERS[op]()])
-        if op in OPPOSITES:
-            yield "a question is asked the wrong way round", lambda n: setattr(n, "ops", [OPPOSITES[op]()])
-    if isinstance(node, ast.If) and not node.orelse:
-        yield "an `if` is left out", lambda n: setattr(n, "test", ast.Constant(True))
-    if isinstance(node, ast.If | ast.IfExp):
-        yield "an exception to the rule is left out", lambda n: setattr(n, "test", ast.Constant(False))
-    if isinstance(node, ast.IfExp):
-        yield "a condition is left out", lambda n: setattr(n, "test", ast.Constant(True))
-    if isinstance(node, ast.AugAssign):
-        yield "`=` stands where `+=` or the like belongs", lambda n: _become(n, ast.Assign([n.target], n.value))
-        if type(node.op) in SWAPPED_OPERATORS:
-            other, says = SWAPPED_OPERATORS[type(node.op)]
-            yield says, lambda n: setattr(n, "op", other())
-    if isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Load) and len(node.elts) > 1:
-        yield "the parts are in the opposite order", lambda n: n.elts.reverse()
-        if isinstance(node, ast.Tuple):
-            for k in range(len(node.elts)):
-                yield "only one of several things is given", lambda n, k=k: _become(n, n.elts[k])
-    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-        yield "an index or a slice is left out", lambda n: _become(n, n.value)
-    if isinstance(node, ast.Slice):
-        for bound in ("lower", "upper"):
-            if getattr(node, bound) is not None:
-                yield "a slice goes to the end, or begins at the start", lambda n, b=bound: setattr(n, b, None)
-    if isinstance(node, ast.With):
-        name = ast.unparse(node.items[0].context_expr)
-        yield f"`with {name}` is left out", lambda n: setattr(n, "items", [ast.withitem(_NOTHING)])
+            yield OFF_BY_ONE, setattr, "value", node.value + step
+    if kind is ast.Constant and type(node.value) is bool:
+        yield "True stands where False belongs, or the other way round", setattr, "value", not node.value
+    if kind is ast.Call:
+        yield from in_calls(node)
+    if kind is ast.Compare and len(node.ops) == 1:
+        if border := BORDERS.get(type(node.ops[0])):
+            yield "at the border: `<` or `<=`, `>` or `>=`?", setattr, "ops", [border()]
+        if opposite := OPPOSITES.get(type(node.ops[0])):
+            yield "a question is asked the wrong way round", setattr, "ops", [opposite()]
+    if kind in (ast.If, ast.IfExp):
+        yield "a condition is left out", setattr, "test", ast.Constant(True)
+        yield "an exception to the rule is left out", setattr, "test", ast.Constant(False)
+    if kind is ast.AugAssign:
+        yield "`=` stands where `+=` or the like belongs", assigned
+    if kind in (ast.Tuple, ast.List) and type(node.ctx) is ast.Load and len(node.elts) > 1:
+        yield "the parts are in the opposite order", setattr, "elts", node.elts[::-1]
+        for place in range(len(node.elts) if kind is ast.Tuple else 0):
+            yield "only one of several things is given", become, "elts", place
+    if kind is ast.Subscript and type(node.ctx) is ast.Load:
+        yield "an index or a slice is left out", become, "value"
+    for bound in ("lower", "upper") if kind is ast.Slice else ():
+        yield "a slice goes to the end, or begins at the start", setattr, bound, None
+    if kind is ast.With:
+        yield f"`with {ast.unparse(node.items[0].context_expr)}` is left out", setattr, "items", [ast.withitem(NOTHING)]
     for field in ("body", "orelse"):
-        if isinstance(block := getattr(node, field, None), list) and not isinstance(node, ast.Module):
-            yield from _in_blocks(field, block)
-    if isinstance(node, ast.FunctionDef):
-        yield from _other_names(node)
+        if isinstance(getattr(node, field, None), list) and kind is not ast.Module:
+            yield from in_blocks(field, getattr(node, field))
+    if kind is ast.FunctionDef:
+        yield from other_names(node)
 
 
-_NOTHING = ast.parse("__import__('contextlib').nullcontext()", mode="eval").body
+def in_calls(node: ast.Call) -> Iterator[tuple]:
+    method = isinstance(node.func, ast.Attribute)
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if method:
+        yield f"`{name}` is left out", become, "func", "value"
+    if len(node.args) == 1 and not node.keywords:
+        yield f"`{name}` is left out", become, "args", 0
+    if len(node.args) == 2:
+        yield f"the two things that `{name}` is given are the wrong way round", setattr, "args", node.args[::-1]
+    for place, keyword in enumerate(node.keywords):
+        without = [other for other in node.keywords if other is not keyword]
+        yield f"`{keyword.arg}=` is left out", setattr, "keywords", without
+        for dim in (0, 1, -1) if keyword.arg == "dim" else ():
+            other = [*without[:place], ast.keyword("dim", ast.Constant(dim)), *without[place:]]
+            yield "another dimension is taken", setattr, "keywords", other
+    for pair in SWAPPED_NAMES:
+        if name in pair:
+            other_name = pair[1 - pair.index(name)]
+            yield f"`{other_name}` is taken for `{name}`", renamed, "attr" if method else "id", other_name
 
 
-def _swap_sides(node: ast.BinOp) -> None:
+def in_blocks(field: str, block: list[ast.stmt]) -> Iterator[tuple]:
+    for place, line in enumerate(block):
+        if isinstance(line, ast.Expr | ast.AugAssign | ast.Assign | ast.For | ast.While) and not is_text(line):
+            yield line_left_out(line), replaced, field, place, ast.Pass()
+            if place and not isinstance(line, ast.For | ast.While):
+                yield "two steps are in the wrong order", exchanged, field, place
+        if isinstance(line, ast.For | ast.While):
+            if place + 1 < len(block):
+                yield IN_EACH_ROUND, into_the_loop, field, place
+            yield AFTER_THE_LOOP, out_of_the_loop, field, place
+        if isinstance(line, ast.For):
+            yield "the loop ends after one round", once, field, place
+
+
+def other_names(function: ast.FunctionDef) -> Iterator[tuple]:
+    """Each use of an argument, with another argument in its place."""
+    names = [argument.arg for argument in function.args.args]
+    for number, part in enumerate(uses(function)):
+        for other in names:
+            if part.id in names and other != part.id:
+                yield f"`{other}` stands where `{part.id}` belongs", used_instead, number, other
+
+
+# What is done to a node, where it stands
+
+
+def become(node: Any, field: str, then: int | str = "") -> None:
+    """A node turns into a part of its own: its field, or of that a field or an item."""
+    part = getattr(node, field)
+    part = part[then] if isinstance(then, int) else getattr(part, then) if then else part
+    node.__class__ = part.__class__
+    node.__dict__.clear()
+    node.__dict__.update(part.__dict__)
+
+
+def assigned(node: Any) -> None:
+    target, value = node.target, node.value
+    node.__class__ = ast.Assign
+    node.targets, node.value = [target], value
+
+
+def sides_swapped(node: Any) -> None:
     node.left, node.right = node.right, node.left
 
 
-def _in_calls(node: ast.Call) -> Iterator[tuple[str, object]]:
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    if isinstance(node.func, ast.Attribute):
-        yield f"`{name}` is left out", lambda n: _become(n, n.func.value)
-    if len(node.args) == 1 and not node.keywords:
-        yield f"`{name}` is left out", lambda n: _become(n, n.args[0])
-    if len(node.args) == 2:
-        yield f"the two things that `{name}` is given are the wrong way round", lambda n: n.args.reverse()
-    for place, keyword in enumerate(node.keywords):
-        yield f"`{keyword.arg}=` is left out", lambda n, p=place: n.keywords.pop(p)
-        if keyword.arg == "dim":
-            for dim in (0, 1, -1):
-                yield "it goes along another dimension", lambda n, p=place, d=dim: setattr(n.keywords[p], "value", ast.Constant(d))
-    for pair in SWAPPED_NAMES:
-        if name in pair:
-            other = pair[1 - pair.index(name)]
-            of = "attr" if isinstance(node.func, ast.Attribute) else "id"
-            yield f"`{other}` is taken for `{name}`", lambda n, o=other, a=of: setattr(n.func, a, o)
+def renamed(node: Any, field: str, name: str) -> None:
+    setattr(node.func, field, name)
 
 
-def _in_blocks(field: str, block: list[ast.stmt]) -> Iterator[tuple[str, object]]:
-    for place, line in enumerate(block):
-        if isinstance(line, ast.Expr | ast.AugAssign | ast.Assign | ast.For | ast.While) and not _is_text(line):
-            says = _left_out(line)
-            yield says, lambda n, p=place: getattr(n, field).__setitem__(p, ast.Pass())
-        if isinstance(line, ast.For | ast.While):
-            if place + 1 < len(block):
-                yield "what should happen once, after the loop, happens in each round", lambda n, p=place: _into(getattr(n, field), p)
-            yield "what should happen in each round happens once, after the loop", lambda n, p=place: _out_of(getattr(n, field), p)
-        if isinstance(line, ast.For):
-            yield "the loop ends after its first round", lambda n, p=place: getattr(n, field)[p].body.append(ast.Break())
-        if place and isinstance(line, ast.Expr | ast.AugAssign | ast.Assign):
-            yield "two steps are in the wrong order", lambda n, p=place: _exchanged(getattr(n, field), p)
+def replaced(node: Any, field: str, place: int, line: ast.stmt) -> None:
+    getattr(node, field)[place] = line
 
 
-def _is_text(line: ast.stmt) -> bool:
+def exchanged(node: Any, field: str, place: int) -> None:
+    block = getattr(node, field)
+    block[place - 1], block[place] = block[place], block[place - 1]
+
+
+def into_the_loop(node: Any, field: str, place: int) -> None:
+    block = getattr(node, field)
+    block[place].body.extend(block[place + 1 :])
+    del block[place + 1 :]
+
+
+def out_of_the_loop(node: Any, field: str, place: int) -> None:
+    block = getattr(node, field)
+    block.insert(place + 1, block[place].body.pop())
+    block[place].body = block[place].body or [ast.Pass()]
+
+
+def once(node: Any, field: str, place: int) -> None:
+    getattr(node, field)[place].body.append(ast.Break())
+
+
+def used_instead(function: ast.FunctionDef, number: int, name: str) -> None:
+    uses(function)[number].id = name
+
+
+def uses(function: ast.FunctionDef) -> list[ast.Name]:
+    return [part for part in ast.walk(function) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]
+
+
+def is_text(line: ast.stmt) -> bool:
     return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant)
 
 
-def _left_out(line: ast.stmt) -> str:
+def line_left_out(line: ast.stmt) -> str:
     call = getattr(line, "value", None)
     if isinstance(line, ast.Expr) and isinstance(call, ast.Call):
         return f"`{ast.unparse(call.func).rpartition('.')[2]}` is not called"
@@ -178,31 +251,139 @@ def _left_out(line: ast.stmt) -> str:
     return "a step is left out"
 
 
-def _into(block: list[ast.stmt], place: int) -> None:
-    block[place].body.extend(block[place + 1 :])  # type: ignore[attr-defined]
-    del block[place + 1 :]
+# The table
 
 
-def _out_of(block: list[ast.stmt], place: int) -> None:
-    last = block[place].body.pop()  # type: ignore[attr-defined]
-    block[place].body = block[place].body or [ast.Pass()]  # type: ignore[attr-defined]
-    block.insert(place + 1, last)
+def signature(seen: list[Seen]) -> str:
+    """What came of an attempt, in a few letters: the same for results that are alike to four digits."""
+    return hashlib.sha256(repr([_seen(one) for one in seen]).encode()).hexdigest()[:12]
 
 
-def _exchanged(block: list[ast.stmt], place: int) -> None:
-    block[place - 1], block[place] = block[place], block[place - 1]
+def _seen(one: Seen) -> tuple:
+    after = sorted((key, _plain(part)) for key, part in one.after.items())
+    return (_plain(one.result), after)
 
 
-def _other_names(function: ast.FunctionDef) -> Iterator[tuple[str, object]]:
-    """Each use of an argument, with another argument in its place."""
-    names = [argument.arg for argument in function.args.args]
-    used = [part for part in ast.walk(function) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]
-    for number, part in enumerate(used):
-        for other in names:
-            if part.id in names and other != part.id:
-                yield f"`{other}` stands where `{part.id}` belongs", lambda n, k=number, o=other: _rename(n, k, o)
+def _plain(part: Plain | Raised) -> tuple:
+    if isinstance(part, Raised):
+        return part.name, part.message
+    if part.kind in ("dict", "module"):
+        return part.kind, sorted((key, _plain(inner)) for key, inner in part.value.items())
+    if part.kind == "list":
+        return part.kind, [_plain(inner) for inner in part.value]
+    if part.kind in ("tensor", "array", "float", "int", "bool", "complex"):
+        number = np.asarray(part.value)
+        rounded = [f"{each:.3e}".replace("-0.000e+00", "0.000e+00") for each in number.reshape(-1).tolist()]
+        return "number" if part.kind == "int" else part.kind, part.shape, part.dtype, rounded
+    return part.kind, part.value if part.kind in ("str", "set", "dtype") else part.text
 
 
-def _rename(function: ast.FunctionDef, number: int, name: str) -> None:
-    used = [part for part in ast.walk(function) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]
-    used[number].id = name
+@functools.cache
+def table() -> dict[str, dict[str, list[str]]]:
+    """{exercise: {signature: what these slips are}}, as it was made."""
+    return json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.is_file() else {}
+
+
+def about(key: str, seen: list[Seen]) -> str:
+    """What an attempt that gives this looks like; empty where it is like none."""
+    if not seen or isinstance(seen[-1].result, Raised):
+        return ""  # an error speaks for itself
+    found = table().get(key, {}).get(signature(seen), [])
+    return f"It comes out like this where {', or where '.join(found)}." if found else ""
+
+
+def made(key: str) -> dict[str, list[str]]:
+    """The row of an exercise: each slip is tried, but for those that never end, or that change nothing."""
+    from course import judge
+
+    exercise = find(key)
+    source = re.sub(r" *### (?:BEGIN|END) SOLUTION\n?", "", cell(key, "solutions") or "")
+    asked = asked_of(key)
+    if not callable(exercise.answer) or not source or not asked or exercise.trial is None:
+        return {}
+
+    def came(code: str) -> str:
+        names = _before(key)
+        exec(code, names)
+        tried = judge.tried(exercise.trial, eval(asked, names), function=True)
+        return signature(tried.seen or [])
+
+    with _quietly():
+        right = signature(judge.expected(exercise).right)
+        row: dict[str, list[str]] = {}
+        for slip in slips(source):
+            with contextlib.suppress(Exception, _TooLong), _at_most(SECONDS):
+                mark = came(slip.source)
+                if mark != right and slip.says not in row.setdefault(mark, []):
+                    row[mark].append(slip.says)
+    # What more than two of them look like is no mistake of theirs: an error, or nothing at all.
+    return {mark: says for mark, says in sorted(row.items()) if len(says) <= 2}
+
+
+def asked_of(key: str) -> str:
+    """The expression that the exercise's check is about."""
+    for found in _cells(key):
+        if match := re.search(rf'^check\("{re.escape(key)}", (.+)\)$', "".join(found["source"]), re.MULTILINE):
+            return match[1]
+    return ""
+
+
+def _before(key: str) -> dict[str, Any]:
+    """The names that the exercise's notebook has above the answer."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for found in _cells(key):
+        if found["metadata"].get("exercise") == key:
+            break
+        source = "".join(found["source"])
+        if found["cell_type"] == "code" and "nbgrader" not in found["metadata"] and "check(" not in source:
+            with contextlib.suppress(Exception):
+                exec(source, names)
+    return names
+
+
+def _cells(key: str) -> list[dict[str, Any]]:
+    path = ROOT / "exercises" / f"{title(key[:2])}.ipynb"
+    return json.loads(path.read_text(encoding="utf-8"))["cells"]
+
+
+class _TooLong(BaseException):
+    """Not an Exception: no code of an answer catches it."""
+
+
+@contextlib.contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Ends what takes longer, where the system can (not on Windows)."""
+
+    def stop(*_: Any) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    nowhere = io.StringIO()
+    with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def main(argv: list[str]) -> None:
+    """Make the rows of these lessons anew, or of all."""
+    rows = dict(table())
+    for lesson in argv or lessons():
+        for key in of_lesson(lesson):
+            rows[key] = made(key)
+            print(f"{key}: {len(rows[key])}")
+    kept = {key: row for key, row in sorted(rows.items()) if row}
+    write_atomically(TABLE, json.dumps(kept, ensure_ascii=False, indent=0) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

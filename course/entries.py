@@ -77,7 +77,7 @@ def _said(
     for place, there in slips.items():
         if _a_text_for_a_number(there, place, expected):
             continue
-        if says := _meaning(exercise, place, there, compare):
+        if says := _meaning(exercise, place, there, expected, compare):
             said.setdefault(says, []).append(place)
             del left[place]
     rows = [(_slips(answer, expected, compare), says) for answer, says in wrong if answer.kind == expected.kind]
@@ -95,16 +95,20 @@ def _a_text_for_a_number(there: Plain | None, place: Hashable, expected: Plain) 
     return expected.value[place - 1].kind in ("int", "float")
 
 
-def _meaning(exercise: Exercise, place: Hashable, there: Plain | None, compare: Comparison) -> str:
-    """What the author says of what stands at a place; a sentence alone speaks of whatever else stands there."""
+def _meaning(exercise: Exercise, place: Hashable, there: Plain | None, expected: Plain, compare: Comparison) -> str:
+    """What the author says of what stands at a place; a sentence alone speaks of whatever else stands there.
+
+    Not of what is no answer at all, as a tensor where numbers are asked for: that has a sentence of its own.
+    """
     found = [rows for key, rows in exercise.entries.items() if key == place or repr(key) == place]
     rows = found[0] if found else ()
     rows = (rows,) if isinstance(rows, str) else rows
     for row in rows:
         if not isinstance(row, str) and there is not None and compare.same(there, plain(row[0])):
             return row[1]
-    if there is not None and there.kind == "NoneType":
-        return ""  # a result that was never there has a sentence of its own
+    if expected.kind != "set" and there is not None and not _alike(there, _parts(expected).get(place)):
+        if _certain(there, place, expected, compare):
+            return ""
     return next((row for row in rows if isinstance(row, str)), "")
 
 
@@ -129,6 +133,10 @@ def _certain(there: Plain | None, place: Hashable, expected: Plain, compare: Com
 
 def _parts(expected: Plain) -> dict[Hashable, Plain]:
     return dict(enumerate(expected.value, start=1)) if expected.kind == "list" else expected.value
+
+
+def _alike(one: Plain, other: Plain | None) -> bool:
+    return other is not None and (one.kind == other.kind or {one.kind, other.kind} <= {"int", "float", "bool"})
 
 
 def _equal(one: Plain | None, other: Plain | None, compare: Comparison) -> bool:

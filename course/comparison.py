@@ -293,7 +293,10 @@ def _about_an_error(error: Raised) -> str:
     if error.gave == "None" or "NoneType" in error.message:
         return RETURNS_NONE
     if error.gave:  # outside of the learner's lines
-        return f"It ran to its end and returned {error.gave}, which the check cannot use."
+        why = (
+            f" ({error.name}: {error.message.partition('. ')[0].rstrip('.')}.)" if error.name == "RuntimeError" else ""
+        )
+        return f"It ran to its end and returned {error.gave}, which the check cannot use.{why}"
     return "It stopped with an error."
 
 

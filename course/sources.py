@@ -60,14 +60,23 @@ def _discarded_in(function: ast.FunctionDef | ast.AsyncFunctionDef, kinds: dict[
             used |= set(part.names)
         elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
             used.add(part.target.id)
+    lasts = [one.body[-1] for one in ast.walk(function) if isinstance(one, ast.FunctionDef) and not _returns(one)]
     for part in ast.walk(function):
-        if isinstance(part, ast.Expr) and (why := _thrown_away(part.value, kinds)):
+        if part in lasts and isinstance(part, ast.Expr) and _gives(part.value, kinds):
+            line = f"Line {part.lineno}, `{ast.unparse(part)}`"
+            says = f"{line}, makes a result, and nothing keeps it. Is a `return` missing?"
+            yield part.lineno, part.col_offset, says
+        elif isinstance(part, ast.Expr) and (why := _thrown_away(part.value, kinds)):
             yield part.lineno, part.col_offset, f"Line {part.lineno}, `{ast.unparse(part)}`: {why}"
         if isinstance(part, ast.Assign) and _gives(part.value, kinds):
             names = [target.id for target in part.targets if isinstance(target, ast.Name)]
             if len(names) == len(part.targets) == 1 and names[0] not in used:
                 says = f"Line {part.lineno} makes `{names[0]}`, and nothing uses it after that."
                 yield part.lineno, part.col_offset, says
+
+
+def _returns(function: ast.FunctionDef) -> bool:
+    return any(isinstance(part, ast.Return) and part.value is not None for part in ast.walk(function))
 
 
 def _thrown_away(value: ast.expr, kinds: dict[str, str]) -> str:

@@ -498,7 +498,10 @@ EXERCISES = (
                 "through a slice. None of these is a copy.",
             ),
             (copy_kept_clean, "You wrote into the tensor that was given, and returned the copy as it was."),
-            (lambda t: t.clone(), "The copy is there, and its negative numbers are still in it."),
+            (
+                lambda t: t.clone(),
+                "What you return still has its negative numbers. Did you change it, or something else?",
+            ),
             (
                 lambda t: t[t >= 0],
                 "That picks the numbers that are not negative and leaves the others out: the shape is lost.",

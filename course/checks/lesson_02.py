@@ -152,6 +152,9 @@ def recipe(tiny: Any, shape: tuple, stride: tuple, offset: int, method: str, *re
 def tiny_trial(tiny: Any) -> Iterator[tuple]:
     yield "t = Tiny(list(range(100, 124)), (4, 3), (1, 4)), t.place(2, 1)", placed, tiny, (4, 3), (1, 4), 0, 2, 1
     yield "t = Tiny(list(range(100, 124)), (2, 2), (4, 1), 6), t.place(1, 1)", placed, tiny, (2, 2), (4, 1), 6, 1, 1
+    yield "t = Tiny(list(range(100, 124)), (5,), (3,), 1), t.place(4)", placed, tiny, (5,), (3,), 1, 4
+    shown = "t = Tiny(list(range(100, 124)), (2, 3, 4), (12, 4, 1)), t.place(1, 2, 3)"
+    yield shown, placed, tiny, (2, 3, 4), (12, 4, 1), 0, 1, 2, 3
     yield "t = Tiny(list(range(100, 124)), (3, 4), (4, 1), 2), t.T", recipe, tiny, (3, 4), (4, 1), 2, "T"
     yield "t = Tiny(list(range(100, 124)), (2, 3, 4), (12, 4, 1)), t.T", recipe, tiny, (2, 3, 4), (12, 4, 1), 0, "T"
     shown = "t = Tiny(list(range(100, 124)), (2, 3, 4), (12, 4, 1)), t.permute(2, 0, 1)"

@@ -629,7 +629,8 @@ EXERCISES = (
             Property(
                 kept_as(lambda w: w.clone().requires_grad_(False)),
                 lambda did: did.error != "RuntimeError",
-                "A clone of w is a result, and cannot be told to take no notes. `detach()` gives you one without.",
+                "A result cannot be told to take notes, or to take none: a clone of w is a result, and so is the w of "
+                "`w = w - ...`. `detach()` gives you a clone without notes; `w -= ...` under `no_grad` keeps the knob.",
             ),
         ),
         hints=(

@@ -524,6 +524,10 @@ def pass_trial(backward):
     yield shown, twice, backward, lambda: total(add(x, y)), [x, y]
     z = Var([1.0, 2.0])
     yield "total(z * z), then again, with z = [1, 2]: z.grad after both", twice, backward, lambda: total(mul(z, z)), [z]
+    x, y = Var([1.0, 2.0, 3.0]), Var([1.0, 10.0, 100.0])
+    turned = Var(x.value[::-1], (x,), (lambda g: g[::-1],))
+    shown = "total(turned * y), turned = x in the opposite order, x = [1, 2, 3], y = [1, 10, 100]: x.grad and y.grad"
+    yield shown, slopes, backward, total(mul(turned, y)), [x, y]
     a = Var(2.0)
     yield "a leaf alone, which is the root: a.grad", slopes, backward, a, [a]
 

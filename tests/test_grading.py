@@ -137,7 +137,10 @@ SUBMISSIONS = {
             "    name = type(node).__name__\n"
             "    if name == 'AddBackward0':\n"
             "        first, second = (parent for parent, _ in node.next_functions)\n"
-            "        return 9 if first is second else 4\n"
+            "        depth = 1\n"
+            "        while node.next_functions:\n"
+            "            node, depth = node.next_functions[0][0], depth + 1\n"
+            "        return depth if first is second else 4\n"
             "    return {'MulBackward0': 3, 'ExpBackward0': 3}[name]\n",
             "05.3": "def division_backward(arriving, x, y):\n    return 1 / y, -x / y**2",
             "05.5": "def each_node_once(root):\n    return {}",

@@ -273,9 +273,13 @@ def _plain(part: Plain | Raised) -> tuple:
         return part.kind, [_plain(inner) for inner in part.value]
     if part.kind in ("tensor", "array", "float", "int", "bool", "complex"):
         number = np.asarray(part.value)
-        rounded = [f"{each:.3e}".replace("-0.000e+00", "0.000e+00") for each in number.reshape(-1).tolist()]
-        return "number" if part.kind == "int" else part.kind, part.shape, part.dtype, rounded
+        return "number" if part.kind == "int" else part.kind, part.shape, part.dtype, _rounded(number.reshape(-1))
     return part.kind, part.value if part.kind in ("str", "set", "dtype") else part.text
+
+
+def _rounded(numbers: np.ndarray) -> list[str]:
+    shown = [f"{each:.3e}" if isinstance(each, float | complex) else str(each) for each in numbers.tolist()]
+    return [each.replace("-0.000e+00", "0.000e+00") for each in shown]
 
 
 @functools.cache

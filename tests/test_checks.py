@@ -581,7 +581,7 @@ def test_what_poor_inputs_let_pass_is_found():
 
 def test_grading_knows_the_text_of_the_answer():
     source = "def warmest_day(readings):\n    readings.float()\n    return readings.mean(dim=0).argmax().item()"
-    answer = grading.decided(grading.Check("01.3", "warmest_day", False, [source], [source]))
+    answer = grading.decide(grading.Check("01.3", "warmest_day", False, [source], [source]))
     assert answer["message"].startswith("Line 2, `readings.float()`")
 
 

@@ -69,6 +69,7 @@ def test_results_are_alike_to_four_digits_and_no_further():
 
     assert mark(1.0) == mark(1.00001) != mark(1.01)
     assert mark(1) == mark(1) != mark(1.0)
+    assert mark(10**400) == mark(10**400) != mark(10**400 + 1)
     assert mark([1.0, (2, "a")]) == mark([1.0, (2, "a")]) != mark([1.0, (2, "b")])
     assert mark(-0.0) == mark(0.0)
 

@@ -79,7 +79,7 @@ def trial_of(exercise: Exercise, hidden: bool) -> Trial:
 def expected(exercise: Exercise, hidden: bool = False) -> Expected:
     """Run the trial with the oracle and with the wrong answers. Raises CheckFailed."""
     trial = trial_of(exercise, hidden)
-    with _in_silence():
+    with in_silence():
         right = run(trial, exercise.answer)
         if right and isinstance(error := right[-1].result, Raised) and error.name not in right[-1].shown:
             # Where the oracle fails as every attempt does, every attempt would be right.
@@ -311,14 +311,14 @@ def _gave(trial: Trial, attempt: Any) -> str:
         given.append(described(result))
         return result
 
-    with _fresh_modes(), _in_silence(), contextlib.suppress(Exception):
+    with _fresh_modes(), in_silence(), contextlib.suppress(Exception):
         for _, function, *arguments in trial(noting):
             function(*arguments)
     return given[-1] if given else ""
 
 
 @contextlib.contextmanager
-def _in_silence() -> Iterator[None]:
+def in_silence() -> Iterator[None]:
     """What is printed and warned of is not shown to the learner, whose code it does not come from."""
     nowhere = io.StringIO()
     with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere), warnings.catch_warnings():

@@ -10,12 +10,10 @@ import contextlib
 import copy
 import functools
 import hashlib
-import io
 import json
 import re
 import signal
 import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -312,7 +310,7 @@ def made(key: str) -> dict[str, list[str]]:
         tried = judge.tried(exercise.trial, eval(asked, names), function=True)
         return signature(tried.seen or [])
 
-    with _quietly():
+    with judge.in_silence():
         right = signature(judge.expected(exercise).right)
         row: dict[str, list[str]] = {}
         for slip in slips(source):
@@ -368,14 +366,6 @@ def _at_most(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-@contextlib.contextmanager
-def _quietly() -> Iterator[None]:
-    nowhere = io.StringIO()
-    with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 def main(argv: list[str]) -> None:

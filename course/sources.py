@@ -44,14 +44,21 @@ def discarded(source: str, kinds: dict[str, str] | None = None) -> str:
     """
     functions = [part for part in ast.walk(parsed(source)) if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)]
     try:
-        found = [one for function in functions for one in _discarded_in(function, kinds or {})]
+        # The learner's own function may be one that gives nothing back; one inside of it, a hook say, hardly is.
+        inner = [
+            part for one in functions for part in ast.walk(one) if part is not one and isinstance(part, ast.FunctionDef)
+        ]
+        lasts = [one.body[-1] for one in inner if not _returns(one)]
+        found = [one for function in functions for one in _discarded_in(function, kinds or {}, lasts)]
     except RecursionError:
         found = []
     return min(found)[2] if found else ""
 
 
-def _discarded_in(function: ast.FunctionDef | ast.AsyncFunctionDef, kinds: dict[str, str]) -> Iterator[tuple]:
-    """Line, column, sentence."""
+def _discarded_in(
+    function: ast.FunctionDef | ast.AsyncFunctionDef, kinds: dict[str, str], lasts: list[ast.stmt]
+) -> Iterator[tuple]:
+    """Line, column, sentence. `lasts`: the last lines of functions that should give something, and do not."""
     used = set()
     for part in ast.walk(function):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
@@ -60,7 +67,6 @@ def _discarded_in(function: ast.FunctionDef | ast.AsyncFunctionDef, kinds: dict[
             used |= set(part.names)
         elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
             used.add(part.target.id)
-    lasts = [one.body[-1] for one in ast.walk(function) if isinstance(one, ast.FunctionDef) and not _returns(one)]
     for part in ast.walk(function):
         if part in lasts and isinstance(part, ast.Expr) and _gives(part.value, kinds):
             line = f"Line {part.lineno}, `{ast.unparse(part)}`"
@@ -75,7 +81,7 @@ def _discarded_in(function: ast.FunctionDef | ast.AsyncFunctionDef, kinds: dict[
                 yield part.lineno, part.col_offset, says
 
 
-def _returns(function: ast.FunctionDef) -> bool:
+def _returns(function: ast.AST) -> bool:
     return any(isinstance(part, ast.Return) and part.value is not None for part in ast.walk(function))
 
 

@@ -256,6 +256,12 @@ def test_what_does_something_is_not_taken_for_a_result(line):
     assert discarded(in_a_function(*line.split("; "), "return y")) == ""
 
 
+def test_a_return_is_missed_in_an_inner_function_and_not_where_nothing_need_be_given():
+    hook = in_a_function("def hook(g):", "    g.clamp(0, 1)", "x.register_hook(hook)", "return x")
+    assert discarded(hook).endswith("makes a result, and nothing keeps it. Is a `return` missing?")
+    assert "does not change `x`" in discarded(in_a_function("x.sub(1)"), {"x": "tensor"})
+
+
 def test_arguments_are_known_by_what_was_given():
     assert discarded(in_a_function("x.add(1)"), {"x": "tensor"}) and not discarded(
         in_a_function("x.add(1)"), {"x": "set"}

@@ -75,8 +75,6 @@ def _said(
     said: dict[str, list[Hashable]] = {}
     left = dict(slips)
     for place, there in slips.items():
-        if _a_text_for_a_number(there, place, expected):
-            continue
         if says := _meaning(exercise, place, there, expected, compare):
             said.setdefault(says, []).append(place)
             del left[place]
@@ -86,13 +84,6 @@ def _said(
             said.setdefault(says, []).extend(row)
             left = {place: there for place, there in left.items() if place not in row}
     return said, left
-
-
-def _a_text_for_a_number(there: Plain | None, place: Hashable, expected: Plain) -> bool:
-    """Whether what is wrong is the kind of the entry: of its value the author's sentence would say something untrue."""
-    if there is None or there.kind != "str" or expected.kind != "list" or not isinstance(place, int):
-        return False
-    return expected.value[place - 1].kind in ("int", "float")
 
 
 def _meaning(exercise: Exercise, place: Hashable, there: Plain | None, expected: Plain, compare: Comparison) -> str:

@@ -14,8 +14,9 @@ Without arguments: every test in tests/, then every notebook run again and compa
 With arguments: pytest with these arguments alone, say `python -m course test -k broadcast`.
 """
 MOST_WORKERS = 4
-# A file's tests and a notebook's cells build on each other: whole files go to a worker. One that hangs runs once more.
-WHOLE_FILES = ["--dist", "loadfile", "--max-worker-restart", "1"]
+# A file's tests and a notebook's cells build on each other: whole files go to a worker, in the order that
+# tests/conftest.py gives them. One that hangs runs once more.
+WHOLE_FILES = ["--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "1"]
 
 
 def main(argv: list[str]) -> int:

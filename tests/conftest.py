@@ -38,8 +38,10 @@ def pytest_collection_modifyitems(config, items):
         return skipped is None or bool(item.get_closest_marker("slow")) or bool(skipped & {item.nodeid, modules(item)})
 
     left_out = [item for item in items if not wanted(item)]
+    long = {modules(item) for item in items if any(map(item.get_closest_marker, ("slow", "browser")))}
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if wanted(item)]
+    # Files with browsers and other long tests first: at the end one process would wait for the other's last file.
+    items[:] = sorted(filter(wanted, items), key=lambda item: modules(item) not in long)
 
 
 def pytest_collection_finish(session):

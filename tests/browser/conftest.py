@@ -149,6 +149,14 @@ def chromium():
 
 
 @pytest.fixture(scope="package")
+def window(chromium):
+    """A browser's window for all tests: its cache holds JupyterLab, which takes seconds to be read and compiled."""
+    context = chromium.new_context(viewport=SIZE)
+    yield context
+    context.close()
+
+
+@pytest.fixture(scope="package")
 def lab(tmp_path_factory):
     """JupyterLab as a learner starts it, on an empty folder and with no settings but its own."""
     pytest.importorskip("jupyterlab")
@@ -230,14 +238,14 @@ def _await_server(lab: Lab, server: subprocess.Popen, log: Path) -> None:
 
 
 @pytest.fixture
-def open_lesson(chromium, lab):
+def open_lesson(window, lab):
     """A function: a lesson's name, or a notebook's path, to a page with a copy of it open and its kernel ready.
 
     `page.console_errors` gathers what the browser's console reports as errors.
     """
     from playwright import sync_api as api
 
-    contexts = []
+    pages = []
 
     def open_(lesson, folder: str = "my_lessons", lab: Lab = lab):
         source = lesson if isinstance(lesson, Path) else ROOT / "notebooks" / f"{lesson}.ipynb"
@@ -249,9 +257,8 @@ def open_lesson(chromium, lab):
             (lab.root / drawing).parent.mkdir(exist_ok=True)
             shutil.copy(ROOT / drawing, lab.root / drawing)
         path = copy.relative_to(lab.root).as_posix()
-        context = chromium.new_context(viewport=SIZE)
-        contexts.append(context)
-        page = context.new_page()
+        page = window.new_page()
+        pages.append(page)
         page.set_default_timeout(30_000)
         page.console_errors = []
         page.on("console", lambda message: message.type == "error" and page.console_errors.append(message.text))
@@ -266,8 +273,8 @@ def open_lesson(chromium, lab):
         return page
 
     yield open_
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
     for session in lab.request("api/sessions"):
         lab.request(f"api/sessions/{session['id']}", "DELETE")
     shutil.rmtree(lab.settings, ignore_errors=True)  # a theme that was chosen would be the next test's

@@ -72,7 +72,7 @@ def test_a_figure_without_its_kernel_is_a_picture_and_says_how_to_wake_it(run_ce
     api.expect(page.get_by_role("slider")).to_be_visible()
     assert page.get_by_text("Run the cell").count() == 0
     page.evaluate(SAVE)
-    page.context.close()
+    page.close()
     for session in lab.request("api/sessions"):
         lab.request(f"api/sessions/{session['id']}", "DELETE")
 
@@ -98,7 +98,7 @@ def test_a_figure_whose_kernel_was_restarted_says_so(run_cell):
 def test_a_slider_of_ones_own_says_how_to_wake_it_too(run_cell, open_lesson, lab):
     page = run_cell("from ipywidgets import IntSlider\nIntSlider()")
     page.evaluate(SAVE)
-    page.context.close()
+    page.close()
     page = open_lesson(lab.root / "my_lessons/96_cell.ipynb")
     api.expect(page.get_by_text("Run the cell (Shift+Enter)")).to_be_visible()
     assert page.get_by_text("Error displaying widget").count() == 0

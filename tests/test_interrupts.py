@@ -24,6 +24,7 @@ from engine.arrays.warn import ENGINE_FOLDER
 from engine.autograd import anomaly, forward_ad, interrupted
 from engine.core import backward, observers, views
 from engine.core.graph import mode
+from engine.surface import printing
 from engine.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
 HEALS = interrupted.__file__
@@ -95,6 +96,7 @@ def state():
         k: v for d in locals_ for k, v in d.items() if v != getattr(type(mode), k, getattr(type(running), k, None))
     }
     more = anomaly.state.anomaly, default.device, default.before, gc.isenabled(), engine.get_default_dtype()
+    more += (printing.get_printoptions(),)
     return plain, amp, looks, attached, more, engine.is_grad_enabled(), engine.is_inference_mode_enabled()
 
 
@@ -227,7 +229,7 @@ def fork_rng():
 
 
 def print_few():
-    with engine.surface.printing.printoptions(precision=2):
+    with printing.printoptions(precision=2):
         repr(ones)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import ContextDecorator
 from math import inf, isfinite
 from types import SimpleNamespace
 
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.dispatch import batches
+from ..arrays.dispatch import batches, undoing
 
 default: dict = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 profiles: dict[str, dict] = {
@@ -38,7 +37,7 @@ def get_printoptions() -> dict:
     return dict(vars(options))
 
 
-class printoptions(ContextDecorator):
+class printoptions(undoing):
     """Print with other options inside a ``with`` block."""
 
     def __init__(self, **kwargs):
@@ -46,9 +45,10 @@ class printoptions(ContextDecorator):
 
     def __enter__(self):
         self.before = get_printoptions()
+        super().__enter__()
         set_printoptions(**self.chosen)
 
-    def __exit__(self, *exc):
+    def undo(self):
         vars(options).update(self.before)
 
 

@@ -53,6 +53,28 @@ def pytest_collection_finish(session):
     gc.freeze()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def nothing_switched():
+    """A file of tests leaves the switches of the whole process as it found them: which file comes next is chance."""
+    before = switches()
+    yield
+    after = switches()
+    left = {name: (before[name], after[name]) for name in before if before[name] != after[name]}
+    engine.surface.printing.set_printoptions(**before["print options"])
+    engine.set_default_dtype(before["default dtype"])
+    assert not left, f"left switched by a test of this file, (before, now): {left}"
+
+
+def switches():
+    return {
+        "print options": engine.surface.printing.get_printoptions(),
+        "default dtype": engine.get_default_dtype(),
+        "default device": engine.get_default_device(),
+        "grad mode": (engine.is_grad_enabled(), engine.is_inference_mode_enabled(), engine.is_autocast_enabled()),
+        "anomaly": engine.is_anomaly_enabled(),
+    }
+
+
 def modules(item):
     return item.nodeid.partition("::")[0]
 

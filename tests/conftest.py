@@ -60,6 +60,7 @@ def nothing_switched():
     yield
     after = switches()
     left = {name: (before[name], after[name]) for name in before if before[name] != after[name]}
+    # Files set these back to the default themselves, and would be blamed for what an earlier one has left.
     engine.surface.printing.set_printoptions(**before["print options"])
     engine.set_default_dtype(before["default dtype"])
     assert not left, f"left switched by a test of this file, (before, now): {left}"

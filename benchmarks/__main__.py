@@ -1,13 +1,12 @@
 """Times the workloads in every framework that is installed, in turns, and prints a table."""
 
 import argparse
-import json
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 
 from . import report
-from .frameworks import FRAMEWORKS, Worker, import_seconds, installed
+from .frameworks import FLOOR, FRAMEWORKS, Worker, import_seconds, installed
 from .workloads import EVERY_OPERATION, WORKLOADS
 
 
@@ -37,8 +36,9 @@ def main():
     says = ", ".join(f"{name} ({WORKLOADS[name].says})" for name in programs)
     says += f", operations (the {len(EVERY_OPERATION) // 2} most used ones), or one of them, such as add_3"
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"all, or some of: {says}")
-    parser.add_argument("--frameworks", nargs="+", choices=list(FRAMEWORKS), default=list(FRAMEWORKS), metavar="NAME",
-                        help=f"those that are installed, or of them some of: {', '.join(FRAMEWORKS)}")  # fmt: skip
+    every = [*FRAMEWORKS, "floor"]
+    parser.add_argument("--frameworks", nargs="+", choices=every, default=every, metavar="NAME",
+                        help=f"those that are installed, or of them some of: {', '.join(every)}")  # fmt: skip
     parser.add_argument("--rounds", type=int, default=21, help="how often each framework has its turn (21)")
     parser.add_argument("--fastest", action="store_true", help="compare the fastest rounds, not the medians")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
@@ -49,18 +49,18 @@ def main():
     names = [w for name in arguments.names for w in (EVERY_OPERATION if name == "operations" else (name,))]
     if arguments.rounds < 1:
         parser.error("--rounds: at least 1")
-    here = installed()
-    missing = [FRAMEWORKS[f].module for f in arguments.frameworks if f not in here]
-    if missing:
-        print("not installed:", ", ".join(dict.fromkeys(missing)), file=sys.stderr)
-    frameworks = {f: here[f] for f in arguments.frameworks if f in here}
-    measured = measure(names or list(WORKLOADS), frameworks, arguments.rounds)
-    results = {**report.machine(), "seconds": measured}
+    measured = measure(names or list(WORKLOADS), chosen(arguments.frameworks), arguments.rounds)
     print(report.markdown(report.summary(measured, arguments.fastest)), end="")
     if arguments.json:
-        temporary = arguments.json.with_name(arguments.json.name + ".tmp")
-        temporary.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        temporary.replace(arguments.json)
+        report.write(arguments.json, {**report.machine(), "seconds": measured})
+
+
+def chosen(names):
+    """The frameworks of these names that are here, and what the floor is made of; says which are not."""
+    here = installed()
+    if missing := [FRAMEWORKS[f].needs for f in names if f not in here and f != "floor"]:
+        print("not installed:", ", ".join(dict.fromkeys(missing)), file=sys.stderr)
+    return {f: here[f] for f in names if f in here} | (FLOOR if "floor" in names else {})
 
 
 if __name__ == "__main__":

@@ -7,8 +7,10 @@ of another; they take turns, so that whatever else the machine does falls on all
 import importlib
 import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,8 +18,10 @@ from time import perf_counter, sleep
 from typing import NamedTuple
 from unittest.mock import patch
 
+from .floor import BYTES, PRODUCTS
 from .workloads import WORKLOADS
 
+FIRST = 3  # steps before the clock starts: what compiles does so in the first one, and may once more when it has state
 WARM_UP = 0.3  # seconds of steps before the first round
 BURST = 0.005  # seconds of steps that are timed together, about: short enough that some are not interrupted
 BURSTS = 8  # in a round
@@ -43,10 +47,19 @@ class Framework(NamedTuple):
     adapter: str
     only: tuple[str, ...] = COMMON
     environment: dict[str, str] = {}  # of its process
+    program: str = ""  # that it needs beside its module
+    cache: str = ""  # the variable that names its cache folder: where it is not set, a temporary folder
 
     @property
     def installed(self):
-        return find_spec(self.module) is not None
+        return find_spec(self.module) is not None and (not self.program or shutil.which(self.program) is not None)
+
+    @property
+    def needs(self):
+        """What has to be installed for it."""
+        if find_spec(self.module) is None or not self.program:
+            return self.module
+        return f"a C++ compiler ({self.program}), for {self.label}"
 
     @property
     def version(self):
@@ -59,13 +72,38 @@ FRAMEWORKS = {
         "engine, 1 thread", "engine", None, "engine_single", ("mlp", *LAYERS, *TRAINING), {"OPENBLAS_NUM_THREADS": "1"}
     ),
     "compiled": Framework("engine, compiled", "engine", None, "engine_compiled", COMPILED),
+    "compiled1": Framework(
+        "engine, compiled, 1 thread",
+        "engine",
+        None,
+        "engine_compiled_single",
+        ("mlp", *LAYERS, *TRAINING),
+        {"OPENBLAS_NUM_THREADS": "1"},
+    ),
     "torch": Framework("PyTorch", "torch", "torch", "pytorch", tuple(WORKLOADS)),
     "torch1": Framework("PyTorch, 1 thread", "torch", "torch", "pytorch_single", COMPUTED),
+    "inductor": Framework(
+        "torch.compile",
+        "torch",
+        "torch",
+        "pytorch_compiled",
+        COMPILED,
+        program=os.environ.get("CXX") or {"darwin": "clang++", "win32": "cl"}.get(sys.platform, "g++"),
+        cache="TORCHINDUCTOR_CACHE_DIR",
+    ),
     "autograd": Framework("HIPS autograd", "autograd", "autograd", "hips_autograd"),
     "mygrad": Framework("MyGrad", "mygrad", "mygrad", "mygrad_tensors"),
-    "jax": Framework("JAX, jit", "jax", "jax", "jax_jit"),
+    # The parameters that its models begin with are the engine's; the allocator is left as JAX finds it.
+    "jax": Framework("JAX, jit", "jax", "jax", "jax_jit", (*COMMON, *LAYERS, *TRAINING), {"ENGINE_MALLOPT": "0"}),
     "micrograd": Framework("micrograd", "micrograd", "micrograd", "micrograd_values", ("scalars", "import")),
     "numpy": Framework("NumPy by hand", "numpy", "numpy", "by_hand"),
+}
+ONE = {"OPENBLAS_NUM_THREADS": "1"}
+FLOOR = {  # what is measured beside them: what each workload cannot do without, with a thread on each core and with one
+    "products": Framework("products, all threads", "numpy", "numpy", "products", tuple(PRODUCTS)),
+    "products1": Framework("products, 1 thread", "numpy", "numpy", "products", tuple(PRODUCTS), ONE),
+    "bytes": Framework("bytes, all threads", "numpy", "numpy", "moves", tuple(BYTES)),
+    "bytes1": Framework("bytes, 1 thread", "numpy", "numpy", "moves", tuple(BYTES), ONE),
 }
 
 
@@ -81,9 +119,12 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=serve, args=(framework.adapter, theirs), daemon=True)
+        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True) if framework.cache else None
         with patch.dict(os.environ, framework.environment):
             for name in FIXED_KERNELS:
                 os.environ.pop(name, None)
+            if self.folder is not None:
+                os.environ.setdefault(framework.cache, self.folder.name)
             self.process.start()
         theirs.close()
 
@@ -101,6 +142,8 @@ class Worker:
     def __exit__(self, *exc):
         self.connection.close()
         self.process.join()
+        if self.folder is not None:
+            self.folder.cleanup()
 
 
 def serve(adapter, connection):
@@ -113,10 +156,11 @@ def serve(adapter, connection):
             return
         try:
             if name not in prepared:
-                step, result = importlib.import_module(f".adapters.{adapter}", __package__).prepare(name)
-                prepared[name] = step, result, steps_in_a_burst(step) if what == "seconds" else 1
-            step, result, steps = prepared[name]
-            connection.send(result_arrays(result()) if what == "result" else fastest_burst(step, steps))
+                step, result, *more = importlib.import_module(f".adapters.{adapter}", __package__).prepare(name)
+                steps = steps_in_a_burst(step) if what == "seconds" else 1
+                prepared[name] = step, result, steps, *(more or (1,))
+            step, result, steps, times = prepared[name]  # how often ``step`` does what is to be timed
+            connection.send(result_arrays(result()) if what == "result" else fastest_burst(step, steps) / times)
         except Exception as error:  # the other side raises it
             connection.send(RuntimeError(f"{adapter}, {name}: {type(error).__name__}: {error}"))
 
@@ -137,6 +181,8 @@ def seconds(step, steps):
 
 def steps_in_a_burst(step):
     """Warm up, and see how many steps a burst takes."""
+    for _ in range(FIRST):
+        step()
     fastest, end = float("inf"), perf_counter() + WARM_UP
     while perf_counter() < end:
         fastest = min(fastest, seconds(step, 1))

@@ -21,7 +21,7 @@ from jupytext.myst import MystMetadataParsingError, myst_to_notebook
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
-from course import copies, exercises
+from course import copies, exercises, materials, rubrics
 from course.building import parse
 from course.files import write_atomically
 from course.notebooks import METADATA, ROOT, TARGETS, UNATTENDED, Target, kernel_environment
@@ -30,6 +30,7 @@ from course.quotes import with_lines
 from course.shell import ANSI
 
 NAVIGATION = "navigation"  # the tag of the links at a lesson's top
+WRITTEN = "written"  # the tag of the questions below the exercises
 TRACEBACK_LINES = 12
 CHECK = re.compile(r"""(?m)^check\(["'](\d\d\.\d+)["'],""")
 
@@ -90,8 +91,9 @@ def read_source(path: Path) -> tuple[NotebookNode, list[int]]:
     except (MystMetadataParsingError, UnicodeDecodeError) as error:
         raise BuildError(f"{path.name}: {error}") from None
     lines = [line + 1 for line in nb.metadata.pop("source_map")]
-    # A lesson whose text was saved with the links at its top: the build makes them.
-    kept = [n for n, cell in enumerate(nb.cells) if NAVIGATION not in cell.metadata.get("tags", [])]
+    # A text that was saved with the links at its top, or the questions at its end: the build makes them.
+    made = {NAVIGATION, WRITTEN}
+    kept = [n for n, cell in enumerate(nb.cells) if not made & set(cell.metadata.get("tags", []))]
     nb.cells, lines = [nb.cells[n] for n in kept], [lines[n] for n in kept]
     nb.metadata = nbformat.from_dict(METADATA)
     seen: Counter[tuple[str, str]] = Counter()
@@ -126,11 +128,32 @@ def skeleton(job: Job) -> NotebookNode:
                 _add_grading(cell)
         except ValueError as error:
             raise BuildError(f"{job.named(job.source)}, line {line}: {error}") from None
+    if job.target.graded:
+        nb.cells += _written(job)
     if not job.target.graded and (links := _navigation(job)):
         nb.cells.insert(
             0, new_markdown_cell(links, id=_id(job.source.stem, NAVIGATION), metadata={"tags": [NAVIGATION]})
         )
     return _blank(job, nb) if job.target.blank else nb
+
+
+def whole(points: float) -> float:
+    """2 for 2.0, which is how JupyterLab saves it."""
+    return int(points) if points == int(points) else points
+
+
+def _written(job: Job) -> list[NotebookNode]:
+    """The questions to be answered in words, with the full samples; nbgrader has them marked by hand."""
+    made = []
+    for name, text, question in rubrics.cells(job.source.stem[:2], job.root / "course/written"):
+        cell = new_markdown_cell(text, id=_id(job.source.stem, WRITTEN, name), metadata={"tags": [WRITTEN]})
+        if question is not None:
+            graded = {"grade": True, "grade_id": f"written-{question.key.replace('.', '-')}", "locked": False}
+            cell.metadata.nbgrader = nbformat.from_dict(
+                graded | {"points": whole(question.points), "schema_version": 3, "solution": True, "task": False}
+            )
+        made.append(cell)
+    return made
 
 
 def _navigation(job: Job) -> str:
@@ -175,7 +198,7 @@ def _blank(job: Job, nb: NotebookNode) -> NotebookNode:
         raise BuildError("exercises are made with nbgrader: install the extra `teach`") from None
     steps = [
         preprocessors.LockCells(),
-        preprocessors.ClearSolutions(code_stub={"python": "..."}),
+        preprocessors.ClearSolutions(code_stub={"python": "..."}, text_stub=rubrics.STUB),
         preprocessors.ClearHiddenTests(),
     ]
     try:
@@ -195,7 +218,8 @@ def build(job: Job) -> NotebookNode:
             execute(nb, job.notebook.parent, job.root)
         except CellError as error:
             lines = read_source(job.source)[1]
-            line = lines[error.index - len(nb.cells)]  # the links at the top are in no line
+            links = NAVIGATION in nb.cells[0].metadata.get("tags", [])  # they are in no line of the text
+            line = lines[error.index - links]
             raise BuildError(f"{job.named(job.source)}, line {line}, {error}") from None
         nb.metadata = nbformat.from_dict(METADATA)
     nbformat.validate(nb)
@@ -326,6 +350,11 @@ def main(argv: list[str] | None = None, root: Path = ROOT) -> int:
     options = parse(argv)
     try:
         todo = jobs(root, options.lesson)
+        if options.materials:
+            lessons = sorted({job.source.stem[:2] for job in todo}) if options.lesson else []
+            made = materials.make(Path(options.materials), lessons)
+            print(f"{len(made)} files: {Path(options.materials).resolve()}")
+            return 0
         if options.format:
             return _format(todo)
         return _check(todo, root, options) if options.check else _build(todo)

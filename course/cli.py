@@ -31,6 +31,8 @@ COMMANDS = {
     "test": Command("course.testing", "run every test and every notebook"),
     "doctor": Command("course.doctor", "say what is installed, what is wrong and what to do about it"),
     "minutes": Command("course.teaching", "count how long each lesson takes, for those who teach"),
+    "written": Command("course.rubrics", "show how to mark a lesson's written answers, for those who teach"),
+    "class": Command("course.classes", "hand out, collect and grade the exercises of a class"),
     "build": Command("course.building", "make the notebooks from the texts in source/"),
     "lock": Command("course.lock", "write requirements/*.txt anew from pyproject.toml"),
 }

@@ -86,6 +86,8 @@ def examine(folder: Path) -> Iterator[Finding]:
     yield _first_lesson()
     yield _graphviz()
     yield gpu()
+    if not missing:
+        yield machines()
     yield _port()
 
 
@@ -200,6 +202,41 @@ def gpu() -> Finding:
         return Finding("GPU", OK, f"CuPy {cupy.__version__}, but no NVIDIA driver or GPU answers; {no_need}")
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     return Finding("GPU", OK, f"{name}, by CuPy {cupy.__version__}")
+
+
+def machines() -> Finding:
+    """Which MPI there is for several processes, and whether two of them can speak to each other."""
+    try:
+        from engine.distributed import launch
+    except ImportError as error:
+        return Finding("Machines", NOTE, f"the engine cannot be imported: {error}", "Start the lab once.")
+    advice = f'"{sys.executable}" -m pip install --require-hashes -r requirements/machines.txt'
+    if importlib.util.find_spec("mpi4py") is None:
+        return Finding("Machines", OK, "no mpi4py: one process alone, as all lessons but 20 need", advice)
+    try:
+        mpi = launch.found()
+        command, more = launch.command(mpi, 2)
+    except launch.NoMPI as problem:
+        return Finding("Machines", NOTE, str(problem), advice)
+    program = "from mpi4py import MPI; print(MPI.COMM_WORLD.allreduce(1))"
+    try:
+        done = subprocess.run(
+            [*command, sys.executable, "-c", program],
+            env=os.environ | more,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+        )
+        works = done.returncode == 0 and done.stdout.split() == ["2", "2"]
+        why = "" if works else (done.stderr or done.stdout).strip().partition("\n")[0]
+    except (OSError, subprocess.TimeoutExpired) as error:
+        works, why = False, str(error)
+    found = f"{mpi.family} {mpi.version} by mpi4py {environment.installed_version('mpi4py')} ({mpi.mpiexec or 'srun'})"
+    if not works:
+        return Finding("Machines", NOTE, f"{found}, but two processes do not reach each other: {why}", advice)
+    return Finding("Machines", OK, f"{found}; two processes reach each other")
 
 
 def _cuda_of_driver() -> int | None:

@@ -10,7 +10,7 @@ from collections.abc import Hashable
 
 from course.comparison import OPPOSITE_ORDER, Comparison
 from course.exercises import Exercise
-from course.plain import Plain, plain
+from course.plain import Plain, Raised, plain
 
 WITH_A_COMMA = "({0}) is the number {0}: a shape with one dimension is written with a comma, ({0},)."
 _NAMES_IT = re.compile(r"(?:In|At|Entry|Entries|Number) \d")
@@ -52,6 +52,22 @@ def about_entries(
         few = f"{_name(list(left))} {'is' if len(left) == 1 else 'are'} not right{either}."
         lines.append(few if len(left) < max(len(expected.value), 2) else "None of the entries is right yet.")
     return "\n".join([*lines, *remarks])
+
+
+def share_of_entries(got: Plain | Raised, expected: Plain | Raised, compare: Comparison) -> float:
+    """How many of a value's entries are right, as a part of 1; of a set, of those that stand in it or should.
+
+    What says the same everywhere is right by chance here and there, and has no share.
+    """
+    if not isinstance(got, Plain) or not isinstance(expected, Plain) or got.kind != expected.kind:
+        return 0.0
+    if got.kind == "list" and len(got.value) == len(expected.value):
+        if len({part.text for part in got.value}) == 1 < len(got.value):
+            return 0.0
+        return 1 - len(_slips(_read_kindly(got, expected)[0], expected, compare)) / len(expected.value)
+    if got.kind in ("set", "dict"):
+        return 1 - len(_slips(got, expected, compare)) / max(len({*got.value, *expected.value}), 1)
+    return 0.0
 
 
 def _slips(got: Plain, expected: Plain, compare: Comparison) -> Slips:

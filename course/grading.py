@@ -13,6 +13,7 @@ import functools
 import importlib
 import io
 import json
+import math
 import os
 import pickle
 import re
@@ -20,7 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,6 +52,8 @@ class Check(NamedTuple):
     hidden: bool
     answer: list[str]  # the cells of this exercise
     above: list[str]  # all of them down to the check
+    sealed: bool = False  # a class's own numbers: the answer is in its bank
+    own: str = ""  # that answer, as Python
 
 
 # The process that decides
@@ -58,7 +61,7 @@ class Check(NamedTuple):
 
 def decided(check: Check) -> dict[str, Any]:
     """The verdict and what was printed. Raises NotChecked."""
-    exercise, above = find(check.key), list(check.above)
+    exercise, above = _asked(check.key, check.own), list(check.above)
     alone = [*_released(exercise.lesson, of_nobody=True), *check.answer]
     verdict = {"state": NOT_ATTEMPTED} if _is_blank(check) else _passed(exercise, check, alone, exercise.seconds)
     if verdict["state"] == CORRECT or set(above) <= set(alone):
@@ -68,15 +71,23 @@ def decided(check: Check) -> dict[str, Any]:
     return verdict if together.get("stopped") and verdict["state"] != NOT_ATTEMPTED else together
 
 
+def _asked(key: str, own: str) -> Exercise:
+    """The exercise; with a class's own answer, of which the rows of the course's say nothing."""
+    exercise = find(key)
+    return exercise._replace(answer=ast.literal_eval(own), wrong=(), entries={}, properties=()) if own else exercise
+
+
 def _passed(exercise: Exercise, check: Check, cells: list[str], seconds: float) -> dict[str, Any]:
     answer = _judged(exercise, check, cells, seconds, hidden=False)
-    if answer["state"] == CORRECT and check.hidden:
-        answer = _judged(exercise, check, cells, seconds, hidden=True)
+    if check.hidden and (answer["state"] == CORRECT or answer.get("share", 0) >= judge.MOST_OF_IT):
+        more = _judged(exercise, check, cells, seconds, hidden=True)
+        share = min(answer.get("share", 0), more.get("share", 0))
+        answer = (more if answer["state"] == CORRECT else answer) | {"share": share}
     return answer
 
 
 def _judged(exercise: Exercise, check: Check, cells: list[str], seconds: float, hidden: bool) -> dict[str, Any]:
-    should, source = _expected(exercise.key, hidden), "\n".join(map(_as_python, check.answer))
+    should, source = _expected(exercise.key, hidden, check.own), "\n".join(map(_as_python, check.answer))
     named = {f"cell {number}": _as_python(source) for number, source in enumerate(cells, start=1)}
     with tempfile.TemporaryDirectory(prefix="submission-", ignore_cleanup_errors=True) as folder:
         request = Request(
@@ -90,13 +101,14 @@ def _judged(exercise: Exercise, check: Check, cells: list[str], seconds: float, 
         if isinstance(broken := json.loads(data), dict) and BROKEN in broken:
             raise NotChecked(str(broken[BROKEN]))
     try:
-        reply = read(data)
+        reply, share = read(data), 0.0
         verdict = _without_a_value(reply, reply.attempt) if isinstance(reply.attempt, Raised) else None
         if verdict is None:
             assert not isinstance(reply.attempt, Raised)
             seen = [s._replace(shown=e.shown) for s, e in zip(reply.attempt.seen or [], should.right, strict=False)]
             attempt = reply.attempt._replace(seen=None if reply.attempt.seen is None else seen)
             verdict = judge.compared(exercise, attempt, should, hidden, source)
+            share = judge.share(exercise, attempt, should)
     except Exception:  # it wrote the answer itself
         return {"state": NOT_YET, "message": "What came back from it is not what a check gives."}
     rows = list(verdict.rows)
@@ -104,13 +116,13 @@ def _judged(exercise: Exercise, check: Check, cells: list[str], seconds: float, 
         rows.append(("In the line", line))
     if reply.printed and not hidden:
         rows.append(("Printed", reply.printed))
-    return {"state": verdict.state, "message": verdict.message, "rows": rows}
+    return {"state": verdict.state, "message": verdict.message, "rows": rows, "share": share}
 
 
 @functools.cache
-def _expected(key: str, hidden: bool) -> judge.Expected:
+def _expected(key: str, hidden: bool, own: str) -> judge.Expected:
     try:
-        return judge.expected(find(key), hidden)
+        return judge.expected(_asked(key, own), hidden)
     except Exception as error:
         raise NotChecked(f"The check of exercise {key} has a mistake of its own: {error}") from None
 
@@ -343,7 +355,8 @@ def tidy(nb: NotebookNode, source_cells: list[Any], points: dict[str, float], so
         place = (filled or there)[-1] if name in solutions else there[0]
         nb.cells[place].metadata["nbgrader"] = _notes(known[name], points, solutions)
     for name in points.keys() - places.keys():
-        cell = nbformat.v4.new_code_cell(known[name].source)
+        make = nbformat.v4.new_code_cell if known[name].cell_type == "code" else new_markdown_cell
+        cell = make(known[name].source)
         cell.metadata["nbgrader"] = _notes(known[name], points, solutions)
         nb.cells.append(cell)
         says.append(f"The cell {name} was missing, and was added at the end.")
@@ -372,13 +385,14 @@ def check_of(nb: NotebookNode, place: int) -> Check | None:
     ]
     if not calls or not isinstance(calls[0].args[0], ast.Constant):
         return None
-    key, hidden = find(str(calls[0].args[0].value)).key, any(call.keywords for call in calls)
+    key, named = find(str(calls[0].args[0].value)).key, {word.arg for call in calls for word in call.keywords}
     code = [(at, cell) for at, cell in enumerate(nb.cells) if cell.cell_type == "code" and not _is_check(cell)]
     name = f"exercise-{key.replace('.', '-')}"
     answers = [c.source for _, c in code if c.metadata.get("nbgrader", {}).get("grade_id") == name]
     copies = [c.source for _, c in code if c.metadata.get("exercise") == key]
     above = [cell.source for at, cell in code if at < place]
-    return Check(key, ast.unparse(calls[0].args[1]), hidden, answers or copies[-1:], above)
+    expression = ast.unparse(calls[0].args[1])
+    return Check(key, expression, "hidden" in named, answers or copies[-1:], above, "sealed" in named)
 
 
 def _is_check(cell: NotebookNode) -> bool:
@@ -386,7 +400,7 @@ def _is_check(cell: NotebookNode) -> bool:
 
 
 def outputs(check: Check, answer: dict[str, Any], points: float) -> list[NotebookNode]:
-    """What stands under a cell of checks; nbgrader gives all points where no error is among it, else none."""
+    """What stands under a cell of checks. For nbgrader a number among it is the points, an error none, else all."""
     from course.learner import message
 
     state = answer["state"]
@@ -395,8 +409,32 @@ def outputs(check: Check, answer: dict[str, Any], points: float) -> list[Noteboo
     tone = {CORRECT: "success", NOT_ATTEMPTED: "info"}.get(state, "warn")
     rows = [(label, shown) for label, shown in answer.get("rows", []) if shown and state == NOT_YET]
     after = find(check.key).understood if state == CORRECT else ""
+    part = partial(check, answer, points)
+    if part:
+        after = f"{part:g} of {points:g} points: {_why(check, answer)}"
     shown = [_message(*message(head, text, rows, after, tone))]
+    if part:
+        return [*shown, new_output("execute_result", data={"text/plain": f"{part:g}"}, execution_count=None)]
     return shown if state == CORRECT else [*shown, _error(head)]
+
+
+def partial(check: Check, answer: dict[str, Any], points: float) -> float:
+    """The points for an answer that is right in part, in halves of a point.
+
+    Of a value its share of right entries; for a function half, where it does most of what is asked for.
+    """
+    share = answer.get("share", 0.0) if answer["state"] == NOT_YET else 0.0
+    if callable(find(check.key).answer):
+        share = 0.5 if share >= judge.MOST_OF_IT else 0.0
+    return min(math.floor(2 * points * share) / 2, points - 0.5)
+
+
+def _why(check: Check, answer: dict[str, Any]) -> str:
+    if not callable(find(check.key).answer):
+        return "some of the entries are right."
+    if answer["share"] == 1:
+        return "the results are right, but not the way to them."
+    return "most of the results are right."
 
 
 def _error(says: str) -> NotebookNode:
@@ -407,11 +445,16 @@ def _message(text: str, html: str) -> NotebookNode:
     return new_output("display_data", data={"text/plain": text, "text/html": html})
 
 
-def grade_cell(nb: NotebookNode, place: int) -> list[NotebookNode]:
-    """The outputs of the cell of checks at a place of a notebook. Raises NotChecked."""
+def grade_cell(nb: NotebookNode, place: int, own: Callable[[str], str]) -> list[NotebookNode]:
+    """The outputs of the cell of checks at a place of a notebook. Raises NotChecked.
+
+    `own`: gives the class's own answer to an exercise, as Python.
+    """
     check = check_of(nb, place)
     if check is None:
         return [_error("This cell calls no `check`: give its points by hand.")]
+    if check.sealed:
+        check = check._replace(own=own(check.key))
     return outputs(check, decide(check), float(nb.cells[place].metadata.nbgrader.points))
 
 

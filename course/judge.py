@@ -22,11 +22,12 @@ import numpy as np
 import engine
 from course import slips
 from course.comparison import Comparison
-from course.entries import about_entries
+from course.entries import about_entries, share_of_entries
 from course.exercises import ANSWER, CORRECT, NOT_ATTEMPTED, NOT_YET, Did, Exercise, Trial
 from course.plain import Plain, Raised, Seen, article, described, nameless, places_of, plain, raised, state
 from course.sources import discarded
 
+MOST_OF_IT = 2 / 3  # of the steps, for a part of the points
 _COURSE = Path(__file__).resolve().parent
 
 
@@ -177,6 +178,22 @@ def compared(
     )
     at = is_.result.at if isinstance(is_.result, Raised) else None
     return Verdict(NOT_YET, says, tuple(compare.rows(is_, should)), at)
+
+
+def share(exercise: Exercise, attempt: Tried, should_be: Expected) -> float:
+    """How much of an attempt is right, from 0 to 1: of a value the entries, of a function the steps.
+
+    What gives the same whatever it gets is right by chance, and has no share.
+    """
+    got, right = attempt.seen, should_be.right
+    if not got or not right or _holds_ellipsis(got):
+        return 0.0
+    compare = Comparison(exercise.tolerance)
+    if not callable(exercise.answer):
+        return share_of_entries(got[0].result, right[0].result, compare)
+    good = [should.result for is_, should in zip(got, right, strict=False) if compare.seen(is_, should)]
+    kinds = {result.text if isinstance(result, Plain) else result.name for result in good}
+    return len(good) / len(right) if len(kinds) > 1 or len(good) == len(right) else 0.0
 
 
 def _lacking(exercise: Exercise, got: list[Seen], right: list[Seen], source: str) -> dict[str, Seen]:

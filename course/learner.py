@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from course import copies, exercises, record, worker
+from course import copies, exercises, record, rubrics, worker
 from course.exercises import CORRECT, NOT_ATTEMPTED, NOT_YET, Exercise, UnknownExercise, find
 from course.notebooks import COMMAND
+from course.sealed import ClassNotes, opens
 from course.shell import cells
 
 
@@ -57,10 +58,11 @@ class NoSuchExercise(Told, UnknownExercise):
     """There is no exercise of this key."""
 
 
-def check(key: str | float, attempt: Any, hidden: bool = False) -> None:
+def check(key: str | float, attempt: Any, hidden: bool = False, sealed: str = "") -> None:
     """Say whether an attempt at an exercise is right, and if not, what it gave and what it should have given.
 
-    `key`: of an exercise, as "11.1", or of a step of a lesson, as "11.mul", which gives no points.
+    `key`: of an exercise, as "11.1", or of a step of a lesson, as "11.mul", which gives no points. `sealed`: the answer
+    where a class has numbers of its own, as its notebook carries it.
 
     Raises NotAttempted or NotYet, so that nbgrader counts no points, or NotChecked; they show no traceback.
     """
@@ -79,6 +81,9 @@ def check(key: str | float, attempt: Any, hidden: bool = False) -> None:
         blank = False
     if blank:
         answer = worker.Answer(state=NOT_ATTEMPTED)
+    elif sealed:
+        right = opens(sealed, attempt)
+        answer = worker.Answer(state=CORRECT if right else NOT_YET, message="" if right else _OWN_NUMBERS)
     else:
         try:
             answer = worker.ask(exercise, attempt, hidden, source=_source(attempt))
@@ -106,6 +111,12 @@ def check(key: str | float, attempt: Any, hidden: bool = False) -> None:
     raise NotYet(f"{exercise.name}: not yet.")
 
 
+_OWN_NUMBERS = (
+    "Your class has numbers of its own in this one, and what is known here is only whether the answer is right as a "
+    "whole. Which entries are wrong, you hear when it is graded."
+)
+
+
 def hint(key: str | float, number: int | None = None) -> None:
     """Show the next hint of an exercise, or the one of this number; there are three, of rising help."""
     exercise = _find(key)
@@ -115,6 +126,10 @@ def hint(key: str | float, number: int | None = None) -> None:
         number = entry["hints"]
     if not 1 <= number <= count:
         raise NoSuchExercise(f"There are {count} hints: hint({key!r}, 1) to hint({key!r}, {count}).")
+    if key in ClassNotes(key[:2]).own:
+        show(
+            "These hints were written for the numbers of the course.", "Your class has others: read them as an example."
+        )
     more = f"`hint({key!r})` gives the next one." if number < count else f"`solution({key!r})` shows a worked solution."
     text = exercise.hints[number - 1]
     words, code = ("", [("", Code(text))]) if "\n" in text else (text, [])
@@ -122,14 +137,39 @@ def hint(key: str | float, number: int | None = None) -> None:
 
 
 def solution(key: str | float) -> None:
-    """Show the worked solution of an exercise."""
+    """Show the worked solution of an exercise, or what earns points in a written answer ("05.w1")."""
+    if isinstance(key, str) and (question := rubrics.find(key)):
+        if not _must_wait(question.key, question.key):
+            _show_rubric(question)
+        return
     exercise = _find(key)
     key = exercise.key
+    if exercise.points and _must_wait(key, _within(exercise)):
+        return
     source = exercises.cell(key, "solutions")
     if source is None:
         raise NoSuchExercise(f"The solutions of lesson {key[:2]} are not there: {COMMAND} build {key[:2]}")
     record.update(key, lambda entry: entry.update(solution_shown=True))
-    show(f"A worked solution of {_within(exercise)}", "", [("", Code(_worked(source)))])
+    about = "It is of the course's numbers; your class has others." if key in ClassNotes(key[:2]).own else ""
+    show(f"A worked solution of {_within(exercise)}", about, [("", Code(_worked(source)))])
+
+
+def _must_wait(key: str, name: str) -> bool:
+    """Whether a class shows its solutions later, which is said then."""
+    until = ClassNotes(key[:2]).wait()
+    if until is not None:
+        help_ = "" if rubrics.find(key) else f" `hint({key!r})` helps until then."
+        show(f"Not yet: {name}.", f"Your class can see its solution from {until:%Y-%m-%d %H:%M} on.{help_}")
+    return until is not None
+
+
+def _show_rubric(question: rubrics.Question) -> None:
+    rows = [(f"{points:g} of {question.points:g} points", textwrap.fill(what, 90)) for points, what in question.steps]
+    full = question.samples[0]
+    # A row is code, where spaces and lines count: the answer is wrapped as it is read.
+    text = "\n\n".join(textwrap.fill(part, 90) for part in full.text.split("\n\n"))
+    head = f"What earns points in {question.key}"
+    show(head, "Mark your own answer by it.", [*rows, ("An answer that has them all", text)])
 
 
 def progress() -> None:
@@ -243,6 +283,10 @@ def _worked(source: str) -> str:
 
 
 def _find(key: str | float) -> Exercise:
+    if isinstance(key, str) and rubrics.find(key):
+        raise NoSuchExercise(
+            f"{key} is answered in words, and no program checks it. `solution({key!r})` helps to mark it."
+        )
     try:
         return find(key)
     except UnknownExercise as error:

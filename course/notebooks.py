@@ -1,5 +1,6 @@
 """Where the course's notebooks are, and how their kernels and nbval are started. The standard library alone."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -49,7 +50,11 @@ METADATA: dict[str, Any] = {
 }
 
 # No learner sits before these kernels: nobody's progress is recorded, and they print the same everywhere.
-UNATTENDED = {"UNDERTORCH_PROGRESS": "", "UNDERTORCH_COMMAND": "python -m course"}
+UNATTENDED = {
+    "UNDERTORCH_PROGRESS": "",
+    "UNDERTORCH_COMPILE_PROGRESS": "0",
+    "UNDERTORCH_COMMAND": "python -m course",
+}
 
 # Strict: every stored output is compared with what the cell gives now (nbval itself leaves out PNG, widget views and
 # tracebacks). The kernel is the running interpreter's. A notebook's cells depend on each other: the order is kept, and
@@ -63,9 +68,18 @@ NBVAL_ARGS = (
 )
 
 
+WITH_WORKERS = ("notebooks/20_many_machines.ipynb",)  # whose cells start other processes, by MPI
+
+
+def has_workers() -> bool:
+    """Whether what the tests install can start several processes here. (Windows has no MPI among it.)"""
+    return os.name != "nt" and all(map(importlib.util.find_spec, ("ipyparallel", "mpi4py")))
+
+
 def nbval_command(root: Path = ROOT) -> list[str]:
     """Arguments of `python -m pytest`, run in `root` under `kernel_environment()`, that compare every notebook."""
-    return [*NBVAL_ARGS, *(folder for folder in EXECUTED if any((root / folder).glob("*.ipynb")))]
+    command = [*NBVAL_ARGS, *(folder for folder in EXECUTED if any((root / folder).glob("*.ipynb")))]
+    return command if has_workers() else [*command, *(f"--ignore={name}" for name in WITH_WORKERS)]
 
 
 # On arrays of the lessons' size a second thread of the matrix library gains nothing, and where another program is busy

@@ -144,7 +144,8 @@ def lessons():
 
 def lesson_of(name, module):
     """The first lesson that names this in its recap, or else the first that uses it; None if there is none."""
-    aliases = {"engine": r"\w", "Tensor": r"\w", "nn.functional": r"\b(?:F|functional)", "nn.parameter": r"\bnn"}
+    tensor = r"(?<!\bdevic)\w"  # the type in x.device.type is not the tensor's
+    aliases = {"engine": r"\w", "Tensor": tensor, "nn.functional": r"\b(?:F|functional)", "nn.parameter": r"\bnn"}
     owner = aliases.get(module, rf"\b(?:engine|{module.rpartition('.')[2]})")
     named, used = re.compile(rf"`[^`]*(?:{owner}\.|`){name}\b"), re.compile(rf"{owner}\.{name}\b")
     of_recap = (number for number, table, _ in lessons() if named.search(table))

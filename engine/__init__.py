@@ -36,7 +36,8 @@ globals().update(offered("function", __name__))
 
 
 # what not every program needs is imported when it is first named, so that `import engine` is quick
-later = {name: name for name in ("accelerator", "amp", "backends", "cuda", "nn", "optim", "sim", "utils", "viz")} | {
+modules = "accelerator amp backends cuda distributed nn optim sim utils viz"
+later = {name: name for name in modules.split()} | {
     "load": "serialization",
     "save": "serialization",
     "func": "func",

@@ -26,6 +26,7 @@ from engine import autograd as autograd
 from engine import backends as backends
 from engine import compiler as compiler
 from engine import cuda as cuda
+from engine import distributed as distributed
 from engine import func as func
 from engine import linalg as linalg
 from engine import nn as nn

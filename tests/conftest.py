@@ -3,11 +3,14 @@
 import gc
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 
 import engine
+
+engine.compiler.compiled.Compiled.loops = False  # tests that compile say how: see ``generator``
 
 # Started in the background of a shell, a process ignores Ctrl-C, and so would every program that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -53,9 +56,44 @@ def pytest_collection_finish(session):
     gc.freeze()
 
 
+def pytest_generate_tests(metafunc):
+    """Tests that compile do so with each generator, but for those that look at what one of them writes."""
+    if "generator" in metafunc.fixturenames:
+        only = metafunc.definition.get_closest_marker("generator")
+        metafunc.parametrize("generator", only.args if only else ("numpy", "loops"), indirect=True)
+
+
+@pytest.fixture
+def generator(request, monkeypatch):
+    """How programs are written down: "numpy", "loops" that run as plain Python, or "numba", that are compiled.
+
+    With UNDERTORCH_MACHINE=1 all loops are compiled, which takes half an hour.
+    """
+    import loops_in_python
+
+    from engine.compiler import compiled, machine
+
+    monkeypatch.setattr(compiled.Compiled, "loops", request.param != "numpy")
+    if request.param == "loops":
+        if machine.why_not():
+            pytest.skip(machine.why_not())
+        if os.environ.get("UNDERTORCH_MACHINE") != "1":
+            monkeypatch.setattr(machine, "compiled", loops_in_python.compiled)
+    before = {*failed_loops()}
+    yield request.param
+    failed = failed_loops()  # a function whose loop cannot be compiled runs eagerly, and is right
+    assert not failed.keys() - before, failed
+
+
+def failed_loops():
+    return getattr(sys.modules.get("engine.compiler.store"), "failed", {})
+
+
 @pytest.fixture(scope="module", autouse=True)
 def nothing_switched():
     """A file of tests leaves the switches of the whole process as it found them: which file comes next is chance."""
+    gc.collect()
+    gc.freeze()  # what files before this one have left is looked at once
     before = switches()
     yield
     after = switches()

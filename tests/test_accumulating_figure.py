@@ -33,9 +33,9 @@ def test_what_is_added_is_each_parts_own_gradient(size):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_only_weighing_always_gives_the_gradient_of_the_whole_batch(size):
+def test_only_weighting_always_gives_the_gradient_of_the_whole_batch(size):
     figure, parts = AccumulationTimeline(), -(-EXAMPLES // size)
-    assert figure.away(size, "weighed by its size", ALL) < 1e-5
+    assert figure.away(size, "weighted by its size", ALL) < 1e-5
     assert (figure.away(size, "divided by the parts", ALL) < 1e-5) == (EXAMPLES % size == 0)
     if EXAMPLES % size == 0:
         assert figure.away(size, "as it is", ALL) == pytest.approx(parts - 1, abs=1e-5)

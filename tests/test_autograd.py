@@ -868,6 +868,7 @@ def test_after_the_last_inference_tensor_nothing_is_looked_for():
         j = i * 2
     assert len(observers[Node]) == 1
     del i, j
+    engine.ones(2, requires_grad=True) * 2  # the next node ends it
     assert not observers[Node]
 
 

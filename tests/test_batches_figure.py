@@ -45,3 +45,12 @@ def test_every_setting_is_drawn_with_each_example_in_its_box(explorer):
         values = {"batch_size": size, "shuffle": shuffle, "drop_last": drop, "epoch": epoch}
         drawn = explorer.image(**values).decode()
         assert all(f">{n}</text>" in drawn for batch in explorer.batches(**values) for n in batch)
+
+
+def test_the_examples_in_no_batch_stand_beside_them():
+    explorer = BatchExplorer()
+    drawn = explorer.image(drop_last=True).decode()
+    assert ">left out</text>" in drawn
+    beside = drawn.partition(">left out</text>")[2]
+    assert [n for n in range(20) if f"fill='#666666'>{n}</text>" in beside] == [18, 19]
+    assert "left out" not in explorer.image().decode()

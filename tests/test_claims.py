@@ -307,3 +307,36 @@ def test_10_newton_finds_the_bottom_of_a_true_bowl_in_one_step(seed):
 
     step = engine.linalg.solve(engine.func.hessian(bowl)(p), engine.func.grad(bowl)(p))
     assert (p - step).abs().max() < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_11_eight_hidden_numbers_learn_exclusive_or(seed):
+    engine.manual_seed(seed)
+    knobs = [engine.randn(*shape).requires_grad_() for shape in [(2, 8), (8,), (8, 1), (1,)]]
+    inputs = engine.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    w1, b1, w2, b2 = knobs
+    for _ in range(301):
+        loss = (((inputs @ w1 + b1).tanh() @ w2 + b2 - engine.tensor([[0.0], [1.0], [1.0], [0.0]])) ** 2).sum()
+        with engine.no_grad():
+            for v, slope in zip(knobs, engine.autograd.grad(loss, knobs), strict=True):
+                v -= 0.03 * slope
+    assert loss < 0.01
+
+
+def valley(p):
+    return (1 - p[0]) ** 2 + 100 * (p[1] - p[0] ** 2) ** 2
+
+
+def test_10_the_largest_rate_that_holds_is_slower_in_the_valley_than_newton():
+    def walk(rate):
+        p = engine.tensor([-1.0, 1.5], dtype=engine.float64)
+        for _ in range(1000):
+            p = p - rate * engine.func.grad(valley)(p)
+        return p
+
+    assert abs(walk(0.0025) - 1).max() > 0.1
+    assert not walk(0.003).isfinite().all()
+    p = engine.tensor([-1.0, 1.5], dtype=engine.float64)
+    for _ in range(5):
+        p = p - engine.linalg.solve(engine.func.hessian(valley)(p), engine.func.grad(valley)(p))
+    assert abs(p - 1).max() < 5e-5

@@ -14,6 +14,8 @@ import engine
 from engine.arrays import threads as blocks
 from engine.nn import functional as F
 
+pytestmark = pytest.mark.usefixtures("generator")
+
 planning, fuse, generate = (importlib.import_module(f"engine.compiler.{name}") for name in ("plan", "fuse", "generate"))
 
 
@@ -152,6 +154,7 @@ def test_a_steady_step_allocates_only_what_leaves_it(monkeypatch):
     assert forward < 0.1 * array and backward < 0.1 * array
 
 
+@pytest.mark.generator("numpy", "numba")
 def test_memory_stays_flat_over_ten_thousand_calls():
     x, w = numbers(16, 16), numbers(16, 16, grad=True)
     compiled = captured(lambda x, w: ((x @ w).softmax(-1) * 2).sum(), x, w)
@@ -231,6 +234,7 @@ PASSES = {
 }
 
 
+@pytest.mark.generator("numpy")
 @pytest.mark.parametrize("name", PASSES)
 def test_one_pass(name):
     x = numbers(400, 400)
@@ -239,12 +243,14 @@ def test_one_pass(name):
     assert_as_eager(PASSES[name], [numbers(400, 400, seed=1, grad=name != "written in place")], 1e-4)
 
 
+@pytest.mark.generator("numpy")
 def test_a_mask_is_the_same_for_all_rows_and_a_softmax_is_one_step():
     x, mask = numbers(16, 4, 64, 64, grad=True), numbers(1, 1, 64, 64, seed=1)
     compiled = assert_as_eager(lambda x, mask: (x * 0.125 + mask).softmax(-1), [x, mask], 1e-4)
     assert "mask_row = mask.reshape((64, 64))" in compiled.code and "softmax, " in compiled.code
 
 
+@pytest.mark.generator("numpy")
 def test_what_is_cheap_is_computed_anew_by_backward():
     x = numbers(400, 400, grad=True)
     compiled = assert_as_eager(lambda x: ((x + 1) * x.tanh()).sum(), [x], 1e-4)
@@ -257,6 +263,7 @@ def test_what_was_transposed_twice_is_taken_as_it_was():
     assert compiled.code.partition("def backward")[2].count("transpose") == 1
 
 
+@pytest.mark.generator("numpy")
 def test_forward_and_backward_of_a_whole_step_are_one_pass_that_writes_the_gradient_alone():
     x = numbers(300000, grad=True)
 
@@ -309,6 +316,7 @@ def test_a_sign_stays_where_something_else_needs_it():
     assert "= -" in assert_as_eager(written, (x, y), 0).code
 
 
+@pytest.mark.generator("numpy")
 @pytest.mark.parametrize(
     "f, passes",
     [(lambda x, y: (x * 2, y + 1), 0), (lambda x, y: x * 2 - (y + 1), 1)],

@@ -110,12 +110,21 @@ def test_18_by_hand_the_way_back_has_one_step_less():
     assert [[counts[part] for part in ("forward", "backward")] for counts in told] == [[9, 12], [9, 11]]
 
 
-def test_18_a_row_of_half_a_mebibyte_needs_no_pieces():
-    codes = [explain(score)(engine.rand(n), engine.rand(n)).code for n in (131_072, 131_073)]
-    assert ["block" in code for code in codes] == [False, True]
+@pytest.mark.generator("loops")
+def test_18_a_loop_is_written_from_three_steps_on(generator):
+    three = engine.rand(3)
+    functions = (lambda x: x.exp(), lambda x: (x * 2).exp(), lambda x: (x * 2).exp() + 1)
+    codes = [explain(f)(three).code for f in (*functions, lambda x: ((x * 2).exp() + 1).log())]
+    assert ["def loop" in code for code in codes] == [False, False, True, True]
 
 
-def test_18_1_and_19_1_are_what_the_compiler_says():
+@pytest.mark.generator("loops")
+def test_18_softmax_goes_along_a_row_three_times(generator):
+    code = explain(lambda x: x.softmax(-1))(engine.rand(4, 3)).code
+    assert code.count("for j in range(3):") == 3 and code.count("np.empty") == 1
+
+
+def test_18_1_and_19_1_are_what_the_compiler_says(generator):
     def f(x, w):
         a = x * w
         b = x.exp()  # noqa: F841

@@ -14,6 +14,8 @@ from engine import nn
 from engine.compiler import GraphBreak, explain
 from engine.nn import functional as F
 
+pytestmark = pytest.mark.usefixtures("generator")
+
 
 def numbers(*shape, seed=0, dtype="float32", grad=False):
     rng = np.random.default_rng(seed)

@@ -44,4 +44,5 @@ def test_words_and_picture_give_the_number_that_is_kept(parts):
     explorer.draw(axes, parts=parts)
     kept = explorer.kept(parts)
     assert axes.texts[0].get_text() == str(kept)
+    assert list(axes.lines[-1].get_ydata()) == [explorer.computed(n) for n in PARTS]
     assert (f"{kept} in all" if parts > 1 else f"{kept} results are kept") in explorer.text(parts=parts)

@@ -5,6 +5,7 @@ Every loader here has a time limit, and so has every program that runs apart: wh
 
 import contextlib
 import gc
+import math
 import multiprocessing
 import os
 import pickle
@@ -714,3 +715,22 @@ def test_a_program_without_a_main_guard_ends_with_an_error(tmp_path):
     )
     assert "freeze_support()" in out.stderr
     assert "exited unexpectedly: exit code 1" in out.stderr
+
+
+class Labelled(engine.utils.data.Dataset):
+    """Examples whose answers are NumPy's whole numbers."""
+
+    answers = np.array([0, 1, 2, 1])
+
+    def __len__(self):
+        return len(self.answers)
+
+    def __getitem__(self, i):
+        return engine.ones(3), engine.from_numpy(self.answers[i : i + 1])
+
+
+def test_whole_numbers_from_a_worker_can_be_answers_of_a_loss():
+    """A dtype that was pickled is equal to the engine's own, and another object."""
+    for x, y in DataLoader(Labelled(), batch_size=2, num_workers=1):
+        assert y.array.dtype is engine.int64.np
+        assert engine.nn.functional.cross_entropy(x, y[:, 0]).item() == pytest.approx(math.log(3))

@@ -1,5 +1,7 @@
 """Rows of docs/differences.md that the samples do not show: PyTorch takes the program, the engine does what is said."""
 
+import importlib
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import numpy as np
 import pytest
 
 import engine
+import engine.distributed
 import engine.nn
 import engine.utils.checkpoint
 
@@ -97,18 +100,58 @@ ROWS = [
     ("`func.functionalize`, `func.debug_unwrap`", "t.func.functionalize", AttributeError),
     ("`compile`: backends and options", "t.compile(lambda x: x, backend='aot_eager')", NotImplementedError),
     ("`compile`: what it tells", "t.compile(lambda x: x + 1).code", ""),
+    ("Process groups", "D.TCPStore", AttributeError),
+    ("Process groups", "D.init_process_group('gloo', rank=0, world_size=1, store=object())", NotImplementedError),
+    ("What collectives take", "g = group(); x = t.ones(4, dtype=t.int16); D.all_reduce(x[::2]); x.tolist()", [1] * 4),
+    ("Objects between ranks", "g = group(); D.broadcast_object_list([t.nn.ReLU()])", TypeError),
+    (
+        "A collective that overwrites a saved tensor",
+        "g = group(); w = t.ones(2, requires_grad=True); x = t.ones(2); y = w @ x; D.all_reduce(x); y.backward()",
+        RuntimeError,
+    ),
+    (
+        "Buckets of DistributedDataParallel",
+        "g = group(); m = t.nn.Sequential(t.nn.Linear(2, 2), t.nn.Linear(2, 2)); "
+        "m = t.nn.parallel.DistributedDataParallel(m, bucket_cap_mb=1e-6); [b.numbers for b in m.reducer.buckets]",
+        [[3], [2], [1], [0]],
+    ),
+    (
+        "Rarer arguments of DistributedDataParallel",
+        "g = group(); t.nn.parallel.DistributedDataParallel(t.nn.Linear(2, 2), device_mesh=3)",
+        NotImplementedError,
+    ),
+    ("`SyncBatchNorm` on a CPU", "g = group(); t.nn.SyncBatchNorm(1)(t.ones(2, 1)).tolist()", [[0.0], [0.0]]),
+    ("Files of `distributed.checkpoint`", "g = group(); D.checkpoint.async_save", AttributeError),
+    (
+        "`ZeroRedundancyOptimizer(overlap_with_ddp=True)`",
+        "g = group(); D.optim.ZeroRedundancyOptimizer([t.ones(1)], t.optim.SGD, overlap_with_ddp=True)",
+        NotImplementedError,
+    ),
 ]
 
 
 def outcome(t, program):
     """The value of the last expression, or the type of the exception that there was."""
-    names = {"t": t, "F": t.nn.functional, "np": np, "copy": __import__("copy")}
+    names = {"t": t, "F": t.nn.functional, "np": np, "copy": __import__("copy"), "D": t.distributed}
+    names["group"] = lambda: group_of_one(t.distributed)
     *lines, last = program.split("; ")
     try:
         exec("\n".join(lines), names)
         return eval(last, names)
     except Exception as e:  # whatever it is, it is compared
         return type(e)
+    finally:
+        if "D." in program or "group()" in program:
+            if t.distributed.is_initialized():
+                t.distributed.destroy_process_group()
+
+
+def group_of_one(distributed):
+    """Begins a group of this process alone."""
+    for name in ("checkpoint", "optim"):
+        importlib.import_module(f"{distributed.__name__}.{name}")
+    folder = tempfile.mkdtemp()
+    distributed.init_process_group("gloo", f"file://{folder}/meeting", rank=0, world_size=1)
 
 
 @pytest.mark.parametrize("row, program, expected", ROWS, ids=[row for row, _, _ in ROWS])

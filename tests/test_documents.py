@@ -76,13 +76,14 @@ def test_every_benchmark_and_its_options_exist(path):
 # ---- the map of the engine
 
 UPDATE = runpy.run_path(str(ROOT / "docs/update.py"))
+MADE = UPDATE["contents"]()
 ENGINE = (ROOT / "docs/engine.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"(?s)\n```python\n(.*?)```\n\n```text\n(.*?)```\n", ENGINE)
 
 
-@pytest.mark.parametrize("path", sorted(UPDATE["contents"]()), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(MADE), ids=lambda path: path.name)
 def test_lines_of_links_tables_of_files_and_the_layers_are_those_of_the_engine(path):
-    assert path.read_text(encoding="utf-8") == UPDATE["contents"]()[path], "run python docs/update.py"
+    assert path.read_text(encoding="utf-8") == MADE[path], "run python docs/update.py"
 
 
 def test_the_drawn_picture_shows_the_layers_of_the_contracts_and_says_so_in_words():

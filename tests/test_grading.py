@@ -287,7 +287,13 @@ def graded(grader):
             succeeded(grader.generate_feedback(NAME, student))
             with Gradebook(grader.coursedir.db_url) as book:
                 (notebook,) = book.find_submission(NAME, student).notebooks
-                points = {grade.name.removeprefix("check-").replace("-", "."): grade.score for grade in notebook.grades}
+                waits = {grade.name for grade in notebook.grades if grade.name.startswith("written-")}
+                assert waits == {"written-05-w1", "written-05-w2"}  # whatever came, they are there to be marked by hand
+                points = {
+                    grade.name.removeprefix("check-").replace("-", "."): grade.score
+                    for grade in notebook.grades
+                    if grade.name not in waits
+                }
             page = folder_of(grader, "feedback", student, NAME, f"{NAME}.html").read_text(encoding="utf-8")
             done[name] = Graded(points, re.sub(r"<[^>]+>", "", page), result["log"])
         return done[name]
@@ -354,6 +360,7 @@ def test_an_answer_runs_where_it_owns_nothing(monkeypatch):
 
 
 CHEATS = {
+    "the answer asked for": "from course.exercises import find\ndivision_backward = find('05.3').answer",
     "the oracle imported": "from course.checks.lesson_05 import division as division_backward",
     "the oracle imported from its folder": "import engine, pathlib, sys\n"
     "for name in [name for name in sys.modules if name.startswith('course')]: del sys.modules[name]\n"
@@ -404,6 +411,28 @@ def test_a_cheat_is_not_yet(name):
         pytest.skip("only Linux closes files to a process")
     answer = verdict(CHEATS[name])
     assert answer["state"] == "not yet" and answer["message"]
+
+
+def part(key, name, source):
+    check = grading.Check(key, name, exercises.find(key).hidden is not None, [source], [source])
+    return grading.partial(check, grading.decide(check), exercises.find(key).points)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("key", "name", "source", "points"),
+    [
+        ("17.1", "left", "left = (4, 0, 4, 8, 4, 0)", 0.5),  # five of six entries
+        ("17.1", "left", "left = (4, 4, 4, 4, 4, 4)", 0),  # says the same everywhere
+        ("06.1", "filled", "filled = {'a', 'd', 'e', 'f'}", 0.5),
+        ("05.1", "slopes", "slopes = (2.0, 7.0)", 0),
+        ("05.3", "division_backward", "def division_backward(g, x, y):\n    return g / y, g * x / y**2", 0),
+        ("05.3", "division_backward", "def division_backward(g, x, y):\n    return 1.0, 1.0", 0),
+        ("13.1", "count", "def count(model):\n    return sum(p.numel() for p in model.parameters())", 0.5),
+    ],
+)
+def test_what_is_right_in_part_has_a_part_of_the_points(key, name, source, points):
+    assert part(key, name, source) == points
 
 
 @pytest.mark.slow

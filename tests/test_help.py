@@ -5,7 +5,9 @@ import importlib
 import inspect
 import re
 import sys
+import tempfile
 import warnings
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,22 @@ FILES = ["engine", "Tensor", *MODULES]
 SIMULATED = "the simulated device"
 ENGINE_ALONE = {"sim": SIMULATED, "cuda": SIMULATED, "viz": "pictures", "compiler": "its own explanations"}
 FINDER = doctest.DocTestParser()
+IN_A_GROUP = ("distributed", "distributed.checkpoint", "distributed.optim", "nn.parallel")
+
+
+@contextmanager
+def group_of_one(file, package):
+    """What the examples of some files need: a group, of this process alone."""
+    if file not in IN_A_GROUP:
+        yield
+        return
+    place(file, package)
+    with tempfile.TemporaryDirectory() as folder:
+        package.distributed.init_process_group("gloo", f"file://{folder}/meeting", rank=0, world_size=1)
+        try:
+            yield
+        finally:
+            package.distributed.destroy_process_group()
 
 
 def place(file, package=engine):
@@ -123,14 +141,15 @@ def told(file, package, skip=()):
     """What the examples of a file print that is not what stands there."""
     report = []
     runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
-    for names, text in blocks(file):
-        if ">>> " in text and names[0] not in skip:
-            examples = FINDER.get_examples(text)
-            test = doctest.DocTest(examples, {"engine": package}, names[0], None, 0, text)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)  # older names say that they are
-                runner.run(test, out=report.append)
-            package.set_grad_enabled(True)
+    with group_of_one(file, package):
+        for names, text in blocks(file):
+            if ">>> " in text and names[0] not in skip:
+                examples = FINDER.get_examples(text)
+                test = doctest.DocTest(examples, {"engine": package}, names[0], None, 0, text)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", FutureWarning)  # older names say that they are
+                    runner.run(test, out=report.append)
+                package.set_grad_enabled(True)
     return "".join(report)
 
 
@@ -167,6 +186,7 @@ def test_what_is_public_has_a_text(file):
     exclude |= {"attention"} if file == "nn" else set()  # a file of ours, another module there
     exclude |= {"serialization"} if file == "engine" else set()  # the file of save and load
     exclude |= {"autocast_mode", "grad_scaler", "dataloader", "dataset", "sampler", "ops"}
+    exclude |= {"distributed"} if file in ("nn.parallel", "utils.data") else set()  # files
     exclude |= {"Generator"} if file == "random" else set()
     exclude |= {"functools", "inspect", "Counter", "Iterable", "bisect_right"}
     exclude |= {"Tensor"} if file != "engine" else set()

@@ -39,3 +39,15 @@ def test_the_words_and_the_picture_give_the_numbers():
     explorer.draw(axes, **explorer.start())
     assert [bar.get_width() for bar in axes.patches[::-1]] == pytest.approx(explorer.numbers(**explorer.start())[0])
     assert "0.349" in axes.get_xlabel()
+
+
+@pytest.mark.parametrize("cat", [-10.0, -1.0, 4.0])
+def test_the_loss_lies_on_its_curve_or_is_said_to_be_off_the_scale(cat):
+    explorer, axes = CrossEntropyExplorer(), Figure().add_subplot()
+    values = explorer.start() | {"cat": cat}
+    explorer.draw(axes, **values)
+    (curve,) = axes.child_axes
+    chances, loss = explorer.numbers(**values)
+    ((x,), (y,)) = curve.lines[1].get_data()
+    assert (x, y) == pytest.approx((chances[0], min(loss, 6)))
+    assert ("off the scale" in curve.get_title()) == (loss > 6)

@@ -35,7 +35,7 @@ def test_the_words_say_what_each_pass_did():
         "example, captured (all that was written down): 5 steps forward.",
         "example, joined (what is the same is done once): 4 steps forward. Gone: 4 (the same as 2).",
         "example, needed (what leads to no result is left out): 3 steps forward. Gone: 1 (not needed).",
-        "example, fused (elementwise steps on large arrays are done together): 3 steps forward, 3 of them in 1 pass "
+        "example, fused (steps on the same elements are done together): 3 steps forward, 3 of them in 1 pass "
         "over memory. In one pass: 2, 3, 5.",
     ]
 

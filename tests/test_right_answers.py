@@ -971,6 +971,88 @@ class Answer194:
         return self.known[-1][1](x)
 
 
+@answers("20.2")
+def answer_20_2_a(examples, rank, size):
+    padded = list(examples)
+    while len(padded) % size:
+        padded.append(padded[len(padded) - len(examples)])
+    return [example for place, example in enumerate(padded) if place % size == rank]
+
+
+@answers("20.2")
+def answer_20_2_b(examples, rank, size):
+    from engine.utils.data import DistributedSampler
+
+    return [examples[n] for n in DistributedSampler(examples, size, rank, shuffle=False)]
+
+
+@answers("20.3")
+def answer_20_3_a(model, batches, dist):
+    with engine.no_grad():
+        for p in model.parameters():
+            dist.broadcast(p, 0)
+    optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in batches:
+        optimizer.zero_grad()
+        (nn.functional.mse_loss(model(x), y) / dist.get_world_size()).backward()
+        for p in model.parameters():
+            dist.all_reduce(p.grad)
+        optimizer.step()
+
+
+@answers("20.3")
+def answer_20_3_b(model, batches, dist):
+    for p in model.parameters():
+        dist.broadcast(p.data, src=0)
+    optimizer = engine.optim.SGD(model.parameters(), lr=0.1 / dist.get_world_size())
+    for x, y in batches:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        for p in model.parameters():
+            dist.all_reduce(p.grad)
+        optimizer.step()
+
+
+@answers("20.4")
+def answer_20_4_a(gradient, n, dist):
+    count = engine.tensor([n])
+    dist.all_reduce(count)
+    share = gradient * (n / count.item())
+    dist.all_reduce(share)
+    return share
+
+
+@answers("20.4")
+def answer_20_4_b(gradient, n, dist):
+    gradient *= n
+    dist.all_reduce(gradient)
+    total = engine.tensor(n)
+    dist.all_reduce(total)
+    gradient /= total
+    return gradient
+
+
+@answers("20.5")
+def answer_20_5_a(parts, link):
+    mine = parts[link.rank].clone()
+    for off in range(1, link.size):
+        came = engine.empty_like(mine)
+        to, source = (link.rank - off) % link.size, (link.rank + off) % link.size
+        link.swap(parts[to], to, came, source)
+        mine = mine + came
+    return mine
+
+
+@answers("20.5")
+def answer_20_5_b(parts, link):
+    total = parts[(link.rank - 1) % link.size]
+    for step in range(2, link.size + 1):
+        came = engine.empty_like(total)
+        link.swap(total, (link.rank + 1) % link.size, came, (link.rank - 1) % link.size)
+        total = came + parts[(link.rank - step) % link.size]
+    return total
+
+
 VALUES = [
     ("01.1", [engine.Size([4, 3]), [2, 2, 3], (2, 4), (3,)]),
     ("02.1", [[3, 4], [2, 3], "error", [5, 3, 4], [4, 4]]),
@@ -984,6 +1066,7 @@ VALUES = [
     ("10.1", ((3, 2), (1, 1))),
     ("18.1", [6, 5, 4, 1]),
     ("19.1", [1, 1, 2, 3, 4, 4]),
+    ("20.1", [14, 56000, 6, 24000, 14, 14000]),
 ]
 
 

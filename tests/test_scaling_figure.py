@@ -52,10 +52,10 @@ def test_an_outlier_lowers_the_band_for_one_step():
 
 def test_the_words_tell_what_was_skipped_and_lost():
     assert ScalerTimeline().text() == (
-        "First scale 2^16, growth interval 5, gradients shrinking: 5 of 60 steps are skipped (0, 16, 27, 38, 49); in 0 "
-        "a gradient is lost. The last scale is 2^21."
+        "First scale 2^16, growth interval 5, gradients shrinking: 5 of 60 steps are skipped (0, 16, 27, 38, 49); no "
+        "gradient is lost. The last scale is 2^21."
     )
-    assert "0 of 60 steps are skipped; in 15 a gradient is lost" in ScalerTimeline().text(first=4)
+    assert "0 of 60 steps are skipped; 15 steps lose small gradients" in ScalerTimeline().text(first=4)
 
 
 @each_setting

@@ -50,10 +50,11 @@ def test_the_command_prints_a_lesson_part_by_part(capsys):
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_the_figures_that_are_counted_are_those_that_move(lesson):
-    """Every name that a lesson calls of course.figures, but for the still one."""
+    """Every name that a lesson calls of course.figures, but for the still ones."""
     text = LESSONS[lesson].read_text(encoding="utf-8")
     called = {name for name in figures.__all__ if f"{name}(" in text}
-    assert {name for name in called if teaching.MOVED.search(f"{name}(")} == called - {"Boxes", "Pixels", "draw"}
+    still = {"Boxes", "MemoryMap", "Pixels", "draw"}
+    assert {name for name in called if teaching.MOVED.search(f"{name}(")} == called - still
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
@@ -71,19 +72,24 @@ def test_a_lesson_says_how_long_it_takes(lesson):
     assert abs(stated - teaching.lesson_minutes(LESSONS[lesson])) <= 10
 
 
-@pytest.mark.parametrize("minutes", [60, 90])
+@pytest.mark.parametrize("minutes, for_questions", [(60, 15), (90, 20)])
 @pytest.mark.parametrize("lesson", LESSONS)
-def test_a_plan_names_parts_and_exercises_that_exist_and_fits_into_its_time(lesson, minutes):
+def test_a_plan_names_parts_and_exercises_that_exist_and_leaves_time_for_questions(lesson, minutes, for_questions):
     plan = re.search(rf"(?m)^\*{minutes} minutes\*: (.*)$", notes(lesson))[1]
+    where = f"docs/teaching.md, lesson {lesson}, {minutes} minutes"
+    assert plan.startswith("all"), f"{where}: a plan begins with `all` or `all but *Part*`"
     shown, _, worked = plan.partition("; ")
     left_out = re.findall(r"\*([^*]+)\*", shown)
     parts = dict(teaching.parts(LESSONS[lesson]))
-    assert set(left_out) <= set(parts)
+    unknown = ", ".join(set(left_out) - set(parts))
+    assert not unknown, f"{where}: the lesson has no part {unknown}; it has {', '.join(parts)}"
     keys = [key.zfill(len("00.0")) for key in re.findall(r"\b\d+\.\d\b", worked)]
     points = sum(exercises.find(key).points for key in keys)
-    total = sum(parts.values()) - sum(parts[name] for name in left_out) + teaching.POINT * points
-    assert total <= minutes
-    assert shown.startswith("all")
+    kept = {name: part for name, part in parts.items() if name not in left_out}
+    total, most = sum(kept.values()) + teaching.POINT * points, minutes - for_questions
+    listed = ", ".join(f"{name} {part:.1f}" for name, part in kept.items())
+    told = f"{listed}, exercises {teaching.POINT * points:.0f}"
+    assert total <= most, f"{where}: {total:.1f} are planned, {most} are there; leave out {total - most:.1f} of: {told}"
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
@@ -93,3 +99,32 @@ def test_three_or_four_misconceptions_are_told_and_their_exercises_exist(lesson)
     for keys in re.findall(r"\(([\d., ]+)\)$", "\n".join(told), flags=re.MULTILINE):
         for key in keys.split(", "):
             assert exercises.find(key.zfill(len("00.0"))).wrong
+
+
+# The syllabus
+
+SYLLABUS = (ROOT / "docs/syllabus.md").read_text(encoding="utf-8")
+WEEKS = re.findall(r"(?m)^\| (\d+) \| (.+?) \| .+? \| (\d+) \| (\d+) \|$", SYLLABUS)
+NEEDED = {
+    lesson: set(re.findall(r"\((\d\d)_\w+\.ipynb\)", re.search(r"(?ms)^\*\*You need\*\*(.*?)^\*\*Time", text)[1]))
+    for lesson, text in (
+        (lesson, (ROOT / f"source/notebooks/{path.stem}.md").read_text(encoding="utf-8"))
+        for lesson, path in LESSONS.items()
+    )
+}
+
+
+def test_the_syllabus_has_fourteen_weeks_each_lesson_once_and_the_counted_minutes():
+    assert [int(week) for week, *_ in WEEKS] == list(range(1, 15))
+    taught = [re.findall(r"\((?:\.\./notebooks/)(\d\d)_\w+\.ipynb\)", lessons) for _, lessons, *_ in WEEKS]
+    assert [lesson for week in taught for lesson in week] == list(LESSONS)
+    for week, (_, _, minutes, practice) in zip(taught, WEEKS, strict=True):
+        assert abs(int(minutes) - sum(teaching.lesson_minutes(LESSONS[lesson]) for lesson in week)) <= 5 * len(week)
+        assert int(practice) == sum(map(teaching.exercise_minutes, week))
+        assert int(minutes) <= 120
+
+
+def test_the_graph_of_the_syllabus_is_what_the_lessons_say_they_need_and_is_taught_in_that_order():
+    drawn = set(re.findall(r"(?m)^  (\d\d) --> (\d\d)$", SYLLABUS))
+    assert drawn == {(needed, lesson) for lesson, all_needed in NEEDED.items() for needed in all_needed}
+    assert all(needed < lesson for needed, lesson in drawn)

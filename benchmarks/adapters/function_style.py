@@ -1,12 +1,36 @@
 """Functions that are transformed: HIPS autograd and JAX run this same code, each with its own ``numpy``."""
 
+from itertools import pairwise
+
+import numpy
+
 from ..workloads import LENGTH_MATRICES, LENGTH_SCALARS, WORKLOADS
+
+CHECKED = 2  # steps after which the loss is looked at where there is an optimizer
 
 
 def prepare(np, value_and_grad, name):
     """(step, result) of a workload; ``value_and_grad(f, positions)`` gives f's value and gradients."""
+    return prepared(globals()[name], np, value_and_grad, name)
+
+
+def weights(shape):
+    """The gradient of a layer's result."""
+    return numpy.random.default_rng(0).standard_normal(shape).astype(numpy.float32)
+
+
+def parameters(sizes):
+    """What linear layers of these sizes begin with after ``manual_seed(0)``: the engine draws PyTorch's numbers."""
+    import engine
+
+    engine.manual_seed(0)
+    layers = [engine.nn.Linear(m, n) for m, n in pairwise(sizes)]
+    return [p.detach().numpy() for layer in layers for p in layer.parameters()]
+
+
+def prepared(loss, np, value_and_grad, name):
+    """The same of any function."""
     leaves, inputs = WORKLOADS[name].leaves, WORKLOADS[name].inputs()
-    loss = globals()[name]
     names = loss.__code__.co_varnames[1 : loss.__code__.co_argcount]
     transformed = value_and_grad(lambda *args: loss(np, *args), tuple(names.index(k) for k in leaves))
     args = [np.array(inputs[k]) for k in names]

@@ -235,6 +235,7 @@ EXERCISES = (
                 "The other way round: with drop_last, the examples that are left over make no batch.",
             ),
         ),
+        understood="Whatever is left over makes a batch of its own, and drop_last leaves it out.",
         hints=(
             "How many batches are full? Is anything left over?",
             "`divmod(a, b)` gives both: how often b goes into a, and what is left.",
@@ -262,13 +263,14 @@ EXERCISES = (
             ),
             (
                 windows(right_length, lambda s, n, i: s[i : i + n]),
-                "The example is the window alone. It shall be a pair: the window, and the next number.",
+                "The example is the window alone. It should be a pair: the window, and the next number.",
             ),
             (
                 windows(right_length, lambda s, n, i: (s[i : i + n + 1], s[i + n])),
                 "The window is one too long, and holds the answer. A network would find that out quickly.",
             ),
         ),
+        understood="A Dataset is a length, and an example for each number; nothing is made before it is asked for.",
         hints=(
             "Write out the examples of 10, 11, 12, 13, 14 for n = 2. How many are there?",
             "Example i: the slice from i up to i + n (not included), and the number at place i + n.",
@@ -309,6 +311,7 @@ EXERCISES = (
                 "The training rows are right. The test rows must be scaled as well, by the same numbers.",
             ),
         ),
+        understood="What you compute from data belongs to training: from the training rows, and used on all.",
         hints=(
             "Whose mean and standard deviation may you use for the test rows?",
             "Those of the training rows, for both tables; one for each column.",
@@ -322,12 +325,13 @@ EXERCISES = (
         trial=pad_trial,
         hidden=pad_more,
         wrong=(
-            (padded_by(before), "The zeros stand before the numbers. They shall stand behind them."),
+            (padded_by(before), "The zeros stand before the numbers. They should stand behind them."),
             (padded_by(inverted, empty=True), "The mask is the wrong way round: True where there is a number."),
             (padded_by(not_zero), "A 0 may be a true number. The mask has to come from the lengths."),
-            (to_the_shortest, "You cut all rows to the shortest one. Nothing shall be lost."),
+            (to_the_shortest, "You cut all rows to the shortest one. Nothing should be lost."),
             (lengths, "Those are the lengths. Asked for is a mask, of the same shape as the batch."),
         ),
+        understood="Whether a number is there is a matter of lengths; the number itself cannot tell.",
         hints=(
             "The lesson's `padded` fills a batch row by row. What does a mask need in addition?",
             "Begin with a batch of zeros and a mask of False. For each example, write into the first part of its row.",
@@ -350,6 +354,7 @@ EXERCISES = (
             (lambda x, y: (x.flip(0), y.flip(0)), "Together, yes. But it is the same order in each call."),
             (drawn, "randint may draw an example twice, and leave another one out. randperm takes each once."),
         ),
+        understood="What belongs together moves together: one order, drawn once, for both.",
         hints=(
             "Which example stands beside which answer afterwards?",
             "randperm gives a new order each time it is called. Call it once.",

@@ -316,6 +316,7 @@ EXERCISES = (
                 "The tables are counted. The biases are learned, too.",
             ),
         ),
+        understood="A layer has a number for each pair of input and output, and one more for each output.",
         hints=(
             "The lesson counts all of them. Which of them are not learned?",
             "Add up `p.numel()` of those p in `model.parameters()` for which `p.requires_grad` is True.",
@@ -357,9 +358,10 @@ EXERCISES = (
             (layer(lambda i, o: nn.Parameter(engine.randn(o, i))), "The weights begin ten times too large."),
             (
                 layer(tenth, lambda i, o: nn.Parameter(engine.randn(o) * 0.1)),
-                "The bias shall begin with zeros.",
+                "The bias should begin with zeros.",
             ),
         ),
+        understood="What is assigned as a Parameter is found, cleared, moved and saved with the model.",
         hints=(
             "What makes a tensor a part of the model that is learned?",
             "Wrap it in nn.Parameter and assign it to self. The weight has shape (outputs, inputs).",
@@ -376,7 +378,7 @@ EXERCISES = (
             (deep(linears), "The layers are in a plain list, into which a Module does not look."),
             (
                 deep(lambda w, d: nn.ModuleList([nn.Linear(w, w)] * d)),
-                "That is one layer, several times. Each shall have numbers of its own.",
+                "That is one layer, several times. Each should have numbers of its own.",
             ),
             (
                 deep(lambda w, d: nn.ModuleList(linears(w, d)), bend=lambda x: x),
@@ -392,6 +394,7 @@ EXERCISES = (
             ),
             (deep(lambda w, d: nn.ModuleList(linears(w, d + 1))), "One layer too many: the last one is there already."),
         ),
+        understood="A Module looks for its parts in its attributes, and in ModuleLists, not in plain lists.",
         hints=(
             "Which of its parts does a Module find by itself?",
             "Modules, and those inside a ModuleList. A plain list hides them.",
@@ -457,6 +460,7 @@ EXERCISES = (
                 "The right numbers, but `logsumexp` is what you are to write here.",
             ),
         ),
+        understood="Only differences of scores count, so take the largest one away before you raise e to their power.",
         hints=(
             "Only differences between the scores of one row count. Which number may you subtract from all of them?",
             "The largest of each row. Then the logarithm of a chance is the score minus the log of the sum of exp.",
@@ -487,6 +491,7 @@ EXERCISES = (
             (nothing_back, "The right tensors are loaded. But nothing is given back: is a `return` missing?"),
             (still_strict, "What you load is not everything that the model has: `strict=False`."),
         ),
+        understood="Names and shapes decide what fits; what was left out has to be said, since nothing else tells.",
         hints=(
             "`model.state_dict()` tells the names and shapes of the model's own tensors.",
             "Make a dict of what fits, load it with strict=False, and list the other names of `state`.",

@@ -1,7 +1,8 @@
 """Lesson 14, the training loop: the exercises' trials, oracles, usual mistakes and hints."""
 
 import engine
-from course.exercises import Exercise
+from course.exercises import Exercise, Property
+from course.trials import Alive
 from engine import nn
 
 # 14.1
@@ -21,17 +22,41 @@ def uneven(guess, true):
     return ((guess - true) ** 2 * (1 + true**2)).mean()
 
 
+class Steps:
+    """Counts an optimiser's steps, and what each followed: its own gradients, nothing, or something else."""
+
+    def __init__(self, model, optimizer, slopes):
+        self.model, self.slopes, self.take = model, slopes, optimizer.step
+        self.followed, self.rates, self.optimizer = [], set(), optimizer
+        optimizer.step = self.step
+
+    def step(self, *arguments):
+        grads = [p.grad for p in self.model.parameters()]
+        if any(g is None for g in grads):
+            kind = "nothing"
+        else:
+            own = self.slopes()
+            same = all(engine.allclose(g, o, rtol=1e-4, atol=1e-6) for g, o in zip(grads, own, strict=True))
+            kind = "its own gradients" if same else "something else"
+        self.followed.append(kind)
+        self.rates |= {group["lr"] for group in self.optimizer.param_groups}
+        return self.take(*arguments)
+
+
 def steps(step, times):
-    """The losses of some steps, the numbers after them, and whether gradients are left."""
+    """The losses of some steps, the numbers after them, whether gradients are left, and how often a step was taken."""
     model = line()
     optimizer = engine.optim.SGD(model.parameters(), lr=0.02)
-    x, y = engine.tensor([[1.0, 2.0], [0.0, 1.0]]), engine.tensor([[1.0], [2.0]])
+    watch = Steps(model, optimizer, lambda: [p.grad for p in model.parameters()])
+    x, y = engine.tensor([[1.5, 2.0], [-0.3, 1.0]]), engine.tensor([[1.25], [-2.0]])
     losses = [step(model, uneven, optimizer, x, y) for _ in range(times)]
     return {
         "losses": losses,
         "weight": model.weight.detach(),
         "bias": model.bias.detach(),
         "gradients left": any(p.grad is not None for p in model.parameters()),
+        "steps taken": len(watch.followed),
+        "in training": model.training,
     }
 
 
@@ -75,10 +100,12 @@ class Chooser(nn.Module):
         super().__init__()
         self.one = nn.Parameter(engine.ones(1))
         self.noted = 0
+        self.asked_in_training = False
 
     def forward(self, x):
         scores = x * self.one
         self.noted += scores.requires_grad
+        self.asked_in_training |= self.training
         return -scores if self.training else scores
 
 
@@ -87,7 +114,7 @@ def batches(*sizes, right):
     found = []
     for size, good in zip(sizes, right, strict=True):
         answers = engine.arange(size) % 3
-        scores = nn.functional.one_hot((answers + (engine.arange(size) >= good)) % 3, 3).float()
+        scores = nn.functional.one_hot((answers + (engine.arange(size) >= good)) % 3, 3) * 0.75 - 0.5
         found.append((scores, answers))
     return found
 
@@ -95,7 +122,22 @@ def batches(*sizes, right):
 def judged(accuracy, training, data):
     model = Chooser().train(training)
     value = accuracy(model, data)
-    return {"accuracy": value, "training afterwards": model.training, "took notes": bool(model.noted)}
+    return {
+        "accuracy": value,
+        "asked while in training": model.asked_in_training,
+        "training afterwards": model.training,
+        "took notes": bool(model.noted),
+        "can still learn": model.one.requires_grad,
+    }
+
+
+MEANS_OF_BATCHES = {"batches of 4 and 2": (3 / 4 + 2 / 2) / 2}
+
+
+def counts_examples(did):
+    """Whether the number is not the mean of the batches' means, where that is another one."""
+    sizes = did.shown.partition(",")[0]
+    return abs(did.result["accuracy"] - MEANS_OF_BATCHES.get(sizes, -1)) > 1e-6
 
 
 def accuracy_trial(accuracy):
@@ -143,10 +185,34 @@ def share(prepare=True, restore=True, notes=False, count=lambda right, seen, par
 
 
 def fitted(fit, steps):
-    model = line()
+    """The losses, and how they came about: what each step followed, with which rate, from how many passes."""
+    model, asked = line(), 0
     optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
-    x, y = engine.tensor([[1.0, 2.0], [0.0, 1.0], [2.0, -1.0]]), engine.tensor([[1.0], [2.0], [0.0]])
-    return fit(model, optimizer, x, y, steps)
+    x, y = engine.tensor([[1.5, 2.0], [0.0, 1.0], [2.0, -1.0]]), engine.tensor([[1.25], [2.0], [-0.5]])
+
+    def slopes():
+        weight, bias = (p.detach().requires_grad_() for p in model.parameters())
+        with engine.enable_grad():
+            return engine.autograd.grad(((nn.functional.linear(x, weight, bias) - y) ** 2).mean(), (weight, bias))
+
+    def ask(module, inputs):
+        nonlocal asked
+        asked += 1
+
+    watch, alive = Steps(model, optimizer, slopes), Alive(model)
+    model.register_forward_pre_hook(ask)
+    losses = fit(model, optimizer, x, y, steps)
+    return {
+        "losses": losses,
+        "steps taken": len(watch.followed),
+        "steps followed": sorted(set(watch.followed)),
+        "rates": sorted(watch.rates),
+        "the model was asked": "once in each round" if asked >= steps else "less often than there are rounds",
+        "graphs alive at once": "at most two" if alive.most <= 2 else "more than two",
+        "weight": model.weight.detach(),
+        "in training": model.training,
+        "can still learn": model.weight.requires_grad,
+    }
 
 
 def fit_trial(fit):
@@ -156,6 +222,20 @@ def fit_trial(fit):
 
 def fit_more(fit):
     yield "", fitted, fit, 12
+
+
+def loss_before_the_loop(model, optimizer, x, y, steps):
+    losses, loss = [], ((model(x) - y) ** 2).mean()
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss.backward(retain_graph=True)
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def one_step_only(model, optimizer, x, y, steps):
+    return loop(("clear", "back", "step"))(model, optimizer, x, y, 1)
 
 
 def loop(order, keep=lambda loss: loss.item(), rate=None):
@@ -185,12 +265,12 @@ def moved(step, times):
         for p in params:
             p.grad = None
         sum((p**2).sum() * (i + 1) for i, p in enumerate(params)).backward()
-        step(params, velocities, 0.1)
+        step(params, velocities, 0.05)
     return {"parameters": [p.detach() for p in params], "velocities": held}
 
 
 def momentum_trial(step):
-    yield "one step with rate 0.1: the parameters and the velocities", moved, step, 1
+    yield "one step with rate 0.05: the parameters and the velocities", moved, step, 1
     yield "three steps", moved, step, 3
 
 
@@ -225,10 +305,56 @@ def moves_first(params, velocities, rate):
             v.mul_(0.9).add_(p.grad)
 
 
+def nesterov(params, velocities, rate):
+    with engine.no_grad():
+        for p, v in zip(params, velocities, strict=True):
+            v.mul_(0.9).add_(p.grad)
+            p.sub_(rate * (p.grad + 0.9 * v))
+
+
+def rate_in_the_velocity(params, velocities, rate):
+    with engine.no_grad():
+        for p, v in zip(params, velocities, strict=True):
+            v.mul_(0.9).add_(rate * p.grad)
+            p.sub_(v)
+
+
+def the_other_sign(params, velocities, rate):
+    with engine.no_grad():
+        for p, v in zip(params, velocities, strict=True):
+            v.mul_(0.9).sub_(p.grad)
+            p.add_(rate * v)
+
+
+def the_other_sign_and_the_rate(params, velocities, rate):
+    with engine.no_grad():
+        for p, v in zip(params, velocities, strict=True):
+            v.mul_(0.9).sub_(rate * p.grad)
+            p.add_(v)
+
+
+def new_in_both_lists(params, velocities, rate):
+    with engine.no_grad():
+        for i in range(len(params)):
+            velocities[i] = 0.9 * velocities[i] + params[i].grad
+            params[i] = params[i] - rate * velocities[i]
+
+
+def rate_twice(params, velocities, rate):
+    with engine.no_grad():
+        for p, v in zip(params, velocities, strict=True):
+            v.mul_(0.9).add_(rate * p.grad)
+            p.sub_(rate * v)
+
+
 def recorded(params, velocities, rate):
     for p, v in zip(params, velocities, strict=True):
         v.mul_(0.9).add_(p.grad)
         p.sub_(rate * v)
+
+
+def close(got, wanted):
+    return abs(got - wanted).max() < 1e-5
 
 
 def new_velocities(params, velocities, rate, kept=True):
@@ -266,11 +392,15 @@ def stop_trial(stop):
     yield "losses = [1., 2., 3., 4., 0.5], patience = 2", stop, [1.0, 2.0, 3.0, 4.0, 0.5], 2
     yield "losses = [3., 2., 2.5, 1., 2., 0.5], patience = 2", stop, [3.0, 2.0, 2.5, 1.0, 2.0, 0.5], 2
     yield "losses = [3., 2., 2., 2.], patience = 2", stop, [3.0, 2.0, 2.0, 2.0], 2
+    yield "losses = [2., 5., 1., 6., 0.5], patience = 2", stop, [2.0, 5.0, 1.0, 6.0, 0.5], 2
+    yield "losses = [0.9, 0.5, 0.6, 0.2, 0.3], patience = 2", stop, [0.9, 0.5, 0.6, 0.2, 0.3], 2
+    yield "losses = [-1.5, -2.5, -2., -2.25], patience = 2", stop, [-1.5, -2.5, -2.0, -2.25], 2
     yield "losses = [5., 4., 3.], patience = 1", stop, [5.0, 4.0, 3.0], 1
 
 
 def stop_more(stop):
     yield "", stop, [1.0, 2.0, 0.5, 0.6, 0.7, 0.8, 0.1], 3
+    yield "", stop, [4000.0, 5000.0, 3000.0, 3500.0], 3
 
 
 def never(losses, patience):
@@ -300,6 +430,31 @@ def one_too_late(losses, patience):
     return stop(losses, patience + 1)
 
 
+def one_too_early(losses, patience):
+    return stop(losses, patience - 1) if patience > 1 else stop(losses, patience)
+
+
+def knows_the_future(losses, patience):
+    return stop(losses, patience)[0], min(range(len(losses)), key=lambda i: losses[i])
+
+
+def gives_the_loss(losses, patience):
+    epoch, best = stop(losses, patience)
+    return epoch, losses[best]
+
+
+def best_is_the_last(losses, patience):
+    epoch, _ = stop(losses, patience)
+    return epoch, epoch
+
+
+def as_long_ago_as_the_patience(losses, patience):
+    for epoch, loss in enumerate(losses):
+        if epoch >= patience and loss >= losses[epoch - patience]:
+            break
+    return epoch, min(range(epoch + 1), key=lambda i: losses[i])
+
+
 def equal_is_better(losses, patience):
     best = 0
     for epoch, loss in enumerate(losses):
@@ -326,14 +481,6 @@ EXERCISES = (
                 training_step(("back", "clear", "step")),
                 "The step finds no gradients: it comes before `backward()`, or they were cleared in between.",
             ),
-            (
-                training_step(("back", "step", "clear"), loss_of=lambda loss: loss.detach()),
-                "Give back a Python number, not a tensor: `.item()`.",
-            ),
-            (
-                training_step(("clear", "back", "step")),
-                "Right steps. But after the call the gradients are still there.",
-            ),
             (loss_afterwards, "That is the loss *after* the step. Asked for is the one from which the step was made."),
             (exchanged, "The model's result comes first, and the true answer second: `loss_fn(model(x), y)`."),
             (
@@ -341,6 +488,29 @@ EXERCISES = (
                 "A right step. But the loss is not given back: is a `return` missing?",
             ),
         ),
+        properties=(
+            Property(
+                training_step(("back", "step", "clear"), loss_of=lambda loss: loss),
+                lambda did: isinstance(did.result["losses"][0], float),
+                "The loss comes back as a tensor. A Python number is asked for, which keeps no graph: `.item()`.",
+            ),
+            Property(
+                training_step(("clear", "back", "step")),
+                lambda did: not did.result["gradients left"],
+                "After the call gradients are left in `.grad`: clear them at the end.",
+            ),
+            Property(
+                training_step(("back", "clear")),
+                lambda did: did.result["steps taken"] > 0,
+                "`optimizer.step()` is never called, so nothing is learnt.",
+            ),
+            Property(
+                training_step(("back", "step", "step", "clear")),
+                lambda did: did.result["steps taken"] <= did.expected["steps taken"],
+                "`optimizer.step()` is called more than once in a step.",
+            ),
+        ),
+        understood="Loss, back, step, clear: these four lines are training, and all the rest is around them.",
         hints=(
             "The four lines of the lesson, in this order: loss, back, step, clear.",
             "`optimizer.zero_grad()` comes last, so that nothing is left; `loss.item()` is the number.",
@@ -354,13 +524,6 @@ EXERCISES = (
         trial=accuracy_trial,
         hidden=accuracy_more,
         wrong=(
-            (share(prepare=False), "The model is asked while in training, where dropout is at work: `model.eval()`."),
-            (share(restore=False), "The model was in training when it came to you, and is not any more."),
-            (share(notes=True), "Notes are taken, though nobody goes back: `with engine.no_grad()`."),
-            (
-                share(count=lambda right, seen, parts: sum(parts) / len(parts)),
-                "The mean of the batches. A small batch counts as much as a large one; count examples instead.",
-            ),
             (
                 share(count=lambda right, seen, parts: right),
                 "That is how many are right. Divide by how many there are.",
@@ -369,20 +532,46 @@ EXERCISES = (
                 share(count=lambda right, seen, parts: right / len(parts)),
                 "How many are right for each *batch*. Divide by the number of examples.",
             ),
-            (
-                share(count=lambda right, seen, parts: engine.tensor(right / seen)),
-                "Right, as a tensor. Give back a Python number: `.item()`.",
-            ),
-            (
-                share(restore="train"),
-                "Now every model is in training afterwards, even one that was not. `model.training` says how it was.",
-            ),
-            (
-                share(restore=False, notes=True),
-                "The number is right. But notes are taken, and a model that was in training is not, afterwards.",
-            ),
-            (share(count=lambda right, seen, parts: 100 * right / seen), "In percent. Asked for is a part of 1."),
         ),
+        properties=(
+            Property(
+                share(count=lambda right, seen, parts: sum(parts) / len(parts)),
+                counts_examples,
+                "A mean of the batches' shares: a small batch counts as much as a large one. Count examples instead.",
+            ),
+            Property(
+                share(prepare=False),
+                lambda did: not did.result["asked while in training"],
+                "The model is asked while in training, where dropout is at work: `model.eval()` first.",
+            ),
+            Property(
+                share(restore=False),
+                lambda did: did.result["training afterwards"] or not did.expected["training afterwards"],
+                "The mode is not put back: the model was in training when it came, and is not any more. Remember "
+                "`model.training` first.",
+            ),
+            Property(
+                share(restore="train"),
+                lambda did: not did.result["training afterwards"] or did.expected["training afterwards"],
+                "The model was not in training when it came, and is now.",
+            ),
+            Property(
+                share(notes=True),
+                lambda did: not did.result["took notes"],
+                "Notes are taken, though nobody goes back: `with engine.no_grad():` around the loop.",
+            ),
+            Property(
+                share(count=lambda right, seen, parts: engine.tensor(right / seen)),
+                lambda did: isinstance(did.result["accuracy"], float | int),
+                "A tensor comes back. A Python number is asked for: `.item()`.",
+            ),
+            Property(
+                share(count=lambda right, seen, parts: 100 * right / seen),
+                lambda did: did.result["accuracy"] <= 1,
+                "That is more than 1. A fraction is asked for, from 0 to 1: divide by the number of examples.",
+            ),
+        ),
+        understood="Count examples, not batches, and leave a model as you found it.",
         hints=(
             "The lesson's `test` does most of it. What must be put back at the end?",
             "`model.training` says how it was, `model.train(before)` puts it back. Count the right ones, and all.",
@@ -396,12 +585,6 @@ EXERCISES = (
         trial=fit_trial,
         hidden=fit_more,
         wrong=(
-            (loop(("back", "step")), "Each step follows the sum of all gradients so far. They must be cleared."),
-            (loop(("back", "clear", "step")), "Cleared between `backward` and `step`: the step has nothing to follow."),
-            (
-                loop(("clear", "back", "step"), keep=lambda loss: loss),
-                "The loop is right now. But you keep tensors, and with them all the graphs: `.item()`.",
-            ),
             (
                 loop(("back", "step"), rate=0.01),
                 "A smaller rate only puts it off. The gradients of all steps still add up.",
@@ -411,6 +594,49 @@ EXERCISES = (
                 "Clipping limits the step, and not the mistake: it still follows the sum of all gradients so far.",
             ),
         ),
+        properties=(
+            Property(
+                loop(("back", "step")),
+                lambda did: "something else" not in did.result["steps followed"],
+                "A step follows not only the gradients of its own loss, but the sum with all older ones. In each round "
+                "they must be cleared, before `backward` or after `step`.",
+            ),
+            Property(
+                loop(("back", "clear", "step")),
+                lambda did: "nothing" not in did.result["steps followed"],
+                "A step finds no gradients to follow: it comes before `backward()`, or they were cleared in between.",
+            ),
+            Property(
+                one_step_only,
+                lambda did: did.result["steps taken"] == did.expected["steps taken"],
+                "`optimizer.step()` should be called once in each of the rounds.",
+            ),
+            Property(
+                loop(("clear", "back", "step"), rate=0.01),
+                lambda did: did.result["rates"] == did.expected["rates"],
+                "The learning rate is not what the optimiser came with. The fault is not in the rate.",
+            ),
+            Property(
+                loop(("clear", "back", "step"), keep=lambda loss: loss),
+                lambda did: did.result["graphs alive at once"] == "at most two",
+                "The graphs of all rounds are alive at the end: keep numbers in the list, `.item()`.",
+            ),
+            Property(
+                loop(("clear", "back", "step"), keep=lambda loss: loss.detach()),
+                lambda did: (
+                    "4 steps" not in did.shown
+                    or did.result["graphs alive at once"] != "at most two"
+                    or all(isinstance(loss, float) for loss in did.result["losses"])
+                ),
+                "The list holds tensors, without their graphs. Numbers are asked for: `.item()`.",
+            ),
+            Property(
+                loss_before_the_loop,
+                lambda did: did.result["the model was asked"] == "once in each round",
+                "The loss is not computed anew in each round, so it never learns what the steps have changed.",
+            ),
+        ),
+        understood="Gradients add up until somebody clears them, and each step follows the sum.",
         hints=(
             "Which of the four lines of a step is missing?",
             "The gradients of earlier steps are still there when the next ones are added (lesson 07).",
@@ -428,7 +654,7 @@ EXERCISES = (
                 with_velocity(lambda v, g: v.copy_(g)),
                 "The velocity forgets what it was. 0.9 of it stays.",
             ),
-            (with_velocity(lambda v, g: v.add_(g)), "The velocity keeps all of itself. It shall keep 0.9."),
+            (with_velocity(lambda v, g: v.add_(g)), "The velocity keeps all of itself. It should keep 0.9 of it."),
             (
                 with_velocity(lambda v, g: v.mul_(0.9).add_(0.1 * g)),
                 "The gradient is added in full, not times 0.1.",
@@ -438,8 +664,33 @@ EXERCISES = (
                 "That walks uphill: minus the rate times the velocity.",
             ),
             (
-                with_velocity(lambda v, g: v.mul_(0.9).add_(0.1 * g), move=lambda p, v, rate: p.sub_(v)),
-                "The rate is in the velocity. Here it comes in at the end, when the parameter moves.",
+                rate_in_the_velocity,
+                "The rate is in the velocity, as some textbooks have it. While the rate stays, the parameters move "
+                "alike. Here, as in PyTorch, it comes in at the end, when the parameter moves.",
+            ),
+            (
+                the_other_sign,
+                "Your velocity points downhill, and the parameter follows it with a plus. That leads to the same "
+                "place. But here the velocity adds up gradients, and the minus comes when the parameter moves.",
+            ),
+            (
+                the_other_sign_and_the_rate,
+                "Your velocity holds minus the rate times the gradients. That leads to the same place. But here it "
+                "adds up the gradients as they are; minus and rate come when the parameter moves.",
+            ),
+            (
+                new_in_both_lists,
+                "New tensors are put into both lists. Those that the caller holds must change: `add_`, `mul_`, `sub_`.",
+            ),
+            (rate_twice, "The rate comes in twice: in the velocity, and when the parameter moves. Only there."),
+            (
+                with_velocity(lambda v, g: v.mul_(0.9).add_(g), move=lambda p, v, rate: p.sub_(v)),
+                "The parameter moves by the whole velocity. Times the rate.",
+            ),
+            (
+                nesterov,
+                "That is the variant by Nesterov, which looks one step ahead (`nesterov=True`). Asked for is the "
+                "simple one.",
             ),
             (
                 moves_first,
@@ -449,7 +700,6 @@ EXERCISES = (
                 with_velocity(lambda v, g: v.mul_(0.9).add_(g), move=lambda p, v, rate: p.sub_(rate * p.grad)),
                 "The velocity is right, and nobody uses it: the parameter moves by its gradient alone.",
             ),
-            (recorded, "Changing a leaf is itself an operation that is noted. Take no notes: `engine.no_grad()`."),
             (new_tensors, "You make new tensors. Those that the caller holds must change: `add_`, `mul_`, `sub_`."),
             (
                 new_velocities,
@@ -460,6 +710,25 @@ EXERCISES = (
                 "`v = ...` gives the name to a new tensor, and the velocity is as it was. Change it: `mul_`, `add_`.",
             ),
         ),
+        properties=(
+            Property(
+                recorded,
+                lambda did: did.error != "RuntimeError" or not did.shown.startswith("one step"),
+                "Changing a leaf is itself an operation that is noted. Take no notes: `with engine.no_grad():`.",
+            ),
+            Property(
+                with_velocity(lambda v, g: v.mul_(0.5).add_(g)),
+                lambda did: all(map(close, did.result["velocities"], did.expected["velocities"])),
+                "The velocities that the caller holds are not what they should be afterwards: 0.9 times themselves, "
+                "plus the gradient.",
+            ),
+            Property(
+                with_velocity(lambda v, g: v.mul_(0.9).add_(g), move=lambda p, v, rate: p.sub_(0.5 * rate * v)),
+                lambda did: all(map(close, did.result["parameters"], did.expected["parameters"])),
+                "The parameters are not where they should be afterwards: moved by minus the rate times the velocity.",
+            ),
+        ),
+        understood="A velocity is a sum of old gradients, each 0.9 times as heavy as the one after it.",
         hints=(
             "Two lines for each parameter: first its velocity, then the parameter itself.",
             "In place: `v.mul_(0.9).add_(...)`, and `p.sub_(...)`, under `engine.no_grad()`.",
@@ -477,7 +746,16 @@ EXERCISES = (
         hidden=stop_more,
         wrong=(
             (never, "It never stops: what comes after the stop is not known to a training that has stopped."),
-            (one_too_late, "It stops one epoch too late."),
+            (
+                knows_the_future,
+                "It stops at the right epoch. But the best is looked for among all losses, also those that come after "
+                "the stop, which no training has seen.",
+            ),
+            (gives_the_loss, "The second of the pair is the best *loss*. Its epoch is asked for."),
+            (
+                as_long_ago_as_the_patience,
+                "You compare with the loss of `patience` epochs ago. Compare with the *best* so far.",
+            ),
             (since_the_last, "You compare with the epoch before. Compare with the *best* so far."),
             (equal_is_better, "An equal loss is not better: such epochs count against the patience."),
             (
@@ -490,6 +768,24 @@ EXERCISES = (
             ),
             (lambda losses, patience: stop(losses, patience)[::-1], "The two are in the opposite order."),
         ),
+        properties=(
+            Property(
+                one_too_late,
+                lambda did: did.result[0] <= did.expected[0],
+                "It stops too late. Stop as soon as the present epoch is `patience` epochs after the best one.",
+            ),
+            Property(
+                one_too_early,
+                lambda did: did.result[0] >= did.expected[0],
+                "It stops too early. The best epoch does not count against the patience, nor do those before it.",
+            ),
+            Property(
+                best_is_the_last,
+                lambda did: did.result[0] != did.expected[0] or did.result[1] == did.expected[1],
+                "The best epoch is the one with the lowest loss until then; of several such epochs it is the first.",
+            ),
+        ),
+        understood="Compare with the best so far, and let patience begin anew whenever there is a better one.",
         hints=(
             "What do you have to remember from epoch to epoch?",
             "The number of the best epoch. The patience is over when the present epoch is so many after it.",

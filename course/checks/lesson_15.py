@@ -4,6 +4,7 @@ import weakref
 
 import engine
 from course.exercises import Exercise
+from course.trials import Alive
 from engine import nn
 
 # what is trained
@@ -164,6 +165,7 @@ def mean_loss_with(prepare=True, restore=True, notes=False):
 
 def stepped(step, n):
     model, watch, most = line(), Watch(), {"examples": 0, "graphs": 0}
+    alive = Alive(model)
 
     def look(module, args):
         most["examples"] = max(most["examples"], len(args[0]))
@@ -171,7 +173,7 @@ def stepped(step, n):
 
     model.register_forward_pre_hook(look)
     step(model, watch, engine.optim.SGD(model.parameters(), lr=0.1), *examples(n))
-    kept = "of one part" if most["graphs"] <= 1 else "of several parts"
+    kept = "of one part" if max(most["graphs"], alive.most - 1) <= 1 else "of several parts"
     return {"numbers": numbers(model), "most examples at once": most["examples"], "graphs kept at once": kept}
 
 
@@ -366,13 +368,14 @@ EXERCISES = (
             ),
             (
                 epoch_with(lambda total, loss: total + loss.detach()),
-                "No graph is kept. But what is given back shall be a Python number: `.item()`.",
+                "No graph is kept. But what is given back must be a Python number: `.item()`.",
             ),
             (
                 mean_of_examples,
                 "The mean over the *examples*, and often the better one. Asked for is the mean of the batches' losses.",
             ),
         ),
+        understood="A number has no graph: keep numbers, and each batch's graph goes with its batch.",
         hints=(
             "What does `total` hold after three batches: a number, or a tensor?",
             "A tensor with a graph, in which the graphs of all losses hang. `.item()` is the number alone.",
@@ -405,6 +408,7 @@ EXERCISES = (
             ),
             (mean_loss_with(prepare=False), "Without `eval()`, dropout drops during the test."),
         ),
+        understood="What you switch you put back, and where nobody goes back no notes are needed.",
         hints=(
             "Two things are missing: one around the loop, one after it.",
             "`with engine.no_grad():` around it. `before = model.training` at the beginning, put back at the end.",
@@ -426,7 +430,7 @@ EXERCISES = (
             (in_parts(lambda part, all, parts: 1 / all), "Each loss is a mean of its part already: times its length."),
             (
                 in_parts(lambda part, all, parts: part / all, step_each=True),
-                "A step after each part. It shall be one step, when everything has been added up.",
+                "A step after each part. There should be one step, when everything has been added up.",
             ),
             (
                 in_parts(lambda part, all, parts: part / all, clear_each=True),
@@ -438,7 +442,7 @@ EXERCISES = (
             ),
             (
                 in_parts(lambda part, all, parts: 16 / all),
-                "Right as long as all parts have 16. The last one may be smaller, and then it weighs less.",
+                "Right as long as all parts have 16. The last one may be smaller, and then it counts for less.",
             ),
             (at_once, "The right step. But the whole batch goes through the model at once, and that does not fit."),
             (
@@ -447,9 +451,10 @@ EXERCISES = (
                 "`backward()` for each part.",
             ),
         ),
+        understood="Gradients add up, so a large batch can be gone through in parts, each weighted by its share.",
         hints=(
             "Four means are added up. What would have to be done to each, so that the mean of all comes out?",
-            "Weigh each by its share of the examples: `len(part_x) / len(x)`.",
+            "Weight each by its share of the examples: `len(part_x) / len(x)`.",
             "loss = loss_fn(model(part_x), part_y) * ...\nloss.backward()",
         ),
     ),
@@ -472,7 +477,7 @@ EXERCISES = (
             ),
             (
                 clipping(("back", "clip", "step"), clip=always_one),
-                "Long gradients are shortened. But short ones are made longer, and shall be left as they are.",
+                "Long gradients are shortened. But short ones are made longer, and should be left as they are.",
             ),
             (
                 clipping(("back", "clip", "step"), clip=one_by_one),
@@ -484,6 +489,7 @@ EXERCISES = (
             ),
             (clipping(("back", "clip", "step"), back=lambda length: length), "Give back a Python number: `.item()`."),
         ),
+        understood="Between backward and step is the only place where a gradient can still be changed.",
         hints=(
             "In which order must the three lines stand?",
             "backward, clip, step. What is clipped afterwards is not used any more.",
@@ -518,6 +524,7 @@ EXERCISES = (
                 "The rate is right after each epoch. But it falls after each batch already: an epoch has one rate.",
             ),
         ),
+        understood="A scheduler counts its own calls: whether they are epochs or batches is up to the loop.",
         hints=(
             "How often is `scheduler.step()` called in one epoch?",
             "Once for each batch. It has to stand after the inner loop, not in it.",

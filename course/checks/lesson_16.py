@@ -272,6 +272,7 @@ EXERCISES = (
             (set("abce"), "`x + x` is no product, and losses are sent up to 32 bits."),
             (set("cde"), "Those are the ones with 32 bits."),
         ),
+        understood="Products go down to 16 bits, losses go up to 32, and an addition takes the larger type of its two.",
         hints=(
             "There are three kinds: products, losses, and all others.",
             "Products go down, losses go up, all others take what they get; the wider type wins where two meet.",
@@ -315,6 +316,7 @@ EXERCISES = (
             ),
             (by_backward, "Right, but `backward()` has changed `.grad`. Take `engine.autograd.grad`."),
         ),
+        understood="Scaling lifts small gradients over the edge, and dividing at the end gives the true ones back.",
         hints=(
             "What must be multiplied, so that every gradient on the way back is larger?",
             "The loss. Divide what arrives by the same number, and look whether all of it is finite.",
@@ -340,6 +342,7 @@ EXERCISES = (
             (ruled(overflow=lambda scale, count: (scale, 0)), "After an overflow the scale is halved."),
             (ruled(overflow=lambda scale, count: (scale * 2, 0)), "Overflow means too large: smaller, not larger."),
         ),
+        understood="The scaler presses upwards until it overflows, goes back by half, and tries again later.",
         hints=(
             "There are three cases. Which?",
             "Overflow; the last of `interval` good steps; any other good step.",
@@ -382,6 +385,7 @@ EXERCISES = (
             ),
             (stepping(scaled_backward, clear=False), "The gradients of the round before must be cleared."),
         ),
+        understood="A small step is lost beside a 16-bit weight: weights stay in 32 bits, products go down.",
         hints=(
             "What does `scaler.scale(loss)` give, and who takes it?",
             "It gives a new tensor. Go back from that one.",
@@ -412,9 +416,10 @@ EXERCISES = (
             (clipping(clear=False), "The gradients of the round before must be cleared."),
             (no_scaler_step, "`optimizer.step()` does not look for overflows: leave the step to the scaler."),
         ),
+        understood="The gradients have the scale in them until unscale_ takes it out: look at them only after that.",
         hints=(
             "What do the gradients look like when they are clipped? And what is to happen once a round?",
-            "They are multiplied by the scale: `unscale_` first. And `update()` belongs inside of the loop.",
+            "They are multiplied by the scale: `unscale_` first. And `update()` belongs inside the loop.",
             "scaler.scale(loss).backward()\n...\nlengths.append(...)\nscaler.step(optimizer)\nscaler.update()",
         ),
     ),

@@ -2,9 +2,10 @@
 
 import gc
 from contextlib import contextmanager
+from itertools import product
 
 import engine
-from course.exercises import Exercise
+from course.exercises import Exercise, Property
 from engine import nn, sim
 
 MIB = 2**20
@@ -23,7 +24,39 @@ def room(nbytes):
         sim.set_capacity(before)
 
 
+# In the lesson
+
+
+NUMBERS = 16 * (256 * 256 + 256) + 256 * 10 + 10
+
+
+def needs_trial(needs):
+    for batch in (1024, 64, 8192):
+        yield f"batch = {batch}", needs, batch
+
+
+def four(gradients=1.0, state=2.0, activations=16.0, unit=4 / MIB):
+    """`needs`, with so many gradients, numbers of Adam for a parameter, and results of 256 for an example."""
+
+    def needs(batch):
+        return tuple(unit * n for n in (NUMBERS, gradients * NUMBERS, state * NUMBERS, activations * 256 * batch))
+
+    return needs
+
+
+def off(did, entry, factor):
+    """Whether an entry is what it should be, times a factor.  ValueError where there are not four."""
+    _, _, _, _ = did.result
+    return abs(did.result[entry] / did.expected[entry] - factor) < 2e-3
+
+
 # 17.1
+
+
+LEFT = (4, 0, 4, 8, 4, 8)
+
+
+# 17.2
 
 
 def layers(*widths):
@@ -47,17 +80,68 @@ def bytes_more(training_bytes):
     yield "", training_bytes, nn.Conv2d(2, 3, 5).double(), 1
 
 
-def counted(times, frozen=1, size=lambda p: p.element_size()):
-    """`training_bytes`, with so many tensors for each parameter that learns."""
+def counted(times=lambda copies: 2 + copies, frozen=lambda copies: 1, size=lambda p: p.element_size()):
+    """`training_bytes`: so many tensors of its size for a parameter that learns, and a frozen one (None: the same)."""
 
     def attempt(model, copies):
-        each = (p.numel() * size(p) * (times(copies) if p.requires_grad else frozen) for p in model.parameters())
-        return sum(each)
+        each = {True: times(copies), False: (frozen or times)(copies)}
+        return sum(p.numel() * size(p) * each[p.requires_grad] for p in model.parameters())
 
     return attempt
 
 
-# 17.2
+TIMES = (
+    ({}, ""),
+    ({"times": lambda copies: 1 + copies}, "Parameters and optimizer state are there. What about the gradients?"),
+    ({"times": lambda copies: copies}, "Of a parameter that learns only the optimizer state is counted."),
+    ({"times": lambda copies: 4}, "Not every optimizer keeps two numbers for each parameter: it is `copies`."),
+    ({"times": lambda copies: 2}, "The optimizer's numbers are missing: `copies` for each parameter."),
+    ({"times": lambda copies: 1}, "Those are the parameters alone. What comes with one that learns?"),
+    ({"times": lambda copies: 2 * copies}, "The gradient is one more, and not a factor: 1 + 1 + copies."),
+    ({"times": lambda copies: 3 + copies}, "One too many: the parameter, its gradient, and `copies`."),
+)
+FROZEN = (
+    ({}, ""),
+    ({"frozen": None}, "A frozen parameter has no gradient, and the optimizer keeps nothing for it."),
+    ({"frozen": lambda copies: 0}, "A frozen parameter needs no gradient. But it is still there itself."),
+)
+SIZES = (
+    ({}, ""),
+    ({"size": lambda p: 4}, "Not every number takes 4 bytes: ask for `element_size()`."),
+    ({"size": lambda p: 1}, "That is how many *numbers* there are. How many bytes does each of them take?"),
+)
+
+
+def miscounted():
+    """Each of these mistakes, two at once, and three."""
+    for mistakes in product(TIMES, FROZEN, SIZES):
+        made = {name: value for mistake, _ in mistakes for name, value in mistake.items()}
+        # One tensor for each parameter, four bytes each: that is also four tensors, one byte each.
+        plain = mistakes[0][1].startswith("Those are") and mistakes[1:] != (FROZEN[0], SIZES[0])
+        if made and not plain:
+            yield counted(**made), " ".join(said for _, said in mistakes if said)
+
+
+def of_the_first(model, copies):
+    for p in model.parameters():
+        return p.numel() * p.element_size() * (2 + copies if p.requires_grad else 1)
+
+
+def weights_alone(model, copies):
+    return sum(
+        p.numel() * p.element_size() * (2 + copies if p.requires_grad else 1) for p in model.parameters() if p.ndim > 1
+    )
+
+
+def tensors(model, copies):
+    return sum(2 + copies if p.requires_grad else 1 for p in model.parameters())
+
+
+def in_mib(model, copies):
+    return counted()(model, copies) / MIB
+
+
+# 17.3
 
 
 def network(width=64, depth=4):
@@ -80,6 +164,38 @@ def tested(mean_loss, model, sizes):
     few = most_in_use(mean_loss, model, batches[:3])[1]
     found, many = most_in_use(mean_loss, model, batches)
     return {"the mean loss": found, "more batches need more memory": many > few + 0.1 * MIB}
+
+
+def with_backward(model, batches):
+    total = 0.0
+    for loss in each_loss(model, batches):
+        loss.backward()
+        total += loss.item()
+    return total / len(batches)
+
+
+def frozen(model, batches):
+    for p in model.parameters():
+        p.requires_grad_(False)
+    return mean_loss(model, batches)
+
+
+def in_eval_mode(model, batches):
+    model.eval()
+    return in_a_list(model, batches)
+
+
+def eval_for_good(model, batches):
+    model.eval()
+    return mean_loss(model, batches)
+
+
+def of_one_batch(model, batches):
+    return mean_loss(model, batches[:1])
+
+
+def the_last_divided(model, batches):
+    return the_last(model, batches) / len(batches)
 
 
 def loss_trial(mean_loss):
@@ -133,75 +249,6 @@ def the_last(model, batches):
     return [loss.item() for loss in each_loss(model, batches)][-1]
 
 
-# 17.3
-
-
-def fits(largest, limit, most):
-    """The answer for a step that runs out of memory above a limit."""
-
-    def step(n):
-        if n > limit:
-            raise engine.OutOfMemoryError("sim out of memory")
-
-    return largest(step, most)
-
-
-def mistaken(largest):
-    def step(n):
-        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied (4x3 and 4x3)")
-
-    return largest(step, 64)
-
-
-def largest_trial(largest):
-    yield "up to 20 fit, most = 64", fits, largest, 20, 64
-    yield "all sizes fit, most = 64", fits, largest, 1000, 64
-    yield "all sizes fit, most = 100", fits, largest, 1000, 100
-    yield "up to 16 fit, most = 16", fits, largest, 16, 16
-    yield "nothing fits, most = 64", fits, largest, 0, 64
-    yield "step has another mistake: a RuntimeError", mistaken, largest
-
-
-def largest_more(largest):
-    yield "", fits, largest, 1, 1
-    yield "", fits, largest, 700, 4096
-
-
-def by_doubling(first=1, caught=engine.OutOfMemoryError, below=lambda size, most: size <= most, back=0):
-    def attempt(step, most):
-        found, size = 0, first
-        while below(size, most):
-            try:
-                step(size)
-            except caught:
-                return size if back else found
-            found, size = size, 2 * size
-        return found
-
-    return attempt
-
-
-def largest_batch(step, most):
-    for size in [2**k for k in range(most.bit_length() - 1, -1, -1)]:
-        try:
-            step(size)
-        except engine.OutOfMemoryError:
-            continue
-        return size
-    return 0
-
-
-def halving(step, most):
-    while most:
-        try:
-            step(most)
-        except engine.OutOfMemoryError:
-            most //= 2
-        else:
-            return most
-    return 0
-
-
 # 17.4
 
 
@@ -219,7 +266,7 @@ def tried(with_less, n, nbytes):
 
 def not_its_business(with_less):
     def step(n):
-        raise ValueError("the labels do not fit the examples")
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied (4x3 and 4x3)")
 
     return with_less(step, 8)
 
@@ -228,7 +275,7 @@ def less_trial(with_less):
     yield "step(n) needs n MiB, there are 32 MiB, n = 24", tried, with_less, 24, 32 * MIB
     yield "step(n) needs n MiB, there are 32 MiB, n = 48", tried, with_less, 48, 32 * MIB
     yield "step(n) needs n MiB, there are 32 MiB, n = 100", tried, with_less, 100, 32 * MIB
-    yield "step has another mistake: a ValueError", not_its_business, with_less
+    yield "step has another mistake: a RuntimeError", not_its_business, with_less
 
 
 def less_more(with_less):
@@ -292,6 +339,35 @@ def one_less(step, n):
             return n
 
 
+def divided(step, n):
+    while True:
+        try:
+            step(n)
+        except engine.OutOfMemoryError:
+            n = n / 2
+        else:
+            return n
+
+
+def nothing_given(step, n):
+    with_less(step, n)
+
+
+def next_but_one(step, n):
+    fitted = with_less(step, n)
+    return n if fitted == n else fitted // 2
+
+
+def tried_once_more(step, n):
+    try:
+        step(n)
+        return n
+    except engine.OutOfMemoryError:
+        pass
+    step(n // 2)
+    return n // 2
+
+
 def the_next(step, n):
     try:
         step(n)
@@ -310,11 +386,15 @@ def gradients(backward, examples, size, nbytes=1024 * MIB, depth=2, before=None)
             p.grad = before and engine.full_like(p, before)
         backward(model, *batch(examples, answers=64), size)
         found = [p.grad for p in model.parameters()]
-        return [g if g is None else g.cpu() for g in (found[0], found[-1])]
+        ready = model.training and all(p.requires_grad for p in model.parameters())
+        return [
+            *(g if g is None else g.cpu() for g in (found[0], found[-1])),
+            "ready to train" if ready else "not ready",
+        ]
 
 
 def parts_trial(backward):
-    what = "the gradients of the first weight and of the last bias"
+    what = "the gradients of the first weight and of the last bias, and the model"
     yield f"8 examples, size = 4: {what}", gradients, backward, 8, 4
     yield f"10 examples, size = 4: {what}", gradients, backward, 10, 4
     shown = f"8 examples, size = 4, with 1 in every place of .grad before: {what}"
@@ -357,51 +437,193 @@ def together(model, x, answers, size):
     sum(losses).backward()
 
 
+def divided_at_the_end(model, x, answers, size):
+    parts = x.split(size)
+    for some, right in zip(parts, answers.split(size), strict=True):
+        nn.functional.cross_entropy(model(some), right).backward()
+    for p in model.parameters():
+        p.grad /= len(parts)
+
+
+def whole_parts(model, x, answers, size):
+    for at in range(0, len(x) - size + 1, size):
+        loss = nn.functional.cross_entropy(model(x[at : at + size]), answers[at : at + size])
+        (loss * size / len(x)).backward()
+
+
+def all_at_once_in_parts(model, x, answers, size):
+    scores = model(x)
+    losses = [
+        nn.functional.cross_entropy(some, right, reduction="sum")
+        for some, right in zip(scores.split(size), answers.split(size), strict=True)
+    ]
+    (sum(losses) / len(x)).backward()
+
+
+def cut_off(model, x, answers, size):
+    with engine.no_grad():
+        for some, right in zip(x.split(size), answers.split(size), strict=True):
+            nn.functional.cross_entropy(model(some), right)
+
+
+def left_in_eval_mode(model, x, answers, size):
+    model.eval()
+    backward_in_parts(model, x, answers, size)
+
+
 def first_part(model, x, answers, size):
     nn.functional.cross_entropy(model(x[:size]), answers[:size]).backward()
+
+
+STEPS = (
+    Exercise(
+        key="17.needs",
+        points=0,
+        answer=four(),
+        trial=needs_trial,
+        tolerance=2e-3,  # who takes 4.03 for the parameters has counted right
+        wrong=(
+            (four(unit=4), "Those are bytes. A MiB is 2**20 of them."),
+            (four(unit=1), "Those are numbers. How many bytes does each take, and how many bytes is a MiB?"),
+            (four(unit=1 / MIB), "Each number takes four bytes."),
+            (four(unit=4 / 10**6), "Divided by a million. A MiB is 2**20 bytes."),
+            (four(unit=4 / 1024), "Those are KiB. A MiB is 1024 times as much."),
+            (
+                lambda batch: sum(four()(batch)),
+                "That is all of it together. Four numbers are asked for, with commas between them.",
+            ),
+        ),
+        properties=(
+            Property(
+                lambda batch: four()(batch)[::3],
+                lambda did: len(did.result) == 4,
+                "Four numbers are asked for: parameters, gradients, Adam's state, activations.",
+            ),
+            Property(
+                four(gradients=2),
+                lambda did: off(did, 1, 1),
+                "Gradients: there is one number for each parameter, of the parameter's type, whatever the batch.",
+            ),
+            Property(four(state=1), lambda did: not off(did, 2, 0.5), "Adam keeps *two* numbers for each parameter."),
+            Property(
+                four(state=3),
+                lambda did: off(did, 2, 1) or off(did, 2, 0.5),
+                "Adam's state is two numbers for each parameter, and nothing else.",
+            ),
+            Property(
+                four(activations=32),
+                lambda did: not off(did, 3, 2),
+                "The result of `Tanh` and the input of the next `Linear` are one tensor: it is kept once.",
+            ),
+            Property(
+                four(activations=1),
+                lambda did: not off(did, 3, 1 / 16),
+                "That is what one layer keeps. There are sixteen.",
+            ),
+            Property(
+                four(activations=17),
+                lambda did: not off(did, 3, 17 / 16),
+                "The activations of sixteen layers are asked for, without the batch itself.",
+            ),
+            Property(
+                four(activations=16 / 256),
+                lambda did: not off(did, 3, 1 / 256),
+                "For each example a layer keeps 256 numbers, not one.",
+            ),
+            Property(
+                lambda batch: four()(1024),
+                lambda did: did.expected[3] == 16 or not off(did, 3, 16 / did.expected[3]),
+                "The activations grow with the batch, and yours do not.",
+            ),
+        ),
+        understood="Three of the four depend on the parameters alone, and the fourth on the batch.",
+        hints=(
+            "`numbers` from above, four bytes each, and 2**20 bytes in a MiB: that is the first entry.",
+            "Gradients: the same again. Adam: twice. And a layer keeps 256 numbers for each example.",
+            "activations = 16 * ... * 256 * 4 / 2**20",
+        ),
+    ),
+)
 
 
 EXERCISES = (
     Exercise(
         key="17.1",
         points=1,
-        answer=counted(lambda copies: 2 + copies),
-        trial=bytes_trial,
-        hidden=bytes_more,
+        answer=LEFT,
         wrong=(
-            (counted(lambda copies: 1 + copies), "Parameters and optimizer state are there. What about the gradients?"),
-            (counted(lambda copies: copies), "That is the optimizer state alone."),
+            ((8, 4, 4, 8, 8, 12), "That is all that was ever made. At the end, what still leads to it?"),
             (
-                lambda model, copies: sum(p.numel() * p.element_size() * (2 + copies) for p in model.parameters()),
-                "A frozen parameter takes memory once: there is no gradient, and the optimizer keeps nothing for it.",
-            ),
-            (
-                counted(lambda copies: 2 + copies, frozen=0),
-                "A frozen parameter needs no gradient. But it is still there itself.",
-            ),
-            (
-                counted(lambda copies: 2 + copies, size=lambda p: 4),
-                "Not every number takes 4 bytes: ask for `element_size()`.",
-            ),
-            (
-                counted(lambda copies: 2 + copies, size=lambda p: 1),
-                "That is how many numbers there are. How many bytes does each of them take?",
+                (4, 4, 4, 4, 4, 4),
+                "That is x alone, each time. In some programs it is gone, and in some it is not alone.",
             ),
         ),
+        entries={
+            1: (
+                (8, "After `x = y` both names belong to the second tensor. What leads to the first one?"),
+                (12, "There are two tensors, and after `x = y` both names belong to one of them."),
+            ),
+            2: (
+                (4, "`clone()` copies: the rows have memory of their own, 4 KiB each, and nothing looks into x's."),
+                (16, "Each row has 1024 numbers, not 1024 by 1024."),
+            ),
+            3: (
+                (2, "`bottom` is a view. It shows a half, but it keeps the whole memory alive."),
+                (0, "`del` deletes two names. `bottom` is a view, and still leads to the memory."),
+                (8, "`split` makes views: there is one memory, that of x."),
+            ),
+            4: (
+                (4, "Nothing of yours leads to `y`. But `exp` has kept its result, and `z` leads to the note."),
+                (12, "There are two large tensors: x, and what `exp` gave. `z` is one number."),
+                (0, "x is still there."),
+            ),
+            5: (
+                (8, "In `no_grad` there is no note that could keep `y`."),
+                (0, "x is still there."),
+            ),
+            6: (
+                (4, "`backward()` frees what `exp` has kept. But it has made something for x."),
+                (12, "The gradient is new. But `backward()` has let go what `exp` has kept."),
+                (0, "x is still there, and something that `backward()` has made for it."),
+            ),
+        },
+        understood="A tensor stays for as long as a name, a view, a note or a `.grad` leads to it.",
         hints=(
-            "How many tensors of its size does a parameter that learns bring along?",
-            "Itself, its gradient, and `copies` more: 2 + copies. A frozen one: 1.",
-            "total += p.numel() * p.element_size() * (... if p.requires_grad else 1)",
+            "For each program: which memories of 4 MiB were made, and what leads to each of them at the end?",
+            "A view keeps all of its memory. A note keeps what it has saved, until backward() has read it.",
+            "In the last program two things of 4 MiB are left: x, and ...",
         ),
     ),
     Exercise(
         key="17.2",
         points=1,
+        answer=counted(),
+        trial=bytes_trial,
+        hidden=bytes_more,
+        wrong=(
+            *miscounted(),
+            (of_the_first, "Only the first parameter is counted: the function returns before the loop is done."),
+            (weights_alone, "The biases are parameters, too."),
+            (
+                tensors,
+                "That is how many *tensors* there are. How many numbers does each have, and how many bytes a number?",
+            ),
+            (in_mib, "Bytes are asked for, not MiB."),
+        ),
+        understood="Before a night of training, one sum tells whether parameters, gradients and state fit at all.",
+        hints=(
+            "How many tensors of its size does a parameter that learns bring along?",
+            "Itself, its gradient, and `copies` more: 2 + copies. A frozen one: 1. `p.requires_grad` tells which.",
+            "total += p.numel() * p.element_size() * (... if p.requires_grad else 1)",
+        ),
+    ),
+    Exercise(
+        key="17.3",
+        points=1,
         answer=mean_loss,
         trial=loss_trial,
         hidden=loss_more,
         wrong=(
-            (in_a_list, "All graphs are alive until the end: something leads to every loss. Keep numbers only."),
             (a_sum, "The memory is all right. But that is the sum of the losses, and not their mean."),
             (of_examples, "That is the mean over the *examples*. Asked for is the mean of the batches' losses."),
             (
@@ -410,35 +632,32 @@ EXERCISES = (
             ),
             (a_tensor, "The memory is all right. But what is given back is a tensor: `.item()`."),
             (the_last, "The memory is all right. But that is the loss of the last batch alone."),
+            (of_one_batch, "The memory is all right. But that is the loss of the first batch alone."),
+            (the_last_divided, "Only the last batch's loss is divided by their number: `+=` adds them up."),
+            (
+                with_backward,
+                "`backward()` does free the graph. But it leaves gradients in `.grad`, and the next step of the "
+                "training would add to them. Take no notes in the first place.",
+            ),
+            (frozen, "The memory is all right. But the model is frozen from now on: it cannot be trained any more."),
+            (
+                in_eval_mode,
+                "`eval()` changes what some layers compute. It does not stop the notes, and it is left on.",
+            ),
+            (eval_for_good, "The memory is all right. But the model is left in eval mode, and comes back changed."),
         ),
+        properties=(
+            Property(
+                in_a_list,
+                lambda did: not did.result["more batches need more memory"],
+                "All graphs are alive until the end: a loss, a result or a sum leads to each. Keep numbers only.",
+            ),
+        ),
+        understood="A test needs no notes, and a list or a sum of numbers leads to no graph.",
         hints=(
             "What does `total` lead to, after the first `+=`?",
             "To a graph. Add numbers, `item()`, and do not take notes at all in a test.",
             "with engine.no_grad():\n    for x, answers in batches:\n        total += ....item()",
-        ),
-    ),
-    Exercise(
-        key="17.3",
-        points=2,
-        answer=largest_batch,
-        trial=largest_trial,
-        hidden=largest_more,
-        wrong=(
-            (
-                by_doubling(caught=RuntimeError),
-                "Out of memory is a RuntimeError, but not the only one. Catch `engine.OutOfMemoryError` alone.",
-            ),
-            (by_doubling(caught=Exception, below=lambda s, m: s < m), "`most` itself is allowed; and catch less."),
-            (by_doubling(below=lambda s, m: s < m), "`most` itself is allowed, if it is one of 1, 2, 4, 8 ..."),
-            (by_doubling(back=1), "That is the first one that did *not* fit."),
-            (by_doubling(below=lambda s, m: s <= 2**20), "Sizes above `most` are not asked for."),
-            (halving, "Halving `most` gives other sizes than 1, 2, 4, 8 and so on, if `most` is not one of them."),
-        ),
-        hints=(
-            "Which exception is it, and what do you know when it comes?",
-            "Double the size as long as step(size) works; remember the last one that did.",
-            "while size <= most:\n    try:\n        step(size)\n    except ...:\n        break\n"
-            "    fits, size = size, 2 * size",
         ),
     ),
     Exercise(
@@ -450,21 +669,29 @@ EXERCISES = (
         wrong=(
             (
                 cleaned_up,
-                "Neither `gc.collect` nor `empty_cache` frees what the error leads to, and inside of `except` it is "
-                "alive. Try again outside.",
+                "Neither `del error` nor `gc.collect` nor `empty_cache` helps: in the `except` block the error is "
+                "alive, and with it the variables of `step`. Try again outside.",
             ),
             (
                 error_kept,
-                "You try again outside of `except`. But the error has a second name there, and what it leads to stays "
+                "You try again outside `except`. But the error has a second name there, and what it leads to stays "
                 "alive.",
             ),
-            (every_error, "Other errors than out of memory must come through."),
+            (
+                every_error,
+                "Other errors must come through, other RuntimeErrors too. Catch `engine.OutOfMemoryError` alone.",
+            ),
             (one_less, "It works, but with one less each time. Asked for is half."),
             (the_next, "Half of `n` is given back without having been tried."),
+            (divided, "`/` gives a fraction: half of n as a whole number is `n // 2`."),
+            (nothing_given, "It finds the number, and does not tell it: a `return` is missing."),
+            (next_but_one, "The number that has worked is halved once more before it is given back."),
+            (tried_once_more, "Half is tried once. If that does not fit either, go on: a quarter, and so on."),
         ),
+        understood="What an error leads to is alive until its `except` block is over: try again outside.",
         hints=(
-            "What is alive inside of `except`, and what does it lead to?",
-            "The error, its traceback, the variables of `step`. So the next attempt must not be made inside of it.",
+            "What is alive in the `except` block, and what does it lead to?",
+            "The error, its traceback, the variables of `step`. So the next attempt must not be made there.",
             "while True:\n    try:\n        step(n)\n        return n\n"
             "    except engine.OutOfMemoryError:\n        pass\n    ...",
         ),
@@ -493,10 +720,46 @@ EXERCISES = (
                 weighted(lambda n, all, size: n / all, before=lambda model: model.zero_grad()),
                 "Only the last part's gradient is left: do not clear between the parts.",
             ),
-            (together, "All graphs are alive until the one `backward()` at the end. Call it for each part."),
             (cleared_at_first, "What was in .grad before is gone. Asked for is to *add* to it."),
             (first_part, "Only the first part was used."),
+            (
+                divided_at_the_end,
+                "Dividing `.grad` at the end divides what was there before, too, and a shorter last part counts for as "
+                "much as the others. Weigh each loss before its `backward()`.",
+            ),
+            (whole_parts, "The last part is smaller than `size`, and was left out."),
+            (
+                all_at_once_in_parts,
+                "The network sees all examples at once. Cut the examples, not the scores, and go back for each part.",
+            ),
+            (cut_off, "No notes, no gradients: here the graph is needed, one part at a time."),
+            (
+                weighted(lambda n, all, size: n),
+                "That is the gradient of the *sum* over the examples. Divide by their number.",
+            ),
+            (
+                weighted(lambda n, all, size: 1 / all),
+                "A part's loss is a mean already, over its own examples: times how many of them?",
+            ),
+            (
+                weighted(lambda n, all, size: 1 / n),
+                "A part's loss is divided by its length already. What counts is its share of *all* examples.",
+            ),
         ),
+        properties=(
+            Property(
+                together,
+                lambda did: did.error != "OutOfMemoryError",
+                "More than one part's graph is alive at a time. Call `backward()` for each part, before the next one "
+                "goes through the network.",
+            ),
+            Property(
+                left_in_eval_mode,
+                lambda did: did.result[2] == did.expected[2],
+                "The model is left frozen or in eval mode. The training goes on afterwards.",
+            ),
+        ),
+        understood="Each part counts for its share, and its graph is gone before the next one is made.",
         hints=(
             "`in_parts` in the lesson does it. What does it do with the last part?",
             "Each part's loss, times the share of the examples that are in it, and backward() at once.",

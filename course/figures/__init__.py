@@ -2,8 +2,10 @@
 
 from course.figures.accumulating import AccumulationTimeline
 from course.figures.batches import BatchExplorer
+from course.figures.beginnings import BeginningsExplorer
 from course.figures.boxes import Boxes, IndexExplorer
 from course.figures.broadcasting import BroadcastingExplorer
+from course.figures.captures import CaptureExplorer
 from course.figures.collapse import CollapseExplorer
 from course.figures.costs import CostExplorer
 from course.figures.curves import DescentExplorer, SecantExplorer
@@ -20,8 +22,10 @@ from course.figures.memory import MemoryTimeline
 from course.figures.memory_explorer import MemoryExplorer
 from course.figures.own_engine import draw
 from course.figures.passes import PassExplorer
+from course.figures.pieces import MemoryMap, PiecesExplorer
 from course.figures.pixels import Pixels
 from course.figures.predict import Predict
+from course.figures.ring import RingExplorer
 from course.figures.scaling import ScalerTimeline
 from course.figures.stepper import BackwardStepper
 from course.figures.surface import SurfaceExplorer
@@ -31,8 +35,10 @@ __all__ = [
     "AccumulationTimeline",
     "BackwardStepper",
     "BatchExplorer",
+    "BeginningsExplorer",
     "Boxes",
     "BroadcastingExplorer",
+    "CaptureExplorer",
     "CollapseExplorer",
     "CostExplorer",
     "CrossEntropyExplorer",
@@ -47,11 +53,14 @@ __all__ = [
     "LiveCurves",
     "LoopsExplorer",
     "MemoryExplorer",
+    "MemoryMap",
     "MemoryTimeline",
     "PassExplorer",
+    "PiecesExplorer",
     "Pixels",
     "Predict",
     "ProductExplorer",
+    "RingExplorer",
     "ScalerTimeline",
     "SecantExplorer",
     "SurfaceExplorer",

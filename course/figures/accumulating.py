@@ -11,7 +11,7 @@ SIZES = [40, 20, 16, 10, 8]
 WAYS = {
     "as it is": lambda size, parts: 1.0,
     "divided by the parts": lambda size, parts: 1 / parts,
-    "weighed by its size": lambda size, parts: size / EXAMPLES,
+    "weighted by its size": lambda size, parts: size / EXAMPLES,
 }
 
 
@@ -52,7 +52,7 @@ class AccumulationTimeline(Explorer):
         {},
         {"way": "divided by the parts"},
         {"size": 16, "way": "divided by the parts"},
-        {"size": 16, "way": "weighed by its size"},
+        {"size": 16, "way": "weighted by its size"},
     )
 
     def path(self, size: int, way: str, calls: int) -> list[tuple[float, float]]:
@@ -91,12 +91,12 @@ class AccumulationTimeline(Explorer):
             axes.annotate("", end, begin, arrowprops=ARROW)
             middle = ((begin[0] + end[0]) / 2, (begin[1] + end[1]) / 2)
             axes.annotate(str(number + 1), middle, (-9, 4), textcoords="offset points", color=INK, fontsize=12)
-        axes.plot([0], [0], "o", color=FAINT, label="cleared")
+        axes.plot([0], [0], "o", color=FAINT, label="after clearing")
         axes.plot(*([c] for c in self.whole()), "s", color=SECOND, markersize=9, label="gradient of the whole batch")
         axes.plot(*([c] for c in self.path(size, way, calls)[-1]), "x", color=ACCENT, markersize=9, label=".grad")
         corners = [place for each in SIZES for place in self.path(each, way, EXAMPLES)]
-        axes.set(xlabel="by the slope", ylabel="by the offset")
+        axes.set(xlabel=".grad of the slope", ylabel=".grad of the offset")
         for limits, values in ((axes.set_xlim, 0), (axes.set_ylim, 1)):
             low, high = min(c[values] for c in corners), max(c[values] for c in corners)
             limits(low - 0.1 * (high - low), high + 0.1 * (high - low))
-        axes.legend(loc="lower right", fontsize=8)
+        axes.legend(loc="lower right", fontsize=10)

@@ -56,6 +56,16 @@ class BatchExplorer(Explorer):
             row = found[at[0]]
             return Cell(str(row[at[1]])) if at[1] < len(row) else Cell("", "pale")
 
-        panel = Panel(f"epoch {values['epoch']}: a row a batch", f"{len(found)} batches", (len(found), wide), cell)
+        count = f"{len(found)} batches"
+        panels = [Panel(f"epoch {values['epoch']}: each row is a batch", count, (len(found), wide), cell)]
+        left = sorted(set(range(20)) - {number for batch in found for number in batch})
+        if left:
+            rows = -(-len(left) // 2)
+            panels.append(Panel("left out", "", (rows, 2), lambda at: Cell(*gone(left, 2 * at[0] + at[1]))))
         width, height = (round(72 * side) for side in self.size)
-        return svg([panel], width, height, most=10_000).encode()
+        return svg(panels, width, height, most=10_000).encode()
+
+
+def gone(left: list[int], place: int) -> tuple[str, str]:
+    """What stands in a box for the examples that are in no batch."""
+    return (str(left[place]) if place < len(left) else ""), "pale"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from course.figures.explorer import ACCENT, INK, Explorer
+from course.figures.explorer import ACCENT, INK, SECOND, Explorer
 
 LAYERS = 36
 
@@ -43,6 +43,11 @@ class CostExplorer(Explorer):
         axes.annotate(
             str(self.kept(parts)), (parts, self.kept(parts)), (0, 10), textcoords="offset points", ha="center"
         )
-        axes.set(xscale="log", xticks=self.parts, xticklabels=self.parts, ylim=(0, 45), xlabel="parts")
+        axes.plot(
+            self.parts, [self.computed(n) for n in self.parts], "s--", color=SECOND, label="layers computed forward"
+        )
+        axes.set(
+            xscale="log", xticks=self.parts, xticklabels=self.parts, ylim=(0, 79), yticks=[0, 36, 72], xlabel="parts"
+        )
         axes.minorticks_off()
-        axes.legend(loc="lower right")
+        axes.legend(loc="center", bbox_to_anchor=(0.5, 0.7), fontsize=11)

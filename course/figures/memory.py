@@ -89,13 +89,18 @@ def taken(tensors: Iterable[engine.Tensor]) -> int:
 class MemoryTimeline(Explorer):
     """The memory of two training steps; sliders for the batch, the optimizer, and what the forward pass keeps."""
 
-    size = (7.2, 3.6)
+    size = (7.2, 4.0)
     settings = {
         "batch": ([64, 128, 256, 512, 1024], 256, "batch"),
         "optimizer": (["SGD", "Adam"], "Adam", "optimizer"),
         "keep": ([ALL, INPUTS], ALL, "kept by the forward pass"),
     }
     stills = ({}, {"keep": INPUTS}, {"optimizer": "SGD", "batch": 1024})
+    titles = (
+        "Adam, a batch of 256, everything kept",
+        "Adam, a batch of 256, checkpoints",
+        "SGD, a batch of 1024, everything kept",
+    )
 
     def words(self, *, batch: int, optimizer: str, keep: str) -> str:
         moments = timeline(batch, optimizer, keep)
@@ -116,9 +121,9 @@ class MemoryTimeline(Explorer):
             top = [low + m.taken[at] / MIB for low, m in zip(floor, _twice(moments), strict=True)]
             axes.fill_between(edges, floor, top, fc=color, ec="white", hatch=hatch, linewidth=0, label=kind)
             floor = top
-        axes.plot(edges, [m.peak / MIB for m in _twice(moments)], ":", color="black", label="peak since the last")
+        axes.plot(edges, [m.peak / MIB for m in _twice(moments)], ":", color="black", label="peak in between")
         half = (len(moments) - 1) // 2
-        axes.axvline(half + 0.5, ymax=0.85, color=FAINT, linewidth=0.8)
+        axes.axvline(half + 0.5, ymax=0.75, color=FAINT, linewidth=0.8)
         parts = [m.name.partition(",")[0] for m in moments]
         firsts = [
             at for at, part in enumerate(parts) if part in ("forward", "backward", "step") and part != parts[at - 1]
@@ -126,8 +131,8 @@ class MemoryTimeline(Explorer):
         for label in axes.set_xticks(firsts, [parts[at] for at in firsts]):
             label.label1.set_ha("right" if label.label1.get_text() == "step" else "left")  # "forward" follows close by
         most = max(m.peak for m in moments) / MIB
-        axes.set(ylabel="MiB", xlim=(-0.5, len(moments) - 0.5), ylim=(0, 1.25 * most))
-        axes.legend(loc="upper center", ncols=5, fontsize=8, handlelength=1.2, columnspacing=1)
+        axes.set(ylabel="MiB", xlim=(-0.5, len(moments) - 0.5), ylim=(0, 1.4 * most))
+        axes.legend(loc="upper center", ncols=3, fontsize=12, handlelength=1.2, columnspacing=1)
 
 
 def _twice(moments: tuple[Moment, ...]) -> list[Moment]:

@@ -62,10 +62,13 @@ class ScalerTimeline(Explorer):
         steps = timeline(2.0**first, interval, gradients)
         skipped = [number for number, step in enumerate(steps) if step.skipped]
         which = f" ({', '.join(map(str, skipped))})" if skipped else ""
+        lost = sum(step.lost > 0 for step in steps)
+        small = (
+            f"{lost} step{'s' * (lost > 1)} lose{'s' * (lost == 1)} small gradients" if lost else "no gradient is lost"
+        )
         return (
             f"First scale 2^{first}, growth interval {interval}, gradients {gradients}: {len(skipped)} "
-            f"of {STEPS} steps are skipped{which}; in {sum(step.lost > 0 for step in steps)} a gradient is lost. The "
-            f"last scale is 2^{math.log2(steps[-1].scale):.0f}."
+            f"of {STEPS} steps are skipped{which}; {small}. The last scale is 2^{math.log2(steps[-1].scale):.0f}."
         )
 
     def draw(self, axes: Any, *, first: int, interval: int, gradients: str) -> None:

@@ -16,7 +16,7 @@ OPTIMIZERS = {
 class SurfaceExplorer(Explorer):
     """The way of an optimiser down f(x, y) = x**2 / 2 + 10 * y**2, a valley that is steep on one axis only."""
 
-    size = (6.5, 3.2)
+    size = (6.5, 2.1)
     begin = (-8.0, 1.5)
 
     def __init__(self) -> None:
@@ -69,4 +69,4 @@ class SurfaceExplorer(Explorer):
         axes.plot([p[0] for p in positions], [p[1] for p in positions], ".-", color=ACCENT, linewidth=1)
         axes.plot([self.begin[0]], [self.begin[1]], "s", color=SECOND)
         axes.plot([0], [0], "+", color=INK, markersize=12)
-        axes.set(xlim=(-11, 11), ylim=(-2.6, 2.6), xlabel="x", ylabel="y")
+        axes.set(xlim=(-11, 11), ylim=(-2.6, 2.6), xlabel="x", ylabel="y", aspect="equal")

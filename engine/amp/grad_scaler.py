@@ -8,7 +8,7 @@ from ..arrays import dtypes
 from ..arrays.warn import warn
 from ..autograd.modes import no_grad
 from ..core.tensor import Tensor
-from ..nn.utils import gradients  # type: ignore[attr-defined]  # not public
+from ..nn.utils import gradients, multiplied  # type: ignore[attr-defined]  # not public
 from ..ops.creation import full
 from . import messages
 from .autocast_mode import device_kind, present
@@ -82,7 +82,13 @@ class GradScaler:
         """Multiply all gradients; {device: 1.0 if one of them there is not finite, else 0.0}."""
         inverse = OnDevices(inv_scale)
         found_inf = OnDevices(full((), 0.0, dtype=dtypes.float32, device=inv_scale.device))
-        for g in gradients(p for group in optimizer.param_groups for p in group["params"]):
+        grads = gradients(p for group in optimizer.param_groups for p in group["params"])
+        if all(g.dtype is not dtypes.float16 for g in grads):
+            left, infinite = multiplied(grads, inv_scale)
+            if len(left) < len(grads):
+                found_inf[inv_scale.device].fill_(float(infinite))
+            grads = left
+        for g in grads:
             if g.dtype is dtypes.float16 and not allow_fp16:
                 raise ValueError("Attempting to unscale FP16 gradients.")
             flag = found_inf[g.device]

@@ -73,6 +73,12 @@ def from_numpy(source: np.dtype) -> dtype:
     return of[source]
 
 
+def with_own_dtype(array):
+    """An array with this module's own dtype object: an unpickled one has an equal one, and kernels ask which it is."""
+    own = of[array.dtype].np
+    return array if array.dtype is own else array.view(own)
+
+
 of_python = {float: float64, int: int64, bool: bool_}
 
 

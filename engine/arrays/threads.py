@@ -8,8 +8,9 @@ neither do results.
 import os
 import threading
 from contextvars import copy_context
+from functools import partial
 from math import prod
-from typing import Any
+from queue import SimpleQueue
 from weakref import WeakSet
 
 import numpy as np
@@ -43,8 +44,9 @@ def available():
 
 
 threads = available()
-pool: Any = None  # of the threads beside the one that asks; made when it is first needed
 pool_lock = new_lock()
+helpers: list = []  # the threads beside those that ask, started when they are first needed
+waiting: SimpleQueue = SimpleQueue()  # jobs for them; a thread that waits for one costs nothing, and is there in 5 us
 
 
 def get_num_threads():
@@ -54,13 +56,12 @@ def get_num_threads():
 
 def set_num_threads(num_threads):
     """Compute on large arrays with so many threads; products of matrices too, where threadpoolctl is installed."""
-    global threads, pool
+    global threads
     if type(num_threads) is not int:
         raise RuntimeError(f"set_num_threads expects an int, but got {type(num_threads).__name__}")
     if num_threads <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
-    with pool_lock:
-        threads, pool = num_threads, None
+    threads = num_threads
     try:
         import threadpoolctl  # noqa: PLC0415  only where it is installed
     except ImportError:
@@ -68,40 +69,106 @@ def set_num_threads(num_threads):
     threadpoolctl.threadpool_limits(num_threads, "blas")
 
 
+class Job:
+    """A call for another thread; whoever is first has it: that thread, or the one that asks and needs it no more."""
+
+    __slots__ = ("ended", "error", "taken", "work")
+
+    def __init__(self, work):
+        self.work, self.error = work, None
+        self.taken, self.ended = threading.Lock(), threading.Lock()
+        self.ended.acquire()
+
+    def run(self):
+        if self.taken.acquire(blocking=False):
+            try:
+                self.work()
+            except BaseException as error:  # is raised where it is waited for
+                self.error = error
+            finally:
+                self.work = None  # it may hold large arrays, and this thread the job until it has another
+                self.ended.release()
+
+    def wait(self):
+        """Return when the call has ended, or will never begin."""
+        if self.taken.acquire(blocking=False):
+            self.work = None
+            return
+        try:
+            self.ended.acquire()
+        except BaseException:  # interrupted: arrays are written to for as long as the other thread is at it
+            if self.work is not None:  # else it is ended, and the lock may be held: interrupted when that was done
+                self.ended.acquire()
+            raise
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+
+
+def serve(jobs):
+    """What a helper does: jobs, until it is handed None."""
+    while (job := jobs.get()) is not None:
+        job.run()
+        del job
+
+
+def start_helpers(n):
+    """Start threads until there are n."""
+    with pool_lock:
+        while len(helpers) < n:
+            helper = threading.Thread(target=serve, args=(waiting,), name="engine", daemon=True)
+            try:
+                helper.start()
+            except RuntimeError:  # no more threads: the process ends, or has as many as it may
+                return
+            helpers.append(helper)
+
+
 def on_threads(work, n):
     """Call ``work()`` on up to n threads, of which this is one."""
-    global pool
-    others = []
-    if n > 1:
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  takes its time, and small programs need none
-
-        with pool_lock:
-            pool = pool or ThreadPoolExecutor(max(threads - 1, 1), "engine")
-            others = [pool.submit(copy_context().run, work) for _ in range(n - 1)]
+    if n < 2:
+        return work()
+    if len(helpers) < n - 1:
+        start_helpers(n - 1)
+    jobs = [Job(partial(copy_context().run, work)) for _ in range(n - 1)]
     try:
+        for job in jobs:
+            waiting.put(job)
         work()
     finally:
-        for other in others:
-            if not other.cancel():  # it has begun
-                other.result()
+        wait_for(jobs)
 
 
-def end_pool():
+def wait_for(jobs):
+    """Wait for all jobs, whatever one of them raises."""
+    if jobs:
+        try:
+            jobs[0].wait()
+        finally:
+            wait_for(jobs[1:])
+
+
+def end_helpers():
     """End the threads: a process that is forked has none of them, and Python warns of forking with threads."""
-    global pool
     with pool_lock:
-        ending, pool = pool, None
-    if ending is not None:
-        ending.shutdown()
+        ending = [helper for helper in helpers if helper is not threading.current_thread()]
+        helpers.clear()
+    for _ in ending:
+        waiting.put(None)
+    for helper in ending:
+        helper.join()
 
 
-def renew_locks():
+def renew():
+    """In a forked child: locks that are open, and a queue that nobody waits at."""
+    global waiting
+    waiting = SimpleQueue()
     for lock in locks:
         lock._at_fork_reinit()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=end_pool, after_in_child=renew_locks)
+    os.register_at_fork(before=end_helpers, after_in_child=renew)
 
 
 def is_large(x, row=0, block=BLOCK):

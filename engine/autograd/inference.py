@@ -1,6 +1,7 @@
 """Inference tensors: made in inference mode, never saved by a node, and not to be written outside of that mode.
 
-While there are none, nobody looks for them.
+While there are none, nobody looks for them: the first node that is made after the last of them stops the search.
+(The last one itself does not: in a loop without notes each line makes a last one, and a class that changes is dear.)
 """
 
 from weakref import ref
@@ -37,12 +38,10 @@ def forget_inference(key, gone):
     with lock:
         if left := [r for r in marked.pop(key, ()) if r is not gone]:
             marked[key] = left
-        elif not marked:
-            forget(Node, check_inference, everywhere=True)
 
 
 def forget_gone():
-    """Forget what the callbacks did not that an interrupt has ended: Python drops what is raised there."""
+    """Stop looking where none is left, whatever an interrupt made of a callback: Python drops what is raised there."""
     for key, refs in list(marked.items()):
         if not any(r() is not None for r in refs):
             marked.pop(key, None)
@@ -59,6 +58,8 @@ def hand_on(new, source):
 
 def check_inference(node):
     """RuntimeError if a node would save an inference tensor."""
+    if not marked:
+        return forget_gone()
     for s, link in zip(node.saved or (), node.saved_from):
         if link is None or s is None or type(s) in scalar_types:
             continue

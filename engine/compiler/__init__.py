@@ -1,24 +1,28 @@
 """compile: a function is captured once, planned, written down as Python over NumPy or CuPy, and run from there.
 
 ``capture.py`` runs the function on arrays that write down what is done with them, forward and backward; ``plan.py``
-leaves out what is not needed; ``fuse.py`` joins elementwise steps, ``chains.py`` those on a device; ``generate.py``
-writes two functions that can be read (``compiled.code``).  ``entry.py`` is all of this for one capture, and runs it;
-``guards.py`` says for which calls it holds, by what ``bytecode.py`` tells of functions.  ``compiled.py``: a call for
-which no capture holds is captured anew, for many sizes if a size was another (``sizes.py``); a function that cannot be
-captured runs as it is, and ``explain`` tells why.  What a call does besides returning, writes, draws, gradients and
-steps of optimizers, is a part of the code.
+leaves out what is not needed; ``nests.py`` makes loops of steps on the same elements, ``copies.py`` of kernels that
+move them, and ``machine.py`` has Numba compile them; where there is no Numba, ``fuse.py`` joins steps in blocks, and
+``chains.py`` those on a device; ``generate.py`` writes two functions that can be read (``compiled.code``).
+``entry.py`` is all of this for one capture, and runs it; ``guards.py`` says for which calls it holds, by what
+``bytecode.py`` tells of functions.  ``compiled.py``: a call for which no capture holds is captured anew, for many sizes
+if a size was another (``sizes.py``); a function that cannot be captured runs as it is, and ``explain`` tells why.  What
+a call does besides returning, writes, draws, gradients and steps of optimizers, is a part of the code.
 """
 
 from functools import update_wrapper
 
+from ..arrays import loops
 from ..help import public
 from ..nn.module import Module
+from . import machine
 from .capture import GraphBreak
 from .compiled import LIMIT, Compiled, Explanation, explain, reset
 from .entry import Entry
 
 __all__ = ["LIMIT", "Compiled", "Entry", "Explanation", "GraphBreak", "OptimizedModule", "compile", "explain", "reset"]
 
+loops.machine = machine  # from here on, steps of optimizers may be loops
 COMPILE_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
@@ -32,15 +36,15 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if mode is not None and mode not in COMPILE_MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(COMPILE_MODES)}")
-    if unknown := set(options or ()) - {"fuse"}:
-        raise RuntimeError(f"Unexpected optimization option {unknown.pop()}, known options are ['fuse']")
+    if unknown := set(options or ()) - {"fuse", "loops"}:
+        raise RuntimeError(f"Unexpected optimization option {unknown.pop()}, known options are ['fuse', 'loops']")
     if backend not in ("inductor", "eager"):
         raise NotImplementedError(f"compile() has the backends 'inductor' and 'eager', but got {backend!r}")
     if not callable(model):
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     if disable or backend == "eager":
         return model
-    how = fullgraph, (options or {}).get("fuse", True), dynamic
+    how = fullgraph, (options or {}).get("fuse", True), dynamic, (options or {}).get("loops")
     if isinstance(model, Module):
         return OptimizedModule(model, *how)
     compiled = update_wrapper(Compiled(model, *how), model, updated=())
@@ -89,7 +93,7 @@ class OptimizedModule(Module):
 
     def __reduce__(self):  # a copy has no captures: they are of the parameters of this one
         c = self.compiled
-        return OptimizedModule, (self._orig_mod, c.fullgraph, c.fused, c.dynamic)
+        return OptimizedModule, (self._orig_mod, c.fullgraph, c.fused, c.dynamic, c.looped)
 
 
 __dir__ = public("compiler", globals())

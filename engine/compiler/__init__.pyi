@@ -12,17 +12,19 @@ from engine.nn import Module as _Module
 class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __get__(self, instance: Any, owner: Any = None, /) -> Any: ...
-    def __init__(self, function: Any, fullgraph: Any = False, fused: Any = True, dynamic: Any = None) -> None: ...
+    def __init__(self, function: Any, fullgraph: Any = False, fused: Any = True, dynamic: Any = None, looped: Any = None) -> None: ...
     def captured(self, leaves: Any, structure: Any, args: Any, kwargs: Any) -> Any: ...
     @property
     def code(self) -> Any: ...
     def forget(self) -> Any: ...
+    loops: _bool
     dynamic: Any
     entries: Any
     failures: Any
     fullgraph: Any
     function: Any
     fused: Any
+    looped: Any
     specialized: Any
 class Explanation:
     def __init__(self, entry: Any, changed: Any) -> None: ...
@@ -34,6 +36,8 @@ class Explanation:
     entry: Any
     graph_break_count: Any
     graph_count: Any
+    loops: Any
+    loops_missing: Any
     op_count: Any
     out_guards: Any
     recompile_reason: Any

@@ -18,7 +18,7 @@ from weakref import ref
 
 import numpy as np
 
-from ..arrays import devices, dispatch, memory, random
+from ..arrays import devices, dispatch, loops, memory, random
 from ..arrays.dispatch import modules, running, scalar_types, switched
 from ..arrays.threads import new_lock
 from ..arrays.warn import ENGINE_FOLDER
@@ -139,7 +139,7 @@ class Ref:
 class Tape:
     """The steps of one capture, and which Tensors are its inputs."""
 
-    def __init__(self, guards):
+    def __init__(self, guards, formulas):
         self.guards, self.sizes = guards, guards.sizes
         self.steps, self.inputs, self.known = [], {}, {}
         self.tensors_made = []  # weak references to all Tensors that the function makes
@@ -151,6 +151,7 @@ class Tape:
         self.flushed = {}  # place of an input -> the Tensor that is its gradient by now, as the steps have it
         self.stale = set()  # owners that a step of an optimizer has changed
         self.tensors = None  # the Ref of the list of the inputs, as Tensors
+        self.formulas = formulas  # name of a kernel -> what it computes, step by step, where loops are made of it
 
     def step(self, *facts, **more):
         """A new step, written down."""
@@ -302,7 +303,8 @@ class Tape:
                     raise GraphBreak(f"the parameters of {type(owner).__name__} are not known to the capture")
                 wrote(p)
                 self.stale.add(self.inputs[id(p)][1].__dict__["array"].owner)
-        self.call(f"{type(owner).__name__}_step", partial(function, owner, *args, **kwargs))
+        step = partial(function, owner, *args, **kwargs)
+        self.call(f"{type(owner).__name__}_step", partial(loops.at_once, step) if self.formulas else step)
 
     def wrap(self, value, step, operands=()):
         """The Traced array for what a step gave; ``operands``: the Traced arrays that it took."""
@@ -638,6 +640,8 @@ def call_function(name, function, *args, **options):
     tape = running.recorder if found is None else found.tape
     if tape is None or (found is None and name not in BUFFERS):
         return function(*args, **options)
+    if name in tape.formulas and (found := tape.formulas[name](*args, **options)) is not None:
+        return found
     if name.rpartition(".")[2] in DYNAMIC_SHAPES:
         raise GraphBreak(f"the shape of the result depends on a value: {name}")
     out = options.pop("out", None)

@@ -6,6 +6,7 @@ called by ``dispatch.elementwise``: on a GPU it is written as a kernel at the fi
 step.  A sum of what a formula gives, if nothing else takes that, is a part of it.
 """
 
+import math
 from collections import Counter
 from functools import reduce
 
@@ -29,6 +30,7 @@ class Fused(Step):
     """
 
     __slots__ = ("arrays", "lead", "members", "results", "rows")
+    is_loop = False  # in plain Python
 
     def __init__(self, members, shape, args, needed):
         super().__init__(members[-1].number, "fused", "fused", None, tuple(args), line=members[0].line)
@@ -39,9 +41,15 @@ class Fused(Step):
 class Group:
     """The steps that can be one with a first one: ``begins`` and ``takes`` tell, ``as_one`` makes it."""
 
+    most: float = math.inf  # members
+
     def __init__(self, source, written):
         self.source, self.written = source, written
         self.members, self.inside = [], set()
+
+    def is_last(self, step):
+        """Whether the result of a member is there after all of them alone."""
+        return False
 
     def add(self, step):
         self.members.append(step)
@@ -51,6 +59,8 @@ class Group:
 
 class Formula(Group):
     """The steps that can be one formula with a first one."""
+
+    most = MAX_STEPS
 
     def __init__(self, source, written):
         super().__init__(source, written)
@@ -73,7 +83,7 @@ class Formula(Group):
         if step.kind not in KINDS or not own:
             return False
         arguments = self.arguments | {key_of(a): a for a in step.args if is_operand(a) and key_of(a) not in self.inside}
-        full = len(arguments) > MAX_ARRAYS or len(self.members) >= MAX_STEPS
+        full = len(arguments) > MAX_ARRAYS
         rounded = any(key_of(a) in self.rounded for a in step.args)
         if full or rounded or not all(map(self.is_known, arguments.values())) or not any(map(is_operand, step.args)):
             return False

@@ -8,6 +8,7 @@ from ..arrays.dispatch import running
 from ..autograd import anomaly
 from ..core.graph import mode
 from ..core.tensor import Tensor
+from . import machine
 from .capture import GraphBreak
 from .entry import Entry
 from .sizes import SMALL_SHARES, varying
@@ -19,8 +20,11 @@ every: WeakSet = WeakSet()  # all compiled functions that are alive
 class Compiled:
     """A function and its captures."""
 
-    def __init__(self, function, fullgraph=False, fused=True, dynamic=None):
+    loops = True  # whether steps become loops where nothing else is said
+
+    def __init__(self, function, fullgraph=False, fused=True, dynamic=None, looped=None):
         self.function, self.fullgraph, self.fused, self.dynamic = function, fullgraph, fused, dynamic
+        self.looped = self.loops if looped is None else looped
         every.add(self)
         self.forget()
 
@@ -118,6 +122,8 @@ class Explanation:
         self.op_count = self.counts.get("written down", 0)
         self.out_guards = [] if entry.guards is None else entry.guards.readable()
         self.code = entry.code
+        self.loops = self.code.count("\ndef loop")  # nests that machine code is made of
+        self.loops_missing = machine.why_not() if entry.compiled.looped else ""
 
     def __repr__(self):
         lines = [f"Graph Count: {self.graph_count}", f"Graph Break Count: {self.graph_break_count}"]
@@ -126,6 +132,8 @@ class Explanation:
         lines += ["The last of them needs:", self.recompile_reason] if self.recompile_reason else []
         lines += [f"Dynamic Sizes: {self.dynamic_sizes}"] if self.dynamic_sizes else []
         lines += ["Captured size by size:", self.specialized] if self.specialized else []
+        lines += [f"Loops: {self.loops}"] if self.loops else []
+        lines += [f"Without loops: {self.loops_missing}"] if self.loops_missing else []
         lines += ["Break Reasons:", *self.break_reasons] if self.break_reasons else []
         return "\n".join([*lines, f"Guards: {len(self.out_guards)}"])
 

@@ -20,6 +20,7 @@ from ..core.linear import Clone
 from ..core.tensor import Tensor
 from ..core.versions import version, wrote
 from ..core.views import rebase_history
+from . import copies, machine
 from .bytecode import decided
 from .capture import GraphBreak, NumberWritten, Reading, Ref, Tape, Traced, capture_lock, overlap
 from .fuse import planned
@@ -77,6 +78,7 @@ class Entry:
     # ---- capture
 
     def capture(self, args, kwargs):
+        self.looped = self.compiled.looped and self.compiled.fused and self.sizes is None and not machine.why_not()
         self.fused = self.compiled.fused and ("everywhere" if self.sizes is None else "on devices")
         others = []
         if self.sizes is not None:
@@ -97,7 +99,7 @@ class Entry:
             stage = Generalized([stage, *(other for other, _ in others)], self.sizes, inputs).stage
         self.note_effects(tape, stage)
         self.captured = with_twins(stage)
-        self.plan = planned(stage, self.fused)
+        self.plan = planned(stage, self.fused, Host=copies.Nest if self.looped else None)
         self.forward, self.backward, self.code = generate(self.plan, stage.steps, self.names)
         if self.differentiable or self.spent:
             self.node_class = compiled_node_class(self, len(self.plan.saved), len(tape.inputs))
@@ -106,7 +108,7 @@ class Entry:
     def tape(self, args, kwargs, example):
         """(the tape of a run of the function, the Stage that was captured); ``example``: in which sizes."""
         guards = self.guards
-        tape = Tape(guards)
+        tape = Tape(guards, copies.FORMULAS if self.looped else {})
         with capture_lock, Reading(tape), own_casts():
             for tensor, (kind, where) in zip(list(guards.tensors), guards.places):
                 x = tensor.__dict__["array"]
@@ -165,7 +167,7 @@ class Entry:
         """What the steps are after each pass, by its name: ``engine.viz.compiled`` draws them."""
         found: dict = {}
         if self.captured is not None:
-            planned(with_twins(self.captured), self.fused, found)
+            planned(with_twins(self.captured), self.fused, found, copies.Nest if self.looped else None)
         return found
 
     def results(self, tape, leaves, stand_ins):

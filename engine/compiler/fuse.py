@@ -8,6 +8,7 @@ what has one value a row (a mean with ``keepdim``) is cut with the rows, what is
 is there as a whole, and sums along a row can be part of the pass.  A chain without such is cut anywhere.
 """
 
+from collections import Counter
 from math import prod
 
 import numpy as np
@@ -18,6 +19,7 @@ from .capture import Ref
 from .plan import Stage, is_elementwise, noted, plan, refs, ufunc_of, uses
 
 BLOCK = blocks.BLOCK  # elements at most: 1 MB of float32
+REACH = 32  # steps between one that joins and the next, at most: looking at all takes the square of their number
 ALONG = {"sum", "max", "min", "mean"}  # methods that leave one value of a row
 ALONG_ROWS = {"sums_along", "products_along"}  # and functions of the engine's
 
@@ -55,6 +57,15 @@ def leads(shape, whole):
     return {k for k in cuts if is_cut(shape, whole, k) or all(n == 1 for n in aligned[:k])}
 
 
+class Blocks(chains.Fused):
+    """Steps as a pass in blocks."""
+
+    __slots__ = ()
+
+    def lines(self, writer, memory):
+        return lines(self, writer, memory)
+
+
 class RowGroup(chains.Group):
     """The steps that can be one pass with a first one, and into which rows its arrays may be cut."""
 
@@ -70,6 +81,10 @@ class RowGroup(chains.Group):
         self.cuts = {k for k in cuts if prod(self.shape[:k]) > 1 and prod(self.shape[k:]) <= BLOCK}
         return self.takes(step)
 
+    def is_last(self, step):
+        """Whether the result of a member is there after the pass alone."""
+        return is_total(step)
+
     def takes(self, step):
         """Whether a step joins."""
         cuts = self.cuts & self.allowed(step)
@@ -83,7 +98,7 @@ class RowGroup(chains.Group):
         if not any(n in self.inside for m in self.members for n in uses(m)):
             return None
         outside = dict.fromkeys(n for m in self.members for n in uses(m) if n not in self.inside)
-        fused = chains.Fused(self.members, self.shape, map(Ref, outside), needed)
+        fused = Blocks(self.members, self.shape, map(Ref, outside), needed)
         fused.lead = max(self.cuts)
         count, row = prod(self.shape[: fused.lead]), prod(self.shape[fused.lead :])
         fused.rows = blocks.rows_of(count, count * row, BLOCK)
@@ -113,15 +128,19 @@ class RowGroup(chains.Group):
         return {k for k in alike if min(axes) >= k - len(self.shape)}
 
 
-def planned(captured, fused, passes=None):
+def planned(captured, fused, passes=None, Host=None):
     """The plan for what was captured; ``fused``: False, or where chains are joined, "everywhere" or "on devices"."""
-    p, steps = plan(captured, passes), captured.steps
+    p, steps = plan(captured, passes, () if Host is None else Host.rewrites), captured.steps
     everywhere = fused == "everywhere"
     if everywhere or (fused and any(s.where for s in steps)):
         source = {s.number: s for s in steps}
         written = {s.owner for s in steps if s.writes is not None}
-        p.forward[:] = fuse(p.forward, [*refs(p.outputs), *refs(p.saved)], source, written, everywhere)
-        p.backward[:] = fuse(p.backward, [*refs(p.grads)], source, written, everywhere)
+        Host = RowGroup if Host is None else Host
+        if joined := getattr(Host, "joined", None):
+            p.forward[:] = joined(p.forward, [*refs(p.outputs), *refs(p.saved)], source, written)
+            p.backward[:] = joined(p.backward, [*refs(p.grads)], source, written)
+        p.forward[:] = fuse(p.forward, [*refs(p.outputs), *refs(p.saved)], source, written, everywhere, Host)
+        p.backward[:] = fuse(p.backward, [*refs(p.grads)], source, written, everywhere, Host)
         if formulas := sum(s.kind == "fused" and bool(s.where) for s in (*p.forward, *p.backward)):
             p.counts["formulas, each one kernel on a GPU"] = formulas
         fused_steps = *p.forward, *p.backward
@@ -129,26 +148,26 @@ def planned(captured, fused, passes=None):
     return p
 
 
-def fuse(steps, wanted, source, written, everywhere=True):
+def fuse(steps, wanted, source, written, everywhere=True, Host=RowGroup):
     """The steps with chains joined, ``everywhere`` or on devices alone; ``wanted``: the numbers of results."""
-    if not any(s.where or (everywhere and s.shape is not None and 2 * prod(s.shape) > BLOCK) for s in source.values()):
+    if Host is RowGroup and not any(
+        s.where or (everywhere and s.shape is not None and 2 * prod(s.shape) > BLOCK) for s in source.values()
+    ):
         return steps
-    i = 0
+    i, used = 0, Counter(n for s in steps for n in {*uses(s)})
     while i < len(steps):
-        group = group_from(steps, i, source, written) if everywhere or steps[i].where else None
-        if group is None or len(group.members) < 2:
+        group, last = group_from(steps, i, source, written, Host) if everywhere or steps[i].where else (None, i)
+        if last == i:
             i += 1
             continue
-        inside, after = group.inside, set()
-        before, rest, last = [], [], max(j for j, s in enumerate(steps) if s.number in inside and s.kind != "fused")
+        inside, after, before, rest = group.inside, set(), [], []
         for step in steps[i : last + 1]:
             if step.number not in inside:
                 late = any(n in inside or n in after for n in uses(step))
                 (rest if late else before).append(step)
                 after.update({step.number, *getattr(step, "results", ())} if late else ())
-        others = [*rest, *steps[last + 1 :]]
-        needed = {n for s in others for n in uses(s)} | set(wanted)
-        fused = group.as_one(needed)
+        here = Counter(n for m in group.members for n in {*uses(m)})
+        fused = group.as_one({n for n in inside if used[n] > here[n]}.union(wanted))
         if fused is None:
             i += 1
         else:  # what comes before it by now may be joined too
@@ -156,23 +175,29 @@ def fuse(steps, wanted, source, written, everywhere=True):
     return chains.with_sums(steps, wanted, source, written)
 
 
-def group_from(steps, i, source, written):
-    """The Group of step i, which is the first of it."""
-    group, late = (chains.Formula if steps[i].where else RowGroup)(source, written), set()
+def group_from(steps, i, source, written, Host=RowGroup):
+    """(the Group of step i, which is the first of it; where its last one is)."""
+    group, late, last = (chains.Formula if steps[i].where else Host)(source, written), set(), i
     if not group.begins(steps[i]):
-        return group
-    for step in steps[i + 1 :]:
+        return group, i
+    for j in range(i + 1, len(steps)):
+        step = steps[j]
         if step.writes is not None or step.kind in ("check", "call"):
             break
-        dependent = any(n in late for n in uses(step))
-        if step.kind == "draw" and (dependent or any(n in group.inside for n in uses(step))):
+        if j - last > REACH or len(group.members) >= group.most:
+            break
+        needs = uses(step)
+        dependent, related = not late.isdisjoint(needs), not group.inside.isdisjoint(needs)
+        if step.kind == "draw" and (dependent or related):
             break  # draws keep their order
         if step.kind == "fused" or dependent or not group.takes(step):
-            if dependent or any(n in group.inside for n in uses(step)):
+            if dependent or related:
                 late.update((step.number, *getattr(step, "results", ())))
-        elif is_total(step):
-            late.add(step.number)
-    return group
+        else:
+            last = j
+            if group.is_last(step):
+                late.add(step.number)
+    return group, last
 
 
 def lines(fused, writer, memory):

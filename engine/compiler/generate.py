@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import devices, dispatch, memory
 from ..arrays import threads as blocks
-from . import chains, fuse
+from . import chains, fuse, machine, nests
 from .capture import NESTED, Ref, diagonal, parts_of, scipy_special
 from .plan import EFFECT_KINDS, is_ours, refs, ufunc_of, uses
 
@@ -29,6 +29,12 @@ APART = ("input", *EFFECT_KINDS, "item")  # steps whose results are not known to
 MODULES = {"cuda": "cp", "sim": "sim"}  # device -> what its functions are called in the code
 KNOWN = {"np", "special", "xp", *MODULES.values(), *chains.SPACE,
          *"bool float sum lent Deviation Buffers".split()}  # names that the code has  # fmt: skip
+IN_LOOPS = {
+    *"in_rows first last start i2 k2".split(),
+    *nests.INDICES,
+    *nests.WORDS,
+    *nests.SPACE_NAMES,
+}  # and that loops have
 IN_PLACE = {"add", "sub", "mul", "truediv", "and", "or", "xor"}
 numbers = count(1)
 
@@ -63,6 +69,7 @@ class Writer:
         self.steps = steps  # number -> Step, of all
         self.names, self.taken, self.used, self.constants, self.given = {}, set(), {}, {}, {}
         self.pools, self.formulas, self.fills = [], [], {}
+        self.loops = {}  # name of a loop -> its text for the compiler
         self.module = ""  # how a device's functions are called, if not by its own name
         self.taken.update(keyword.kwlist, KNOWN, OURS)
 
@@ -218,7 +225,7 @@ class Writer:
                 self.formulas.append(text)
                 lines.append("    " + call)
             elif step.kind == "fused":
-                lines += ["    " + line for line in fuse.lines(step, self, memory)]
+                lines += ["    " + line for line in step.lines(self, memory)]
             else:
                 text = self.line(step, memory.place(step, i))
                 size = "x".join(map(str, step.shape or ())) or "number"
@@ -369,7 +376,7 @@ def compares(step):
 
 def is_dot(step, source):
     """Whether a step is a product of vectors or matrices: NumPy's dot begins in half the time of its matmul."""
-    if step.name != "matmul" or step.where or step.dtype.itemsize < 3:
+    if step.name != "matmul" or step.where or step.writes is not None or step.dtype.itemsize < 3:
         return False
     operands = [source[a.number].shape if type(a) is Ref else np.shape(a) for a in step.args]
     return all(0 < len(shape or ()) < 3 for shape in operands)
@@ -389,6 +396,8 @@ dtype_name = lru_cache(str)
 def generate(plan, steps, input_names):
     """(forward, backward or None, the text of both) for a plan; ``input_names``: {number of its step: name}."""
     writer = Writer({s.number: s for s in steps})
+    if any(s.kind == "fused" and s.is_loop for s in (*plan.forward, *plan.backward)):
+        writer.taken.update(IN_LOOPS)
     for number, name in input_names.items():
         writer.names[number] = writer.fresh(name)
     inputs = [writer.names[n] for n in input_names]
@@ -414,4 +423,6 @@ def generate(plan, steps, input_names):
         backend = devices.backends[where]
         space |= {MODULES[where]: backend.xp, f"{where}_draw": backend.random, **chains.SPACE}
     exec(compile(code, filename, "exec"), space)
+    if writer.loops:
+        space |= {"in_rows": machine.in_rows, **{name: machine.compiled(text) for name, text in writer.loops.items()}}
     return space["forward"], space.get("backward"), code

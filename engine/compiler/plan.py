@@ -354,13 +354,13 @@ def noted(passes, name, stage):
         passes[name] = stage._replace(steps=[*map(copy, stage.steps)])
 
 
-def plan(stage, passes):
-    """The plan for what was captured."""
+def plan(stage, passes, more=()):
+    """The plan for what was captured; ``more``: passes that rewrite besides those that always do."""
     steps, middle, outputs, _, grads, given = stage
     tape = steps
     noted(passes, "captured", stage)
     counts = {"written down": sum(s.kind != "input" for s in steps)}
-    for rewritten in REWRITES:
+    for rewritten in (*REWRITES, *more):
         written = {s.owner for s in steps if s.writes is not None}
         steps, names = rewritten(steps, written, refs((outputs, grads)))
         outputs, grads = substituted(outputs, names), substituted(grads, names)

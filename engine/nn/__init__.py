@@ -19,6 +19,7 @@ from .layers import (  # isort: skip
 from .module import Module
 from .parameter import Buffer, Parameter
 from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from .sync_batch_norm import SyncBatchNorm
 
 from .table import (  # isort: skip
     CELU, ELU, GELU, GLU, SELU, AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveMaxPool1d, AdaptiveMaxPool2d,
@@ -29,6 +30,6 @@ from .table import (  # isort: skip
     Threshold, Unfold,
 )
 # fmt: on
-from . import modules  # isort: skip
+from . import modules, parallel  # isort: skip
 
 __dir__ = public("nn", globals())

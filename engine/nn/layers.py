@@ -483,9 +483,12 @@ class BatchNorm(Normalization):
             state_dict.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *lists)
 
-    def forward(self, input):
+    def _check(self, input):
         if input.ndim not in self.ndims:
             raise ValueError(f"expected {' or '.join(f'{n}D' for n in self.ndims)} input (got {input.ndim}D input)")
+
+    def forward(self, input):
+        self._check(input)
         momentum = 0.0 if self.momentum is None else self.momentum
         tracked = self.track_running_stats if self.training else self.running_mean is not None
         if self.training and tracked:
@@ -493,7 +496,9 @@ class BatchNorm(Normalization):
             if self.momentum is None:
                 momentum = 1.0 / float(self.num_batches_tracked)
         mean, var = (self.running_mean, self.running_var) if tracked else (None, None)
-        training = self.training or not tracked
+        return self._normalized(input, mean, var, self.training or not tracked, momentum)
+
+    def _normalized(self, input, mean, var, training, momentum):
         return F.batch_norm(input, mean, var, self.weight, self.bias, training, momentum, self.eps)
 
 

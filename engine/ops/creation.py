@@ -300,7 +300,8 @@ def from_numpy(ndarray):
             "data or make it writable before converting it to a tensor. This type of warning will be suppressed for "
             "the rest of this program.",
         )
-    return Tensor(np.asarray(ndarray))  # of a file that is mapped into memory, or a matrix, the plain array
+    plain = np.asarray(ndarray)  # of a file that is mapped into memory, or a matrix
+    return Tensor(dtypes.with_own_dtype(plain))
 
 
 def from_dlpack(ext_tensor):
@@ -959,7 +960,7 @@ def __deepcopy__(self, memo):
 
 def rebuilt(cls, array, requires_grad, device=host_device):
     new = cls.__new__(cls)
-    Tensor.__init__(new, moved(array, device))
+    Tensor.__init__(new, moved(dtypes.with_own_dtype(array), device))
     return new.requires_grad_(requires_grad)
 
 

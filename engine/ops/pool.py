@@ -34,23 +34,22 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     window = pool_window(x.shape[-2:], *arguments(kernel_size, stride, padding, dilation), bool(ceil_mode))
     kind = dtypes.of[x.dtype]
     lowest = -inf if kind.is_floating_point else dtypes.iinfo(kind).min
-    taps = kernels.taps_of(x, window, 0 if window.padded == window.sizes else lowest)
-    ranks = kernels.tap_ranks(xp_of(x), window)
-    return maxima(MaxPool, input, taps, ranks, window.counts, window.disjoint, return_indices)
+    fill = 0 if window.padded == window.sizes else lowest
+    if not return_indices and not is_recorded(input):
+        return record(MaxPool, kernels.maximum_under(x, window, fill), (input,))
+    return maxima(MaxPool, input, *kernels.largest_under(x, window, fill), window.disjoint, return_indices)
 
 
-def maxima(Backward, input, taps, ranks, counts, disjoint, return_indices):
-    """The maximum of the taps (positions in the kernel, planes, places), and where in the plane it is.
+def is_recorded(input):
+    return isinstance(input, Tensor) and input.node is not None and mode.enabled
+
+
+def maxima(Backward, input, best, index, disjoint, return_indices):
+    """The maximum at each place (..., *counts), and where in the plane it is.
 
     Of equal ones the first counts, and of nan the last, as in PyTorch.
     """
-    x = array_of(input)
-    shape = (*x.shape[:-2], *counts)
-    if not return_indices and (not isinstance(input, Tensor) or input.node is None or not mode.enabled):
-        return record(Backward, taps.max(0).reshape(shape), (input,))
-    best, index = kernels.largest(taps, ranks, x.shape[-2] * x.shape[-1])
-    index = index.reshape(shape)
-    out = record(Backward, best.reshape(shape), (input,), (x.shape, index, disjoint))
+    out = record(Backward, best, (input,), (array_of(input).shape, index, disjoint))
     return (out, as_input(index.astype("int64"), input)) if return_indices else out
 
 
@@ -120,8 +119,11 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
     key, _ = kernels.adaptive_key(xp_of(x), x.shape[-2:], counts)
     taps = x[key].transpose(-4, -3, *range(x.ndim - 2), -2, -1)
     taps = contiguous_array(taps.reshape(prod(taps.shape[:2]), prod(x.shape[:-2]), prod(counts)))
-    ranks = kernels.adaptive_ranks(xp_of(x), x.shape[-2:], counts)
-    return maxima(AdaptiveMaxPool, input, taps, ranks, counts, False, return_indices)
+    shape = (*x.shape[:-2], *counts)
+    if not return_indices and not is_recorded(input):
+        return record(AdaptiveMaxPool, taps.max(0).reshape(shape), (input,))
+    found = kernels.largest(taps, kernels.adaptive_ranks(xp_of(x), x.shape[-2:], counts), prod(x.shape[-2:]))
+    return maxima(AdaptiveMaxPool, input, *(a.reshape(shape) for a in found), False, return_indices)
 
 
 # ---- the window

@@ -1,7 +1,8 @@
 """The optimizers: a formula each, which changes raw arrays in place.
 
 Small parameters are laid end to end, so that one call of a NumPy function serves many (``FlatParameters``).  On a GPU
-the same formula is one kernel, which takes a list of parameters as they are (``Listed``).
+the same formula is one kernel, which takes a list of parameters as they are (``Listed``).  Where loops can be compiled
+it is one loop over all parameters (``Looped``).
 """
 
 import math
@@ -11,7 +12,7 @@ from operator import attrgetter, is_
 
 import numpy as np
 
-from ..arrays import dtypes
+from ..arrays import dtypes, loops
 from ..arrays import threads as blocks
 from ..arrays.devices import device_of
 from ..arrays.dispatch import kernels, xp_of
@@ -29,6 +30,7 @@ SMALL, PACKED = 1 << 13, 1 << 16
 LISTED, IN_LIST = 1 << 18, 16  # elements of a parameter that is listed with others, and how many are in a list
 
 held_array = attrgetter("array")
+texts: dict = {}  # formula, options that are on and dtype -> the loop that does it, as text
 
 
 def as_number(x):
@@ -40,6 +42,8 @@ class Algorithm(Optimizer):
     """An optimizer that is a formula: ``update`` changes the array of a parameter, and of its states, in place."""
 
     counts_steps = True  # whether there is a state "step"
+    begins = False  # whether the first step is another formula than those that follow
+    switches: tuple = ("weight_decay", "maximize")  # options that decide which lines of the formula there are
     _options: list[str]  # arguments that each group may have otherwise, in the order in which they are saved
 
     def __init__(self, params, arguments):
@@ -76,6 +80,17 @@ class Algorithm(Optimizer):
     def signed_update(self, group, step, p, g, *states):
         self.update(group, step, p, -g if group["maximize"] else g, *states)
 
+    def text(self, group, form, names, dtype):
+        """The loop that does ``update``, as text; None if that is not one of this file, or does what no loop can."""
+        own = type(self).update, type(self).signed_update
+        if any(f.__module__ != __name__ for f in own):
+            return None
+        key = (*own, *form, *names, dtype)
+        if texts.get(key) is None:
+            update = partial(self.signed_update, group, 2.0)
+            texts[key] = loops.text_of(update, ("p", "g", *names), dtype, ("p", *names))
+        return texts[key]
+
     def step(self, closure=None):  # help() says of it what it says of ``Optimizer.step``
         loss = None
         if closure is not None:
@@ -84,9 +99,10 @@ class Algorithm(Optimizer):
         for i, group in enumerate(self.param_groups):
             params = [p for p in group["params"] if p._grad is not None]
             names, writes = self.states(group), self.writes(group)
+            form = [bool(group[name]) for name in self.switches]
             packs = self._packs.get(i)
-            if packs is None or not packs.still(self, names, params):
-                packs = self._packs[i] = Packs(self, names, params)
+            if packs is None or not packs.still(self, names, params, form):
+                packs = self._packs[i] = Packs(self, names, params, group, form)
             written: dict = {}  # of this call: the kernels and their numbers
             for pack in packs.packs:
                 pack.move(self, group, pack.next_step(), written)
@@ -97,20 +113,57 @@ class Algorithm(Optimizer):
 class Packs:
     """The parameters of a group that have gradients, in packs, as long as they and their states keep their arrays."""
 
-    def __init__(self, optimizer, names, params):
-        self.names, self.params = names, params
+    def __init__(self, optimizer, names, params, group=None, form=()):
+        self.names, self.params, self.form = names, params, form
         for p in params if names or optimizer.counts_steps else ():
             optimizer.state[p]  # made here, so that the states keep the order of the parameters
-        self.packs = [pack_of(alike)(optimizer, names, alike) for alike in packable(optimizer, names, params)]
+        self.loops, self.arrived = group is not None and loops.available(), loops.arrived
+        self.packs, self.missing = [], False  # missing: whether a loop has no machine code yet
+        if self.loops:
+            params = [p for part in self.in_loops(optimizer, names, params, group, form) for p in part]
+        self.packs += [pack_of(alike)(optimizer, names, alike) for alike in packable(optimizer, names, params)]
 
-    def still(self, optimizer, names, params):
-        """Whether nothing was replaced since the packs were made."""
+    def in_loops(self, optimizer, names, params, group, form):
+        """Take parameters into packs that are loops; lists of the others."""
+        found, others = loopable(optimizer, names, params)
+        yield others
+        for alike in found:
+            text = optimizer.text(group, form, names, alike[0].array.dtype)
+            loop = text and loops.loop_of(text, sum(p.array.size for p in alike))
+            pack = loop and Looped(optimizer, names, alike, loop)
+            if pack and pack.apart:
+                self.packs.append(pack)
+            else:
+                self.missing = self.missing or bool(text) and text not in loops.loops
+                yield alike
+
+    def still(self, optimizer, names, params, form):
+        """Whether nothing was replaced since the packs were made, and no loop has come that was missing."""
         return (
             names == self.names
+            and form == self.form
             and len(params) == len(self.params)
+            and self.loops == loops.available()
+            and not (self.missing and (loops.state.waits or self.arrived != loops.arrived))
             and all(map(is_, params, self.params))
             and all(pack.still(optimizer.state) for pack in self.packs)
         )
+
+
+def loopable(optimizer, names, params):
+    """(lists of parameters of one dtype and step that one loop can take, the others)"""
+    found: dict = {}
+    others = []
+    if len(set(params)) < len(params):  # one that comes twice takes two steps
+        return (), params
+    for p in params:
+        state = optimizer.state.get(p, {})
+        x, *states = (t.shared() for t in (p, *map(state.get, names)) if t is not None)
+        if loops.fits(x) and all(loops.fits(s) and (s.dtype, s.shape) == (x.dtype, x.shape) for s in states):
+            found.setdefault(kind_of(optimizer, names, p), []).append(p)
+        else:
+            others.append(p)
+    return found.values(), others
 
 
 def pack_of(params):
@@ -126,18 +179,23 @@ def packable(optimizer, names, params):
         if alone or not pack_of([p]).takes(x):
             yield [p]
             continue
-        state = optimizer.state.get(p, {})
-        kind = (
-            x.dtype,
-            device_of(x),
-            *(as_number(state.get(name, 0)) if name == "step" else name in state for name in ("step", *names)),
-        )
+        kind = kind_of(optimizer, names, p)
         pack = found.setdefault(kind, [])
         if pack and pack_of([p]).full(pack, x):
             yield pack
             pack = found[kind] = []
         pack.append(p)
     yield from found.values()
+
+
+def kind_of(optimizer, names, p):
+    """What is the same for the parameters of a pack: dtype, device, step and which states there are."""
+    state = optimizer.state.get(p, {})
+    return (
+        p.array.dtype,
+        device_of(p.array),
+        *(as_number(state.get(name, 0)) if name == "step" else name in state for name in ("step", *names)),
+    )
 
 
 class FlatParameters:
@@ -189,6 +247,16 @@ class FlatParameters:
             self.kept.append((state, name, tensor, tensor.shared()))
         return self.kept[-1][3] if single else flat
 
+    def keep_states(self, names, begin, xp):
+        """A row of arrays for each parameter: its own, and those of its states, which stay where they are."""
+        self.rows = []
+        for x, state in zip(self.arrays, self.own or [{}] * len(self.arrays)):
+            for name in names:
+                if state.get(name) is None:
+                    state[name] = Tensor(xp.full_like(x, begin))
+                self.kept.append((state, name, state[name], state[name].shared()))
+            self.rows.append([x, *(state[name].array for name in names)])
+
     def still(self, states):
         """Whether parameters, states and counts are those that the pack was made of, or left behind."""
         return (
@@ -202,11 +270,7 @@ class FlatParameters:
         """Let the optimizer change values and states."""
         if len(self.params) == 1:
             arrays = self.arrays[0], self.params[0]._grad.array, *self.states
-            update = partial(optimizer.signed_update, group, step)
-            if all(map(blocks.is_large, arrays)):
-                blocks.block_by_block(update, arrays, arrays[0].ndim, blocks.rows_of(arrays[0].size, arrays[0].size))
-            else:
-                update(*arrays)
+            change(partial(optimizer.signed_update, group, step), arrays)
             return
         for x, p, (value, gradient) in zip(self.arrays, self.params, self.parts):
             value[...] = x
@@ -246,15 +310,10 @@ class Listed(FlatParameters):
         return len(pack) == IN_LIST
 
     def lay_out(self, names, begin, xp):
-        self.rows = []
-        for x, state in zip(self.arrays, self.own or [{}] * len(self.arrays)):
-            for name in names:
-                if state.get(name) is None:
-                    state[name] = Tensor(xp.full_like(x, begin))
-                self.kept.append((state, name, state[name], state[name].shared()))
-            row = [x, *(state[name].array for name in names)]
-            flat = all(a.flags.c_contiguous for a in row)  # what a kernel is told of an array is less for one dimension
-            self.rows.append([a.reshape(-1) for a in row] if flat else row)
+        self.keep_states(names, begin, xp)
+        for i, row in enumerate(self.rows):
+            if all(a.flags.c_contiguous for a in row):  # what a kernel is told of an array is less for one dimension
+                self.rows[i] = [a.reshape(-1) for a in row]
 
     def move(self, optimizer, group, step, written):
         rows = []
@@ -263,6 +322,53 @@ class Listed(FlatParameters):
             rows.append((x, g if g.shape == x.shape else g.reshape(-1), *states))
         update = partial(optimizer.signed_update, group, step)
         kernels[type(self.arrays[0])].update(update, rows, written.setdefault(step, {}))
+
+
+class Looped(FlatParameters):
+    """Parameters that one loop changes where they are, and their states too."""
+
+    def __init__(self, optimizer, names, params, loop):
+        super().__init__(optimizer, names, params)
+        self.loop = loop
+
+    def lay_out(self, names, begin, xp):
+        self.keep_states(names, begin, xp)
+        self.apart = loops.Table(self.rows).apart()
+        small = [x.size for x in self.arrays if x.size <= loops.SMALL]
+        flat, end = np.empty(sum(small), self.arrays[0].dtype), 0
+        self.copied, self.placed, rows = [], [], []  # small gradients are copied; of large ones the place is told
+        for i, (p, (x, *states)) in enumerate(zip(self.params, self.rows)):
+            if x.size <= loops.SMALL:
+                start, end = end, end + x.size
+                g = flat[start:end].reshape(x.shape)
+                self.copied.append((p, g))
+            else:
+                g = x  # until there is one
+                self.placed.append((p, i, x.shape))
+            rows.append((x, g, *states))
+        self.table = loops.Table(rows)
+
+    def move(self, optimizer, group, step, written):
+        update = partial(optimizer.signed_update, group, step)
+        first = optimizer.begins and step == 1
+        numbers = None if first else loops.numbers_of(update, self.table.width)
+        if numbers is None:
+            for p, (x, *states) in zip(self.params, self.rows):
+                change(update, (x, p._grad.array, *states))
+            return
+        for p, part in self.copied:
+            part[...] = p._grad.array
+        held = [self.table.point(i, 1, p._grad.array, shape) for p, i, shape in self.placed]
+        self.table.run(self.loop, numbers)
+        del held
+
+
+def change(update, arrays):
+    """``update(*arrays)``, of large ones block by block."""
+    if all(map(blocks.is_large, arrays)):
+        blocks.block_by_block(update, arrays, arrays[0].ndim, blocks.rows_of(arrays[0].size, arrays[0].size))
+    else:
+        update(*arrays)
 
 
 def flat_part(flat, a, b, shape):
@@ -311,6 +417,8 @@ class SGD(Algorithm):
     """p -= lr * g, with momentum in one of two forms (Sutskever et al., 2013)."""
 
     counts_steps = False
+    begins = True
+    switches = "weight_decay", "momentum", "nesterov", "maximize"
     _options = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused".split()
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
@@ -339,6 +447,7 @@ class SGD(Algorithm):
 class Adam(Algorithm):
     """Running means of g and g**2 (Kingma and Ba, 2015); ``amsgrad``: the largest g**2 mean (Reddi et al., 2018)."""
 
+    switches = "weight_decay", "decoupled_weight_decay", "amsgrad", "maximize"
     _options = ("lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused "
                "decoupled_weight_decay").split()  # fmt: skip
 
@@ -397,6 +506,7 @@ class AdamW(Adam):
 class RMSprop(Algorithm):
     """g divided by the root of a running mean of g**2 (Hinton, 2012); ``centered``: of its variance (Graves, 2013)."""
 
+    switches = "weight_decay", "momentum", "centered", "maximize"
     _options = "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable".split()
 
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False,

@@ -17,7 +17,7 @@ PASSES = {
     "captured": "all that was written down",
     "joined": "what is the same is done once",
     "needed": "what leads to no result is left out",
-    "fused": "elementwise steps on large arrays are done together",
+    "fused": "steps on the same elements are done together",
 }
 PASS_NAMES = ("forward", "backward")
 

@@ -391,7 +391,11 @@ def whole_notebook():
 
     def lay_out(page):
         page.set_viewport_size(SIZE | {"height": TALLEST})
-        page.set_viewport_size(SIZE | {"height": min(TALLEST, int(page.evaluate(NOTEBOOK_HEIGHT)) + 10)})
+        height = -1
+        while (now := int(page.evaluate(NOTEBOOK_HEIGHT))) != height or now < 100:  # its cells are laid out one by one
+            height = now
+            page.wait_for_timeout(200)
+        page.set_viewport_size(SIZE | {"height": min(TALLEST, height + 10)})
 
     return lay_out
 

@@ -1,4 +1,4 @@
-"""The figures of lessons 10 to 18 in JupyterLab, on one page: each slider by keyboard, and what follows it."""
+"""The figures of lessons 10 to 20 in JupyterLab, on one page: each slider by keyboard, and what follows it."""
 
 import pytest
 
@@ -21,6 +21,8 @@ FIGURES = (
     "ScalerTimeline()",
     "MemoryTimeline()",
     "PassExplorer(engine.compiler.explain(lambda x: (x * x).tanh() + x * x)(engine.ones(400, 400)))",
+    "CaptureExplorer()",
+    "RingExplorer()",
 )
 
 

@@ -155,6 +155,11 @@ class Course:
         self.page.wait_for_function(CURRENT, arg=path)
         self.page.evaluate(READY)
 
+    def follow(self, name, exact=True):
+        """Click a link, when JupyterLab has made it one that opens in it: a cell that was run is drawn anew."""
+        self.page.wait_for_timeout(1000)
+        self.page.get_by_role("link", name=name, exact=exact).first.click()
+
     def run_all(self):
         self.page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-all-cells')")
         self.page.wait_for_function(ALL_HAVE_RUN)
@@ -223,7 +228,7 @@ def test_the_first_hour_the_second_day_and_an_update(course):
     course.look("welcome")
 
     # To a lesson, by the links at the top and the table of contents.
-    page.get_by_role("link", name="The graph", exact=True).click()
+    course.follow("The graph")
     course.at(LESSON)
     assert page.evaluate(HAVE_OUTPUTS) == []
     course.run_all()
@@ -245,7 +250,7 @@ def test_the_first_hour_the_second_day_and_an_update(course):
     # To its exercises: blank, failing, wrong, right; a hint, the solution, the progress.
     page.evaluate(COMMAND, "docmanager:save")
     page.evaluate(SCROLL_TO, "**Next:**")
-    page.get_by_role("link", name="Exercises", exact=True).first.click()
+    course.follow("Exercises")
     course.at(EXERCISES)
     api.expect(page.get_by_role("tab", name="Exercises 05_graph.ipynb", exact=True)).to_have_count(1)
     course.run_all()
@@ -273,7 +278,7 @@ def test_the_first_hour_the_second_day_and_an_update(course):
     course.at(EXERCISES)
     api.expect(page.get_by_text("Exercise 05.1: correct.").first).to_be_attached()
     assert ANSWER in course.read(EXERCISES)
-    page.get_by_role("link", name="lesson 05").first.click()
+    course.follow("lesson 05", exact=False)
     course.at(LESSON)
     asleep = page.locator("em:visible", has_text="A still picture. Run the cell (Shift+Enter)").first
     page.evaluate(SCROLL_TO, "BackwardStepper(")
@@ -282,7 +287,7 @@ def test_the_first_hour_the_second_day_and_an_update(course):
     course.look("next_day")
     course.run_all()
     api.expect(page.locator(".undertorch-steps").first.get_by_role("slider")).to_be_attached()
-    page.get_by_role("link", name="Contents").first.click()
+    course.follow("Contents", exact=False)
     course.at(FIRST)
     course.kill()
 

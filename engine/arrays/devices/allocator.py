@@ -41,6 +41,7 @@ class Allocator:
         self.gone = deque()  # blocks that nobody holds: the garbage collector may find one while the lock is held
         self.free = self.gone.append  # whoever looks next puts them back into the cache
         self.cache = []  # the free blocks
+        self.segments = []  # the first block of each
         self.allocated = self.reserved = self.requested = self.transfers = 0
         self.counts = {"allocations": 0, "frees": 0, "segments": 0, "retries": 0, "ooms": 0}
         self.reset_peaks()
@@ -93,7 +94,8 @@ class Allocator:
         self.reserved += room
         self.counts["segments"] += 1
         self.max_reserved = max(self.max_reserved, self.reserved)
-        return Block(room, small)
+        self.segments.append(Block(room, small))
+        return self.segments[-1]
 
     def settle(self):
         """Put what is gone back into the cache, joined with its free neighbours."""
@@ -118,10 +120,17 @@ class Allocator:
             self.settle()
         return self
 
+    def snapshot(self):
+        """The segments and their blocks, in order: what PyTorch tells of them, but for addresses."""
+        with self.lock:
+            self.settle()
+            return [described(first) for first in self.segments]
+
     def give_back(self):
         """Give back the segments of which nothing is in use; the lock is held."""
         whole = [b for b in self.cache if b.before is None and b.after is None]
         self.cache = [b for b in self.cache if b not in whole]
+        self.segments = [b for b in self.segments if b not in whole]
         self.reserved -= sum(b.size for b in whole)
 
     def empty_cache(self):
@@ -129,6 +138,20 @@ class Allocator:
         with self.lock:
             self.settle()
             self.give_back()
+
+
+def described(block):
+    """A segment, given by its first block, under PyTorch's names."""
+    kind, blocks = "small" if block.small else "large", []
+    while block is not None:
+        state = "inactive" if block.free else "active_allocated"
+        blocks.append({"size": block.size, "requested_size": block.requested, "state": state})
+        block = block.after
+    total = sum(b["size"] for b in blocks)
+    used = sum(b["size"] for b in blocks if b["state"] == "active_allocated")
+    return {
+        "device": 0, "stream": 0, "segment_type": kind, "total_size": total, "allocated_size": used, "blocks": blocks
+    }  # fmt: skip
 
 
 def out_of_memory(name, index, wanted, capacity, free, allocated, reserved):

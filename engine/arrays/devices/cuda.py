@@ -233,6 +233,9 @@ class Backend(devices.DeviceBackend):
             note_peaks(index)
             return dict(zip(("allocated", "reserved", "max_allocated", "max_reserved"), in_use() + peaks[index]))
 
+    def snapshot(self):
+        raise NotImplementedError("CuPy does not tell how its memory is cut up: engine.sim.memory_snapshot() does")
+
     def reset_peaks(self, index):
         with self.on(index):
             peaks[index] = in_use()

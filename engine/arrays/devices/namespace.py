@@ -134,6 +134,10 @@ class Namespace:
         counted = self.backend.statistics(self.index(device)) if self.is_initialized() else {}
         return {title: counted[name] for title, name in STATISTICS.items() if name in counted}
 
+    def memory_snapshot(self):
+        """The segments that are reserved, and the blocks that each is cut into."""
+        return self.backend.snapshot() if self.is_initialized() else []
+
     def memory_summary(self, device=None, abbreviated=False):
         """A table of what is allocated and reserved."""
         index, stats = self.index(device), self.memory_stats(device)

@@ -284,6 +284,9 @@ class Backend(devices.DeviceBackend):
         names = "allocated reserved requested max_allocated max_reserved transfers".split()
         return {name: getattr(a, name) for name in names} | a.counts
 
+    def snapshot(self):
+        return allocator.snapshot()
+
     def reset_peaks(self, index):
         allocator.settled().reset_peaks()
 

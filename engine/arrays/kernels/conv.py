@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from ..dispatch import any_size, batches, blank, writers, xp_of
+from ..dispatch import any_size, batches, blank, known_to_loops, writers, xp_of
 from ..dtypes import accumulate_wider
 from ..memory import element_strides, strided
 from .products import product
@@ -143,12 +143,14 @@ def col2im(x, window):
 # ---- the products
 
 
+@known_to_loops
 def window_columns(x, window):
     """The windows of (N, C, *sizes) as matrices (*front, C / groups * taps, N * places)."""
     small = small_columns(x, window)
     return windows(x.swapaxes(0, 1), window, 1).reshape(columns_shape(x, window)) if small is None else small
 
 
+@known_to_loops
 def small_columns(x, window):
     """The same; None if they are not small."""
     return small_windows(x, window, True, columns_shape(x, window))
@@ -176,6 +178,7 @@ def turned_matrices(w, window):
     return w.reshape(*window.front, c, o // window.groups * window.taps)
 
 
+@known_to_loops
 def batch_first(out, bias):
     """A fresh array (C, N, *sizes), plus a number for each channel, as (N, C, *sizes)."""
     if bias is not None:
@@ -209,6 +212,7 @@ def output_array(x, w, bias, window, seen=None):
 
 
 @wider
+@known_to_loops
 def input_array(y, w, bias, window):
     turned = window.turned
     small = turned is not None and y.shape[0] * y.shape[1] * turned.taps * turned.places <= SMALL

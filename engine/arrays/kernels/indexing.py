@@ -6,7 +6,19 @@ from math import prod
 import numpy as np
 
 from ..devices import device_of, moved, one_device, violated
-from ..dispatch import batches, blank, copied, device_names, either, picked, samples, words, writers, xp_of
+from ..dispatch import (
+    batches,
+    blank,
+    copied,
+    device_names,
+    either,
+    known_to_loops,
+    picked,
+    samples,
+    words,
+    writers,
+    xp_of,
+)
 from .sums import row_starts
 
 
@@ -148,11 +160,13 @@ def class_places(t, n):
     return rows * (n * size) + t.astype(rows.dtype) * size + xp.arange(size).reshape(t.shape[1:])
 
 
+@known_to_loops
 def elements_at(x, where):
     """The elements of the flattened array where it says."""
     return x.take(where) if type(x) is type(where) is np.ndarray else picked(x.reshape(-1), (where,))
 
 
+@known_to_loops
 def zeros_but(x, shape, where):
     """Zeros, with x where it says in the flattened array; no place comes twice."""
     out = blank(shape, x, where)
@@ -170,6 +184,7 @@ def small_places(xp, shape):
     return xp.arange(prod(shape)).reshape(shape)
 
 
+@known_to_loops
 def placed(x, shape, key):
     """Zeros of a shape, with x added at ``key``: what an array gets from those of its elements that ``key`` picks."""
     out = blank(shape, x, *key)

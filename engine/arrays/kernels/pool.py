@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from ..dispatch import one_step, xp_of
+from ..dispatch import known_to_loops, one_step, xp_of
 from ..dtypes import accumulate_wider
 from .conv import add_windows, small_windows, windows
 
@@ -50,6 +50,20 @@ def largest(taps, ranks, size):
     if may_hold_nan(best):
         index = xp_of(taps).where(best == best, index, ((taps != taps) * (size - ranks)).max(0))
     return best, index
+
+
+@known_to_loops
+def largest_under(x, window, fill):
+    """(the maximum under the kernel at each place (..., *counts), where in its plane it is)."""
+    best, index = largest(taps_of(x, window, fill), tap_ranks(xp_of(x), window), prod(window.sizes))
+    shape = *x.shape[:-2], *window.counts
+    return best.reshape(shape), index.reshape(shape)
+
+
+@known_to_loops
+def maximum_under(x, window, fill):
+    """The maximum under the kernel alone."""
+    return taps_of(x, window, fill).max(0).reshape(*x.shape[:-2], *window.counts)
 
 
 def may_hold_nan(x):

@@ -1,10 +1,17 @@
 """Gradients kept small, and all parameters as one vector."""
 
 import types
+from functools import lru_cache
 
+import numpy as np
+
+from ...arrays import loops
 from ...arrays.warn import warn
 from ...autograd.modes import no_grad
+from ...core.graph import mode
 from ...core.tensor import Tensor
+from ...core.versions import wrote
+from ...core.views import check_writable, rebase_history
 from ...help import public
 from ...ops.creation import tensor
 from ...ops.elementwise import clamp
@@ -20,6 +27,33 @@ def as_list(tensors):
 
 def gradients(parameters):
     return [p.grad for p in parameters if p.grad is not None]
+
+
+def multiplied(tensors, factor):
+    """Multiply large tensors by one of one element, in one loop: (those that it left, whether one was not finite)."""
+    large = loops.available() and sum(t.array.size for t in tensors) >= loops.WORTH
+    if not large or mode.dual or mode.transforms or not isinstance(factor.array, (np.generic, np.ndarray)):
+        return tensors, False
+    kind = tensors[0].array.dtype
+    alike = [t for t in tensors if loops.fits(t.array) and t.array.dtype == kind]
+    loop = alike and loops.loop_of(product(kind), sum(t.array.size for t in alike))
+    table = loop and loops.Table([[t.array] for t in alike])
+    if not table or not table.apart():
+        return tensors, False
+    for t in alike:
+        check_writable(t)
+    (found,) = table.run(loop, [factor.item()])
+    for t in alike:
+        wrote(t)
+        rebase_history(t, None)
+    taken = {*map(id, alike)}
+    return [t for t in tensors if id(t) not in taken], bool(found)
+
+
+@lru_cache(2)
+def product(dtype):
+    """The text of a loop that multiplies, and looks for inf and nan before."""
+    return loops.text_of(lambda g: g.__imul__(1.0), ["g"], dtype, ["g"], "found |= g - g != 0")
 
 
 @no_grad()
@@ -38,7 +72,8 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Multiply all gradients by max_norm / total_norm, if that is below 1."""
     scale = clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
-    for g in gradients(as_list(parameters)):
+    others, _ = multiplied(gradients(as_list(parameters)), scale)
+    for g in others:
         g.mul_(scale.to(g.device))
 
 

@@ -1,0 +1,727 @@
+"""Lesson 20, many machines: the steps' and exercises' trials on ranks that are threads, usual mistakes and hints."""
+
+import functools
+
+import engine
+from course import pretend
+from course.exercises import Exercise
+from engine import nn
+
+# What the learner writes in the lesson: three ways to let all ranks have the sum
+
+
+def way_of(size, length, way):
+    """A way on so many ranks: what each has afterwards, and what the busiest one has done."""
+
+    def work(link):
+        x = engine.arange(float(length)) + 100 * (link.rank + 1)
+        way(x, link)
+        return x
+
+    found, links = pretend.run(size, work)
+    told = {f"rank {rank}": x for rank, x in enumerate(found)}
+    return told, max(link.steps for link in links), max(link.bytes for link in links)
+
+
+def summed(size, length, way):
+    return way_of(size, length, way)[0]
+
+
+def thrifty(size, length, most_steps, most_bytes, way):
+    """The same, and whether the busiest rank needs no more steps and sends no more bytes than it has to."""
+    told, steps, sent = way_of(size, length, way)
+    told["steps"] = f"at most {most_steps}" if steps <= most_steps else f"the busiest rank takes {steps}"
+    told["bytes"] = f"at most {most_bytes}" if sent <= most_bytes else f"the busiest rank sends {sent}"
+    return told
+
+
+def one_to_all_trial(way):
+    yield "2 ranks: what each has", functools.partial(summed, 2, 4), way
+    yield "4 ranks", functools.partial(summed, 4, 4), way
+    yield "3 ranks", functools.partial(summed, 3, 2), way
+
+
+def tree_trial(way):
+    yield "2 ranks: what each has", functools.partial(summed, 2, 4), way
+    yield "4 ranks", functools.partial(summed, 4, 4), way
+    yield "4 ranks: the steps of the busiest one", functools.partial(thrifty, 4, 4, 4, 48), way
+    yield "8 ranks", functools.partial(thrifty, 8, 4, 6, 64), way
+
+
+def ring_trial(way):
+    yield "2 ranks, 4 numbers: what each has", functools.partial(summed, 2, 4), way
+    yield "4 ranks, 8 numbers", functools.partial(summed, 4, 8), way
+    yield "4 ranks, 8 numbers: what the busiest one does", functools.partial(thrifty, 4, 8, 6, 48), way
+    yield "3 ranks, 6 numbers", functools.partial(thrifty, 3, 6, 4, 32), way
+
+
+def one_to_all(x, link, plus=True, back=True, of_all=True):
+    came = engine.empty_like(x)
+    if link.rank == 0:
+        for other in range(1, link.size):
+            link.recv(came, other)
+            if plus:
+                x += came
+            else:
+                x.copy_(came)
+        for other in range(1, link.size) if back else ():
+            link.send(x, other)
+    else:
+        link.send(x, 0)
+        if back:
+            link.recv(x, 0)
+
+
+def everybody_sends_first(x, link):
+    others = [rank for rank in range(link.size) if rank != link.rank]
+    for other in others:
+        link.send(x, other)
+    came = engine.empty_like(x)
+    for other in others:
+        link.recv(came, other)
+        x += came
+
+
+def hand_back_at_once(x, link):
+    came = engine.empty_like(x)
+    if link.rank == 0:
+        for other in range(1, link.size):
+            link.recv(came, other)
+            x += came
+            link.send(x, other)
+    else:
+        link.send(x, 0)
+        link.recv(x, 0)
+
+
+def gaps_of(size):
+    gap, gaps = 1, []
+    while gap < size:
+        gaps.append(gap)
+        gap *= 2
+    return gaps
+
+
+def tree(x, link, up=None, down=None, plus=True):
+    came, gaps = engine.empty_like(x), gaps_of(link.size)
+    for gap in gaps if up is None else up:
+        if link.rank % (2 * gap) == 0:
+            link.recv(came, link.rank + gap)
+            if plus:
+                x += came
+        elif link.rank % (2 * gap) == gap:
+            link.send(x, link.rank - gap)
+    for gap in reversed(gaps) if down is None else down:
+        if link.rank % (2 * gap) == 0:
+            link.send(x, link.rank + gap)
+        elif link.rank % (2 * gap) == gap:
+            link.recv(x, link.rank - gap)
+
+
+def tree_down_from_below(x, link):
+    tree(x, link, down=gaps_of(link.size))
+
+
+def tree_one_way(x, link):
+    tree(x, link, down=())
+
+
+def ring(x, link, rounds=None, first=0, then=1, hand=True):
+    parts, came = list(x.chunk(link.size)), engine.empty_like(x.chunk(link.size)[0])
+    right, left = (link.rank + 1) % link.size, (link.rank - 1) % link.size
+    rounds = link.size - 1 if rounds is None else rounds(link.size)
+    for step in range(rounds):
+        give = (link.rank + first - step) % link.size
+        link.swap(parts[give], right, came, left)
+        parts[(give - 1) % link.size] += came
+    for step in range(rounds if hand else 0):
+        give = (link.rank + then - step) % link.size
+        link.swap(parts[give], right, parts[(give - 1) % link.size], left)
+
+
+def whole_ring(x, link):
+    """The whole tensor goes round, and not a part of it."""
+    right, left = (link.rank + 1) % link.size, (link.rank - 1) % link.size
+    out, came = x.clone(), engine.empty_like(x)
+    for _ in range(link.size - 1):
+        link.swap(out, right, came, left)
+        x += came
+        out = came.clone()
+
+
+def adds_in_both_rounds(x, link):
+    parts = list(x.chunk(link.size))
+    right, left = (link.rank + 1) % link.size, (link.rank - 1) % link.size
+    for step in range(2 * link.size - 2):
+        give, came = (link.rank - step) % link.size, engine.empty_like(parts[0])
+        link.swap(parts[give], right, came, left)
+        parts[(give - 1) % link.size] += came
+
+
+def ring_without_swap(x, link):
+    parts = list(x.chunk(link.size))
+    right, left = (link.rank + 1) % link.size, (link.rank - 1) % link.size
+    for step in range(link.size - 1):
+        give, came = (link.rank - step) % link.size, engine.empty_like(parts[0])
+        link.send(parts[give], right)
+        link.recv(came, left)
+        parts[(give - 1) % link.size] += came
+
+
+# 20.1
+
+N, BYTES = 8, 8000
+
+
+def by_pencil(n, size):
+    """(steps, bytes that the busiest rank sends) of one to all, tree, ring."""
+    deep = n.bit_length() - 1
+    return 2 * (n - 1), (n - 1) * size, 2 * deep, deep * size, 2 * (n - 1), 2 * (n - 1) * size // n
+
+
+# 20.2
+
+
+def parts_of(share, examples, size):
+    return [share(list(examples), rank, size) for rank in range(size)]
+
+
+def share_trial(share):
+    yield "range(8), 4 ranks: the share of each", parts_of, share, range(8), 4
+    yield "range(10), 4 ranks", parts_of, share, range(10), 4
+    yield "range(11), 3 ranks", parts_of, share, range(11), 3
+    yield "[7, 3, 5], 2 ranks", parts_of, share, [7, 3, 5], 2
+
+
+def share_more(share):
+    yield "", parts_of, share, range(5), 4
+    yield "", parts_of, share, [9, 8, 7, 6, 5, 4, 3], 3
+    yield "", parts_of, share, range(6), 1
+
+
+def share(examples, rank, size):
+    each = -(-len(examples) // size)
+    return [examples[(rank + turn * size) % len(examples)] for turn in range(each)]
+
+
+def unpadded(examples, rank, size):
+    return examples[rank::size]
+
+
+def blocks(examples, rank, size):
+    each = -(-len(examples) // size)
+    padded = examples + examples[: each * size - len(examples)]
+    return padded[rank * each : (rank + 1) * each]
+
+
+def padded_with_the_last(examples, rank, size):
+    each = -(-len(examples) // size)
+    return (examples + [examples[-1]] * (each * size - len(examples)))[rank::size]
+
+
+def cut_off(examples, rank, size):
+    return examples[: len(examples) // size * size][rank::size]
+
+
+def one_too_many(examples, rank, size):
+    each = len(examples) // size + 1
+    return (examples + examples[: each * size - len(examples)])[rank::size]
+
+
+# 20.3
+
+
+def net(seed):
+    engine.manual_seed(seed)
+    return nn.Linear(3, 2)
+
+
+def trained(train, size, steps, same=False):
+    """What each rank has after a few steps on its batches, from first weights of its own."""
+
+    nets = [net(0 if same else rank) for rank in range(size)]
+    engine.manual_seed(50)
+    batches = [[(engine.randn(4, 3), engine.randn(4, 2)) for _ in range(steps)] for _ in range(size)]
+
+    def work(link):
+        train(nets[link.rank], batches[link.rank], link)
+        return nets[link.rank].weight.detach()
+
+    return {f"the weights of rank {rank}": w for rank, w in enumerate(pretend.run(size, work)[0])}
+
+
+def train_trial(train):
+    yield "2 ranks that begin with the same weights, 1 batch", functools.partial(in_order, 2, 1, True), train
+    yield "2 ranks that begin with other weights, 1 batch", functools.partial(in_order, 2, 1, False), train
+    yield "3 ranks, 3 batches", functools.partial(in_order, 3, 3, False), train
+
+
+def in_order(size, steps, same, train):
+    return trained(train, size, steps, same)
+
+
+def train_more(train):
+    yield "", functools.partial(in_order, 4, 2, False), train
+    yield "", functools.partial(in_order, 2, 4, False), train
+
+
+def training(first=True, together=True, mean=True, of_weights=False, once=False, late=False, after=False, clear=True):
+    """`train`, with one thing or the other left out or in the wrong place."""
+
+    def train(model, batches, dist):
+        if first:
+            for p in model.parameters():
+                dist.broadcast(p.data, 0)
+        optimizer = engine.optim.SGD(model.parameters(), lr=0.1)
+        for x, y in batches:
+            if clear:
+                optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            if late:
+                optimizer.step()
+            for p in list(model.parameters())[: 1 if once else None]:
+                if together:
+                    dist.all_reduce(p.grad)
+                if mean:
+                    p.grad /= dist.get_world_size()
+            if not late:
+                optimizer.step()
+        if after:
+            for p in model.parameters():
+                dist.all_reduce(p.data)
+                p.data /= dist.get_world_size()
+
+    return train
+
+
+def divided_loss(model, batches, dist):
+    """The same in another way: the loss is divided, and the weights come from the sum of rank 0's and zeros."""
+    with engine.no_grad():
+        for p in model.parameters():
+            if dist.get_rank() != 0:
+                p.zero_()
+            dist.all_reduce(p)
+    for x, y in batches:
+        loss = nn.functional.mse_loss(model(x), y) / dist.get_world_size()
+        for p, g in zip(model.parameters(), engine.autograd.grad(loss, list(model.parameters())), strict=True):
+            dist.all_reduce(g)
+            with engine.no_grad():
+                p -= 0.1 * g
+
+
+def every_rank_sends_its_own(model, batches, dist):
+    for p in model.parameters():
+        dist.broadcast(p.data, dist.get_rank())
+    training(first=False)(model, batches, dist)
+
+
+# 20.4
+
+
+def whole(gradient_of_all, counts):
+    """On ranks with so many examples: what each gets for the gradient of the mean over all of them."""
+    engine.manual_seed(7)
+    rows = [engine.randn(n, 3) for n in counts]
+    expected = [x.mean(0) if len(x) else engine.zeros(3) for x in rows]  # the gradient of the mean of w @ x
+
+    def work(link):
+        return gradient_of_all(expected[link.rank].clone(), counts[link.rank], link)
+
+    return {f"rank {rank}": g for rank, g in enumerate(pretend.run(len(counts), work)[0])}
+
+
+def counted(*counts):
+    return lambda gradient_of_all: whole(gradient_of_all, counts)
+
+
+def uneven_trial(gradient_of_all):
+    yield "2 ranks with 4 examples each: what each returns", counted(4, 4), gradient_of_all
+    yield "2 ranks with 4 and 1 examples", counted(4, 1), gradient_of_all
+    yield "3 ranks with 5, 2 and 0 examples", counted(5, 2, 0), gradient_of_all
+
+
+def uneven_more(gradient_of_all):
+    yield "", counted(0, 3), gradient_of_all
+    yield "", counted(1, 2, 3, 4), gradient_of_all
+
+
+def gradient_of_all(gradient, n, dist):
+    both = engine.cat([gradient * n, engine.tensor([float(n)])])
+    dist.all_reduce(both)
+    return both[:-1] / both[-1]
+
+
+def mean_of_means(gradient, n, dist):
+    dist.all_reduce(gradient)
+    return gradient / dist.get_world_size()
+
+
+def weighted_and_not_divided(gradient, n, dist):
+    gradient = gradient * n
+    dist.all_reduce(gradient)
+    return gradient
+
+
+def weighted_and_divided_by_ranks(gradient, n, dist):
+    gradient = gradient * n
+    dist.all_reduce(gradient)
+    return gradient / dist.get_world_size()
+
+
+def divided_by_its_own(gradient, n, dist):
+    gradient = gradient * n
+    dist.all_reduce(gradient)
+    return gradient / n if n else gradient
+
+
+def stays_away(gradient, n, dist):
+    return gradient_of_all(gradient, n, dist) if n else gradient
+
+
+def counts_those_that_have_some(gradient, n, dist):
+    some = engine.tensor([float(n > 0)])
+    dist.all_reduce(gradient)
+    dist.all_reduce(some)
+    return gradient / some
+
+
+# 20.5
+
+
+def scattered(size, length, scatter):
+    """What each rank returns of the parts that all have, what the busiest one does, and whether its parts are left."""
+    every = [
+        [engine.arange(float(length)) + 10 * part + 100 * (rank + 1) for part in range(size)] for rank in range(size)
+    ]
+
+    def work(link):
+        return scatter([part.clone() for part in every[link.rank]], link)
+
+    found, links = pretend.run(size, work)
+    told = {f"rank {rank}": x for rank, x in enumerate(found)}
+    sent, most = max(link.bytes for link in links), (size - 1) * length * 4
+    told["bytes"] = "at most a part to each other rank" if sent <= most else f"the busiest rank sends {sent}"
+    return told
+
+
+def scatter_trial(scatter):
+    yield "2 ranks: what each returns", functools.partial(scattered, 2, 2), scatter
+    yield "3 ranks", functools.partial(scattered, 3, 2), scatter
+    yield "4 ranks, parts of 3", functools.partial(scattered, 4, 3), scatter
+
+
+def scatter_more(scatter):
+    yield "", functools.partial(scattered, 5, 2), scatter
+    yield "", functools.partial(scattered, 1, 3), scatter
+
+
+def scatter(parts, link, first=-1, at=0, plus=True):
+    right, left = (link.rank + 1) % link.size, (link.rank - 1) % link.size
+    came = engine.empty_like(parts[0])
+    for step in range(link.size - 1):
+        give = (link.rank + first - step) % link.size
+        link.swap(parts[give], right, came, left)
+        if plus:
+            parts[(give - 1) % link.size] += came
+        else:
+            parts[(give - 1) % link.size] = came.clone()
+    return parts[(link.rank + at) % link.size]
+
+
+def as_in_the_lesson(parts, link):
+    return scatter(parts, link, first=0)
+
+
+def next_ones(parts, link):
+    return scatter(parts, link, first=0, at=1)
+
+
+def everything(parts, link):
+    x = engine.stack(parts)
+    whole_ring(x, link)
+    return x[link.rank]
+
+
+def straight(parts, link):
+    """Each part straight to the rank whose it is: other messages, as many bytes."""
+    mine, came = parts[link.rank].clone(), engine.empty_like(parts[0])
+    for off in range(1, link.size):
+        to, source = (link.rank + off) % link.size, (link.rank - off) % link.size
+        link.swap(parts[to], to, came, source)
+        mine += came
+    return mine
+
+
+def handed_on_unadded(parts, link):
+    return scatter(parts, link, plus=False)
+
+
+NOT_ADDED = "What comes is to be *added* to what is there."
+
+STEPS = (
+    Exercise(
+        key="20.one_to_all",
+        points=0,
+        answer=one_to_all,
+        trial=one_to_all_trial,
+        wrong=(
+            (
+                functools.partial(one_to_all, back=False),
+                "Rank 0 has the sum, and the others have not: it has to send it back.",
+            ),
+            (
+                functools.partial(one_to_all, plus=False),
+                f"{NOT_ADDED} `recv` writes over its tensor, so receive into another one.",
+            ),
+            (
+                everybody_sends_first,
+                "All ranks send first, so nobody is there to receive, and all wait. Let rank 0 alone receive.",
+            ),
+            (
+                hand_back_at_once,
+                "Rank 0 sends before all have come: the first ones get a sum in which the others are missing.",
+            ),
+        ),
+        hints=(
+            "There are two kinds of ranks: 0, and the others. What does each of them do first, what second?",
+            "Rank 0: a loop over the others that receives into `came` and adds, then a loop that "
+            "sends. The others: `send`, then `recv`.",
+            "if link.rank == 0:\n    for other in range(1, link.size):\n        link.recv(came, "
+            "other)\n        x += came\n    ...\nelse:\n    link.send(x, 0)\n    link.recv(x, 0)",
+        ),
+    ),
+    Exercise(
+        key="20.tree",
+        points=0,
+        answer=tree,
+        trial=tree_trial,
+        wrong=(
+            (
+                one_to_all,
+                "The sum is right, but rank 0 still does everything by itself. Let pairs add up at the same time.",
+            ),
+            (
+                tree_one_way,
+                "Rank 0 has the sum; now the same way down: the gaps in the reverse order, and who sent receives.",
+            ),
+            (
+                tree_down_from_below,
+                "On the way down the largest gap comes first: rank 0 reaches the middle, and then both go on.",
+            ),
+            (functools.partial(tree, plus=False), NOT_ADDED),
+        ),
+        hints=(
+            "Draw eight ranks and the way up. With a gap of 1, who sends to whom? With a gap of 2, who is still there?",
+            "On the way down everything is turned round: the order of the gaps, and who sends.",
+            "for gap in reversed(gaps):\n    if link.rank % (2 * gap) == 0:\n        link.send(x, "
+            "...)\n    elif link.rank % (2 * gap) == gap:\n        link.recv(x, ...)",
+        ),
+    ),
+    Exercise(
+        key="20.ring",
+        points=0,
+        answer=ring,
+        trial=ring_trial,
+        wrong=(
+            (
+                functools.partial(ring, hand=False),
+                "Each rank has one part of the sum. The second round, which hands the parts on, is missing.",
+            ),
+            (
+                functools.partial(ring, then=0),
+                "In the second round a rank first gives the part that it has finished: number `rank + 1`.",
+            ),
+            (
+                adds_in_both_rounds,
+                "In the second round nothing is added any more: a finished part takes the place of the unfinished one.",
+            ),
+            (
+                functools.partial(ring, rounds=lambda n: n - 2),
+                "A part has to visit all ranks: that takes `size - 1` steps, in each round.",
+            ),
+            (
+                functools.partial(ring, rounds=lambda n: n),
+                "One step too many: a part that has gone all the way round is added once more.",
+            ),
+            (whole_ring, "The sum is right, but the whole tensor goes round in each step. Send one of the parts."),
+            (
+                ring_without_swap,
+                "All ranks send first, and nobody is there to receive. `link.swap` does both at the same time.",
+            ),
+        ),
+        hints=(
+            "In the first round, which part does rank 2 give in step 0, and which does it get? And in step 1?",
+            "In the second round a rank begins with the part that it has finished, `rank + 1`, and "
+            "receives straight into its place.",
+            "for step in range(link.size - 1):\n    give, take = (link.rank + 1 - step) % link.size, "
+            "(link.rank - step) % link.size\n    link.swap(parts[give], right, ..., left)",
+        ),
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        key="20.1",
+        points=1,
+        answer=by_pencil(N, BYTES),
+        wrong=(
+            ((7, 56000, 3, 24000, 7, 7000), "These are the ways *to* the sum. It has to come back to all ranks, too."),
+            (
+                (14, 56000, 6, 24000, 14, 112000),
+                "In the ring a message is not the whole tensor: it is one of 8 parts.",
+            ),
+        ),
+        entries={
+            1: (
+                (7, "Rank 0 has received from all then. It has to send, too."),
+                "Rank 0 receives from 7, and sends to 7.",
+            ),
+            2: (
+                (8000, "That is one message. Rank 0 sends the sum to each of the others."),
+                (112000, "This counts what rank 0 receives as well."),
+            ),
+            3: ((3, "Three steps up. And down?"), "Pairs, fours, eights: three steps up and three down."),
+            4: ((48000, "This counts what rank 0 receives as well."), "On the way down rank 0 sends three times."),
+            5: ((7, "Seven steps, and each rank has one part of the sum. A second round hands them on."),),
+            6: ((7000, "That is one round. There are two."), "14 messages, each of one of the 8 parts."),
+        },
+        hints=(
+            "Look at rank 0 alone, and count: how often does it receive, how often does it send?",
+            "One to all: 7 and 7. Tree: the 8 become 4, then 2, then 1. Ring: two rounds, of 7 steps each.",
+            "Tree: 2 * 3 steps, and 3 messages of 8000 bytes that rank 0 sends. Ring: 14 messages of 8000 / 8 bytes.",
+        ),
+        understood="A tree takes few steps, a ring sends few bytes: which is faster depends on the network "
+        "and on the size.",
+    ),
+    Exercise(
+        key="20.2",
+        points=1,
+        answer=share,
+        trial=share_trial,
+        hidden=share_more,
+        wrong=(
+            (unpadded, "The shares differ in length. A rank with one batch less would let the others wait for ever."),
+            (blocks, "The lengths are right. But rank r takes every `size`-th example, beginning with number r."),
+            (padded_with_the_last, "What is missing is filled with the *first* examples, not with the last one again."),
+            (cut_off, "You left examples out (that is `drop_last=True`). Here some come twice instead."),
+            (one_too_many, "Where the number of ranks divides the number of examples, nothing is missing."),
+        ),
+        hints=(
+            "How many examples must each rank have, so that all are used and all ranks have as many?",
+            "Make the list longer, by its first examples, until the number of ranks divides its length.",
+            "missing = -len(examples) % size\npadded = examples + ...\nreturn padded[rank::size]",
+        ),
+        understood="All ranks have as many examples, and so as many steps; for that, a few examples come twice.",
+    ),
+    Exercise(
+        key="20.3",
+        points=2,
+        answer=training(),
+        trial=train_trial,
+        hidden=train_more,
+        wrong=(
+            (
+                training(first=False),
+                "The gradients are averaged. But the ranks began with other weights, and so they stay apart.",
+            ),
+            (
+                training(mean=False),
+                "The gradients are the *sum* over the ranks: each step is as many times too long as there are ranks.",
+            ),
+            (
+                training(first=False, mean=False),
+                "Two things are wrong still: the first weights differ, and the gradients are a sum, no mean.",
+            ),
+            (training(late=True), "The gradients are averaged after `step()`, when it is too late."),
+            (training(once=True), "Only the first parameter's gradient is averaged: the biases go ways of their own."),
+            (training(together=False), "Each rank divides its own gradient. Nothing has been added up."),
+            (
+                training(first=False, after=True),
+                "At the end the weights are averaged, but on the way each rank took gradients at a place of its own.",
+            ),
+            (training(clear=False), "The gradients of the step before are still there: `zero_grad()` is missing."),
+            (
+                every_rank_sends_its_own,
+                "`broadcast(tensor, 0)`: all ranks name the same one, whose weights all are to have.",
+            ),
+        ),
+        hints=(
+            "With which weights does each rank begin? And what is in `p.grad` after `all_reduce`: a mean?",
+            "Before the loop, `dist.broadcast(p.data, 0)` for each parameter. After `all_reduce`, divide.",
+            "for p in model.parameters():\n    dist.broadcast(p.data, 0)\n...\ndist.all_reduce(p.grad)\np.grad /= ...",
+        ),
+        understood="The same start and the same mean gradient: then all ranks stay the same, without sending "
+        "weights again.",
+    ),
+    Exercise(
+        key="20.4",
+        points=2,
+        answer=gradient_of_all,
+        trial=uneven_trial,
+        hidden=uneven_more,
+        wrong=(
+            (
+                mean_of_means,
+                "The mean of the ranks' means: an example on a rank with few of them counts for more. Weight by `n`.",
+            ),
+            (
+                weighted_and_not_divided,
+                "It is weighted by `n`, which makes it a sum over examples. Divide by how many there are in all.",
+            ),
+            (
+                weighted_and_divided_by_ranks,
+                "You divide by the number of ranks. Divide by the number of examples of all ranks.",
+            ),
+            (
+                divided_by_its_own,
+                "You divide by this rank's own `n`. How many are there on all ranks? One more `all_reduce` tells.",
+            ),
+            (
+                stays_away,
+                "A rank without examples does not come to the `all_reduce`, and all others wait for it. It "
+                "comes with zeros.",
+            ),
+            (
+                counts_those_that_have_some,
+                "You divide by the number of ranks that have examples. A mean over 4 still counts as much "
+                "as one over 1.",
+            ),
+        ),
+        hints=(
+            "With 4 and 1 examples, how much should each rank's mean count?",
+            "`gradient * n` is a sum over examples. Add up those, and add up the `n` of all ranks.",
+            "total = engine.tensor(float(n))\ndist.all_reduce(total)\ngradient = gradient * "
+            "n\n...\nreturn gradient / total",
+        ),
+        understood="Weighted by how many examples there are, parts of any size add up to the whole; and "
+        "everybody comes, even with nothing.",
+    ),
+    Exercise(
+        key="20.5",
+        points=2,
+        answer=straight,
+        trial=scatter_trial,
+        hidden=scatter_more,
+        wrong=(
+            (
+                as_in_the_lesson,
+                "You return part `rank`, but with the lesson's first round the part that is finished here "
+                "is `rank + 1`. Begin one part earlier.",
+            ),
+            (
+                next_ones,
+                "The part is finished, but it is the next one: rank r should return part r. Begin one part earlier.",
+            ),
+            (everything, "The sum is right, but you send all parts in each step. One part a step is enough."),
+            (handed_on_unadded, NOT_ADDED),
+        ),
+        hints=(
+            "It is the first round of the ring. With which part was each rank left there?",
+            "To be left with part `rank`, begin by giving `rank - 1` instead of `rank`.",
+            "for step in range(link.size - 1):\n    give, take = (link.rank - 1 - step) % link.size, "
+            "...\n    link.swap(parts[give], right, came, left)\n    parts[take] += came",
+        ),
+        understood="This half of an all-reduce is called reduce-scatter. Who keeps only a part of the weights "
+        "needs no more than its part of the sum.",
+    ),
+)

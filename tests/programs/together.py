@@ -1,0 +1,64 @@
+"""What programs of several ranks share: each check runs on all of them, and what it gives is left for the test."""
+
+import importlib
+import json
+import os
+import traceback
+import warnings
+from datetime import timedelta
+from pathlib import Path
+
+t = importlib.import_module(os.environ.get("LIBRARY", "engine"))
+d = importlib.import_module(f"{t.__name__}.distributed")
+nn = importlib.import_module(f"{t.__name__}.nn")
+importlib.import_module(f"{t.__name__}.nn.parallel")
+OURS = t.__name__ == "engine"
+t.set_num_threads(1)
+checks = {}
+
+
+def check(function):
+    checks[function.__name__] = function
+    return function
+
+
+def only_here(function):
+    """A check of what PyTorch's gloo has not, or does in another way."""
+    return check(function) if OURS else function
+
+
+def raised(function, *args, **options):
+    """The type and the words of an error."""
+    try:
+        function(*args, **options)
+    except Exception as e:
+        return [type(e).__name__, str(e)]
+    return ["nothing", ""]
+
+
+def plain(value):
+    """Tensors as lists."""
+    if isinstance(value, t.Tensor):
+        return plain(value.detach().to(t.float64).tolist())
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    return value
+
+
+def main(timeout=30):
+    warnings.simplefilter("ignore", FutureWarning)
+    d.init_process_group("gloo", timeout=timedelta(seconds=timeout))
+    rank, found = d.get_rank(), {}
+    for name, function in checks.items():
+        try:
+            found[name] = {"gives": plain(function())}
+        except Exception:
+            found[name] = {"fails": traceback.format_exc()}
+        (Path(os.environ["RESULTS"]) / f"{rank}.json").write_text(json.dumps(found), encoding="utf-8")
+        try:
+            d.barrier()
+        except Exception:
+            found[name] = {"fails": "after it: " + traceback.format_exc()}
+    d.destroy_process_group()

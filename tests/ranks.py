@@ -1,0 +1,71 @@
+"""Starts a program of tests/programs in several ranks, under the engine or under PyTorch, and reads what they found."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAMS = ROOT / "tests" / "programs"
+NO_MPI = "" if find_spec("mpi4py") else "mpi4py is not installed"
+LAUNCHERS = {"engine": ["engine.distributed.run"], "torch": ["torch.distributed.run"]}
+
+
+def started(program, ranks, *words, library="engine", options=(), **environment):
+    """The program, running."""
+    command = [sys.executable, "-X", "utf8", "-m", *LAUNCHERS[library], f"--nproc-per-node={ranks}", *options]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "LIBRARY": library, "OMP_NUM_THREADS": "1"} | environment
+    return subprocess.Popen(
+        [*command, str(PROGRAMS / program), *map(str, words)], cwd=ROOT, env=env, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+    )  # fmt: skip
+
+
+def ended(process, timeout=180):
+    """(exit code, what it printed, what it printed of errors); one that hangs is killed, and the test fails."""
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        out, err = process.communicate(timeout=30)
+        pytest.fail(f"it hangs\n{out}\n{err}")
+    return process.returncode, out, err
+
+
+@cache
+def results(program, ranks, *words, library="engine"):
+    """For each rank {check: what it gives or how it fails}; a job is started once for all tests."""
+    if NO_MPI and library == "engine" and ranks > 1:
+        pytest.skip(NO_MPI)
+    if library == "torch":
+        pytest.importorskip("torch")
+    with tempfile.TemporaryDirectory() as folder:
+        process = started(program, ranks, *words, library=library, RESULTS=folder)
+        code, out, err = ended(process)
+        files = [Path(folder) / f"{rank}.json" for rank in range(ranks)]
+        found = [json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {} for file in files]
+    assert code == 0, out + err
+    return found
+
+
+def given(program, ranks, check, *words, library="engine"):
+    """What each rank has found in a check; a rank in which it failed fails the test."""
+    found = [rank[check] for rank in results(program, ranks, *words, library=library)]
+    for rank, one in enumerate(found):
+        assert "fails" not in one, f"rank {rank}: {one['fails']}"
+    return [one["gives"] for one in found]
+
+
+def checks_of(program, library="engine"):
+    """The names of the checks in a program, in order."""
+    lines = (PROGRAMS / program).read_text(encoding="utf-8").splitlines()
+    marks = ("@check", "@only_here") if library == "engine" else ("@check",)
+    return [
+        after.split("(")[0].removeprefix("def ") for mark, after in zip(lines, lines[1:], strict=False) if mark in marks
+    ]

@@ -1,0 +1,126 @@
+"""Ranks that raise, die, hang or leave: the others end, with an error that names the rank, and nothing stays behind."""
+
+import contextlib
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from ranks import NO_MPI, ended, started
+
+pytestmark = [
+    pytest.mark.skipif(bool(NO_MPI), reason=NO_MPI),
+    pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX"),
+]
+
+
+def alive(folder):
+    """The processes that still run of those that left their numbers."""
+    running = []
+    for file in folder.iterdir():
+        try:
+            os.kill(int(file.name), 0)
+            running.append(file.name)
+        except ProcessLookupError:
+            pass
+    return running
+
+
+def gone(folder, patience=15.0):
+    """Whether all of them end."""
+    end = time.monotonic() + patience
+    while alive(folder) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not alive(folder)
+
+
+@pytest.mark.parametrize(
+    "mode, code, words",
+    [
+        ("raises", 1, ["[rank1]: ValueError: something is wrong", "rank 1 failed with exit code 1; all other"]),
+        ("dies", 9, ["rank 1 ended (Killed (signal 9)); all other processes were ended."]),
+        ("exits", 3, ["rank 1 failed with exit code 3; all other processes were ended."]),
+        ("vanishes", 1, ["rank 0 or 1 ended (before its end); all other processes were ended."]),
+        ("leaves", 1, ["[rank0]: ", "all_reduce cannot complete: rank 1 has ended and will not come to it."]),
+        ("hangs", 1, ["Timed out waiting 2 s in all_reduce, call 2", "rank 1 has not come to it; rank 0 waits."]),
+        ("elsewhere", 1, ["Timed out waiting 2 s in ", "rank 1 waits in recv from rank 0"]),
+    ],
+)
+def test_a_rank_that_goes_wrong_ends_all_and_is_named(mode, code, words, tmp_path):
+    got, out, err = ended(started("faulty.py", 2, mode, tmp_path), 60)
+    if mode == "elsewhere" and words[1] not in err:  # the rank that receives may be the one that gives up first
+        words = ["Timed out waiting 2 s in recv from rank 0", "rank 0 waits in all_reduce, call 2"]
+    assert all(word in err for word in words), err
+    assert got == code and "done" not in out
+    assert err.count("Traceback") <= 1
+    assert "BAD TERMINATION" not in out + err
+    assert gone(tmp_path)
+
+
+def test_a_failed_job_is_started_again(tmp_path):
+    code, out, err = ended(started("faulty.py", 2, "recovers", tmp_path, options=["--max-restarts=1"]), 90)
+    assert code == 0 and out.count("done 1") == 2, out + err
+    assert "start 2 of 2" in err
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_all(number, code, tmp_path):
+    process = started("faulty.py", 2, "stays", tmp_path)
+    process.stdout.readline()
+    process.stdout.readline()
+    process.send_signal(number)
+    assert ended(process, 30)[0] == code
+    assert gone(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has died")
+def test_nothing_stays_behind_a_launcher_that_is_killed(tmp_path):
+    process = started("faulty.py", 2, "stays", tmp_path)
+    process.stdout.readline()
+    process.stdout.readline()
+    process.kill()
+    process.communicate()
+    assert len(list(tmp_path.iterdir())) == 2 and gone(tmp_path)
+
+
+def undisturbed(folder, steps, pause):
+    code, out, err = ended(started("resumes.py", 2, folder, steps, pause), 180)
+    assert code == 0, out + err
+    return out.splitlines()[-1]
+
+
+def killed_and_resumed(folder, steps, pause, moments, seed):
+    """What the job prints at last, after a rank was killed at random moments of it."""
+    choose = random.Random(seed)
+    for _ in range(moments):
+        process = started("resumes.py", 2, folder, steps, pause)
+        process.stdout.readline()
+        time.sleep(choose.random() * 3 * pause)
+        victims = ranks_below(process.pid)
+        os.kill(choose.choice(victims), signal.SIGKILL)
+        ended(process, 60)
+    return undisturbed(folder, steps, pause)
+
+
+def ranks_below(launcher):
+    """The numbers of the ranks that a launcher has started, from /proc."""
+    parents, words = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            words[int(folder.name)] = (folder / "cmdline").read_text().split("\0")
+    below = {launcher}
+    for _ in range(4):
+        below |= {pid for pid, parent in parents.items() if parent in below}
+    return sorted(p for p in below if words[p][0] == sys.executable and "engine.distributed.rank" in words[p])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the ranks in /proc")
+@pytest.mark.parametrize("moments", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_job_that_is_killed_goes_on_from_the_last_whole_checkpoint(moments, tmp_path):
+    steps = moments * 4 + 4
+    wanted = undisturbed(tmp_path / "whole", steps, 0.0)
+    assert killed_and_resumed(tmp_path / "killed", steps, 0.1, moments, seed=moments) == wanted

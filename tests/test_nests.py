@@ -1,0 +1,163 @@
+"""Loop nests: what joins, how it reads, and that machine code gives what eager does."""
+
+import re
+from functools import reduce
+
+import numpy as np
+import pytest
+
+import engine
+from engine.compiler import machine, nests
+from engine.nn import functional as F
+
+pytestmark = [pytest.mark.usefixtures("generator"), pytest.mark.generator("numba")]
+needs_numba = pytest.mark.skipif(bool(machine.missing()), reason="Numba is not installed")
+
+
+def numbers(*shape, seed=0, dtype="float32", grad=True):
+    rng = np.random.default_rng([seed, *shape])
+    return engine.tensor(rng.standard_normal(shape).astype(dtype)).requires_grad_(grad)
+
+
+def results(function, inputs):
+    out = function(*inputs)
+    outs = out if isinstance(out, tuple) else (out,)
+    weights = [numbers(*o.shape, seed=9, dtype=str(o.dtype).partition(".")[2], grad=False) for o in outs]
+    wanted = [x for x in inputs if x.requires_grad]
+    return [*outs, *engine.autograd.grad(outs, wanted, weights, allow_unused=True)]
+
+
+PROGRAMS = {
+    "chain": (lambda x: (engine.tanh(x * 0.5) * (x + 1) - engine.sigmoid(x)).exp().mean(), [(37, 11)]),
+    "softmax": (lambda x: x.softmax(-1), [(4, 3, 17)]),
+    "log_softmax": (lambda x: x.log_softmax(-1), [(5, 33)]),
+    "layer_norm": (lambda x, w, b: F.layer_norm(x, (16,), w, b), [(4, 5, 16), (16,), (16,)]),
+    "batch_norm": (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), [(32, 6), (6,), (6,)]),
+    "gelu": (lambda x, b: F.gelu(x + b), [(9, 8, 12), (12,)]),
+    "cross_entropy": (lambda x: F.cross_entropy(x * 2 + 1, engine.arange(12) % 7), [(12, 7)]),
+    "linear_relu": (lambda x, w, b: F.linear(x, w, b).relu(), [(40, 30), (70, 30), (70,)]),
+    "attention": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), [(2, 3, 10, 8)] * 3),
+    "extremes": (lambda x: (x * 2).amax(-1, keepdim=True) - (x * 3).amin(-1, keepdim=True) * x, [(8, 21)]),
+    "channels": (lambda x, b: ((x + b.reshape(-1, 1, 1)) * 2).tanh().sum((0, 2, 3)), [(3, 4, 5, 6), (4,)]),
+    "numbers": (lambda a, b: reduce(lambda y, _: y - b * 0.1, range(58), a).exp() * b, [(), ()]),
+    "where": (lambda x, y: engine.where(x > y, x, y * 2).abs().log1p().sum(0), [(30, 14), (30, 14)]),
+}  # fmt: skip
+
+
+@needs_numba
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_machine_code_gives_what_eager_does(name, dtype):
+    function, shapes = PROGRAMS[name]
+    inputs = [numbers(*shape, seed=i, dtype=dtype) for i, shape in enumerate(shapes)]
+    compiled = engine.compile(function, fullgraph=True)
+    expected = results(function, inputs)
+    for _ in range(2):
+        for a, b in zip(results(compiled, inputs), expected, strict=True):
+            assert a.shape == b.shape and a.dtype == b.dtype
+            rounding = 2e-6 if dtype == "float32" else 1e-13
+            np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), 8 * rounding, 8 * rounding)
+    (entry,) = compiled.entries
+    assert entry.deviations == 0 and "def loop" in compiled.code
+
+
+def test_few_numbers_are_left_to_numpy():
+    f = engine.compile(lambda a, b: (a * b + 1).exp() * b - a)
+    f(numbers(), numbers(seed=1))
+    assert "def loop" not in f.code
+
+
+@needs_numba
+@pytest.mark.parametrize("threads", [1, 2])
+def test_large_arrays_are_shared_out_and_sums_do_not_depend_on_threads(threads):
+    x = numbers(700_001)
+    before = engine.get_num_threads()
+    compiled = engine.compile(lambda x: (x * 2).exp().sum(), fullgraph=True)
+    try:
+        engine.set_num_threads(threads)
+        found = compiled(x)
+        engine.set_num_threads(1)
+        assert found == compiled(x)
+    finally:
+        engine.set_num_threads(before)
+    assert "in_rows(loop" in compiled.code
+    np.testing.assert_allclose(found.item(), np.exp(2 * x.detach().numpy().astype(float)).sum(), 1e-6)
+
+
+@needs_numba
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), -0.0])
+def test_special_numbers_are_as_in_eager(value):
+    x = numbers(4, 9, grad=False)
+    x[1, 3] = value
+    for function in (lambda x: (x + 0).softmax(-1), lambda x: (x * 1).amax(-1) + 1, lambda x: (x * 1).relu() * 2):
+        a, b = engine.compile(function, fullgraph=True)(x), function(x)
+        np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-6)
+
+
+@needs_numba
+def test_nests_that_do_the_same_are_compiled_once():
+    w = [numbers(50, 50, seed=i) for i in range(4)]
+
+    def layers(x, *w):
+        for weight in w:
+            x = (x @ weight * 0.1 + 1).tanh()
+        return x
+
+    known = len(machine.loops)
+    compiled = engine.compile(layers, fullgraph=True)
+    compiled(numbers(50, 50, grad=False), *w)
+    assert len(re.findall(r"^def loop", compiled.code, re.M)) > len(machine.loops) - known
+
+
+def test_a_softmax_reads_as_one_nest():
+    def softmax(x):
+        return x.softmax(-1)
+
+    compiled = engine.compile(softmax, fullgraph=True)
+    compiled(numbers(20, 30, grad=False))
+    loop = compiled.code.partition("def loop")[2]
+    assert re.sub(r"  # test_nests.*", "", loop).rstrip().splitlines()[1:] == [
+        "    for i in range(first, last):",
+        "        top = -inf",
+        "        for j in range(30):",
+        "            top = largest(top, x[i, j])",
+        "        s = 0.0",
+        "        for j in range(30):",
+        "            t_2 = exp(x[i, j] - top)",
+        "            t[i, j] = t_2",
+        "            s += t_2",
+        "        for j in range(30):",
+        "            t[i, j] = t[i, j] / s",
+    ]
+
+
+@pytest.mark.parametrize(
+    "shape, whole, within, expected",
+    [
+        ((64,), (512, 64), ((1, 32768),), ((1, 64),)),
+        ((512, 1), (512, 64), ((1, 32768),), ((64, 32768),)),
+        ((16, 1, 1), (32, 16, 26, 26), ((1, 346112),), ((676, 10816),)),
+        ((1, 1), (512, 64), ((1, 32768),), ()),
+        ((8, 64, 1), (8, 64, 1), ((64, 32768),), ((64, 32768),)),
+        ((3, 1), (3, 1), ((4, 12),), ((4, 12),)),
+    ],
+)
+def test_digits_say_on_which_place_values_an_array_depends(shape, whole, within, expected):
+    assert nests.digits_of(shape, whole, within) == expected
+
+
+def test_without_loops_programs_are_numpy():
+    function = engine.compile(lambda x: (x * 2).exp() + 1, options={"loops": False})
+    function(numbers(100))
+    assert "def loop" not in function.code and "np.exp" in function.code
+
+
+def test_explain_counts_the_nests_and_says_what_is_missing(monkeypatch):
+    def f(x):
+        return (x * 2).exp().sum(-1) + 1
+
+    found = engine.compiler.explain(f)(numbers(30, 20))
+    assert found.loops >= 1 and f"Loops: {found.loops}" in repr(found) and not found.loops_missing
+    monkeypatch.setattr(machine, "why_not", lambda: "Numba is not there.")
+    found = engine.compiler.explain(f)(numbers(30, 20))
+    assert not found.loops and "Without loops: Numba is not there." in repr(found)

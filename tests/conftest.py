@@ -4,7 +4,7 @@ import gc
 import os
 import signal
 import sys
-from pathlib import Path
+from collections import Counter
 
 import pytest
 
@@ -19,32 +19,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 NO_GPU = "" if engine.cuda.is_available() else "no test that needs a GPU: there is no GPU, driver or CuPy here"
 
 
-def pytest_addoption(parser):
-    parser.addoption(
-        "--rest", type=Path, help="run only the slow tests, and what an earlier run skipped (a file of it)"
-    )
-
-
 def pytest_report_header():
     return NO_GPU or f"GPU: {engine.cuda.get_device_name()}"
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Leave out what needs a GPU where there is none; the header says so.  With --rest, what has run before, too."""
-    rest = config.getoption("--rest")
-    skipped = set(rest.read_text(encoding="utf-8").splitlines()) if rest else None
-
-    def wanted(item):
-        if NO_GPU and item.get_closest_marker("gpu"):
-            return False
-        return skipped is None or bool(item.get_closest_marker("slow")) or bool(skipped & {item.nodeid, modules(item)})
-
-    left_out = [item for item in items if not wanted(item)]
-    long = {modules(item) for item in items if any(map(item.get_closest_marker, ("slow", "browser")))}
-    config.hook.pytest_deselected(items=left_out)
-    # Files with browsers and other long tests first: at the end one process would wait for the other's last file.
-    items[:] = sorted(filter(wanted, items), key=lambda item: modules(item) not in long)
+    """Leave out what needs a GPU where there is none; the header says so."""
+    left_out = {item for item in items if NO_GPU and item.get_closest_marker("gpu")}
+    config.hook.pytest_deselected(items=[*left_out])
+    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_collection_finish(session):
@@ -114,34 +98,16 @@ def switches():
     }
 
 
-def modules(item):
-    return item.nodeid.partition("::")[0]
-
-
-class Skipped:
-    """Writes what was skipped, tests and whole modules, into a file for --rest."""
-
-    def __init__(self, path):
-        self.path, self.names = path, set()
-
-    def pytest_runtest_logreport(self, report):
-        if report.skipped:
-            self.names.add(report.nodeid)
-
-    pytest_collectreport = pytest_runtest_logreport
-
-    def pytest_sessionfinish(self):
-        self.path.write_text("\n".join(sorted(self.names)), encoding="utf-8")
-
-
-def pytest_configure(config):
-    path = os.environ.get("UNDERTORCH_SKIPPED")
-    if path and not hasattr(config, "workerinput"):  # of several processes, the one that hears of all
-        config.pluginmanager.register(Skipped(Path(path)))
+def why(report):
+    reason = report.longrepr[2].removeprefix("Skipped: ")
+    return "beside PyTorch, which is not installed" if "No module named 'torch'" in reason else reason
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say in how many of the lessons' cells PyTorch printed the same, wherever that was looked at."""
+    """Say what was left out, a line a reason, and in how many of the lessons' cells PyTorch printed the same."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    for reason, count in Counter(why(report) for report in skipped).most_common():
+        terminalreporter.write_line(f"{count} left out: {reason}")
     passed = [dict(report.user_properties) for report in terminalreporter.stats.get("passed", [])]
     counts = [found for properties in passed if (found := properties.get("compared with PyTorch"))]
     if counts:

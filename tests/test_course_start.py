@@ -675,25 +675,29 @@ def test_the_lab_opens_the_first_lesson_with_its_token_and_this_python_and_stops
 
 
 @pytest.fixture
-def runs(monkeypatch):
-    """The pytest runs that `python -m course test` would start; their exit codes are the test's to choose."""
-    done = []
+def runs(monkeypatch, tmp_path):
+    """The pytest runs that `python -m course test` would start; their exit code is the test's to choose."""
+    done, code = [], {}
     monkeypatch.setattr(testing, "ensure", lambda lock, argv: done.append(lock))
     monkeypatch.setattr(testing, "nbval_command", lambda root: ["--nbval", "notebooks"])
-    monkeypatch.setattr(testing, "pytest", lambda *arguments: done.append(arguments) or codes.get(arguments[0], 0))
-    codes = {}
-    return done, codes
-
-
-def test_test_runs_the_tests_and_then_every_notebook(runs, monkeypatch):
+    monkeypatch.setattr(testing, "LAST_FAILED", tmp_path / "lastfailed")
     monkeypatch.setattr(testing, "workers", lambda: 2)
+    monkeypatch.setattr(testing, "pytest", lambda *arguments: done.append(arguments) or code.get("code", 0))
+    return done, code
+
+
+SPREAD = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "1")
+
+
+def test_test_runs_the_tests_and_every_notebook_in_one_run(runs, capsys):
     assert testing.main([]) == 0
-    lock, tests, notebooks = runs[0]
-    assert lock == "test"
-    spread = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "1")
-    assert tests == ("tests", *spread)
-    assert notebooks[0] == "--nbval"
-    assert notebooks[-len(spread) :] == spread
+    assert runs[0] == ["test", ("tests", "--nbval", "notebooks", *SPREAD)]
+    assert capsys.readouterr().err == "All passed.\n"
+
+
+def test_deep_runs_what_is_left_out_otherwise(runs):
+    assert testing.main(["--deep"]) == 0
+    assert runs[0][1] == ("tests", "-m", "slow or browser", *SPREAD)
 
 
 def test_no_notebook_at_all_is_a_failure(runs, monkeypatch):
@@ -705,14 +709,41 @@ def test_no_notebook_at_all_is_a_failure(runs, monkeypatch):
 def test_one_core_runs_without_workers(runs, monkeypatch):
     monkeypatch.setattr(testing, "workers", lambda: 1)
     testing.main([])
-    assert runs[0][1] == ("tests",)
+    assert runs[0][1] == ("tests", "--nbval", "notebooks")
 
 
-@pytest.mark.parametrize("failing", ["tests", "--nbval"])
-def test_a_failure_in_either_is_a_failure_and_both_are_run(runs, failing):
-    runs[1][failing] = 3
+@pytest.mark.parametrize(
+    ("failed", "words"),
+    [
+        (
+            ["tests/a.py::b", "tests/a.py::c", "notebooks/d.ipynb::Cell 1", "notebooks/d.ipynb::Cell 2"],
+            "2 tests, 1 notebook",
+        ),
+        (["tests/a.py"], "1 test"),
+        (["notebooks/d.ipynb::Cell 1", "solutions/d.ipynb::Cell 1"], "2 notebooks"),
+    ],
+)
+def test_the_last_line_is_a_verdict(runs, monkeypatch, capsys, failed, words):
+    monkeypatch.setattr(testing, "COMMAND", "python -m course")
+    monkeypatch.setattr(
+        testing, "pytest", lambda *_: testing.LAST_FAILED.write_text(json.dumps(dict.fromkeys(failed, True))) and 1
+    )
+    assert testing.main([]) == 1
+    assert capsys.readouterr().err == f"FAILED: {words}. Run just those again: python -m course test --failed\n"
+
+
+def test_what_failed_long_ago_is_not_in_the_verdict(runs, capsys):
+    testing.LAST_FAILED.write_text('{"tests/a.py::b": true}')
+    runs[1]["code"] = 3
     assert testing.main([]) == 3
-    assert len(runs[0]) == 3
+    assert capsys.readouterr().err == "FAILED: pytest ended with exit code 3.\n"
+
+
+def test_where_nothing_failed_there_is_nothing_to_run_again(runs, capsys):
+    runs[1]["code"] = testing.NOTHING_TO_RUN
+    assert testing.main(["--failed"]) == 0
+    assert "--last-failed" in runs[0][1]
+    assert capsys.readouterr().err == "Nothing failed the last time.\n"
 
 
 def test_arguments_go_to_pytest_and_nothing_else_is_run(runs):

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from ranks import NO_MPI, ended, started
 
+from engine.distributed import run
+
 pytestmark = [
     pytest.mark.skipif(bool(NO_MPI), reason=NO_MPI),
     pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX"),
@@ -43,7 +45,7 @@ def gone(folder, patience=15.0):
         ("raises", 1, ["[rank1]: ValueError: something is wrong", "rank 1 failed with exit code 1; all other"]),
         ("dies", 9, ["rank 1 ended (Killed (signal 9)); all other processes were ended."]),
         ("exits", 3, ["rank 1 failed with exit code 3; all other processes were ended."]),
-        ("vanishes", 1, ["rank 0 or 1 ended (before its end); all other processes were ended."]),
+        ("vanishes", 1, ["1 ended (before its end); all other processes were ended."]),
         ("leaves", 1, ["[rank0]: ", "all_reduce cannot complete: rank 1 has ended and will not come to it."]),
         ("hangs", 1, ["Timed out waiting 2 s in all_reduce, call 2", "rank 1 has not come to it; rank 0 waits."]),
         ("elsewhere", 1, ["Timed out waiting 2 s in ", "rank 1 waits in recv from rank 0"]),
@@ -58,6 +60,21 @@ def test_a_rank_that_goes_wrong_ends_all_and_is_named(mode, code, words, tmp_pat
     assert err.count("Traceback") <= 1
     assert "BAD TERMINATION" not in out + err
     assert gone(tmp_path)
+
+
+# An MPI that does not see that one of its processes has vanished, and waits for it.
+WAITS = """
+import os, subprocess, sys, time
+rank = "import os, pathlib; pathlib.Path(os.environ['UNDERTORCH_RUN_FOLDER'], str(os.getpid())).write_text('3')"
+subprocess.run([sys.executable, "-c", rank], check=True)
+time.sleep(600)
+"""
+
+
+def test_who_vanishes_ends_all_even_where_mpi_does_not_see_it(monkeypatch, capsys):
+    monkeypatch.setattr(run, "PATIENCE", 0.1)
+    assert run.supervised([sys.executable, "-c", WAITS], {**os.environ}) == 1
+    assert "rank 3 ended (before its end); all other processes were ended." in capsys.readouterr().err
 
 
 def test_a_failed_job_is_started_again(tmp_path):

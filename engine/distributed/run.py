@@ -5,6 +5,7 @@ where ``srun`` or ``mpiexec`` has started this already, in each of its processes
 """
 
 import argparse
+import itertools
 import os
 import re
 import signal
@@ -123,9 +124,14 @@ def supervised(command, environment):
         before = {number: signal.signal(number, stop) for number in numbers}
         report = Report(process, Path(folder))
         try:
-            while process.poll() is None:
+            lost, limit = [], None
+            for look in itertools.count():
+                if process.poll() is not None:
+                    break
                 time.sleep(0.02)
-                if stopped:
+                if not lost and look % 25 == 0 and (lost := report.vanished()):
+                    limit = time.monotonic() + PATIENCE  # for MPI, which ends the others by itself, if not always
+                if stopped or limit is not None and time.monotonic() > limit:
                     end(process)
             report.end()
         finally:
@@ -134,7 +140,10 @@ def supervised(command, environment):
             kill(process)
         if stopped:
             return 128 + stopped[0]
-        code = process.returncode or report.unfinished()
+        if limit is not None and process.returncode < 0:  # ended above
+            code = report.lose(lost)
+        else:
+            code = process.returncode or report.unfinished()
         if code:
             report.tell(code)
         return code if code >= 0 else 128 - code
@@ -160,6 +169,17 @@ def kill(process):
     process.wait()
 
 
+def is_alive(number):
+    """Whether there is a process of this number that has not ended."""
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
 class Report:
     """Hands on what the processes print, without MPI's own words on which of them ended, and how."""
 
@@ -181,14 +201,15 @@ class Report:
 
     def hand_on(self, source, to):
         to = getattr(to, "buffer", to)
-        for line in source:
-            found = next((m for p in self.PATTERNS if (m := re.match(p, line.strip()))), None)
-            if found is None:
-                to.write(line)
-                to.flush()
-            for name, value in (found.groupdict() if found else {}).items():
-                if value is not None:
-                    self.facts.setdefault(name, value.decode(errors="replace"))
+        with source:
+            for line in source:
+                found = next((m for p in self.PATTERNS if (m := re.match(p, line.strip()))), None)
+                if found is None:
+                    to.write(line)
+                    to.flush()
+                for name, value in (found.groupdict() if found else {}).items():
+                    if value is not None:
+                        self.facts.setdefault(name, value.decode(errors="replace"))
 
     def end(self):
         for thread in self.threads:
@@ -199,13 +220,22 @@ class Report:
         files = {file.name: file.read_text(encoding="utf-8").split() for file in self.folder.iterdir()}
         return {name: words for name, words in files.items() if words}
 
+    def vanished(self):
+        """The ranks on this computer that are there no more and have said nothing of their end."""
+        if os.name != "posix":
+            return []
+        return sorted(rank for number, (rank, *said) in self.ranks().items() if not said and not is_alive(int(number)))
+
     def unfinished(self):
         """1 where a process has vanished although MPI says that all is well."""
         lost = sorted(rank for rank, *said in self.ranks().values() if said != ["finished"])
-        if lost:
-            self.facts |= {"rank": lost[0] if len(lost) == 1 else f"{', '.join(lost[:-1])} or {lost[-1]}"}
-            self.facts |= {"how": "before its end"}
-        return int(bool(lost))
+        return self.lose(lost) if lost else 0
+
+    def lose(self, ranks):
+        """Remember who vanished, for `tell`; the exit code of that, 1."""
+        who = ranks[0] if len(ranks) == 1 else f"{', '.join(ranks[:-1])} or {ranks[-1]}"
+        self.facts |= {"rank": who, "how": "before its end"}
+        return 1
 
     def tell(self, code):
         """One sentence on which rank ended the job."""

@@ -370,11 +370,19 @@ def test_a_program_that_ends_with_tensors_on_the_device_says_nothing():
     assert done.stdout == done.stderr == ""
 
 
-def test_what_is_written_for_cupy_runs_with_numpy_under_its_names():
+WITH_GPU = [
+    "test_devices",
+    "test_device_kernels",
+    "test_device_benchmarks",
+    "test_device_lessons",
+    "test_compile_devices",
+]
+
+
+@pytest.mark.parametrize("file", WITH_GPU)
+def test_what_is_written_for_cupy_runs_with_numpy_under_its_names(file):
     """The tests that need a GPU, but for first derivatives, with ``stand_in_cupy`` in place of CuPy."""
-    command = "-m pytest -q -p stand_in_cupy -p no:cacheprovider -m gpu".split()
-    command += [f"tests/test_device{part}.py" for part in ("s", "_kernels", "_benchmarks", "_lessons")]
-    command += ["tests/test_compile_devices.py"]
+    command = f"-m pytest -q -p stand_in_cupy -p no:cacheprovider -m gpu tests/{file}.py".split()
     command += ["-k", "(not row or second) and not functions_made"]  # second derivatives take in the first
     path = {"PYTHONPATH": str(ROOT / "tests")}
     done = subprocess.run(

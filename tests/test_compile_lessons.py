@@ -2,11 +2,13 @@
 
 import doctest
 import json
+import math
 import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 
 import nbformat
 import pytest
@@ -16,7 +18,7 @@ import engine
 from course.build import execute
 from course.exercises import find
 from course.notebooks import ROOT
-from engine import nn
+from engine import func, nn
 from engine.compiler import explain
 
 # 17 fills its device on purpose, and would have no room for copies of its models; 19 compiles its own
@@ -122,6 +124,40 @@ def test_18_a_loop_is_written_from_three_steps_on(generator):
 def test_18_softmax_goes_along_a_row_three_times(generator):
     code = explain(lambda x: x.softmax(-1))(engine.rand(4, 3)).code
     assert code.count("for j in range(3):") == 3 and code.count("np.empty") == 1
+
+
+def race(works, holds):
+    """Take turns until what is said of the best times holds: what disturbs makes them longer, never shorter."""
+    best, end = dict.fromkeys(works, math.inf), time.monotonic() + 120
+    while not holds(**best) and time.monotonic() < end:
+        for name, work in works.items():
+            start = time.perf_counter()
+            work()
+            best[name] = min(best[name], time.perf_counter() - start)
+    assert holds(**best), best
+
+
+@pytest.mark.slow
+@pytest.mark.generator("numba")
+def test_18_what_is_said_of_times(generator):
+    def error(w, x, y):
+        return (x @ w - y) ** 2
+
+    few, more, many = engine.rand(10), engine.rand(1000), engine.rand(4_000_000)
+    works = {"ten": lambda: score(few, few), "thousand": lambda: score(more, more)}
+    race(works, lambda ten, thousand: thousand < 10 * ten < math.inf)
+    compiled = engine.compile(score)
+    works = {"eager": lambda: score(many, many), "loops": lambda: compiled(many, many)}
+    race(works, lambda eager, loops: loops < eager / 1.5 < math.inf)
+    xs, ys, v = engine.randn(5, 3), engine.randn(5), engine.randn(3)
+    each = func.vmap(func.grad(error), in_dims=(None, 0, 0))
+    at_once = engine.compile(each)
+    works = {
+        "one_by_one": lambda: engine.stack([func.grad(error)(v, x, y) for x, y in zip(xs, ys, strict=True)]),
+        "vmapped": lambda: each(v, xs, ys),
+        "compiled": lambda: at_once(v, xs, ys),
+    }
+    race(works, lambda one_by_one, vmapped, compiled: 4 * compiled < 2 * vmapped < one_by_one < math.inf)
 
 
 def test_18_1_and_19_1_are_what_the_compiler_says(generator):

@@ -30,7 +30,7 @@ OFF_BY_ONE = "a number is off by one (an index, a count or a border)"
 IN_EACH_ROUND = "what should happen once, after the loop, happens in each round"
 AFTER_THE_LOOP = "what should happen in each round happens once, after the loop"
 TABLE = Path(__file__).parent / "checks/slips.json"
-SECONDS = 2.0  # for a slip; what takes longer would never end
+SECONDS = 2.0  # of computing, for a slip; what takes longer would never end
 
 SWAPPED_OPERATORS = {
     ast.Add: (ast.Sub, "a plus and a minus have changed places"),
@@ -359,13 +359,18 @@ def _at_most(seconds: float) -> Iterator[None]:
     def stop(*_: Any) -> None:
         raise _TooLong
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # Beside other programs seconds of computing take long by the clock, which is for what waits.
+    timers = (signal.ITIMER_PROF, seconds), (signal.ITIMER_REAL, 30 * seconds)
+    before = [(number, signal.signal(number, stop)) for number in (signal.SIGPROF, signal.SIGALRM)]
     try:
+        for timer, limit in timers:
+            signal.setitimer(timer, limit)
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for timer, _ in timers:
+            signal.setitimer(timer, 0)
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 def main(argv: list[str]) -> None:

@@ -13,7 +13,6 @@ import linecache
 import os
 import pickle
 import sys
-import threading
 import types
 from collections.abc import Iterable
 from pathlib import Path
@@ -164,9 +163,6 @@ def _serve() -> None:
         return
     request = Request(*pickle.loads(data))
     trial = pickle.loads(request.trial)
-    guard = threading.Timer(worker.PATIENCE * request.seconds, os._exit, [worker.TIMED_OUT])
-    guard.daemon = True
-    guard.start()
     worker.limit(request.seconds)
     try:
         sandbox.enter(Path(request.folder), _readable())

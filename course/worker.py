@@ -32,8 +32,11 @@ PRINTED_LINES, PRINTED_CHARACTERS = 10, 1000
 MOST_MEMORY = 2 * 2**30
 MOST_IN_A_FILE = 2**28
 # Seconds are counted in which the attempt computes: beside other programs, a right answer takes much longer by the
-# clock. The clock stops it all the same, after so many times as long. Windows has no such limit, and the clock alone.
-PATIENCE = 1 if sys.platform == "win32" else 4
+# clock. One that waits computes nothing: it is stopped after so many times as long.
+PATIENCE = 4
+MOMENT = 1.0
+WAITS = 0.03 * MOMENT  # what computes less than that in a moment waits: a loop around `time.sleep`, say
+ALONE = 60 * PATIENCE  # times the seconds, for one whose notebook has gone
 NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
 
 
@@ -130,19 +133,53 @@ def exchange(process: subprocess.Popen[bytes], question: bytes, seconds: float) 
     talk = threading.Thread(target=_talk, args=(process, question, replies), daemon=True)
     try:
         talk.start()
-        talk.join(PATIENCE * seconds + 1)
-        timed_out = talk.is_alive()
+        spent = _watch(process.pid, talk, seconds)
     finally:
         _stop(process, talk)
     if any(replies):
         return replies[0], ""
-    if timed_out or process.returncode in _OUT_OF_TIME:
-        spent = seconds * (PATIENCE if timed_out or process.returncode == TIMED_OUT else 1)
+    if process.returncode in _OUT_OF_TIME:
+        spent = seconds
+    if spent:
         return b"", (
             f"It was stopped after {spent:g} seconds. Is there a loop that never ends, or one that does far too "
             "much? (`x in a_list` looks at every entry; in a set or a dict it looks at one.)"
         )
     return b"", "It brought Python itself to a stop, by os._exit or by running out of memory."
+
+
+def _watch(pid: int, talk: threading.Thread, seconds: float) -> float:
+    """Until the talk ends, or the process has had its time: how many seconds that was, or 0.
+
+    Moments in which it waits are counted, and not measured: how long they are by the clock is others' doing.
+    """
+    waited, (at_first, before) = 0.0, _computed(pid)
+    while True:
+        talk.join(MOMENT)
+        if not talk.is_alive():
+            return 0.0
+        own, together = _computed(pid)
+        if own - at_first > seconds:
+            return seconds
+        step, before = together - before, together
+        waited += step if step > WAITS else MOMENT
+        if waited > PATIENCE * seconds:
+            return PATIENCE * seconds
+
+
+def _computed(pid: int) -> tuple[float, float]:
+    """Seconds that a process has computed, and that it has together with those that it has started."""
+    found = []
+    with contextlib.suppress(ImportError):
+        import psutil
+
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(pid)
+            for one in [process, *_children(psutil, pid)]:
+                with contextlib.suppress(psutil.Error):
+                    times = one.cpu_times()
+                    found.append(times.user + times.system)
+    return (found[0], sum(found)) if found else (0.0, 0.0)
 
 
 def _talk(process: subprocess.Popen[bytes], question: bytes, replies: list[bytes]) -> None:
@@ -260,13 +297,16 @@ def line_of(at: tuple[str, int] | None) -> str:
 
 # In the process itself
 
-TIMED_OUT = 75
-_OUT_OF_TIME = [TIMED_OUT] if sys.platform == "win32" else [TIMED_OUT, -signal.SIGXCPU]
+_OUT_OF_TIME = [] if sys.platform == "win32" else [-signal.SIGXCPU]
 _BROKEN = "broken"
 
 
 def limit(seconds: float) -> None:
     """Keep an attempt from computing for ever and from filling the memory or the disk, where the system can."""
+    # The last guard of a machine whose notebook was killed meanwhile: nobody else would stop what waits, or a loop.
+    guard = threading.Timer(ALONE * seconds, os._exit, [1])
+    guard.daemon = True
+    guard.start()
     if sys.platform != "win32":
         import resource
 
@@ -293,10 +333,6 @@ def _serve() -> None:
     if not data:  # the notebook has gone without a question
         return
     key, hidden, seconds, path, folder, source, packed = pickle.loads(data)
-    # The last guard of a machine whose notebook was killed meanwhile: nobody else would stop an endless loop.
-    guard = threading.Timer(PATIENCE * seconds, os._exit, [TIMED_OUT])
-    guard.daemon = True
-    guard.start()
     limit(seconds)
     sys.path[:] = path
     with contextlib.suppress(OSError):
@@ -322,7 +358,6 @@ def _serve() -> None:
                 verdict = judge.Verdict(_BROKEN, message)
     if os.getpid() != own:  # the attempt forked, and both have come here
         os._exit(0)
-    guard.cancel()
     send(reply, json.dumps(verdict._asdict() | {"printed": beginning(printed.getvalue())}).encode())
     # Threads and processes that the attempt left behind do not keep it.
     kill_all_of(own)

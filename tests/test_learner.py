@@ -311,18 +311,57 @@ RULE = "def division_backward(arriving, x, y):\n    "
     ],
 )
 def test_a_loop_that_never_ends_is_stopped(body):
-    before = time.monotonic()
     answer = asked(in_a_notebook(RULE + body), seconds=0.5)
     assert answer["state"] == learner.NOT_YET
     assert "a loop that never ends, or one that does far too much" in answer["message"]
-    assert time.monotonic() - before < 60  # against a hang, not a measurement
     assert asked(in_a_notebook(RULE + "return arriving / y, -arriving * x / y**2"))["state"] == learner.CORRECT
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there the clock is what counts")
 def test_seconds_in_which_nothing_is_computed_do_not_count_at_once():
     right = "import time; time.sleep(1.2); return arriving / y, -arriving * x / y**2"  # for each of two inputs
     assert asked(in_a_notebook(RULE + right), seconds=2)["state"] == learner.CORRECT
+
+
+@pytest.mark.parametrize(
+    ("a_moment", "moments", "after"),
+    [
+        ((1.0, 0.0), 6, 5),  # alone on its computer
+        ((0.1, 0.0), 51, 5),  # the others have the rest: it has what it needs in the end
+        ((0.0, 0.0), 21, 20),  # it waits
+        ((0.01, 0.0), 21, 20),  # and wakes now and then
+        ((0.0, 1.0), 21, 20),  # for what it has started
+        ((0.0, 0.1), 201, 20),
+        ((1.0, 0.0), 5, 0),  # it has answered
+        ((0.0, 0.0), 20, 0),
+    ],
+)
+def test_what_counts_is_what_is_computed_and_not_the_clock(monkeypatch, a_moment, moments, after):
+    class Talk:
+        seen = 0
+
+        def join(self, seconds):
+            self.seen += 1
+
+        def is_alive(self):
+            return not (after == 0 and self.seen > moments)
+
+    talk, (own, others) = Talk(), a_moment
+    monkeypatch.setattr(worker, "_computed", lambda pid: (own * talk.seen, (own + others) * talk.seen))
+    assert (worker._watch(0, talk, 5), talk.seen) == (after, moments + (after == 0))
+
+
+def test_what_a_process_computes_is_seen_with_what_it_has_started():
+    spin = "import time\nwhile time.process_time() < 0.2: pass\n"
+    child = f"child = subprocess.Popen([sys.executable, '-c', {spin + 'input()'!r}])\nchild.wait()"
+    source = f"import subprocess, sys\n{spin}{child}"
+    process = subprocess.Popen([sys.executable, "-c", source], stdin=subprocess.PIPE)
+    try:
+        assert until(lambda: worker._computed(process.pid)[1] > 0.3)
+        own, together = worker._computed(process.pid)
+        assert 0.1 < own < together - 0.05
+    finally:
+        process.communicate(b"\n")
+    assert worker._computed(process.pid) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -389,13 +428,17 @@ def test_a_spare_process_that_did_not_start_is_replaced():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a process cannot send itself Ctrl-C alone there")
-def test_the_stop_button_stops_a_check_and_its_process():
+def test_the_stop_button_stops_a_check_and_its_process(tmp_path):
     worker.prepare()
     process = worker._spare.process
-    press = threading.Timer(1.0, os.kill, [os.getpid(), signal.SIGINT])
-    press.start()
+
+    def press():
+        if until(lambda: any(tmp_path.iterdir())):
+            os.kill(os.getpid(), signal.SIGINT)
+
     with pytest.raises(KeyboardInterrupt):
-        asked(in_a_notebook(RULE + "while True: pass"), seconds=60)
+        threading.Thread(target=press).start()
+        asked(in_a_notebook(RULE + f"open({str(tmp_path / 'begun')!r}, 'w')\n    while True: pass"), seconds=60)
     assert process.returncode is not None
     assert worker.ask(exercises.find("05.1"), (7.0, 2.0))["state"] == learner.CORRECT
 
@@ -409,12 +452,11 @@ def test_a_process_that_the_notebook_has_started_does_not_keep_the_answer():
     worker.prepare()
     child = os.fork()
     if not child:
-        time.sleep(60)
+        time.sleep(300)
         os._exit(0)
     try:
-        start = time.monotonic()
         assert worker.ask(exercises.find("05.1"), (7.0, 2.0))["state"] == learner.CORRECT
-        assert time.monotonic() - start < 30
+        assert os.waitpid(child, os.WNOHANG) == (0, 0)  # the answer was there before it ended
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -433,10 +475,15 @@ def test_a_process_that_left_its_group_is_stopped_with_the_check(tmp_path):
         asked(in_a_notebook(RULE + away + "\n    return arriving / y, -arriving * x / y**2"))["state"]
         == learner.CORRECT
     )
-    deadline = time.monotonic() + 10
-    while sleepers(f"3{os.getpid()}") and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not sleepers(f"3{os.getpid()}")
+    assert until(lambda: not sleepers(f"3{os.getpid()}"))
+
+
+def until(condition, seconds=120):
+    """Wait for it; whether it came, before this was given up."""
+    end = time.monotonic() + seconds
+    while not (there := condition()) and time.monotonic() < end:
+        time.sleep(0.01)
+    return there
 
 
 def sleepers(seconds):
@@ -495,7 +542,7 @@ def test_a_process_whose_notebook_is_gone_ends():
     process = worker._Spare._start()
     assert worker.received(process.stdout) == worker.READY
     process.stdin.close()
-    assert process.wait(30) == 0
+    assert process.wait(120) == 0
     process.stdout.close()
 
 
@@ -659,8 +706,10 @@ def place(tmp_path, monkeypatch):
 
 def count(place: str, key: str, times: int) -> None:
     os.environ[record.VARIABLE] = place
-    for _ in range(times):
-        record.update(key, lambda entry: entry.update(attempts=entry.get("attempts", 0) + 1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(record, "LOCK_SECONDS", 120)  # beside other programs, the one that has it may be stopped for long
+        for _ in range(times):
+            record.update(key, lambda entry: entry.update(attempts=entry.get("attempts", 0) + 1))
 
 
 def test_two_notebooks_at_once_lose_nothing(place):
@@ -670,7 +719,7 @@ def test_two_notebooks_at_once_lose_nothing(place):
     for process in processes:
         process.start()
     for process in processes:
-        process.join(120)
+        process.join(300)
     assert record.read() == {"05.1": {"attempts": 30}, "05.2": {"attempts": 15}}
 
 
@@ -681,13 +730,10 @@ def test_a_kernel_killed_while_it_writes_leaves_a_whole_file_and_no_lock(place):
         process = context.Process(target=count, args=(str(place), "05.1", 10**6))
         process.start()
         before = record.read()["05.1"]["attempts"]
-        deadline = time.monotonic() + 60
-        while record.read()["05.1"]["attempts"] < before + 5 and time.monotonic() < deadline:
-            time.sleep(0.001)
+        assert until(lambda enough=before + 5: record.read()["05.1"]["attempts"] >= enough)
         process.kill()
-        process.join(60)
+        process.join(120)
         after = record.read()["05.1"]["attempts"]
-        assert after >= before + 5
         count(str(place), "05.1", 1)
         assert record.read() == {"05.1": {"attempts": after + 1}}
 

@@ -27,13 +27,13 @@ def started(program, ranks, *words, library="engine", options=(), **environment)
     )  # fmt: skip
 
 
-def ended(process, timeout=180):
+def ended(process, timeout=240):
     """(exit code, what it printed, what it printed of errors); one that hangs is killed, and the test fails."""
     try:
         out, err = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         process.terminate()
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
         pytest.fail(f"it hangs\n{out}\n{err}")
     return process.returncode, out, err
 

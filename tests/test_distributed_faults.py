@@ -31,7 +31,7 @@ def alive(folder):
     return running
 
 
-def gone(folder, patience=15.0):
+def gone(folder, patience=120.0):
     """Whether all of them end."""
     end = time.monotonic() + patience
     while alive(folder) and time.monotonic() < end:
@@ -47,14 +47,12 @@ def gone(folder, patience=15.0):
         ("exits", 3, ["rank 1 failed with exit code 3; all other processes were ended."]),
         ("vanishes", 1, ["1 ended (before its end); all other processes were ended."]),
         ("leaves", 1, ["[rank0]: ", "all_reduce cannot complete: rank 1 has ended and will not come to it."]),
-        ("hangs", 1, ["Timed out waiting 2 s in all_reduce, call 2", "rank 1 has not come to it; rank 0 waits."]),
-        ("elsewhere", 1, ["Timed out waiting 2 s in ", "rank 1 waits in recv from rank 0"]),
+        ("hangs", 1, ["Timed out waiting 1 s in all_reduce, call 1", "rank 1 has not come to it; rank 0 waits."]),
+        ("elsewhere", 1, ["Timed out waiting 1 s in all_reduce, call 1", "rank 1 waits in recv from rank 0"]),
     ],
 )
 def test_a_rank_that_goes_wrong_ends_all_and_is_named(mode, code, words, tmp_path):
-    got, out, err = ended(started("faulty.py", 2, mode, tmp_path), 60)
-    if mode == "elsewhere" and words[1] not in err:  # the rank that receives may be the one that gives up first
-        words = ["Timed out waiting 2 s in recv from rank 0", "rank 0 waits in all_reduce, call 2"]
+    got, out, err = ended(started("faulty.py", 2, mode, tmp_path))
     assert all(word in err for word in words), err
     assert got == code and "done" not in out
     assert err.count("Traceback") <= 1
@@ -78,7 +76,7 @@ def test_who_vanishes_ends_all_even_where_mpi_does_not_see_it(monkeypatch, capsy
 
 
 def test_a_failed_job_is_started_again(tmp_path):
-    code, out, err = ended(started("faulty.py", 2, "recovers", tmp_path, options=["--max-restarts=1"]), 90)
+    code, out, err = ended(started("faulty.py", 2, "recovers", tmp_path, options=["--max-restarts=1"]))
     assert code == 0 and out.count("done 1") == 2, out + err
     assert "start 2 of 2" in err
 
@@ -89,7 +87,7 @@ def test_a_signal_ends_all(number, code, tmp_path):
     process.stdout.readline()
     process.stdout.readline()
     process.send_signal(number)
-    assert ended(process, 30)[0] == code
+    assert ended(process)[0] == code
     assert gone(tmp_path)
 
 
@@ -104,7 +102,7 @@ def test_nothing_stays_behind_a_launcher_that_is_killed(tmp_path):
 
 
 def undisturbed(folder, steps, pause):
-    code, out, err = ended(started("resumes.py", 2, folder, steps, pause), 180)
+    code, out, err = ended(started("resumes.py", 2, folder, steps, pause))
     assert code == 0, out + err
     return out.splitlines()[-1]
 
@@ -116,9 +114,10 @@ def killed_and_resumed(folder, steps, pause, moments, seed):
         process = started("resumes.py", 2, folder, steps, pause)
         process.stdout.readline()
         time.sleep(choose.random() * 3 * pause)
-        victims = ranks_below(process.pid)
-        os.kill(choose.choice(victims), signal.SIGKILL)
-        ended(process, 60)
+        if victims := ranks_below(process.pid):  # on a busy day the job may have ended meanwhile
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(choose.choice(victims), signal.SIGKILL)
+        ended(process)
     return undisturbed(folder, steps, pause)
 
 

@@ -19,7 +19,7 @@ from .reduce_op import FUNCTIONS
 from .work import LONGEST_NAP, DistBackendError, Work
 
 SURE = 0.5  # seconds after which a rank that has ended will not have left a message on its way
-EXCHANGE = 5.0  # seconds for telling each other what does not fit
+EXCHANGE = 30.0  # seconds for telling each other what does not fit
 LONGEST_NOTE = 400  # bytes
 
 

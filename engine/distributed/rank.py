@@ -19,6 +19,7 @@ SIZE = "PMI_SIZE OMPI_COMM_WORLD_SIZE PALS_SIZE SLURM_NTASKS"
 LOCAL_RANK = "MPI_LOCALRANKID OMPI_COMM_WORLD_LOCAL_RANK PALS_LOCAL_RANKID SLURM_LOCALID"
 LOCAL_SIZE = "MPI_LOCALNRANKS OMPI_COMM_WORLD_LOCAL_SIZE PALS_LOCAL_SIZE"
 FOLDER = "UNDERTORCH_RUN_FOLDER"  # where each process leaves a file with its number, for the launcher
+FIRST = "first"  # and the first that fails what it has to say
 ARRIVAL = 0.5  # seconds that the last words of a process may take to the launcher
 
 
@@ -98,7 +99,7 @@ def is_first():
     """Whether no process of this computer has failed before: those that wait for it fail soon after."""
     if folder := os.environ.get(FOLDER):
         try:
-            (Path(folder) / "first").touch(exist_ok=False)
+            (Path(folder) / FIRST).touch(exist_ok=False)
         except FileExistsError:
             time.sleep(2 * ARRIVAL)
             return False
@@ -108,14 +109,20 @@ def is_first():
 
 
 def told(error, program):
-    """The traceback, from the program on, each line with the rank."""
+    """Give the launcher the traceback, from the program on, each line with the rank."""
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename != str(program) and frames.tb_next:
         frames = frames.tb_next
     at = frames if frames is not None and frames.tb_frame.f_code.co_filename == str(program) else error.__traceback__
     text = "".join(traceback.format_exception(type(error), error, at))
     rank = os.environ["RANK"]
-    print("".join(f"[rank{rank}]: {line}\n" for line in text.splitlines()), end="", file=sys.stderr, flush=True)
+    text = "".join(f"[rank{rank}]: {line}\n" for line in text.splitlines())
+    try:
+        # By MPI it may take longer to the launcher than until all are ended: beside other programs, or a slow network.
+        with (Path(os.environ[FOLDER]) / FIRST).open("r+", encoding="utf-8") as file:
+            file.write(text)
+    except (KeyError, OSError):
+        print(text, end="", file=sys.stderr, flush=True)
 
 
 def fail(code):

@@ -20,6 +20,7 @@ from pathlib import Path
 from . import launch, rank
 
 PATIENCE = 5.0  # seconds for MPI to end its processes, before they are killed
+MOMENT = 0.02
 THREADS = "OMP_NUM_THREADS OPENBLAS_NUM_THREADS MKL_NUM_THREADS NUMBA_NUM_THREADS"
 
 
@@ -128,7 +129,7 @@ def supervised(command, environment):
             for look in itertools.count():
                 if process.poll() is not None:
                     break
-                time.sleep(0.02)
+                time.sleep(MOMENT)
                 if not lost and look % 25 == 0 and (lost := report.vanished()):
                     limit = time.monotonic() + PATIENCE  # for MPI, which ends the others by itself, if not always
                 if stopped or limit is not None and time.monotonic() > limit:
@@ -151,9 +152,9 @@ def supervised(command, environment):
 
 def end(process):
     """Give MPI time to end its processes."""
-    limit = time.monotonic() + PATIENCE
-    while process.poll() is None and time.monotonic() < limit:
-        time.sleep(0.02)
+    for _ in range(int(PATIENCE / MOMENT)):
+        if process.poll() is None:
+            time.sleep(MOMENT)
     kill(process)
 
 
@@ -213,11 +214,15 @@ class Report:
 
     def end(self):
         for thread in self.threads:
-            thread.join(PATIENCE)
+            for _ in range(int(PATIENCE / MOMENT)):  # counted: beside other programs, what is read late is read as well
+                thread.join(MOMENT)
+        first = self.folder / rank.FIRST
+        if first.exists():
+            print(first.read_text(encoding="utf-8"), end="", file=sys.stderr, flush=True)
 
     def ranks(self):
         """{process number: [rank, what it has said of its end]} of the processes on this computer."""
-        files = {file.name: file.read_text(encoding="utf-8").split() for file in self.folder.iterdir()}
+        files = {file.name: file.read_text(encoding="utf-8").split() for file in self.folder.glob("[0-9]*")}
         return {name: words for name, words in files.items() if words}
 
     def vanished(self):

@@ -45,4 +45,4 @@ def what_the_workers_print():
 
 if __name__ == "__main__":
     os.environ.setdefault("PYTHONPATH", str(ROOT))
-    main(timeout=60)
+    main()

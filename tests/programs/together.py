@@ -47,9 +47,9 @@ def plain(value):
     return value
 
 
-def main(timeout=30):
+def main():
     warnings.simplefilter("ignore", FutureWarning)
-    d.init_process_group("gloo", timeout=timedelta(seconds=timeout))
+    d.init_process_group("gloo", timeout=timedelta(seconds=120))
     rank, found = d.get_rank(), {}
     for name, function in checks.items():
         try:

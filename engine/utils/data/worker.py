@@ -266,6 +266,7 @@ class Team:
 
     def died(self):
         """Raise the error for workers that have ended unasked."""
+        wait([m.process.sentinel for m in self.members], 12 * GRACE)  # on a busy computer its pipe ends long before it
         for m in self.members:
             m.process.join(0.1)
         dead = [m.process for m in self.members if not m.process.is_alive()]

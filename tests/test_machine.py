@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from importlib import metadata
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -358,7 +359,7 @@ def test_a_killed_writer_leaves_nothing_that_is_read():
         "x, out", "from pathlib import Path; Path.replace = lambda *_: time.sleep(600)\nx, out", 1
     )
     process = python(program)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 240
     while not list(disk.folder().glob("*.tmp")) and time.monotonic() < deadline:
         time.sleep(0.05)
     process.kill()
@@ -469,7 +470,7 @@ def test_an_interrupt_waits_for_the_other_thread(early):
     main, ended, begun = threading.current_thread(), [], threading.Barrier(2)
 
     def work():
-        begun.wait(timeout=60)
+        begun.wait(timeout=240)
         if threading.current_thread() is not main:
             time.sleep(0.1)  # the other one waits by now
             if early and hasattr(signal, "pthread_kill"):
@@ -491,7 +492,7 @@ def test_after_fork(four_threads):
     assert machine.in_rows(loop, x.size, x) == (500_000.0, 500_000)
     child = os.fork()
     if child == 0:
-        signal.alarm(60)
+        signal.alarm(240)
         right = machine.in_rows(loop, x.size, x) == (500_000.0, 500_000) and len(threads.helpers) > 0
         os._exit(0 if right else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -519,13 +520,16 @@ def test_progress(monkeypatch, terminal):
     monkeypatch.setattr(progress, "AGAIN", 0.01)
     monkeypatch.setattr(sys, "stderr", stream := Stream())
     stream.terminal = terminal
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: 0.0))
     told = progress.Progress()
     loops = [Distribution(), Distribution()]
     for loop in loops:
         told.wanted(loop)
-    for loop in loops:
+    for number, loop in enumerate(loops, start=1):
         told.begin()
-        time.sleep(0.1)
+        end = time.monotonic() + 120
+        while f"loop {number}" not in told.shown and time.monotonic() < end:
+            time.sleep(0.01)
         told.end(loop)
     if terminal:
         assert stream[0] == "\rcompile: writing machine code, loop 1 of about 2 ... 0 s"
@@ -536,9 +540,10 @@ def test_progress(monkeypatch, terminal):
 
 def test_nothing_is_said_of_what_is_fast(monkeypatch):
     monkeypatch.setattr(sys, "stderr", stream := Stream())
-    from engine.compiler.progress import Progress
+    from engine.compiler import progress
 
-    told = Progress()
+    monkeypatch.setattr(progress, "LONG", 600)
+    told = progress.Progress()
     told.begin()
     told.end(Distribution())
     assert stream == []

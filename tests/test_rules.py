@@ -317,6 +317,43 @@ def test_second_derivative(name, sample):
     assert (0.0 if grads is None else along(grads, direction)) == pytest.approx(expected, rel=2e-6, abs=2e-6)
 
 
+LEVEL = """
+F.relu(x)
+F.relu(x.clone(), inplace=True)
+x.clone().relu_()
+F.leaky_relu(x, 0.1)
+F.leaky_relu(x.clone(), 0.1, inplace=True)
+F.hardtanh(x)
+F.relu6(x.clone(), inplace=True)
+F.threshold(x, 0.1, 2.0)
+F.hardshrink(x)
+F.softshrink(x)
+F.hardsigmoid(x)
+F.prelu(x, torch.tensor([0.3], dtype=torch.float64))
+F.max_pool1d(x, 2)
+F.max_pool2d(x[None], 2, return_indices=True)[0]
+F.avg_pool1d(x, 2)
+F.avg_pool2d(x[None], 2, 1)
+F.adaptive_avg_pool1d(x, 2)
+F.adaptive_max_pool1d(x, 2)
+F.adaptive_avg_pool2d(x[None], 2)
+F.adaptive_max_pool2d(x[None], 2)
+F.pad(x, (1, 1), mode="reflect")
+F.pad(x[None], (1, 1, 1, 1), mode="replicate")
+F.nll_loss(x, torch.tensor([0, 2]))
+F.nll_loss(x[None, :, :, None], torch.zeros(1, 3, 1, dtype=torch.int64))
+"""
+
+
+@pytest.mark.parametrize("line", LEVEL.split("\n")[1:-1])
+def test_where_the_slope_is_level_the_second_derivative_is_zeros(line):
+    x = engine.tensor(inputs("x", line)["x"], requires_grad=True)
+    out = eval(line, {"F": engine.nn.functional, "torch": engine, "x": x})
+    (slope,) = engine.autograd.grad(out.sum(), x, create_graph=True)
+    (second,) = engine.autograd.grad((slope * slope).sum(), x)
+    assert second.tolist() == [[0.0] * 3] * 2
+
+
 def counterpart(torch, name):
     """PyTorch's function of that name."""
     places = (torch.nn.functional, torch.linalg if name == "solve" else torch, torch.linalg)
@@ -330,6 +367,7 @@ def test_derivatives_as_pytorch(name, sample):
     for derivative in (lambda *a: gradient(*a)[0], second):
         ours, theirs = derivative(engine, registry[name].function, sample, arrays), derivative(torch, f, sample, arrays)
         for a, b in zip(ours or [None] * 7, theirs or [None] * 7, strict=True):
+            assert (a is None) == (b is None)
             np.testing.assert_allclose(plain(a), plain(b), 1e-9, 1e-9)
 
 

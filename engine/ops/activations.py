@@ -16,7 +16,7 @@ from ..core.rules import camel
 from ..core.tensor import Tensor
 from . import elementwise as e
 from .checks import checked_dim
-from .elementwise import abs, choose, exp, gt, le, lt, sigmoid, tanh
+from .elementwise import abs, choose, exp, gt, le, level, lt, sigmoid, tanh
 from .rows import register, registry, widened
 from .shape import join, narrow, view_to
 from .writes import check_writable, overwrite
@@ -86,12 +86,13 @@ def silu_rule(g, x):
 # fmt: off
 HARDTANH = [
     node_class(f"HardtanhBackward{i}",
-               lambda g, x, low, high: choose(array_of(gt(x, low)) & array_of(lt(x, high)), g, 0.0)) for i in (0, 1)]
+               lambda g, x, low, high: level(x, choose(array_of(gt(x, low)) & array_of(lt(x, high)), g, 0.0)))
+    for i in (0, 1)]
 Gelu = node_class("GeluBackward0", lambda g, x, approximate, slope: gelu_rule(g, x, approximate, slope))
 Glu = node_class("GluBackward0", lambda g, x, dim: glu_rule(g, x, dim))
 Prelu = node_class("PreluKernelBackward0",
-                   lambda g, x, y: choose(gt(x, 0), g, g * y),
-                   lambda g, x, y: sum_to(choose(gt(x, 0), 0.0, g * x), array_of(y).shape))
+                   lambda g, x, y: level(x, choose(gt(x, 0), g, g * y)),
+                   lambda g, x, y: level(y, sum_to(choose(gt(x, 0), 0.0, g * x), array_of(y).shape)))
 # the numbers of elu: scale * alpha * (exp(x * rate) - 1) below 0, scale * x above
 elu_of = activation(
     "elu", None, lambda x, alpha, scale, rate: above(x) * scale + e.expm1(below(x) * rate) * (alpha * scale),
@@ -100,7 +101,7 @@ elu_of = activation(
     "Backward1")
 leaky_relu = activation(
     "leaky_relu", "x above 0, ``negative_slope`` * x below.", lambda x, slope: above(x) + below(x) * slope,
-    lambda g, x, slope: choose(gt(x, 0), g, g * slope), "Backward1")
+    lambda g, x, slope: level(x, choose(gt(x, 0), g, g * slope)), "Backward1")
 silu = activation("silu", "x * sigmoid(x)", lambda x: x * sigmoid(x), silu_rule)
 softplus = activation(
     "softplus", "log(1 + exp(beta * x)) / beta; x itself where beta * x is above ``threshold``.",
@@ -113,16 +114,16 @@ hardswish = activation(
     lambda g, x: choose(gt(x, -3), choose(lt(x, 3), g * (x / 3.0 + 0.5), g), 0.0))
 hardsigmoid = activation(
     "hardsigmoid", "min(max(x + 3, 0), 6) / 6", lambda x: ramp(x) / 6,
-    lambda g, x: choose(array_of(gt(x, -3)) & array_of(lt(x, 3)), g / 6.0, 0.0))
+    lambda g, x: level(x, choose(array_of(gt(x, -3)) & array_of(lt(x, 3)), g / 6.0, 0.0)))
 hardshrink = activation(
     "hardshrink", "x, but 0 between -lambd and lambd.", lambda x, edge: choose(abs(x) <= edge, 0.0, x),
-    lambda g, x, edge: choose(le(abs(x), edge), 0.0, g))
+    lambda g, x, edge: level(x, choose(le(abs(x), edge), 0.0, g)))
 softshrink = activation(
     "softshrink", "x moved towards 0 by ``lambd``, 0 between.", lambda x, edge: above(x - edge) + below(x + edge),
-    lambda g, x, edge: choose(le(abs(x), edge), 0.0, g))
+    lambda g, x, edge: level(x, choose(le(abs(x), edge), 0.0, g)))
 threshold = activation(
     "threshold", "x above the threshold, ``value`` elsewhere.", lambda x, edge, value: choose(x <= edge, value, x),
-    lambda g, x, edge, _: choose(le(x, edge), 0.0, g), "Backward1")
+    lambda g, x, edge, _: level(x, choose(le(x, edge), 0.0, g)), "Backward1")
 celu = activation(
     "celu", "x above 0, ``alpha`` * (exp(x / alpha) - 1) below.", lambda x, alpha: elu_of(x, alpha, 1.0, 1.0 / alpha),
     lambda g, x, alpha: registry["elu"].rules[0](g, x, alpha, 1.0, 1.0 / alpha), "Backward1")

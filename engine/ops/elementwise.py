@@ -25,7 +25,7 @@ from .checks import no_kernel, number
 
 from .rows import binary, bits, broadcast_error, comparison, is_bool, is_integral, no_bools  # isort: skip
 from .rows import operand, refuse, register, to_array, unary  # isort: skip
-from .writes import fits, in_place
+from .writes import fits, in_place, zeros_for
 
 builtin_abs = abs  # this module's abs is the operation
 
@@ -63,7 +63,7 @@ fmax = binary("fmax", "fmax", lambda g, x, y: choose(array_of(ge(x, y)) | array_
               lambda g, x, y: choose(array_of(ge(x, y)) | array_of(isnan(y)), 0.0, g))
 fmin = binary("fmin", "fmin", lambda g, x, y: choose(array_of(le(x, y)) | array_of(isnan(y)), g, 0.0),
               lambda g, x, y: choose(array_of(le(x, y)) | array_of(isnan(y)), 0.0, g))
-copysign = binary("copysign", "copysign", lambda g, x, y: g * choose(eq(x, 0), 0.0, copysign(x, array_of(y)) / x),
+copysign = binary("copysign", "copysign", lambda g, x, y: g * choose(eq(x, 0), 0.0, copysign(x, y) / x),
                   lambda g, _x, _y: g * 0.0, divides=True,
                   backward=("CopysignBackward0", "CopysignBackward1", "CopysignBackward0"))
 hypot = binary("hypot", lambda x, y: of_floats("hypot", x, y),
@@ -92,9 +92,21 @@ def scaled(a, factor):
     return a if factor == 1 else a * factor
 
 
-def kept(g, mask):
-    """``g`` where ``mask`` holds, else 0."""
-    return choose(mask, g, 0.0) if isinstance(g, Tensor) else indexing.kept(g, mask)
+def level(x, into):
+    """The cotangent of x from a rule whose slope does not change with x, in steps at most.
+
+    In a pass that is recorded it depends on x even so, as in PyTorch: the second derivative is 0, and not missing.
+    """
+    joins = isinstance(into, Tensor) and isinstance(x, Tensor) and x.node is not None
+    return record(Level, into.array, (into, x)) if joins else into
+
+
+Level = node_class("LevelBackward0", lambda g: g, lambda g: zeros_for(g), diagonal=True)
+
+
+def kept(g, mask, x):
+    """``g`` where ``mask``, which was made of x, holds, else 0."""
+    return level(x, choose(mask, g, 0.0)) if isinstance(g, Tensor) else indexing.kept(g, mask)
 
 
 def of_floats(name, x, y):
@@ -263,7 +275,7 @@ asinh = unary("asinh", "arcsinh", lambda g, x: g * rsqrt(x * x + 1.0))
 acosh = unary("acosh", "arccosh", lambda g, x: g * rsqrt(x * x - 1.0))
 atanh = unary("atanh", "arctanh", lambda g, x: g / (1.0 - x * x))
 sigmoid = unary("sigmoid", lambda x: logistic(x), lambda g, out: g * ((1.0 - out) * out))
-relu = unary("relu", lambda x: positive_part(x), lambda g, out: kept(g, out != 0), integers="keep")
+relu = unary("relu", lambda x: positive_part(x), lambda g, out: kept(g, out != 0, out), integers="keep")
 erf = unary("erf", special("erf"), lambda g, x: g * (2.0 / math.sqrt(math.pi) * exp(-x * x)))
 erfc = unary("erfc", special("erfc"), lambda g, x: g * (-2.0 / math.sqrt(math.pi) * exp(-x * x)))
 lgamma = unary("lgamma", lambda x: log_gamma(xp_of(x).where(x == -math.inf, math.inf, x)), lambda g, x: g * digamma(x))

@@ -45,7 +45,7 @@ BCE = node_class("BinaryCrossEntropyBackward0",
 Scatter = node_class("ScatterBackward0", lambda g, shape, where: sum_to(gather(g, where), shape))
 Gather = node_class("GatherBackward0", lambda g, shape, where: scatter(g, shape, where))
 NLLLoss, NLLLoss2D = (
-    node_class(name, lambda g, index, shape, share, where: scatter(g * share, shape, where))
+    node_class(name, lambda g, x, index, share, where: e.level(x, scatter(g * share, array_of(x).shape, where)))
     for name in ("NllLossBackward0", "NllLoss2DBackward0")
 )
 # fmt: on
@@ -216,7 +216,7 @@ def picked_loss(input, t, weight, ignore_index, reduction):
         if reduction == "mean":
             count = sum_array(weights)
             out, share = out / count, share / (count + (count == 0))
-    return record(NLLLoss if x.ndim <= 2 else NLLLoss2D, out, (input,), (t, x.shape, share, where))
+    return record(NLLLoss if x.ndim <= 2 else NLLLoss2D, out, (input,), (x, t, share, where))
 
 
 def scatter(a, shape, where):

@@ -6,6 +6,7 @@ from ..arrays.dispatch import blank, xp_of
 from ..arrays.kernels.views import contiguous_array
 from ..core.graph import node_class
 from ..core.record import array_of, record
+from .elementwise import level
 from .rows import define, place, register
 from .writes import fits
 
@@ -37,9 +38,13 @@ MODES = {
     "replicate": lambda xp, i, n, low, high: xp.clip(i, 0, n - 1),
     "circular": lambda xp, i, n, low, high: low + (i - low) % (high - low),
 }
-NAMES = {"reflect": "ReflectionPad{}DBackward0", "replicate": "ReplicationPad{}DBackward0", "circular": "CopySlices"}
-rule = lambda g, shape, key: place(g, shape, key)  # noqa: E731
-PADS = {(mode, n): node_class(name.format(n), rule) for mode, name in NAMES.items() for n in (1, 2, 3)}
+NAMES = {"reflect": "ReflectionPad{}DBackward0", "replicate": "ReplicationPad{}DBackward0"}
+PADS = {
+    (mode, n): node_class(name.format(n), lambda g, x, key: level(x, place(g, array_of(x).shape, key)))
+    for mode, name in NAMES.items()
+    for n in (1, 2, 3)
+}
+Circular = node_class("CopySlices", lambda g, shape, key: place(g, shape, key))
 
 
 def pad(input, pad, mode="constant", value=None):
@@ -53,7 +58,10 @@ def pad(input, pad, mode="constant", value=None):
         for before, after, size in zip(pads[-2::-2], pads[::-2], x.shape[-n:])
     )
     key = (..., *(k.reshape(-1, *(1,) * (n - 1 - i)) for i, k in enumerate(key)))
-    return record(PADS[mode, n], contiguous_array(x[key]), (input,), (x.shape, key))
+    out = contiguous_array(x[key])
+    if mode == "circular":
+        return record(Circular, out, (input,), (x.shape, key))
+    return record(PADS[mode, n], out, (input,), (x, key))
 
 
 register("pad", "shape", pad)

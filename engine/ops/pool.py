@@ -20,6 +20,7 @@ from ..core.record import array_of, record
 from ..core.tensor import Tensor
 from . import reduce
 from .conv import numbers, one_a_dim
+from .elementwise import level
 from .losses import scatter
 from .reduce import as_input
 from .rows import place, register
@@ -49,31 +50,32 @@ def maxima(Backward, input, best, index, disjoint, return_indices):
 
     Of equal ones the first counts, and of nan the last, as in PyTorch.
     """
-    out = record(Backward, best, (input,), (array_of(input).shape, index, disjoint))
+    out = record(Backward, best, (input,), (array_of(input), index, disjoint))
     return (out, as_input(index.astype("int64"), input)) if return_indices else out
 
 
-def max_rule(g, shape, index, disjoint):
+def max_rule(g, x, index, disjoint):
     """g at the positions of the maxima, of which none comes twice if the windows are disjoint."""
-    index = array_of(index)
+    shape, index = array_of(x).shape, array_of(index)
     if prod(shape[:-2]) != 1:
         index = index + row_starts(xp_of(index), shape[:-2], shape[-2] * shape[-1], True)[..., None]
-    return scatter(g, shape, index) if disjoint else reshape(place(g, (prod(shape),), (index,)), shape)
+    return level(x, scatter(g, shape, index) if disjoint else reshape(place(g, (prod(shape),), (index,)), shape))
 
 
 MaxPool = node_class("MaxPool2DWithIndicesBackward0", max_rule)
 AdaptiveMaxPool = node_class("AdaptiveMaxPool2DBackward0", max_rule)
-AvgPool = node_class("AvgPool2DBackward0", lambda g, weights, window: spread_average(g, weights, window))
+AvgPool = node_class("AvgPool2DBackward0", lambda g, x, weights, window: level(x, spread_average(g, weights, window)))
 SpreadAverage = node_class("AvgPool2DBackwardBackward0", lambda g, weights, window: average(g, weights, window))
-AdaptiveAvgPool = node_class("AdaptiveAvgPool2DBackward0", lambda g, shape, key, weights: place(
-    reshape(g, (*shape[:-2], 1, 1, *array_of(g).shape[-2:])) * weights, shape, key))  # fmt: skip
+AdaptiveAvgPool = node_class("AdaptiveAvgPool2DBackward0", lambda g, x, key, weights: level(x, place(
+    reshape(g, (*x.shape[:-2], 1, 1, *g.shape[-2:])) * weights, array_of(x).shape, key)))  # fmt: skip
 
 # ---- the mean: the sum under the kernel times a weight, which is a number or one for each place
 
 
 def average(input, weights, window):
     weights = array_of(weights)
-    return record(AvgPool, kernels.window_sums(array_of(input), weights, window), (input,), (weights, window))
+    x = array_of(input)
+    return record(AvgPool, kernels.window_sums(x, weights, window), (input,), (x, weights, window))
 
 
 def spread_average(g, weights, window):
@@ -109,7 +111,7 @@ def adaptive_avg_pool2d(input, output_size):
     key, weights = kernels.adaptive_key(xp_of(x), x.shape[-2:], counts)
     weights = weights.astype(x.dtype)
     out = contiguous_array(sum_array(x[key] * weights, (-4, -3)))
-    return record(AdaptiveAvgPool, out, (input,), (x.shape, key, weights))
+    return record(AdaptiveAvgPool, out, (input,), (x, key, weights))
 
 
 def adaptive_max_pool2d(input, output_size, return_indices=False):

@@ -4,6 +4,7 @@ The rows come from ``engine.core.record.registry``: a new row is tested because 
 cannot be guessed needs a line in ``SAMPLES``; without one, a test fails.
 """
 
+import math
 import zlib
 
 import numpy as np
@@ -352,6 +353,75 @@ def test_where_the_slope_is_level_the_second_derivative_is_zeros(line):
     (slope,) = engine.autograd.grad(out.sum(), x, create_graph=True)
     (second,) = engine.autograd.grad((slope * slope).sum(), x)
     assert second.tolist() == [[0.0] * 3] * 2
+
+
+FLAT = """
+torch.floor(x)
+torch.ceil(x)
+torch.trunc(x)
+torch.round(x)
+torch.round(x, decimals=1)
+torch.sign(x)
+x ** 0
+x ** 0.0
+torch.float_power(x, 0)
+torch.div(x, 2.0, rounding_mode="floor")
+torch.div(x, x, rounding_mode="trunc")
+torch.div(1.5, x, rounding_mode="floor")
+torch.copysign(torch.ones(6, dtype=torch.float64), x)
+torch.bernoulli(x)
+torch.normal(x, 1.0)
+x.clone().floor_()
+x.clone().fill_(2.0)
+"""
+COTANGENTS = np.array([-1.0, math.inf, -math.inf, math.nan, 0.0, 2.0])
+
+
+@pytest.mark.parametrize("line", FLAT.split("\n")[1:-1])
+def test_where_the_slope_is_zero_the_gradient_is_zero_whatever_the_cotangent(line):
+    x = engine.tensor([0.5, 0.3, 0.7, 0.1, 1.0, 0.6], dtype=engine.float64, requires_grad=True)
+    for create_graph in (False, True):
+        out = eval(line, {"torch": engine, "x": x})
+        (slope,) = engine.autograd.grad(out, x, engine.tensor(COTANGENTS), create_graph=create_graph)
+        assert slope.tolist() == [0.0] * 6 and not slope.signbit().any()
+
+
+MASKED = """
+torch.trace(x)
+torch.amax(x, 1)
+torch.amin(x, 0)
+torch.norm(x, math.inf, 1)
+torch.norm(x, 0, 1)
+torch.prod(x * (x > 0.5))
+torch.nan_to_num(x / (x > 0))
+torch.xlogy(x, (x > 0).double())
+torch.where(x > 0, x, 0.0)
+torch.clamp(x, 0, 1)
+F.hardswish(x * 5)
+F.relu(x)
+F.embedding(torch.tensor([0, 1]), x, padding_idx=0)
+F.nll_loss(x, torch.tensor([0, -100]), reduction="none")
+F.cross_entropy(x, torch.tensor([-100, -100]))
+F.pad(x, (-1, 1), mode="reflect")
+F.max_pool1d(x, 2)
+"""
+
+
+@pytest.mark.parametrize("line", MASKED.split("\n")[1:-1])
+def test_infinite_cotangents_reach_what_they_reach_in_pytorch(line):
+    torch = pytest.importorskip("torch")
+    for start in range(6):
+        found = []
+        for t in (engine, torch):
+            x = t.tensor([[1.0, -2.0, 0.5], [0.25, 1.0, -3.0]], dtype=t.float64, requires_grad=True)
+            out = eval(line, {"F": t.nn.functional, "torch": t, "math": math, "x": x})
+            g = np.resize(np.roll(COTANGENTS, -start), out.shape)
+            found.append(t.autograd.grad(out, x, t.tensor(g), allow_unused=True)[0])
+        ours, theirs = found
+        assert (ours is None) == (theirs is None)
+        if theirs is not None:
+            np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+            np.testing.assert_array_equal(ours.signbit().numpy(), theirs.signbit().numpy())
 
 
 def counterpart(torch, name):

@@ -111,7 +111,7 @@ logsigmoid = activation("log_sigmoid", "log(sigmoid(x))", log_sigmoid, lambda g,
 mish = activation("mish", "x * tanh(softplus(x))", lambda x: x * tanh(-log_sigmoid(-x)), mish_rule)
 hardswish = activation(
     "hardswish", "x * min(max(x + 3, 0), 6) / 6", lambda x: x * ramp(x) / 6,
-    lambda g, x: choose(gt(x, -3), choose(lt(x, 3), g * (x / 3.0 + 0.5), g), 0.0))
+    lambda g, x: choose(le(x, -3), 0.0, choose(e.ge(x, 3), g, g * (x / 3.0 + 0.5))))
 hardsigmoid = activation(
     "hardsigmoid", "min(max(x + 3, 0), 6) / 6", lambda x: ramp(x) / 6,
     lambda g, x: level(x, choose(array_of(gt(x, -3)) & array_of(lt(x, 3)), g / 6.0, 0.0)))

@@ -19,7 +19,7 @@ from ..arrays.shapes import common_shape
 from ..arrays.size import Size
 from ..arrays.warn import warn
 from ..core.graph import extend, mode, node_class
-from ..core.linear import Clone, ToCopy, cast, clone_array, sum_to
+from ..core.linear import Clone, ToCopy, cast, clone_array
 from ..core.record import array_of, record
 from ..core.rules import camel
 from ..core.tensor import Tensor, array_types
@@ -608,11 +608,11 @@ def bernoulli(input, p=None, *, generator=None):
 
 
 # what is drawn does not change with what it was drawn from: the gradients are 0
-Bernoulli = node_class("BernoulliBackward0", lambda g: g * 0.0)
+Bernoulli = node_class("BernoulliBackward0", lambda g: zeros_for(g))
 NORMALS = {
-    (1, True): node_class("NormalBackward1", lambda g, shape: sum_to(g * 0.0, shape)),
-    (1, False): node_class("NormalBackward2", lambda g, shape: sum_to(g * 0.0, shape)),
-    (2, True): node_class("NormalBackward3", lambda g, a, _: sum_to(g * 0.0, a), lambda g, _, b: sum_to(g * 0.0, b)),
+    (1, True): node_class("NormalBackward1", lambda g, shape: zeros_for(g, shape)),
+    (1, False): node_class("NormalBackward2", lambda g, shape: zeros_for(g, shape)),
+    (2, True): node_class("NormalBackward3", lambda g, a, _: zeros_for(g, a), lambda g, _, b: zeros_for(g, b)),
 }
 
 

@@ -46,9 +46,9 @@ floor_divide = binary("floor_divide", lambda x, y: divisible(x, y, "div_floor_cp
                       lambda g, _x, _y: no_derivative("floor_divide"), lambda g, _x, _y: no_derivative("floor_divide"),
                       backward=("NotImplemented",) * 3)
 div_floor = binary("div_floor", lambda x, y: divisible(x, y, "div_floor_cpu") // y,
-                   lambda g, _x, _y: g * 0.0, lambda g, _x, _y: g * 0.0, backward=("DivBackward2",) * 3)
+                   lambda g, _x, _y: zeros_for(g), lambda g, _x, _y: zeros_for(g), backward=("DivBackward2",) * 3)
 div_trunc = binary("div_trunc", lambda x, y: truncated(x, y),
-                   lambda g, _x, _y: g * 0.0, lambda g, _x, _y: g * 0.0, backward=("DivBackward2",) * 3)
+                   lambda g, _x, _y: zeros_for(g), lambda g, _x, _y: zeros_for(g), backward=("DivBackward2",) * 3)
 remainder = binary("remainder", lambda x, y: modulo(x, y), lambda g, _x, _y: g,
                    lambda g, x, y: -g * div_floor(x, y),
                    backward=("RemainderBackward1", "RemainderBackward0", "RemainderBackward1"))
@@ -64,14 +64,14 @@ fmax = binary("fmax", "fmax", lambda g, x, y: choose(array_of(ge(x, y)) | array_
 fmin = binary("fmin", "fmin", lambda g, x, y: choose(array_of(le(x, y)) | array_of(isnan(y)), g, 0.0),
               lambda g, x, y: choose(array_of(le(x, y)) | array_of(isnan(y)), 0.0, g))
 copysign = binary("copysign", "copysign", lambda g, x, y: g * choose(eq(x, 0), 0.0, copysign(x, y) / x),
-                  lambda g, _x, _y: g * 0.0, divides=True,
+                  lambda g, _x, _y: zeros_for(g), divides=True,
                   backward=("CopysignBackward0", "CopysignBackward1", "CopysignBackward0"))
 hypot = binary("hypot", lambda x, y: of_floats("hypot", x, y),
                lambda g, x, y: g * x / hypot(x, y), lambda g, x, y: g * y / hypot(x, y))
 logaddexp = binary("logaddexp", lambda x, y: of_floats("logaddexp", x, y), lambda g, x, y: g / (exp(y - x) + 1.0),
                    lambda g, x, y: g / (exp(x - y) + 1.0))
 xlogy = binary("xlogy", lambda x, y: x_log_y(x, y),
-               lambda g, x, y: choose(array_of(eq(x, 0)) & array_of(le(y, 0)), 0.0, g * log_of(y)),
+               lambda g, x, y: choose(array_of(eq(x, 0)) & array_of(le(y, 0)), 0.0, xlogy(g, y)),
                lambda g, x, y: g * x / y, divides=True, backward=("XlogyBackward0", "XlogyBackward2", "XlogyBackward1"))
 # fmt: on
 
@@ -213,7 +213,7 @@ def logistic(x):
 def pow_x(g, x, y):
     """g * y * x**(y - 1), and 0 where y is 0 even if x is 0."""
     if type(y) in scalar_types:
-        return g * 0.0 if y == 0 else g * (y * x ** (y - 1))
+        return zeros_for(g) if y == 0 else g * (y * x ** (y - 1))
     return choose(eq(y, 0), 0.0, g * (y * x ** (y - 1)))
 
 
@@ -246,10 +246,10 @@ def polygamma(n, input):
 log_gamma = special("gammaln")
 # fmt: off
 neg = unary("neg", lambda x: negated(x), lambda g, _: -g, integers="keep")
-sgn = unary("sgn", "sign", lambda g, _: g * 0.0, integers="keep")  # of nan it is nan, and ten times as fast as sign
+sgn = unary("sgn", "sign", lambda g, _: zeros_for(g), integers="keep")  # nan of nan, and ten times as fast as sign
 abs = unary("abs", "absolute", lambda g, x: g * sgn(x), integers="keep", refuses="abs_cpu")
 sign = unary("sign", lambda x: xp_of(x).subtract(x > 0, x < 0, dtype=x.dtype) if x.dtype != bool else x,
-             lambda g, _: g * 0.0, integers="keep")
+             lambda g, _: zeros_for(g), integers="keep")
 square = unary("square", lambda x: x * x if x.dtype != bool else x.astype(np.int64), lambda g, x: g * (x * 2.0),
                integers="keep", backward="PowBackward0")
 sqrt = unary("sqrt", "sqrt", lambda g, out: g / (out * 2.0))
@@ -281,9 +281,9 @@ erfc = unary("erfc", special("erfc"), lambda g, x: g * (-2.0 / math.sqrt(math.pi
 lgamma = unary("lgamma", lambda x: log_gamma(xp_of(x).where(x == -math.inf, math.inf, x)), lambda g, x: g * digamma(x))
 digamma = unary("digamma", special("psi"), lambda g, x: g * polygamma(1, x))
 erfinv = unary("erfinv", special("erfinv"), lambda g, out: g * (exp(out * out) * (math.sqrt(math.pi) / 2.0)))
-ceil = unary("ceil", "ceil", lambda g, _: g * 0.0, integers="keep", refuses="ceil_vml_cpu")
-floor = unary("floor", "floor", lambda g, _: g * 0.0, integers="keep", refuses="floor_vml_cpu")
-trunc = unary("trunc", "trunc", lambda g, _: g * 0.0, integers="keep", refuses="trunc_vml_cpu")
+ceil = unary("ceil", "ceil", lambda g, _: zeros_for(g), integers="keep", refuses="ceil_vml_cpu")
+floor = unary("floor", "floor", lambda g, _: zeros_for(g), integers="keep", refuses="floor_vml_cpu")
+trunc = unary("trunc", "trunc", lambda g, _: zeros_for(g), integers="keep", refuses="trunc_vml_cpu")
 frac = unary("frac", lambda x: fraction(x), lambda g, _: g, integers="keep")
 # fmt: on
 
@@ -405,8 +405,8 @@ Addcdiv = node_class("AddcdivBackward0",
                      lambda g, _y, _z, _v, shape, _b, _c: sum_to(g, shape),
                      lambda g, _y, z, value, _a, shape, _c: sum_to(g * value / z, shape),
                      lambda g, y, z, value, _a, _b, shape: sum_to(-g * ((y * value) / (z * z)), shape))
-Round, RoundDecimals = (node_class(name, lambda g: g * 0.0) for name in ("RoundBackward0", "RoundBackward1"))
-NanToNum = node_class("NanToNumBackward0", lambda g, mask: choose(mask, g, 0.0))
+Round, RoundDecimals = (node_class(name, lambda g: zeros_for(g)) for name in ("RoundBackward0", "RoundBackward1"))
+NanToNum = node_class("NanToNumBackward0", lambda g, mask: g * array_of(mask).astype(array_of(g).dtype))
 # fmt: on
 
 

@@ -10,7 +10,7 @@ from ..arrays.kernels.products import product, product_plus, weighted_sum
 from ..arrays.kernels.views import contiguous_array
 from ..core.graph import mode as recording
 from ..core.graph import node_class
-from ..core.linear import reshape, sum_axes
+from ..core.linear import cast, reshape, sum_axes
 from ..core.record import array_of, record
 from ..core.tensor import Tensor
 from .activations import into
@@ -98,7 +98,7 @@ def embedding_rule(g, indices, n, padding_idx):
     indices = array_of(indices).reshape(-1)
     g = reshape(g, (len(indices), array_of(g).shape[-1]))
     if padding_idx is not None:
-        g = g * (indices != padding_idx).astype(array_of(g).dtype).reshape(-1, 1)
+        g = cast(choose((indices != padding_idx).reshape(-1, 1), g, 0.0), array_of(g).dtype)
     return place(g, (n, array_of(g).shape[-1]), (indices,))
 
 

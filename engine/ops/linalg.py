@@ -16,7 +16,7 @@ from ..arrays.kernels.products import product, product_plus
 from ..arrays.shapes import common_shape
 from ..arrays.warn import warn
 from ..core.graph import mode, node_class
-from ..core.linear import UnsafeView, reshape, sum_to, transpose
+from ..core.linear import UnsafeView, reshape, sum_to, transpose, unsum
 from ..core.record import array_of, record, record_outputs
 from ..core.rules import camel, joint_class
 from ..core.tensor import Tensor
@@ -27,7 +27,18 @@ from .index import where
 from .one_step import one_step_class, record_one_step
 from .reduce import vector_norm
 from .rows import register
-from .shape import diagonal_at, expand_to, permute_to, squeeze_all, squeeze_one, turn, undone, unsqueeze_at, view_to
+from .shape import (
+    diagonal_at,
+    expand_to,
+    permute_to,
+    place_diagonal,
+    squeeze_all,
+    squeeze_one,
+    turn,
+    undone,
+    unsqueeze_at,
+    view_to,
+)
 
 # ---- derivatives
 
@@ -43,7 +54,7 @@ Inv = node_class("LinalgInvExBackward0",
 Det = node_class("LinalgDetBackward0", lambda g, x, out: det_rule(g, x, out))
 SlogDet = node_class("LinalgSlogdetBackward0",
                      lambda parts, x: as_matrix(parts[1]) * transpose(inv(x), -1, -2) if 1 in parts else None)
-Trace = node_class("TraceBackward0", lambda g, shape: g * xp_of(array_of(g)).eye(*shape, dtype=array_of(g).dtype))
+Trace = node_class("TraceBackward0", lambda g, shape: place_diagonal(unsum(g, (min(shape),)), shape, 0, 0, 1))
 Svd = node_class("LinalgSvdBackward0", lambda parts, x: svd_rule(parts, x))
 # fmt: on
 

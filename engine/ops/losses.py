@@ -12,7 +12,7 @@ from ..core.record import array_of, record
 from ..core.tensor import Tensor
 from . import elementwise as e
 from .activations import hardtanh, log_softmax, logsigmoid
-from .elementwise import exp, log, mul, sigmoid
+from .elementwise import choose, exp, log, mul, sigmoid
 from .index import masked_fill
 from .reduce import mean as reduce_mean
 from .reduce import record_converted
@@ -45,7 +45,8 @@ BCE = node_class("BinaryCrossEntropyBackward0",
 Scatter = node_class("ScatterBackward0", lambda g, shape, where: sum_to(gather(g, where), shape))
 Gather = node_class("GatherBackward0", lambda g, shape, where: scatter(g, shape, where))
 NLLLoss, NLLLoss2D = (
-    node_class(name, lambda g, x, index, share, where: e.level(x, scatter(g * share, array_of(x).shape, where)))
+    node_class(name, lambda g, x, index, share, where, mask: e.level(x, scatter(
+        g * share if mask is None else choose(mask, g * share, 0.0), array_of(x).shape, where)))
     for name in ("NllLossBackward0", "NllLoss2DBackward0")
 )
 # fmt: on
@@ -202,7 +203,7 @@ def picked_loss(input, t, weight, ignore_index, reduction):
     if w is None and not 0 <= ignore_index < classes and t.size and are_classes(t, classes):
         where = class_places(t, classes)
         out, share = reduced(-elements_at(x, where), reduction)  # a sum of -0 is 0
-        share = -share
+        share, good = -share, None
     else:
         good = (t >= 0) & (t < classes)
         if 0 <= ignore_index < classes:
@@ -216,7 +217,7 @@ def picked_loss(input, t, weight, ignore_index, reduction):
         if reduction == "mean":
             count = sum_array(weights)
             out, share = out / count, share / (count + (count == 0))
-    return record(NLLLoss if x.ndim <= 2 else NLLLoss2D, out, (input,), (x, t, share, where))
+    return record(NLLLoss if x.ndim <= 2 else NLLLoss2D, out, (input,), (x, t, share, where, good))
 
 
 def scatter(a, shape, where):

@@ -8,7 +8,7 @@ import builtins
 import math
 
 from ..arrays import dtypes
-from ..arrays.dispatch import either, not_batched, samples, xp_of
+from ..arrays.dispatch import any_batch, either, not_batched, samples, xp_of
 from ..arrays.dtypes import accumulate_wider, dtype_word
 from ..arrays.kernels.indexing import dim_key, placed_along
 from ..arrays.kernels.sums import extreme_along, log_of_running_sum, mean_array, sum_array
@@ -23,6 +23,7 @@ from .elementwise import abs as absolute
 from .elementwise import choose, eq, exp, maximum, minimum, sgn
 from .rows import floating, offers, pick, register, widened
 from .shape import join
+from .writes import zeros_for
 
 # ---- the derivatives
 
@@ -90,6 +91,8 @@ def prod_rule(g, x, out, axis, keepdims):
     if (samples(array_of(x)) != 0).all():
         return kept(g * out, shape, axis, keepdims) / x
     if axis is None:
+        if not isinstance(g, Tensor) and not any_batch(x) and (x == 0).sum() > 1:
+            return zeros_for(g, shape)
         return reshape(g * prod(left_out(reshape(x, (-1,)), 0), 1), shape)
     return kept(g, shape, axis, keepdims) * prod(left_out(x, axis[0]), axis[0] + 1)
 
@@ -106,19 +109,22 @@ ProdAll = node_class("ProdBackward0", prod_rule)
 Prod = node_class("ProdBackward1", prod_rule)
 
 
-def evenly(g, mask, axis):
-    """g in equal parts where the mask holds: PyTorch's choice of a subgradient where extremes are equal."""
-    return choose(mask, g, 0.0) / mask.sum(axis, keepdims=True).astype(array_of(g).dtype)
+def share_of(mask, g, axis):
+    """g over how many there are where the mask holds: PyTorch's choice of a subgradient where extremes are equal."""
+    return g / mask.sum(axis, keepdims=True).astype(array_of(g).dtype)
 
 
 def evenly_all(g, x, out):
     """The cotangent of what is extreme among all elements; nan is."""
-    return evenly(g, (array_of(x) == array_of(out)) | (array_of(x) != array_of(x)), None)
+    mask = (array_of(x) == array_of(out)) | (array_of(x) != array_of(x))
+    return choose(mask, share_of(mask, g, None), 0.0)
 
 
 def evenly_along(g, x, out, axis, keepdims):
+    """The same along axes; where PyTorch multiplies by the mask."""
     shape = array_of(x).shape
-    return evenly(kept(g, shape, axis, keepdims), array_of(x) == kept(array_of(out), shape, axis, keepdims), axis)
+    mask = array_of(x) == kept(array_of(out), shape, axis, keepdims)
+    return share_of(mask, kept(g, shape, axis, keepdims), axis) * mask.astype(array_of(g).dtype)
 
 
 def aminmax_rule(parts, x, axis, keepdims):
@@ -162,9 +168,11 @@ def norm_rule(g, x, out, p, axis, keepdims):
     """g * sgn(x) * (|x| / out)**(p - 1), and 0 where that is not defined."""
     shape = array_of(x).shape
     if p == 0:
-        return x * 0.0
+        return None
     if p in (math.inf, -math.inf):
-        return sgn(x) * evenly_along(g, absolute(array_of(x)), out, axis, keepdims)
+        size, out = absolute(array_of(x)), kept(array_of(out), shape, axis, keepdims)
+        mask = (size == out) | (size != size)
+        return sgn(x) * (share_of(mask, kept(g, shape, axis, keepdims), axis) * mask.astype(array_of(g).dtype))
     g, out = kept(g, shape, axis, keepdims), kept(out, shape, axis, keepdims)
     if p == 1:
         return sgn(x) * g
@@ -181,7 +189,7 @@ VectorNorm = node_class("LinalgVectorNormBackward0", norm_rule)
 
 
 def distance_rule(g, x, y, out, p, shape):
-    return sum_to(norm_rule(g, x - y, out, p, None, False), shape)
+    return sum_to(norm_rule(g, x - y, out, p, None, False), shape) if p else zeros_for(g, shape)
 
 
 Dist = node_class("DistBackward0", lambda g, x, y, out, p: distance_rule(g, x, y, out, p, array_of(x).shape),

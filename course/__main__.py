@@ -33,6 +33,10 @@ if sys.version_info < (3, 11):
 from course.cli import main
 
 if __name__ == "__main__":
+    # A folder may have letters that the code page of a pipe or a console lacks: they are spelled out, as \u0141.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = main(sys.argv[1:])
         sys.stdout.flush()

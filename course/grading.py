@@ -262,7 +262,13 @@ def decide(check: Check) -> dict[str, Any]:
         return {"state": NOT_ATTEMPTED}
     command = [sys.executable, "-m", "course.grading"]
     process = subprocess.run(
-        command, input=json.dumps(check), capture_output=True, text=True, cwd=ROOT, env=kernel_environment()
+        command,
+        input=json.dumps(check),
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        cwd=ROOT,
+        env=kernel_environment(),
     )
     if process.returncode:
         raise NotChecked(f"The check of exercise {check.key} could not be run: {process.stderr.strip()[-300:]}")

@@ -127,6 +127,33 @@ def test_a_reader_who_has_seen_enough_is_no_error(buffered):
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
 
 
+@pytest.fixture(scope="module")
+def abroad(tmp_path_factory):
+    """A clone in a folder that Western code pages have no letters for."""
+    root = tmp_path_factory.mktemp("Łódź") / "講座 😀"
+    shutil.copytree(ROOT / "course", root / "course", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", *(f"{folder}/05_graph.ipynb" for folder in ("notebooks", "exercises"))):
+        (root / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, root / name)
+    shutil.copytree(ROOT / "requirements", root / "requirements")
+    return root
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
+@pytest.mark.parametrize("command", ["doctor", "start 05", "progress", "reset 05 --yes"])
+def test_letters_that_a_code_page_lacks_are_spelled_out(abroad, command, encoding):
+    variables = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-m", "course", *command.split()], cwd=abroad, env=variables, capture_output=True, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    places = {"doctor": "notebooks in ", "start 05": ""}
+    if command in places:
+        assert f"{places[command]}{abroad}".encode(encoding, "backslashreplace") in b" ".join(done.stdout.split())
+    else:
+        assert done.stdout
+
+
 # What an environment has
 
 

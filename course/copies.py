@@ -14,6 +14,7 @@ import datetime
 import hashlib
 import itertools
 import json
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -71,8 +72,42 @@ def _contents(cells: list[dict[str, Any]]) -> list[list[str]]:
 def _read(path: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return {}
+
+
+def damage(path: Path) -> str:
+    """Why a file cannot be read as a notebook; empty where it can, or where there is none."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        _contents(json.loads(text)["cells"])
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"{error.strerror}"
+    except UnicodeDecodeError:
+        return "there are bytes in it that are no text"
+    except (ValueError, LookupError, TypeError, RecursionError):
+        if not text.strip():
+            return "it is empty"
+        if re.search(r"(?m)^(<<<<<<<|=======|>>>>>>>)", text):
+            return "git has left the marks of a conflict in it"
+        return "it breaks off, or is damaged"
+    return ""
+
+
+def damaged(root: Path = ROOT) -> list[str]:
+    """Of each copy that is no notebook any more: its name, why, and the way out."""
+    return [says for source in _sources(root) if (says := _about_damage(copy_of(source)))]
+
+
+def _about_damage(mine: Path) -> str:
+    why, name = damage(mine), _named(mine)
+    return why and (
+        f"{name} cannot be read as a notebook: {why}. It stays as it is.\n"
+        f"`{COMMAND} reset {mine.name[:2]} {ONLY[mine.parent.name]}` puts a fresh copy in its place, and keeps this "
+        f"one in {mine.parent.name}/{BACKUPS}/, where any editor for text opens it."
+    )
 
 
 def start(lesson: str, root: Path = ROOT) -> list[Path]:
@@ -154,6 +189,9 @@ def _provide(sources: list[Path]) -> None:
 
 def _provide_one(source: Path) -> None:
     mine = copy_of(source)
+    if says := _about_damage(mine):
+        say(says)
+        return
     new, theirs = _fresh(source), _read(mine)
     if mine.exists() and changed(theirs):
         if _version(theirs) != _version(new):
@@ -269,7 +307,9 @@ def main_reset(argv: list[str], root: Path = ROOT) -> int:
 
 def _reset_one(source: Path, sure: bool) -> bool:
     mine = copy_of(source)
-    name = _named(mine)
+    name, why = _named(mine), damage(mine)
+    if why:
+        print(f"{name} cannot be read as a notebook: {why}.")
     if not sure and mine.exists() and begun(mine):
         if not sys.stdin.isatty():
             raise Problem("There is nobody to ask: add --yes.")
@@ -280,5 +320,6 @@ def _reset_one(source: Path, sure: bool) -> bool:
     kept = reset(source)
     print(f"{name} is as it came. If it is open in JupyterLab: File, Reload Notebook from Disk.")
     if kept:
-        print(f"What you did is in {mine.parent.name}/{BACKUPS}/{kept.name}")
+        what = "The file as it was" if why else "What you did"
+        print(f"{what} is in {mine.parent.name}/{BACKUPS}/{kept.name}")
     return True

@@ -189,6 +189,7 @@ def _progress_table() -> Iterator[str]:
     title = exercises.title(key[:2]) if key else ""
     where = _link(title, copies.EXERCISES, f"exercise {key}, in {copies.EXERCISES}/{title}.ipynb")
     yield f"<p>Next: {where}</p>" if key else "<p>All is done.</p>"
+    yield from (f"<p>{_marked(says)}</p>" for says in copies.damaged())
 
 
 def _link(name: str, folder: str, text: str | None = None) -> str:

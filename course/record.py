@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from course import exercises
+from course import copies, exercises
 from course.environment import ensure
 from course.files import write_atomically
 from course.notebooks import ROOT
@@ -116,6 +116,8 @@ def report() -> str:
     lines += ["", totals(rows)]
     key = next_up()
     lines.append(f"Next: exercise {key}, in my_exercises/{exercises.title(key[:2])}.ipynb" if key else "All is done.")
+    for says in copies.damaged():
+        lines += ["", says]
     return "\n".join(lines)
 
 

@@ -236,6 +236,46 @@ def test_a_reset_takes_the_new_version_and_removes_it_beside(tmp_path):
     assert backup.read_bytes() == done
 
 
+# A copy that is no notebook any more
+
+DAMAGE = {
+    b"": "it is empty",
+    b"\n \n": "it is empty",
+    b'{"cells": [\n<<<<<<< HEAD\n=======\n>>>>>>> origin/main\n]}': "git has left the marks of a conflict",
+    b'{"cells": [{"cell_type": "code"': "it breaks off",
+    b"\0" * 20: "it breaks off",
+    b"[" * 100000: "it breaks off",
+    b"<!DOCTYPE html>": "it breaks off",
+    b"[1]": "it breaks off",
+    b'{"cells": [1]}': "it breaks off",
+    b"\xff\xfe": "there are bytes in it that are no text",
+}
+
+
+@both
+@pytest.mark.parametrize("content", DAMAGE, ids=DAMAGE.get)
+def test_a_copy_that_is_no_notebook_any_more_is_named_each_time_and_kept(tmp_path, capsys, make, content):
+    make(tmp_path)
+    copies.start_all(tmp_path)
+    theirs = mine(tmp_path, make)
+    theirs.write_bytes(content)
+    make(tmp_path, "# Revised")
+    option = "--lesson" if make is lesson else "--exercises"
+    for start in (lambda: copies.start("05", tmp_path), lambda: copies.start_all(tmp_path)):
+        start()
+        told = capsys.readouterr().err
+        assert f"{theirs.parent.name}/{NAME} cannot be read as a notebook: {DAMAGE[content]}" in told
+        assert f"-m course reset 05 {option}` puts a fresh copy in its place" in told and "new version" not in told
+        assert theirs.read_bytes() == content and beside(theirs) == {}
+        assert copies.damaged(tmp_path) == [told.strip()]
+    assert copies.main_reset(["05", option, "--yes"], tmp_path) == 0
+    told = capsys.readouterr().out
+    (kept,) = backups(tmp_path, theirs.parent.name)
+    assert DAMAGE[content] in told and f"The file as it was is in {theirs.parent.name}/backups/{kept.name}" in told
+    assert kept.read_bytes() == content and sources(theirs)[0] == "# Revised"
+    assert copies.damaged(tmp_path) == []
+
+
 # What counts
 
 

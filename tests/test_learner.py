@@ -22,7 +22,7 @@ pytest.importorskip("cloudpickle")
 pytest.importorskip("filelock")
 
 import engine
-from course import exercises, judge, learner, record, worker
+from course import copies, exercises, judge, learner, record, worker
 from course.notebooks import ROOT, kernel_environment
 
 ADD = exercises.Exercise(
@@ -786,6 +786,14 @@ def test_when_all_is_solved_nothing_is_next(place):
     last = {"solved": "2026-01-02"}
     place.write_text(json.dumps({keys[-1]: last}), encoding="utf-8")
     assert record.next_up() == keys[0]
+
+
+def test_progress_names_a_copy_that_is_no_notebook_any_more(place, monkeypatch):
+    monkeypatch.setattr(copies, "damaged", lambda: ["my_exercises/05_graph.ipynb cannot be read: `reset` it."])
+    assert record.report().endswith("\n\nmy_exercises/05_graph.ipynb cannot be read: `reset` it.")
+    assert "".join(learner._progress_table()).endswith(
+        "<p>my_exercises/05_graph.ipynb cannot be read: <code>reset</code> it.</p>"
+    )
 
 
 def test_the_command_shows_the_same(place, capsys):

@@ -93,11 +93,11 @@ def summary() -> list[tuple[str, int, int, int, int]]:
 
 
 def next_up() -> str | None:
-    """The first exercise not solved, from the one solved last on; None when all are."""
+    """The first exercise not solved, from the lesson on of the one solved last; None when all are."""
     solved = {key: entry["solved"] for key, entry in read().items() if entry.get("solved")}
     keys = [key for lesson in exercises.lessons() for key in exercises.of_lesson(lesson)]
     last = max(solved, key=lambda key: (solved[key], key), default="")
-    return next((key for key in sorted(keys, key=lambda key: key < last) if key not in solved), None)
+    return next((key for key in sorted(keys, key=lambda key: key[:2] < last[:2]) if key not in solved), None)
 
 
 def totals(rows: list[tuple[str, int, int, int, int]]) -> str:

@@ -26,18 +26,18 @@ from course.notebooks import ROOT
 from course.plain import Plain, Raised, Seen
 
 NOTHING = ast.parse("__import__('contextlib').nullcontext()", mode="eval").body
-OFF_BY_ONE = "a number is off by one (an index, a count or a border)"
-IN_EACH_ROUND = "what should happen once, after the loop, happens in each round"
-AFTER_THE_LOOP = "what should happen in each round happens once, after the loop"
+OFF_BY_ONE = "you are off by one (in an index, a count or a limit)"
+IN_EACH_ROUND = "you do inside the loop what belongs after it"
+AFTER_THE_LOOP = "you do after the loop what belongs inside it"
 TABLE = Path(__file__).parent / "checks/slips.json"
 SECONDS = 2.0  # of computing, for a slip; what takes longer would never end
 
 SWAPPED_OPERATORS = {
-    ast.Add: (ast.Sub, "a plus and a minus have changed places"),
-    ast.Sub: (ast.Add, "a plus and a minus have changed places"),
-    ast.Mult: (ast.Div, "something is multiplied that should be divided, or the other way round"),
-    ast.Div: (ast.Mult, "something is multiplied that should be divided, or the other way round"),
-    ast.MatMult: (ast.Mult, "`*` stands where `@` belongs"),
+    ast.Add: (ast.Sub, "you mix up `+` and `-`"),
+    ast.Sub: (ast.Add, "you mix up `+` and `-`"),
+    ast.Mult: (ast.Div, "you mix up `*` and `/`"),
+    ast.Div: (ast.Mult, "you mix up `*` and `/`"),
+    ast.MatMult: (ast.Mult, "you write `*` for `@`"),
 }
 LEFT_OUT = {
     ast.Add: "a term", ast.Sub: "a term", ast.Mult: "a factor", ast.Div: "a division", ast.Pow: "a power",
@@ -89,43 +89,43 @@ def changes(node: Any) -> Iterator[tuple]:
         yield says, setattr, "op", other()
     if kind is ast.BinOp:
         if part := LEFT_OUT.get(type(node.op)):
-            yield f"{part} is left out", become, "left"
+            yield f"you leave out {part}", become, "left"
             if type(node.op) in (ast.Add, ast.Sub, ast.Mult):
-                yield f"{part} is left out", become, "right"
+                yield f"you leave out {part}", become, "right"
         if type(node.op) in (ast.Sub, ast.Div, ast.Pow, ast.MatMult):
-            yield "two things are the wrong way round", sides_swapped
+            yield "you swap the two sides of an operation", sides_swapped
     if kind is ast.UnaryOp and type(node.op) in (ast.USub, ast.Not):
-        what = "minus" if type(node.op) is ast.USub else "`not`"
-        yield f"a {what} is left out", become, "operand"
+        what = "minus sign" if type(node.op) is ast.USub else "`not`"
+        yield f"you forget a {what}", become, "operand"
     if kind in (ast.Return, ast.Assign) and node.value is not None and type(node.value) is not ast.Tuple:
-        yield "the sign is the opposite", setattr, "value", ast.UnaryOp(ast.USub(), copy.deepcopy(node.value))
+        yield "you get the sign wrong", setattr, "value", ast.UnaryOp(ast.USub(), copy.deepcopy(node.value))
     if kind is ast.Constant and type(node.value) is int:
         for step in (1, -1):
             yield OFF_BY_ONE, setattr, "value", node.value + step
     if kind is ast.Constant and type(node.value) is bool:
-        yield "True stands where False belongs, or the other way round", setattr, "value", not node.value
+        yield "you mix up True and False", setattr, "value", not node.value
     if kind is ast.Call:
         yield from in_calls(node)
     if kind is ast.Compare and len(node.ops) == 1:
         if border := BORDERS.get(type(node.ops[0])):
-            yield "at the border: `<` or `<=`, `>` or `>=`?", setattr, "ops", [border()]
+            yield "you mix up `<` and `<=`, or `>` and `>=`", setattr, "ops", [border()]
         if opposite := OPPOSITES.get(type(node.ops[0])):
-            yield "a question is asked the wrong way round", setattr, "ops", [opposite()]
+            yield "you reverse a condition", setattr, "ops", [opposite()]
     if kind in (ast.If, ast.IfExp):
-        yield "a condition is left out", setattr, "test", ast.Constant(True)
-        yield "an exception to the rule is left out", setattr, "test", ast.Constant(False)
+        yield "you leave out a condition", setattr, "test", ast.Constant(True)
+        yield "you leave out a special case", setattr, "test", ast.Constant(False)
     if kind is ast.AugAssign:
-        yield "`=` stands where `+=` or the like belongs", assigned
+        yield "you write `=` for `+=` (or the like)", assigned
     if kind in (ast.Tuple, ast.List) and type(node.ctx) is ast.Load and len(node.elts) > 1:
-        yield "the parts are in the opposite order", setattr, "elts", node.elts[::-1]
+        yield "you put the parts in reverse order", setattr, "elts", node.elts[::-1]
         for place in range(len(node.elts) if kind is ast.Tuple else 0):
-            yield "only one of several things is given", become, "elts", place
+            yield "you give only one of several values", become, "elts", place
     if kind is ast.Subscript and type(node.ctx) is ast.Load:
-        yield "an index or a slice is left out", become, "value"
+        yield "you forget an index or a slice", become, "value"
     for bound in ("lower", "upper") if kind is ast.Slice else ():
-        yield "a slice goes to the end, or begins at the start", setattr, bound, None
+        yield "you leave out one end of a slice", setattr, bound, None
     if kind is ast.With:
-        yield f"`with {ast.unparse(node.items[0].context_expr)}` is left out", setattr, "items", [ast.withitem(NOTHING)]
+        yield f"you forget `with {ast.unparse(node.items[0].context_expr)}`", setattr, "items", [ast.withitem(NOTHING)]
     for field in ("body", "orelse"):
         if isinstance(getattr(node, field, None), list) and kind is not ast.Module:
             yield from in_blocks(field, getattr(node, field))
@@ -137,21 +137,21 @@ def in_calls(node: ast.Call) -> Iterator[tuple]:
     method = isinstance(node.func, ast.Attribute)
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     if method:
-        yield f"`{name}` is left out", become, "func", "value"
+        yield f"you forget `{name}()`", become, "func", "value"
     if len(node.args) == 1 and not node.keywords:
-        yield f"`{name}` is left out", become, "args", 0
+        yield f"you forget `{name}()`", become, "args", 0
     if len(node.args) == 2:
-        yield f"the two things that `{name}` is given are the wrong way round", setattr, "args", node.args[::-1]
+        yield f"you swap the two arguments of `{name}`", setattr, "args", node.args[::-1]
     for place, keyword in enumerate(node.keywords):
         without = [other for other in node.keywords if other is not keyword]
-        yield f"`{keyword.arg}=` is left out", setattr, "keywords", without
+        yield f"you forget `{keyword.arg}=`", setattr, "keywords", without
         for dim in (0, 1, -1) if keyword.arg == "dim" else ():
             other = [*without[:place], ast.keyword("dim", ast.Constant(dim)), *without[place:]]
-            yield "another dimension is taken", setattr, "keywords", other
+            yield "you choose another `dim`", setattr, "keywords", other
     for pair in SWAPPED_NAMES:
         if name in pair:
             other_name = pair[1 - pair.index(name)]
-            yield f"`{other_name}` is taken for `{name}`", renamed, "attr" if method else "id", other_name
+            yield f"you call `{other_name}` instead of `{name}`", renamed, "attr" if method else "id", other_name
 
 
 def in_blocks(field: str, block: list[ast.stmt]) -> Iterator[tuple]:
@@ -159,13 +159,13 @@ def in_blocks(field: str, block: list[ast.stmt]) -> Iterator[tuple]:
         if isinstance(line, ast.Expr | ast.AugAssign | ast.Assign | ast.For | ast.While) and not is_text(line):
             yield line_left_out(line), replaced, field, place, ast.Pass()
             if place and not isinstance(line, ast.For | ast.While):
-                yield "two steps are in the wrong order", exchanged, field, place
+                yield "you swap two steps", exchanged, field, place
         if isinstance(line, ast.For | ast.While):
             if place + 1 < len(block):
                 yield IN_EACH_ROUND, into_the_loop, field, place
             yield AFTER_THE_LOOP, out_of_the_loop, field, place
         if isinstance(line, ast.For):
-            yield "the loop ends after one round", once, field, place
+            yield "you leave the loop after one round", once, field, place
 
 
 def other_names(function: ast.FunctionDef) -> Iterator[tuple]:
@@ -174,7 +174,7 @@ def other_names(function: ast.FunctionDef) -> Iterator[tuple]:
     for number, part in enumerate(uses(function)):
         for other in names:
             if part.id in names and other != part.id:
-                yield f"`{other}` stands where `{part.id}` belongs", used_instead, number, other
+                yield f"you use `{other}` in place of `{part.id}`", used_instead, number, other
 
 
 # What is done to a node, where it stands
@@ -243,10 +243,10 @@ def is_text(line: ast.stmt) -> bool:
 def line_left_out(line: ast.stmt) -> str:
     call = getattr(line, "value", None)
     if isinstance(line, ast.Expr) and isinstance(call, ast.Call):
-        return f"`{ast.unparse(call.func).rpartition('.')[2]}` is not called"
+        return f"you forget to call `{ast.unparse(call.func).rpartition('.')[2]}`"
     if isinstance(line, ast.Assign) and isinstance(target := line.targets[0], ast.Attribute):
-        return f"`.{target.attr}` is not set"
-    return "a step is left out"
+        return f"you forget to set `.{target.attr}`"
+    return "you leave out a step"
 
 
 # The table
@@ -291,7 +291,7 @@ def about(key: str, seen: list[Seen]) -> str:
     if not seen or isinstance(seen[-1].result, Raised):
         return ""  # an error speaks for itself
     found = table().get(key, {}).get(signature(seen), [])
-    return f"It comes out like this where {', or where '.join(found)}." if found else ""
+    return f"You get this if {', or if '.join(found)}." if found else ""
 
 
 def made(key: str) -> dict[str, list[str]]:

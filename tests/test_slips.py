@@ -15,28 +15,28 @@ def named(source):
 @pytest.mark.parametrize(
     ("source", "changed", "says"),
     [
-        ("y = a + b", "y = a - b", "a plus and a minus have changed places"),
-        ("y = a * b", "y = a", "a factor is left out"),
-        ("y = a * b", "y = b", "a factor is left out"),
-        ("y = a / b", "y = a", "a division is left out"),
-        ("y = a - b", "y = b - a", "two things are the wrong way round"),
-        ("y = a", "y = -a", "the sign is the opposite"),
-        ("y = -a", "y = a", "a minus is left out"),
+        ("y = a + b", "y = a - b", "you mix up `+` and `-`"),
+        ("y = a * b", "y = a", "you leave out a factor"),
+        ("y = a * b", "y = b", "you leave out a factor"),
+        ("y = a / b", "y = a", "you leave out a division"),
+        ("y = a - b", "y = b - a", "you swap the two sides of an operation"),
+        ("y = a", "y = -a", "you get the sign wrong"),
+        ("y = -a", "y = a", "you forget a minus sign"),
         ("y = a[1]", "y = a[2]", slips.OFF_BY_ONE),
-        ("y = a[1]", "y = a", "an index or a slice is left out"),
-        ("y = a[1:b]", "y = a[1:]", "a slice goes to the end, or begins at the start"),
-        ("y = f(a, b)", "y = f(b, a)", "the two things that `f` is given are the wrong way round"),
-        ("y = a.mean(dim=0)", "y = a.mean(dim=1)", "another dimension is taken"),
-        ("y = a.mean(dim=0)", "y = a.mean()", "`dim=` is left out"),
-        ("y = a.mean(dim=0)", "y = a.sum(dim=0)", "`sum` is taken for `mean`"),
-        ("y = a.detach()", "y = a", "`detach` is left out"),
-        ("y = a < b", "y = a <= b", "at the border: `<` or `<=`, `>` or `>=`?"),
-        ("y = a < b", "y = a >= b", "a question is asked the wrong way round"),
-        ("y += a", "y = a", "`=` stands where `+=` or the like belongs"),
-        ("y = (a, b)", "y = (b, a)", "the parts are in the opposite order"),
-        ("y = (a, b)", "y = a", "only one of several things is given"),
-        ("def f(x):\n    x.step()", "def f(x):\n    pass", "`step` is not called"),
-        ("def f(x):\n    x.grad = None", "def f(x):\n    pass", "`.grad` is not set"),
+        ("y = a[1]", "y = a", "you forget an index or a slice"),
+        ("y = a[1:b]", "y = a[1:]", "you leave out one end of a slice"),
+        ("y = f(a, b)", "y = f(b, a)", "you swap the two arguments of `f`"),
+        ("y = a.mean(dim=0)", "y = a.mean(dim=1)", "you choose another `dim`"),
+        ("y = a.mean(dim=0)", "y = a.mean()", "you forget `dim=`"),
+        ("y = a.mean(dim=0)", "y = a.sum(dim=0)", "you call `sum` instead of `mean`"),
+        ("y = a.detach()", "y = a", "you forget `detach()`"),
+        ("y = a < b", "y = a <= b", "you mix up `<` and `<=`, or `>` and `>=`"),
+        ("y = a < b", "y = a >= b", "you reverse a condition"),
+        ("y += a", "y = a", "you write `=` for `+=` (or the like)"),
+        ("y = (a, b)", "y = (b, a)", "you put the parts in reverse order"),
+        ("y = (a, b)", "y = a", "you give only one of several values"),
+        ("def f(x):\n    x.step()", "def f(x):\n    pass", "you forget to call `step`"),
+        ("def f(x):\n    x.grad = None", "def f(x):\n    pass", "you forget to set `.grad`"),
         (
             "def f(x):\n    for a in x:\n        b\n    return b",
             "def f(x):\n    for a in x:\n        b\n        return b",
@@ -47,7 +47,7 @@ def named(source):
             "def f(x):\n    for a in x:\n        b\n    c",
             slips.AFTER_THE_LOOP,
         ),
-        ("def f(a, b):\n    return a", "def f(a, b):\n    return b", "`b` stands where `a` belongs"),
+        ("def f(a, b):\n    return a", "def f(a, b):\n    return b", "you use `b` in place of `a`"),
     ],
 )
 def test_each_rule_makes_its_mistake_and_names_it(source, changed, says):
@@ -96,6 +96,6 @@ def test_a_slip_that_no_row_knows_is_named_and_an_error_is_not():
     said = judge.judge(find("04.3"), attempt).message
     assert said, "it has a word for it"
     seen = judge.tried(find("04.3").trial, attempt, function=True).seen
-    assert slips.about("04.3", seen).startswith("It comes out like this where a factor is left out")
+    assert slips.about("04.3", seen).startswith("You get this if you leave out a factor")
     seen = judge.tried(find("04.3").trial, lambda *_: 1 / 0, function=True).seen
     assert slips.about("04.3", seen) == ""

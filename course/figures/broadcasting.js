@@ -7,7 +7,7 @@ const PAGE = `
   .undertorch-broadcasting .fields { display: flex; flex-wrap: wrap; gap: 6px 18px; align-items: center; margin: 4px 0 8px; }
   .undertorch-broadcasting label { display: flex; gap: 8px; align-items: center; }
   .undertorch-broadcasting input[type=text] { width: 8em; font-family: monospace; font-size: inherit; padding: 3px 6px;
-    color: #222; background: #fff; border: 1px solid #777; border-radius: 3px; }
+    color: var(--jp-ui-font-color1, #222); background: var(--jp-layout-color1, #fff); border: 1px solid #777; border-radius: 3px; }
   .undertorch-broadcasting input[aria-invalid=true] { border: 2px dashed #cc3311; }
   .undertorch-broadcasting input[type=range] { accent-color: #e8590c; flex: 0 1 200px; min-width: 0; }
   .undertorch-broadcasting :focus-visible { outline: 2px solid #e8590c; outline-offset: 2px; }

@@ -12,7 +12,7 @@ const PAGE = `
   .undertorch-chooser legend { float: left; padding: 0; margin-right: 2px; }
   .undertorch-chooser label { display: flex; gap: 6px; align-items: center; min-width: 0; max-width: 100%; }
   .undertorch-chooser input[type=text] { flex: 0 1 15em; width: 15em; min-width: 0; box-sizing: border-box; font-family: monospace; font-size: inherit;
-    padding: 3px 6px; color: #222; background: #fff; border: 1px solid #777; border-radius: 3px; }
+    padding: 3px 6px; color: var(--jp-ui-font-color1, #222); background: var(--jp-layout-color1, #fff); border: 1px solid #777; border-radius: 3px; }
   .undertorch-chooser input[aria-invalid=true] { border: 2px dashed #cc3311; }
   .undertorch-chooser input[type=range] { flex: 0 1 150px; min-width: 50px; }
   .undertorch-chooser input[type=range], .undertorch-chooser input[type=radio] { accent-color: #e8590c; margin: 2px 0; }

@@ -9,8 +9,8 @@ const PAGE = `
     font-size: 13px; max-width: 760px; --sign: #cc3311; --exponent: #228833; --fraction: #4477aa; }
   .undertorch-floats .asked { display: flex; flex-wrap: wrap; gap: 6px 18px; align-items: center; margin: 4px 0 8px; }
   .undertorch-floats label { display: flex; gap: 6px; align-items: center; max-width: 100%; }
-  .undertorch-floats .asked input[type=text] { width: 24ch; min-width: 0; flex: 0 1 auto; font: 14px monospace; padding: 3px 6px; color: #222;
-    background: #fff; border: 1px solid #777; border-radius: 3px; }
+  .undertorch-floats .asked input[type=text] { width: 24ch; min-width: 0; flex: 0 1 auto; font: 14px monospace; padding: 3px 6px; color: var(--jp-ui-font-color1, #222);
+    background: var(--jp-layout-color1, #fff); border: 1px solid #777; border-radius: 3px; }
   .undertorch-floats input[aria-invalid=true] { border: 2px dashed #cc3311; }
   .undertorch-floats input[type=radio] { accent-color: #e8590c; margin: 0; }
   .undertorch-floats [role=radiogroup] { display: flex; flex-wrap: wrap; gap: 4px 12px; }
@@ -28,7 +28,7 @@ const PAGE = `
     text-align: center; line-height: 16px; }
   .undertorch-floats .over { border-bottom: 1px solid; }
   .undertorch-floats .box { width: 28px; height: 26px; line-height: 24px; box-sizing: border-box; font-family: monospace;
-    font-size: 15px; border: 1.5px solid; border-radius: 3px; color: #222; background: #fff; }
+    font-size: 15px; border: 1.5px solid; border-radius: 3px; color: var(--jp-ui-font-color1, #222); background: var(--jp-layout-color1, #fff); }
   .undertorch-floats .told { margin: 2px 0; max-width: 60ch; min-height: 1lh; }
   .undertorch-floats .picture svg { display: block; max-width: 100%; height: auto; }
   .undertorch-floats .words { margin: 6px 0; min-height: 3lh; max-width: 740px; overflow-wrap: anywhere; }
@@ -126,8 +126,8 @@ function render({ model, el }) {
       box.textContent = bit;
       button.ariaPressed = bit === "1";
       box.style.borderColor = color;
-      box.style.background = bit === "1" ? color : "#fff";
-      box.style.color = bit === "1" ? "#fff" : "#222";
+      box.style.background = bit === "1" ? color : "";
+      box.style.color = bit === "1" ? "#fff" : "";
     });
     model.get("told").forEach((said, number) => (lines[number].textContent = said));
   }

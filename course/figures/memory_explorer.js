@@ -14,7 +14,8 @@ const PAGE = `
     border: 1px solid var(--jp-border-color1, #757575); background: var(--jp-layout-color2, transparent); }
   .undertorch-memory .offers button, .undertorch-memory input[type=text] { font-family: var(--jp-code-font-family, monospace); }
   .undertorch-memory button[aria-disabled=true] { opacity: 0.5; cursor: default; }
-  .undertorch-memory input[type=text] { font-size: inherit; padding: 3px 6px; color: #222; background: #fff;
+  .undertorch-memory input[type=text] { font-size: inherit; padding: 3px 6px; color: var(--jp-ui-font-color1, #222);
+    background: var(--jp-layout-color1, #fff);
     border: 1px solid #777; border-radius: 3px; min-width: 0; }
   .undertorch-memory input[name=step] { width: 17em; }
   .undertorch-memory input[name=number] { width: 4em; }

@@ -358,6 +358,9 @@ def choose_dark_theme():
         assert words.evaluate(BRIGHTNESS) < 100
         page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })")
         page.wait_for_function(f"words => ({BRIGHTNESS})(words) > 150", arg=words.element_handle())
+        # What is drawn on a white ground is dark as well, in every figure of the page.
+        grounds = page.locator('svg > rect[width="100%"][fill="#ffffff"]').all()
+        assert all("invert" in ground.evaluate("it => getComputedStyle(it.parentElement).filter") for ground in grounds)
 
     return choose
 

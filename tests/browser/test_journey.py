@@ -296,7 +296,7 @@ def test_the_first_hour_the_second_day_and_an_update(course):
     theirs = {path: course.read(path) for path in (LESSON, EXERCISES)}
     course.update("notebooks", "05_graph", "What do these notes look like?", "What do the revised notes look like?")
     course.update("exercises", "05_graph", "Draw the graph.", "Draw the revised graph.")
-    course.update("notebooks", "00_welcome", "A notebook is a row of", "A revised notebook is a row of")
+    course.update("notebooks", "00_welcome", "A notebook is a list of", "A revised notebook is a list of")
 
     # What the learner has changed is as it was, the new versions are beside it, and the rest is new.
     course.start()
@@ -305,7 +305,7 @@ def test_the_first_hour_the_second_day_and_an_update(course):
     page.evaluate(OPEN, FIRST)
     course.at(FIRST)
     page.evaluate(SCROLL_TO, "## How a notebook works")
-    api.expect(page.locator("p:visible", has_text="A revised notebook is a row of")).to_be_visible()
+    api.expect(page.locator("p:visible", has_text="A revised notebook is a list of")).to_be_visible()
     assert {path: course.read(path) for path in theirs} == theirs
     for path in theirs:
         assert f"There is a new version of {path}." in course.told

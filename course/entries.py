@@ -166,23 +166,44 @@ def _counted(left: Slips, more: bool) -> str:
     return f"Besides, {' and '.join(said)}."
 
 
+def as_meant(got: Plain | Raised, expected: Plain | Raised) -> Plain | Raised:
+    """A list of entries as it was meant, where nothing but the way of writing differs: that is no mistake.
+
+    A shape in quotes, "Error" for "error", a dtype or "torch.float32" for its name, a tensor with one number for the
+    number, a tensor with as many numbers for their list.
+    """
+    if not isinstance(got, Plain) or not isinstance(expected, Plain) or expected.kind != "list":
+        return got
+    kinds = {part.kind for part in expected.value}
+    texts = [part.value for part in expected.value if part.kind == "str"]
+    numbers = kinds <= {"int", "float"}
+    if got.kind in ("tensor", "array") and numbers and got.value.shape == (len(expected.value),):
+        return Plain("list", [plain(number) for number in got.value.tolist()], got.text)
+    if got.kind != "list":
+        return got
+    entries = []
+    for mine in got.value:
+        read = mine
+        if "list" in kinds and mine.kind == "str" and (values := _in_quotes(mine.value)) is not None:
+            read = plain(values)
+        elif texts and mine.kind in ("str", "dtype"):
+            read = plain(_plainly(mine.value, texts))
+        elif numbers and mine.kind in ("tensor", "array") and mine.value.size == 1:
+            read = plain(mine.value.item())
+        entries.append(read)
+    return got._replace(value=entries)
+
+
 def _read_kindly(got: Plain, expected: Plain) -> tuple[Plain, list[str]]:
-    """A list as it was meant, where it is only written in another way; and what to say about that."""
+    """A list with shapes where numbers stand that lack a comma; and what to say about that."""
     kinds = {part.kind for part in expected.value}
     shapes = "list" in kinds and not kinds & {"int", "float"}
-    texts = [part.value for part in expected.value if part.kind == "str"]
     entries, remarks = [], dict[str, None]()
     for mine in got.value:
         read = mine
         if shapes and mine.kind == "int":
             read = Plain("list", [mine], f"({mine.text},)")
             remarks[WITH_A_COMMA.format(mine.text)] = None
-        elif "list" in kinds and mine.kind == "str" and (values := _in_quotes(mine.value)) is not None:
-            read = plain(values)
-            remarks[f"Write {values}, without quotes."] = None
-        elif texts and mine.kind in ("str", "dtype") and (text := _plainly(mine.value, texts)) != mine.value:
-            read = plain(text)
-            remarks[f"Write {read.text}, not {mine.text}."] = None
         entries.append(read)
     return got._replace(value=entries), list(remarks)
 

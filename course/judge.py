@@ -22,7 +22,7 @@ import numpy as np
 import engine
 from course import slips
 from course.comparison import Comparison
-from course.entries import about_entries, share_of_entries
+from course.entries import about_entries, as_meant, share_of_entries
 from course.exercises import ANSWER, CORRECT, NOT_ATTEMPTED, NOT_YET, Did, Exercise, Trial
 from course.plain import Plain, Raised, Seen, article, described, nameless, places_of, plain, raised, state
 from course.sources import discarded
@@ -154,6 +154,7 @@ def compared(
     if _holds_ellipsis(got):
         return Verdict(NOT_ATTEMPTED)
     compare, right = Comparison(exercise.tolerance), should_be.right
+    got = _as_meant(exercise, got, right)
     first = next((pair for pair in zip(got, right, strict=False) if not compare.seen(*pair)), None)
     lacking = _lacking(exercise, got, right, source)
     if first is None and len(got) == len(right) and not lacking:
@@ -189,11 +190,19 @@ def share(exercise: Exercise, attempt: Tried, should_be: Expected) -> float:
     if not got or not right or _holds_ellipsis(got):
         return 0.0
     compare = Comparison(exercise.tolerance)
+    got = _as_meant(exercise, got, right)
     if not callable(exercise.answer):
         return share_of_entries(got[0].result, right[0].result, compare)
     good = [should.result for is_, should in zip(got, right, strict=False) if compare.seen(is_, should)]
     kinds = {result.text if isinstance(result, Plain) else result.name for result in good}
     return len(good) / len(right) if len(kinds) > 1 or len(good) == len(right) else 0.0
+
+
+def _as_meant(exercise: Exercise, got: list[Seen], right: list[Seen]) -> list[Seen]:
+    """Of an answer that is a value: what was meant, however it is written."""
+    if callable(exercise.answer):
+        return got
+    return [is_._replace(result=as_meant(is_.result, should.result)) for is_, should in zip(got, right, strict=False)]
 
 
 def _lacking(exercise: Exercise, got: list[Seen], right: list[Seen], source: str) -> dict[str, Seen]:

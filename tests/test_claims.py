@@ -1,6 +1,7 @@
 """What the lessons claim of an experiment: it holds for other seeds, too."""
 
 import re
+import sys
 import warnings
 
 import pytest
@@ -18,6 +19,24 @@ SEEDS = range(5)
 def test_00_the_core_is_about_a_thousand_lines_long():
     lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in (ROOT / "engine/core").glob("*.py"))
     assert 900 <= lines <= 1200
+
+
+# 01, tensors
+
+
+def test_01_a_number_in_a_list_takes_32_bytes_and_one_in_a_tensor_4():
+    numbers = [float(n) for n in range(1000)]
+    empty = sys.getsizeof([])
+    assert (sys.getsizeof(numbers) - empty) / 1000 + sys.getsizeof(numbers[1]) == pytest.approx(32, abs=2)
+    assert engine.tensor(numbers).element_size() == 4
+
+
+def test_01_what_is_written_into_the_small_picture_is_every_second_point_of_line_6():
+    picture = engine.ones(9, 12)
+    picture[::2, ::2][3] = 0.0
+    wanted = engine.ones(9, 12)
+    wanted[6, ::2] = 0.0
+    assert engine.equal(picture, wanted)
 
 
 # 02, shapes

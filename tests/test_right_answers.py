@@ -37,6 +37,11 @@ def answer_01_2_b(n):
     return engine.tensor([[1.0 - (i + j) % 2 for j in range(n)] for i in range(n)])
 
 
+@answers("01.2")
+def answer_01_2_c(n):
+    return engine.tensor([[1.0 - (i + j) % 2 for j in range(n)] for i in range(n)], dtype=engine.float64)
+
+
 @answers("01.3")
 def answer_01_3_a(t):
     return int(engine.argmax(t.sum(1)))
@@ -1054,6 +1059,13 @@ def answer_20_5_b(parts, link):
 
 
 VALUES = [
+    ("01.1", ("(4, 3)", "(2, 2, 3)", "2, 4", "(3,)")),
+    ("02.1", ((3, 4), (2, 3), "Error", (5, 3, 4), (4, 4))),
+    ("03.1", tuple(getattr(engine, f"float{bits}") for bits in (32, 16, 32, 32, 16, 32))),
+    ("03.1", ["torch.float32", "engine.float16", "float32", "Float32", " float16", "float32"]),
+    ("04.1", (engine.tensor(12.0), engine.tensor([2.0]))),
+    ("04.1", engine.tensor([12, 2])),
+    ("05.1", [engine.tensor(7.0, requires_grad=True), 2]),
     ("01.1", [engine.Size([4, 3]), [2, 2, 3], (2, 4), (3,)]),
     ("02.1", [[3, 4], [2, 3], "error", [5, 3, 4], [4, 4]]),
     ("03.1", ["float32", "float16", "float32", "float32", "float16", "float32"]),

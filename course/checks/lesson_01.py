@@ -15,14 +15,21 @@ def board(n: int) -> engine.Tensor:
     return engine.tensor([[float((row + column) % 2 == 0) for column in range(n)] for row in range(n)])
 
 
+def with_a_point(chessboard: Callable, n: int) -> Any:
+    """The board, in float32 where it is in another type with a point: which of them is not asked."""
+    made = chessboard(n)
+    floating = isinstance(made, engine.Tensor) and made.is_floating_point()
+    return made.float() if floating else made
+
+
 def board_trial(chessboard: Callable) -> Iterator[tuple]:
-    yield "chessboard(4)", chessboard, 4
-    yield "chessboard(5)", chessboard, 5
+    yield "chessboard(4)", with_a_point, chessboard, 4
+    yield "chessboard(5)", with_a_point, chessboard, 5
 
 
 def board_more(chessboard: Callable) -> Iterator[tuple]:
-    yield "", chessboard, 1
-    yield "", chessboard, 8
+    yield "", with_a_point, chessboard, 1
+    yield "", with_a_point, chessboard, 8
 
 
 def ones_at(*parts: Any) -> Callable:
@@ -62,6 +69,12 @@ def warmest(readings: engine.Tensor) -> int:
     return means.index(max(means))
 
 
+def not_numpys(warmest_day: Callable, readings: engine.Tensor) -> Any:
+    """The place; one of NumPy's numbers, which elsewhere counts as Python's, by its name."""
+    place = warmest_day(readings)
+    return f"one of NumPy's numbers ({type(place).__name__})" if isinstance(place, np.generic) else place
+
+
 def warmest_trial(warmest_day: Callable) -> Iterator[tuple]:
     # The highest reading, the highest minimum, the highest median and the highest number of each column are elsewhere.
     rows = [[14.5, 18.5, 10.0], [18.5, 23.5, 20.0], [13.5, 17.5, 17.0], [17.0, 25.0, 10.5], [21.5, 20.0, 11.5]]
@@ -80,10 +93,12 @@ def warmest_trial(warmest_day: Callable) -> Iterator[tuple]:
     yield f"warmest_day({rows})", warmest_day, engine.tensor(rows)
     rows = [[-3.0, -5.0, -4.0], [-1.0, -2.5, -2.0], [-4.0, -0.5, -6.0]]  # no mean is above 0
     yield f"warmest_day({rows})", warmest_day, engine.tensor(rows)
+    rows = [[14.0, 21.5, 17.0], [15.0, 24.0, 18.0]]
+    yield f"warmest_day({rows}), a plain integer", not_numpys, warmest_day, engine.tensor(rows)
 
 
 def warmest_more(warmest_day: Callable) -> Iterator[tuple]:
-    yield "", warmest_day, engine.randn(7, 4)
+    yield "", not_numpys, warmest_day, engine.randn(7, 4)
     yield "", warmest_day, -engine.ones(3, 2) - engine.eye(3, 2)
 
 
@@ -101,6 +116,7 @@ def best_from_zero(readings: engine.Tensor) -> int:
 def signed_trial(without_negatives: Callable) -> Iterator[tuple]:
     yield "t = [3.0, -1.0, 2.0]", without_negatives, engine.tensor([3.0, -1.0, 2.0])
     yield "t = [[-2.0, 5.0], [0.0, -0.5], [0.25, 0.5]]", without_negatives, engine.tensor(SIGNED)
+    yield "t = [300.0, -0.001, 1e6, -1e6]", without_negatives, engine.tensor([300.0, -0.001, 1e6, -1e6])
 
 
 SIGNED = [[-2.0, 5.0], [0.0, -0.5], [0.25, 0.5]]
@@ -392,7 +408,7 @@ EXERCISES = (
             "board = engine.zeros(n, n)\nboard[::2, ::2] = 1.0\nboard[...] = 1.0  # from 1 on, in steps of 2, twice\n"
             "return board",
         ),
-        understood="A slice for the rows and one for the columns pick a part, and a whole part is written at once.",
+        understood="A slice for the rows and one for the columns pick a whole part at once: no loop is needed.",
     ),
     Exercise(
         key="01.3",
@@ -469,6 +485,10 @@ EXERCISES = (
                 "The right place, as a number with a point. You are asked for an integer.",
             ),
             (
+                lambda t: t.numpy().mean(axis=1).argmax(),
+                "The right place, as one of NumPy's numbers. You are asked for a plain integer: `int(...)` makes one.",
+            ),
+            (
                 lambda t: t.mean(dim=1).argmax().item() + 1,
                 "One too many: places are counted from 0.",
             ),
@@ -520,6 +540,10 @@ EXERCISES = (
             (
                 lambda t: t[t < 0],
                 "That picks the negative numbers. You are asked for all of them, with 0 for the negative.",
+            ),
+            (
+                lambda t: t.clamp(0, 100),
+                "Large numbers are cut off as well. Only the negative ones should change: there is no upper limit.",
             ),
             (ones_for_negatives, "The negative numbers have become 1. They should become 0."),
             (lambda t: engine.zeros_like(t), "Every number has become 0. Only the negative ones should."),

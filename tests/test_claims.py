@@ -66,6 +66,39 @@ def test_view_refuses_the_clone_of_what_it_refuses():
     assert table.T.contiguous().view(12).tolist() == table.T.reshape(12).tolist()
 
 
+@pytest.mark.parametrize("name", ["engine", "torch"])
+def test_02_contiguous_is_the_order_of_reading_without_gaps(name):
+    lib = pytest.importorskip(name)
+    x = lib.arange(12)
+    table = x.reshape(3, 4)
+    made = [
+        x,
+        table,
+        x[2:8],
+        table[1:],
+        x[::2],
+        table.T,
+        table[:, :2],
+        table.T.clone(),
+        table.T.contiguous(),
+        x[::2].clone(),
+    ]
+    assert [t.is_contiguous() for t in made] == 4 * [True] + 4 * [False] + 2 * [True]
+    assert table.contiguous().data_ptr() == table.data_ptr()
+    for t in made:
+        for shape in [(t.numel(),), (2, -1), (-1, 1, 2)]:
+            assert not t.is_contiguous() or t.view(shape).data_ptr() == t.data_ptr()
+
+
+@pytest.mark.parametrize("name", ["engine", "torch"])
+def test_02_contiguous_and_view_copy_where_reshape_need_not(name):
+    lib = pytest.importorskip(name)
+    part = lib.arange(12).reshape(3, 4)[:, :2]
+    assert part.reshape(3, 2, 1).data_ptr() == part.data_ptr() == part.view(3, 2, 1).data_ptr()
+    assert part.contiguous().view(3, 2, 1).data_ptr() != part.data_ptr()
+    assert part.contiguous().view(3, 2, 1).tolist() == part.reshape(3, 2, 1).tolist()
+
+
 def test_the_tensor_of_exercise_2_2_has_15_lines():
     text = (ROOT / "source/solutions/02_shapes.md").read_text(encoding="utf-8")
     (cell,) = re.findall(r"(?ms)^class Tiny:\n.*?(?=^```)", text)

@@ -206,6 +206,11 @@ def fixed(source: str) -> bool:
     return any(int(number) > 4 for number in re.findall(r"\b\d+\b", source))
 
 
+def by_memory(batch: Any) -> Any:
+    numbers = batch[0].numel()
+    return batch.as_strided((len(batch), numbers), (numbers, 1))
+
+
 # 2.4
 
 
@@ -301,10 +306,22 @@ def divided(picture: Any, size: int) -> Any:
     return picture.view(lines / size, size, points / size, size).permute(0, 2, 1, 3)
 
 
+def by_strides(strides: Callable) -> Callable:
+    """`tiles` with a recipe of its own: the strides, for a picture with so many points a line."""
+
+    def tiles(picture: Any, size: int) -> Any:
+        lines, points = picture.shape
+        return picture.as_strided((lines // size, points // size, size, size), strides(points, size))
+
+    return tiles
+
+
 def divides(source: str) -> bool:
     """Whether something is divided with a single stroke."""
     return "/" in source.replace("//", "")
 
+
+NO_ANSWER = (None, 'None is no answer here. Write the shape of the sum, or "error" where the two do not fit.')
 
 EXERCISES = (
     Exercise(
@@ -327,6 +344,7 @@ EXERCISES = (
         ),
         entries={
             1: (
+                NO_ANSWER,
                 ("error", "Aligned at the right, the 1 meets the 4, and the 3 meets nothing. Both can be stretched."),
                 ((3, 1), "The row has four numbers, and each of them meets the column: the 1 is stretched."),
                 (
@@ -338,17 +356,20 @@ EXERCISES = (
                 "Two columns: the 1 above the 4, and the 3 above nothing.",
             ),
             2: (
+                NO_ANSWER,
                 ("error", "Aligned at the right, the 3 meets the 3."),
                 ((3,), "The row is used for both rows, so both are still there."),
                 ((2, 3, 3), "Sizes that meet are not listed twice: a column of the scheme gives one size."),
                 "Two columns: the 3 above the 3, and the 2 above nothing.",
             ),
             3: (
+                NO_ANSWER,
                 ((2, 3), "Aligned at the right, it is a 3 that meets the 2. Neither is 1."),
                 ((2, 3, 2), "Aligned at the right, a 3 meets the 2, in one column. Neither is 1."),
                 "Two columns: the 3 above the 2, and the 2 above nothing.",
             ),
             4: (
+                NO_ANSWER,
                 ("error", "Three columns: 4 meets 1, 1 meets 3, and 5 meets nothing. Each of them goes."),
                 ((5, 1, 4), "The middle column is a 1 that meets a 3. Which of the two is stretched?"),
                 ((5, 3, 1), "The last column is a 4 that meets a 1. Which of the two is stretched?"),
@@ -357,6 +378,7 @@ EXERCISES = (
                 "Three columns: the 4 above the 1, the 1 above the 3, the 5 above nothing.",
             ),
             5: (
+                NO_ANSWER,
                 ((4, 1), "The 4 of the vector meets the 1, and what is missing meets the 4: both are stretched."),
                 ((1, 4), "The first column is a missing dimension and a 4: it is stretched to 4."),
                 ((4,), "Nothing disappears: a sum has at least as many dimensions as each of the two."),
@@ -538,6 +560,11 @@ EXERCISES = (
                 "view promises not to copy, and after permute the numbers of a row do not follow each other in memory. "
                 "(A clone is no help: it keeps the order in memory.)",
             ),
+            (
+                by_memory,
+                "as_strided goes by the order in memory, and after permute that is not the order of reading. No "
+                "strides describe such rows: the numbers must be copied.",
+            ),
             (lambda t: t.flatten(), "All photographs in one row. Each should have its own."),
             (
                 lambda t: t.reshape(-1, len(t)),
@@ -676,7 +703,8 @@ EXERCISES = (
             ),
             (
                 lambda p, q: ((p - q) ** 2).sum(dim=1).sqrt(),
-                "In p - q the points meet one by one. Each has to meet *each*: a dimension of size 1 is missing.",
+                "Here the points of p meet those of q one by one. Each has to meet *each*: where one of the two has "
+                "its points, the other needs a dimension of size 1.",
             ),
             (
                 lambda p, q: spread(p, q).sum(dim=0).sqrt(),
@@ -821,6 +849,12 @@ EXERCISES = (
                 divided,
                 lambda did: not (did.error == "TypeError" and divides(did.source)),
                 "`/` always gives a float, such as 2.0, and a size is a whole number: divide with `//`.",
+            ),
+            Property(
+                by_strides(lambda points, size: (size * size, size, points, 1)),
+                lambda did: "as_strided" not in did.source or did.error or np.array_equal(did.result, did.expected),
+                "Check your strides one by one: how far is it in memory to the next row of tiles, to the next tile, "
+                "to the next line in a tile, and to the next point?",
             ),
         ),
         understood="Cut a question in two with view, reorder with permute: both change the recipe alone.",

@@ -113,6 +113,46 @@ def test_the_ends_of_float16(lib):
     assert abs(stored(1e-7) - 1e-7) / 1e-7 > 0.1  # few digits are left down there
 
 
+def patterns(lib, exponent, fraction):
+    """The number of float16 with these fields, and no sign."""
+    return lib.tensor(exponent << 10 | fraction, dtype=lib.int16).view(lib.float16).item()
+
+
+@each_library
+def test_where_0_the_subnormal_numbers_infinity_and_nan_are_kept(lib):
+    for fraction in (0, 1, 2, 512, 1023):
+        assert patterns(lib, 0, fraction) == fraction / 1024 * 2.0**-14
+        for exponent in (1, 15, 30):
+            assert patterns(lib, exponent, fraction) == (1 + fraction / 1024) * 2.0 ** (exponent - 15)
+        end = patterns(lib, 31, fraction)
+        assert end == math.inf if fraction == 0 else math.isnan(end)
+    assert patterns(lib, 30, 1023) == 65504 and patterns(lib, 1, 0) == lib.finfo(lib.float16).tiny
+    assert len({patterns(lib, 0, fraction) for fraction in range(1, 1024)}) == 1023
+    for name, bits in (("float32", 32), ("float64", 64)):  # the same at both ends
+        whole, low = getattr(lib, f"int{bits}"), FLOATS[name][0]
+        ends = lib.tensor(
+            [0, 1, (2 ** (bits - 1 - low) - 1) << low, ((2 ** (bits - 1 - low) - 1) << low) + 1], dtype=whole
+        )
+        zero, small, inf, nan = ends.view(getattr(lib, name)).tolist()
+        assert (zero, inf) == (0, math.inf) and 0 < small < lib.finfo(getattr(lib, name)).tiny and math.isnan(nan)
+
+
+@each_library
+def test_nearly_everything_from_nan_is_nan_and_its_power_of_0_is_1(lib):
+    nan = lib.tensor(math.nan)
+    assert (nan**0).item() == 1
+    assert all(
+        math.isnan(y.item()) for y in (nan + 1, nan * 0, nan - nan, nan**2, nan.sqrt(), nan.clamp(0, 1), nan.exp())
+    )
+
+
+@each_library
+def test_a_mean_in_16_bits_is_rounded_to_few_digits(lib):
+    for name, off in (("bfloat16", 2e-3), ("float16", 2e-4)):
+        mean = lib.tensor([1.0, 1.0, 2.0], dtype=getattr(lib, name)).mean().item()
+        assert off < abs(mean - 4 / 3) < 2 * off
+
+
 @each_library
 def test_the_bits_that_the_lesson_reads(lib):
     x = lib.tensor(10.75, dtype=lib.float16)

@@ -150,6 +150,21 @@ def tiles_by_a_recipe(picture, size):
     return picture.as_strided((lines // size, points // size, size, size), (size * points, size, points, 1))
 
 
+@answers("03.3")
+def answer_03_3_in_two_types(x):
+    return (x if x.dtype == engine.float64 else x.float()).mean().float()
+
+
+@answers("03.3")
+def answer_03_3_by_a_wider_sum(x):
+    return x.sum(dtype=engine.float64).div(x.numel()).to(engine.float32)
+
+
+@answers("03.2")
+def answer_03_2_limited_before_the_sum(pixels, by):
+    return pixels.clamp(max=255 - by) + by
+
+
 @answers("02.3")
 def answer_02_3_a(b):
     return b.flatten(1)

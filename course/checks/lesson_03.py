@@ -86,11 +86,14 @@ def average_trial(average):
     yield "x = [70000., 70003., 70001.5], float32", average, engine.tensor([70000.0, 70003.0, 70001.5])
     yield "x = [-1, 300, 70001], int64", average, engine.tensor([-1, 300, 70001])
     yield "x: 1000 times 100, float16", average, engine.full((1000,), 100.0, dtype=engine.float16)
+    for short in (engine.bfloat16, engine.float16):  # neither has room for the digits of 4 / 3
+        yield f"x = [1., 1., 2.], {str(short).partition('.')[2]}", average, engine.tensor([1.0, 1.0, 2.0], dtype=short)
 
 
 def average_more(average):
     yield "", average, engine.full((30, 40), 200, dtype=engine.uint8)
     yield "", average, engine.full((9000,), 20.0, dtype=engine.float16)
+    yield "", average, engine.tensor([[0.5, 3.0], [2.0, 0.25], [1.0, 1.0]], dtype=engine.bfloat16)
     yield "", average, engine.tensor([[-2.75, 0.5], [100000.0, 3.0]], dtype=engine.float64)
     yield "", average, engine.full((600,), 30000, dtype=engine.int32) * engine.tensor(100, dtype=engine.int32)
 
@@ -146,6 +149,13 @@ def halved(dtype, one=lambda dtype: engine.tensor(1.0, dtype=dtype), back=lambda
     while begin + step > begin:
         step = step / 2
     return float(back(step))
+
+
+def halved_once(dtype):
+    one = step = engine.tensor(1.0, dtype=dtype)
+    if one + step / 2 > one:
+        step = step / 2
+    return step.item()
 
 
 def smallest(dtype):
@@ -377,7 +387,7 @@ EXERCISES = (
             ),
         ),
         understood=(
-            "A type with little room is for keeping numbers. To compute with them, go to one with more room first."
+            "A type with little room never says that it is full: you make room before the sum, or keep the sum small."
         ),
         hints=(
             "250 + 20 does not fit into uint8. In which type does it?",
@@ -401,6 +411,11 @@ EXERCISES = (
             (
                 lambda x: (x.sum() / x.numel()).float(),
                 "In float16 the sum is too large before you change the type. Change it before you add up.",
+            ),
+            (
+                lambda x: (x if x.is_floating_point() else x.float()).mean().float(),
+                "In 16 bits the mean is rounded to two or three digits before you change the type. Change it first, "
+                "whatever the type was.",
             ),
             (lambda x: x.float().sum() / len(x), "len(x) is the number of rows alone. `numel()` counts all elements."),
             (lambda x: x.sum() // x.numel(), "`//` rounds down to a whole number."),
@@ -473,6 +488,10 @@ EXERCISES = (
                 "That is half of it: the first step that is lost, and also the gap *below* 1. The last step up"
                 " that counts is"
                 " twice as long.",
+            ),
+            (
+                halved_once,
+                "You halve once: `if` asks a single time. `while` goes on for as long as the answer is yes.",
             ),
             (
                 lambda dtype: halved(dtype, back=lambda step: step * 4),

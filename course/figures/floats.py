@@ -158,7 +158,7 @@ def told(s: Stored) -> list[str]:
     elif s.octave:
         n = s.octave - s.bias
         of_exponent += f", minus {s.bias} is {n}: times {power(n)} = {exactly(Fraction(2) ** n, 20)}"
-        of_fraction += ", and the 1 that is always in front of it"
+        of_fraction += ", and the 1 in front of it"
     else:
         of_exponent += f": no bit is set, so no 1 stands in front: times {power(1 - s.bias)}"
     return ["1: minus" if sign == "1" else "0: plus", of_exponent, of_fraction]

@@ -1,6 +1,7 @@
 """The course's interactive figures; each also works without a kernel, as a picture and as words."""
 
 from course.figures.accumulating import AccumulationTimeline
+from course.figures.attention import AttentionExplorer
 from course.figures.batches import BatchExplorer
 from course.figures.beginnings import BeginningsExplorer
 from course.figures.boxes import Boxes, IndexExplorer
@@ -27,12 +28,14 @@ from course.figures.pixels import Pixels
 from course.figures.predict import Predict
 from course.figures.ring import RingExplorer
 from course.figures.scaling import ScalerTimeline
+from course.figures.sliding_kernel import SlidingKernelExplorer
 from course.figures.stepper import BackwardStepper
 from course.figures.surface import SurfaceExplorer
 from course.figures.tuning import FineTuningExplorer
 
 __all__ = [
     "AccumulationTimeline",
+    "AttentionExplorer",
     "BackwardStepper",
     "BatchExplorer",
     "BeginningsExplorer",
@@ -63,6 +66,7 @@ __all__ = [
     "RingExplorer",
     "ScalerTimeline",
     "SecantExplorer",
+    "SlidingKernelExplorer",
     "SurfaceExplorer",
     "draw",
 ]

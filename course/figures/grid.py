@@ -38,6 +38,7 @@ class Panel(NamedTuple):
     shape: tuple[int, ...]
     cell: Callable[[tuple[int, ...]], Cell]
     names: tuple[str, ...] = ()  # of the dimensions
+    first: int = 0  # the index of the first row and column: below 0 in a border of padding
 
     @property
     def left(self) -> int:
@@ -123,9 +124,11 @@ def _panel(panel: Panel, layout: Layout, x: int, y: int) -> Iterator[str]:
             number = f"{first} {page}" if first else f"[{page}]"
             yield text(left, top - (1 + bool(panel.names)) * LABEL - 5, number, SMALL)
         if panel.shape:  # the only number of a scalar has no index
-            yield from indices(left, top, layout.box, columns)
+            yield from indices(left, top, layout.box, columns, panel.first)
         if len(panel.shape) > 1:
-            yield from (text(left - 9, top + HEIGHT * (r + 0.5) + 4, str(r), CENTRED) for r in range(rows))
+            yield from (
+                text(left - 9, top + HEIGHT * (r + 0.5) + 4, str(r + panel.first), CENTRED) for r in range(rows)
+            )
         yield from named(panel.names[-2:], left, top)
     # What counts is drawn last: its outline lies over its neighbours'.
     for (page, row, column), cell in sorted(panel.cells(), key=lambda placed: placed[1].look.startswith("strong")):
@@ -133,9 +136,9 @@ def _panel(panel: Panel, layout: Layout, x: int, y: int) -> Iterator[str]:
         yield from box(left, over, layout.box, cell)
 
 
-def indices(left: float, top: float, wide: int, count: int) -> Iterator[str]:
+def indices(left: float, top: float, wide: int, count: int, first: int = 0) -> Iterator[str]:
     """The numbers of the columns, above them."""
-    return (text(left + wide * (column + 0.5), top - 5, str(column), CENTRED) for column in range(count))
+    return (text(left + wide * (c + 0.5), top - 5, str(c + first), CENTRED) for c in range(count))
 
 
 def named(names: Sequence[str], left: float, top: float, gone: Sequence[str] = ()) -> Iterator[str]:

@@ -106,6 +106,27 @@ def test_vmap_of_a_row_gives_what_it_gives_on_the_host(name, sample, device):
             same(a, b)
 
 
+MASKED = [
+    "x.clamp(0, 1)",
+    "x.relu()",
+    "engine.where(x > 0, x, 0.0)",
+    "x.max()",
+    "engine.nn.functional.hardtanh(x)",
+    "x**x",
+]
+
+
+@pytest.mark.parametrize("line", MASKED)
+def test_cotangents_are_a_batch_where_the_mask_of_the_rule_is_none(line, device):
+    found = []
+    for place in ("cpu", device):
+        x = engine.tensor([0.5, 2.0, -1.0, 0.3], device=place, requires_grad=True)
+        y = eval(line, {"engine": engine, "x": x})
+        back = lambda g: engine.autograd.grad(y, x, g, retain_graph=True)[0]  # noqa: B023, E731
+        found.append(engine.vmap(back)(engine.eye(2, y.numel(), device=place).reshape(2, *y.shape)))
+    same(found[1], found[0])
+
+
 PROGRAMS = [
     "k // k", "k % 3", "F.one_hot(k, 5)", "x.gather(0, k.reshape(1, 4) - 1)",
     "x.scatter_add(0, k.reshape(1, 4) - 1, x)",

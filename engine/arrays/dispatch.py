@@ -100,7 +100,19 @@ def selected(condition, a, b):
 
 
 words = {t.itemsize: t for t in map(np.dtype, (np.int8, np.int16, np.int32, np.int64))}
-either = Function("where")
+
+
+class Either(Function):
+    """``where``, by the type of the condition; by that of the values, where they alone are batches."""
+
+    def call(self, condition, a, b):
+        for v in (condition, a, b) if batches else ():
+            if type(v) in batches:
+                return self[type(v)](condition, a, b)
+        return self[type(condition)](condition, a, b)
+
+
+either = Either("where")
 either[np.ndarray] = selected
 
 

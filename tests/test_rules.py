@@ -424,6 +424,37 @@ def test_infinite_cotangents_reach_what_they_reach_in_pytorch(line):
             np.testing.assert_array_equal(ours.signbit().numpy(), theirs.signbit().numpy())
 
 
+BASES = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, math.inf, -math.inf, math.nan]
+EXPONENTS = [-2.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 2.0, math.inf, -math.inf, math.nan]
+
+
+@pytest.mark.parametrize("base", [0, 0.0, [0.0] * 7], ids=repr)
+def test_zero_to_a_power_falls_where_the_power_is_negative(base):
+    base = engine.tensor(base) if isinstance(base, list) else base
+    b = engine.tensor([-1.0, -0.5, 0.0, 0.5, 1.0, math.inf, math.nan], requires_grad=True)
+    (slope,) = engine.autograd.grad((base**b).sum(), b)
+    np.testing.assert_array_equal(slope.numpy(), [-math.inf, -math.inf, 0.0, 0.0, 0.0, 0.0, math.nan])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize(
+    "form", ["x ** y", "x ** k", "0 ** y", "0.0 ** y", "2 ** y", "(-1.0) ** y", "x ** 0", "x ** -1"]
+)
+def test_gradients_of_powers_at_special_values_as_pytorch(form, dtype):
+    torch = pytest.importorskip("torch")
+    xs, ys = (a.ravel() for a in np.meshgrid(BASES, EXPONENTS))
+    found = []
+    for t in (engine, torch):
+        x, y = (t.tensor(v, dtype=getattr(t, dtype), requires_grad=True) for v in (xs, ys))
+        out = eval(form, {"x": x, "y": y, "k": t.tensor(np.nan_to_num(ys, posinf=9, neginf=-9).astype(np.int64))})
+        grads = t.autograd.grad(out, (x, y), t.tensor(np.resize([-1.0, 1.0, 2.0], 99)).to(out.dtype), allow_unused=True)
+        found.append([out.detach(), *(g for g in grads if g is not None)])
+    for ours, theirs in zip(*found, strict=True):
+        a, b = (g.double().numpy() for g in (ours, theirs))
+        np.testing.assert_allclose(a, b, *[{"float64": 1e-12, "float32": 1e-6}.get(dtype, 1e-2)] * 2)
+        assert (np.signbit(a) == np.signbit(b))[(a == 0) & (b == 0)].all()
+
+
 def counterpart(torch, name):
     """PyTorch's function of that name."""
     places = (torch.nn.functional, torch.linalg if name == "solve" else torch, torch.linalg)

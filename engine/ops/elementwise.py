@@ -218,10 +218,11 @@ def pow_x(g, x, y):
 
 
 def pow_y(g, x, y):
-    """g * x**y * log(x), and 0 where x is 0 and y is not negative."""
-    if type(x) in scalar_types:
-        return g * (x**y * log_of(x)) if x != 0 else choose(ge(y, 0), 0.0, g * 0.0 + math.inf)
-    return choose(array_of(eq(x, 0)) & array_of(ge(y, 0)), 0.0, g * (x**y * log(x)))
+    """g * x**y * log(x), and g * 0 where x is 0 and y is not negative."""
+    if type(x) not in scalar_types:
+        return g * choose(array_of(eq(x, 0)) & array_of(ge(y, 0)), 0.0, x**y * log(x))
+    slope = x**y * log_of(x)
+    return g * (slope if x != 0 else choose(ge(y, 0), 0.0, slope))
 
 
 def larger(g, x, y):

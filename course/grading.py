@@ -36,6 +36,7 @@ from course.judge import Verdict
 from course.judged import BROKEN, Reply, Request, read
 from course.notebooks import ROOT, kernel_environment
 from course.plain import Raised
+from course.shell import ANSI
 from course.worker import NotChecked
 
 MOST_SECONDS = 30.0  # of computing, for an answer together with all cells above it
@@ -68,7 +69,9 @@ def decided(check: Check) -> dict[str, Any]:
         return verdict
     # Alone it is not right. It may use what another cell defines; what another cell breaks has cost nothing so far.
     together = _passed(exercise, check, above, max(exercise.seconds, MOST_SECONDS))
-    return verdict if together.get("stopped") and verdict["state"] != NOT_ATTEMPTED else together
+    if verdict["state"] == NOT_ATTEMPTED:
+        return verdict if together.get("missing") else together
+    return verdict if together.get("stopped") else together
 
 
 def _asked(key: str, own: str) -> Exercise:
@@ -88,11 +91,11 @@ def _passed(exercise: Exercise, check: Check, cells: list[str], seconds: float) 
 
 def _judged(exercise: Exercise, check: Check, cells: list[str], seconds: float, hidden: bool) -> dict[str, Any]:
     should, source = _expected(exercise.key, hidden, check.own), "\n".join(map(_as_python, check.answer))
-    named = {f"cell {number}": _as_python(source) for number, source in enumerate(cells, start=1)}
+    named = {f"cell {number}": source for number, source in enumerate(cells, start=1)}
+    answer = [name for name, source in named.items() if source in check.answer]
     with tempfile.TemporaryDirectory(prefix="submission-", ignore_cleanup_errors=True) as folder:
-        request = Request(
-            packed(exercise, hidden), callable(exercise.answer), list(named.items()), check.expression, seconds, folder
-        )
+        steps, function = packed(exercise, hidden), callable(exercise.answer)
+        request = Request(steps, function, list(named.items()), answer, check.expression, seconds, folder)
         data, ended = worker.exchange(_start(folder), pickle.dumps(tuple(request)), seconds)
         _kill_the_left_behind()
     if not data:
@@ -115,8 +118,9 @@ def _judged(exercise: Exercise, check: Check, cells: list[str], seconds: float, 
     if verdict.at and (line := _line(named, verdict.at)):
         rows.append(("In the line", line))
     if reply.printed and not hidden:
-        rows.append(("Printed", reply.printed))
-    return {"state": verdict.state, "message": verdict.message, "rows": rows, "share": share}
+        rows.append(("Printed", ANSI.sub("", reply.printed)))
+    missing = isinstance(reply.attempt, Raised) and reply.attempt.name == "NameError"
+    return {"state": verdict.state, "message": verdict.message, "rows": rows, "share": share, "missing": missing}
 
 
 @functools.cache
@@ -129,20 +133,33 @@ def _expected(key: str, hidden: bool, own: str) -> judge.Expected:
 
 def _without_a_value(reply: Reply, error: Raised) -> Verdict:
     """Of an answer that could not be had."""
-    if error.name == "NameError" and reply.cell:  # its cell has stopped before
-        error = reply.cell
+    if error.name == "NameError":
+        if not reply.cell:
+            name = next(iter(re.findall(r"'(\w+)'", error.message)), "it")
+            return Verdict(
+                NOT_YET, f"There is no `{name}` after its cell has run: the cell gives that name to nothing."
+            )
+        error = reply.cell  # its cell has stopped before
     return Verdict(NOT_YET, f"Its cell stopped with {error.name}: {error.message}", at=error.at)
 
 
 def _line(sources: dict[str, str], at: tuple[str, int]) -> str:
-    lines = sources.get(at[0], "").splitlines()
+    lines = _as_python(sources.get(at[0], "")).splitlines()
     return lines[at[1] - 1].strip() if 0 < at[1] <= len(lines) else ""
 
 
+# Magics of IPython that run what stands below or behind them as it is.
+_RUNS_ALL = re.compile(r"\s*%%(?:time|capture|prun)\b.*\n?")
+_RUNS_REST = re.compile(r"(?m)^([ \t]*(?:[\w.]+[ \t]*=[ \t]*)?)%time[ \t]+")
+
+
 def _as_python(source: str) -> str:
-    """A cell without IPython's own signs."""
+    """A cell as Python alone, to be looked at: what IPython makes of its own signs, which is not run here."""
     from IPython.core.inputtransformer2 import TransformerManager
 
+    while match := _RUNS_ALL.match(source):
+        source = source[match.end() :]
+    source = _RUNS_REST.sub(r"\1", source)
     try:
         return TransformerManager().transform_cell(source)
     except SyntaxError:
@@ -159,7 +176,7 @@ def _released(lesson: str, of_nobody: bool = False) -> list[str]:
 def _is_blank(check: Check) -> bool:
     """Whether an answer is as it came: its functions are, or do nothing."""
     try:
-        mine = ast.parse("\n".join(check.answer))
+        mine = ast.parse("\n".join(map(_as_python, check.answer)))
     except SyntaxError:
         return False
     theirs = ast.parse(exercises.cell(check.key, "exercises") or "")
@@ -167,8 +184,18 @@ def _is_blank(check: Check) -> bool:
         return True
     came = {ast.dump(part) for part in ast.walk(theirs)}
     functions = [part for part in ast.walk(mine) if isinstance(part, ast.FunctionDef)]
-    nothing_else = all(isinstance(part, ast.FunctionDef | ast.ClassDef | ast.Expr) for part in mine.body)
-    return nothing_else and bool(functions) and all(ast.dump(part) in came for part in functions)
+    does = ast.FunctionDef | ast.ClassDef | ast.Expr if functions else ast.Pass
+    nothing_else = all(isinstance(part, does) or _is_constant(part) for part in mine.body)
+    return nothing_else and all(ast.dump(part) in came or _does_nothing(part) for part in functions)
+
+
+def _does_nothing(function: ast.FunctionDef) -> bool:
+    return all(isinstance(part, ast.Pass) or _is_constant(part) for part in function.body)
+
+
+def _is_constant(part: ast.stmt) -> bool:
+    """Three dots, or a text."""
+    return isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant)
 
 
 def _is_untouched(check: Check) -> bool:
@@ -209,6 +236,7 @@ def _start(folder: str) -> subprocess.Popen[bytes]:
         "TMP": folder,
         "IPYTHONDIR": folder,
         "MPLCONFIGDIR": folder,
+        "PIP_RETRIES": "0",  # there is no network, and no answer waits for one
     }
     known = kernel_environment()
     kept = {name: known[name] for name in known if name in _KEPT or name.startswith("PYTHON") or "THREADS" in name}

@@ -93,7 +93,8 @@ def tried(trial: Trial, attempt: Any, function: bool) -> Tried:
     if function and not callable(attempt):
         return Tried(plain(attempt).kind, None, [])
     # cloudpickle brings the names along that the attempt uses, and no others.
-    names = [name for name in getattr(attempt, "__globals__", ()) if name.isalpha() and hasattr(builtins, name)]
+    own = getattr(attempt, "__globals__", {})
+    names = [name for name, value in own.items() if name.isalpha() and getattr(builtins, name, value) is not value]
     before = _memory(attempt)
     seen = run(trial, attempt)
     changed = [says for name, (held, says) in _memory(attempt).items() if before.get(name, (held, ""))[0] != held]

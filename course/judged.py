@@ -1,7 +1,8 @@
 """The process in which a submission's answer runs, and the one form in which anything comes back from it.
 
-It gets the steps of one check without the oracle, gives up all it can (`course.sandbox`), runs the cells, and sends
-what came of each step: numbers, texts, arrays, as JSON. What is right is decided elsewhere, by `course.grading`.
+It gets the steps of one check without the oracle, gives up all it can (`course.sandbox`), runs the cells by IPython, as
+a kernel does, and sends what came of each step: numbers, texts, arrays, as JSON. What is right is decided elsewhere, by
+`course.grading`.
 """
 
 import base64
@@ -9,7 +10,6 @@ import builtins
 import contextlib
 import io
 import json
-import linecache
 import os
 import pickle
 import sys
@@ -19,6 +19,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import display
+from traitlets import Type
+from traitlets.config import Config
 
 from course import sandbox, worker
 from course.exercises import Trial
@@ -35,13 +41,14 @@ class Request(NamedTuple):
     trial: bytes  # pickled, by value
     function: bool  # the expression is to be one
     cells: list[tuple[str, str]]  # the name in tracebacks, the source
+    answer: list[str]  # the names of the cells whose output is told: the answer's own
     expression: str
     seconds: float
     folder: str
 
 
 class Reply(NamedTuple):
-    """What came of it: of the last cell that stopped with an error too."""
+    """What came of it: of the answer's cell too, where it stopped with an error."""
 
     attempt: Tried | Raised  # Raised: there is no such name, or its cell did not come to its end
     cell: Raised | None
@@ -161,6 +168,7 @@ def _serve() -> None:
     data = worker.received(sys.stdin.buffer)
     if not data:
         return
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # whoever waits for more would wait for ever
     request = Request(*pickle.loads(data))
     trial = pickle.loads(request.trial)
     worker.limit(request.seconds)
@@ -173,7 +181,7 @@ def _serve() -> None:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         try:
-            answer = _run(request, trial)
+            answer = _run(request, trial, printed)
             message = written(answer._replace(printed=worker.beginning(printed.getvalue())))
         except BaseException as error:  # SystemExit and its like too
             message = written(Reply(raised(error), None, ""))
@@ -217,16 +225,77 @@ class _Silent(types.ModuleType):
         return self
 
 
-def _run(request: Request, trial: Trial) -> Reply:
+class _Unseen(DisplayHook):
+    """Keeps the last value of a cell (`_`, `Out`), and shows it to nobody."""
+
+    def compute_format_data(self, result: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        return {}, {}
+
+    def _nothing(self, *_: Any, **__: Any) -> None:
+        pass
+
+    write_output_prompt = write_format_data = finish_displayhook = _nothing
+
+
+class _Nowhere(DisplayPublisher):
+    def publish(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def clear_output(self, *_: Any, **__: Any) -> None:
+        pass
+
+
+class _Shell(InteractiveShell):
+    """IPython as in a kernel, but that it shows nothing: an error is kept."""
+
+    displayhook_class = Type(_Unseen)
+    display_pub_class = Type(_Nowhere)
+    failed: BaseException | None = None
+    # A kernel's `!ls` wants a terminal, which there is none of here.
+    system = InteractiveShell.system_raw
+
+    def enable_gui(self, gui: Any = None) -> None:
+        pass
+
+    def showtraceback(self, *_: Any, **__: Any) -> None:
+        self.failed = sys.exc_info()[1]
+
+    showsyntaxerror = showindentationerror = showtraceback
+
+
+# What `ipykernel` adds, for the page before a learner alone.
+_OF_KERNELS = ("autosave", "clear", "connect_info", "edit", "less", "man", "more", "qtconsole", "subshell")
+
+
+def _shell(main: types.ModuleType) -> _Shell:
+    settings = Config()
+    settings.HistoryManager.enabled = False
+    shell = _Shell.instance(config=settings, user_module=main)
+    for name in _OF_KERNELS:
+        shell.magics_manager.register_function(lambda line: None, "line", name)
+    for name in ("open", "exit", "quit"):  # IPython's own, which differ from Python's in what they say
+        main.__dict__.pop(name, None)
+    vars(builtins).update(display=display, get_ipython=lambda: shell, input=_nobody)
+    sys.path.insert(0, "")  # its own folder, for what `%%writefile` has left there
+    return shell
+
+
+def _nobody(*_: Any) -> str:
+    raise EOFError("nobody answers `input` where this is graded: write the value into the cell.")
+
+
+def _run(request: Request, trial: Trial, printed: io.StringIO) -> Reply:
     main = types.ModuleType("__main__")
-    sys.modules["__main__"], names = main, main.__dict__
-    vars(builtins).update(display=_Silent("display"), get_ipython=lambda: _Silent("ipython"))
+    shell, names = _shell(main), main.__dict__
     failed = None
     for name, source in request.cells:
-        try:
-            _execute(name, source, names)
-        except BaseException as error:
-            failed = raised(error)
+        before = printed.tell()
+        error = _error(shell, name, source)
+        if name in request.answer:
+            failed = raised(error) if error else failed
+        else:  # what others print is not told as this one's
+            printed.seek(before)
+            printed.truncate()
     try:
         attempt = eval(request.expression, names)
     except Exception as error:
@@ -234,9 +303,15 @@ def _run(request: Request, trial: Trial) -> Reply:
     return Reply(tried(trial, attempt, request.function), failed, "")
 
 
-def _execute(name: str, source: str, names: dict[str, Any]) -> None:
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    exec(compile(source, name, "exec", dont_inherit=True), names)
+def _error(shell: _Shell, name: str, source: str) -> BaseException | None:
+    """Run a cell; what it stopped with."""
+    shell.failed = None
+    shell.compile.get_code_name = lambda *_: name
+    try:
+        result = shell.run_cell(source, store_history=True)
+    except BaseException as error:
+        return error
+    return result.error_before_exec or result.error_in_exec or shell.failed
 
 
 if __name__ == "__main__":

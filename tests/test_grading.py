@@ -344,8 +344,7 @@ def division_backward(arriving, x, y):
 def test_an_answer_runs_where_it_owns_nothing(monkeypatch):
     monkeypatch.setenv("A_SECRET", "of the teacher")
     printed = dict(verdict(OUTSIDE)["rows"])["Printed"]
-    printed = printed[printed.index("user ") :]  # the lesson's own cell stands above, and prints
-    found = dict(line.split(" ", 1) for line in printed.splitlines()[:7])
+    found = dict(line.split(" ", 1) for line in printed.splitlines()[:7])  # and nothing of the lesson's own cells
     assert found | {"user": ""} == {
         "user": "",
         "reads": "no",
@@ -411,6 +410,107 @@ def test_a_cheat_is_not_yet(name):
         pytest.skip("only Linux closes files to a process")
     answer = verdict(CHEATS[name])
     assert answer["state"] == "not yet" and answer["message"]
+
+
+# --- What IPython adds to Python
+
+
+def about_slopes(*cells):
+    return grading.decide(grading.Check("05.1", "slopes", False, [cells[-1]], ["import engine", *cells]))
+
+
+# Each cell makes a part of the answer, or writes none where it is not run as in a kernel.
+PARTS = [
+    "%%time\na = 1",
+    "%%capture out\nb = 1\nprint(b)",
+    "%%time\n%%capture\nc = 1",
+    "%time d = 1",
+    "e = %time 1",
+    "if a:\n    %time f = 1",
+    "words = !echo 1\ng = int(words[0])",
+    "!echo 1\na?\n%who\n%matplotlib inline\n%autosave 60\n%load_ext autoreload\n%cd -q .\nh = 1",
+    "import asyncio\nawait asyncio.sleep(0)\ni = 1",
+    ">>> j = 1",
+    "    k = 1",
+    "%%writefile mine.py\nl = 1",
+    "from mine import l",
+    "1",
+    "m = _",
+    "n = int(out.stdout)",
+    "from IPython import get_ipython\nget_ipython().run_line_magic('time', 'o = 1')",
+    "from IPython.display import display\ndisplay(1)\np = 1",
+    "%%prun -q\nq = 1",
+    "%env A=1\nr = 1",
+    "%%sh\necho 1",
+    "s = 1",
+]
+
+
+def test_what_a_kernel_runs_grading_runs():
+    parts = "abcdefghijklmnopqrs"
+    answer = f"%%time\nparts = [{', '.join(parts)}]\nslopes = (7.0, 2.0) if sum(parts) == {len(parts)} else None"
+    verdict = about_slopes(*PARTS, answer)
+    assert verdict["state"] == "correct", verdict
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        (["%%time\n1 / 0\nslopes = (7.0, 2.0)"], "Its cell stopped with ZeroDivisionError"),
+        (["%%capture\n1 / 0\nslopes = (7.0, 2.0)"], "Its cell stopped with ZeroDivisionError"),
+        (["%nothing_of_this_name\nslopes = (7.0, 2.0)"], "Its cell stopped with UsageError: Line magic function"),
+        (["%%timeit -n1 -r1\nslopes = (7.0, 2.0)"], "There is no `slopes` after its cell has run"),
+        (["1 / 0", "other = (7.0, 2.0)"], "There is no `slopes` after its cell has run"),
+        (["slopes = (float(input()), 2.0)"], "nobody answers `input` where this is graded"),
+        (["slopes = (7.0, 2.0"], "Its cell stopped with SyntaxError"),
+        (["!cat\nslopes = (2.0, 7.0)"], "in the opposite order"),
+    ],
+)
+def test_what_a_kernel_does_not_run_is_said(cells, says):
+    verdict = about_slopes(*cells)
+    assert verdict["state"] == "not yet" and says in verdict["message"]
+
+
+@pytest.mark.parametrize(
+    ("source", "python"),
+    [
+        ("%%time\nx = 1\n", "x = 1\n"),
+        ("\n%%capture out\n%%time\nx = 1\n", "x = 1\n"),
+        ("%time x = 1\n", "x = 1\n"),
+        ("if y:\n    x = %time f(y)\n", "if y:\n    x = f(y)\n"),
+        ("!ls\nx = 1\n", "get_ipython().system('ls')\nx = 1\n"),
+        ("x = 'a %time b'\n", "x = 'a %time b'\n"),
+    ],
+)
+def test_a_cell_is_looked_at_without_what_times_it(source, python):
+    assert grading._as_python(source) == python
+
+
+# --- What was not attempted, and whose output is told
+
+BLANK = exercises.cell("05.2", "exercises")
+
+
+@pytest.mark.parametrize(
+    "answer", [[], [""], ["# later"], ["..."], ["pass"], [BLANK], [f"%%time\n{BLANK}"], [BLANK.replace("...", "pass")]]
+)
+def test_a_missing_or_an_empty_cell_is_not_attempted(answer):
+    check = grading.Check("05.2", "count_nodes", True, answer, ["import engine", *answer])
+    assert grading.decide(check) == {"state": "not attempted"}
+
+
+@pytest.mark.slow
+def test_a_missing_cell_is_not_attempted_though_another_one_speaks_of_it():
+    check = grading.Check("05.1", "slopes", False, [], ["1 / 0", "print(slopes)"])
+    assert grading.decide(check)["state"] == "not attempted"
+
+
+@pytest.mark.slow
+def test_only_what_the_answer_prints_stands_below_it():
+    answer = "print('mine')\ndef division_backward(g, x, y):\n    print('called')\n    return 1.0, 1.0"
+    printed = dict(verdict(answer, "print('of another')")["rows"])["Printed"].splitlines()
+    assert printed[0] == "mine" and set(printed[1:]) <= {"called", "..."}
 
 
 def part(key, name, source):

@@ -1,5 +1,6 @@
 """What the lessons claim of an experiment: it holds for other seeds, too."""
 
+import math
 import re
 import sys
 import warnings
@@ -137,6 +138,30 @@ def test_04_a_nudge_of_a_millionth_is_good_for_plain_numbers_and_useless_for_ten
     starts = [1 + 3 * engine.rand(1, generator=engine.Generator().manual_seed(seed)).item() for seed in SEEDS]
     assert all(off(start) < 1e-6 for start in starts)
     assert max(off(engine.tensor(start)) for start in starts) > 0.02
+
+
+def test_04_a_nudge_of_1e_15_is_itself_rounded_and_gives_a_slope_as_poor_as_one_of_a_tenth():
+    def slope(nudge):
+        return ((2 + nudge) ** 2 + 3 * (2 + nudge) + 5 - 15) / nudge
+
+    assert f"{2 + 1e-15 - 2:.2g}" == "8.9e-16"
+    assert 0.1 < abs(slope(1e-15) - 7) < 0.11 and 0.09 < abs(slope(0.1) - 7) < 0.11
+    assert abs(slope(1e-6) - 7) < 1e-5
+
+
+@pytest.mark.parametrize("name", ["engine", "torch"])
+def test_04_a_walk_that_flies_off_shows_infinity_once_and_then_nan(name):
+    lib = pytest.importorskip(name)
+    x = lib.tensor(4.0, requires_grad=True)
+    seen = []
+    for _ in range(600):
+        (x**2 + 3 * x + 5).backward()
+        with lib.no_grad():
+            x -= 1.1 * x.grad
+        x.grad = None
+        seen.append(x.item())
+    broken = [position for position in seen if not math.isfinite(position)]
+    assert math.isinf(broken[0]) and len(broken) > 100 and all(map(math.isnan, broken[1:]))
 
 
 @pytest.mark.parametrize("start", [-3.0, 0.5, 4.0])

@@ -286,6 +286,8 @@ def walk_trial(walk):
     yield "f(x) = x * x, start = 4, rate = 0.25, 1 step", walk, square, 4.0, 0.25, 1
     yield "f(x) = x * x, start = 4, rate = 0.25, 4 steps", walk, square, 4.0, 0.25, 4
     yield "f(x) = x**2 + 3 * x + 5, start = 4, rate = 0.1, 6 steps", walk, valley, 4.0, 0.1, 6
+    yield "f(x) = x * x, start = -4, rate = 0.25, 4 steps", walk, square, -4.0, 0.25, 4  # slopes below 0
+    yield "f(x) = x * x, start = 4, rate = 0.75, 4 steps", walk, square, 4.0, 0.75, 4  # and of both signs, in turn
 
 
 def walk_more(walk):
@@ -417,6 +419,11 @@ def parabola_trial(fit):
     xs, ys = engine.tensor([0.0, 1.0, 2.0]), engine.tensor([1.0, 3.0, 9.0])
     yield "xs = [0, 1, 2], ys = [1, 3, 9], rate = 0.02, 1 step", fit, xs, ys, 0.02, 1
     yield "xs = [0, 1, 2], ys = [1, 3, 9], rate = 0.02, 5 steps", fit, xs, ys, 0.02, 5
+    xs, ys = (
+        engine.tensor([-1.0, 0.5, 2.0]),
+        engine.tensor([2.0, -1.5, -6.0]),
+    )  # the best bend and height: below, above 0
+    yield "xs = [-1, 0.5, 2], ys = [2, -1.5, -6], rate = 0.05, 5 steps", fit, xs, ys, 0.05, 5
 
 
 def parabola_more(fit):
@@ -557,6 +564,11 @@ def as_a_line(xs, ys, rate, steps):
     return float(tilt), float(height)
 
 
+def best_at_once(xs, ys, rate, steps):
+    squares = np.stack([xs.numpy().astype(np.float64) ** 2, np.ones(len(xs))], axis=1)
+    return tuple(np.linalg.lstsq(squares, ys.numpy(), rcond=None)[0].tolist())
+
+
 NO_NUMBER = "The engine refuses `x.grad = 0`: a gradient is a tensor, or nothing. `x.grad = None` clears it."
 
 EXERCISES = (
@@ -685,8 +697,8 @@ EXERCISES = (
             ),
             (
                 under_another_name,
-                "`x = x - ...` makes a new tensor of that name: the knob has not been turned, nor its slope cleared. "
-                "Use `-=`.",
+                "The knob has not been turned, nor its slope cleared. Did you take the step? (`x = x - ...` only makes "
+                "a new tensor of that name: use `x -= ...`.)",
             ),
             (
                 stepping(the_rate_alone),
@@ -758,6 +770,15 @@ EXERCISES = (
             (
                 uphill_walk,
                 "That walks uphill. The sign was right: against the slope is `-=`.",
+            ),
+            (
+                walking(after=lambda x: clear(x) if x.grad > 0 else None),
+                "You clear the slope only where it is above 0. On the other side of the valley it is below 0, and is "
+                "added to as well: clear it in every round.",
+            ),
+            (
+                walking(after=lambda x: clear(x) if x.grad < 0 else None),
+                "You clear the slope only where it is below 0. Clear it in every round.",
             ),
             (cleared_once, "You clear once. The slope is added to in every round, so clear it in every round."),
             (
@@ -880,6 +901,11 @@ EXERCISES = (
             (
                 loss_made_once,
                 "You make the loss once, before the loop. Make it again in each round: the knobs have moved.",
+            ),
+            (
+                best_at_once,
+                "That is the best parabola of all, which the walk would reach after a great many steps. You are asked "
+                "where it is after `steps` steps.",
             ),
             (as_a_line, "You fit a line: multiply bend by x**2."),
             (lambda *a: fitted(*a)[::-1], "The two are in the opposite order: first bend, then height."),

@@ -165,6 +165,16 @@ def answer_03_2_limited_before_the_sum(pixels, by):
     return pixels.clamp(max=255 - by) + by
 
 
+@answers("05.2")
+def answer_05_2_with_one_set_for_all_calls(node, seen=None):
+    seen = set() if seen is None else seen
+    if node is not None and node not in seen:
+        seen.add(node)
+        for parent, _ in node.next_functions:
+            answer_05_2_with_one_set_for_all_calls(parent, seen)
+    return len(seen)
+
+
 @answers("02.3")
 def answer_02_3_a(b):
     return b.flatten(1)

@@ -7,7 +7,7 @@ import numpy as np
 
 import engine
 from course.exercises import Exercise, Property
-from course.sources import calls
+from course.sources import calls, calls_itself
 from engine.core.graph import Node
 
 
@@ -194,6 +194,16 @@ def one_step_as_a_set(node):
     return 1 + len({parent for parent, _ in node.next_functions if parent is not None})
 
 
+def with_a_set_for_each_call(node):
+    seen = set()
+    if node not in seen:
+        seen.add(node)
+        for parent, _ in node.next_functions:
+            if parent is not None:
+                with_a_set_for_each_call(parent)
+    return len(seen)
+
+
 def one_too_many(node):
     return count(node) + 1
 
@@ -216,6 +226,8 @@ def division_trial(backward):
     yield "arriving = 1, x = 6, y = 2", backward, arriving, x, y
     arriving, x, y = map(engine.tensor, ([10.0, 2.0, 3.0], [1.0, 5.0, -4.0], [4.0, 2.0, 0.5]))
     yield "three at once: arriving = [10, 2, 3], x = [1, 5, -4], y = [4, 2, 0.5]", backward, arriving, x, y
+    arriving, x, y = map(engine.tensor, ([10.0, -2.0, 3.0], [1.0, 5.0, -3.0], [-4.0, -0.5, -2.0]))
+    yield "three at once: arriving = [10, -2, 3], x = [1, 5, -3], y = [-4, -0.5, -2]", backward, arriving, x, y
 
 
 def division_more(backward):
@@ -696,6 +708,14 @@ EXERCISES = (
             (one_too_many, "One too many: the node that you begin with is in your set already."),
             (one_step, "You counted the node and those it points to. They point further back: go on to the ends."),
         ),
+        properties=(
+            Property(
+                with_a_set_for_each_call,
+                lambda did: not (did.result == 1 < did.expected and calls_itself(did.source)),
+                "Each call begins with a set of its own, so none knows what the others have seen. Let all of them use "
+                "one set: hand it on as an argument, or walk in a loop with a list of nodes that wait.",
+            ),
+        ),
         hints=(
             "Walk the graph as `tree` does. What must you remember, so that no node is counted twice?",
             "Keep a set of the nodes that you have seen, and a list of those that still wait. Begin with `node`.",
@@ -734,6 +754,14 @@ EXERCISES = (
             (
                 lambda g, x, y: (g * 0.5, g * -1.5),
                 "Right at x = 6 and y = 2, and nowhere else. Change x alone, and then y alone, and ask again.",
+            ),
+            (
+                lambda g, x, y: (g / y.abs(), -g * x / y**2),
+                "For x: the sign of y counts. Ask the node with y = 2, and with y = -2.",
+            ),
+            (
+                lambda g, x, y: (g / y, -g * x / (y * y.abs())),
+                "For y: does the sign of y count? Ask the node with y = 2, and with y = -2.",
             ),
             (lambda g, x, y: (g * y, g * x), "That is the rule of the multiplication."),
             (lambda g, x, y: (g / y, -g / x), "For y: ask the node with y = 1, 2 and 3, and x = 6. What do you see?"),

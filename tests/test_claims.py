@@ -211,6 +211,47 @@ def test_06_a_leaf_is_what_no_operation_made_since_it_was_asked(name):
     assert not any(t.is_leaf or t.grad_fn is None for t in noted)
 
 
+@pytest.mark.parametrize("name", ["engine", "torch"])
+def test_06_autograd_grad_uses_up_the_notes_and_an_optimizer_refuses_results_alone(name):
+    lib = pytest.importorskip(name)
+    x = lib.tensor(3.0, requires_grad=True)
+    h = x * x
+    y = 2 * h + 1
+    lib.autograd.grad(y, h)
+    with pytest.raises(RuntimeError, match="a second time"):
+        y.backward()
+    with pytest.raises(ValueError, match="non-leaf"):
+        lib.optim.SGD([x * 1], lr=0.1)
+    data = lib.tensor(1.0)
+    lib.optim.SGD([data], lr=0.1).step()
+    assert data.item() == 1
+
+
+@pytest.mark.parametrize("name", ["engine", "torch"])
+def test_06_the_layer_refuses_a_lost_knob_and_its_to_keeps_leaves(name):
+    lib = pytest.importorskip(name)
+    layer = lib.nn.Linear(3, 1)
+    with pytest.raises(TypeError, match="cannot assign"):
+        layer.weight = lib.nn.Parameter(lib.randn(1, 3)) * 0.1
+    assert not lib.nn.Parameter(lib.ones(2)).to(lib.float64).is_leaf
+    assert all(p.is_leaf and p.requires_grad for p in layer.to(lib.float64).parameters())
+
+
+@pytest.mark.parametrize("name, filled", [("engine", None), ("torch", 5.0)])
+def test_06_what_a_walk_that_stops_halfway_leaves_behind(name, filled):
+    lib = pytest.importorskip(name)
+
+    def stop(arriving):
+        raise ValueError
+
+    a, x = lib.tensor(2.0, requires_grad=True), lib.tensor(3.0, requires_grad=True)
+    h = x * 2
+    h.register_hook(stop)
+    with pytest.raises(ValueError):
+        (h * 1 + a * 5).backward()
+    assert (a.grad if a.grad is None else a.grad.item()) == filled
+
+
 # 07
 
 

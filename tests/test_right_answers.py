@@ -444,7 +444,7 @@ def leaves_2_c(n, dtype):
 
 @answers("06.2")
 def leaves_2_d(n, dtype):
-    return (engine.randn(n, dtype=dtype) / 10).requires_grad_(True)
+    return (engine.randn(n) / 10).to(dtype).requires_grad_(True)
 
 
 @answers("06.3")

@@ -28,10 +28,13 @@ def knobs_trial(small_knobs: Callable) -> Iterator[tuple]:
         yield shown, made, small_knobs, n, getattr(engine, dtype)
 
     yield "engine.manual_seed(7), small_knobs(2, engine.float32)", made, small_knobs, 2, engine.float32, 7
+    # From 16 numbers on, `randn` draws in another order, and other ones in float64.
+    yield "small_knobs(20, engine.float64)", made, small_knobs, 20, engine.float64
 
 
 def knobs_more(small_knobs: Callable) -> Iterator[tuple]:
     yield "", made, small_knobs, 5, engine.float64, 3
+    yield "", made, small_knobs, 33, engine.float64, 4
     yield "", made, small_knobs, 1, engine.float32
 
 
@@ -172,7 +175,8 @@ def never_chained(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     return [slope for function in functions for slope in kept(x, [function, total])[:1]]
 
 
-def cut_between(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+def nothing_but_the_last(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    """Each function gets x, or its result was cut off: no path leads back from the last one."""
     return [None for _ in functions[1:]] + [engine.tensor(1.0)]
 
 
@@ -436,7 +440,7 @@ EXERCISES = (
         entries={
             "a": "a was asked when it was made, and no operation made it since.",
             "b": "b came out of a multiplication of something that takes notes: it is a result.",
-            "c": "c is a leaf. But nobody asked for its slope.",
+            "c": "c is a leaf. But it was never told to take notes.",
             "d": "d was asked, even if only after it was made; and no operation made it since.",
             "e": "For e, random numbers were asked and then multiplied. The leaf is another tensor, without a name.",
             "f": "f was multiplied first, and asked then: no operation made it *since it was asked to take notes*.",
@@ -471,6 +475,11 @@ EXERCISES = (
             (
                 lambda n, dtype: (engine.rand(n).to(dtype) * 0.1).requires_grad_(),
                 "Those numbers come from `rand`: all of them lie between 0 and 0.1. `randn` gives both signs.",
+            ),
+            (
+                lambda n, dtype: (engine.randn(n, dtype=dtype) * 0.1).requires_grad_(),
+                "They are knobs, but with 20 of them in 64 bits not the same numbers: `randn(n, dtype=dtype)` draws "
+                "others there. Draw as the given line does, `randn(n)`, and convert then.",
             ),
         ),
         properties=(
@@ -575,8 +584,9 @@ EXERCISES = (
             ),
             (each_result, "Those are the results themselves, and not slopes."),
             (
-                cut_between,
-                "A result was cut off from the one before, by `detach()`. Then no path is left, and nothing gets back.",
+                nothing_but_the_last,
+                "No path leads back from the last result to the others. Did each function get what came out of the one "
+                "before it (and not `x`), and without a `detach()` in between?",
             ),
             (
                 all_of_them_back,

@@ -274,6 +274,17 @@ def test_07_halves_that_are_not_divided_give_twice_the_gradient(seed):
     assert halves.item() == pytest.approx(2 * whole.item())
 
 
+def test_07_the_slope_of_round_two_counts_the_first_state_only_where_its_notes_are_kept():
+    def second_slope(cut):
+        w = engine.tensor(1.5, requires_grad=True)
+        first = (w * 1.0).tanh()
+        loss = ((w * (first.detach() if cut else first) + 0.5).tanh() - 0.5) ** 2
+        return engine.autograd.grad(loss, w)[0].item()
+
+    through_the_first = 1.5 * (1 - math.tanh(1.5) ** 2) / math.tanh(1.5)
+    assert second_slope(cut=False) == pytest.approx(second_slope(cut=True) * (1 + through_the_first))
+
+
 def test_07_every_round_leaves_four_nodes_behind_a_total_of_losses():
     w, total = engine.tensor(0.5, requires_grad=True), 0.0
     for rounds in range(1, 6):
@@ -324,6 +335,25 @@ def test_08_detach_decides_what_teacher_and_student_learn_and_the_loss_does_not_
         meet = begins[0] if cut else begins.mean()
         assert loss.item() < 1e-8
         assert engine.allclose(teacher, meet, atol=1e-4) and engine.allclose(student, meet, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["engine", "torch"])
+@pytest.mark.parametrize(
+    ("activation", "kept"),
+    [(kind, (6, 4, 6)) for kind in ("Tanh", "ReLU", "Sigmoid")] + [(kind, (11, 6, 8)) for kind in ("GELU", "SiLU")],
+)
+def test_08_what_freezing_saves_at_the_front_and_at_the_back(name, activation, kept):
+    lib = pytest.importorskip(name)
+    found = []
+    for frozen in (slice(0), slice(0, 6), slice(6, 12)):
+        layers = [part for _ in range(6) for part in (lib.nn.Linear(8, 8), getattr(lib.nn, activation)())]
+        model, x, saved = lib.nn.Sequential(*layers), lib.ones(5, 8), {}
+        model[frozen].requires_grad_(False)
+        there = {t.data_ptr() for t in (x, *model.parameters())}
+        with lib.autograd.graph.saved_tensors_hooks(lambda t: saved.setdefault(t.data_ptr(), t), lambda t: t):  # noqa: B023
+            model(x)
+        found.append(len(set(saved) - there))
+    assert tuple(found) == kept
 
 
 @pytest.mark.parametrize("seed", range(4))

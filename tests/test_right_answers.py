@@ -565,6 +565,14 @@ def life_3_c(w, xs, ys, size):
     return w.grad
 
 
+@answers("07.3")
+def life_3_d(w, xs, ys, size):  # more often than asked, with less memory
+    w.grad = None
+    for x, y in zip(xs, ys, strict=True):
+        ((w * x - y) ** 2 / len(xs)).backward()
+    return w.grad
+
+
 @answers("07.4")
 def life_4_a(w, numbers):
     state, losses = 1.0, []

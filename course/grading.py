@@ -3,7 +3,7 @@
 `Grade`, a step of nbgrader's `autograde` (`course/jupyter/nbgrader_config.py`), takes the place of running a
 notebook. For each cell of checks it starts `python -m course.grading`, which knows the oracle. That starts
 `course.judged`, which does not, and runs the answer there; values come back, and are compared. Submissions arrive as
-people send them: `read_notebook`, `rename` and `tidy` make what nbgrader can work with of broken and copied pieces.
+people send them: `course.handed_in` and `tidy` make what nbgrader can work with of broken and copied pieces.
 """
 
 import ast
@@ -17,26 +17,27 @@ import math
 import os
 import pickle
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import cloudpickle
 import nbformat
 from nbformat import NotebookNode
-from nbformat.v4 import new_markdown_cell, new_notebook, new_output
+from nbformat.v4 import new_markdown_cell, new_output
 
-from course import exercises, judge, sandbox, worker
+from course import exercises, judge, sandbox, sources, worker
 from course.exercises import CORRECT, NOT_ATTEMPTED, NOT_YET, Exercise, find
+from course.handed_in import read_notebook as read_notebook
+from course.handed_in import rename as rename
 from course.judge import Verdict
 from course.judged import BROKEN, Reply, Request, read
 from course.notebooks import ROOT, kernel_environment
 from course.plain import Raised
 from course.shell import ANSI
+from course.sources import as_python
 from course.worker import NotChecked
 
 MOST_SECONDS = 30.0  # of computing, for an answer together with all cells above it
@@ -90,7 +91,7 @@ def _passed(exercise: Exercise, check: Check, cells: list[str], seconds: float) 
 
 
 def _judged(exercise: Exercise, check: Check, cells: list[str], seconds: float, hidden: bool) -> dict[str, Any]:
-    should, source = _expected(exercise.key, hidden, check.own), "\n".join(map(_as_python, check.answer))
+    should, source = _expected(exercise.key, hidden, check.own), "\n".join(map(as_python, check.answer))
     named = {f"cell {number}": source for number, source in enumerate(cells, start=1)}
     answer = [name for name, source in named.items() if source in check.answer]
     with tempfile.TemporaryDirectory(prefix="submission-", ignore_cleanup_errors=True) as folder:
@@ -144,26 +145,8 @@ def _without_a_value(reply: Reply, error: Raised) -> Verdict:
 
 
 def _line(sources: dict[str, str], at: tuple[str, int]) -> str:
-    lines = _as_python(sources.get(at[0], "")).splitlines()
+    lines = as_python(sources.get(at[0], "")).splitlines()
     return lines[at[1] - 1].strip() if 0 < at[1] <= len(lines) else ""
-
-
-# Magics of IPython that run what stands below or behind them as it is.
-_RUNS_ALL = re.compile(r"\s*%%(?:time|capture|prun)\b.*\n?")
-_RUNS_REST = re.compile(r"(?m)^([ \t]*(?:[\w.]+[ \t]*=[ \t]*)?)%time[ \t]+")
-
-
-def _as_python(source: str) -> str:
-    """A cell as Python alone, to be looked at: what IPython makes of its own signs, which is not run here."""
-    from IPython.core.inputtransformer2 import TransformerManager
-
-    while match := _RUNS_ALL.match(source):
-        source = source[match.end() :]
-    source = _RUNS_REST.sub(r"\1", source)
-    try:
-        return TransformerManager().transform_cell(source)
-    except SyntaxError:
-        return source
 
 
 def _released(lesson: str, of_nobody: bool = False) -> list[str]:
@@ -174,28 +157,7 @@ def _released(lesson: str, of_nobody: bool = False) -> list[str]:
 
 
 def _is_blank(check: Check) -> bool:
-    """Whether an answer is as it came: its functions are, or do nothing."""
-    try:
-        mine = ast.parse("\n".join(map(_as_python, check.answer)))
-    except SyntaxError:
-        return False
-    theirs = ast.parse(exercises.cell(check.key, "exercises") or "")
-    if ast.dump(mine) == ast.dump(theirs):
-        return True
-    came = {ast.dump(part) for part in ast.walk(theirs)}
-    functions = [part for part in ast.walk(mine) if isinstance(part, ast.FunctionDef)]
-    does = ast.FunctionDef | ast.ClassDef | ast.Expr if functions else ast.Pass
-    nothing_else = all(isinstance(part, does) or _is_constant(part) for part in mine.body)
-    return nothing_else and all(ast.dump(part) in came or _does_nothing(part) for part in functions)
-
-
-def _does_nothing(function: ast.FunctionDef) -> bool:
-    return all(isinstance(part, ast.Pass) or _is_constant(part) for part in function.body)
-
-
-def _is_constant(part: ast.stmt) -> bool:
-    """Three dots, or a text."""
-    return isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant)
+    return sources.is_blank(check.answer, exercises.cell(check.key, "exercises") or "")
 
 
 def _is_untouched(check: Check) -> bool:
@@ -304,69 +266,6 @@ def decide(check: Check) -> dict[str, Any]:
     if BROKEN in answer:
         raise NotChecked(answer[BROKEN])
     return answer
-
-
-# What arrives
-
-
-def read_notebook(data: bytes) -> NotebookNode:
-    """A submitted file, whatever became of it on its way; of a broken one what can be read, and a cell that says so."""
-    try:
-        text = data.decode(json.detect_encoding(data), errors="replace")
-        try:
-            nb = nbformat.reads(text, as_version=4)
-            list(nb.cells)
-            return nb
-        except Exception:  # nbformat's own are many
-            cells = list(_cells(text))
-    except Exception:
-        cells = []
-    found = f"{len(cells)} cells of it could be read" if cells else "nothing in it could be read"
-    why = "The file is empty" if not data.strip() else "The file is no whole notebook: it breaks off, or is damaged"
-    says = f"**{why}; {found}. What is missing counts as not attempted. Ask for the file once more.**"
-    return new_notebook(cells=[new_markdown_cell(says), *cells])
-
-
-def _cells(text: str) -> Iterator[NotebookNode]:
-    """The whole cells in the text of a notebook that breaks off."""
-    start = re.search(r'"cells"\s*:\s*\[', text)
-    place = start.end() if start else len(text)
-    while match := re.compile(r"[\s,]*(?=\{)").match(text, place):
-        try:
-            cell, place = json.JSONDecoder().raw_decode(text, match.end())
-        except (ValueError, RecursionError):
-            return
-        source = cell.get("source", "")
-        make = nbformat.v4.new_code_cell if cell.get("cell_type") == "code" else new_markdown_cell
-        metadata = cell.get("metadata")
-        yield make("".join(source), metadata=metadata if isinstance(metadata, dict) else {})
-
-
-def rename(assignment: str, student: str, notebooks: list[str]) -> None:
-    """nbgrader's hook before it grades: a notebook under a name of its own is found all the same.
-
-    A copy of the right name is laid beside it, and counts.
-    """
-    from traitlets.log import get_logger
-
-    for place in sorted({Path(notebook).parent for notebook in notebooks}):
-        here = [Path(notebook) for notebook in notebooks if Path(notebook).parent == place]
-        for path in sorted(here, key=lambda path: path.stat().st_mtime, reverse=True):
-            right = place / f"{_name(path) or place.name}.ipynb"
-            if path.name != right.name and not right.exists():
-                shutil.copy(path, right)
-                notebooks.append(str(right))
-                says = "%s was handed in as %s: it is graded under its own name."
-                get_logger().warning(says, right.name, path.name)
-
-
-def _name(path: Path) -> str:
-    """What a notebook is called in the course, by the exercises in it; empty where it holds none."""
-    for cell in read_notebook(path.read_bytes()).cells:
-        match = exercises.KEY.fullmatch(str(cell.metadata.get("exercise", "")))
-        if match and match[1] in exercises.lessons():
-            return exercises.title(match[1])
-    return ""
 
 
 def tidy(nb: NotebookNode, source_cells: list[Any], points: dict[str, float], solutions: set[str]) -> list[str]:
@@ -495,7 +394,7 @@ def grade_cell(nb: NotebookNode, place: int, own: Callable[[str], str]) -> list[
 def hiding(source: str) -> list[str]:
     """The names of Python's own, and of the course's, that a cell of code uses for something else."""
     try:
-        body = ast.parse(_as_python(source)).body
+        body = ast.parse(as_python(source)).body
     except SyntaxError:
         return []
     named = {name.id for part in body if isinstance(part, ast.Assign | ast.AnnAssign | ast.AugAssign)

@@ -1,6 +1,7 @@
 """What the text of an attempt shows: results that are made and thrown away, loops, and what it calls."""
 
 import ast
+import re
 import textwrap
 from collections.abc import Iterator
 
@@ -189,3 +190,46 @@ def _spoken_of(tree: ast.AST) -> Iterator[str]:
             yield part.attr
         elif isinstance(part, ast.ImportFrom | ast.Import):
             yield from (alias.name.rpartition(".")[2] for alias in part.names)
+
+
+# Magics of IPython that run what stands below or behind them as it is.
+_RUNS_ALL = re.compile(r"\s*%%(?:time|capture|prun)\b.*\n?")
+_RUNS_REST = re.compile(r"(?m)^([ \t]*(?:[\w.]+[ \t]*=[ \t]*)?)%time[ \t]+")
+
+
+def as_python(source: str) -> str:
+    """A cell as Python alone, to be looked at: what IPython makes of its own signs, which is not run here."""
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    while match := _RUNS_ALL.match(source):
+        source = source[match.end() :]
+    source = _RUNS_REST.sub(r"\1", source)
+    try:
+        return TransformerManager().transform_cell(source)
+    except SyntaxError:
+        return source
+
+
+def is_blank(answer: list[str], came: str) -> bool:
+    """Whether the cells of an answer hold nothing but what came: its functions are as they were, or do nothing."""
+    try:
+        mine = ast.parse("\n".join(map(as_python, answer)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    theirs = ast.parse(came)
+    if ast.dump(mine) == ast.dump(theirs):
+        return True
+    parts = {ast.dump(part) for part in ast.walk(theirs)}
+    functions = [part for part in ast.walk(mine) if isinstance(part, ast.FunctionDef)]
+    does = ast.FunctionDef | ast.ClassDef | ast.Expr if functions else ast.Pass
+    nothing_else = all(isinstance(part, does) or _is_constant(part) for part in mine.body)
+    return nothing_else and all(ast.dump(part) in parts or _does_nothing(part) for part in functions)
+
+
+def _does_nothing(function: ast.FunctionDef) -> bool:
+    return all(isinstance(part, ast.Pass) or _is_constant(part) for part in function.body)
+
+
+def _is_constant(part: ast.stmt) -> bool:
+    """Three dots, or a text."""
+    return isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant)

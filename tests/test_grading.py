@@ -19,7 +19,7 @@ from nbformat.v4 import new_code_cell
 pytest.importorskip("nbgrader")
 
 import engine
-from course import exercises, grading, judge, judged, sandbox
+from course import exercises, grading, judge, judged, sandbox, sources
 from course.notebooks import ROOT, kernel_environment
 
 SETTINGS = ROOT / "course/jupyter/nbgrader_config.py"
@@ -484,7 +484,7 @@ def test_what_a_kernel_does_not_run_is_said(cells, says):
     ],
 )
 def test_a_cell_is_looked_at_without_what_times_it(source, python):
-    assert grading._as_python(source) == python
+    assert sources.as_python(source) == python
 
 
 # --- What was not attempted, and whose output is told

@@ -30,10 +30,10 @@ def form(source: str) -> str | None:
 
 
 def _parsed(source: str) -> ast.Module | None:
-    from course.grading import _as_python
+    from course.sources import as_python
 
     try:
-        tree = ast.parse(_as_python(source))
+        tree = ast.parse(as_python(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     last = {part.name: part for part in tree.body if isinstance(part, ast.FunctionDef | ast.ClassDef)}

@@ -167,11 +167,11 @@ def _recognised(
 
 def _read(data: bytes) -> tuple[bool, set[str]]:
     """Whether a notebook is whole, and the names of nbgrader's cells in it."""
-    from course import grading
+    from course import handed_in
 
     names = set[str]()
     try:
-        for cell in grading.read_notebook(data).cells:
+        for cell in handed_in.read_notebook(data).cells:
             notes = cell.metadata.get("nbgrader")
             name = notes.get("grade_id") if isinstance(notes, dict) else None
             key = cell.metadata.get("exercise")

@@ -1,0 +1,132 @@
+"""What can be read of a notebook that broke on its way, and which of two counts."""
+
+import difflib
+import json
+
+import nbformat
+import pytest
+
+from course import exercises, handed_in
+from course.notebooks import ROOT
+
+NAME = "05_graph"
+SOLVED = (ROOT / f"solutions/{NAME}.ipynb").read_text(encoding="utf-8")
+BLANK = (ROOT / f"exercises/{NAME}.ipynb").read_text(encoding="utf-8")
+CELLS = nbformat.reads(SOLVED, as_version=4).cells
+KEYS = sorted(exercises.of_lesson("05"))
+
+
+def read(text):
+    """What is said of a file, and the cells that are read."""
+    head, *cells = handed_in.read_notebook(text if isinstance(text, bytes) else text.encode()).cells
+    return head.source, cells
+
+
+def answered(cells):
+    return [cell.metadata.exercise for cell in cells if "exercise" in cell.metadata and "SOLUTION" in cell.source]
+
+
+def lines(text=SOLVED):
+    return text.split("\n")
+
+
+def places(sign, text=SOLVED):
+    return [number for number, line in enumerate(lines(text)) if sign in line]
+
+
+def put(text, at, *more, cut=0):
+    return "\n".join([*lines(text)[:at], *more, *lines(text)[at + cut :]])
+
+
+def conflict(text, at, ours, theirs, cut=1, base=()):
+    middle = ["||||||| 1234567", *base] if base else []
+    return put(text, at, "<<<<<<< HEAD", *ours, *middle, "=======", *theirs, ">>>>>>> origin/main", cut=cut)
+
+
+def same(cells, others):
+    return [(cell.cell_type, cell.source, cell.metadata) for cell in cells] == [
+        (cell.cell_type, cell.source, cell.metadata) for cell in others
+    ]
+
+
+COUNTS = places('"execution_count": ')
+HEADS = places('"cell_type": ')
+
+
+@pytest.mark.parametrize("base", [(), ('   "execution_count": 3,',)])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_marks_of_a_conflict_cost_nothing(base, end):
+    text = SOLVED
+    for at in reversed(COUNTS):
+        text = conflict(text, at, [lines()[at]], ['   "execution_count": 99,'], base=base)
+    says, cells = read(text.replace("\n", end))
+    assert says.startswith("**git has left the marks of a conflict in the file. Both versions could be read")
+    assert same(cells, CELLS)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_two_versions_each_answer_is_taken_from_the_one_that_has_it(turned):
+    theirs = nbformat.reads(SOLVED, as_version=4)
+    ours = nbformat.reads(SOLVED, as_version=4)
+    for number, key in enumerate(KEYS):
+        for nb in (ours, theirs):
+            for cell in nb.cells:
+                if cell.metadata.get("exercise") == key and (number % 2 == (nb is ours)):
+                    cell.source = exercises.cell(key, "exercises")
+    first, second = (lines(nbformat.writes(nb)) for nb in ((theirs, ours) if turned else (ours, theirs)))
+    text = []
+    for what, a, b, c, d in difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
+        if what == "equal":
+            text += first[a:b]
+        else:
+            text += ["<<<<<<< HEAD", *first[a:b], "=======", *second[c:d], ">>>>>>> main"]
+    assert len(answered(nbformat.reads("\n".join(first), as_version=4).cells)) in (2, 3)
+    _, cells = read("\n".join(text))
+    assert answered(cells) == KEYS
+
+
+DAMAGES = {
+    "a line of something else": put(SOLVED, HEADS[4] + 1, "what is this"),
+    "a mark that was left": put(SOLVED, HEADS[4] + 1, "<<<<<<< HEAD"),
+    "two marks that were left": put(put(SOLVED, HEADS[9], ">>>>>>> main"), HEADS[4] + 1, "======="),
+    "a comma too many": SOLVED.replace('   "cell_type": "code",', '   "cell_type": "code",,', 1),
+    "a quotation mark too few": SOLVED.replace('"cell_type": "markdown",', '"cell_type": "markdown,', 3),
+    "the head is gone": SOLVED[20:],
+    "the end is gone": SOLVED[:-10],
+    "the end is gone, in one line": json.dumps(json.loads(SOLVED))[:-10],
+    "zeros after a crash": SOLVED[:-400] + "\0" * 400,
+    "no brackets": SOLVED.replace('"cells": [', '"cells": ', 1),
+    "both sides damaged": conflict(SOLVED, HEADS[5], ["what"], ["is this"]),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_reading_goes_on_after_a_damage(damage):
+    says, cells = read(DAMAGES[damage])
+    assert f"; {len(cells)} cells of it could be read. What is missing counts as not attempted." in says
+    assert len(cells) >= len(CELLS) - 3
+    assert [cell.source for cell in cells] == [
+        cell.source for cell in CELLS if cell.source in {c.source for c in cells}
+    ]
+    assert len(answered(cells)) >= len(KEYS) - 1
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "The file is empty; nothing in it could be read."),
+        (b" \n", "The file is empty; nothing in it could be read."),
+        (b"<!DOCTYPE html>\n<html><body>Log in</body></html>", "The file is a web page, and no notebook"),
+        (b"\n<HTML lang='en'>", "The file is a web page, and no notebook"),
+        (b"print(1)", "The file is no whole notebook"),
+        (b"[1]", "The file is no whole notebook"),
+        (b"[" * 100_000, "The file is no whole notebook"),
+        (b'{"cells": [' + b'{"cell_type":' * 100_000, "The file is no whole notebook"),
+        (b'{"cells": [{"cell_type": "code", "source": 3}, {"cell_type": 1, "source": []}]', "nothing in it could be"),
+        (b"<<<<<<< HEAD\n" * 100_000, "git has left the marks of a conflict in it; nothing in it could be read."),
+        (b"\xff\xfe\x00", "nothing in it could be read."),
+    ],
+)  # fmt: skip
+def test_what_is_no_notebook_is_called_by_its_name(data, says):
+    told, cells = read(data)
+    assert says in told and cells == []

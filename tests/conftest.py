@@ -1,5 +1,6 @@
 """What all tests need."""
 
+import contextlib
 import gc
 import os
 import signal
@@ -101,6 +102,17 @@ def switches():
 def why(report):
     reason = report.longrepr[2].removeprefix("Skipped: ")
     return "beside PyTorch, which is not installed" if "No module named 'torch'" in reason else reason
+
+
+def pytest_configure():
+    with contextlib.suppress(ImportError):
+        from hypothesis import HealthCheck, settings
+
+        # How long an example takes, and the choosing of it, is the computer's matter.
+        settings.register_profile(
+            "no clock", parent=settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        )
+        settings.load_profile("no clock")
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -97,7 +97,7 @@ def test_blocks_are_alike_and_for_two_threads_as_many(count, size, rows):
 
 def test_several_threads_take_part(threads):
     threads(2)
-    both = threading.Barrier(2, timeout=30)  # passed only if two blocks are computed at the same time
+    both = threading.Barrier(2, timeout=120)  # passed only if two blocks are computed at the same time
 
     def compute(x, into=None):
         both.wait()

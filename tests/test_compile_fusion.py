@@ -107,7 +107,7 @@ def tiny(monkeypatch):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_random_expressions_with_broadcasting_and_reductions(tiny, threads):
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=100)
     @given(programs(), st.integers(0, 1000))
     def check(program, seed):
         shapes, _ = program

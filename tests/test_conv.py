@@ -538,7 +538,7 @@ def each_way(program, *arrays):
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     n=st.integers(1, 3), groups=st.integers(1, 2), channels=st.integers(1, 2), outputs=st.integers(1, 2),
     kernel=st.tuples(st.integers(1, 3), st.integers(1, 3)), stride=st.integers(1, 3), padding=st.integers(0, 3),

@@ -10,7 +10,7 @@ from functools import partial
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kernels_in_cpp import ElementwiseKernel, ReductionKernel
 
@@ -128,7 +128,6 @@ def test_the_rule_of_a_row_is_one_kernel(name, i, kernels):
     assert kernels.launched == 1 or name in UNWRITTEN | SINGLE
 
 
-@settings(deadline=None)  # the first one compiles
 @given(st.data())
 def test_arrays_broadcast(data):
     shape = data.draw(st.lists(st.integers(0, 4), max_size=3))

@@ -486,7 +486,7 @@ def test_any_tensor_prints_as_pytorchs(torch):
         },
     )
 
-    @hypothesis.settings(deadline=None, max_examples=300)
+    @hypothesis.settings(max_examples=300)
     @hypothesis.given(arrays(), options, st.booleans())
     def check(drawn, chosen, requires_grad):
         values, d = drawn

@@ -10,8 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 import engine
 
-settings.register_profile("engine", deadline=None, max_examples=60)
-settings.load_profile("engine")
+sixty = settings(max_examples=60)
 
 DTYPES = ["float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "bool"]
 OPERATIONS = [operator.add, operator.mul, operator.truediv, operator.sub, operator.lt, operator.eq]
@@ -33,6 +32,7 @@ def broadcastable(draw):
     return [*shapes.input_shapes, shapes.result_shape]
 
 
+@sixty
 @given(broadcastable(), st.sampled_from([operator.add, operator.sub, operator.mul]), st.integers(0, 99))
 def test_broadcasting_sums_the_gradient_back_to_each_shape(shapes, operation, seed):
     a, b = whole_numbers(shapes[0], seed), whole_numbers(shapes[1], seed + 1)
@@ -54,6 +54,7 @@ def summed(array, shape):
     return array.sum(axis=axes, keepdims=True)
 
 
+@sixty
 @given(broadcastable(), st.tuples(*[st.sampled_from(DTYPES)] * 2), st.sampled_from(OPERATIONS), st.integers(0, 99))
 def test_arithmetic_has_the_dtype_and_values_of_pytorch(shapes, dtypes, operation, seed):
     torch = pytest.importorskip("torch")
@@ -71,6 +72,7 @@ def test_arithmetic_has_the_dtype_and_values_of_pytorch(shapes, dtypes, operatio
     np.testing.assert_array_equal(got.numpy(), want.numpy())
 
 
+@sixty
 @given(st.data())
 def test_shapes_that_do_not_fit_are_refused(data):
     a, b = data.draw(SHAPES), data.draw(SHAPES)
@@ -122,6 +124,7 @@ NUMPY = {
 }
 
 
+@sixty
 @given(st.data(), hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
 def test_a_program_of_moves_puts_each_element_where_numpy_does_and_brings_its_gradient_back(data, shape):
     program = data.draw(moves(shape))
@@ -180,6 +183,7 @@ def as_tensors(index):
     return tuple(engine.from_numpy(i.copy()) if isinstance(i, np.ndarray) else i for i in index)
 
 
+@sixty
 @given(st.data(), hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
 def test_reading_by_any_index_is_numpys_and_its_gradient_adds_up_where_it_was_read(data, shape):
     index = data.draw(indices(shape))
@@ -195,6 +199,7 @@ def test_reading_by_any_index_is_numpys_and_its_gradient_adds_up_where_it_was_re
     np.testing.assert_array_equal(x.grad.numpy(), expected)
 
 
+@sixty
 @given(st.data(), hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
 def test_writing_by_any_index_is_numpys_and_cuts_the_gradient_where_it_was_written(data, shape):
     index = data.draw(indices(shape))

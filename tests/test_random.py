@@ -262,7 +262,7 @@ MIXED = {
 }
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     st.integers(-(2**63), 2**64 - 1),
     st.lists(st.sampled_from(sorted(MIXED)) | st.tuples(st.sampled_from(CALLS), st.sampled_from(SIZES)), max_size=12),

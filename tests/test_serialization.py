@@ -137,13 +137,13 @@ objects = st.recursive(
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(objects)
 def test_any_object_comes_out_as_it_went_in(obj):
     assert_same(obj, again(obj))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.data())
 def test_what_shares_memory_shares_it_after(data):
     """Views of one tensor: each element of each lies at the same distance from the others as before."""
@@ -623,7 +623,7 @@ json_values = st.recursive(
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.sampled_from(["value", "tensors", "strides", "version"]), json_values)
 def test_any_structure_gives_an_object_or_the_error(where, value):
     def change(structure):
@@ -635,7 +635,7 @@ def test_any_structure_gives_an_object_or_the_error(where, value):
         assert str(e).startswith("cannot load this file: ")
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.data())
 def test_any_change_of_a_files_bytes_gives_an_object_or_the_error(data):
     whole = bytearray(saved({"a": engine.arange(4.0), "b": [engine.tensor([True]), {"x": (1, 2.5)}]}))

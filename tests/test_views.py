@@ -762,6 +762,4 @@ class Views(RuleBasedStateMachine):
 
 
 TestViews = Views.TestCase
-TestViews.settings = settings(
-    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-)
+TestViews.settings = settings(max_examples=60, stateful_step_count=25, suppress_health_check=list(HealthCheck))

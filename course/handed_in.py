@@ -1,11 +1,13 @@
 """What people hand in: files that broke on their way, with names of their own, and two where one was asked for."""
 
 import functools
+import itertools
 import json
 import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import nbformat
 from nbformat import NotebookNode
@@ -83,11 +85,11 @@ def _merged(parts: list[tuple[str, ...]]) -> NotebookNode | None:
     found = [(nb, sides) for sides in ([0] * len(parts), [-1] * len(parts)) if conflicts and (nb := version(sides))]
     if not found:
         return None
-    best, chosen = max(found, key=lambda pair: len(answers(pair[0])))
+    best, chosen = max(found, key=lambda pair: done(pair[0]).size)
     for place in conflicts[:MOST_CONFLICTS]:
         sides = [*chosen[:place], -1 - chosen[place], *chosen[place + 1 :]]
         nb = version(sides)
-        if nb and len(answers(nb)) > len(answers(best)):
+        if nb and done(nb).size > done(best).size:
             best, chosen = nb, sides
     return best
 
@@ -135,9 +137,24 @@ def name_of(nb: NotebookNode) -> str:
     return ""
 
 
-def answers(nb: NotebookNode) -> list[str]:
-    """The answers in a notebook that are not as they came; where there are none, the cells of code of its owner's."""
-    came, found, own = _came(name_of(nb)), list[str](), list[str]()
+class Done(NamedTuple):
+    """What somebody has written into a notebook: answers that are not as they came, and cells of their own."""
+
+    answers: list[str]
+    other: list[str]
+
+    @property
+    def size(self) -> int:
+        return len(self.answers) + len(self.other)
+
+    @property
+    def rank(self) -> int:
+        """Of two notebooks one with answers counts, whichever is newer; then one with other cells."""
+        return 2 if self.answers else 1 if self.other else 0
+
+
+def done(nb: NotebookNode) -> Done:
+    came, found = _came(name_of(nb)), Done([], [])
     for cell in nb.cells:
         notes = cell.metadata.get("nbgrader")
         notes = notes if isinstance(notes, dict) else {}
@@ -146,10 +163,10 @@ def answers(nb: NotebookNode) -> list[str]:
             continue
         if key in came or notes.get("solution"):
             if cell.cell_type != "code" or not is_blank([text], came.get(key, "")):
-                found.append(text)
+                found.answers.append(text)
         elif cell.cell_type == "code":
-            own.append(text)
-    return found or own
+            found.other.append(text)
+    return found
 
 
 @functools.cache
@@ -163,16 +180,62 @@ def _came(name: str) -> dict[str, str]:
 def rename(assignment: str, student: str, notebooks: list[str]) -> None:
     """nbgrader's hook before it grades: a notebook under a name of its own is found all the same.
 
-    A copy of the right name is laid beside it, and counts.
+    A copy of the right name is laid beside it, and counts. Of several of one lesson one with answers counts, then the
+    newest; what had the right name is kept under another.
     """
     from traitlets.log import get_logger
 
-    for place in sorted({Path(notebook).parent for notebook in notebooks}):
-        here = [Path(notebook) for notebook in notebooks if Path(notebook).parent == place]
-        for path in sorted(here, key=lambda path: path.stat().st_mtime, reverse=True):
-            right = place / f"{name_of(read_notebook(path.read_bytes())) or place.name}.ipynb"
-            if path.name != right.name and not right.exists():
-                shutil.copy(path, right)
-                notebooks.append(str(right))
-                says = "%s was handed in as %s: it is graded under its own name."
-                get_logger().warning(says, right.name, path.name)
+    log, names = get_logger(), dict[Path, list[_Found]]()
+    for path in map(Path, notebooks):
+        nb = read_notebook(path.read_bytes())
+        right = path.with_name(f"{name_of(nb) or path.parent.name}.ipynb")
+        names.setdefault(right, []).append(_Found(path, bool(name_of(nb)), done(nb)))
+    for right, found in sorted(names.items()):
+        best = max(found, key=lambda one: (one.named, one.done.rank, one.path.stat().st_mtime, one.path == right))
+        there = next((one for one in found if one.path == right), None)
+        if there and there.done == best.done and there.named:
+            best = there
+        others = [one.path.name for one in found if one.done.answers and one.done != best.done]
+        if best.path != right:
+            says = "%s was handed in as %s: it is graded under its own name."
+            log.warning(says, right.name, best.path.name)
+            if right.exists():
+                kept = next(path for path in map(right.with_name, _set_aside(right.stem)) if not path.exists())
+                log.warning("What was called %s before is %s now, and does not count.", right.name, kept.name)
+                right.rename(kept)
+            shutil.copy2(best.path, right)
+        if others and best.done.answers:
+            says = "%s: more than one notebook with answers was handed in; %s counts, and not %s."
+            log.warning(says, right.name, best.path.name, ", ".join(others))
+        left = {one.path for one in found} - {right}  # of them nbgrader would say that it does not know them
+        notebooks[:] = [name for name in notebooks if Path(name) not in left]
+        notebooks += [] if there else [str(right)]
+
+
+class _Found(NamedTuple):
+    path: Path
+    named: bool  # it holds exercises of a lesson
+    done: Done
+
+
+def _set_aside(stem: str) -> Iterator[str]:
+    return (f"{stem} (set aside{more}).ipynb" for more in itertools.chain([""], map(" {}".format, itertools.count(2))))
+
+
+def tell_of_others(path: Path, nb: NotebookNode) -> None:
+    """Put a word at the top of a notebook, where its owner has handed in another one with answers.
+
+    It lies beside it, or in a class with the older ones.
+    """
+    says = (
+        "**More than one notebook of this lesson was handed in with answers. This one is graded: the newest that has "
+        "answers.**"
+    )
+    if nb.cells and nb.cells[0].source == says:
+        return
+    folders = [path.parent, *(folder / "older" / path.parts[-3] / path.parts[-2] for folder in path.parents[3:4])]
+    mine, others = done(nb), [other for folder in folders for other in folder.glob("*.ipynb") if other != path]
+    for other in map(read_notebook, map(Path.read_bytes, others)):
+        if name_of(other) == name_of(nb) and done(other).answers and done(other) != mine and mine.answers:
+            nb.cells.insert(0, new_markdown_cell(says))
+            return

@@ -381,6 +381,21 @@ def test_an_older_one_that_comes_later_does_not_replace(story, verb, tmp_path):
     assert (story.folder / "submitted/amueller" / NAME / f"{NAME}.ipynb").read_bytes() == notebook(SOLVED)
 
 
+def test_a_newer_one_without_answers_does_not_replace_and_two_with_answers_are_named(story, verb, tmp_path):
+    blank = notebook({}, lambda nb: nb["metadata"].update(opened="again"))
+    person = "Anna Müller_101_assignsubmission_file_"
+    new = archive(tmp_path / "new.zip", [(f"{person}/b.ipynb", blank, (2027, 1, 31, 0, 0, 0))])
+    ran = verb("collect", new)
+    assert "1 without answers." in ran.out and "without answers, which an older one has; kept in older" in ran.out
+    assert (story.folder / "submitted/amueller" / NAME / f"{NAME}.ipynb").read_bytes() == notebook(SOLVED)
+    assert blank in [path.read_bytes() for path in (story.folder / "older/amueller" / NAME).iterdir()]
+    assert "1 there already." in verb("collect", new).out
+    said = "Anna Müller (amueller): more than one notebook of 05_graph with answers; the newest counts"
+    assert said in story.said["moodle"].out and said not in ran.out
+    page = (story.folder / "feedback/amueller" / NAME / f"{NAME}.html").read_text(encoding="utf-8")
+    assert "More than one notebook of this lesson was handed in with answers." in page
+
+
 def test_times_that_are_all_one_make_nobody_late_and_moodles_worksheet_does(story, verb, tmp_path):
     people = ("Zoe Absent_107", "Kim Lee_106")
     entries = [moodle_entry(who, "/x.ipynb", notebook({"05.3": who}), 3, 1, 12, 0, 0) for who in people]

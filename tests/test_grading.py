@@ -205,6 +205,30 @@ SUBMISSIONS = {
     "renamed": Submission(
         SOME, POINTS_OF_SOME, file=lambda path: path.rename(path.with_name("graph (1).ipynb")), log="was handed in as"
     ),
+    "two, and the blank one has the name": Submission(
+        SOME,
+        POINTS_OF_SOME,
+        file=lambda path: (
+            path.rename(path.with_name("graph (1).ipynb")),
+            shutil.copy(ROOT / "exercises" / FILE, path),
+        ),
+        log="and does not count",
+    ),
+    "a web page": Submission(
+        SOME,
+        NONE,
+        ("The file is a web page", "Exercise 05.1: not attempted yet."),
+        file=lambda path: path.write_text("<!DOCTYPE html>\n<p>Log in</p>", encoding="utf-8"),
+    ),
+    "a conflict": Submission(
+        SOME,
+        POINTS_OF_SOME,
+        ("git has left the marks of a conflict",),
+        file=lambda path: path.write_text(
+            path.read_text(encoding="utf-8").replace("{", "{\n<<<<<<< HEAD\n=======\n>>>>>>> main\n", 1),
+            encoding="utf-8",
+        ),
+    ),
     "empty": Submission(SOME, NONE, ("The file is empty",), file=lambda path: path.write_bytes(b"")),
     "truncated": Submission(SOME, POINTS_OF_SOME, ("The file is no whole notebook",), file=broken_off),
     "no notebook": Submission(SOME, NONE, ("The file is no whole notebook",), file=lambda path: path.write_text("[1]")),
@@ -284,6 +308,7 @@ def graded(grader):
             submission.file(path)
             result = grader.autograde(NAME, student)
             succeeded(result)
+            assert "Skipping unknown notebook" not in result["log"]
             succeeded(grader.generate_feedback(NAME, student))
             with Gradebook(grader.coursedir.db_url) as book:
                 (notebook,) = book.find_submission(NAME, student).notebooks

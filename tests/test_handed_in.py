@@ -2,9 +2,11 @@
 
 import difflib
 import json
+import os
 
 import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 
 from course import exercises, handed_in
 from course.notebooks import ROOT
@@ -130,3 +132,81 @@ def test_reading_goes_on_after_a_damage(damage):
 def test_what_is_no_notebook_is_called_by_its_name(data, says):
     told, cells = read(data)
     assert says in told and cells == []
+
+
+# Which of several counts
+
+ANSWER = next(cell.source for cell in CELLS if cell.metadata.get("exercise") == "05.3")
+
+
+def notebook(text, change=lambda nb: None):
+    nb = nbformat.reads(text, as_version=4)
+    change(nb)
+    return nbformat.writes(nb)
+
+
+def one_answer(nb):
+    next(cell for cell in nb.cells if cell.metadata.get("exercise") == "05.3").source = ANSWER
+
+
+def run(nb):
+    next(cell for cell in nb.cells if cell.cell_type == "code").execution_count = 9
+
+
+def own_cell(nb):
+    nb.cells.append(new_code_cell("6 * 7"))
+
+
+KINDS = {
+    "blank": BLANK,
+    "solved": SOLVED,
+    "one": notebook(BLANK, one_answer),
+    "one, run": notebook(notebook(BLANK, one_answer), run),
+    "own": notebook(BLANK, own_cell),
+    "empty": "",
+    "another": json.dumps(new_notebook(cells=[new_code_cell("6 * 7")])),
+}
+RIGHT, COPY = f"{NAME}.ipynb", f"{NAME} (1).ipynb"
+
+
+@pytest.mark.parametrize(
+    ("files", "counts", "told"),  # the files from old to new
+    [
+        ({RIGHT: "solved"}, "solved", ""),
+        ({COPY: "solved"}, "solved", "was handed in as"),
+        ({RIGHT: "solved", COPY: "blank"}, "solved", ""),
+        ({COPY: "blank", RIGHT: "solved"}, "solved", ""),
+        ({RIGHT: "blank", COPY: "solved"}, "solved", "does not count"),
+        ({COPY: "solved", RIGHT: "blank"}, "solved", "does not count"),
+        ({COPY: "one", RIGHT: "own"}, "one", "does not count"),
+        ({COPY: "own", RIGHT: "blank"}, "own", "does not count"),
+        ({RIGHT: "solved", COPY: "one"}, "one", "more than one notebook with answers"),
+        ({COPY: "solved", RIGHT: "one"}, "one", "more than one notebook with answers"),
+        ({"a.ipynb": "one", "b.ipynb": "solved", "c.ipynb": "blank"}, "solved", "more than one notebook with answers"),
+        ({RIGHT: "one", COPY: "one, run"}, "one", ""),
+        ({RIGHT: "empty", COPY: "one"}, "one", "does not count"),
+        ({RIGHT: "one", COPY: "empty"}, "one", ""),
+        ({RIGHT: "blank", "scratch.ipynb": "another"}, "blank", ""),
+        ({RIGHT: "empty"}, "empty", ""),
+    ],
+)
+def test_the_notebook_with_answers_counts_and_of_two_the_newer(tmp_path, caplog, files, counts, told):
+    place = tmp_path / "submitted/somebody" / NAME
+    place.mkdir(parents=True)
+    for age, (name, kind) in enumerate(files.items()):
+        (place / name).write_text(KINDS[kind], encoding="utf-8")
+        os.utime(place / name, (1_000_000 + age, 1_000_000 + age))
+    for _ in range(2):  # once more changes nothing
+        notebooks = [str(path) for path in place.glob("*.ipynb")]
+        caplog.clear()
+        handed_in.rename(NAME, "somebody", notebooks)
+        assert (place / RIGHT).read_text(encoding="utf-8") == KINDS[counts]
+        assert notebooks == [str(place / RIGHT)]  # and nbgrader skips none that it does not know
+        if _ == 0 or "more than one" in told:
+            assert told in caplog.text and bool(told) == bool(caplog.text)
+    kept = [path.read_text(encoding="utf-8") for path in place.glob("*.ipynb")]
+    assert set(kept) == {KINDS[kind] for kind in files.values()}  # nothing is lost
+    nb = handed_in.read_notebook((place / RIGHT).read_bytes())
+    for _ in range(2):
+        handed_in.tell_of_others(place / RIGHT, nb)
+    assert sum("More than one notebook" in cell.source for cell in nb.cells) == ("more than one" in told)

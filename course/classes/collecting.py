@@ -109,6 +109,7 @@ def collect(course: Class, paths: list[Path], who: dict[str, str], at: datetime.
     for sent in arrived:
         done[sent.assignment].append(_put(course, sent, notes))
         _remember(course, sent, who)
+    notes += _of_two(arrived)
     course.save()
     names = {person.id: person for person in course.people()}
     for name in sorted(done):
@@ -197,11 +198,17 @@ def _put(course: Class, sent: Notebook, notes: list[str]) -> str:
         return "there already"
     if any(digest(path.read_bytes()) == mark for path in older.glob("*.ipynb")):
         return "there already"
-    if place.exists() and time and before and time < before:
-        put(free(older / f"{sent.assignment} {time.astimezone():%Y-%m-%d %H.%M.%S}.ipynb"), sent.piece.data)
-        notes.append(f"{sent.piece.name}: older than what is there; kept in {older.relative_to(course.folder)}.")
-        return "older"
     replaced = place.exists()
+    work, there = _work(sent.piece.data), _work(place.read_bytes()) if replaced else 0
+    is_older = replaced and time is not None and before is not None and time < before
+    if work < there or (is_older and work == there):
+        when = time or datetime.datetime.now(datetime.UTC)
+        put(free(older / f"{sent.assignment} {when.astimezone():%Y-%m-%d %H.%M.%S}.ipynb"), sent.piece.data)
+        why = "older than what is there" if is_older else "without answers, which an older one has"
+        notes.append(f"{sent.piece.name}: {why}; kept in {older.relative_to(course.folder)}.")
+        return "older" if is_older else "without answers"
+    if is_older:
+        notes.append(f"{sent.piece.name}: older than what was there, which is without answers: this one counts.")
     if replaced:
         when = before or datetime.datetime.fromtimestamp(place.stat().st_mtime, datetime.UTC)
         move(place, free(older / f"{sent.assignment} {when.astimezone():%Y-%m-%d %H.%M.%S}.ipynb"))
@@ -209,7 +216,30 @@ def _put(course: Class, sent: Notebook, notes: list[str]) -> str:
     _stamp(place, time)
     if time and (due := _due(course, sent.assignment)) and time > due:
         notes.append(f"{sent.person.name} ({sent.person.id}): handed in on {shown(time)}, late.")
-    return "newer than what was there" if replaced else "new"
+    return ("older, with answers" if is_older else "newer than what was there") if replaced else "new"
+
+
+def _of_two(arrived: list[Notebook]) -> list[str]:
+    """Who has sent more than one notebook with answers at once."""
+    from course import handed_in
+
+    answers = collections.defaultdict[tuple[str, str], dict[str, list[str]]](dict)
+    for sent in arrived:
+        if found := handed_in.done(handed_in.read_notebook(sent.piece.data)).answers:
+            answers[sent.person.id, sent.assignment][sent.piece.name] = found
+    names = {sent.person.id: sent.person.name for sent in arrived}
+    return [
+        f"{names[id]} ({id}): more than one notebook of {name} with answers; the newest counts ({', '.join(found)})."
+        for (id, name), found in answers.items()
+        if any(one != other for one in found.values() for other in found.values())
+    ]
+
+
+def _work(notebook: bytes) -> int:
+    """How a notebook ranks beside another one of the same person's, whichever is newer."""
+    from course import handed_in
+
+    return handed_in.done(handed_in.read_notebook(notebook)).rank
 
 
 def _stamp(place: Path, time: datetime.datetime | None) -> None:

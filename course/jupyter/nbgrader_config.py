@@ -12,7 +12,7 @@ from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.preprocessors import ClearHiddenTests, Execute, GetGrades, NbGraderPreprocessor
 from nbgrader.utils import is_grade
 
-from course import grading, rubrics
+from course import grading, handed_in, rubrics
 from course.classes import bank, folder, late
 
 
@@ -20,7 +20,9 @@ class Submitted(NotebookExporter):
     """Reads what was handed in, also where it is no whole notebook."""
 
     def from_file(self, file_stream, resources=None, **kw):
-        nb = grading.read_notebook(Path(file_stream.name).read_bytes())
+        path = Path(file_stream.name)
+        nb = grading.read_notebook(path.read_bytes())
+        handed_in.tell_of_others(path, nb)
         return self.from_notebook_node(nb, resources=resources, **kw)
 
 

@@ -359,6 +359,20 @@ def from_the_back(did: Did) -> bool:
     return is_ == should[::-1] != should
 
 
+def all_frozen(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    for place, p in enumerate(parameters):
+        p.requires_grad_(False)
+        p.grad = p.grad if place >= n else None
+    return parameters[n:]
+
+
+def all_frozen_and_cleared(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
+    for p in parameters:
+        p.requires_grad_(False)
+        p.grad = None
+    return parameters[n:]
+
+
 def everyone(parameters: list[engine.Tensor], n: int) -> list[engine.Tensor]:
     by_place(parameters, n)
     return parameters
@@ -611,7 +625,11 @@ EXERCISES = (
                 "The numbers are right, but what you return takes notes. (A clone of what takes notes does, too.)",
             ),
             (after_the_step, "You write down w after the step. The loss belongs to w as it was before."),
-            (last_written, "You compare with infinity each time: `lowest` must be written down, too."),
+            (
+                last_written,
+                "The last w is returned, not the best one. Is `best` set only where the loss is lower, and is `lowest` "
+                "written down there, too?",
+            ),
             (highest, "That is where the loss was *highest*. Which way round do you compare?"),
             (first_valley, "The walk is left at the first round that is worse. A later one may be better."),
             (with_a_pile, "w.grad is not cleared: each step goes along the sum of all slopes so far."),
@@ -648,6 +666,14 @@ EXERCISES = (
         hidden=freeze_more,
         wrong=(
             (other_names, "Nothing is frozen. `p = p.detach()` gives the name p to another tensor."),
+            (
+                all_frozen,
+                "All of them are frozen. Only the first n should be; the others should learn, whatever was before.",
+            ),
+            (
+                all_frozen_and_cleared,
+                "All of them are frozen, and have lost their gradients. Only the first n should; the others learn.",
+            ),
             (
                 method_written_over,
                 "The old gradients are gone, but nothing is frozen. `p.requires_grad_ = False` calls nothing: it "

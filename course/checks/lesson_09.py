@@ -92,10 +92,19 @@ def hole_trial(f: Callable) -> Iterator[tuple]:
     for x in ([1.0, 2.0], [0.5, 0.0, 3.0], [0.0, 0.0]):
         yield f"x = {x}: the values, and the gradient of their sum", values_and_gradient, f, x
     yield "x = [0.25, 0.0] in float64: the same", values_and_gradient, f, [0.25, 0.0], engine.float64
+    # Small, and above 0: the logarithm counts, and the slope is far from 0.
+    yield "x = [0.05, 0.004, 1e-6, 1e-12]: the same", values_and_gradient, f, [0.05, 0.004, 1e-6, 1e-12]
+    yield "x = [0.0, 2.0]: is the value at 0 exactly 0?", exactly_0, f
 
 
 def hole_more(f: Callable) -> Iterator[tuple]:
     yield "", values_and_gradient, f, [0.0, 1e-3, 10.0, 0.0, 0.75]
+    yield "", values_and_gradient, f, [2e-8, 3e-3, 0.09, 1e-30]
+    yield "", exactly_0, f
+
+
+def exactly_0(f: Callable) -> bool:
+    return f(engine.tensor([0.0, 2.0]))[0].item() == 0
 
 
 def place_by_place(x: engine.Tensor) -> engine.Tensor:
@@ -124,6 +133,15 @@ def cut_off(x: engine.Tensor) -> engine.Tensor:
 
 def a_wide_berth(x: engine.Tensor) -> engine.Tensor:
     return x * engine.where(x > 0, x, engine.full_like(x, 1e-8)).log()
+
+
+def a_small_stand_in(x: engine.Tensor) -> engine.Tensor:
+    filled = engine.where(x > 0, x, engine.full_like(x, 1e-8))
+    return filled * filled.log()
+
+
+def none_below_a_hundredth(x: engine.Tensor) -> engine.Tensor:
+    return engine.where(x > 0, x * x.clamp(min=1e-2).log(), 0 * x)
 
 
 def nowhere_nan(did: Did) -> bool:
@@ -466,8 +484,19 @@ EXERCISES = (
             Property(
                 a_one_added,
                 lambda did: not any(abs(slope - 1) < 1e-4 for slope in slopes_at_0(did)),
-                "Where x is 0, your slope is 1, that of x * log(x) at 1: the 1 was written into x, or added to it. A 1 "
-                "that `where` picks has no path to x.",
+                "Where x is 0, your slope is 1. Is `x` itself the other side of your last `where`? Its slope is 1: "
+                "take zeros. Or was the 1 written into x, or added to it? A 1 that `where` picks has no path to x.",
+            ),
+            Property(
+                a_small_stand_in,
+                lambda did: did.result is not False,
+                "Where x is 0, your value is nearly 0, and should be 0: it is that of the small number that stands in. "
+                "Choose the 0 by `where`, after the product.",
+            ),
+            Property(
+                none_below_a_hundredth,
+                lambda did: did.shown[:10] != "x = [0.05," or has_values(did) and like(did.result[1], did.expected[1]),
+                "Small numbers above 0 come out wrong. Only a 0 needs a stand-in: 0.004 has a logarithm of its own.",
             ),
             Property(
                 lambda x: harmless(x)[x > 0] * harmless(x)[x > 0].log(),
@@ -488,7 +517,7 @@ EXERCISES = (
             Property(
                 lambda x: engine.where(x > 0.5, harmless(x) * harmless(x).log(), 0 * x),
                 lambda did: not any(v == 0 != e for v, e in zip(*did.result[:1], *did.expected[:1], strict=True)),
-                "You give 0 for some numbers that are not 0. Only where x is 0 should the value be 0.",
+                "You give 0 for some numbers that are not 0. Only where x is 0 should the value be 0 (ask: x > 0).",
             ),
             Property(
                 lambda x: engine.where(x > 0, harmless(x) * harmless(x).log(), engine.full_like(x, 0.01)),

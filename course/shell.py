@@ -5,6 +5,7 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
+from course.exercises import text_of
 from course.notebooks import METADATA, ROOT
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -38,7 +39,9 @@ def load_ipython_extension(shell: Any) -> None:
 
     shell._showtraceback = _showtraceback
     shell.events.register("pre_run_cell", lambda info: cells.begin(info.raw_cell, shell.user_ns))
-    shell.events.register("post_run_cell", lambda result: cells.end(result.success, shell.user_ns))
+    shell.events.register(
+        "post_run_cell", lambda result: cells.end(result.success, shell.user_ns, result.error_in_exec)
+    )
 
 
 def is_library_frame(part: str) -> bool:
@@ -51,28 +54,38 @@ def is_library_frame(part: str) -> bool:
 
 
 class Cells:
-    """The cell that runs, and the names that a cell which failed has left as they were before."""
+    """The cell that runs; of cells that failed, the names left as they were before, and those made before the error."""
 
     def __init__(self) -> None:
         self.source = ""
         self.before: dict[str, Any] = {}
         self.left: dict[str, Any] = {}
+        self.made: dict[str, tuple[Any, str]] = {}
 
     def begin(self, source: str, space: dict[str, Any]) -> None:
         names = {first or second for first, second in _BINDS.findall(source)}
         self.source, self.before = source, {name: space.get(name, _NOTHING) for name in names}
 
-    def end(self, success: bool, space: dict[str, Any]) -> None:
+    def end(self, success: bool, space: dict[str, Any], error: BaseException | None = None) -> None:
         for name, value in self.before.items():
-            if not success and value is not _NOTHING and space.get(name) is value:
-                self.left[name] = value
-            else:
-                self.left.pop(name, None)
+            now = space.get(name, _NOTHING)
+            self.left.pop(name, None)
+            self.made.pop(name, None)
+            if not success and now is not _NOTHING:
+                if now is value:
+                    self.left[name] = value
+                elif error is not None:
+                    self.made[name] = now, f"{type(error).__name__}: {text_of(error)}"
 
     def left_over(self, attempt: Any) -> str | None:
         """The name under which an attempt is given to a check, where it is older than the cell that was to make it."""
         named = re.findall(r"\w+", self.source)
         return next((name for name, value in self.left.items() if value is attempt and name in named), None)
+
+    def stopped(self, attempt: Any) -> str:
+        """The error with which the cell ended that had made an attempt before; empty where it ended without."""
+        named = re.findall(r"\w+", self.source)
+        return next((says for name, (made, says) in self.made.items() if made is attempt and name in named), "")
 
     def missing_answer(self, name: str | None) -> str | None:
         """What to say where a check is run and the answer is not there; None where the name is another."""

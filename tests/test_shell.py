@@ -129,13 +129,20 @@ def said(cell):
 
 def test_a_check_does_not_judge_what_an_earlier_run_of_the_cell_made(live):
     pytest.importorskip("cloudpickle")
-    missing, _, right, _, failed, _, late = live(
-        CHECK, ANSWER, CHECK, f"1 / 0\n{ANSWER}", CHECK, f"{BLANK}\n\n1 / 0", CHECK
-    )
+    wrong = "def count_nodes(node):\n    return 1"
+    missing, _, right, _, failed, _, late, _, begun, _, whole = live(
+        CHECK, ANSWER, CHECK, f"1 / 0\n{ANSWER}", CHECK, f"{BLANK}\n\n1 / 0", CHECK, f"{wrong}\nnone_of_this_name",
+        CHECK, f"{ANSWER}\n1 / 0", CHECK,
+    )  # fmt: skip
     assert traceback(missing) == "count_nodes is not there yet. Run the cell with your answer first, and then this one."
     assert said(right).startswith("Exercise 05.2: correct.")
     assert said(failed).startswith("Exercise 05.2: not checked.\nThe cell with your answer stopped with an error")
     assert said(late).startswith("Exercise 05.2: not attempted yet.")  # the cell failed after it had made its answer
+    assert said(begun).startswith(
+        "Exercise 05.2: not yet.\nThe cell with your answer stopped with NameError: name 'none_of_this_name' is not "
+        "defined. This is about what it had made before:\n"
+    )
+    assert said(whole).startswith("Exercise 05.2: correct.")
     assert traceback(failed) is None and traceback(late) is None  # no red box says it once more
 
 
@@ -145,7 +152,7 @@ def test_a_name_is_left_by_a_cell_that_fails_until_one_makes_it():
     def run(source, success, **made):
         cells.begin(source, space)
         space.update(made)
-        cells.end(success, space)
+        cells.end(success, space, None if success else NameError("no oh"))
 
     one, two = [1], [2]
     run("answer = [1]", True, answer=one)
@@ -154,7 +161,12 @@ def test_a_name_is_left_by_a_cell_that_fails_until_one_makes_it():
     assert cells.left_over(one) == "answer" and cells.left_over(two) is None
     run('check("01.2", other)', True)
     assert cells.left_over(one) is None  # an older object, but no cell names it here
+    run("answer = [2]\noh", False, answer=two)
+    run('check("01.1", answer)', True)
+    assert cells.stopped(two) == "NameError: no oh" and cells.left_over(two) is None
+    assert cells.stopped(one) == ""
     run("answer = [2]", True, answer=two)
+    assert cells.stopped(two) == ""
     run('check("01.1", answer)', True)
     assert cells.left_over(two) is None
     assert Cells().missing_answer("answer") is None

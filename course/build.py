@@ -251,6 +251,8 @@ def execute(nb: NotebookNode, folder: Path, root: Path = ROOT, allow_errors: boo
             nb,
             km=manager,
             timeout=None,
+            startup_timeout=300,  # on a busy computer
+            iopub_timeout=300,  # what a cell shows may come long after its end
             allow_errors=allow_errors,
             resources={"metadata": {"path": str(folder)}},
             store_widget_state=False,

@@ -63,6 +63,9 @@ NBVAL_ARGS = (
     "--nbval",
     "--nbval-current-env",
     "--nbval-sanitize-with=tests/nbval_sanitize.cfg",
+    "--nbval-kernel-startup-timeout=300",
+    "-p",
+    "course.unhurried",
     "-p",
     "no:randomly",
 )

@@ -110,7 +110,7 @@ def state():
     return plain, amp, looks, attached, more, engine.is_grad_enabled(), engine.is_inference_mode_enabled()
 
 
-def in_another_thread(function, seconds=5):
+def in_another_thread(function, seconds=120):
     """What a function gives in another thread; an error if that hangs."""
     found = []
     thread = threading.Thread(target=lambda: found.append(function()), daemon=True)

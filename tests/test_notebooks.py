@@ -1,5 +1,6 @@
 """Every stored notebook: what it may hold, that nbval compares it strictly, and that PyTorch prints the same."""
 
+import os
 import re
 import subprocess
 import symtable
@@ -260,7 +261,9 @@ def test_a_figure_computes_with_names_that_no_later_cell_changes(path):
 
 def run_nbval(root):
     command = [sys.executable, "-m", "pytest", "-c", root / "empty.ini", "--color=no", *nbval_command(root)]
-    return subprocess.run(command, cwd=root, env=kernel_environment(root), capture_output=True, text=True, check=False)
+    environment = kernel_environment(root)
+    environment["PYTHONPATH"] = os.pathsep.join([environment["PYTHONPATH"], str(ROOT)])
+    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture

@@ -40,7 +40,9 @@ def live(tmp_path_factory):
 
         nb = new_notebook(cells=[new_code_cell(source) for source in sources])
         manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=OwnKernel())
-        client = NotebookClient(nb, km=manager, allow_errors=True, resources={"metadata": {"path": str(folder)}})
+        resources = {"metadata": {"path": str(folder)}}
+        limits = {"startup_timeout": 300, "iopub_timeout": 300}
+        client = NotebookClient(nb, km=manager, allow_errors=True, resources=resources, **limits)
         env = kernel_environment() | {"UNDERTORCH_PROGRESS": str(folder / "progress"), "IPYTHONDIR": str(folder)}
         client.execute(cleanup_kc=True, env=env)
         return nb.cells

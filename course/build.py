@@ -21,7 +21,7 @@ from jupytext.myst import MystMetadataParsingError, myst_to_notebook
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
-from course import copies, exercises, materials, rubrics
+from course import copies, exercises, folds, materials, rubrics
 from course.building import parse
 from course.files import write_atomically
 from course.notebooks import METADATA, ROOT, TARGETS, UNATTENDED, Target, kernel_environment
@@ -98,6 +98,7 @@ def read_source(path: Path) -> tuple[NotebookNode, list[int]]:
     nb.metadata = nbformat.from_dict(METADATA)
     seen: Counter[tuple[str, str]] = Counter()
     for cell in nb.cells:
+        cell.source = folds.unfolded(cell.source) if cell.cell_type == "markdown" else cell.source
         # From the content, not the position: a cell put in between leaves the other cells' ids, and the diff, alone.
         seen[cell.cell_type, cell.source] += 1
         cell.id = _id(path.stem, cell.cell_type, cell.source, str(seen[cell.cell_type, cell.source]))
@@ -130,6 +131,8 @@ def skeleton(job: Job) -> NotebookNode:
             raise BuildError(f"{job.named(job.source)}, line {line}: {error}") from None
     if job.target.graded:
         nb.cells += _written(job)
+    else:
+        folds.fold(nb.cells)
     if not job.target.graded and (links := _navigation(job)):
         nb.cells.insert(
             0, new_markdown_cell(links, id=_id(job.source.stem, NAVIGATION), metadata={"tags": [NAVIGATION]})

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from course import exercises
 from course.environment import ensure
+from course.folds import unfolded
 from course.notebooks import ROOT
 
 # Minutes for one of each. Words at 150 a minute: aloud, or read with some thinking.
@@ -37,7 +38,7 @@ def parts(path: Path) -> Iterator[tuple[str, float]]:
             minutes += FIGURE * bool(MOVED.search(cell.source))
             minutes += WRITTEN * bool(exercises.SOLUTION.search(cell.source))
             continue
-        for piece in re.split(r"(?m)^(?=## )", cell.source):
+        for piece in re.split(r"(?m)^(?=## )", unfolded(cell.source)):
             if piece.startswith("## "):
                 yield name, minutes
                 name, minutes = piece.partition("\n")[0].removeprefix("## "), 0.0

@@ -32,6 +32,14 @@ function render({ model, el }) {
   });
   box.append(said);
 
+  // What the lesson says of the answer stands folded below the cell that was run (course/folds.py).
+  function unfold() {
+    let cell = el.closest(".jp-Cell");
+    while ((cell = cell?.nextElementSibling) && !cell.matches(".jp-MarkdownCell"));
+    const fold = cell?.querySelector("details");
+    if (fold?.firstElementChild?.textContent === model.get("folded")) fold.open = true;
+  }
+
   function show() {
     const chosen = model.get("chosen");
     buttons.forEach((button, place) => {
@@ -41,6 +49,7 @@ function render({ model, el }) {
     if (model.get("said")) {
       const verdict = model.get("right") ? "Right." : "Not quite.";
       said.innerHTML = `<strong>${verdict}</strong> ${model.get("said")}`;
+      unfold();
     } else {
       said.textContent = chosen >= 0 ? "Noted. Now run the cell below." : "";
     }

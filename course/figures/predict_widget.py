@@ -5,6 +5,8 @@ from pathlib import Path
 import anywidget
 import traitlets
 
+from course.folds import SUMMARY
+
 
 class PredictWidget(anywidget.AnyWidget):
     """A question, its options, which one was chosen, and what is said of it once the cell below has run."""
@@ -16,3 +18,4 @@ class PredictWidget(anywidget.AnyWidget):
     said = traitlets.Unicode().tag(sync=True)  # nothing until the cell below has run
     right = traitlets.Bool().tag(sync=True)
     looked = traitlets.Bool()  # whether it has
+    folded = traitlets.Unicode(SUMMARY).tag(sync=True)  # above what the lesson says then

@@ -14,6 +14,7 @@ from nbformat.v4 import new_markdown_cell
 
 from course.environment import Problem
 from course.figures.predict import questions
+from course.folds import unfolded
 from course.materials import name_of
 from course.materials.questions import ASKED, without_talk
 from course.materials.texts import standing_alone
@@ -88,7 +89,7 @@ def slides_of(cell: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
             asks.metadata["tags"] = ["prediction"]
             return [asks]
         return [typed(cell, "-")]
-    source = standing_alone(cell.source)
+    source = standing_alone(unfolded(cell.source))  # the answer is on a slide of its own
     pieces = [piece for piece in ("\n" + source).split("\n## ") if piece.strip()]
     first = not ("\n" + source).startswith("\n## ")
     made = []

@@ -1,0 +1,85 @@
+"""What a lesson says of a prediction's answer is folded away, and nothing else is; the text is as it was written."""
+
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+from course import folds
+from course.build import read_source
+from course.figures import predict
+from course.notebooks import ROOT
+
+ASKS, OPTIONS, CODE = "**Predict.** What comes?", "from course import predict\n\npredict('07.a')", "print(9)"
+
+
+def cells(*sources):
+    made = [(new_code_cell if source in (OPTIONS, CODE) else new_markdown_cell)(source) for source in sources]
+    folds.fold(made)
+    return [cell.source for cell in made]
+
+
+def fold(text, rest=""):
+    return f"<details><summary>{folds.SUMMARY}</summary>\n\n{text}\n\n</details>" + (f"\n\n{rest}" if rest else "")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Nine. It is added.", fold("Nine. It is added.")),
+        ("Nine.\n\nAnd ten?", fold("Nine.", "And ten?")),
+        ("- nine\n- ten\n\nMore.", fold("- nine\n- ten", "More.")),
+        ("All of it:\n\n- nine\n- ten\n\nMore.", fold("All of it:\n\n- nine\n- ten", "More.")),
+        ("Nine, by this:\n\n```\na\n\nb\n```\n\nMore.", fold("Nine, by this:\n\n```\na\n\nb\n```", "More.")),
+        ("```\na\n\nb\n```\n\nMore.", fold("```\na\n\nb\n```", "More.")),
+        ("Nine. And here is ten:", fold("Nine. And here is ten:")),
+        ("Move the slider:", "Move the slider:"),
+        ("## Another part\n\nNine.", "## Another part\n\nNine."),
+        ("**Predict.** And now?", "**Predict.** And now?"),
+        ("**Your turn.** Try it.", "**Your turn.** Try it."),
+        ("> **In PyTorch** too.", "> **In PyTorch** too."),
+        ("Nine.\n\nOr ten.\n\n<!-- answered -->\n\nMore.", fold("Nine.\n\nOr ten.", "<!-- answered -->\n\nMore.")),
+        ("<!-- answered -->\n\nNine.", "<!-- answered -->\n\nNine."),
+    ],
+)
+def test_what_comes_first_after_the_cell_of_a_prediction_is_folded(text, wanted):
+    for before in (
+        (ASKS, CODE),
+        (ASKS, OPTIONS, CODE),
+        ("How? " + ASKS, OPTIONS, CODE, CODE),
+        ("What?", OPTIONS, CODE),
+    ):
+        assert cells(*before, text)[-1] == wanted
+    assert folds.unfolded(wanted) == text
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        (),
+        (CODE,),
+        ("Look.", CODE),
+        (ASKS,),
+        (ASKS, OPTIONS),
+        (ASKS + "\n\nWith a pencil.", CODE),
+        (ASKS, CODE, "Nine.", CODE),
+    ],
+)
+def test_a_text_that_comes_after_no_answer_is_left_alone(before):
+    assert cells(*before, "Nine. It is added.")[-1] == "Nine. It is added."
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "source/notebooks").glob("*.md")), ids=lambda path: path.stem)
+def test_no_lesson_tells_an_answer_below_its_prediction(path):
+    nb, _ = read_source(path)
+    written = [cell.source for cell in nb.cells]
+    folds.fold(nb.cells)
+    assert [folds.unfolded(cell.source) for cell in nb.cells] == [text.rstrip() for text in written]
+    begun = sum(cell.source.startswith("<details>") for cell in nb.cells)
+    assert begun >= len(predict.questions(path.stem[:2])) / 2
+
+
+def test_a_text_that_was_saved_with_its_folds_is_read_as_it_was_written(tmp_path):
+    path = tmp_path / "95_folds.md"
+    path.write_text(
+        f"# 95\n\n{ASKS}\n\n```{{code-cell}} ipython3\n{CODE}\n```\n\n{fold('Nine.', 'More.')}\n", encoding="utf-8"
+    )
+    assert read_source(path)[0].cells[-1].source == "Nine.\n\nMore."

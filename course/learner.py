@@ -108,8 +108,8 @@ def check(key: str | float, attempt: Any, hidden: bool = False, sealed: str = ""
         show(f"{exercise.name}: not attempted yet.", text, tone="info")
         raise NotAttempted(f"{exercise.name}: not attempted yet.")
     text = answer.get("message", "")
-    if error := cells.stopped(attempt):
-        says = f"The cell with your answer stopped with {error.rstrip('.')}. This is about what it had made before:"
+    if ended := cells.stopped(attempt):
+        says = f"The cell with your answer stopped with {ended.rstrip('.')}. This is about what it had made before:"
         text = f"{says}\n{text}"
     show(f"{exercise.name}: not yet.", text, rows, "" if hidden else _help(key), tone="warn")
     raise NotYet(f"{exercise.name}: not yet.")

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple, NoReturn, TextIO
 
-from course.notebooks import ROOT, kernel_environment
+from course.notebooks import COMMAND, ROOT, kernel_environment
 
 # The locks in requirements/, and the extras of pyproject.toml that each holds beside the engine's own dependencies.
 LOCKS = {
@@ -54,7 +54,11 @@ def ensure(lock: str, argv: list[str]) -> None:
     Raises Problem where there is none and none can be made.
     """
     if not lock_file(lock).is_file():
-        raise Problem(f"{ROOT} is not a clone of the course's repository: {lock_file(lock)} is not there.")
+        raise Problem(
+            f"{ROOT} is not a clone of the course's repository: {lock_file(lock)} is not there.\n"
+            "`pip install` brings the engine, and no lessons. Get the whole folder, by `git clone` or by Download ZIP "
+            f"on the repository's page, and run `{COMMAND} lab` in it."
+        )
     if in_own_environment():
         folder = own_folder()
         if not ready(folder, lock) or missing(lock):

@@ -22,6 +22,7 @@ PORTS_TRIED = 50
 # Jupyter settings without the question about news before the first lesson, and without a teacher's and an author's
 # tools: with Jupytext, a lesson that is saved is written into its text.
 LEARNERS_CONFIG = ROOT / "course" / "jupyter"
+TEACHERS_CONFIG = LEARNERS_CONFIG / "teachers"  # nbgrader's settings alone
 # Which notebooks are open, as JupyterLab remembers it: those of the course alone. A teacher has others open.
 WORKSPACES = ROOT / ".lab"
 TEACHERS = WORKSPACES / "teach"
@@ -41,9 +42,8 @@ def main(argv: list[str]) -> int:
     if options.port is not None:
         refuse_port(options.port)
     os.environ.update(kernel_environment(ROOT))
-    if not options.teach:
-        folders = [str(LEARNERS_CONFIG), os.environ.get("JUPYTER_CONFIG_PATH")]
-        os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, folders))
+    own = TEACHERS_CONFIG if options.teach else LEARNERS_CONFIG
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, [str(own), os.environ.get("JUPYTER_CONFIG_PATH")]))
     try:
         start_all()
     except Problem as problem:  # the lessons can be read all the same

@@ -208,8 +208,9 @@ def test_an_environment_that_has_what_is_needed_is_used(project, monkeypatch):
 def test_a_folder_without_locks_is_no_clone(project):
     root = project("pytest")
     shutil.rmtree(root / "requirements")
-    with pytest.raises(Problem, match="is not a clone of the course's repository"):
+    with pytest.raises(Problem, match="is not a clone of the course's repository") as problem:
         environment.ensure("course", ["lab"])
+    assert "`pip install` brings the engine, and no lessons. Get the whole folder" in str(problem.value)
 
 
 def test_the_variable_chooses_the_folder(monkeypatch, tmp_path):
@@ -607,6 +608,21 @@ def test_a_port_that_was_asked_for_and_is_taken_is_refused_with_who_has_it(busy_
     pytest.importorskip("psutil")
     with pytest.raises(Problem, match=rf"Port {busy_port} is in use by .*\(process {os.getpid()}\)"):
         lab.refuse_port(busy_port)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_nbgraders_parts_find_the_courses_settings_where_somebody_teaches(monkeypatch, tmp_path, capfd):
+    baseapp, labapp = pytest.importorskip("nbgrader.apps.baseapp"), pytest.importorskip("jupyterlab.labapp")
+    monkeypatch.setattr(os, "environ", os.environ | {"JUPYTER_CONFIG_PATH": str(tmp_path)})
+    for name in ("ensure", "start_all", "open_copies", "open_already"):
+        monkeypatch.setattr(lab, name, lambda *_: None)
+    monkeypatch.setattr(labapp.LabApp, "launch_instance", lambda arguments: None)
+    assert lab.main(["--teach", "--no-browser"]) == 0
+    monkeypatch.chdir(tmp_path)
+    app = baseapp.NbGrader()
+    app.load_config_file()
+    assert "No nbgrader_config.py" not in capfd.readouterr().err
+    assert app.config.CourseDirectory.course_id == "undertorch"
 
 
 def test_without_a_wish_the_server_looks_for_a_free_port_and_with_one_it_does_not():

@@ -1,6 +1,7 @@
 """nbgrader's settings for the course's exercises: docs/teaching.md."""
 
 import functools
+import warnings
 from pathlib import Path
 
 from nbconvert.exporters import NotebookExporter
@@ -81,6 +82,9 @@ class Grade(NbGraderPreprocessor):
                 cell.outputs = [grading.about_hiding(names)] if (names := grading.hiding(cell.source)) else []
         return nb, resources
 
+
+# Of nbgrader's own way with its database, at each submission; they say nothing to who teaches.
+warnings.filterwarnings("ignore", module="nbgrader")
 
 c = get_config()  # noqa: F821 - given by nbgrader
 

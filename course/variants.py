@@ -242,6 +242,17 @@ def _sums(text: str, chance: random.Random) -> tuple[str, Any]:
     return _put(text, (before, after)), by_pencil(n, size)
 
 
+def _kernels(text: str, chance: random.Random) -> tuple[str, Any]:
+    from course.checks.lesson_21 import by_pencil
+
+    channels, out, size = chance.choice([2, 4, 5]), chance.choice([6, 10, 12]), chance.choice([3, 5, 7])
+    stride, padding, side = chance.choice([2, 3]), chance.choice([1, 2]), chance.choice([20, 24, 40])
+    layer = f"nn.Conv2d({channels}, {out}, {size}, stride={stride}, padding={padding})"
+    before, shape = "nn.Conv2d(3, 8, 5, stride=2, padding=2)", f"`(1, {channels}, {side}, {side})`"
+    new = _put(text, (before, layer), ("`(1, 3, 32, 32)`", shape))
+    return new, by_pencil(channels, out, size, stride, padding, side)
+
+
 RULES: dict[str, Rule] = {
     "01.1": _shapes,
     "02.1": _meetings,
@@ -258,4 +269,5 @@ RULES: dict[str, Rule] = {
     "18.1": _steps,
     "19.1": _captures,
     "20.1": _sums,
+    "21.1": _kernels,
 }

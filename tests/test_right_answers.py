@@ -1097,6 +1097,62 @@ def answer_20_5_b(parts, link):
     return total
 
 
+@answers("21.2")
+def answer_21_2_a(x, kernel, stride):
+    return x.unfold(0, len(kernel), stride) @ kernel
+
+
+@answers("21.2")
+def answer_21_2_b(x, kernel, stride):
+    places = (len(x) - len(kernel)) // stride + 1
+    return sum(weight * x[at : at + stride * places : stride][:places] for at, weight in enumerate(kernel))
+
+
+@answers("21.3")
+def answer_21_3_a(arriving, words, rows):
+    return engine.zeros(rows, arriving.shape[1]).index_add(0, words, arriving)
+
+
+@answers("21.3")
+def answer_21_3_b(arriving, words, rows):
+    return engine.stack([arriving[words == row].sum(dim=0) for row in range(rows)])
+
+
+@answers("21.4")
+def answer_21_4_a(query, key, value):
+    scores = query @ key.T / math.sqrt(query.shape[1])
+    scores = engine.where(engine.ones_like(scores).tril() == 1, scores, -math.inf)
+    return scores.softmax(-1) @ value
+
+
+@answers("21.4")
+def answer_21_4_b(query, key, value):
+    mixes = []
+    for n in range(len(query)):
+        fits = key[: n + 1] @ query[n] / query.shape[1] ** 0.5
+        mixes.append(fits.softmax(dim=0) @ value[: n + 1])
+    return engine.stack(mixes)
+
+
+@answers("21.5")
+def answer_21_5_a(model, x):
+    slopes = engine.func.jacrev(model)(x).abs().amax(dim=(1, 3))
+    return [(n, m) for n, m in (slopes > 0).triu(1).nonzero().tolist()]
+
+
+@answers("21.5")
+def answer_21_5_b(model, x):
+    found = []
+    for n in range(len(x)):
+        seen = set()
+        for number in range(len(model(x)[n])):
+            leaf = x.clone().requires_grad_()
+            model(leaf)[n][number].backward()
+            seen |= {m for m in range(n + 1, len(x)) if leaf.grad[m].abs().max() > 0}
+        found += [(n, m) for m in sorted(seen)]
+    return found
+
+
 VALUES = [
     ("01.1", ("(4, 3)", "(2, 2, 3)", "2, 4", "(3,)")),
     ("02.1", ((3, 4), (2, 3), "Error", (5, 3, 4), (4, 4))),
@@ -1118,6 +1174,7 @@ VALUES = [
     ("18.1", [6, 5, 4, 1]),
     ("19.1", [1, 1, 2, 3, 4, 4]),
     ("20.1", [14, 56000, 6, 24000, 14, 14000]),
+    ("21.1", [8, 16, 608, 153600]),
 ]
 
 

@@ -11,6 +11,7 @@ from course.figures.grid import HEIGHT, LABEL, frame, text
 MASKS = ("none", "causal")
 TIMES = (0.0, 0.5, 1.0, 2.0, 8.0)
 LOOKS, IS_SEEN = range(2)
+TITLES = "scores", "weights (softmax of each row)", "what each word gives (value)", "mix for each word"
 SMALL = "fill='#222222' font-size='12'"
 
 
@@ -61,8 +62,7 @@ class AttentionExplorer(Chooser):
         count = len(self.names)
         clicks = tuple({"word": (n // count if look == LOOKS else n % count)} for n in range(count * count))
         drawn = "".join(self._drawn(look, word, scores, weights, mixes, self.value[head]))
-        width, height = self._size()
-        return Shown([frame([drawn], width, height)], words, values, {"word": self.names}, clicks)
+        return Shown([frame([drawn], *self._places[2:])], words, values, {"word": self.names}, clicks)
 
     def _asks(self, word: int, scores: Any, weights: Any, mixes: Any, value: Any) -> str:
         seen = [n for n in range(len(self.names)) if scores[word, n].item() != float("-inf")]
@@ -86,33 +86,30 @@ class AttentionExplorer(Chooser):
 
     @property
     def _wide(self) -> int:
-        """Of a box: the longest word above it has room."""
-        return max(40, 12 + 8 * max(map(len, self.names)))
+        """Of a box: the longest word above it has room, and a number of two digits and two places."""
+        return max(48, 12 + 8 * max(map(len, self.names)))
 
-    def _size(self) -> tuple[int, int]:
-        count, sizes = len(self.names), self.value.shape[-1]
-        width = 16 + 2 * self._wide * (count + 1) + 24
-        return max(width, 16 + 2 * self._wide * (sizes + 1) + 24, 420), 2 * (HEIGHT * count + 62)
+    @property
+    def _places(self) -> tuple[int, int, int, int]:
+        """Where the tables at the right and those below begin, and how far all of them reach."""
+        columns = max(len(self.names), self.value.shape[-1])
+        each = max(self._wide * (columns + 1), 8 * max(map(len, TITLES))) + 24
+        below = HEIGHT * len(self.names) + 62
+        return 8 + each, below, 8 + 2 * each, 2 * below
 
     def _drawn(self, look: int, word: int, scores: Any, weights: Any, mixes: Any, value: Any) -> Iterator[str]:
-        count = len(self.names)
-        across, below = 8 + self._wide * (count + 1) + 24, HEIGHT * count + 62
+        across, below, *_ = self._places
         asks = look == LOOKS
 
         def strong(row: int, column: int) -> bool:
             return word == (row if asks else column)
 
-        yield from self._table(8, 0, "scores", self.names, scores, strong)
-        yield from self._table(across, 0, "weights (softmax of each row)", self.names, weights, strong, weights)
+        yield from self._table(8, 0, TITLES[0], self.names, scores, strong)
+        yield from self._table(across, 0, TITLES[1], self.names, weights, strong, weights)
         columns = [str(n) for n in range(value.shape[1])]
         shares = weights[word][:, None].expand_as(value) if asks else None
-        yield from self._table(
-            8, below, "what each word gives (value)", columns, value, lambda row, _: asks or row == word, shares
-        )
-        beside = max(across, 8 + self._wide * (value.shape[1] + 1) + 24)
-        yield from self._table(
-            beside, below, "mix for each word", columns, mixes, lambda row, _: not asks or row == word
-        )
+        yield from self._table(8, below, TITLES[2], columns, value, lambda row, _: asks or row == word, shares)
+        yield from self._table(across, below, TITLES[3], columns, mixes, lambda row, _: not asks or row == word)
 
     def _table(
         self,

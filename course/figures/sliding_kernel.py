@@ -104,7 +104,8 @@ class SlidingKernelExplorer(Chooser):
                 Panel("picture x", below, (rows + 2 * pad, columns + 2 * pad), of_picture, first=-pad),
                 Panel("kernel w", "", tuple(kernel.shape), of_kernel),
                 Panel(f"result y, {result.shape[0]} by {result.shape[1]}", "", tuple(result.shape), of_result),
-            ]
+            ],
+            most=780,
         )
 
 

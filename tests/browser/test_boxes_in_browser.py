@@ -3,7 +3,7 @@
 import pytest
 
 import engine
-from course.figures import CollapseExplorer, IndexExplorer, ProductExplorer
+from course.figures import AttentionExplorer, CollapseExplorer, IndexExplorer, ProductExplorer, SlidingKernelExplorer
 
 api = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("anywidget")
@@ -11,7 +11,7 @@ pytest.importorskip("anywidget")
 pytestmark = pytest.mark.browser
 
 BEGIN = """import engine
-from course.figures import CollapseExplorer, IndexExplorer, ProductExplorer
+from course.figures import *
 
 week = engine.arange(12.0).reshape(4, 3)
 pair = engine.arange(6.0).reshape(3, 2)
@@ -21,6 +21,8 @@ TRIES = ("week[1]", "week[:, 1]")
 INDEX = IndexExplorer("day", "time", week=WEEK, tries=TRIES)
 COLLAPSE = CollapseExplorer("day", "time", week=WEEK)
 PRODUCT = ProductExplorer("day", "time", "proposal", week=WEEK, pair=PAIR)
+KERNEL = SlidingKernelExplorer()
+ATTENTION = AttentionExplorer("abcd", WEEK / 4, WEEK / 4, WEEK)
 
 
 @pytest.fixture
@@ -117,3 +119,48 @@ def test_a_number_of_the_product_is_chosen_by_keyboard_and_by_mouse(
     screenshot(page, "product_dark", chooser)
     fits_narrow_page(page, chooser, ".pictures")
     screenshot(page, "product_narrow", chooser)
+
+
+def test_a_kernel_is_changed_and_an_output_a_weight_and_an_input_are_clicked(
+    figure, broken_rules, choose_dark_theme, fits_narrow_page, screenshot
+):
+    page, chooser = figure("SlidingKernelExplorer()")
+    words = chooser.get_by_role("status")
+    api.expect(words).to_have_text(KERNEL.text())
+    chooser.get_by_role("group", name="padding").get_by_role("radio", name="1").check()
+    api.expect(words).to_have_text(KERNEL.text(padding=1))
+    outputs, weights = 36, 9
+    for look, number, place in ((1, outputs + 2, 2), (2, outputs + weights + 7, 7), (0, 14, 14)):
+        chooser.locator(f"[data-number='{number}']").click()
+        api.expect(words).to_have_text(KERNEL.text(padding=1, look=look, place=place))
+    slider = chooser.get_by_role("slider", name="which one")
+    slider.press("End")
+    api.expect(slider).to_have_attribute("aria-valuetext", "y[5, 5]")
+    assert broken_rules(page) == {}
+    screenshot(page, "kernel", chooser)
+    choose_dark_theme(page, words)
+    assert broken_rules(page) == {}
+    screenshot(page, "kernel_dark", chooser)
+    fits_narrow_page(page, chooser, ".pictures")
+    screenshot(page, "kernel_narrow", chooser)
+
+
+def test_a_word_is_clicked_masked_and_asked(figure, broken_rules, choose_dark_theme, fits_narrow_page, screenshot):
+    page, chooser = figure("AttentionExplorer('abcd', week / 4, week / 4, week)")
+    words = chooser.get_by_role("status")
+    api.expect(words).to_have_text(ATTENTION.text())
+    chooser.get_by_role("slider", name="word").press("Home")
+    api.expect(words).to_have_text(ATTENTION.text(word=0))
+    chooser.get_by_role("radio", name="causal").check()
+    api.expect(words).to_have_text(ATTENTION.text(word=0, mask=1))
+    chooser.locator("[data-number='9']").first.click()
+    api.expect(words).to_have_text(ATTENTION.text(word=2, mask=1))
+    chooser.get_by_role("radio", name="a column").check()
+    api.expect(words).to_have_text(ATTENTION.text(word=2, mask=1, look=1))
+    assert broken_rules(page) == {}
+    screenshot(page, "attention", chooser)
+    choose_dark_theme(page, words)
+    assert broken_rules(page) == {}
+    screenshot(page, "attention_dark", chooser)
+    fits_narrow_page(page, chooser, ".pictures")
+    screenshot(page, "attention_narrow", chooser)

@@ -1,0 +1,480 @@
+"""Lesson 21, convolution and attention: the exercises' trials, oracles, usual mistakes and hints."""
+
+import functools
+import math
+
+import engine
+from course.exercises import Exercise
+from engine import nn
+from engine.nn import functional as F
+
+# 21.1
+
+
+def by_pencil(channels, out, size, stride, padding, side):
+    """(channels, rows, numbers to learn, products) of a layer and a square picture."""
+    layer = nn.Conv2d(channels, out, size, stride=stride, padding=padding)
+    shape = layer(engine.zeros(1, channels, side, side)).shape
+    learned = sum(p.numel() for p in layer.parameters())
+    return shape[1], shape[2], learned, shape[2] * shape[3] * layer.weight.numel()
+
+
+# 21.2
+
+
+def slopes_through(slide, x, kernel, stride):
+    """What comes out, and the slopes of both for weights that differ from place to place."""
+    x, kernel = x.clone().requires_grad_(), kernel.clone().requires_grad_()
+    out = slide(x, kernel, stride)
+    (out * engine.arange(1.0, len(out) + 1)).sum().backward()
+    return out.detach(), x.grad, kernel.grad
+
+
+def slide_trial(slide):
+    yield (
+        "x = [1, 2, 4, 8, 16], kernel = [1, 0, -2], stride 1",
+        slide,
+        engine.tensor([1.0, 2.0, 4.0, 8.0, 16.0]),
+        engine.tensor([1.0, 0.0, -2.0]),
+        1,
+    )
+    x, kernel = engine.tensor([1.0, 5.0, 2.0, 0.5, -3.0, 4.0]), engine.tensor([2.0, -1.0])
+    yield "x = [1, 5, 2, 0.5, -3, 4], kernel = [2, -1], stride 2", slide, x, kernel, 2
+    yield "the same with stride 3", slide, x.clone(), kernel.clone(), 3
+    yield "a kernel as long as x", slide, engine.tensor([1.0, 2.0, 3.0]), engine.tensor([1.0, -1.0, 2.0]), 1
+    yield "the same x and stride 2: the result, and the slopes of x and kernel", slopes_through, slide, x, kernel, 2
+
+
+def slide_more(slide):
+    yield "", slide, engine.randn(11), engine.randn(4), 3
+    yield "", slopes_through, slide, engine.randn(9), engine.randn(3), 1
+
+
+def slide(x, kernel, stride):
+    return F.conv1d(x[None, None], kernel[None, None], stride=stride)[0, 0]
+
+
+def flipped(x, kernel, stride):
+    return slide(x, kernel.flip(0), stride)
+
+
+def without_stride(x, kernel, stride):
+    return slide(x, kernel, 1)
+
+
+def one_place_short(x, kernel, stride):
+    places = range(0, len(x) - len(kernel), stride)
+    return engine.stack([(kernel * x[at : at + len(kernel)]).sum() for at in places])
+
+
+def of_means(x, kernel, stride):
+    return slide(x, kernel, stride) / len(kernel)
+
+
+def taken_out(x, kernel, stride):
+    return engine.tensor(slide(x, kernel, stride).tolist(), requires_grad=True)
+
+
+def side_by_side(x, kernel, stride):
+    return slide(x, kernel, len(kernel))
+
+
+# 21.3
+
+
+def table_trial(back):
+    arriving = engine.tensor([[1.0, 10.0], [2.0, 20.0], [4.0, 40.0]])
+    yield "slopes [[1, 10], [2, 20], [4, 40]] for words 2, 0, 1; 4 rows", back, arriving, engine.tensor([2, 0, 1]), 4
+    yield "the same slopes for words 2, 0, 2", back, arriving.clone(), engine.tensor([2, 0, 2]), 4
+    arriving = engine.tensor([[0.5, -1.0, 2.5], [0.25, 3.0, -1.5], [1.0, 1.0, 1.0], [-2.0, 0.0, 8.0]])
+    yield "words 1, 1, 0, 1; 5 rows of 3 numbers", back, arriving, engine.tensor([1, 1, 0, 1]), 5
+
+
+def table_more(back):
+    yield "", back, engine.randn(7, 2), engine.tensor([5, 0, 5, 3, 3, 5, 1]), 9
+    yield "", back, engine.randn(1, 4), engine.tensor([0]), 1
+
+
+def back_to_table(arriving, words, rows):
+    return F.one_hot(words, rows).to(arriving.dtype).T @ arriving
+
+
+def the_last_one(arriving, words, rows):
+    gradient = engine.zeros(rows, arriving.shape[1])
+    for slopes, word in zip(arriving, words.tolist(), strict=True):
+        gradient[word] = slopes
+    return gradient
+
+
+def of_each_use(arriving, words, rows):
+    return back_to_table(arriving, words, rows) / engine.bincount(words, minlength=rows).clamp(min=1)[:, None]
+
+
+def rows_that_were_used(arriving, words, rows):
+    return back_to_table(arriving, words, int(words.max()) + 1)
+
+
+def counts(arriving, words, rows):
+    return back_to_table(engine.ones_like(arriving), words, rows)
+
+
+def looked_up(arriving, words, rows):
+    return arriving[words]
+
+
+# 21.4
+
+
+def later_ones(n, first=1):
+    return engine.ones(n, n).triu(first).bool()
+
+
+def attention(dim=1, late=False, own=False, root=True):
+    """`attend`, with one thing or the other wrong."""
+
+    def attend(query, key, value):
+        scores = query @ key.T / (query.shape[1] ** 0.5 if root else 1)
+        later = later_ones(len(query), 0 if own else 1)
+        if not late:
+            scores = scores.masked_fill(later, -math.inf)
+        weights = scores.softmax(dim=dim)
+        return (weights.masked_fill(later, 0.0) if late else weights) @ value
+
+    return attend
+
+
+def turned_round(query, key, value):
+    scores = query @ key.T / query.shape[1] ** 0.5
+    return scores.masked_fill(later_ones(len(query)).T, -math.inf).softmax(dim=1) @ value
+
+
+def masked_with_zeros(query, key, value):
+    scores = query @ key.T / query.shape[1] ** 0.5
+    return scores.masked_fill(later_ones(len(query)), 0.0).softmax(dim=1) @ value
+
+
+def renormalised(query, key, value):
+    weights = (query @ key.T / query.shape[1] ** 0.5).softmax(dim=1).masked_fill(later_ones(len(query)), 0.0)
+    return weights / weights.sum(dim=1, keepdim=True) @ value
+
+
+def oracle_attend(query, key, value):
+    return F.scaled_dot_product_attention(query, key, value, is_causal=True)
+
+
+def attend_trial(attend):
+    query, key = (
+        engine.tensor([[2.0, 0.0], [0.0, 4.0], [1.0, 1.0]]),
+        engine.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 2.0]]),
+    )
+    value = engine.tensor([[1.0], [10.0], [100.0]])
+    yield "three words", attend, query, key, value
+    engine.manual_seed(1)
+    yield "five words, random numbers", attend, engine.randn(5, 4), engine.randn(5, 4), engine.randn(5, 3)
+    yield "one word", attend, engine.randn(1, 2), engine.randn(1, 2), engine.randn(1, 2)
+
+
+def attend_more(attend):
+    engine.manual_seed(2)
+    yield "", attend, engine.randn(7, 9), engine.randn(7, 9), engine.randn(7, 2)
+
+
+# 21.5
+
+
+def attending(first):
+    """A model of attention with a mask from some place on; None: without."""
+
+    def model(x):
+        scores = x @ x.T / x.shape[1] ** 0.5
+        if first is not None:
+            scores = scores.masked_fill(later_ones(len(x), first), -math.inf)
+        return scores.softmax(dim=1) @ x
+
+    return model
+
+
+def sums_so_far(x):
+    return x.cumsum(0)
+
+
+def one_ahead(x):
+    """Each word minus the next: a slope below 0."""
+    return x - engine.cat([x[1:], x[:1] * 0])
+
+
+def first_sees_last(x):
+    return engine.cat([x[:1] * x[-1:], x[1:]])
+
+
+def last_number_ahead(x):
+    """Only the last number of each word knows those that follow."""
+    return engine.cat([x[:, :-1].cumsum(0), x[:, -1:].flip(0).cumsum(0).flip(0)], dim=1)
+
+
+def normed(x):
+    """A layer norm comes last: the sum of each row is 0, whatever it depends on."""
+    return F.layer_norm(attending(None)(x), (x.shape[1],))
+
+
+def last_number_seen(x):
+    """Of the later words only the last number is looked at."""
+    later = x[:, -1:].flip(0).cumsum(0).flip(0)
+    return x.cumsum(0) + later
+
+
+def ahead_trial(looks):
+    engine.manual_seed(3)
+    yield "an honest model (sums so far), 4 words", looks, sums_so_far, engine.randn(4, 3)
+    yield "attention without a mask, 3 words", looks, attending(None), engine.randn(3, 2)
+    yield "attention with a causal mask, 4 words", looks, attending(1), engine.randn(4, 2)
+    yield "attention with a mask that begins one place too late", looks, attending(2), engine.randn(4, 2)
+    yield "each word minus the next one", looks, one_ahead, engine.randn(4, 2)
+    yield "the first word looks at the last one, and nobody else", looks, first_sees_last, engine.randn(4, 2)
+    yield "only the last number of each result looks ahead", looks, last_number_ahead, engine.randn(3, 2)
+    yield "only the last number of each input is seen from before", looks, last_number_seen, engine.randn(3, 2)
+    yield "attention without a mask, and a layer norm", looks, normed, engine.randn(3, 4)
+
+
+def ahead_more(looks):
+    engine.manual_seed(4)
+    yield "", looks, attending(3), engine.randn(6, 3)
+    yield "", looks, one_ahead, engine.randn(1, 3)
+
+
+def looks_ahead(model, x, after=0, single=True, first=None, only=None, way=lambda s: s != 0, turned=False):
+    """All pairs, with one thing or the other wrong: `after` from which word on, `first` and `only` which numbers."""
+    x = x.detach().clone().requires_grad_()
+    found = []
+    for n, row in enumerate(model(x)):
+        numbers = list(row[:first]) if single else [row.sum()]
+        depends = [False] * len(x)
+        for number in numbers:
+            (slopes,) = engine.autograd.grad(number, x, retain_graph=True)
+            for m in range(len(x)):
+                depends[m] |= any(way(slope) for slope in slopes[m, :only].tolist())
+        found += [(n, m) for m in range(max(n + 1 + after, 0), len(x)) if depends[m]]
+    return [pair[::-1] for pair in found] if turned else found
+
+
+def by_nudges(model, x):
+    """The oracle: each number of each word is moved a little, in double precision."""
+    x = x.detach().double()
+    before, seen = model(x), set()
+    for m in range(len(x)):
+        for number in range(x.shape[1]):
+            other = x.clone()
+            other[m, number] += 0.01
+            moved = (model(other) - before).abs().amax(dim=1) > 1e-9
+            seen |= {(n, m) for n in range(m) if moved[n]}
+    return sorted(seen)
+
+
+def only_the_next(model, x):
+    return [(n, m) for n, m in looks_ahead(model, x) if m == n + 1]
+
+
+def never_cleared(model, x):
+    """Slopes are added up in `x.grad` from word to word."""
+    x = x.detach().clone().requires_grad_()
+    found = []
+    for n in range(len(x)):
+        for number in model(x)[n]:
+            number.backward(retain_graph=True)
+        found += [(n, m) for m in range(n + 1, len(x)) if x.grad[m].any()]
+    return found
+
+
+EXERCISES = (
+    Exercise(
+        key="21.1",
+        points=1,
+        answer=by_pencil(3, 8, 5, 2, 2, 32),
+        wrong=(
+            ((8, 14, 608, 117600), "You have left out the padding: the picture has 36 rows and columns with it."),
+            ((8, 16, 208, 51200), "A kernel sees all three channels of the picture: it has 3 times 25 weights."),
+        ),
+        entries={
+            1: ((3, "That is how many come in. Each kernel makes one channel of the result."),),
+            2: (
+                (32, "With stride 1. The kernel moves by two pixels at a time."),
+                (14, "You have left out the padding: 36 rows with it."),
+                (15, "The place where the kernel begins counts, too: + 1."),
+                (36, "These are the rows of the picture with its padding. On how many of them does a kernel begin?"),
+                "(32 + 2 * 2 - (5 - 1) - 1) // 2 + 1: look it up in the lesson.",
+            ),
+            3: (
+                (600, "Each of the eight kernels has a bias, too."),
+                (208, "A kernel sees all three channels: it has 3 times 25 weights."),
+                (200, "A kernel sees all three channels, and has a bias."),
+            ),
+            4: (
+                (19200, "That is one kernel. There are eight."),
+                (51200, "A kernel multiplies in all three channels."),
+                (155648, "The bias is added, not multiplied."),
+                "For each place of each channel of the result: as many as a kernel has weights.",
+            ),
+        },
+        hints=(
+            "How many kernels are there, and how many weights has each of them?",
+            "Each kernel has 3 * 5 * 5 weights and a bias, and is laid on 16 by 16 places.",
+            "Products: 8 kernels, times the places, times 3 * 5 * 5.",
+        ),
+        understood="What is to be learned does not depend on the size of the picture; what is to be computed does.",
+    ),
+    Exercise(
+        key="21.2",
+        points=1,
+        answer=slide,
+        trial=slide_trial,
+        hidden=slide_more,
+        wrong=(
+            (
+                flipped,
+                "You turn the kernel round. Mathematicians do, in what they call a convolution; networks do not.",
+            ),
+            (without_stride, "The places are one apart, whatever `stride` is."),
+            (one_place_short, "The last place is missing: there the kernel ends exactly where x ends."),
+            (of_means, "You take the mean of the products. It is their sum."),
+            (
+                taken_out,
+                "The numbers are right, but they were taken out of the graph: nobody can go back through them.",
+            ),
+            (side_by_side, "The places are a whole kernel apart. They should be `stride` apart, and may overlap."),
+        ),
+        hints=(
+            "Where does the kernel begin at place 0, at place 1, at the last place?",
+            "For each beginning, multiply the kernel with a slice of x that is as long, and add up. `engine.stack` "
+            "makes a tensor of the sums.",
+            "size = len(kernel)\nplaces = range(0, len(x) - size + 1, ...)\n"
+            "return engine.stack([(kernel * x[at : at + size]).sum() for at in places])",
+        ),
+        understood="A convolution is a sum of products at each place, with the same weights; all else is bookkeeping.",
+    ),
+    Exercise(
+        key="21.3",
+        points=2,
+        answer=back_to_table,
+        trial=table_trial,
+        hidden=table_more,
+        wrong=(
+            (
+                the_last_one,
+                "A word that was used twice has only the slopes of its last use. Slopes add up. (So it is with "
+                "`gradient[words] += arriving`, too: it writes each row once.)",
+            ),
+            (of_each_use, "You divide by how often a word was used. The slopes of all uses are added up."),
+            (rows_that_were_used, "The gradient has the shape of the table: all `rows`, those without a use too."),
+            (counts, "You count how often a word was used. What has arrived there belongs in the sum."),
+            (looked_up, "You look up rows once more. Back it goes the other way: from the words to the table's rows."),
+        ),
+        hints=(
+            "Begin with a table of zeros. Which of its rows does the first row of slopes belong to?",
+            "Word by word: add the row of slopes to the row of its word. Or: what is the rule of a product, if the "
+            "lookup is a product with one-hot rows?",
+            "gradient = engine.zeros(rows, arriving.shape[1])\nfor slopes, word in zip(arriving, words.tolist()):\n"
+            "    gradient[...] += slopes",
+        ),
+        understood="Looking up is a product with one-hot rows. So going back is a product with them, turned round: it "
+        "adds up where a word came twice.",
+    ),
+    Exercise(
+        key="21.4",
+        points=2,
+        answer=oracle_attend,
+        trial=attend_trial,
+        hidden=attend_more,
+        wrong=(
+            (
+                attention(dim=0),
+                "The mask is right. But the softmax goes down the columns: the shares of each *row* must be 1 in all.",
+            ),
+            (
+                attention(late=True),
+                "The mask comes after the softmax: the rows are not 1 in all, and the later words are in the sum.",
+            ),
+            (
+                attention(own=True),
+                "A word may look at itself. Now the first one has nobody to look at, and its mix is `nan`.",
+            ),
+            (
+                attention(dim=0, late=True),
+                "Two mistakes are left: the softmax goes down the columns, and the mask comes after it.",
+            ),
+            (
+                attention(dim=0, own=True),
+                "Two mistakes are left: the softmax goes down the columns, and no word may look at itself.",
+            ),
+            (
+                attention(late=True, own=True),
+                "Two mistakes are left: the mask comes after the softmax, and no word may look at itself.",
+            ),
+            (attention(root=False), "The division by the root was right. It should have stayed."),
+            (turned_round, "The mask is turned round: each word looks at itself and at those *after* it."),
+            (
+                masked_with_zeros,
+                "A score of 0 is a score like any other: $e^0$ is 1. It takes minus infinity for a share of 0.",
+            ),
+            (
+                functools.partial(F.scaled_dot_product_attention),
+                "There is no mask: each word looks at all words.",
+            ),
+        ),
+        hints=(
+            "Three questions: which numbers have to be 1 in all? When must the mask come? May a word look at itself?",
+            "`softmax(dim=1)`; the mask on the scores, with minus infinity; `triu(1)` leaves the diagonal out.",
+            "later = engine.ones(len(query), len(query)).triu(1).bool()\n"
+            'weights = scores.masked_fill(later, float("-inf"))'
+            ".softmax(dim=...)\nreturn weights @ value",
+        ),
+        understood="Shares are made once, among those whom a word may see.",
+    ),
+    Exercise(
+        key="21.5",
+        points=2,
+        answer=by_nudges,
+        trial=ahead_trial,
+        hidden=ahead_more,
+        wrong=(
+            (
+                functools.partial(looks_ahead, after=-100),
+                "You list all dependencies. That a word depends on itself and on earlier ones is as it should be.",
+            ),
+            (
+                functools.partial(looks_ahead, after=-1),
+                "A word may depend on itself: m must be later than n.",
+            ),
+            (
+                functools.partial(looks_ahead, single=False),
+                "You go back from the sum of a row. Where a layer norm comes last, that sum is always 0 and has no "
+                "slope, and the model is let through.",
+            ),
+            (
+                functools.partial(looks_ahead, first=1),
+                "You go back from the first number of each result only. Any of them may look ahead.",
+            ),
+            (
+                functools.partial(looks_ahead, only=1),
+                "You look at the slope of the first number of each word only. Any of them may be seen.",
+            ),
+            (
+                functools.partial(looks_ahead, way=lambda slope: slope > 0),
+                "A slope below 0 is a dependence, too.",
+            ),
+            (functools.partial(looks_ahead, turned=True), "The pairs are the wrong way round: first n, who looks."),
+            (only_the_next, "You look at the next word only. Any word after n is too much."),
+            (
+                never_cleared,
+                "The slopes of the words before are still in `x.grad`: clear it, or take `engine.autograd.grad`.",
+            ),
+        ),
+        hints=(
+            "For one word n: go back from its result to x. Which rows of the slopes should be 0?",
+            "Go back from each *single* number of the result of word n, and look at the rows after n: is anything "
+            "there not 0?",
+            "for n, row in enumerate(model(x)):\n    for number in row:\n        (slopes,) = "
+            "engine.autograd.grad(number, x, retain_graph=True)\n        ...slopes.any(dim=1)...",
+        ),
+        understood="A gradient knows who sees whom, in any model, without reading its code.",
+    ),
+)

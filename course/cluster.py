@@ -9,7 +9,7 @@ from typing import Any
 
 from course.notebooks import COMMAND, ONE_THREAD, ROOT
 
-PATIENCE = 120  # seconds until all of them have to be there
+PATIENCE = 300  # seconds until all of them have to be there, on a busy computer too
 _running: Any = None
 
 

@@ -175,7 +175,7 @@ def launched(library, ranks, program, folder):
     launcher = {"engine": "engine.distributed.run", "torch": "torch.distributed.run"}[library]
     command = [sys.executable, "-m", launcher, f"--nproc-per-node={ranks}", str(path)]
     env = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, encoding="utf-8", timeout=240, check=False)
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, encoding="utf-8", timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -285,9 +285,9 @@ def test_nothing_stays_behind_a_kernel_that_is_killed():
     )
     env = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, env=env, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", program], cwd=ROOT, env=env, capture_output=True, text=True, timeout=300
     )
     numbers = [*map(int, done.stdout.split())]
     assert len(numbers) == 3, done.stderr
-    _, left = psutil.wait_procs([psutil.Process(n) for n in numbers if psutil.pid_exists(n)], timeout=20)
+    _, left = psutil.wait_procs([psutil.Process(n) for n in numbers if psutil.pid_exists(n)], timeout=120)
     assert [p for p in left if p.status() != psutil.STATUS_ZOMBIE] == []

@@ -1,7 +1,6 @@
 """A compact autograd engine on NumPy, under PyTorch's names and semantics: ``import torch as engine``, made small."""
 
 import importlib
-import warnings
 from math import e, inf, nan, pi
 
 from . import autograd, linalg
@@ -28,9 +27,6 @@ from .help import describe, public, texts
 from .surface.printing import set_printoptions
 
 __version__ = "0.1.0"
-
-# PyTorch gives inf and nan without a word; so does the engine, in every thread (NumPy's errstate is a thread's own)
-warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"engine\.")
 
 globals().update(offered("function", __name__))
 

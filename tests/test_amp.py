@@ -457,7 +457,6 @@ def printed(name, program):
     out = io.StringIO()
     with contextlib.redirect_stdout(out), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warnings.filterwarnings("ignore", category=RuntimeWarning, module="engine")  # inf and nan, as in any program
         try:
             exec(SCALED + textwrap.dedent(program), names)
         except Exception as error:

@@ -81,7 +81,6 @@ def test_a_warning_names_the_line_of_the_program(route, cast):
     x = engine.tensor([1.0, 2.0, 3.0], requires_grad=True)
     with warnings.catch_warnings(record=True) as seen, engine.autocast("cpu", enabled=cast):
         warnings.simplefilter("always")
-        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, which the engine turns off as it is imported
         program(x)
     lines = [linecache.getline(__file__, w.lineno) for w in seen]
     assert seen and {w.filename for w in seen} == {__file__}

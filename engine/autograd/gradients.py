@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..arrays.dispatch import switched
+from ..arrays.quiet import be_quiet, hush, quiet, state
 from ..arrays.warn import warn
 from ..core import backward as core
 from ..core.graph import extend, mode
@@ -17,6 +18,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     """Add the gradients of ``tensors``, weighted by ``grad_tensors``, to the leaves (or to ``inputs`` alone)."""
     if mode.transforms:
         raise RuntimeError(NOT_IN_TRANSFORMS["backward"])
+    be_quiet()
     if grad_variables is not None:
         warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)
         if grad_tensors is not None:
@@ -38,6 +40,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 
 def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
     """Add d(self)/d(leaf), contracted with ``gradient`` (1 for a scalar), to ``.grad`` of every leaf."""
+    if state() not in quiet:
+        hush()
     if inputs is not None or mode.transforms:
         backward(self, gradient, retain_graph, create_graph, None, inputs)
     elif gradient is None and not create_graph and isinstance(self.array, np.floating) and self.node:
@@ -53,6 +57,7 @@ extend(Tensor, backward=tensor_backward)
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
          is_grads_batched=False, materialize_grads=False):  # fmt: skip
     """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; nothing is added to any ``.grad``."""
+    be_quiet()
     if not only_inputs:
         warn(messages.ONLY_INPUTS, FutureWarning)
     if mode.dual and not create_graph and carries_tangents(outputs):

@@ -5,6 +5,7 @@ from weakref import WeakSet
 
 from ..arrays import tree
 from ..arrays.dispatch import running
+from ..arrays.quiet import be_quiet
 from ..autograd import anomaly
 from ..core.graph import mode
 from ..core.tensor import Tensor
@@ -43,6 +44,7 @@ class Compiled:
     def __call__(self, *args, **kwargs):
         if runs_eagerly():
             return self.function(*args, **kwargs)
+        be_quiet()
         leaves, structure = flattened(args, kwargs)
         for entry in self.entries:
             if entry.structure == structure and entry.guards.matches(leaves):

@@ -15,6 +15,7 @@ from ..arrays.dispatch import fresh, modules, not_captured, one_a_sample
 from ..arrays.dtypes import of
 from ..arrays.kernels.draws import check_differs, drawn_like
 from ..arrays.memory import part_of_copy
+from ..arrays.quiet import be_quiet
 from ..arrays.shapes import common_shape
 from ..arrays.size import Size
 from ..arrays.warn import warn
@@ -195,6 +196,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
         )
+    be_quiet()
     new = leaf(brought(array_from(data, dtype), device), requires_grad)
     return new.pin_memory() if pin_memory else new
 
@@ -257,6 +259,7 @@ def as_tensor(data, dtype=None, device=None):
         return to(data, dtype, device=device)
     if type(data) is np.ndarray and (dtype is None or of.get(data.dtype) is dtype) and place(device)[0] is cpu_backend:
         return from_numpy(data)
+    be_quiet()
     return leaf(brought(array_from(data, dtype, copy=False), device))
 
 
@@ -628,6 +631,7 @@ def filler(name, draw, **defaults):
     names, Backward = list(defaults), node_class(camel(name[:-1]) + "Backward0", lambda g: zeros_for(g))
 
     def fill_(self, *args, generator=None, **options):
+        be_quiet()
         check_writable(self)
         check_differs(self.array)
         check_generator(generator)
@@ -746,6 +750,7 @@ for name in ("seed", "initial_seed", "manual_seed", "get_rng_state", "set_rng_st
 
 def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
     """This tensor in another dtype or on another device: ``to(dtype)``, ``to(device)``, ``to(other)``."""
+    be_quiet()
     switches = [a for a in args if isinstance(a, bool)]  # positional, as in PyTorch: first one, then the other
     non_blocking, copy = (*switches, *(non_blocking, copy)[len(switches) :])[:2]
     for a in args:
@@ -780,6 +785,7 @@ def type_name(self, dtype=None, non_blocking=False):
 
 def caster(name, dtype):
     def method(self, memory_format=None):
+        be_quiet()
         return cast(self, dtype.np)
 
     method.__doc__ = f"This tensor in {dtype}."

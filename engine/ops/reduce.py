@@ -12,6 +12,7 @@ from ..arrays.dispatch import any_batch, either, not_batched, samples, xp_of
 from ..arrays.dtypes import accumulate_wider, dtype_word
 from ..arrays.kernels.indexing import dim_key, placed_along
 from ..arrays.kernels.sums import extreme_along, log_of_running_sum, mean_array, sum_array
+from ..arrays.quiet import hush, quiet, state
 from ..arrays.warn import warn
 from ..core.graph import mode, node_class
 from ..core.linear import cast, reshape, sum_axes, sum_to, unsum
@@ -297,6 +298,8 @@ def settled(out):
 def summing(unusual):
     def sum(input, dim=None, keepdim=False, *, dtype=None, **names):
         """The sum over ``dim``, all dimensions by default.  Integers and bools are added up as int64."""
+        if state() not in quiet:
+            hush()
         if dim is None and dtype is None and not keepdim and not names and isinstance(input, Tensor):
             x = input.array
             out = sum_array(x)
@@ -319,6 +322,8 @@ def summing(unusual):
 def averaging(unusual):
     def mean(input, dim=None, keepdim=False, *, dtype=None, **names):
         """The mean over ``dim``, all dimensions by default.  RuntimeError for integers without a floating ``dtype``."""
+        if state() not in quiet:
+            hush()
         if dim is None and dtype is None and not keepdim and not names and isinstance(input, Tensor):
             x = input.array
             if x.dtype in dtypes.differentiable:

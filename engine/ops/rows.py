@@ -14,6 +14,7 @@ from ..arrays.devices import one_device
 from ..arrays.dispatch import Function, device_names, modules, number_types, picked, scalar_types
 from ..arrays.dtypes import dtype_word
 from ..arrays.kernels.indexing import placed
+from ..arrays.quiet import be_quiet, hush, quiet, state
 from ..arrays.shapes import common_shape
 from ..core import linear
 from ..core.graph import mode, node_class
@@ -75,6 +76,8 @@ def unary(name, forward, rule=None, *, integers="float", backward=None, refuses=
             if out is not None:
                 return unusual[type(out)](input, out=out)
             x = input.array
+            if state() not in quiet:
+                hush()
             if refuses is not None and x.dtype.kind == "b":
                 refuse(refuses, "b", x)
             compute = functions[type(x)]
@@ -126,6 +129,8 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
                 return unusual(input, other, out=out)
             if isinstance(input, Tensor):
                 x, p = input.array, input.node
+                if state() not in quiet:
+                    hush()
                 if isinstance(other, Tensor):
                     y, q = other.array, other.node
                     kind = type(x)
@@ -178,6 +183,7 @@ def binary(name, forward, rule_x, rule_y, *, divides=False, bools=True, backward
 
     def mixed(x, p, y, q, Class):
         """The cases in which a program spends no time: other dtypes, arrays beside Tensors, errors."""
+        be_quiet()
         if type(x) not in modules or type(y) not in modules:
             return NotImplemented
         if not bools and (is_bool(x) or is_bool(y)):
@@ -228,6 +234,8 @@ def comparison(name, forward):
         return op
 
     def compared(x, y):
+        if state() not in quiet:  # nan in bfloat16 is "invalid"
+            hush()
         try:
             if type(y) not in scalar_types and x.dtype is not y.dtype:
                 return Tensor(promoted(forward, x, y)[0])

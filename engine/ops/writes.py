@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.dispatch import scalar_types, xp_of
 from ..arrays.memory import overlaps, overlaps_itself, same_place
+from ..arrays.quiet import be_quiet
 from ..arrays.shapes import common_shape
 from ..core import views
 from ..core.graph import mode, node_class
@@ -67,6 +68,7 @@ def modify(tensor, change, Backward, inputs, saved=(), apart=None):
 
     ``apart``: those inputs which must not be a part of what is written, all by default; False: any overlap is harmless.
     """
+    be_quiet()
     views.check_writable(tensor, inputs)
     if apart is not False:
         check_apart(tensor, inputs if apart is None else apart)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 
 from ..arrays.dispatch import outside_of_captures
+from ..arrays.quiet import be_quiet
 from ..arrays.warn import warn
 from ..core.tensor import Tensor
 from ..nn.hooks import add_hook
@@ -21,6 +22,7 @@ def with_hooks(step):
     @outside_of_captures
     @functools.wraps(step)
     def wrapper(self, *args, **kwargs):
+        be_quiet()
         own = self.__dict__
         if "_opt_called" in own:
             self._opt_called = True

@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import ops
 from ..arrays import dtypes
+from ..arrays.quiet import be_quiet, hush, quiet, state  # noqa: F401  what is written out asks
 from ..arrays.size import Size
 from ..arrays.threads import new_lock
 from ..arrays.warn import ENGINE_FOLDER
@@ -245,6 +246,7 @@ class Door:
 
         ``values``: an argument for every parameter; ``more``: those by position beyond; ``names``: by other names.
         """
+        be_quiet()
         s = self.signatures[0]
         given = dict(zip(s.names, values))
         for name, value in () if s.options else names.items():
@@ -302,6 +304,7 @@ class Door:
 
         def door(self, dim=None, keepdim=None, *rest, **names):
             if type(dim) in DIMS and type(keepdim) is bool and not names and not rest:
+                if state() not in quiet: hush()
                 try: return inner(self, dim, keepdim)
                 except TypeError:
                     if False: raise
@@ -323,6 +326,7 @@ def make(check, inner, unusual):
  def door({", ".join(itself + s.head())}):
   nonlocal check, inner, unusual
 {s.renamed()}  if {" and ".join(s.tests())}:
+   if state() not in quiet: hush()
    {body}
   return unusual({", ".join([values, s.rest or "()", s.other_names or "{}", *itself])})
 """

@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 
+from ..arrays.quiet import hush, quiet, state
 from ..core.tensor import Tensor
 from ..help import describe, of_methods
 from ..ops import elementwise, index, linalg, writes
@@ -36,6 +37,8 @@ def matmul(self, other):
     if not isinstance(self, Tensor) or not isinstance(other, Tensor):
         return NotImplemented
     x, y = self.array, other.array
+    if state() not in quiet:
+        hush()
     if x.dtype is y.dtype is not BOOL and x.ndim and 0 < y.ndim < 3 and x.shape[-1] == y.shape[0]:
         return linalg.matmul(self, other)
     return methods["matmul"](self, other)

@@ -92,6 +92,7 @@ COMPLETE = """import json
 import engine
 from IPython.core.completer import provisionalcompleter
 
+get_ipython().Completer.jedi_compute_type_timeout = 10**6
 x = engine.tensor([1.0, 2.0])
 
 

@@ -101,7 +101,8 @@ def check(key: str | float, attempt: Any, hidden: bool = False, sealed: str = ""
     if state == CORRECT:
         if not hidden:
             points = _points(exercise) if exercise.points else ""
-            show(f"{exercise.name}: correct.", points, after=exercise.understood, tone="success")
+            after = f"{exercise.understood} {_ASKS}".strip() if cells.asks(attempt) else exercise.understood
+            show(f"{exercise.name}: correct.", points, after=after, tone="success")
         return
     if state == NOT_ATTEMPTED:
         text = f"{_untouched(key)} {_help(key)}"
@@ -115,6 +116,7 @@ def check(key: str | float, attempt: Any, hidden: bool = False, sealed: str = ""
     raise NotYet(f"{exercise.name}: not yet.")
 
 
+_ASKS = "Its cell calls `input`, which nobody answers where work is graded: write the value into the cell."
 _OWN_NUMBERS = (
     "Your class has numbers of its own in this one, and what is known here is only whether the answer is right as a "
     "whole. Which entries are wrong, you hear when it is graded."

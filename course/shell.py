@@ -13,6 +13,7 @@ FULL = "Verbose"  # IPython's mode in which nothing is left out: `%tb Verbose` o
 _FILE = re.compile(r"\s*File (.+?)(?::\d+)?(?:, |\n|$)")
 _LIBRARIES = [str(ROOT / "engine"), str(ROOT / "course"), *map(sysconfig.get_path, ("stdlib", "purelib", "platlib"))]
 _BINDS = re.compile(r"(?m)^(?:async +)?(?:def|class) +(\w+)|^(\w+) *(?::[^=\n]+)?=(?!=)")
+_ASKS = re.compile(r"(?<![\w.])input\(")
 _NOTHING = object()
 # For how long Jedi may look up what kind of name each completion is (ms); it shows the others as <unknown>. IPython's
 # own 400 ms are over before it has read, the first time, what the engine and Python have: later it has that in a cache.
@@ -61,6 +62,7 @@ class Cells:
         self.before: dict[str, Any] = {}
         self.left: dict[str, Any] = {}
         self.made: dict[str, tuple[Any, str]] = {}
+        self.asked: dict[str, Any] = {}
 
     def begin(self, source: str, space: dict[str, Any]) -> None:
         names = {first or second for first, second in _BINDS.findall(source)}
@@ -69,8 +71,10 @@ class Cells:
     def end(self, success: bool, space: dict[str, Any], error: BaseException | None = None) -> None:
         for name, value in self.before.items():
             now = space.get(name, _NOTHING)
-            self.left.pop(name, None)
-            self.made.pop(name, None)
+            for held in (self.left, self.made, self.asked):
+                held.pop(name, None)
+            if now is not value and _ASKS.search(self.source):
+                self.asked[name] = now
             if not success and now is not _NOTHING:
                 if now is value:
                     self.left[name] = value
@@ -86,6 +90,11 @@ class Cells:
         """The error with which the cell ended that had made an attempt before; empty where it ended without."""
         named = re.findall(r"\w+", self.source)
         return next((says for name, (made, says) in self.made.items() if made is attempt and name in named), "")
+
+    def asks(self, attempt: Any) -> bool:
+        """Whether the cell that made an attempt calls `input`, which nobody answers where it is graded."""
+        named = re.findall(r"\w+", self.source)
+        return any(made is attempt and name in named for name, made in self.asked.items())
 
     def missing_answer(self, name: str | None) -> str | None:
         """What to say where a check is run and the answer is not there; None where the name is another."""

@@ -175,6 +175,26 @@ def test_a_name_is_left_by_a_cell_that_fails_until_one_makes_it():
     assert Cells().missing_answer("answer") is None
 
 
+def test_a_cell_that_asks_is_known_until_one_makes_the_answer_without():
+    cells, space = Cells(), {}
+    for number, (source, asks) in enumerate(
+        (
+            ("answer = [input()]", True),
+            ("answer = [1]", False),
+            ("answer = [int(input('How many? '))]", True),
+            ("answer = [x.input(1)]", False),
+            ("def answer(x):\n    return input(x)", True),
+            ("answer = [my_input(1)]", False),
+        )
+    ):
+        cells.begin(source, space)
+        space["answer"] = [number]
+        cells.end(True, space)
+        cells.begin('check("01.1", answer)', space)
+        cells.end(True, space)
+        assert cells.asks(space["answer"]) == asks and not cells.asks([number])
+
+
 def test_an_exercise_is_found_by_a_number_too():
     from course.exercises import UnknownExercise, find
 

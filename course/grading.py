@@ -37,7 +37,7 @@ from course.judged import BROKEN, Reply, Request, read
 from course.notebooks import ROOT, kernel_environment
 from course.plain import Raised
 from course.shell import ANSI
-from course.sources import as_python
+from course.sources import UNREADABLE, as_python
 from course.worker import NotChecked
 
 MOST_SECONDS = 30.0  # of computing, for an answer together with all cells above it
@@ -395,7 +395,7 @@ def hiding(source: str) -> list[str]:
     """The names of Python's own, and of the course's, that a cell of code uses for something else."""
     try:
         body = ast.parse(as_python(source)).body
-    except SyntaxError:
+    except UNREADABLE:
         return []
     named = {name.id for part in body if isinstance(part, ast.Assign | ast.AnnAssign | ast.AugAssign)
              for name in ast.walk(part) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}  # fmt: skip

@@ -28,13 +28,15 @@ _OF_MODULES = {"to", "cpu", "cuda", "float", "double", "half", "bfloat16", "type
 _OF_ARRAYS = {"astype"}
 _LIBRARIES = {"engine", "torch", "np", "numpy", "F", "nn"}
 _SWITCHES = {"no_grad", "enable_grad", "inference_mode"}
+# What Python raises over a text that is no program, or one too deep or too large.
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 def parsed(source: str) -> ast.Module:
     """The syntax tree of a cell; empty where it is none."""
     try:
         return ast.parse(textwrap.dedent(source))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNREADABLE:
         return ast.Module([], [])
 
 
@@ -206,24 +208,24 @@ def as_python(source: str) -> str:
     source = _RUNS_REST.sub(r"\1", source)
     try:
         return TransformerManager().transform_cell(source)
-    except SyntaxError:
+    except UNREADABLE:
         return source
 
 
 def is_blank(answer: list[str], came: str) -> bool:
     """Whether the cells of an answer hold nothing but what came: its functions are as they were, or do nothing."""
+    theirs = ast.parse(came)
     try:
         mine = ast.parse("\n".join(map(as_python, answer)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        if ast.dump(mine) == ast.dump(theirs):
+            return True
+        parts = {ast.dump(part) for part in ast.walk(theirs)}
+        functions = [part for part in ast.walk(mine) if isinstance(part, ast.FunctionDef)]
+        does = ast.FunctionDef | ast.ClassDef | ast.Expr if functions else ast.Pass
+        nothing_else = all(isinstance(part, does) or _is_constant(part) for part in mine.body)
+        return nothing_else and all(ast.dump(part) in parts or _does_nothing(part) for part in functions)
+    except UNREADABLE:
         return False
-    theirs = ast.parse(came)
-    if ast.dump(mine) == ast.dump(theirs):
-        return True
-    parts = {ast.dump(part) for part in ast.walk(theirs)}
-    functions = [part for part in ast.walk(mine) if isinstance(part, ast.FunctionDef)]
-    does = ast.FunctionDef | ast.ClassDef | ast.Expr if functions else ast.Pass
-    nothing_else = all(isinstance(part, does) or _is_constant(part) for part in mine.body)
-    return nothing_else and all(ast.dump(part) in parts or _does_nothing(part) for part in functions)
 
 
 def _does_nothing(function: ast.FunctionDef) -> bool:

@@ -512,6 +512,13 @@ def test_a_cell_is_looked_at_without_what_times_it(source, python):
     assert sources.as_python(source) == python
 
 
+@pytest.mark.parametrize(
+    "source", ["x = 1\0", "x = " + "1 + " * 20_000 + "1", "-" * 200_000 + "1", "(" * 5_000, "\ud800"]
+)
+def test_a_text_that_python_cannot_read_is_no_trouble_of_gradings(source):
+    assert grading.hiding(source) == [] and not sources.is_blank([source], "...")
+
+
 # --- What was not attempted, and whose output is told
 
 BLANK = exercises.cell("05.2", "exercises")

@@ -30,11 +30,11 @@ def form(source: str) -> str | None:
 
 
 def _parsed(source: str) -> ast.Module | None:
-    from course.sources import as_python
+    from course.sources import UNREADABLE, as_python
 
     try:
         tree = ast.parse(as_python(source))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNREADABLE:
         return None
     last = {part.name: part for part in tree.body if isinstance(part, ast.FunctionDef | ast.ClassDef)}
     defined = ast.FunctionDef | ast.ClassDef

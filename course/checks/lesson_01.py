@@ -117,6 +117,8 @@ def signed_trial(without_negatives: Callable) -> Iterator[tuple]:
     yield "t = [3.0, -1.0, 2.0]", without_negatives, engine.tensor([3.0, -1.0, 2.0])
     yield "t = [[-2.0, 5.0], [0.0, -0.5], [0.25, 0.5]]", without_negatives, engine.tensor(SIGNED)
     yield "t = [300.0, -0.001, 1e6, -1e6]", without_negatives, engine.tensor([300.0, -0.001, 1e6, -1e6])
+    wide = engine.tensor([0.1, -0.1], dtype=engine.float64)
+    yield "t = [0.1, -0.1], float64", without_negatives, wide
 
 
 SIGNED = [[-2.0, 5.0], [0.0, -0.5], [0.25, 0.5]]
@@ -454,11 +456,11 @@ EXERCISES = (
             ),
             (
                 lambda t: len(t) - 1,
-                "That is the last day, whatever it was like. Does it return where a loop has ended?",
+                "That is the last day, whatever it was like. Did you return the place at which a loop ended?",
             ),
             (
                 best_from_zero,
-                "Where it is below 0 on all days, no mean is larger than the 0 to begin with.",
+                "If every mean is below 0, none is larger than the 0 that you begin with.",
             ),
             (
                 lambda t: t.mean(dim=1).max(dim=0),
@@ -658,7 +660,7 @@ EXERCISES = (
                 "The numbers were converted twice. The array and the tensor are one memory: a change of either is a "
                 "change of both.",
             ),
-            (to_fahrenheit, "That takes the numbers for Celsius, and makes Fahrenheit of them."),
+            (to_fahrenheit, "That takes the numbers to be Celsius, and turns them into Fahrenheit."),
             (no_32, "The factor 5 / 9 is there. Subtracting 32 comes before it."),
             (plus_32, "32 is added here. It should be subtracted."),
             (only_less_32, "32 is subtracted. The factor 5 / 9 is missing."),

@@ -402,13 +402,13 @@ EXERCISES = (
         wrong=(
             (
                 with_methods(place=lambda t, *index: Written.place(t, *index) - t.offset),
-                "place begins to count at 0. A tensor begins at its offset, so that comes on top of the sum.",
+                "place counts from 0. A tensor begins at its offset: add that to the sum.",
             ),
             (
                 with_methods(
                     place=lambda t, *index: t.offset + sum(i * n for i, n in zip(index, t.shape, strict=True))
                 ),
-                "place multiplies by the sizes. How far it is to the next number, the strides say.",
+                "place multiplies by the sizes. It is the strides that say how far the next number is.",
             ),
             (
                 with_methods(place=lambda t, *index: t.memory[Written.place(t, *index)]),
@@ -455,11 +455,11 @@ EXERCISES = (
             ),
             (
                 with_methods(T=property(lambda t: type(t)(t.memory, t.shape[::-1], t.stride, t.offset))),
-                "T has the shape turned round, and the strides as before: each dimension needs to take its own along.",
+                "T reverses the shape, and leaves the strides as they were: each dimension must take its stride along.",
             ),
             (
                 with_methods(T=property(lambda t: type(t)(t.memory, t.shape, t.stride[::-1], t.offset))),
-                "T has the strides turned round, and the shape as before: each dimension needs to take its own along.",
+                "T reverses the strides, and leaves the shape as it was: each dimension must take its stride along.",
             ),
             (
                 with_methods(permute=permuted_back),
@@ -470,7 +470,7 @@ EXERCISES = (
                 with_methods(
                     permute=lambda t, *dims: type(t)(t.memory, tuple(t.shape[d] for d in dims), t.stride, t.offset)
                 ),
-                "permute reorders the shape alone: each dimension needs to take its stride along.",
+                "permute reorders the shape alone: each dimension must take its stride along.",
             ),
             (
                 with_methods(expand=lambda t, *shape: type(t)(t.memory, shape, t.stride, t.offset)),
@@ -581,7 +581,7 @@ EXERCISES = (
             ),
             (
                 lambda t: t.permute(3, 2, 1, 0).reshape(len(t), -1),
-                "T turns all four questions round, so that the photographs come last: their numbers are mixed.",
+                "T reverses all four dimensions, so that the photographs come last: their numbers are mixed.",
             ),
             (
                 lambda t: t.permute(0, 2, 3, 1).view(len(t), -1),
@@ -641,7 +641,7 @@ EXERCISES = (
                 "`//` cuts off the fraction, and a share is a fraction: divide with `/`.",
             ),
             (lambda t: t * t.sum(dim=1, keepdim=True), "You multiply by the sum. A share is divided by it."),
-            (lambda t: t.sum(dim=1, keepdim=True) / t, "The wrong way up: divide the number by the sum."),
+            (lambda t: t.sum(dim=1, keepdim=True) / t, "Upside down: divide the number by the sum."),
             (lambda t: t.sum(dim=1, keepdim=True), "Those are the sums. What remains is to divide by them."),
             (lambda t: t - t.sum(dim=1, keepdim=True), "You subtract the sum. A share is divided by it, with `/`."),
             (
@@ -656,7 +656,8 @@ EXERCISES = (
             ),
             (
                 lambda t: t.T / t.sum(dim=0),
-                "Turned, and divided by the sums of the columns: two turns that do not undo each other.",
+                "The table is transposed, and divided by the sums of the columns that it had before: they do "
+                "not belong together.",
             ),
             (lambda t: t / t[0].sum(), "Every row is divided by the sum of row 0. Each row has its own."),
             (lambda t: t / t.sum(), "That is the sum of the whole table. Each row has its own."),

@@ -245,7 +245,7 @@ def test_the_first_hour_the_second_day_and_an_update(course):
     course.look("lesson")
 
     # A note of the learner's own, in the lesson.
-    page.evaluate(WRITE, [page.evaluate(FIND_SOURCE, "## The notes, looked at"), NOTE])
+    page.evaluate(WRITE, [page.evaluate(FIND_SOURCE, "## A look at the notes"), NOTE])
 
     # To its exercises: blank, failing, wrong, right; a hint, the solution, the progress.
     page.evaluate(COMMAND, "docmanager:save")

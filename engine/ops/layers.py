@@ -115,7 +115,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     n = w.shape[0]
     starts = xp_of(i).arange(input.shape[0]) * input.shape[1] if offsets is None else array_of(offsets)
     starts = starts[:-1] if include_last_offset and offsets is not None else starts
-    kept = (xp_of(i).ones(i.shape, bool) if padding_idx is None else i != padding_idx % n).astype(w.dtype)
+    there = None if padding_idx is None else i != padding_idx % n
+    kept = (xp_of(i).ones(i.shape, bool) if there is None else there).astype(w.dtype)
     if mode == "max" or not len(starts):
         out, rows, some = largest_rows(w, i, kept != 0, starts)
         return record(BagMaximum, out, (weight, None), (w.shape, rows, some))
@@ -124,27 +125,32 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     share = kept / counts_at(bags, kept, size) if mode == "mean" else kept
     back = share / counts_at(i, xp_of(i).ones(i.shape, w.dtype), n) if scale_grad_by_freq else share
     y = reshape(y, (-1,)) if y is not None and y.ndim > 1 else y
-    terms = rows_at(w, i) * column(share if y is None else share * array_of(y))
+    terms = counted(rows_at(w, i) * column(share if y is None else share * array_of(y)), there)
     out = placed(widened(terms), (size, w.shape[1]), (bags,)).astype(w.dtype)
-    return record(Bags, out, (weight, y), (w, array_of(y), i, bags, share, back))
+    return record(Bags, out, (weight, y), (w, array_of(y), i, bags, share, back, there))
 
 
 def column(x):
     return reshape(x, (-1, 1))
 
 
-def bag_weight_rule(g, shape, factors, indices, bags):
-    return place(pick(g, (bags,)) * column(factors), shape, (array_of(indices),))
+def counted(terms, there):
+    """Terms, with zeros for the padding; ``there`` is None where there is none."""
+    return terms if there is None else cast(choose(column(there), terms, 0.0), array_of(terms).dtype)
+
+
+def bag_weight_rule(g, shape, factors, indices, bags, there):
+    return place(counted(pick(g, (bags,)) * column(factors), there), shape, (array_of(indices),))
 
 
 # of the weight, and of the weights of samples
 Bags = node_class("EmbeddingBagBackward0",
-                  lambda g, x, y, index, bags, _share, back: bag_weight_rule(
-                      g, array_of(x).shape, back if y is None else y * back, index, bags),
-                  lambda g, x, _y, index, bags, share, _back: sum_axes(
-                      pick(g, (bags,)) * pick(x, (array_of(index),)), 1) * share)  # fmt: skip
+                  lambda g, x, y, index, bags, _share, back, there: bag_weight_rule(
+                      g, array_of(x).shape, back if y is None else y * back, index, bags, there),
+                  lambda g, x, _y, index, bags, share, _back, there: sum_axes(
+                      counted(pick(g, (bags,)) * pick(x, (array_of(index),)), there), 1) * share)  # fmt: skip
 BagMaximum = node_class("EmbeddingBagBackward0",
-                        lambda g, shape, rows, some: place(g * some.astype(array_of(g).dtype), shape, (
+                        lambda g, shape, rows, some: place(cast(choose(some, g, 0.0), array_of(g).dtype), shape, (
                             rows, xp_of(rows).arange(shape[1]))),
                         lambda g, _shape, _rows, _some: None)  # fmt: skip
 

@@ -10,6 +10,7 @@ computes by NumPy itself, and neither its state nor its filters of warnings reac
 import os
 import sys
 import warnings
+from contextvars import ContextVar
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,11 @@ from numpy._core import umath
 
 from .warn import COMPILED_FILE_PREFIX, ENGINE_FOLDER
 
-variable = vars(umath)["_extobj_contextvar"]  # what np.errstate sets
+try:
+    variable = vars(umath)["_extobj_contextvar"]  # what np.errstate sets
+except KeyError:  # in another NumPy: then warnings are left out by a filter, which a program may replace
+    variable = ContextVar("stand_in", default=None)
+    warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"engine\.")
 state = variable.get
 quiet: set = set()  # the engine's own states; who computes asks ``if state() not in quiet: hush()``
 states: dict = {}  # what a program wants to hear -> the engine's state for that

@@ -42,8 +42,9 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-START_S = 90
-RUN_MS = 300_000
+START_S = 240  # this and the next are against a hang
+PATIENCE_MS = 120_000
+RUN_MS = 540_000
 SIZE = {"width": 1280, "height": 1000}
 TALLEST = 16_000  # Chromium's largest texture is 16,384 pixels high
 
@@ -99,6 +100,27 @@ NOTEBOOK_HEIGHT = """async () => {
 }"""
 
 
+# All that was to be drawn is: the page has nothing to do, moves nothing, and its parts stay where they are.
+AT_REST = """async () => {
+    const idle = () => new Promise(requestIdleCallback);
+    const moves = (one) => one instanceof CSSTransition && one.playState === 'running'; // cursors blink for ever
+    let places = '';
+    for (let unchanged = 0; unchanged < 10; ) {
+        await idle();
+        const boxes = [...document.querySelectorAll('.jp-Notebook *')].map(part => part.getBoundingClientRect());
+        const now = boxes.map(({ x, y, width, height }) => [x, y, width, height].join()).join(' ');
+        unchanged = now === places && !document.getAnimations().some(moves) ? unchanged + 1 : 0;
+        places = now;
+    }
+}"""
+
+
+def at_rest(page):
+    """Return when the page has drawn all that is asked for, and what its kernel has sent."""
+    for script in (AT_REST, ALL_HAS_ARRIVED, AT_REST):
+        settled(page, script)
+
+
 def settled(page, script: str):
     """What a script's promise brings; `page.evaluate` alone has no time limit, and would wait for a kernel for ever."""
     late = f"setTimeout(() => fail(new Error('nothing came of it in {START_S} s')), {START_S * 1000})"
@@ -123,7 +145,7 @@ class Lab(NamedTuple):
         """An answer of the server's REST interface."""
         headers = {"Authorization": f"token {self.token}"}
         request = urllib.request.Request(f"{self.url}/{path}", method=method, headers=headers)
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=START_S) as answer:
             body = answer.read()
         return json.loads(body) if body else None
 
@@ -143,7 +165,8 @@ def chromium():
         path = next(filter(None, found), own if Path(own).is_file() and not named else None)
         if path is None:
             pytest.skip(f"no browser: {named or 'Chromium'} is not on the PATH, nor installed by Playwright")
-        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS), timeout=PATIENCE_MS)
+        api.expect.set_options(timeout=PATIENCE_MS)
         yield browser
         browser.close()
 
@@ -259,7 +282,7 @@ def open_lesson(window, lab):
         path = copy.relative_to(lab.root).as_posix()
         page = window.new_page()
         pages.append(page)
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.console_errors = []
         page.on("console", lambda message: message.type == "error" and page.console_errors.append(message.text))
         page.on("pageerror", lambda error: page.console_errors.append(str(error)))
@@ -339,6 +362,7 @@ def broken_rules():
             from axe_playwright_python.base import AXE_SCRIPT
         except ImportError:
             return {}
+        settled(page, AT_REST)  # a colour that is on its way to another has too little contrast
         page.evaluate(AXE_SCRIPT)
         include = [[part] for part in OURS if page.locator(part).count()]
         broken = page.evaluate(run, [include, rules])["violations"]
@@ -366,6 +390,12 @@ def choose_dark_theme():
 
 
 @pytest.fixture
+def rest():
+    """A function: waits until a page has drawn all that is asked for, and what its kernel has sent."""
+    return at_rest
+
+
+@pytest.fixture
 def fits_narrow_page():
     """A function: in a narrow window, beside the list of files, no control of a figure is beyond its edge.
 
@@ -374,7 +404,7 @@ def fits_narrow_page():
 
     def fits(page, figure, *parts: str):
         page.set_viewport_size({"width": 560, "height": 900})
-        page.wait_for_timeout(300)
+        at_rest(page)
         box = figure.bounding_box()
         for part in parts:
             inner = figure.locator(part).bounding_box()

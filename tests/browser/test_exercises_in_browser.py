@@ -29,8 +29,8 @@ def checked(tmp_path, open_lesson):
     nbformat.write(nb, tmp_path / "97_checks.ipynb")
     page = open_lesson(tmp_path / "97_checks.ipynb")
     page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
-    api.expect(page.get_by_text("A worked solution of exercise 05.2")).to_be_visible(timeout=120_000)
-    api.expect(page.get_by_text("lessons done").first).to_be_visible(timeout=60_000)
+    api.expect(page.get_by_text("A worked solution of exercise 05.2")).to_be_visible()
+    api.expect(page.get_by_text("lessons done").first).to_be_visible()
     return page
 
 
@@ -56,5 +56,5 @@ def test_a_blank_notebook_runs_to_its_end(open_lesson, run_all):
 
     page = open_lesson(ROOT / "exercises/05_graph.ipynb", folder="my_exercises")
     page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
-    api.expect(page.get_by_text("Exercise 05.5: not attempted yet.").first).to_be_visible(timeout=120_000)
+    api.expect(page.get_by_text("Exercise 05.5: not attempted yet.").first).to_be_visible()
     assert page.console_errors == []

@@ -69,9 +69,10 @@ NOTE, ANSWER = "What I did not know: a note is an object.", "slopes = (7.0, 2.0)
 class Course:
     """A clone of the course, its server and its page; as a learner's computer has it."""
 
-    def __init__(self, folder, browser, width, broken_rules):
+    def __init__(self, folder, browser, width, rest, broken_rules):
         self.root, self.private, self.width = folder / "course", folder, width
-        self.browser, self.server, self.page, self.broken_rules = browser, None, None, broken_rules
+        self.browser, self.rest, self.broken_rules = browser, rest, broken_rules
+        self.server = self.page = None
         files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
         for name in filter(None, files.split("\0")):
             if (ROOT / name).is_file():  # not one that is being deleted
@@ -104,8 +105,7 @@ class Course:
         self.listener.start()  # to what else it says
         self.page = self.browser.new_context(viewport={"width": self.width, "height": 800}).new_page()
         self.page.set_default_timeout(PATIENCE_MS)
-        api.expect.set_options(timeout=PATIENCE_MS)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while True:
             try:
                 self.page.goto(f"{address}{where}?token={token}")
@@ -157,8 +157,9 @@ class Course:
 
     def follow(self, name, exact=True):
         """Click a link, when JupyterLab has made it one that opens in it: a cell that was run is drawn anew."""
-        self.page.wait_for_timeout(1000)
-        self.page.get_by_role("link", name=name, exact=exact).first.click()
+        self.rest(self.page)
+        link = self.page.get_by_role("link", name=name, exact=exact)
+        link.and_(self.page.locator("[href*='/files/']")).first.click()
 
     def run_all(self):
         self.page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-all-cells')")
@@ -194,7 +195,7 @@ class Course:
             self.page.wait_for_function(
                 "light => document.body.dataset.jpThemeLight === light", arg=str(theme == "Light").lower()
             )
-            self.page.wait_for_timeout(500)
+            self.rest(self.page)
             folder = os.environ.get("UNDERTORCH_SCREENSHOTS")
             if folder:
                 self.page.screenshot(path=f"{folder}/{name}_{self.width}_{theme.lower()}.png")
@@ -203,11 +204,10 @@ class Course:
 
 
 @pytest.fixture
-def course(tmp_path, chromium, broken_rules, request):
-    journey = Course(tmp_path, chromium, request.param, broken_rules)
+def course(tmp_path, chromium, rest, broken_rules, request):
+    journey = Course(tmp_path, chromium, request.param, rest, broken_rules)
     yield journey
     journey.kill()
-    api.expect.set_options(timeout=5000)
 
 
 WIDTHS = [1024, pytest.param(400, marks=pytest.mark.slow), pytest.param(1600, marks=pytest.mark.slow)]
@@ -266,7 +266,7 @@ def test_the_first_hour_the_second_day_and_an_update(course):
     course.look("exercises")
     page.evaluate(COMMAND, "docmanager:save")
     remembered = course.root / ".lab"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not any('"current":"notebook:my_exercises' in re.sub(r"\s", "", p.read_text()) for p in remembered.glob("*")):
         assert time.monotonic() < deadline, "JupyterLab has not saved where the learner is"
         time.sleep(0.2)

@@ -43,7 +43,7 @@ def test_a_lesson_runs_from_start_to_end_and_can_be_used_by_everybody(
     screenshot(page, lesson)
     drawn = page.locator(f".jp-OutputArea-output :is({DRAWN})")
     if any(WIDGET in output.get("data", {}) for output in outputs_of(cells)):
-        api.expect(drawn).not_to_have_count(0, timeout=60_000)  # what is far below is drawn when the browser has time
+        api.expect(drawn).not_to_have_count(0)  # what is far below is drawn when the browser has time
     else:
         assert drawn.count() == 0
     assert page.get_by_text("Error displaying widget").count() == 0

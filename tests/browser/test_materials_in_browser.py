@@ -38,7 +38,7 @@ def test_slides_are_moved_through_and_none_is_cut_off(folder, offline, screensho
         assert total >= 8, path.name
         before = offline.evaluate("Reveal.getSlidePastCount()")
         offline.keyboard.press("Space")
-        assert offline.evaluate("Reveal.getSlidePastCount()") == before + 1
+        offline.wait_for_function("before => Reveal.getSlidePastCount() === before + 1", arg=before)
         wide = offline.evaluate(
             "() => Reveal.getSlides().filter(slide => slide.scrollWidth > slide.clientWidth + 4).length"
         )

@@ -71,27 +71,42 @@ def test_steps_boxes_and_writing_by_keyboard(figure, broken_rules, screenshot, c
     screenshot(page, "memory_dark", explorer)
 
 
+# The clock of reading aloud, given to the page: each call of `beat` is one pause.
+CLOCK = """() => {
+    const { setInterval, clearInterval } = window;
+    let next;
+    window.setInterval = (step, pause) => pause === 700 ? ((next = step), "beat") : setInterval(step, pause);
+    window.clearInterval = (timer) => timer === "beat" ? (next = undefined) : clearInterval(timer);
+    window.beat = () => next?.();
+}"""
+
+
 def test_view_reads_aloud_up_to_where_it_refuses(figure, screenshot):
     page, explorer = figure
+    page.evaluate(CLOCK)
     press(explorer, ".T")
     press(explorer, ".view(12)")
     api.expect(explorer.get_by_role("button", name="stop reading")).to_be_visible()
-    said(explorer, steps=(".T", ".view(12)"), pick=0, path=True)
-    said(explorer, steps=(".T", ".view(12)"), pick=2, path=True)
+    for pick in range(3):
+        said(explorer, steps=(".T", ".view(12)"), pick=pick, path=True)
+        page.evaluate("beat()")
     api.expect(explorer.get_by_role("button", name="read aloud")).to_be_visible()
     screenshot(page, "memory_view", explorer)
     press(explorer, ".clone()")
     said(explorer, steps=(".T", ".clone()"), pick=EXPECTED.looked([".T", ".clone()"]).middling)
 
 
-def test_reading_aloud_can_be_stopped_and_who_wants_no_motion_is_shown_its_end(figure):
+def test_reading_aloud_can_be_stopped_and_who_wants_no_motion_is_shown_its_end(figure, rest):
     page, explorer = figure
+    page.evaluate(CLOCK)
     press(explorer, "read aloud")
+    said(explorer, pick=0, path=True)
+    page.evaluate("beat()")
     said(explorer, pick=1, path=True)
     press(explorer, "stop reading")
-    stopped = explorer.get_by_role("slider").input_value()
-    page.wait_for_timeout(900)
-    assert explorer.get_by_role("slider").input_value() == stopped
+    page.evaluate("beat()")
+    rest(page)
+    said(explorer, pick=1, path=True)
     page.emulate_media(reduced_motion="reduce")
     press(explorer, "read aloud")
     said(explorer, pick=11, path=True)
@@ -114,7 +129,7 @@ def test_a_button_that_makes_no_sense_keeps_its_place_and_does_nothing(figure):
 
 
 @pytest.mark.parametrize("width", [500, 1600])
-def test_the_figure_fits_its_page_and_its_letters_can_be_read(figure, screenshot, fits_narrow_page, width):
+def test_the_figure_fits_its_page_and_its_letters_can_be_read(figure, screenshot, fits_narrow_page, rest, width):
     page, explorer = figure
     fits_narrow_page(page, explorer, "fieldset >> nth=0", "fieldset >> nth=1", "svg", ".words")
     page.evaluate("window.jupyterapp.shell.collapseLeft()")
@@ -124,6 +139,6 @@ def test_the_figure_fits_its_page_and_its_letters_can_be_read(figure, screenshot
     said(explorer, steps=(".T", ".flatten()"), pick=1)
     smallest = """svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width
         * Math.min(...[...svg.querySelectorAll('text')].map(text => parseFloat(getComputedStyle(text).fontSize)))"""
-    page.wait_for_timeout(300)  # the picture is drawn anew for a page of this width
+    rest(page)  # the picture is drawn anew for a page of this width
     assert explorer.locator("svg").evaluate(smallest) >= 12
     screenshot(page, f"memory_{width}", explorer)

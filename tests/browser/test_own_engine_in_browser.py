@@ -35,7 +35,7 @@ def page(tmp_path, open_lesson):
     nbformat.write(nb, tmp_path / "96_own_engine.ipynb")
     page = open_lesson(tmp_path / "96_own_engine.ipynb")
     page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
-    api.expect(page.locator(".undertorch-steps")).to_have_count(1, timeout=120_000)
+    api.expect(page.locator(".undertorch-steps")).to_have_count(1)
     yield page
     assert page.console_errors == []
 

@@ -1,5 +1,6 @@
 """What a learner finds who comes back: the files as they were, and figures that can be woken."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -45,12 +46,12 @@ def original(lab):
 
 
 @pytest.mark.parametrize(("folder", "lesson"), [("notebooks", "00_welcome"), ("exercises", "05_graph")])
-def test_a_copy_that_is_opened_and_saved_stays_as_it_is(folder, lesson, original, open_lesson, lab):
+def test_a_copy_that_is_opened_and_saved_stays_as_it_is(folder, lesson, original, open_lesson, lab, rest):
     original(folder, lesson)
     (copy,) = copies.start(lesson, lab.root)
     as_made = copy.read_bytes()
     page = open_lesson(copy, copy.parent.name)
-    page.wait_for_timeout(1000)  # what the kernel says of itself has arrived
+    rest(page)  # what the kernel says of itself has arrived
     assert not page.evaluate(IS_DIRTY)
     page.evaluate(AUTOSAVE)
     assert copy.read_bytes() == as_made
@@ -112,7 +113,7 @@ def test_the_tabs_of_a_lesson_its_exercises_and_their_solutions_are_told_apart(o
     for folder in ("my_exercises", "solutions"):
         page.evaluate(OPEN, f"{folder}/05_graph.ipynb")
     for name in ("05_graph.ipynb", "Exercises 05_graph.ipynb", "Solutions 05_graph.ipynb"):
-        api.expect(page.get_by_role("tab", name=name, exact=True)).to_have_count(1, timeout=60_000)
+        api.expect(page.get_by_role("tab", name=name, exact=True)).to_have_count(1)
 
 
 def test_a_plot_is_dark_where_the_page_is(run_cell):
@@ -124,5 +125,4 @@ show(figure, "An empty plot, with two axes")""")
     brightness = "img => getComputedStyle(img).filter"
     assert plot.evaluate(brightness) == "none"
     page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })")
-    page.wait_for_function("document.body.dataset.jpThemeLight === 'false'")
-    assert "invert" in plot.evaluate(brightness)
+    api.expect(plot).to_have_css("filter", re.compile("invert"))

@@ -163,8 +163,8 @@ def test_the_line_of_code_is_lit_as_its_node_appears(asking):
     for k, lit in ((0, []), (1, ["c = a * b"]), (2, ["d = c + a"]), (3, [])):
         stepper.get_by_role("slider").fill(str(k))
         at(stepper, k, 7)
-        assert stepper.locator(".code [aria-current=true]").all_inner_texts() == lit
-        assert stepper.locator(".node.operation:visible").count() == min(k, 2)
+        api.expect(stepper.locator(".code [aria-current=true]")).to_have_text(lit)
+        api.expect(stepper.locator(".node.operation:visible")).to_have_count(min(k, 2))
 
 
 def test_it_goes_on_only_when_its_question_is_answered(asking, screenshot):
@@ -205,7 +205,7 @@ def test_without_the_switch_nothing_is_asked(asking):
     api.expect(stepper.locator(".ask")).to_be_hidden()
 
 
-def test_nothing_scrolls_but_the_picture_and_the_numbers_stay_in_sight(figure):
+def test_nothing_scrolls_but_the_picture_and_the_numbers_stay_in_sight(figure, rest):
     page, stepper = figure
     scrolls = """figure => {
         const parts = [];
@@ -215,12 +215,12 @@ def test_nothing_scrolls_but_the_picture_and_the_numbers_stay_in_sight(figure):
     }"""
     assert stepper.evaluate(scrolls) == []
     page.set_viewport_size({"width": 1024, "height": 768})
-    page.wait_for_timeout(300)
+    rest(page)
     stepper.locator(".controls").evaluate("controls => controls.scrollIntoView()")
     slider, numbers = (stepper.locator(part).bounding_box() for part in ("input[type=range]", ".panel h4"))
     assert numbers["y"] - slider["y"] < 200
     page.set_viewport_size({"width": 640, "height": 768})
-    page.wait_for_timeout(300)
+    rest(page)
     stepper.locator(".controls").evaluate("controls => controls.scrollIntoView()")
     slider, numbers = (stepper.locator(part).bounding_box() for part in ("input[type=range]", ".panel h4"))
     assert numbers["y"] - slider["y"] < 0.6 * 768
@@ -234,10 +234,10 @@ SMALLEST = """figure => {
 
 
 @pytest.mark.parametrize("width", [500, 1024, 1600])
-def test_no_text_is_smaller_than_12_pixels_and_the_picture_takes_the_width(asking, width):
+def test_no_text_is_smaller_than_12_pixels_and_the_picture_takes_the_width(asking, rest, width):
     page, stepper = asking
     page.set_viewport_size({"width": width, "height": 900})
-    page.wait_for_timeout(300)
+    rest(page)
     assert stepper.evaluate(SMALLEST) >= 11.9
     sizes = "figure => [...figure.querySelectorAll('.panel *')].map(e => parseFloat(getComputedStyle(e).fontSize))"
     assert min(stepper.evaluate(sizes)) >= 12
@@ -281,10 +281,10 @@ def test_what_it_says_and_shows_breaks_no_rule_of_accessibility(asking, broken_r
     assert broken_rules(page) == {}
 
 
-def test_the_figure_is_not_wider_than_the_notebook(figure):
+def test_the_figure_is_not_wider_than_the_notebook(figure, rest):
     page, stepper = figure
     page.set_viewport_size({"width": 700, "height": 900})
-    page.wait_for_timeout(300)
+    rest(page)
     box = stepper.bounding_box()
     for part in (".controls", ".picture", ".panel"):
         inner = stepper.locator(part).bounding_box()

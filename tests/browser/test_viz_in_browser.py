@@ -17,5 +17,5 @@ engine.viz.graph(3 * w + 1)
 def test_the_browser_draws_where_there_is_no_graphviz(run_cell):
     page = run_cell(CELL)
     drawn = page.locator(".jp-OutputArea-output svg")
-    api.expect(drawn.get_by_text("MulBackward0")).to_be_visible(timeout=30_000)
+    api.expect(drawn.get_by_text("MulBackward0")).to_be_visible()
     assert page.console_errors == []

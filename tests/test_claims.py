@@ -5,6 +5,7 @@ import re
 import sys
 import warnings
 
+import numpy as np
 import pytest
 
 import engine
@@ -412,6 +413,18 @@ def test_09_the_reader_of_any_length_learns_to_keep_all_and_to_take_all(seed):
 
 
 @pytest.mark.parametrize("name", ["engine", "torch"])
+@pytest.mark.filterwarnings("ignore")
+def test_09_python_takes_the_number_out_without_a_word_and_numpy_refuses(name):
+    lib = pytest.importorskip(name)
+    x = lib.tensor(3.0, requires_grad=True)
+    for silent in (x.item, lambda: float(x), lambda: int(x), x.tolist, lambda: math.sqrt(x)):
+        assert isinstance(silent(), int | float)
+    for refusing in (x.numpy, lambda: np.asarray(x)):
+        with pytest.raises(RuntimeError, match="detach"):
+            refusing()
+
+
+@pytest.mark.parametrize("name", ["engine", "torch"])
 def test_09_a_gradient_is_mended_before_the_square_root_and_not_after_it(name):
     lib = pytest.importorskip(name)
 
@@ -451,6 +464,38 @@ def test_10_going_back_twice_is_going_forward_and_the_rows_of_eye_give_the_table
     assert engine.allclose(twice_back, engine.func.jvp(f, (x,), (u,))[1], atol=1e-6)
     rows = engine.func.vmap(engine.func.vjp(f, x)[1])(engine.eye(3))[0]
     assert engine.allclose(rows, engine.func.jacrev(f)(x))
+
+
+@pytest.mark.parametrize("name", ["engine", "torch"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_10_what_arrives_at_the_ball_times_its_table_is_the_gradient_of_the_aim(name, seed):
+    lib = pytest.importorskip(name)
+
+    def ball(p):
+        t, a, b = p
+        return lib.stack([a * t, b * t - t * t, b - t - t])
+
+    def aim(p):
+        return ((ball(p)[:2] - place) ** 2).sum()
+
+    p = lib.from_numpy(np.random.default_rng(seed).normal(size=3))
+    place = lib.ones(2, dtype=p.dtype)
+    t, a, b = p.tolist()
+    table = lib.tensor([[a, t, 0], [b - 2 * t, 0, t], [-2, 0, 1]], dtype=p.dtype)
+    assert lib.allclose(lib.func.jacrev(ball)(p), table)
+    arriving = lib.cat([2 * (ball(p)[:2] - place), lib.zeros(1, dtype=p.dtype)])
+    assert lib.allclose(lib.func.grad(aim)(p), arriving @ table)
+    assert lib.allclose(lib.func.hessian(aim)(p), lib.func.hessian(aim)(p).T)
+
+
+@pytest.mark.parametrize("name", ["engine", "torch"])
+def test_10_adams_second_number_is_no_second_derivative(name):
+    lib = pytest.importorskip(name)
+    x = lib.tensor(1.0, requires_grad=True)
+    adam = lib.optim.Adam([x], lr=0.1)
+    (3 * x).backward()  # a straight line: the second derivative is 0
+    adam.step()
+    assert adam.state[x]["exp_avg_sq"].item() == pytest.approx(0.001 * 3**2)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -76,6 +76,11 @@ ROWS = [
         "h.__enter__(); x.exp_(); h.__exit__(); n",
         [False, False],
     ),
+    (
+        "Tangents of single numbers",
+        "x = t.tensor(1.0); t.func.jvp(lambda x: 2.0 * x, (x,), (x,))[1].dtype.itemsize",
+        4,
+    ),
     ("`resize_`, `set_`", "t.ones(2).resize_(3)", AttributeError),
     ("Unary rows in place on views' shapes", "x = t.ones(2, 1); y = x[0]; x.squeeze_()", NotImplementedError),
     ("Array times tensor", "type(np.ones(2) * t.ones(2)).__name__", "Tensor"),

@@ -711,7 +711,11 @@ def answer_09_2_a(g, x):
 
 @answers("10.2")
 def answer_09_2_b(g, x):
-    return engine.autograd.functional.jacobian(g, x)
+    x = x.detach().clone().requires_grad_()
+    y = g(x)
+    return engine.cat(
+        [engine.autograd.grad(y, x, e, retain_graph=True)[0][None] for e in engine.eye(len(y), dtype=x.dtype)]
+    )
 
 
 @answers("10.3")
@@ -733,6 +737,12 @@ def answer_09_4_b(g, x, u):
 def answer_09_5_a(loss, w, xs, ys):
     g = engine.func.vmap(engine.func.grad(loss), in_dims=(None, 0, 0))(w, xs, ys)
     return (g * g).sum(dim=-1).sqrt()
+
+
+@answers("10.5")
+def answer_09_5_b(loss, w, xs, ys):
+    losses = lambda w: engine.func.vmap(loss, in_dims=(None, 0, 0))(w, xs, ys)  # noqa: E731
+    return engine.linalg.norm(engine.func.jacrev(losses)(w), dim=1)
 
 
 @answers("11.1")

@@ -5,7 +5,7 @@ from unittest import mock
 import engine
 from course.exercises import Exercise, Property
 from course.sources import calls, loops
-from course.trials import Counted
+from course.trials import Counted, using
 
 # functions to try
 
@@ -54,8 +54,9 @@ def passes(jacobian, f, x):
             y.register_hook(lambda g: count.__setitem__(0, count[0] + 1))
         return y
 
-    found = jacobian(watched, x)
-    return {"result": found, "backward passes": min(count[0], len(f(x)))}
+    did = using(["autograd.functional.jacobian"], jacobian, watched, x)
+    found = {"result": did["result"], "backward passes": min(count[0], len(f(x)))}
+    return found | {"ready-made": did["used"]} if did["used"] else found
 
 
 def table_trial(jacobian):
@@ -143,7 +144,15 @@ def into_zeros(f, x):
 
 
 def faint(x):
-    return engine.stack([x[0] - 2, 0.00001 * x[0] * x[1], x[1]])
+    return engine.stack([x[0] - 2, 1e-9 * x[0] * x[1], x[1]])
+
+
+def flat(x):
+    return engine.stack([x[0] ** 3, x[0] - x[1]])
+
+
+def far_out(x):
+    return engine.stack([2 * x[0], x[1] + 3])
 
 
 def follow_trial(follow):
@@ -154,12 +163,17 @@ def follow_trial(follow):
     yield "f(x) = [x0 * x1, x0 + x1], x = [0., 2.], i = 0", follow, pair, engine.tensor([0.0, 2.0]), 0
     yield "the same, x = [0.5, -0.5], i = 0", follow, pair, engine.tensor([0.5, -0.5]), 0
     yield "f(x) = [sum of x, sum of x * x], x = [1., 0., 1.], i = 1", follow, wide, engine.tensor([1.0, 0.0, 1.0]), 1
-    yield "f(x) = [x0 - 2, 0.00001 * x0 * x1, x1], x = [2., 3.], i = 0", follow, faint, engine.tensor([2.0, 3.0]), 0
+    yield "f(x) = [x0 - 2, 1e-9 * x0 * x1, x1], x = [2., 3.], i = 0", follow, faint, engine.tensor([2.0, 3.0]), 0
+    # Nudges: on both sides of 0, x ** 3 moves, and its slope is 0; far from 0, a small one is lost in rounding.
+    yield "f(x) = [x0 ** 3, x0 - x1], x = [0., 1.], i = 0", follow, flat, engine.tensor([0.0, 1.0]), 0
+    yield "f(x) = [2 * x0, x1 + 3], x = [100., 1.], i = 0", follow, far_out, engine.tensor([100.0, 1.0]), 0
 
 
 def follow_more(follow):
     yield "", follow, tall, engine.tensor([0.0, 2.0]), 1
     yield "", follow, wide, engine.tensor([1.0, 0.0, 1.0]), 1
+    yield "", follow, flat, engine.tensor([0.0, -2.0]), 0
+    yield "", follow, far_out, engine.tensor([-3000.0, 1.0]), 0
 
 
 def speeds(f, x, i):
@@ -179,6 +193,25 @@ def scaled(f, x, i):
 
 def along_all(f, x, i):
     return engine.func.jvp(f, (x,), (engine.ones_like(x),))[1] != 0
+
+
+def on_both_sides(f, x, i, width=1e-3):
+    u = engine.zeros_like(x)
+    u[i] = width
+    return f(x + u) - f(x - u) != 0
+
+
+def a_tiny_step(f, x, i):
+    u = engine.zeros_like(x)
+    u[i] = 1e-6
+    return f(x + u) != f(x)
+
+
+def overwritten(f, x, i):
+    u = x
+    u[:] = 0.0
+    u[i] = 1.0
+    return moving(f, x, u)
 
 
 def a_whole_step(f, x, i):
@@ -201,6 +234,11 @@ def by_vjp(f, x, i):
     v = engine.zeros_like(x)
     v[i] = 1.0
     return engine.func.vjp(f, x)[1](v)[0] != 0
+
+
+def moved(did):
+    """Whether the point itself is another one afterwards."""
+    return bool((did.before["1"] != did.after["1"]).any())
 
 
 # 10.4
@@ -329,23 +367,31 @@ def pulls_trial(pulls):
     xs = engine.tensor([[0.5, -1.0, 2.0], [1.0, 1.0, 0.0]])
     yield "another loss, three weights, two examples", pulls, curved, engine.tensor([0.1, 0.2, 0.3]), xs, engine.ones(2)
 
-    yield "20 examples: how often loss is called", how_often, pulls, engine.ones(2), engine.ones(20, 2), engine.ones(20)
+    shown = "20 examples: how often loss is called, or something goes back"
+    yield shown, how_often, pulls, engine.ones(2), engine.ones(20, 2), engine.ones(20)
 
 
 def how_often(pulls, w, xs, ys):
-    """Whether the loss is called for each example, or for all of them at once."""
-    count = [0]
+    """Whether the loss is called, or something goes back, for each example, or for all of them at once."""
+    count, passes = [0], Counted(engine.autograd.grad)
 
     def loss(w, x, y):
         count[0] += 1
         return squared(w, x, y)
 
-    pulls(loss, w, xs, ys)
-    return "for all examples at once" if count[0] < len(xs) else "for each example"
+    with mock.patch.object(engine.autograd, "grad", passes):
+        pulls(loss, w, xs, ys)
+    return "for all examples at once" if max(count[0], passes.calls) < len(xs) else "for each example"
 
 
 def pulls_more(pulls):
     yield "", pulls, squared, engine.randn(4), engine.randn(6, 4), engine.randn(6)
+
+
+def back_in_a_loop(loss, w, xs, ys):
+    w = w.detach().requires_grad_()
+    losses = engine.func.vmap(loss, in_dims=(None, 0, 0))(w, xs, ys)
+    return engine.stack([engine.autograd.grad(one, w, retain_graph=True)[0].norm() for one in losses])
 
 
 def each(loss, w, xs, ys):
@@ -460,6 +506,11 @@ EXERCISES = (
                 "backward pass for each output.",
             ),
             Property(
+                lambda f, x: engine.autograd.functional.jacobian(f, x),
+                lambda did: "ready-made" not in did.result,
+                "`autograd.functional.jacobian` is ready-made, too. Write those passes yourself: one for each output.",
+            ),
+            Property(
                 table,
                 lambda did: did.result["backward passes"] != 0,
                 "No backward pass went through f. One is asked for, for each output. (A nudge gives nearly the right "
@@ -488,6 +539,21 @@ EXERCISES = (
                 a_whole_step,
                 "You moved the input, by much or by little, and looked. Even x * x moves then, at 0, where its slope "
                 "is 0. Ask for the slope at this very point: jvp.",
+            ),
+            (
+                on_both_sides,
+                "You nudged the input to both sides, and compared. x ** 3 moves then, at 0, where its slope is 0. Ask "
+                "for the slope itself: jvp.",
+            ),
+            (
+                a_tiny_step,
+                "Your nudge is so small that it is lost where x is large, and it moves x * x at 0, where the slope is "
+                "0. Ask for the slope itself: jvp.",
+            ),
+            (
+                overwritten,
+                "`u = x` is a second name for x, so your u was written into the point itself. Begin with "
+                "`engine.zeros_like(x)`.",
             ),
             (the_value, "jvp gives a pair: first the value of f, then the speeds. You compare the value with 0."),
             (by_vjp, "A backward pass gives a row: which inputs output i follows. A column is asked for."),
@@ -519,8 +585,13 @@ EXERCISES = (
             ),
             Property(
                 lambda f, x, i: speeds(f, x, i).abs() > 0.01,
-                lambda did: "0.00001" not in did.shown or did.result[1] or not did.result[0],
-                "A slope of 0.00003 is small, but not 0: that output follows as well. Compare with 0 itself.",
+                lambda did: "1e-9" not in did.shown or did.result[1] or not did.result[0] or moved(did),
+                "A slope of 3e-9 is small, but not 0: that output follows as well. Compare with 0 itself.",
+            ),
+            Property(
+                lambda f, x, i: [x.zero_(), speeds(f, x, i) != 0][1],
+                lambda did: not moved(did),
+                "The point x itself was overwritten. (`u = x` makes no copy: begin with `engine.zeros_like(x)`.)",
             ),
         ),
         hints=(
@@ -635,6 +706,11 @@ EXERCISES = (
                 "The right lengths, by a loop over the examples. `vmap` makes it one computation.",
             ),
             (
+                back_in_a_loop,
+                "The losses come all at once, but then you go back from each of them in a loop. `grad` belongs inside "
+                "of `vmap`.",
+            ),
+            (
                 lambda loss, w, xs, ys: engine.func.vmap(engine.func.grad(loss, argnums=1), (None, 0, 0))(
                     w, xs, ys
                 ).norm(dim=1),
@@ -688,7 +764,8 @@ EXERCISES = (
             Property(
                 lambda loss, w, xs, ys: engine.func.vmap(engine.func.grad(loss))(w, xs, ys).norm(dim=1),
                 lambda did: did.error != "ValueError",
-                "w has no row for each example: all of them share it. `in_dims` says so, with None in its place.",
+                "`in_dims` does not fit: all examples share w, so there it says None; in xs and in ys the examples lie "
+                "along dimension 0.",
             ),
         ),
         hints=(

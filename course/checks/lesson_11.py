@@ -450,11 +450,14 @@ def product_trial(rules):
     yield "x of shape (4, 2), y of shape (2, 3), g of shape (4, 3)", rules, g, x, y
     g, x, y = np.array([1.0, 10.0]), np.array([3.0, 5.0]), np.array([[1.0, 2.0], [3.0, 4.0]])
     yield "x of shape (2,), y of shape (2, 2), g of shape (2,)", rules, g, x, y
+    g, x = np.array([[1.0, 10.0], [100.0, 1000.0]]), np.array([[3.0, 5.0], [6.0, 7.0]])
+    yield "x, y and g of shape (2, 2)", rules, g, x, y
 
 
 def product_more(rules):
     yield "", rules, np.ones(1), np.arange(3.0), np.ones((3, 1))
     yield "", rules, np.ones((1, 2)), np.arange(3.0).reshape(1, 3), np.ones((3, 2))
+    yield "", rules, np.arange(9.0).reshape(3, 3), np.arange(9.0).reshape(3, 3) ** 2, np.eye(3)
 
 
 def of_a_row(to_y):
@@ -998,9 +1001,19 @@ STEPS = (
             ),
             Property(
                 fronts,
-                at("shape = (3, 1)", lambda did: did.result.size == 3),
+                at("shape = (3, 1)", lambda did: did.result.size != 12),
                 "Nothing was added up for the 1 in `shape`. Ask `shape` (not `g.shape`) where a 1 is, and keep the "
                 "sum: `g = g.sum(...)`.",
+            ),
+            Property(
+                along_ones(lambda g, axis: g.sum(keepdims=True)),
+                at("shape = (3, 1)", lambda did: did.result.size >= 3),
+                "Too much was added up. Add up along the axes where `shape` has a 1, and along no other.",
+            ),
+            Property(
+                along_ones(lambda g, axis: g.sum(axis=0, keepdims=True)),
+                at("shape = (3, 1)", lambda did: did.result.size != 4),
+                "You add up along the first axis, and the 1 of (3, 1) is at the second: `enumerate` tells its number.",
             ),
             Property(
                 along_ones(lambda g, axis: g.sum(axis=axis)),
@@ -1009,7 +1022,7 @@ STEPS = (
             ),
             Property(
                 along_the_wrong_one,
-                at("shape = (1, 4)", lambda did: did.result.shape in ((1, 4), (4,), (3, 4))),
+                at("shape = (1, 4)", lambda did: did.result.shape in ((1, 4), (4,), (3, 4), (1, 1))),
                 "Add up along the axis where the 1 stands in `shape`: `enumerate` tells its number.",
             ),
         ),
@@ -1137,6 +1150,10 @@ EXERCISES = (
             (
                 lambda g, x, y: (np.atleast_2d(g) @ y.T, np.atleast_2d(x).T @ np.atleast_2d(g)),
                 "What goes to y is right. But what goes to a row is a row again, and yours is a table with one row.",
+            ),
+            (
+                lambda g, x, y: (g @ y.T, np.outer(x, g) if len(x) == len(y) else x.T @ g),
+                "You ask whether x is as long as y. A square table is, too. Ask how many axes x has: `x.ndim`.",
             ),
             (
                 lambda g, x, y: row_and_table(g, x, y)[::-1],

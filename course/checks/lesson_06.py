@@ -175,6 +175,11 @@ def never_chained(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     return [slope for function in functions for slope in kept(x, [function, total])[:1]]
 
 
+def from_x_each_time(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
+    results = [function(x) for function in functions]
+    return list(engine.autograd.grad(results[-1], results))
+
+
 def nothing_but_the_last(x: engine.Tensor, functions: list[Callable]) -> list[Any]:
     """Each function gets x, or its result was cut off: no path leads back from the last one."""
     return [None for _ in functions[1:]] + [engine.tensor(1.0)]
@@ -583,6 +588,11 @@ EXERCISES = (
                 "What moves and what it moves with are swapped: first the last result, then the list of all results.",
             ),
             (each_result, "Those are the results themselves, and not slopes."),
+            (
+                from_x_each_time,
+                "The last result does not come from the others: they have no part in it. Only the first function gets "
+                "`x`; each of the others gets what came out of the one before.",
+            ),
             (
                 nothing_but_the_last,
                 "No path leads back from the last result to the others. Did each function get what came out of the one "

@@ -373,15 +373,27 @@ def pulls_trial(pulls):
 
 def how_often(pulls, w, xs, ys):
     """Whether the loss is called, or something goes back, for each example, or for all of them at once."""
-    count, passes = [0], Counted(engine.autograd.grad)
+    count, passes = [0], [0]
+
+    def counted(go_back):
+        def going_back(*args, **options):
+            passes[0] += 1
+            return go_back(*args, **options)
+
+        return going_back
 
     def loss(w, x, y):
         count[0] += 1
         return squared(w, x, y)
 
-    with mock.patch.object(engine.autograd, "grad", passes):
+    with (
+        mock.patch.object(engine.autograd, "grad", counted(engine.autograd.grad)),
+        mock.patch.object(engine.Tensor, "backward", counted(engine.Tensor.backward)),
+    ):
         pulls(loss, w, xs, ys)
-    return "for all examples at once" if max(count[0], passes.calls) < len(xs) else "for each example"
+    if count[0] >= len(xs):
+        return "for each example"
+    return "for all examples at once" if passes[0] < len(xs) else "losses at once, and back from each"
 
 
 def pulls_more(pulls):

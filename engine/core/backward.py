@@ -3,7 +3,7 @@
 They are plain arrays, or Tensors where the pass is itself recorded (``create_graph=True``); the rules are the same.
 """
 
-from heapq import heappop, heappush, heapreplace
+from heapq import heappop, heappush
 from operator import attrgetter
 
 import numpy as np
@@ -12,7 +12,7 @@ from ..arrays.dispatch import Function
 from ..arrays.memory import is_alone
 from ..arrays.threads import new_lock
 from . import errors, versions
-from .graph import AccumulateGrad, Output, extend, mode, node_class
+from .graph import AccumulateGrad, Output, mode, node_class
 from .tensor import Tensor
 from .versions import check_unmodified, write
 
@@ -20,6 +20,7 @@ ones_like = Function("ones_like").call
 lock = new_lock()  # reading, adding and writing back must be one step when threads share a leaf
 attachments: list = []  # what stands between a pass and the nodes: each makes a visit of another one, or gives None
 arrivals: list = []  # who sees what has arrived at leaves, {leaf's node: cotangent}, and may change or keep it
+walks: list = []  # quicker ways to do what visit_all does; the last one does it
 root_checks: list = []  # what may refuse a root: called with its number, the tensor and the gradient or None
 
 
@@ -62,7 +63,7 @@ def backward_pass(cotangents, retain_graph=False, create_graph=False, wanted=Non
         cotangents, visit = toward(wanted, cotangents, found, ends, visit)
     before, mode.enabled = mode.enabled, create_graph
     try:
-        leaves = visit_all(cotangents, visit)
+        leaves = (walks[-1] if walks else visit_all)(cotangents, visit)
         if wanted is not None:
             leaves |= ends
         for arrival in arrivals:
@@ -78,48 +79,27 @@ def backward_pass(cotangents, retain_graph=False, create_graph=False, wanted=Non
 
 def visit_all(cotangents, visit):
     """Visit the nodes from the newest to the oldest; what arrives at leaves is returned."""
-    heap: list = []
-    pending: dict = {}  # the cotangents of the nodes in the heap
-    newest = arrived = None  # a node that is not in there, and its cotangent: in a chain, none ever is
-    leaves = {}
+    pending, leaves = {}, {}  # the cotangents of the nodes in the heap, and of those where the graph ends
+    heap = []
     for node, g in cotangents.items():
         if type(node) is AccumulateGrad:
             leaves[node] = g
-        elif newest is None:
-            newest, arrived = node, g
         else:
             pending[node] = g
             heappush(heap, (node.time, node))
-    while heap or newest is not None:
-        if newest is None:
-            node = heappop(heap)[1]
-            g = pending.pop(node)
-        elif not heap or newest.time < heap[0][0]:
-            node, g = newest, arrived
-        else:
-            pending[newest] = arrived
-            node = heapreplace(heap, (newest.time, newest))[1]
-            g = pending.pop(node)
-        newest = arrived = None
-        parents = node.parents
-        for parent, gi in zip(parents, visit(node, g, parents)):
-            if gi is None:
+    while heap:
+        node = heappop(heap)[1]
+        g = pending.pop(node)
+        for parent, part in zip(node.parents, visit(node, g, node.parents)):
+            if part is None:
                 continue
-            if type(parent) is AccumulateGrad:
-                if parent in leaves:
-                    leaves[parent] = leaves[parent] + gi
-                else:  # a leaf must not share its .grad with another
-                    leaves[parent] = gi if gi is not g else own(gi)
-            elif parent is newest:
-                arrived = arrived + gi
-            elif parent in pending:
-                pending[parent] = pending[parent] + gi
-            elif newest is None:
-                newest, arrived = parent, gi
+            waiting = leaves if type(parent) is AccumulateGrad else pending
+            if parent in waiting:
+                waiting[parent] = waiting[parent] + part
+            elif waiting is leaves:
+                leaves[parent] = part if part is not g else own(part)  # no leaf shares its .grad with another
             else:
-                if parent.time < newest.time:
-                    parent, gi, newest, arrived = newest, arrived, parent, gi
-                pending[parent] = gi
+                pending[parent] = part
                 heappush(heap, (parent.time, parent))
     return leaves
 
@@ -196,16 +176,6 @@ def backward(tensors, gradients=None, retain_graph=None, create_graph=False):
     """Add the gradients of ``tensors``, weighted by ``gradients``, to the leaves."""
     keep = create_graph if retain_graph is None else retain_graph
     backward_pass(roots(tensors, gradients, create_graph), keep, create_graph)
-
-
-def grad(outputs, inputs, gradients=None, retain_graph=None, create_graph=False):
-    """The gradients of ``outputs`` with respect to ``inputs``, None for one that was not used; no ``.grad`` changes."""
-    keep = create_graph if retain_graph is None else retain_graph
-    found = backward_pass(roots(outputs, gradients, create_graph), keep, create_graph, {i.node for i in inputs})
-    return [g if g is None or isinstance(g, Tensor) else Tensor(g) for g in (found.get(i.node) for i in inputs)]
-
-
-extend(Tensor, backward=lambda self, gradient=None, **options: backward(self, gradient, **options))
 
 
 def own(g):

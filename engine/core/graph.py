@@ -5,7 +5,6 @@ what was made before, so the time is a topological order: the backward pass visi
 """
 
 import threading
-from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -17,6 +16,7 @@ OUTPUT, CONSTANT = -1, -2  # saved values that are no input: the node's own outp
 SAVED = {"x": 0, "y": 1, "z": 2, "out": OUTPUT} | dict.fromkeys(("mask", "index", "indices", "weights"), CONSTANT)
 VARARGS = 4  # the flag of a code object with *arguments
 MOST = 64  # index arrays that a rule can name with *indices: NumPy's arrays have no more dimensions
+class_attachments: list = []  # each is told of a new class of nodes, and may give it what a feature needs
 Tensor: type = None  # type: ignore  # set by tensor.py, which stands on this module
 
 
@@ -134,21 +134,7 @@ def node_class(name, *rules, **traits):
         "needed_by": [(k, [i for i, need in enumerate(column) if need]) for k, column in enumerate(needs)
                       if saved_from and saved_from[k] is not None and not all(column)],
     }  # fmt: skip
-    if rules:
-        facts["vjp"] = written_out(len(rules), None if any(c.co_flags & VARARGS for c in codes) else len(columns))
-    return type(name, (Node,), facts | traits)
-
-
-@lru_cache
-def written_out(inputs, saved):
-    """``Node.vjp`` for so many inputs and saved values (None: any), without the loop, which takes longer than rules."""
-    row = lambda name, n: "".join(f"{name}{i}, " for i in range(n))  # noqa: E731
-    text = (
-        f"def vjp(self, g, saved, parents):\n    {row('p', inputs)}= parents\n    {row('rule', inputs)}= self.rules\n"
-    )
-    text += f"    {row('s', saved)}= saved\n" if saved else ""
-    values = "*saved" if saved is None else row("s", saved)
-    text += "    return " + "".join(f"p{i} and rule{i}(g, {values}), " for i in range(inputs))
-    space: dict = {}
-    exec(text, space)
-    return space["vjp"]
+    Class = type(name, (Node,), facts | traits)
+    for attachment in class_attachments:
+        attachment(Class)
+    return Class

@@ -3,6 +3,7 @@
 What a row says of its class of nodes besides, for the features that ask.
 """
 
+from .. import quick
 from ..arrays import dispatch
 from ..core.graph import Node, extend
 

@@ -5,9 +5,10 @@ Such a node is one like any other.  To who looks at it stand for it those that P
 
 from ..arrays.threads import new_lock
 from ..core import backward
-from ..core.graph import VARARGS, Node, clock, mode, written_out
+from ..core.graph import Node, clock, mode
 from ..core.record import keep_needed
 from ..core.tensor import Tensor
+from ..quick import written_out
 
 unfolding = new_lock()  # two threads that look at a node must see the same ones
 
@@ -36,8 +37,7 @@ def one_step_class(Class, unfold, *rules):
                 self.seen = stand_in
         return self.seen
 
-    several = any(r.__code__.co_flags & VARARGS for r in rules)
-    own = written_out(len(rules), None if several else rules[0].__code__.co_argcount - 1)
+    own = written_out(rules)
 
     def vjp(self, g, saved, parents):
         if self.seen is None:

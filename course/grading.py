@@ -37,7 +37,7 @@ from course.judged import BROKEN, Reply, Request, read
 from course.notebooks import ROOT, kernel_environment
 from course.plain import Raised
 from course.shell import ANSI
-from course.sources import UNREADABLE, as_python
+from course.sources import UNREADABLE, as_python, bound
 from course.worker import NotChecked
 
 MOST_SECONDS = 30.0  # of computing, for an answer together with all cells above it
@@ -69,10 +69,13 @@ def decided(check: Check) -> dict[str, Any]:
     if verdict["state"] == CORRECT or set(above) <= set(alone):
         return verdict
     # Alone it is not right. It may use what another cell defines; what another cell breaks has cost nothing so far.
-    together = _passed(exercise, check, above, max(exercise.seconds, MOST_SECONDS))
-    if verdict["state"] == NOT_ATTEMPTED:
-        return verdict if together.get("missing") else together
-    return verdict if together.get("stopped") else together
+    seconds = max(exercise.seconds, MOST_SECONDS)
+    if verdict["state"] != NOT_ATTEMPTED:
+        together = _passed(exercise, check, above, seconds)
+        return verdict if together.get("stopped") else together
+    made = [source for source in above if source not in alone and check.expression in bound(source)]
+    together = _passed(exercise, check._replace(answer=made), above, seconds)
+    return together if made or together["state"] == CORRECT else verdict
 
 
 def _asked(key: str, own: str) -> Exercise:
@@ -120,8 +123,7 @@ def _judged(exercise: Exercise, check: Check, cells: list[str], seconds: float, 
         rows.append(("In the line", line))
     if reply.printed and not hidden:
         rows.append(("Printed", ANSI.sub("", reply.printed)))
-    missing = isinstance(reply.attempt, Raised) and reply.attempt.name == "NameError"
-    return {"state": verdict.state, "message": verdict.message, "rows": rows, "share": share, "missing": missing}
+    return {"state": verdict.state, "message": verdict.message, "rows": rows, "share": share}
 
 
 @functools.cache

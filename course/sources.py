@@ -212,6 +212,19 @@ def as_python(source: str) -> str:
         return source
 
 
+def bound(source: str) -> set[str]:
+    """The names that a cell gives to something."""
+    names = set[str]()
+    for part in ast.walk(parsed(as_python(source))):
+        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(part.name)
+        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            names.add(part.id)
+        elif isinstance(part, ast.alias):
+            names.add(part.asname or part.name)
+    return names
+
+
 def is_blank(answer: list[str], came: str) -> bool:
     """Whether the cells of an answer hold nothing but what came: its functions are as they were, or do nothing."""
     theirs = ast.parse(came)

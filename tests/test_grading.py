@@ -533,9 +533,20 @@ def test_a_missing_or_an_empty_cell_is_not_attempted(answer):
 
 
 @pytest.mark.slow
-def test_a_missing_cell_is_not_attempted_though_another_one_speaks_of_it():
-    check = grading.Check("05.1", "slopes", False, [], ["1 / 0", "print(slopes)"])
-    assert grading.decide(check)["state"] == "not attempted"
+@pytest.mark.parametrize(
+    ("key", "name", "answer", "others", "state", "says"),
+    [
+        ("05.1", "slopes", [], ["1 / 0", "print(slopes)"], "not attempted", ""),
+        ("05.2", "count_nodes", [BLANK], ["import engine\ncount_nodes(engine.ones(1).grad_fn)"], "not attempted", ""),
+        ("05.1", "slopes", [], ["slopes = (7.0, 2.0)"], "correct", ""),
+        ("05.1", "slopes", ["..."], ["exec('slopes = (7.0, 2.0)')"], "correct", ""),
+        ("05.1", "slopes", [], ["1 / 0\nslopes = (7.0, 2.0)"], "not yet", "Its cell stopped with ZeroDivisionError"),
+        ("05.1", "slopes", ["# below"], ["%time slopes = (2.0, 7.0)"], "not yet", "in the opposite order"),
+    ],
+)
+def test_an_answer_elsewhere_counts_and_a_cell_that_speaks_of_it_is_none(key, name, answer, others, state, says):
+    found = grading.decide(grading.Check(key, name, False, answer, [*answer, *others]))
+    assert found["state"] == state and says in found.get("message", "")
 
 
 @pytest.mark.slow

@@ -68,11 +68,11 @@ def test_measuring_leaves_nothing_on_the_device():
 def test_the_words_give_the_peaks_and_the_fullest_moment():
     figure = MemoryTimeline()
     moments = timeline(1024, "SGD", ALL)
-    first, second = (max(m.peak for m in part) / 1024 for part in (moments[:27], moments[27:]))
+    first, second = (max(m.peak for m in part) / 2**20 for part in (moments[:27], moments[27:]))
     assert figure.text(batch=1024, optimizer="SGD") == (
-        f"A batch of 1024, SGD, kept: everything. Peak of the first step {first:,.0f} KiB, of the second "
-        f"{second:,.0f}. Fullest after 'backward, layer 12', in KiB: "
-        "parameters 774, optimizer state 0, gradients 64, activations 7,182."
+        f"A batch of 1024, SGD, kept: everything. Peak of the first step {first:.2f} MiB, of the second "
+        f"{second:.2f}. Fullest after 'backward, layer 12', in MiB: "
+        "parameters 0.76, optimizer state 0.00, gradients 0.06, activations 7.01."
     )
     every = {
         figure.text(batch=b, optimizer=o, keep=k)

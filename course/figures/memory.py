@@ -107,10 +107,10 @@ class MemoryTimeline(Explorer):
         half = 1 + (len(moments) - 1) // 2
         peaks = [max(m.peak for m in part) for part in (moments[1:half], moments[half:])]
         fullest = max(moments, key=lambda m: sum(m.taken))
-        each = ", ".join(f"{kind} {_kib(n)}" for kind, n in zip(KINDS, fullest.taken, strict=True))
+        each = ", ".join(f"{kind} {_mib(n)}" for kind, n in zip(KINDS, fullest.taken, strict=True))
         return (
-            f"A batch of {batch}, {optimizer}, kept: {keep}. Peak of the first step {_kib(peaks[0])} KiB, of the "
-            f"second {_kib(peaks[1])}. Fullest after '{fullest.name}', in KiB: {each}."
+            f"A batch of {batch}, {optimizer}, kept: {keep}. Peak of the first step {_mib(peaks[0])} MiB, of the "
+            f"second {_mib(peaks[1])}. Fullest after '{fullest.name}', in MiB: {each}."
         )
 
     def draw(self, axes: Any, *, batch: int, optimizer: str, keep: str) -> None:
@@ -140,5 +140,5 @@ def _twice(moments: tuple[Moment, ...]) -> list[Moment]:
     return [m for m in moments for _ in range(2)]
 
 
-def _kib(nbytes: int) -> str:
-    return f"{nbytes / 1024:,.0f}"
+def _mib(nbytes: int) -> str:
+    return f"{nbytes / MIB:.2f}"

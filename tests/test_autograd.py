@@ -936,6 +936,36 @@ def test_writing_to_data_is_not_noticed(t):
     assert y.tolist() == [2.0] and y._version == 0
 
 
+def test_other_data_do_not_take_the_version_back(t):
+    x, y, number, empty = t.zeros(2), t.zeros(3), t.tensor(1.0), t.zeros(0)
+    view, alias, before = x[:1], x.detach(), y._version
+    for a, b in ((x, y), (number, t.tensor(2.0) * 1), (empty, t.zeros(0)), (x, x.data), (x, x.data + 1)):
+        version, theirs = a._version, b._version
+        a.add_(1)
+        a.data = b
+        assert a._version == version + 1
+        a.add_(1)
+        assert a._version == version + 2 and b._version == theirs
+    assert view._version == alias._version == x._version == 6 and y._version == before
+    assert view.tolist() == [3.0] and x.dtype is t.float32
+
+    w = t.ones(2, requires_grad=True)
+    loss = (w * w).sum()
+    with t.no_grad():
+        w.add_(1)
+    w.data = t.ones(2)
+    with raises("one of the variables needed for gradient computation has been modified by an inplace operation"):
+        loss.backward()
+
+
+def test_data_given_again_and_again_leave_nothing_behind():
+    engine = importlib.import_module("engine")
+    x = engine.zeros(2)
+    for _ in range(100):
+        x.data = x.data + 1
+    assert len(engine.core.versions.writes_to(x.array).owners) <= 2
+
+
 def test_detach_in_place(t):
     y = leaf(t, 1.0) * 2
     assert y.detach_() is y and not y.requires_grad and y.is_leaf and y.grad_fn is None

@@ -23,10 +23,10 @@ last_write = 0  # the time of the latest write to any memory
 class Writes:
     """The in-place writes to one piece of memory: how many, when the latest, and the tensor that has the memory."""
 
-    __slots__ = ("count", "times", "base", "owner")
+    __slots__ = ("count", "times", "base", "owners")
 
     def __init__(self):
-        self.count, self.times, self.base, self.owner = 0, deque((1,), maxlen=256), lambda: None, None
+        self.count, self.times, self.base, self.owners = 0, deque((1,), maxlen=256), lambda: None, ()
 
     def of(self, x):
         """Stand for the memory of an owner, or of a scalar: a 0-d result takes both forms in the course of its life."""
@@ -37,7 +37,8 @@ class Writes:
         else:
             key = id(x)
             written[key] = self
-            self.owner = ref(x, partial(written.pop, key)), self.owner  # all of them: each calls back
+            living = [r for r in self.owners if r() is not None]  # all of them: each calls back
+            self.owners = (*living, ref(x, partial(written.pop, key)))
         return self
 
 
@@ -51,6 +52,13 @@ def becomes(scalar, x):
     """Let who saved a scalar hear of writes to the array that it becomes; True and False are everybody's."""
     if not isinstance(scalar, np.bool_):
         (writes_to(scalar) or Writes().of(scalar)).of(x)
+
+
+def replace(tensor, x):
+    """Let a tensor have other memory from now on; whoever shares its count of writes goes on to share it."""
+    old, new = storage(tensor.array), storage(x)
+    (writes_to(old) or Writes().of(old)).of(new)
+    tensor.array = x
 
 
 def wrote(tensor):

@@ -7,6 +7,7 @@ from ..arrays.memory import apart, same_place
 from ..arrays.warn import warn
 from ..core.graph import AccumulateGrad, Output, extend
 from ..core.tensor import Tensor
+from ..core.versions import replace
 from ..ops.checks import checked_dim
 from .node_names import edge
 from .printing import format_tensor, tensor_repr
@@ -159,7 +160,8 @@ class Surface:
         if value.array.dtype != self.array.dtype and self.node is not None and not value.dtype.is_floating_point:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if not same_place(self.shared(), value.shared()):
-            self.array = apart(value.array)
+            new = apart(value.array)
+            replace(self, new if new.size else new.copy())
 
     def _is_view(self):
         return self._base is not None

@@ -78,6 +78,6 @@ def test_a_network(plainly):
     assert program() == plainly(program)
 
 
-def test_every_class_of_nodes_has_its_loop_written_out_or_a_rule_of_its_own():
-    plain = {c.__name__ for c in classes() if c.vjp is Node.vjp and 0 < len(c.rules) <= max(quick.ANY_SAVED)}
-    assert not plain
+def test_every_class_made_of_derivatives_has_its_loop_written_out_or_a_rule_of_its_own():
+    made = [c for c in classes() if c.__module__ == "builtins" and 0 < len(c.rules) <= max(quick.ANY_SAVED)]
+    assert made and not [c for c in made if c.vjp is Node.vjp]

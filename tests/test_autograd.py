@@ -6,13 +6,16 @@ Every test runs on the engine and, where it is installed, on PyTorch, which is t
 import copy
 import gc
 import importlib
+import subprocess
 import sys
 import threading
 import warnings
 import weakref
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Using backward.. with create_graph", "ignore:invalid value:RuntimeWarning"
 )
@@ -1737,3 +1740,35 @@ def test_a_leaf_with_hooks_has_its_gradient_when_a_later_node_fails(t):
     handle.remove()
     (x * x).backward()
     assert x.grad.tolist() == [4.0] and w.grad.tolist() == [2 * y.item()]
+
+
+WARNED = """
+import warnings
+import {library} as t
+
+x, said = t.ones(3, requires_grad=True), []
+passes = [
+    lambda: t.autograd.grad((x * x).sum(), x, create_graph=True),
+    lambda: (x * x).backward(t.ones(3)),
+    lambda: (x * x).sum().backward(create_graph=True),
+    lambda: t.autograd.backward((x * x).sum(), create_graph=True),
+]
+for go in passes:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        go()
+    said.append([(w.category.__name__, str(w.message).split(" (Triggered")[0]) for w in seen])
+print(said[:2], said[3], *said[2])
+"""
+
+
+@pytest.mark.parametrize("library", ["engine", pytest.param("torch", marks=pytest.mark.slow)])
+def test_a_recorded_backward_warns_of_the_cycle_once(library):
+    if library == "torch":
+        pytest.importorskip("torch")
+    command = [sys.executable, "-c", WARNED.format(library=library)]
+    out = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert out.startswith(
+        "[[], []] [] ('UserWarning', 'Using backward() with create_graph=True will create a reference"
+    )
+    assert out.endswith("to break the cycle and avoid the leak.')\n")

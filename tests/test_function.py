@@ -724,3 +724,26 @@ def test_no_reference_cycle(t, make, runs):
         assert alive() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("materialize", [True, False])
+def test_an_input_without_a_tangent_has_one_of_zeros_in_jvp(t, materialize):
+    seen = []
+
+    class Product(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y, n):
+            ctx.set_materialize_grads(materialize)
+            ctx.save_for_forward(x, y)
+            return x * y
+
+        @staticmethod
+        def jvp(ctx, x_tangent, y_tangent, n):
+            seen.append((y_tangent if y_tangent is None else y_tangent.tolist(), n))
+            return x_tangent * ctx.saved_tensors[1]
+
+    with t.autograd.forward_ad.dual_level():
+        x = t.autograd.forward_ad.make_dual(t.ones(2), t.full((2,), 3.0))
+        out = Product.apply(x, t.ones(2), 7)
+        assert t.autograd.forward_ad.unpack_dual(out).tangent.tolist() == [3.0, 3.0]
+    assert seen == [([0.0, 0.0] if materialize else None, None)]

@@ -137,7 +137,8 @@ class CustomNode(Node):
         if key not in found:
             given = iter(ts)
             kept, ctx._saved = ctx._saved, getattr(ctx, "saved_for_forward", None) or ctx._saved
-            found[key] = as_results(ctx._forward_cls.jvp(ctx, *(a and next(given) for a in ctx._inputs))), ts
+            tangents = [a and materialized(next(given), a, ctx.materialize_grads) for a in ctx._inputs]
+            found[key] = as_results(ctx._forward_cls.jvp(ctx, *tangents)), ts
             ctx._saved = kept
         tangent = found[key][0][part]
         return zeros_like_result(ctx._results[part]) if tangent is None else tangent

@@ -25,17 +25,42 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
             raise RuntimeError(messages.GRAD_VARIABLES)
     grad_tensors = grad_variables if grad_tensors is None else grad_tensors
     if inputs is None:
-        return core.backward(tensors, grad_tensors, retain_graph, create_graph)
+        return recorded_or_not(tensors, grad_tensors, retain_graph, create_graph)
     inputs = differentiated(inputs, "backward")
     for i in inputs:
         i.retain_grad()
     cotangents = core.roots(tensors, grad_tensors, create_graph)
     keep = create_graph if retain_graph is None else retain_graph
-    found = core.backward_pass(cotangents, keep, create_graph, {i.node for i in inputs})
-    with switched(mode, enabled=create_graph):
-        for node, g in found.items():
-            if not node.parents:
-                accumulate(node, g, hooks=())
+    try:
+        found = core.backward_pass(cotangents, keep, create_graph, {i.node for i in inputs})
+        with switched(mode, enabled=create_graph):
+            for node, g in found.items():
+                if not node.parents:
+                    accumulate(node, g, hooks=())
+    finally:
+        if create_graph:
+            warn_of_cycle()
+
+
+def recorded_or_not(tensors, gradients, retain_graph, create_graph):
+    """``core.backward``, with PyTorch's warning where the pass is recorded."""
+    if not create_graph:
+        return core.backward(tensors, gradients, retain_graph)
+    cotangents = core.roots(tensors, gradients, create_graph)
+    try:
+        core.backward_pass(cotangents, True if retain_graph is None else retain_graph, create_graph)
+    finally:
+        warn_of_cycle()
+
+
+said: set = set()  # what a program is told once
+
+
+def warn_of_cycle():
+    """Say, once, that a ``.grad`` with a graph may hold the leaf that holds it."""
+    if messages.CYCLE not in said:
+        said.add(messages.CYCLE)
+        warn(messages.CYCLE, UserWarning)
 
 
 def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
@@ -47,7 +72,7 @@ def tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, 
     elif gradient is None and not create_graph and isinstance(self.array, np.floating) and self.node:
         core.backward_pass({self.node: type(self.array)(1)}, retain_graph)  # without asking for what is known: -20 %
     else:
-        core.backward(self, gradient, retain_graph, create_graph)
+        recorded_or_not(self, gradient, retain_graph, create_graph)
 
 
 tensor_backward.__name__ = tensor_backward.__qualname__ = "backward"

@@ -441,6 +441,19 @@ def unsendable(batch):
     return lambda: batch
 
 
+@pytest.mark.parametrize("options", [{}, {"batch_size": None}])
+def test_no_graph_is_cut_on_the_way_from_a_worker(options):
+    leaf = engine.ones(2, requires_grad=True)
+    sent = [engine.nn.Parameter(engine.ones(2)), {"a": [leaf]}]
+    kept = [*DataLoader(sent, num_workers=1, batch_size=None)]
+    assert type(kept[0]) is engine.nn.Parameter and kept[1]["a"][0].requires_grad and kept[1]["a"][0].is_leaf
+    with pytest.raises(
+        RuntimeError, match=r"(?s)Caught RuntimeError in DataLoader worker process 0\..*Cowardly refusing"
+    ):
+        next(iter(DataLoader([{"a": [leaf * 2]}], num_workers=1, **options)))
+    assert next(iter(DataLoader([leaf.detach() * 2], num_workers=1))).tolist() == [[2.0, 2.0]]
+
+
 def test_a_stream_that_raises():
     iterator = iter(loader(Broken(), 1))
     with pytest.raises(ZeroDivisionError, match="in DataLoader worker process 0"):

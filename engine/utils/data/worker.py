@@ -6,6 +6,7 @@ process alone makes and frees shared memory, a worker that is killed leaves noth
 too little) shared memory the batch goes through the pipe.
 """
 
+import io
 import multiprocessing
 import os
 import pickle
@@ -26,6 +27,7 @@ from weakref import WeakSet
 import numpy as np
 
 from ...arrays.threads import set_num_threads
+from ...core.tensor import Tensor
 from ...ops.creation import manual_seed
 from .. import messages
 from . import fetch
@@ -135,8 +137,18 @@ def listen(questions, inbox):
 def pickled(answer):
     """A pickle, and the memory of the arrays in it."""
     buffers: list = []
-    data = pickle.dumps(answer, protocol=5, buffer_callback=buffers.append)
-    return data, [b.raw() for b in buffers]
+    data = io.BytesIO()
+    Pickler(data, protocol=5, buffer_callback=buffers.append).dump(answer)
+    return data.getvalue(), [b.raw() for b in buffers]
+
+
+class Pickler(pickle.Pickler):
+    """Pickles what goes to the main process, but no result of a graph that would stay behind."""
+
+    def reducer_override(self, value):
+        if isinstance(value, Tensor) and not value.is_leaf:
+            raise RuntimeError(messages.NON_LEAF_SENT)
+        return NotImplemented
 
 
 def send(answers, number, data, buffers, slot, slots):

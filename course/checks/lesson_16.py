@@ -9,10 +9,15 @@ from engine.nn import functional as F
 
 # 16.2
 
+ONE = engine.tensor([100.0, 0.0])
 
-def gradients(scaled_gradients, xs, scale, alone=(0.0, 0.0)):
+
+def gradients(scaled_gradients, xs, scale, alone=(0.0, 0.0), already=False):
     """The gradients of a loss whose way back leads through float16, and what is in .grad afterwards."""
     weights = [engine.tensor([1.0, 2.0], requires_grad=True), engine.tensor(0.5, requires_grad=True)]
+    if already:  # from another loss
+        for w in weights:
+            w.grad = engine.ones_like(w)
     half = (weights[0] * weights[1]).half()
     loss = (half.float() * engine.tensor(xs)).sum()
     loss = loss + sum((w.half().float() * more).sum() for w, more in zip(weights, alone, strict=True))
@@ -27,6 +32,8 @@ def gradients_trial(scaled):
     yield f"one gradient overflows on its way: {what}", gradients, scaled, [100.0, 0.001], 65536.0
 
     yield f"one gradient is nan: {what}", gradients, scaled, [float("nan"), 1.0], 8.0
+    yield f"one number of the first gradient overflows: {what}", gradients, scaled, [0.001, 0.25], 1024.0, (ONE, 0.0)
+    yield f"there is something in .grad already: {what}", gradients, scaled, [2.0, 4.0], 8.0, (0.0, 0.0), True
     for which, alone in (("first", (100.0, 0.0)), ("second", (0.0, 100.0))):
         yield f"only the {which} gradient overflows: {what}", gradients, scaled, [0.5, 0.25], 65536.0, alone
 
@@ -83,6 +90,7 @@ def scale_trial(next_scale):
 def scale_more(next_scale):
     yield "", next_scale, 8.0, 0, False, 1
     yield "", next_scale, 0.5, 7, False, 2000
+    yield "", next_scale, 1.0, 0, True, 3
 
 
 def scaler_itself(scale, count, overflow, interval):

@@ -1,0 +1,201 @@
+"""`python -m course validate`: what it finds in anybody's notebooks, what it lets pass, and how it says so."""
+
+import ast
+import base64
+import io
+import re
+from xml.etree import ElementTree
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+from course.notebooks import ROOT
+from course.validation import main
+
+pytest.importorskip("nbval")
+Image = pytest.importorskip("PIL.Image")
+
+from course.validation.comparing import differences, same  # noqa: E402  once it is known that nbval is there
+from course.validation.masks import MASKS, apply  # noqa: E402
+
+
+def text(words, name="stdout"):
+    return new_output("stream", name=name, text=words)
+
+
+def code(source, *outputs, **metadata):
+    return new_code_cell(source, outputs=list(outputs), metadata=metadata)
+
+
+def error(name, value):
+    return new_output("error", ename=name, evalue=value, traceback=["not compared"])
+
+
+def save(path, *cells):
+    for count, cell in enumerate(cells, start=1):
+        cell.execution_count = count
+    nbformat.write(new_notebook(cells=list(cells)), path)
+    return path
+
+
+def test_one_notebook_with_everything_that_can_be_wrong(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    raising, silent = ["raises-exception"], ["nbval-ignore-output"]
+    path = save(
+        tmp_path / "a.ipynb",
+        code("print(object())", text("<object object at 0x7f0000000010>\n")),
+        code("print(16)", text("15\n")),
+        code("1 / 0", error("ZeroDivisionError", "division by zero"), tags=raising),
+        code("int('a')", error("ZeroDivisionError", "division by zero"), tags=raising),
+        code("a = 1", tags=raising),
+        code("raise KeyError('a')"),
+        code("import time; print(time.time())", text("1\n"), tags=silent, exempt="the clock differs from run to run"),
+        code("print(3)", text("4\n"), tags=silent),
+        code("time.sleep(60)"),
+        code("'after all that'"),
+        code("import os; os.mkdir('made')", tags=["nbval-skip"], exempt="it would leave a folder behind"),
+    )
+    (tmp_path / "a.md").write_text("# Text\n\n```{code-cell} ipython3\nprint(16)\n```\n")
+    (tmp_path / "jupytext.toml").write_text('formats = "ipynb,md:myst"\n')
+    options = ["--timeout", "3", "--junit", "out/junit.xml", "--summary", "summary.md", "--keep", "kept", "--github"]
+    assert main([str(path), "--update", *options]) == 1
+    said = capsys.readouterr().out
+    assert re.findall(r"(?m)^  (\[\d+\])(?: \(a\.md:(\d+)\))?: (.*)", said) == [
+        ("[2]", "4", "stdout differs"),
+        ("[4]", "", "error differs"),
+        ("[5]", "", "it has the tag raises-exception, and raises nothing"),
+        ("[6]", "", "it raises KeyError: 'a'"),
+        ("[8]", "", "it is exempt without a reason: say it in the cell's metadata `exempt`"),
+        ("[9]", "", "it took longer than 3 s"),
+        ("[10]", "", "text/plain is not stored"),
+        ("[7]", "", "exempt: the clock differs from run to run"),
+        ("[11]", "", "exempt: it would leave a folder behind"),
+    ]
+    assert "    -15\n    +16\n" in said
+    assert "::error file=a.md,line=4::[2]: stdout differs%0A--- stored" in said
+    assert said.splitlines()[-1] == "FAILED: 7 cells differ; 11 cells of 1 notebook, 2 exempt."
+    suite = ElementTree.parse("out/junit.xml").getroot()[0]
+    assert (suite.get("failures"), len(suite.findall("testcase/failure"))) == ("7", 7)
+    assert "| a.ipynb | 11 | 7 | 2 |" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert nbformat.read("kept/a.ipynb", as_version=4).cells[1].outputs[0].text == "16\n"
+    assert not (tmp_path / "made").exists()
+    # --update has stored what differed, and neither the error nor the cell that took too long.
+    new = nbformat.read(path, as_version=4)
+    assert [cell.outputs[0].get("text", "") for cell in new.cells[1:3]] == ["16\n", ""]
+    assert new.cells[5].outputs == new.cells[8].outputs == []
+    assert new.cells[9].outputs[0].data["text/plain"] == "'after all that'"
+    assert [cell.execution_count for cell in new.cells] == list(range(1, 12))
+
+
+def test_several_notebooks_each_in_its_folder_and_one_whose_kernel_dies(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "inner/.ipynb_checkpoints").mkdir(parents=True)
+    (tmp_path / "inner/.ipynb_checkpoints/a.ipynb").write_text("not a notebook")
+    (tmp_path / "inner/engine.py").write_text("name = 'of the folder'\n")
+    save(tmp_path / "inner/good.ipynb", code("import engine; print(engine.name)", text("of the folder\n")))
+    save(tmp_path / "dies.ipynb", code("print(2)", text("1\n")), code("import os; os._exit(1)"), code("3"))
+    assert main(["."]) == 2
+    said = capsys.readouterr().out
+    assert "inner/good.ipynb: as stored (1 cell)" in said
+    assert "  [2]: the kernel died; the cells from there on have not been compared" in said
+    assert "  [1]: stdout differs" in said
+    assert said.splitlines()[-1] == "FAILED: 1 cell differs, 1 notebook could not run; 4 cells of 2 notebooks."
+    assert main(["inner"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "All as stored: 1 cell of 1 notebook."
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["nowhere"], "There is no file or folder nowhere."),
+        (["."], "There is no notebook in ."),
+        (["a.txt"], "it cannot be read"),
+        (["r.ipynb"], "its language is R: say which kernel"),
+        (["r.ipynb", "--kernel", "no_such_kernel"], "NoSuchKernel"),
+        (["r.ipynb", "--sanitize-with", "a.txt"], "a.txt has no mask"),
+    ],
+)
+def test_what_cannot_run_is_told_and_is_no_difference(given, says, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    if given != ["."]:
+        (tmp_path / "a.txt").write_text("a")
+        spec = {"kernelspec": {"language": "R", "name": "ir", "display_name": "R"}}
+        nbformat.write(new_notebook(cells=[new_code_cell("1")], metadata=spec), tmp_path / "r.ipynb")
+    assert main(given) == 2
+    assert says in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("10.3 ms ± 4 μs per loop (mean ± std. dev. of 7 runs)", "2 s ± 1.5 ms per loop (mean ± std. dev. of 9 runs)"),
+        ("CPU times: user 3 ms, sys: 1 ms\nWall time: 4.1 ms", "CPU times: user 9 s\nWall time: 1min 4s"),
+        (" 45%|####5     | 9/20 [00:01<00:02,  4.50it/s]", "100%|##########| 20/20 [00:04<00:00,  4.81it/s]"),
+        ("<a at 0x7f12345678>", "<a at 0x55d0aa>"),
+    ],
+)
+def test_a_mask_evens_out_what_differs_from_run_to_run(one, other):
+    assert apply(one, MASKS) == apply(other, MASKS)
+
+
+@pytest.mark.parametrize("words", ["loss 0.31", "took 3 steps", "50%|", "0x10", "a 4 s pause", "2024-01-02"])
+def test_a_mask_leaves_results_alone(words):
+    assert apply(words, MASKS) == words
+
+
+def picture(*boxes, size=(64, 64)):
+    drawn = Image.new("RGB", size, "white")
+    for box in boxes:
+        drawn.paste("black", box)
+    file = io.BytesIO()
+    drawn.save(file, "PNG")
+    return base64.b64encode(file.getvalue()).decode()
+
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg"><g id="{}"><text x="{}">{}</text></g></svg>'
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "other", "expected"),
+    [
+        ("image/png", picture((0, 0, 20, 20)), picture((0, 0, 20, 20), size=(65, 64)), True),
+        ("image/png", picture((0, 0, 20, 20)), picture((0, 0, 24, 20)), False),
+        ("image/png", picture(), picture(size=(64, 128)), False),
+        ("image/png", picture(), "bm8gcGljdHVyZQ==", False),
+        ("image/svg+xml", SVG.format("a1", 3, "w"), SVG.format("b7", 4, "w"), True),
+        ("image/svg+xml", SVG.format("a1", 3, "w"), SVG.format("a1", 3, "b"), False),
+        ("image/svg+xml", SVG, "<svg", False),
+        ("text/vnd.graphviz", "digraph {\n a\n b -> a\n}", "digraph {\nb -> a\na\n}", True),
+        ("text/vnd.graphviz", "digraph {\n a -> b\n}", "digraph {\n b -> a\n}", False),
+        ("text/plain", "a\nb", "b\na", False),
+    ],
+)
+def test_pictures_are_the_same_by_tolerance_and_drawings_by_structure(kind, one, other, expected):
+    assert same(kind, one, other) is expected
+
+
+def test_outputs_are_compared_whatever_way_the_kernel_cut_them_and_widgets_by_their_words():
+    assert differences([text("ab\n"), text("c", "stderr")], [text("a"), text("c", "stderr"), text("b\n")], MASKS) == []
+    widget = {"application/vnd.jupyter.widget-view+json": {"model_id": "1"}, "text/plain": "IntSlider(value=1)"}
+    shown = [new_output("display_data", widget)]
+    bare = [new_output("display_data", {"text/plain": "IntSlider(value=1)"})]
+    assert differences(shown, bare, MASKS) == []
+    other = [new_output("display_data", {"text/plain": "IntSlider(value=2)"})]
+    assert [says.splitlines()[0] for says in differences(shown, other, MASKS)] == ["text/plain differs"]
+    assert [says.splitlines()[0] for says in differences([], bare, MASKS)] == ["text/plain is not stored"]
+    assert [says.splitlines()[0] for says in differences(bare, [], MASKS)] == ["text/plain is no longer there"]
+
+
+def test_the_rules_are_printed(capsys):
+    assert main(["--rules"]) == 0
+    said = capsys.readouterr().out
+    assert all(mask.pattern in said for mask in MASKS) and "no cell may differ by more than 13 of 255" in said
+
+
+def test_the_validator_stands_without_the_engine():
+    for path in (ROOT / "course/validation").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not [name for name in names if name.partition(".")[0] == "engine"], path

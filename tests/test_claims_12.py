@@ -99,3 +99,14 @@ def test_pictures_moved_into_empty_paper_help_and_rolled_ones_do_harm(digits):
     assert min(sideways) > max(plain)
     for found, said in ((plain, [92, 95]), (round_the_edge, [86, 89]), (sideways, [96, 98])):
         assert [min(found), max(found)] == pytest.approx(said, abs=1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_with_replacement_more_than_half_of_the_healthy_are_never_drawn(seed):
+    engine.manual_seed(seed)
+    ill = engine.arange(1000) < 10
+    weights = engine.where(ill, 99.0, 1.0)
+    drawn = engine.tensor([*engine.utils.data.WeightedRandomSampler(weights, num_samples=1000)])
+    healthy = {i for i in drawn.tolist() if i >= 10}
+    assert len(healthy) < 990 / 2
+    assert set(range(10)) <= set(drawn.tolist())

@@ -194,7 +194,7 @@ def test_19_there_is_a_capture_for_each_mode_of_a_module():
 
 RECORD = re.compile(r"(?s)\n```python\n([^`]*?)\n```\n\n```text\n(.*?\n)```\n(?:\n```text\n(.*?\n)```\n)?")
 RECORDED_WITH = "2.13."  # the words change from version to version
-LOGGED = re.compile(r"(?m)^[VWI]\d{4} \S+ \d+ torch/\S+ \[\S+\] \[__\w+\] (.*)$")
+LOGGED = re.compile(r"(?m)^[VWI]\d{4} \S+ \d+ (?:\S*/)?torch/\S+ \[\S+\] \[__\w+\] (.*)$")
 RUN = """
 import json, sys
 

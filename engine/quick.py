@@ -10,7 +10,7 @@ from .core import backward, graph
 from .core.backward import own
 from .core.graph import VARARGS, AccumulateGrad, Node
 
-# _`The walk`. Without it the backward pass of a network takes 5 % longer, that of a chain of numbers a quarter.
+# _`The walk`. Without it the backward pass of a small network takes 3 % longer, that of a chain of numbers 13 %.
 
 
 def walk(cotangents, visit):
@@ -61,7 +61,7 @@ def walk(cotangents, visit):
     return leaves
 
 
-# _`The chain rule`. Without these a chain of numbers takes a fifth longer.
+# _`The chain rule`. Without these the backward pass of a small network takes 5 % longer, that of a chain 70 %.
 
 
 def of_one(self, g, saved, parents):

@@ -30,7 +30,7 @@ if sys.version_info < (3, 11):
     )
     sys.exit(1)
 
-from course.cli import main
+from course.commands.cli import main
 
 if __name__ == "__main__":
     # A folder may have letters that the code page of a pipe or a console lacks: they are spelled out, as \u0141.

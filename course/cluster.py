@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from course.notebooks import COMMAND, ONE_THREAD, ROOT
+from course.base.notebooks import COMMAND, ONE_THREAD, ROOT
 
 PATIENCE = 300  # seconds until all of them have to be there, on a busy computer too
 _running: Any = None
@@ -118,7 +118,7 @@ def short_tracebacks() -> None:
     """In a process: of an error, what is in the learner's own cell; the frames of libraries are left out."""
     from IPython.core.getipython import get_ipython
 
-    from course.shell import is_library_frame
+    from course.kernel.shell import is_library_frame
 
     shell: Any = get_ipython()
     show = shell._showtraceback

@@ -10,7 +10,7 @@ import pytest
 
 import engine
 from course.figures import Boxes, CollapseExplorer, IndexExplorer, Pixels, ProductExplorer
-from course.figures.grid import Cell, Panel, svg
+from course.figures.base.grid import Cell, Panel, svg
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -291,7 +291,7 @@ def test_a_reader_without_a_kernel_sees_the_stills_under_titles_with_their_words
     assert shown == [part for pair in zip(titles, words, strict=True) for part in pair]
     assert images(static["text/html"]) == [d for _, values in chooser.stills for d in chooser.pictures(**values)]
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    monkeypatch.delitem(sys.modules, "course.figures.chooser_widget", raising=False)
+    monkeypatch.delitem(sys.modules, "course.figures.base.chooser_widget", raising=False)
     assert chooser._repr_mimebundle_() == (static, {})
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import engine
 from course.figures import BroadcastingExplorer
-from course.figures.broadcasting import meet, shape_of
+from course.figures.broadcasting.figure import meet, shape_of
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -206,7 +206,7 @@ def test_a_reader_without_a_kernel_sees_three_settings_with_their_words(figure, 
     words = [figure.text(**values) for values in figure.stills]
     assert re.findall(r'<img alt="([^"]+)"', static["text/html"]) == words and "RuntimeError" in words[2]
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    monkeypatch.delitem(sys.modules, "course.figures.broadcasting_widget", raising=False)
+    monkeypatch.delitem(sys.modules, "course.figures.broadcasting.widget", raising=False)
     assert figure._repr_mimebundle_() == (static, {})
 
 

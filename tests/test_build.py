@@ -14,11 +14,12 @@ import pytest
 pytest.importorskip("jupytext")
 pytest.importorskip("nbclient")
 
-from course import build as course_build
-from course import quotes
-from course.build import BuildError, Job, differences, jobs, main, not_canonical, orphans, read_source
-from course.notebooks import ROOT, TARGETS
-from course.saving import ASLEEP, WIDGET
+from course.authoring import build as course_build
+from course.authoring import quotes
+from course.authoring.build import BuildError, Job, answer, differences, jobs, not_canonical, orphans, read_source
+from course.authoring.building import parse
+from course.base.notebooks import ROOT, TARGETS
+from course.kernel.saving import ASLEEP, WIDGET
 from engine.viz import NO_PICTURE
 
 LESSON = """\
@@ -128,7 +129,7 @@ def course(tmp_path_factory):
     (root / "course").mkdir()
     shutil.copy(ROOT / "course/pictures.py", root / "course")
     place(root, LESSON)
-    assert main([], root) == 0
+    assert answer(parse([]), root) == 0
     return root
 
 
@@ -154,7 +155,7 @@ def test_a_second_build_leaves_the_same_bytes(course):
     notebook = course / "notebooks/05_standin.ipynb"
     before = notebook.read_bytes()
     notebook.unlink()
-    assert main(["5"], course) == 0
+    assert answer(parse(["5"]), course) == 0
     assert notebook.read_bytes() == before
 
 
@@ -194,7 +195,7 @@ def test_links_that_were_saved_into_a_text_are_made_anew(tmp_path):
 def test_a_cell_that_fails_below_the_links_is_named_with_its_line(tmp_path, capsys):
     place(tmp_path, "# 00 First\n", "00_a")
     place(tmp_path, f"# 01 Second\n\n{cell('1 / 0')}", "01_b")
-    assert main(["1"], tmp_path) == 1
+    assert answer(parse(["1"]), tmp_path) == 1
     assert "source/notebooks/01_b.md, line 4, cell 3: ZeroDivisionError" in capsys.readouterr().err
 
 
@@ -267,7 +268,7 @@ def test_the_kernel_is_the_running_interpreter_whatever_the_user_registered(tmp_
     spec.write_text(json.dumps({"argv": ["no-such-program"], "display_name": "x", "language": "python"}))
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
     place(tmp_path, cell("import sys\nprint(sys.executable)"))
-    assert main([], tmp_path) == 0
+    assert answer(parse([]), tmp_path) == 0
     assert stored(tmp_path).cells[0].outputs[0].text.strip() == sys.executable
 
 
@@ -298,7 +299,7 @@ def test_a_cell_that_goes_wrong_is_shown_and_the_old_notebook_stays(tmp_path, ca
     notebook = tmp_path / "notebooks/05_standin.ipynb"
     notebook.parent.mkdir()
     notebook.write_text("the old one")
-    assert main([], tmp_path) == 1
+    assert answer(parse([]), tmp_path) == 1
     message = capsys.readouterr().err
     assert message.startswith("source/notebooks/05_standin.md, line 8, cell 3: ")
     assert all(line in message for line in shown), message
@@ -308,7 +309,7 @@ def test_a_cell_that_goes_wrong_is_shown_and_the_old_notebook_stays(tmp_path, ca
 
 def test_metadata_that_cannot_be_read_name_the_line(tmp_path, capsys):
     place(tmp_path, "# Title\n\n```{code-cell} ipython3\n:tags: [\n\na = 1\n```\n")
-    assert main([], tmp_path) == 1
+    assert answer(parse([]), tmp_path) == 1
     assert "05_standin.md: Code cell 1 at line 3 could not be read" in capsys.readouterr().err
 
 
@@ -317,7 +318,7 @@ def test_metadata_that_cannot_be_read_name_the_line(tmp_path, capsys):
 
 def check(root: Path, capsys, *options: str) -> tuple[int, str]:
     capsys.readouterr()
-    return main(["--check", *options], root), capsys.readouterr().out
+    return answer(parse(["--check", *options]), root), capsys.readouterr().out
 
 
 @pytest.mark.parametrize("options", [(), ("--execute",)])
@@ -372,7 +373,7 @@ def test_formatting_gives_the_text_that_jupyterlab_saves(tmp_path, capsys):
     source = place(tmp_path, header + f"# Title\n\n+++\n\n```{{code-cell}}\n{metadata}\na = 1\n```\n")
     before = read_source(source)[0]
     assert not_canonical(source)
-    assert main(["--format"], tmp_path) == 0
+    assert answer(parse(["--format"]), tmp_path) == 0
     assert not not_canonical(source)
     assert read_source(source)[0] == before
     text = "# Title\n\n```{code-cell} ipython3\n:exempt: why\n:tags: [b]\n\na = 1\n```\n"
@@ -428,7 +429,7 @@ def exercise(tmp_path_factory):
     pytest.importorskip("nbgrader", reason="nbgrader takes the solutions out")
     root = tmp_path_factory.mktemp("exercise")
     place(root, SOLUTION, folder="source/solutions")
-    assert main([], root) == 0
+    assert answer(parse([]), root) == 0
     return root
 
 
@@ -499,7 +500,7 @@ def test_a_worked_solution_that_its_check_does_not_accept_stops_the_build(tmp_pa
     pytest.importorskip("nbgrader", reason="nbgrader takes the solutions out")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     place(tmp_path, cell(CHECK.format("(5.0, 2.0)"), ":tags: [raises-exception]"), folder="source/solutions")
-    assert main([], tmp_path) == 1
+    assert answer(parse([]), tmp_path) == 1
     message = capsys.readouterr().err
     assert "line 2, cell 1: the check fails" in message and "Two paths lead from the root to a." in message
 

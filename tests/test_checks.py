@@ -9,10 +9,14 @@ pytest.importorskip("cloudpickle")
 pytest.importorskip("filelock")
 
 import engine
-from course import exercises, grading, judge, judged, learner, survivors, trials, worker
-from course.comparison import MOST_LINES
-from course.exercises import Exercise, Property, find
-from course.sources import calls, calls_itself, discarded, loops
+from course.authoring import survivors
+from course.classroom import grading
+from course.judging import exercises, judge, trials
+from course.judging.comparison import MOST_LINES
+from course.judging.exercises import Exercise, Property, find
+from course.judging.sources import calls, calls_itself, discarded, loops
+from course.learner import calls as learner
+from course.process import judged, worker
 from engine import nn
 
 

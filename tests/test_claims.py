@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import engine
-from course.notebooks import ROOT
+from course.base.notebooks import ROOT
 from engine.viz import graph
 
 SEEDS = range(5)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import engine
+from course.base.notebooks import ROOT
 from course.checks.lesson_17 import LEFT, four
-from course.notebooks import ROOT
 from engine import nn, sim
 from engine.arrays.devices import allocator
 from engine.utils.checkpoint import checkpoint

@@ -15,10 +15,11 @@ import pytest
 
 pytest.importorskip("nbgrader")
 
-from course import cli, exercises
-from course.classes import alike, arriving, folder, late, tables
-from course.environment import Problem
-from course.notebooks import ROOT
+from course.base.environment import Problem
+from course.base.notebooks import ROOT
+from course.classroom import alike, arriving, folder, late, tables
+from course.commands import cli
+from course.judging import exercises
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -15,9 +15,9 @@ import pytest
 from nbformat.v4 import new_code_cell
 
 import engine
-from course.build import execute
-from course.exercises import find
-from course.notebooks import ROOT
+from course.authoring.build import execute
+from course.base.notebooks import ROOT
+from course.judging.exercises import find
 from engine import func, nn
 from engine.compiler import explain
 

@@ -13,8 +13,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 pytest.importorskip("filelock")
 
-from course import copies
-from course.environment import Problem
+from course.base.environment import Problem
+from course.learner import copies
 
 NAME = "05_graph.ipynb"
 
@@ -329,7 +329,7 @@ def test_work_done_in_the_courses_own_notebook_does_not_replace_the_learners_cop
 
 def test_a_build_keeps_what_was_done_in_the_courses_own_notebook(tmp_path, capsys):
     pytest.importorskip("nbgrader")
-    from course import build
+    from course.authoring import build
 
     text = tmp_path / "source/solutions/05_graph.md"
     text.parent.mkdir(parents=True)
@@ -491,7 +491,7 @@ def test_two_starts_at_once_lose_nothing(tmp_path):
 @pytest.mark.parametrize("problem", [None, "my_exercises cannot be written to"])
 def test_the_lab_starts_with_the_copies_made_and_all_the_same_where_they_cannot_be(monkeypatch, capsys, problem):
     labapp = pytest.importorskip("jupyterlab.labapp")
-    from course import lab
+    from course.commands import lab
 
     done = []
 

@@ -22,8 +22,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from course import cli, doctor, environment, lab, notebooks, testing
-from course.environment import Problem
+from course.base import environment, notebooks
+from course.base.environment import Problem
+from course.commands import cli, doctor, lab, testing
 
 ROOT = Path(__file__).resolve().parent.parent
 BARE = [sys.executable, "-I", "-S"]  # a Python with nothing installed
@@ -369,7 +370,7 @@ class Clone:
         self.base = write_wheel(self.wheels, "packaging", importlib.metadata.version("packaging"), packaging)
         # The command that the clone goes on with in its environment.
         shows = (
-            "import sys\nfrom course.environment import ensure\n"
+            "import sys\nfrom course.base.environment import ensure\n"
             "def main(argv):\n    ensure('course', ['shows', *argv])\n"
             "    import tiny\n    print(sys.prefix, tiny.VERSION, argv)\n    return 7\n"
         )
@@ -802,7 +803,7 @@ def test_arguments_go_to_pytest_and_nothing_else_is_run(runs):
 BARE_DOCTOR = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from course.cli import main
+from course.commands.cli import main
 sys.exit(main(["doctor", "--json"]))
 """
 

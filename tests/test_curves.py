@@ -187,7 +187,7 @@ def test_a_notebook_gets_the_widget_and_the_stills(figure):
 
 def test_without_anywidget_a_notebook_gets_the_stills(figure, monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    monkeypatch.delitem(sys.modules, "course.figures.explorer_widget", raising=False)
+    monkeypatch.delitem(sys.modules, "course.figures.base.explorer_widget", raising=False)
     assert figure._repr_mimebundle_() == (figure.static(), {})
 
 

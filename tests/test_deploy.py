@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import machines
-from course import doctor
+from course.commands import doctor
 from engine.distributed import launch, run
 
 DEPLOY = Path(__file__).parents[1] / "deploy"

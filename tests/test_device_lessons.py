@@ -7,7 +7,7 @@ import kernels_in_cpp
 import nbformat
 import pytest
 
-from course.build import execute
+from course.authoring.build import execute
 
 ROOT = Path(__file__).parents[1]
 LESSONS = [p for p in sorted((ROOT / "notebooks").glob("*.ipynb")) if "cuda.is_available()" in p.read_text("utf-8")]

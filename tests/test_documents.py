@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from course.cli import COMMANDS
-from course.notebooks import ROOT
+from course.base.notebooks import ROOT
+from course.commands.cli import COMMANDS
 
 FILES = ("README.md", "CONTRIBUTING.md", "source/README.md", "benchmarks/README.md")
 DOCUMENTS = sorted([ROOT / name for name in FILES] + list((ROOT / "docs").glob("*.md")))

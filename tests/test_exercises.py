@@ -11,9 +11,10 @@ pytest.importorskip("jupytext")
 pytest.importorskip("cloudpickle")
 
 import engine
-from course import exercises, judge, learner
-from course.build import build, execute, jobs, read_source
-from course.notebooks import ROOT
+from course.authoring.build import build, execute, jobs, read_source
+from course.base.notebooks import ROOT
+from course.judging import exercises, judge
+from course.learner import calls as learner
 
 JOBS = [job for job in jobs() if job.target.graded]
 BLANKS = [job for job in JOBS if job.target.blank]

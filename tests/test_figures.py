@@ -8,8 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 import engine
-from course.figures import BackwardStepper, rules
-from course.figures.stepper import AHEAD, DONE, NEW, NOW, UNMADE
+from course.figures import BackwardStepper
+from course.figures.base import rules
+from course.figures.stepper.svg import AHEAD, DONE, NEW, NOW, UNMADE
 from engine import viz
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -519,7 +520,7 @@ def test_without_graphviz_the_steps_are_there_in_words(monkeypatch):
 
 def test_without_anywidget_a_notebook_gets_the_static_figure(stepper, monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    monkeypatch.delitem(sys.modules, "course.figures.stepper_widget", raising=False)
+    monkeypatch.delitem(sys.modules, "course.figures.stepper.widget", raising=False)
     assert stepper._repr_mimebundle_() == (stepper.static(), {})
 
 

@@ -10,7 +10,18 @@ import numpy as np
 import pytest
 
 from course.figures import FloatExplorer
-from course.figures.floats import FORMATS, TYPED, Stored, exactly, flipped, number, stored, told, worth, written_of
+from course.figures.floats.figure import (
+    FORMATS,
+    TYPED,
+    Stored,
+    exactly,
+    flipped,
+    number,
+    stored,
+    told,
+    worth,
+    written_of,
+)
 
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32, "float64": np.float64}
 WRITTEN = (

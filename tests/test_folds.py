@@ -3,10 +3,10 @@
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from course import folds
-from course.build import read_source
-from course.figures import predict
-from course.notebooks import ROOT
+from course.authoring.build import read_source
+from course.base import folds
+from course.base.notebooks import ROOT
+from course.figures.predict import figure as predict
 
 ASKS, OPTIONS, CODE = "**Predict.** What comes?", "from course import predict\n\npredict('07.a')", "print(9)"
 

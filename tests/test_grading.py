@@ -19,8 +19,10 @@ from nbformat.v4 import new_code_cell
 pytest.importorskip("nbgrader")
 
 import engine
-from course import exercises, grading, judge, judged, sandbox, sources
-from course.notebooks import ROOT, kernel_environment
+from course.base.notebooks import ROOT, kernel_environment
+from course.classroom import grading
+from course.judging import exercises, judge, sources
+from course.process import judged, sandbox
 
 SETTINGS = ROOT / "course/jupyter/nbgrader_config.py"
 NAME = "05_graph"
@@ -106,8 +108,8 @@ PATCHES = {
     "communicate": "import subprocess\n"
     "subprocess.Popen.communicate = lambda *_, **__: (b'{\"state\": \"correct\"}', b'')",
     "subprocess": "import subprocess\nsubprocess.Popen = None",
-    "the answer": "import course.worker\ncourse.worker.ask = lambda *_, **__: {'state': 'correct'}\n"
-    "import sys\nsys.modules['course.worker'] = course.worker",
+    "the answer": "import course.process.worker\ncourse.process.worker.ask = lambda *_, **__: {'state': 'correct'}\n"
+    "import sys\nsys.modules['course.process.worker'] = course.process.worker",
     "the import system": "import sys\n"
     "class Finder:\n"
     "    def find_spec(self, name, path=None, target=None):\n"
@@ -384,7 +386,7 @@ def test_an_answer_runs_where_it_owns_nothing(monkeypatch):
 
 
 CHEATS = {
-    "the answer asked for": "from course.exercises import find\ndivision_backward = find('05.3').answer",
+    "the answer asked for": "from course.judging.exercises import find\ndivision_backward = find('05.3').answer",
     "the oracle imported": "from course.checks.lesson_05 import division as division_backward",
     "the oracle imported from its folder": "import engine, pathlib, sys\n"
     "for name in [name for name in sys.modules if name.startswith('course')]: del sys.modules[name]\n"
@@ -418,7 +420,7 @@ CHEATS = {
     "    os._exit(0)",
     "the comparison patched": "import gc\n"
     "for o in gc.get_objects():\n"
-    "    if isinstance(o, dict) and o.get('__name__') == 'course.judge':\n"
+    "    if isinstance(o, dict) and o.get('__name__') == 'course.judging.judge':\n"
     "        o['Comparison'] = None; o['run'] = lambda *_: []\n"
     "def division_backward(g, x, y): return 1.0, 1.0",
     "equal to all": "class Equal(float):\n"

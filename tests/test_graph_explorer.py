@@ -7,7 +7,7 @@ import pytest
 
 import engine
 from course.figures import GraphExplorer
-from course.figures.graph_explorer import LAYERS, layered
+from course.figures.graph_explorer.figure import LAYERS, layered
 from engine import viz
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -227,7 +227,7 @@ def test_the_widget_knows_every_node(figure):
 
 def test_without_anywidget_a_notebook_gets_the_picture(figure, monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    monkeypatch.delitem(sys.modules, "course.figures.graph_explorer_widget", raising=False)
+    monkeypatch.delitem(sys.modules, "course.figures.graph_explorer.widget", raising=False)
     assert figure._repr_mimebundle_() == (figure.static(), {})
 
 

@@ -8,8 +8,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from course import exercises, handed_in
-from course.notebooks import ROOT
+from course.base.notebooks import ROOT
+from course.classroom import handed_in
+from course.judging import exercises
 
 NAME = "05_graph"
 SOLVED = (ROOT / f"solutions/{NAME}.ipynb").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from course.figures import LeafBoard
-from course.figures.leaf_board import KEEPS, NOTHING, PASSES
+from course.figures.leaf_board.figure import KEEPS, NOTHING, PASSES
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 PROGRAM = """
@@ -116,7 +116,7 @@ def test_a_reader_without_a_kernel_gets_the_lines_the_cards_and_the_boxes(board,
     assert all(board.text(k) in static["text/plain"] for k in range(1, 9))
     assert "b: is_leaf True, requires_grad True, grad_fn None, .grad 1" in static["text/plain"]
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    monkeypatch.delitem(sys.modules, "course.figures.leaf_board_widget", raising=False)
+    monkeypatch.delitem(sys.modules, "course.figures.leaf_board.widget", raising=False)
     assert board._repr_mimebundle_() == (static, {})
 
 

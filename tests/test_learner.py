@@ -22,8 +22,11 @@ pytest.importorskip("cloudpickle")
 pytest.importorskip("filelock")
 
 import engine
-from course import copies, exercises, judge, learner, record, worker
-from course.notebooks import ROOT, kernel_environment
+from course.base.notebooks import ROOT, kernel_environment
+from course.judging import exercises, judge
+from course.learner import calls as learner
+from course.learner import copies, record
+from course.process import worker
 
 ADD = exercises.Exercise(
     key="05.3",
@@ -553,7 +556,8 @@ def test_a_process_whose_notebook_is_gone_ends():
 CELLS = [  # a cell; the error that it shows, or None; what is shown above it
     ("import engine\nfrom course import check, hint, progress, solution", None, []),
     (
-        "import course.worker, functools\ncourse.learner.worker.ask = functools.partial(course.worker.ask, seconds=5)",
+        "import functools\nfrom course.learner import calls\n"
+        "calls.worker.ask = functools.partial(calls.worker.ask, seconds=5)",
         None,
         [],
     ),
@@ -623,7 +627,7 @@ CELLS = [  # a cell; the error that it shows, or None; what is shown above it
 def learned(tmp_path_factory):
     """All the cells, run one after the other in one kernel, and the progress that is recorded."""
     pytest.importorskip("jupytext")
-    from course import build
+    from course.authoring import build
 
     folder = tmp_path_factory.mktemp("my_exercises")
     place = folder / "progress.json"

@@ -7,7 +7,9 @@ import pytest
 
 pytest.importorskip("cloudpickle")
 
-from course import exercises, learner, worker
+from course.judging import exercises
+from course.learner import calls as learner
+from course.process import worker
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the other systems set a process no such limits")
 

@@ -13,15 +13,16 @@ pytest.importorskip("docutils", reason="the extra `teach` makes materials")
 
 from nbconvert.filters.markdown_mistune import markdown2html_mistune
 
-from course import teaching
-from course.cli import main
-from course.environment import Problem
-from course.figures import predict
-from course.materials import handouts, make, quiz, slides
-from course.materials.questions import asked
-from course.materials.texts import with_mathml
+from course.authoring import minutes as counted
+from course.base.environment import Problem
+from course.base.notebooks import lesson_notebooks
+from course.classroom.materials import handouts, make, quiz, slides
+from course.classroom.materials.questions import asked
+from course.classroom.materials.texts import with_mathml
+from course.commands.cli import main
+from course.figures.predict import figure as predict
 
-LESSONS = teaching.lessons()
+LESSONS = lesson_notebooks()
 ASKED = {number: list(asked(path)) for number, path in LESSONS.items()}
 each_lesson = pytest.mark.parametrize("lesson", LESSONS)
 
@@ -87,7 +88,7 @@ def test_a_handout_asks_and_does_not_answer(lesson):
 def test_slides_have_every_part_and_take_nothing_from_the_network(lesson):
     page = slides.page(lesson, LESSONS[lesson])
     told = [html.unescape(re.sub("<[^>]*>", "", text)) for text in re.findall(r"<h2[^>]*>(.*?)<a class", page)]
-    assert told == [part.replace("`", "") for part, _ in list(teaching.parts(LESSONS[lesson]))[1:]]
+    assert told == [part.replace("`", "") for part, _ in list(counted.parts(LESSONS[lesson]))[1:]]
     loaded = re.findall(r"<(?:script|img|iframe)\b[^>]*\bsrc=[\"']([^\"']*)|<link\b[^>]*\bhref=[\"']([^\"']*)", page)
     assert {one or other for one, other in loaded if not (one or other).startswith("data:")} == {
         "reveal.js/dist/reveal.js",

@@ -10,7 +10,7 @@ import pytest
 
 import engine
 from course.figures import MemoryExplorer
-from course.figures.memory_steps import GRAMMAR
+from course.figures.memory_explorer.steps import GRAMMAR
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 REFUSED = (
@@ -291,7 +291,7 @@ def test_a_reader_without_a_kernel_sees_stills_with_titles_and_words(figure, tab
     assert re.findall(r"<strong>(.*?)</strong>", begun.static()["text/html"]) == ["table.T.view(12): refused"]
     assert begun.text().endswith(REFUSED)
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    monkeypatch.delitem(sys.modules, "course.figures.memory_explorer_widget", raising=False)
+    monkeypatch.delitem(sys.modules, "course.figures.memory_explorer.widget", raising=False)
     assert figure._repr_mimebundle_() == (static, {})
 
 

@@ -4,7 +4,8 @@ import pytest
 
 pytest.importorskip("cloudpickle")
 
-from course import learner, worker
+from course.learner import calls as learner
+from course.process import worker
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from course.notebooks import EXECUTED, NBVAL_ARGS, ROOT, TARGETS, kernel_environment, nbval_command
-from course.outputs import PICTURE
-from course.shell import ANSI
+from course.base.notebooks import EXECUTED, NBVAL_ARGS, ROOT, TARGETS, kernel_environment, nbval_command
+from course.kernel.outputs import PICTURE
+from course.kernel.shell import ANSI
 
 NOTEBOOKS = sorted(path for target in TARGETS for path in (ROOT / target.folder).glob("*.ipynb"))
 COMPARED = [path for path in NOTEBOOKS if path.parent.name in EXECUTED]
@@ -147,7 +147,7 @@ def code_of(path: Path) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in COMPARED if "num_workers" in code_of(path)], ids=identify)
 def test_a_notebook_with_workers_runs_where_they_are_not_forked(path):
-    from course.build import execute
+    from course.authoring.build import execute
 
     nb = notebook(path)
     nb.cells.insert(0, code(source="import multiprocessing\nmultiprocessing.set_start_method('spawn')"))
@@ -353,7 +353,7 @@ def printed(cell) -> str:
 
 def torch_differences(nb, folder: Path, root: Path = ROOT) -> list[str]:
     """The cells that print something else once PyTorch stands in the engine's place, engine-only ones left out."""
-    from course.build import execute
+    from course.authoring.build import execute
 
     again = nbformat.from_dict(nb)
     for cell in again.cells:

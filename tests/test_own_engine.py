@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import engine
+from course.base.notebooks import ROOT
 from course.checks import lesson_11
 from course.checks.lesson_11 import add, begun, by_number, mul, sub, total
 from course.figures import BackwardStepper, draw
-from course.figures.stepper import AHEAD, DONE, NOW
-from course.notebooks import ROOT
+from course.figures.stepper.svg import AHEAD, DONE, NOW
 
 
 class Var(lesson_11.Var):

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from course import predict
-from course.figures import predict as predictions
-from course.notebooks import ROOT
+from course.base.notebooks import ROOT
+from course.figures.predict import figure as predictions
 
 LESSONS = sorted(path.stem for path in predictions.FOLDER.glob("*.md"))
 KEYS = [f"{lesson}.{name}" for lesson in LESSONS for name in predictions.questions(lesson)]

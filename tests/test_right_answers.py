@@ -10,7 +10,7 @@ import engine
 
 pytest.importorskip("cloudpickle")
 
-from course import exercises, judge
+from course.judging import exercises, judge
 from engine import nn
 
 ANSWERS = []

@@ -10,10 +10,10 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 import engine
-from course import pretend
 from course.checks import lesson_20
 from course.figures import RingExplorer, beyond
 from course.figures.ring import ONE, RING, TREE, WAYS, messages, seconds, steps, told
+from course.judging import pretend
 
 each_way = pytest.mark.parametrize("way", WAYS)
 WRITTEN = {ONE: lesson_20.one_to_all, TREE: lesson_20.tree, RING: lesson_20.ring}

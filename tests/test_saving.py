@@ -7,9 +7,9 @@ import re
 import nbformat
 import pytest
 
-from course import lab
-from course.notebooks import METADATA, ROOT
-from course.saving import ASLEEP, WIDGET, tidy
+from course.base.notebooks import METADATA, ROOT
+from course.commands import lab
+from course.kernel.saving import ASLEEP, WIDGET, tidy
 
 NOTEBOOKS = sorted(
     path for folder in ("notebooks", "exercises", "solutions") for path in (ROOT / folder).glob("*.ipynb")
@@ -133,7 +133,7 @@ def test_an_original_that_is_open_beside_copies_stays_open(tmp_path):
 )
 def test_the_courses_own_notebooks_are_read_only_to_a_learner(tmp_path, path, writable):
     pytest.importorskip("jupyter_server")
-    from course.contents import OwnReadOnly
+    from course.kernel.contents import OwnReadOnly
 
     file = tmp_path / path.strip("/")
     file.parent.mkdir(exist_ok=True)
@@ -142,7 +142,7 @@ def test_the_courses_own_notebooks_are_read_only_to_a_learner(tmp_path, path, wr
 
 
 def test_a_teacher_and_author_may_write_them():
-    reads_only = "--ServerApp.contents_manager_class=course.contents.OwnReadOnly"
+    reads_only = "--ServerApp.contents_manager_class=course.kernel.contents.OwnReadOnly"
     assert reads_only in lab.server_arguments(None, False, [])
     assert reads_only not in lab.server_arguments(None, False, [], teach=True)
 

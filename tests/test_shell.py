@@ -12,10 +12,10 @@ import nbformat
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 
-from course import build
-from course.kernels import OwnKernel
-from course.notebooks import ROOT, kernel_environment
-from course.shell import ANSI, FULL, Cells, is_library_frame
+from course.authoring import build
+from course.base.notebooks import ROOT, kernel_environment
+from course.kernel.kernels import OwnKernel
+from course.kernel.shell import ANSI, FULL, Cells, is_library_frame
 
 FAILS = """w = engine.tensor(2.0, requires_grad=True)
 y = w * w
@@ -196,7 +196,7 @@ def test_a_cell_that_asks_is_known_until_one_makes_the_answer_without():
 
 
 def test_an_exercise_is_found_by_a_number_too():
-    from course.exercises import UnknownExercise, find
+    from course.judging.exercises import UnknownExercise, find
 
     assert find(5.2) is find("05.2") and find(11.1) is find("11.1")
     with pytest.raises(UnknownExercise, match=r"There is no exercise 5\. There are 01\.1"):

@@ -4,8 +4,10 @@ import os
 
 import pytest
 
-from course import exercises, judge, slips
-from course.exercises import find
+from course.authoring import slips
+from course.judging import exercises, judge
+from course.judging import slips as looked_up
+from course.judging.exercises import find
 
 
 def named(source):
@@ -64,7 +66,7 @@ def test_each_slip_is_python_and_differs_from_what_it_was_made_of():
 
 def test_results_are_alike_to_four_digits_and_no_further():
     def mark(value):
-        return slips.signature(judge.run(lambda f: iter([("f(1)", f, 1)]), lambda _: value))
+        return looked_up.signature(judge.run(lambda f: iter([("f(1)", f, 1)]), lambda _: value))
 
     assert mark(1.0) == mark(1.00001) != mark(1.01)
     assert mark(1) == mark(1) != mark(1.0)
@@ -73,17 +75,17 @@ def test_results_are_alike_to_four_digits_and_no_further():
     assert mark(-0.0) == mark(0.0)
 
 
-@pytest.mark.parametrize("key", sorted(slips.table()))
+@pytest.mark.parametrize("key", sorted(looked_up.table()))
 def test_a_row_is_of_an_exercise_and_does_not_hold_the_right_answer(key):
-    row = slips.table()[key]
-    assert slips.signature(judge.expected(find(key)).right) not in row
+    row = looked_up.table()[key]
+    assert looked_up.signature(judge.expected(find(key)).right) not in row
     assert all(len(mark) == 12 and 1 <= len(says) <= 2 for mark, says in row.items())
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a slip that never ends is not stopped there")
 @pytest.mark.parametrize("key", ["01.5", "04.3", "05.3"])
 def test_a_row_is_what_is_made_today(key):
-    assert slips.made(key) == slips.table()[key], f"python -m course.slips {key[:2]}"
+    assert slips.made(key) == looked_up.table()[key], f"python -m course slips {key[:2]}"
 
 
 def test_a_slip_that_no_row_knows_is_named_and_an_error_is_not():
@@ -96,6 +98,6 @@ def test_a_slip_that_no_row_knows_is_named_and_an_error_is_not():
     said = judge.judge(find("04.3"), attempt).message
     assert said, "it has a word for it"
     seen = judge.tried(find("04.3").trial, attempt, function=True).seen
-    assert slips.about("04.3", seen).startswith("You get this if you leave out a factor")
+    assert looked_up.about("04.3", seen).startswith("You get this if you leave out a factor")
     seen = judge.tried(find("04.3").trial, lambda *_: 1 / 0, function=True).seen
-    assert slips.about("04.3", seen) == ""
+    assert looked_up.about("04.3", seen) == ""

@@ -8,8 +8,10 @@ import pytest
 
 pytest.importorskip("cloudpickle")
 
-from course import exercises, judge, learner, teaching
-from course.notebooks import ROOT
+from course.authoring import minutes as teaching
+from course.base.notebooks import ROOT
+from course.judging import exercises, judge
+from course.learner import calls as learner
 
 STEPS = [step for lesson in exercises.lessons() for step in exercises.steps(lesson).values()]
 WRONG = [(step, number) for step in STEPS for number in range(len(step.wrong))]

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import engine
-from course.notebooks import ROOT
+from course.base.notebooks import ROOT
 
 STUBS = runpy.run_path(str(ROOT / "docs/stubs.py"))
 MODULES = STUBS["MODULES"]

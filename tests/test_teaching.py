@@ -9,18 +9,20 @@ pytest.importorskip("nbformat")
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from course import exercises, figures, teaching
-from course.notebooks import ROOT
+from course import figures
+from course.authoring import minutes as counted
+from course.base.notebooks import ROOT, lesson_notebooks
+from course.judging import exercises
 
-LESSONS = teaching.lessons()
-NOTES = (ROOT / "docs/teaching.md").read_text(encoding="utf-8").partition("\n## Notes for each lesson\n")[2]
+LESSONS = lesson_notebooks()
+NOTES = (ROOT / "docs/counted.md").read_text(encoding="utf-8").partition("\n## Notes for each lesson\n")[2]
 ROWS = {row[:2]: row for row in re.findall(r"(?m)^\| (\d\d .*)$", NOTES)}
 SECTIONS = {text[:2]: text for text in re.split(r"(?m)^### ", NOTES)[1:]}
 
 
 def notes(lesson):
-    """What docs/teaching.md says of a lesson."""
-    assert lesson in ROWS and lesson in SECTIONS, f"docs/teaching.md: lesson {lesson} lacks its row or its notes"
+    """What docs/counted.md says of a lesson."""
+    assert lesson in ROWS and lesson in SECTIONS, f"docs/counted.md: lesson {lesson} lacks its row or its notes"
     return SECTIONS[lesson]
 
 
@@ -32,7 +34,7 @@ def test_minutes_are_counted_from_words_code_predictions_and_figures(tmp_path):
         new_markdown_cell("## C"),
     ]
     nbformat.write(new_notebook(cells=cells), tmp_path / "a.ipynb")
-    opening, b, c = teaching.parts(tmp_path / "a.ipynb")
+    opening, b, c = counted.parts(tmp_path / "a.ipynb")
     assert [name for name, _ in (opening, b, c)] == ["Opening", "B", "C"]
     assert opening[1] == pytest.approx(1.0)
     assert b[1] == pytest.approx((2 + 146 + 2 + 3) / 150 + 1 + 2 + (20 + 4 * 5) / 60 + 2)
@@ -40,11 +42,11 @@ def test_minutes_are_counted_from_words_code_predictions_and_figures(tmp_path):
 
 
 def test_the_command_prints_a_lesson_part_by_part(capsys):
-    assert teaching.main(["04"]) == 0
+    assert counted.main(["04"]) == 0
     first, *rest = capsys.readouterr().out.splitlines()
-    assert first.startswith("04_autograd: ") and len(rest) == len(list(teaching.parts(LESSONS["04"])))
+    assert first.startswith("04_autograd: ") and len(rest) == len(list(counted.parts(LESSONS["04"])))
     with pytest.raises(SystemExit):
-        teaching.main(["99"])
+        counted.main(["99"])
     assert "there is no lesson 99: 00, 01" in capsys.readouterr().err
 
 
@@ -54,15 +56,15 @@ def test_the_figures_that_are_counted_are_those_that_move(lesson):
     text = LESSONS[lesson].read_text(encoding="utf-8")
     called = {name for name in figures.__all__ if f"{name}(" in text}
     still = {"Boxes", "MemoryMap", "Pixels", "draw"}
-    assert {name for name in called if teaching.MOVED.search(f"{name}(")} == called - still
+    assert {name for name in called if counted.MOVED.search(f"{name}(")} == called - still
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_the_table_has_the_counted_minutes(lesson):
     notes(lesson)
     cells = [cell.strip() for cell in ROWS[lesson].split("|")]
-    assert abs(int(cells[1]) - teaching.lesson_minutes(LESSONS[lesson])) <= 5, f"{cells}: see python -m course minutes"
-    assert float(cells[2] or 0) == teaching.exercise_minutes(lesson)
+    assert abs(int(cells[1]) - counted.lesson_minutes(LESSONS[lesson])) <= 5, f"{cells}: see python -m course minutes"
+    assert float(cells[2] or 0) == counted.exercise_minutes(lesson)
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
@@ -76,19 +78,19 @@ def test_a_lesson_says_how_long_it_takes_as_the_table_does(lesson):
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_plan_names_parts_and_exercises_that_exist_and_leaves_time_for_questions(lesson, minutes, for_questions):
     plan = re.search(rf"(?m)^\*{minutes} minutes\*: (.*)$", notes(lesson))[1]
-    where = f"docs/teaching.md, lesson {lesson}, {minutes} minutes"
+    where = f"docs/counted.md, lesson {lesson}, {minutes} minutes"
     assert plan.startswith("all"), f"{where}: a plan begins with `all` or `all but *Part*`"
     shown, _, worked = plan.partition("; ")
     left_out = re.findall(r"\*([^*]+)\*", shown)
-    parts = dict(teaching.parts(LESSONS[lesson]))
+    parts = dict(counted.parts(LESSONS[lesson]))
     unknown = ", ".join(set(left_out) - set(parts))
     assert not unknown, f"{where}: the lesson has no part {unknown}; it has {', '.join(parts)}"
     keys = [key.zfill(len("00.0")) for key in re.findall(r"\b\d+\.\d\b", worked)]
     points = sum(exercises.find(key).points for key in keys)
     kept = {name: part for name, part in parts.items() if name not in left_out}
-    total, most = sum(kept.values()) + teaching.POINT * points, minutes - for_questions
+    total, most = sum(kept.values()) + counted.POINT * points, minutes - for_questions
     listed = ", ".join(f"{name} {part:.1f}" for name, part in kept.items())
-    told = f"{listed}, exercises {teaching.POINT * points:.0f}"
+    told = f"{listed}, exercises {counted.POINT * points:.0f}"
     assert total <= most, f"{where}: {total:.1f} are planned, {most} are there; leave out {total - most:.1f} of: {told}"
 
 
@@ -119,8 +121,8 @@ def test_the_syllabus_has_fourteen_weeks_each_lesson_once_and_the_counted_minute
     taught = [re.findall(r"\((?:\.\./notebooks/)(\d\d)_\w+\.ipynb\)", lessons) for _, lessons, *_ in WEEKS]
     assert [lesson for week in taught for lesson in week] == list(LESSONS)
     for week, (_, _, minutes, practice) in zip(taught, WEEKS, strict=True):
-        assert abs(int(minutes) - sum(teaching.lesson_minutes(LESSONS[lesson]) for lesson in week)) <= 5 * len(week)
-        assert int(practice) == sum(map(teaching.exercise_minutes, week))
+        assert abs(int(minutes) - sum(counted.lesson_minutes(LESSONS[lesson]) for lesson in week)) <= 5 * len(week)
+        assert int(practice) == sum(map(counted.exercise_minutes, week))
         assert int(minutes) <= 120
 
 

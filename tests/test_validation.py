@@ -10,14 +10,14 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from course.notebooks import ROOT
-from course.validation import main
+from course.authoring.validation import main
+from course.base.notebooks import ROOT
 
 pytest.importorskip("nbval")
 Image = pytest.importorskip("PIL.Image")
 
-from course.validation.comparing import differences, same  # noqa: E402  once it is known that nbval is there
-from course.validation.masks import MASKS, apply  # noqa: E402
+from course.authoring.validation.comparing import differences, same  # noqa: E402  once it is known that nbval is there
+from course.authoring.validation.masks import MASKS, apply  # noqa: E402
 
 
 def text(words, name="stdout"):
@@ -194,7 +194,7 @@ def test_the_rules_are_printed(capsys):
 
 
 def test_the_validator_stands_without_the_engine():
-    for path in (ROOT / "course/validation").glob("*.py"):
+    for path in (ROOT / "course/authoring/validation").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []

@@ -9,10 +9,12 @@ from types import SimpleNamespace
 import pytest
 
 import engine
-from course import exercises, learner, sealed, variants
-from course.classes import bank
-from course.learner import NotYet
-from course.notebooks import ROOT
+from course.base.notebooks import ROOT
+from course.classroom import bank, variants
+from course.judging import exercises
+from course.learner import calls as learner
+from course.learner import sealed
+from course.learner.calls import NotYet
 
 SALT = "5a17"
 
@@ -126,7 +128,7 @@ def a_class(tmp_path, monkeypatch):
         handed_out(tmp_path, days, own)
         found = sealed.ClassNotes
         monkeypatch.setattr(learner, "ClassNotes", lambda lesson: found(lesson, tmp_path))
-        monkeypatch.setattr("course.record.update", lambda key, change: {"hints": 1})
+        monkeypatch.setattr("course.learner.record.update", lambda key, change: {"hints": 1})
 
     return begin
 

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 import engine
-from course.outputs import PICTURE
+from course.kernel.outputs import PICTURE
 from engine import viz
 from engine.autograd.hooks import RemovableHandle
 from engine.core import graph as recorded

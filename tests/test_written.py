@@ -10,9 +10,11 @@ import pytest
 pytest.importorskip("jupytext")
 
 import engine
-from course import exercises, learner, rubrics
-from course.build import jobs, read_source, skeleton
-from course.cli import main
+from course.authoring.build import jobs, read_source, skeleton
+from course.commands.cli import main
+from course.judging import exercises
+from course.learner import calls as learner
+from course.learner import rubrics
 
 LESSONS = list(exercises.lessons())
 QUESTIONS = [question for lesson in LESSONS for question in rubrics.questions(lesson).values()]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from course.exercises import Exercise
+from course.judging.exercises import Exercise
 
 # 1.2
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import engine
-from course.exercises import Exercise, Property
-from course.sources import loops
+from course.judging.exercises import Exercise, Property
+from course.judging.sources import loops
 
 
 def counted(*shape: int) -> Any:

@@ -5,8 +5,8 @@ from unittest import mock
 import numpy as np
 
 import engine
-from course.exercises import Exercise, Property
-from course.sources import calls, calls_itself, loops
+from course.judging.exercises import Exercise, Property
+from course.judging.sources import calls, calls_itself, loops
 
 # 3.1
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import engine
-from course.exercises import Exercise, Property
+from course.judging.exercises import Exercise, Property
 
 
 def square(x):

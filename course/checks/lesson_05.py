@@ -6,8 +6,8 @@ from unittest import mock
 import numpy as np
 
 import engine
-from course.exercises import Exercise, Property
-from course.sources import calls, calls_itself
+from course.judging.exercises import Exercise, Property
+from course.judging.sources import calls, calls_itself
 from engine.core.graph import Node
 
 

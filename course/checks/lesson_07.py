@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import engine
-from course.exercises import Exercise, Property
+from course.judging.exercises import Exercise, Property
 
 # 7.2
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import engine
-from course.exercises import Did, Exercise, Property
+from course.judging.exercises import Did, Exercise, Property
 
 # 8.2
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from course.exercises import Did, Exercise, Property
+from course.judging.exercises import Did, Exercise, Property
 
 
 def gradients_of(made: Any, knobs: list[engine.Tensor]) -> list[Any]:

@@ -3,9 +3,9 @@
 from unittest import mock
 
 import engine
-from course.exercises import Exercise, Property
-from course.sources import calls, loops
-from course.trials import Counted, using
+from course.judging.exercises import Exercise, Property
+from course.judging.sources import calls, loops
+from course.judging.trials import Counted, using
 
 # functions to try
 

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import numpy as np
 
 import engine
-from course.exercises import Exercise, Property
+from course.judging.exercises import Exercise, Property
 
 numbers = count()
 

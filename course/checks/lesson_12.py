@@ -3,7 +3,7 @@
 import math
 
 import engine
-from course.exercises import Exercise
+from course.judging.exercises import Exercise
 from engine.utils.data import DataLoader, Dataset, TensorDataset
 
 # 12.1

@@ -1,7 +1,7 @@
 """Lesson 13, models: the exercises' trials, oracles, usual mistakes and hints."""
 
 import engine
-from course.exercises import Exercise
+from course.judging.exercises import Exercise
 from engine import nn
 
 # 13.1

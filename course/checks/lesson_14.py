@@ -1,8 +1,8 @@
 """Lesson 14, the training loop: the exercises' trials, oracles, usual mistakes and hints."""
 
 import engine
-from course.exercises import Exercise, Property
-from course.trials import Alive
+from course.judging.exercises import Exercise, Property
+from course.judging.trials import Alive
 from engine import nn
 
 # 14.1

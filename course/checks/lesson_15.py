@@ -3,8 +3,8 @@
 import weakref
 
 import engine
-from course.exercises import Exercise
-from course.trials import Alive
+from course.judging.exercises import Exercise
+from course.judging.trials import Alive
 from engine import nn
 
 # what is trained

@@ -3,7 +3,7 @@
 import math
 
 import engine
-from course.exercises import Exercise
+from course.judging.exercises import Exercise
 from engine import nn
 from engine.nn import functional as F
 

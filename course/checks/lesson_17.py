@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from itertools import product
 
 import engine
-from course.exercises import Exercise, Property
+from course.judging.exercises import Exercise, Property
 from engine import nn, sim
 
 MIB = 2**20

@@ -4,7 +4,7 @@ import gc
 import tracemalloc
 
 import engine
-from course.exercises import Exercise, Property
+from course.judging.exercises import Exercise, Property
 
 # 18.2
 

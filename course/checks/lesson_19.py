@@ -1,7 +1,7 @@
 """Lesson 19, living with a compiler: the exercises' trials, oracles, usual mistakes and hints."""
 
 import engine
-from course.exercises import Exercise
+from course.judging.exercises import Exercise
 from engine.compiler import explain
 
 # 19.2

@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 import engine
-from course.figures.explorer import ACCENT, FAINT, INK, SECOND, Explorer
+from course.figures.base.explorer import ACCENT, FAINT, INK, SECOND, Explorer
 
 EXAMPLES = 40
 SIZES = [40, 20, 16, 10, 8]

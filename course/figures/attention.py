@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import engine
-from course.figures.chooser import Chooser, Control, Shown
-from course.figures.explorer import ACCENT, FAINT, INK
-from course.figures.grid import HEIGHT, LABEL, frame, text
+from course.figures.base.chooser import Chooser, Control, Shown
+from course.figures.base.explorer import ACCENT, FAINT, INK
+from course.figures.base.grid import HEIGHT, LABEL, frame, text
 
 MASKS = ("none", "causal")
 TIMES = (0.0, 0.5, 1.0, 2.0, 8.0)

@@ -3,8 +3,8 @@
 from typing import Any
 
 import engine
-from course.figures.explorer import Explorer
-from course.figures.grid import Cell, Panel, svg
+from course.figures.base.explorer import Explorer
+from course.figures.base.grid import Cell, Panel, svg
 from engine.utils.data import DataLoader
 
 BATCHES, LARGEST = 10, 8  # room for so many rows, each so long

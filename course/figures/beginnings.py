@@ -3,7 +3,7 @@
 from typing import Any
 
 import engine
-from course.figures.explorer import ACCENT, FAINT, Explorer
+from course.figures.base.explorer import ACCENT, FAINT, Explorer
 from engine import nn
 
 BENDS = {"relu": engine.relu, "tanh": engine.tanh, "none": lambda x: x}

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from course.figures.explorer import ACCENT, INK, SECOND
+from course.figures.base.explorer import ACCENT, INK, SECOND
 
 WORKERS, LAYERS = 4, 4
 PALE, GREY = "#e6ecf2", "#666666"

@@ -4,8 +4,8 @@ import ast
 from typing import Any
 
 import engine
-from course.figures.chooser import Chooser, Control, Shown, images
-from course.figures.grid import Cell, Panel, svg
+from course.figures.base.chooser import Chooser, Control, Shown, images
+from course.figures.base.grid import Cell, Panel, svg
 
 DRAWN = 60  # numbers, the most that is drawn
 # What an index may be written with; everything else is refused, so that typing cannot do anything.

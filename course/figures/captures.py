@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import engine
-from course.figures.explorer import ACCENT, FAINT, INK, SECOND, Explorer
+from course.figures.base.explorer import ACCENT, FAINT, INK, SECOND, Explorer
 from engine.compiler.compiled import LIMIT, flattened
 
 CALLS = 12

@@ -3,9 +3,9 @@
 from typing import Any
 
 import engine
+from course.figures.base.chooser import Chooser, Control, Shown
+from course.figures.base.grid import CENTRED, HEIGHT, LABEL, Cell, beside, box, frame, indices, named, text
 from course.figures.boxes import number
-from course.figures.chooser import Chooser, Control, Shown
-from course.figures.grid import CENTRED, HEIGHT, LABEL, Cell, beside, box, frame, indices, named, text
 
 HOW = ("sum", "mean", "max")
 ARROW = 34  # the room in which the table collapses

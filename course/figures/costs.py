@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from course.figures.explorer import ACCENT, INK, SECOND, Explorer
+from course.figures.base.explorer import ACCENT, INK, SECOND, Explorer
 
 LAYERS = 36
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import engine
-from course.figures.explorer import ACCENT, FAINT, INK, SECOND, Explorer
+from course.figures.base.explorer import ACCENT, FAINT, INK, SECOND, Explorer
 
 STEP = {"arrowstyle": "->", "color": ACCENT, "shrinkA": 0, "shrinkB": 0}
 

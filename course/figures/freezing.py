@@ -3,7 +3,7 @@
 from typing import Any
 
 import engine
-from course.figures.explorer import ACCENT, FAINT, INK, Explorer
+from course.figures.base.explorer import ACCENT, FAINT, INK, Explorer
 from course.measuring import saved_by
 
 LAYERS, WIDTH, EXAMPLES = 6, 64, 256

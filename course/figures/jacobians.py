@@ -5,7 +5,7 @@ from html import escape
 from typing import Any
 
 import engine
-from course.figures.explorer import Explorer
+from course.figures.base.explorer import Explorer
 
 BLUE, ORANGE, GROUND = "#2f6496", "#b3500c", "#ffffff"  # backward, rows; forward, columns
 CELL, ROW = 62, 44  # the size of an entry

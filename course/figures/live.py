@@ -3,7 +3,7 @@
 import io
 from typing import Any
 
-from course.figures.explorer import ACCENT, INK, SECOND
+from course.figures.base.explorer import ACCENT, INK, SECOND
 from course.pictures import picture
 
 

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import engine
-from course.figures.explorer import ACCENT, FAINT, INK, Explorer
+from course.figures.base.explorer import ACCENT, FAINT, INK, Explorer
 
 HIGHEST = 6  # loss that the curve has room for
 

@@ -3,7 +3,7 @@
 from typing import Any
 from xml.etree import ElementTree
 
-from course.figures.explorer import Explorer
+from course.figures.base.explorer import Explorer
 from engine import viz
 from engine.viz import stages as drawing
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from course.figures.chooser import Chooser, Control, Shown, images
-from course.figures.explorer import FAINT, INK
-from course.figures.grid import SMALL, frame, text
+from course.figures.base.chooser import Chooser, Control, Shown, images
+from course.figures.base.explorer import FAINT, INK
+from course.figures.base.grid import SMALL, frame, text
 from engine import OutOfMemoryError, sim
 from engine.arrays.devices.allocator import MIB, Allocator
 

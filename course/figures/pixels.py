@@ -6,8 +6,8 @@ from itertools import groupby
 from typing import Any
 
 import engine
-from course.figures.explorer import INK
-from course.figures.grid import LABEL, frame, text
+from course.figures.base.explorer import INK
+from course.figures.base.grid import LABEL, frame, text
 
 POINT = 12  # how many pixels wide and high a point is drawn
 

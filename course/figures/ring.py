@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from course.figures.explorer import ACCENT, INK, SECOND, Explorer
+from course.figures.base.explorer import ACCENT, INK, SECOND, Explorer
 
 ONE, TREE, RING = "one to all", "tree", "ring"
 WAYS = (ONE, TREE, RING)

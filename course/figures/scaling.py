@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import engine
-from course.figures.explorer import ACCENT, FAINT, INK, SECOND, Explorer
+from course.figures.base.explorer import ACCENT, FAINT, INK, SECOND, Explorer
 
 STEPS, OUTLIER, SPREAD = 60, 35, 2.0**-30
 SHRINKING, WITH_OUTLIER = "shrinking", "with an outlier"

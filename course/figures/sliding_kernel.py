@@ -4,8 +4,8 @@ from itertools import product
 from typing import Any
 
 import engine
-from course.figures.chooser import Chooser, Control, Shown
-from course.figures.grid import Cell, Panel, svg
+from course.figures.base.chooser import Chooser, Control, Shown
+from course.figures.base.grid import Cell, Panel, svg
 
 Place = tuple[int, int]
 

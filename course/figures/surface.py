@@ -3,7 +3,7 @@
 from typing import Any
 
 import engine
-from course.figures.explorer import ACCENT, FAINT, INK, SECOND, Explorer
+from course.figures.base.explorer import ACCENT, FAINT, INK, SECOND, Explorer
 
 OPTIMIZERS = {
     "SGD": lambda p, rate: engine.optim.SGD([p], lr=rate),

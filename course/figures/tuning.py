@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import engine
-from course.figures.explorer import ACCENT, FAINT, INK, SECOND, Explorer
+from course.figures.base.explorer import ACCENT, FAINT, INK, SECOND, Explorer
 
 LOOKS = ((INK, "--", 2.0), (SECOND, "-.", 2.2), (ACCENT, "-", 2.1))  # of the networks; broken lines above the whole one
 

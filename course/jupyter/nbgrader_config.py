@@ -13,8 +13,8 @@ from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.preprocessors import ClearHiddenTests, Execute, GetGrades, NbGraderPreprocessor
 from nbgrader.utils import is_grade
 
-from course import grading, handed_in, rubrics
-from course.classes import bank, folder, late
+from course.classroom import bank, folder, grading, handed_in, late
+from course.learner import rubrics
 
 
 class Submitted(NotebookExporter):

@@ -29,7 +29,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from course.notebooks import ROOT, UNATTENDED, kernel_environment
+from course.base.notebooks import ROOT, UNATTENDED, kernel_environment
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 FLAGS = (
@@ -183,7 +183,7 @@ def window(chromium):
 def lab(tmp_path_factory):
     """JupyterLab as a learner starts it, on an empty folder and with no settings but its own."""
     pytest.importorskip("jupyterlab")
-    from course.lab import LEARNERS_CONFIG
+    from course.commands.lab import LEARNERS_CONFIG
 
     with jupyterlab(tmp_path_factory, {"JUPYTER_CONFIG_PATH": str(LEARNERS_CONFIG)}) as running:
         yield running
@@ -201,7 +201,7 @@ def authors_lab(tmp_path_factory):
 @contextlib.contextmanager
 def jupyterlab(tmp_path_factory, more: dict[str, str], teach: bool = False):
     """A running JupyterLab, with more variables in its environment."""
-    from course.lab import server_arguments
+    from course.commands.lab import server_arguments
 
     root = tmp_path_factory.mktemp("lab")
     private = tmp_path_factory.mktemp("jupyter")

@@ -52,7 +52,7 @@ def test_a_check_shows_its_answer_to_eyes_and_ears_and_no_traceback(checked, scr
 
 
 def test_a_blank_notebook_runs_to_its_end(open_lesson, run_all):
-    from course.notebooks import ROOT
+    from course.base.notebooks import ROOT
 
     page = open_lesson(ROOT / "exercises/05_graph.ipynb", folder="my_exercises")
     page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")

@@ -15,8 +15,9 @@ import time
 
 import pytest
 
-from course import copies, exercises
-from course.notebooks import ROOT
+from course.base.notebooks import ROOT
+from course.judging import exercises
+from course.learner import copies
 from engine import viz
 
 api = pytest.importorskip("playwright.sync_api")

@@ -7,9 +7,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from course.notebooks import ROOT
+from course.base.notebooks import ROOT
+from course.kernel.saving import WIDGET
 from course.pictures import picture
-from course.saving import WIDGET
 
 api = pytest.importorskip("playwright.sync_api")
 
@@ -134,7 +134,7 @@ def test_errors_in_the_browsers_console_are_gathered(standin, open_lesson):
 
 
 def test_saving_in_jupyterlab_writes_an_authors_cell_back_to_its_text(authors_lab, open_lesson):
-    course_build = pytest.importorskip("course.build")
+    course_build = pytest.importorskip("course.authoring.build")
     text = authors_lab.root / "source/notebooks/98_paired.md"
     text.parent.mkdir(parents=True, exist_ok=True)
     text.write_text("# Paired\n\n+++\n\nOld words.\n\n```{code-cell}\n:tags: [b]\n\nprint(1)\n```\n", encoding="utf-8")

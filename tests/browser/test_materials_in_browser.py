@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    from course.materials import make
+    from course.classroom.materials import make
 
     made = tmp_path_factory.mktemp("materials")
     make(made)

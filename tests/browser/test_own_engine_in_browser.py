@@ -4,8 +4,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from course.exercises import blank
-from course.notebooks import ROOT
+from course.base.notebooks import ROOT
+from course.judging.exercises import blank
 from engine import viz
 
 api = pytest.importorskip("playwright.sync_api")

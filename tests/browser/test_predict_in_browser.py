@@ -4,8 +4,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from course.base.folds import SUMMARY, folded
 from course.figures import Predict
-from course.folds import SUMMARY, folded
 
 api = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("anywidget")

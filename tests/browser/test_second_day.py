@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from course import copies
-from course.notebooks import ROOT
+from course.base.notebooks import ROOT
+from course.learner import copies
 
 api = pytest.importorskip("playwright.sync_api")
 

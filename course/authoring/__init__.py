@@ -1,0 +1,1 @@
+"""For those who write: notebooks made from texts, lines quoted, minutes counted, outputs compared."""

@@ -1,0 +1,400 @@
+"""Makes the notebooks from their texts, executes them, and tells where the two are out of step.
+
+`source/notebooks/NN_name.md` becomes `notebooks/NN_name.ipynb`; `source/solutions/NN_name.md` becomes a blank
+`exercises/NN_name.ipynb` and a worked `solutions/NN_name.ipynb`. The texts are Jupytext's MyST Markdown.
+"""
+
+import argparse
+import hashlib
+import re
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import jupytext
+import nbformat
+from jupytext.myst import MystMetadataParsingError, myst_to_notebook
+from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell
+
+from course.authoring.quotes import with_lines
+from course.base import folds
+from course.base.files import write_atomically
+from course.base.notebooks import METADATA, ROOT, TARGETS, UNATTENDED, Target, kernel_environment
+from course.classroom import materials
+from course.judging import exercises
+from course.kernel.outputs import PICTURE, Addresses, settle
+from course.kernel.shell import ANSI
+from course.learner import copies, rubrics
+
+NAVIGATION = "navigation"  # the tag of the links at a lesson's top
+WRITTEN = "written"  # the tag of the questions below the exercises
+TRACEBACK_LINES = 12
+CHECK = re.compile(r"""(?m)^check\(["'](\d\d\.\d+)["'],""")
+
+
+class BuildError(Exception):
+    """A notebook could not be made; the message names the text, the cell and the reason."""
+
+
+class CellError(Exception):
+    """A cell could not be executed; the message shows why, the cell and the end of the traceback."""
+
+    def __init__(self, index: int, why: str, source: str, traceback: str = "") -> None:
+        shown = [f"    {line}" for line in source.splitlines()]
+        shown += ANSI.sub("", traceback).rstrip().splitlines()[-TRACEBACK_LINES:]
+        super().__init__("\n".join([f"cell {index + 1}: {why}", *shown]))
+        self.index = index
+
+
+class Job(NamedTuple):
+    """One notebook to make."""
+
+    root: Path
+    source: Path
+    target: Target
+
+    @property
+    def notebook(self) -> Path:
+        return self.root / self.target.folder / f"{self.source.stem}.ipynb"
+
+    def named(self, path: Path) -> str:
+        return path.relative_to(self.root).as_posix()
+
+
+def jobs(root: Path = ROOT, lessons: list[str] | None = None) -> list[Job]:
+    """Every notebook to make, or those of the lessons given by number (`5`, `05`) or by name (`graph`, `05_graph`)."""
+    found = [Job(root, source, target) for target in TARGETS for source in sorted((root / target.source).glob("*.md"))]
+    if not lessons:
+        return found
+    chosen = []
+    for lesson in lessons:
+        matching = [job for job in found if _is_lesson(job.source.stem, lesson)]
+        if not matching:
+            known = ", ".join(sorted({job.source.stem for job in found})) or "none yet"
+            raise BuildError(f"there is no lesson {lesson!r} (lessons: {known})")
+        chosen += [job for job in matching if job not in chosen]
+    return chosen
+
+
+def _is_lesson(stem: str, wanted: str) -> bool:
+    number, _, name = stem.partition("_")
+    return wanted in (stem, number, name) or (wanted.isdecimal() and number.isdecimal() and int(wanted) == int(number))
+
+
+def read_source(path: Path) -> tuple[NotebookNode, list[int]]:
+    """The notebook that a text describes, without outputs, and the line at which each cell begins."""
+    try:
+        nb = myst_to_notebook(path.read_text(encoding="utf-8"), add_source_map=True)
+    except (MystMetadataParsingError, UnicodeDecodeError) as error:
+        raise BuildError(f"{path.name}: {error}") from None
+    lines = [line + 1 for line in nb.metadata.pop("source_map")]
+    # A text that was saved with the links at its top, or the questions at its end: the build makes them.
+    made = {NAVIGATION, WRITTEN}
+    kept = [n for n, cell in enumerate(nb.cells) if not made & set(cell.metadata.get("tags", []))]
+    nb.cells, lines = [nb.cells[n] for n in kept], [lines[n] for n in kept]
+    nb.metadata = nbformat.from_dict(METADATA)
+    seen: Counter[tuple[str, str]] = Counter()
+    for cell in nb.cells:
+        cell.source = folds.unfolded(cell.source) if cell.cell_type == "markdown" else cell.source
+        # From the content, not the position: a cell put in between leaves the other cells' ids, and the diff, alone.
+        seen[cell.cell_type, cell.source] += 1
+        cell.id = _id(path.stem, cell.cell_type, cell.source, str(seen[cell.cell_type, cell.source]))
+    # Through JSON and back: the order of keys is then the one that a notebook read from disk has.
+    return nbformat.reads(nbformat.writes(nb), as_version=4), lines
+
+
+def _id(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
+
+
+def write_source(nb: NotebookNode) -> str:
+    """The text of a notebook as Jupytext writes it when someone saves in JupyterLab (see jupytext.toml)."""
+    settings = tomllib.loads((ROOT / "jupytext.toml").read_text(encoding="utf-8"))
+    nb = nbformat.from_dict(nb)
+    nb.metadata.jupytext = {key: settings[key] for key in ("notebook_metadata_filter", "cell_metadata_filter")}
+    return jupytext.writes(nb, fmt="md:myst")
+
+
+def skeleton(job: Job) -> NotebookNode:
+    """What the text alone decides of a notebook: everything but the outputs."""
+    nb, lines = read_source(job.source)
+    for cell, line in zip(nb.cells, lines, strict=True):
+        try:
+            if cell.cell_type == "markdown":
+                cell.source = with_lines(cell.source, ROOT)
+            if job.target.graded:
+                _add_grading(cell)
+        except ValueError as error:
+            raise BuildError(f"{job.named(job.source)}, line {line}: {error}") from None
+    if job.target.graded:
+        nb.cells += _written(job)
+    else:
+        folds.fold(nb.cells)
+    if not job.target.graded and (links := _navigation(job)):
+        nb.cells.insert(
+            0, new_markdown_cell(links, id=_id(job.source.stem, NAVIGATION), metadata={"tags": [NAVIGATION]})
+        )
+    return _blank(job, nb) if job.target.blank else nb
+
+
+def whole(points: float) -> float:
+    """2 for 2.0, which is how JupyterLab saves it."""
+    return int(points) if points == int(points) else points
+
+
+def _written(job: Job) -> list[NotebookNode]:
+    """The questions to be answered in words, with the full samples; nbgrader has them marked by hand."""
+    made = []
+    for name, text, question in rubrics.cells(job.source.stem[:2], job.root / "course/written"):
+        cell = new_markdown_cell(text, id=_id(job.source.stem, WRITTEN, name), metadata={"tags": [WRITTEN]})
+        if question is not None:
+            graded = {"grade": True, "grade_id": f"written-{question.key.replace('.', '-')}", "locked": False}
+            cell.metadata.nbgrader = nbformat.from_dict(
+                graded | {"points": whole(question.points), "schema_version": 3, "solution": True, "task": False}
+            )
+        made.append(cell)
+    return made
+
+
+def _navigation(job: Job) -> str:
+    """The links at the top of a lesson: to the one before, the contents, the next, and the exercises."""
+    lessons = sorted(job.source.parent.glob("*.md"))
+    place = lessons.index(job.source)
+    links = [f"**Previous:** {_link(lessons[place - 1])}"] if place else []
+    if len(lessons) > 1:
+        contents = "" if not place else f"{lessons[0].stem}.ipynb"
+        links.append(f"[Contents]({contents}#The-lessons)")
+    links += [f"**Next:** {_link(lesson)}" for lesson in lessons[place + 1 : place + 2]]
+    if (job.root / "source" / "solutions" / job.source.name).is_file():
+        links.append(f"[Exercises](../{copies.EXERCISES}/{job.source.stem}.ipynb)")
+    return " · ".join(links)
+
+
+def _link(lesson: Path) -> str:
+    title = lesson.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+    return f"[{title.partition(':')[0]}]({lesson.stem}.ipynb)"
+
+
+def _add_grading(cell: NotebookNode) -> None:
+    """nbgrader's metadata, from the key in a cell to fill in or in the call of `check`. Raises ValueError."""
+    checked = CHECK.search(cell.source) if cell.cell_type == "code" else None
+    key = checked[1] if checked else cell.metadata.get("exercise")
+    if key is None:
+        return
+    if checked and "raises-exception" not in cell.metadata.get("tags", []):
+        raise ValueError("a cell with a check is tagged raises-exception: a run of the blank notebook goes on after it")
+    exercise = exercises.find(key)
+    of = "check" if checked else "exercise"
+    graded = {"grade": bool(checked), "grade_id": f"{of}-{key.replace('.', '-')}", "locked": bool(checked)}
+    graded |= {"points": exercise.points} if checked else {}
+    cell.metadata.nbgrader = graded | {"schema_version": 3, "solution": not checked, "task": False}
+
+
+def _blank(job: Job, nb: NotebookNode) -> NotebookNode:
+    """What nbgrader releases: solutions and hidden tests taken out, what is not to be edited locked."""
+    try:
+        from nbgrader import preprocessors
+    except ModuleNotFoundError:
+        raise BuildError("exercises are made with nbgrader: install the extra `teach`") from None
+    steps = [
+        preprocessors.LockCells(),
+        preprocessors.ClearSolutions(code_stub={"python": "..."}, text_stub=rubrics.STUB),
+        preprocessors.ClearHiddenTests(),
+    ]
+    try:
+        for step in steps:
+            nb, _ = step.preprocess(nb, {})
+    except RuntimeError as error:
+        raise BuildError(f"{job.named(job.source)}: {error}") from None
+    nb.metadata["undertorch"] = {"blank": copies.digest(nb.cells)}
+    return nb
+
+
+def build(job: Job) -> NotebookNode:
+    """The finished notebook, executed unless it is a blank one; nothing is written."""
+    nb = skeleton(job)
+    if not job.target.blank:
+        try:
+            execute(nb, job.notebook.parent, job.root)
+        except CellError as error:
+            lines = read_source(job.source)[1]
+            links = NAVIGATION in nb.cells[0].metadata.get("tags", [])  # they are in no line of the text
+            line = lines[error.index - links]
+            raise BuildError(f"{job.named(job.source)}, line {line}, {error}") from None
+        nb.metadata = nbformat.from_dict(METADATA)
+    nbformat.validate(nb)
+    return nb
+
+
+def execute(nb: NotebookNode, folder: Path, root: Path = ROOT, allow_errors: bool = False) -> None:
+    """Run a notebook's cells in a fresh kernel of this interpreter and settle their outputs, in place.
+
+    Raises CellError at the first cell that fails, or does not fail and should, or leaves what cannot be stored;
+    with `allow_errors` a failing cell keeps its error as an output instead.
+    """
+    from jupyter_client.kernelspec import KernelSpecManager
+    from jupyter_client.manager import AsyncKernelManager
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, DeadKernelError
+
+    # No folder of kernel specs is searched, so `python3` is this interpreter, whatever the user has registered.
+    manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
+    folder.mkdir(parents=True, exist_ok=True)
+    running = 0
+
+    def started(cell: NotebookNode, cell_index: int) -> None:
+        nonlocal running
+        running = cell_index
+
+    with tempfile.TemporaryDirectory(prefix="undertorch-", ignore_cleanup_errors=True) as profile:
+        client = NotebookClient(
+            nb,
+            km=manager,
+            timeout=None,
+            startup_timeout=300,  # on a busy computer
+            iopub_timeout=300,  # what a cell shows may come long after its end
+            allow_errors=allow_errors,
+            resources={"metadata": {"path": str(folder)}},
+            store_widget_state=False,
+            record_timing=False,
+            extra_arguments=["--log-level=ERROR"],
+            on_cell_start=started,
+        )
+        try:
+            # An empty profile: the user's own IPython settings and start-up files stay out of the outputs.
+            client.execute(cleanup_kc=True, env=kernel_environment(root) | UNATTENDED | {"IPYTHONDIR": profile})
+        except CellExecutionError as error:
+            why = f"{error.ename}: {error.evalue}"
+            raise CellError(running, why, nb.cells[running].source, error.traceback) from None
+        except DeadKernelError:
+            raise CellError(running, "the kernel died", nb.cells[running].source) from None
+
+    addresses = Addresses()
+    for index, cell in enumerate(nb.cells):
+        if cell.cell_type != "code":
+            continue
+        raised = any(output.output_type == "error" for output in cell.outputs)
+        should = "raises-exception" in cell.metadata.get("tags", []) and not _is_check(cell)
+        if raised != should and not allow_errors:
+            why = "the check fails" if raised else "tagged raises-exception, but it raised nothing"
+            raise CellError(index, why, cell.source, _shown(cell) if raised else "")
+        try:
+            settle(cell, addresses)
+        except ValueError as error:
+            raise CellError(index, str(error), cell.source) from None
+
+
+def _is_check(cell: NotebookNode) -> bool:
+    return bool(cell.metadata.get("nbgrader", {}).get("grade"))
+
+
+def _shown(cell: NotebookNode) -> str:
+    return "\n".join(output.get("data", {}).get("text/plain", "") for output in cell.outputs)
+
+
+def differences(job: Job, execute: bool = False) -> list[str]:
+    """What is out of step between a text and its notebook, one line each; with `execute`, in the outputs too."""
+    if not job.notebook.is_file():
+        return [f"{job.named(job.notebook)} has not been built from {job.named(job.source)}"]
+    try:
+        actual = nbformat.read(job.notebook, as_version=4)
+    except (ValueError, nbformat.ValidationError, nbformat.reader.NotJSONError) as error:
+        return [f"{job.named(job.notebook)} is not a notebook ({error})"]
+    expected = build(job) if execute else skeleton(job)
+    found = [] if actual.metadata == expected.metadata else ["the notebook's metadata differs"]
+    if len(actual.cells) != len(expected.cells):
+        found.append(f"it has {len(actual.cells)} cells, the text {len(expected.cells)}")
+    for number, (is_, should) in enumerate(zip(actual.cells, expected.cells, strict=False), start=1):
+        for field in ("cell_type", "source", "metadata", "id"):
+            if is_.get(field) != should.get(field):
+                found.append(f"cell {number}: its {field.replace('_', ' ')} differs")
+                break
+        else:
+            if is_.cell_type == "code" and (problem := _output_problem(job, is_, should if execute else None)):
+                found.append(f"cell {number}: {problem}")
+    return [f"{job.named(job.notebook)}: {what}" for what in found]
+
+
+def _output_problem(job: Job, is_: NotebookNode, should: NotebookNode | None) -> str | None:
+    if job.target.blank:
+        return "a blank notebook stores no outputs" if is_.outputs or is_.execution_count else None
+    if is_.source.strip() and is_.execution_count is None:
+        return "it has not been executed"
+    if should is None or "nbval-ignore-output" in is_.metadata.get("tags", []):
+        return None
+    return None if _comparable(is_) == _comparable(should) else "its outputs differ"
+
+
+def _comparable(cell: NotebookNode) -> list[NotebookNode]:
+    """The outputs but for the pixels, which depend on the fonts and libraries that a machine has."""
+    outputs = [nbformat.from_dict(output) for output in cell.outputs]
+    for output in outputs:
+        for mime, data in output.get("data", {}).items():
+            output.data[mime] = "" if mime == "image/png" else PICTURE.sub("", data) if isinstance(data, str) else data
+    return outputs
+
+
+def orphans(root: Path = ROOT) -> list[str]:
+    """Notebooks that no text gives."""
+    wanted = {job.notebook for job in jobs(root)}
+    folders = [root / target.folder for target in TARGETS]
+    found = [path for folder in folders for path in sorted(folder.glob("*.ipynb")) if path not in wanted]
+    return [f"{path.relative_to(root).as_posix()} has no text that it is made from" for path in found]
+
+
+def not_canonical(source: Path) -> bool:
+    """Whether saving from JupyterLab would change more of the text than what was edited."""
+    return write_source(read_source(source)[0]) != source.read_text(encoding="utf-8")
+
+
+def answer(options: argparse.Namespace, root: Path = ROOT) -> int:
+    """`python -m course build`: 0 when all is made or in step, 1 when not."""
+    try:
+        todo = jobs(root, options.lesson)
+        if options.materials:
+            lessons = sorted({job.source.stem[:2] for job in todo}) if options.lesson else []
+            made = materials.make(Path(options.materials), lessons)
+            print(f"{len(made)} files: {Path(options.materials).resolve()}")
+            return 0
+        if options.format:
+            return _format(todo)
+        return _check(todo, root, options) if options.check else _build(todo)
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _build(todo: list[Job]) -> int:
+    for job in todo:
+        start = time.perf_counter()
+        text = nbformat.writes(build(job)) + "\n"
+        if job.target.blank and job.notebook.exists() and copies.begun(job.notebook):
+            kept = job.named(copies.keep(job.notebook, job.root / copies.EXERCISES))
+            print(f"{job.named(job.notebook)}: somebody has worked in it; that is now {kept}")
+        changed = write_atomically(job.notebook, text)
+        how = "written" if changed else "unchanged"
+        print(f"{job.named(job.notebook)}: {how} ({time.perf_counter() - start:.1f} s)", flush=True)
+    return 0
+
+
+def _check(todo: list[Job], root: Path, options: argparse.Namespace) -> int:
+    found = [line for job in todo for line in differences(job, options.execute)]
+    if not options.lesson:
+        found += orphans(root)
+    sources = dict.fromkeys(job.source for job in todo)
+    unformatted = [source.relative_to(root).as_posix() for source in sources if not_canonical(source)]
+    found += [f"{name} is not as JupyterLab would save it: python -m course build --format" for name in unformatted]
+    print("\n".join(found) if found else f"{len(todo)} notebooks are in step with their texts.")
+    return 1 if found else 0
+
+
+def _format(todo: list[Job]) -> int:
+    for job in {job.source: job for job in todo}.values():
+        if write_atomically(job.source, write_source(read_source(job.source)[0])):
+            print(f"{job.named(job.source)}: written")
+    return 0

@@ -1,0 +1,53 @@
+"""`python -m course validate`: anybody's notebooks, run again and compared with the outputs that they store.
+
+Nothing here imports the engine. nbclient runs the cells; what exempts a cell, and how streams are joined, is nbval's.
+"""
+
+import argparse
+import importlib.util
+
+from course.base.environment import ensure
+
+NEEDS = ("nbclient", "nbval", "jupytext", "PIL")
+SAME, DIFFERENT, COULD_NOT_RUN = 0, 1, 2
+
+
+def main(argv: list[str]) -> int:
+    """Validate notebooks; 0 where all are as stored, 1 where something differs, 2 where something could not run."""
+    options = parse(argv)
+    if not all(map(importlib.util.find_spec, NEEDS)):
+        ensure("test", ["validate", *argv])
+    from course.authoring.validation import command
+
+    return command.run(options)
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m course validate",
+        description="Run notebooks in fresh kernels and compare every output with the stored one.",
+        epilog="A cell is exempt by the tag nbval-ignore-output and a reason in its metadata `exempt`; a cell that "
+        "should fail has the tag raises-exception. Exit codes: 0 as stored, 1 differences, 2 could not run.",
+    )
+    parser.add_argument("path", nargs="*", help="notebooks, or folders of them")
+    parser.add_argument("--timeout", type=_positive, default=300, metavar="S", help="seconds a cell may take (300)")
+    parser.add_argument("--kernel", metavar="NAME", help="a registered kernel (default: the Python that runs this)")
+    parser.add_argument("--jobs", type=_positive, default=2, metavar="N", help="notebooks side by side (2)")
+    parser.add_argument("--sanitize-with", metavar="FILE", help="more masks, in the format of nbval's file")
+    parser.add_argument("--rules", action="store_true", help="print what is masked and how pictures are compared")
+    parser.add_argument("--update", action="store_true", help="show the differences, then store the new outputs")
+    parser.add_argument("--keep", metavar="DIR", help="keep the executed notebooks in a folder")
+    parser.add_argument("--junit", metavar="FILE", help="write the result as JUnit XML")
+    parser.add_argument("--github", action="store_true", help="print annotations for GitHub's workflows")
+    parser.add_argument("--summary", metavar="FILE", help="append the result to a Markdown file")
+    options = parser.parse_args(argv)
+    if not options.path and not options.rules:
+        parser.error("say which notebooks, or folders of them")
+    return options
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("a whole number from 1 on")
+    return value

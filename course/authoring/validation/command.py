@@ -1,0 +1,80 @@
+"""The command's answer: which notebooks, side by side, and what becomes of their verdicts."""
+
+import argparse
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import nbformat
+
+from course.authoring.validation import COULD_NOT_RUN, DIFFERENT, SAME, reporting
+from course.authoring.validation.comparing import HOW
+from course.authoring.validation.judging import Verdict, judge, updated
+from course.authoring.validation.masks import Mask, read
+from course.base.environment import Problem
+from course.base.files import write_atomically
+
+
+def run(options: argparse.Namespace) -> int:
+    """Validate what the options name; the exit code."""
+    try:
+        masks = read(options.sanitize_with)
+        if options.rules:
+            print(rules(masks))
+        paths = notebooks(options.path)
+    except Problem as problem:
+        print(problem)
+        return COULD_NOT_RUN
+    if not options.path:
+        return SAME
+    verdicts = []
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for verdict in pool.map(lambda path: judge(path, options.timeout, options.kernel, masks), paths):
+            verdicts.append(verdict)
+            print(reporting.shown(verdict), flush=True)
+            if options.github:
+                print(*reporting.annotations(verdict), sep="\n", flush=True)
+            _store(verdict, options)
+    if options.junit:
+        reporting.junit(verdicts, Path(options.junit))
+    if options.summary:
+        reporting.append_summary(verdicts, Path(options.summary))
+    print(reporting.last_line(verdicts))
+    return (
+        COULD_NOT_RUN if any(v.broken for v in verdicts) else DIFFERENT if any(v.findings for v in verdicts) else SAME
+    )
+
+
+def _store(verdict: Verdict, options: argparse.Namespace) -> None:
+    if verdict.new is None:
+        return
+    if options.keep:
+        kept = Path(options.keep) / reporting.relative(verdict.path).lstrip("/").replace(":", "")
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(kept, nbformat.writes(verdict.new))
+    if options.update and verdict.differing and not verdict.broken:
+        write_atomically(verdict.path, nbformat.writes(updated(verdict)) + "\n")
+        print(f"  {reporting.relative(verdict.path)} has the new outputs now.")
+
+
+def rules(masks: tuple[Mask, ...]) -> str:
+    """What is masked and how the rest is compared, in words and patterns."""
+    masked = [f"masked: {mask.what}\n  {mask.pattern}\n  -> {mask.replacement}" for mask in masks]
+    return "\n".join([*masked, HOW])
+
+
+def notebooks(given: list[str]) -> list[Path]:
+    """The notebooks that paths name, those of folders in order. Raises Problem where a path names none."""
+    found: list[Path] = []
+    for path in map(Path, given):
+        if path.is_dir():
+            inside = sorted(
+                one for one in path.rglob("*.ipynb") if not any(p.startswith(".") for p in one.relative_to(path).parts)
+            )
+            if not inside:
+                raise Problem(f"There is no notebook in {path}.")
+            found += inside
+        elif path.is_file():
+            found.append(path)
+        else:
+            raise Problem(f"There is no file or folder {path}.")
+    return list(dict.fromkeys(found))

@@ -1,0 +1,101 @@
+"""What validation says: to a reader, to JUnit, to GitHub, and in Markdown."""
+
+import os
+from pathlib import Path
+from xml.etree import ElementTree
+
+from course.authoring.validation.judging import Finding, Verdict
+
+
+def shown(verdict: Verdict) -> str:
+    """What a reader is told of one notebook."""
+    state = "could not run" if verdict.broken else "differs" if verdict.findings else "as stored"
+    lines = [f"{relative(verdict.path)}: {state} ({_count(verdict.cells, 'cell')})"]
+    if verdict.broken:
+        lines.append(f"  {verdict.broken}")
+    for finding in verdict.findings:
+        first, *rest = finding.says.splitlines()
+        lines += [f"  {finding.cell}{_in_text(verdict, finding)}: {first}", *(f"    {line}" for line in rest)]
+    lines += [f"  {one.cell}{_in_text(verdict, one)}: exempt: {one.says}" for one in verdict.exempt]
+    return "\n".join(lines)
+
+
+def _in_text(verdict: Verdict, finding: Finding) -> str:
+    return f" ({relative(verdict.text)}:{finding.line})" if verdict.text and finding.line else ""
+
+
+def relative(path: Path) -> str:
+    """A path as the reader would type it."""
+    path = path.resolve()
+    return path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else path.as_posix()
+
+
+def last_line(verdicts: list[Verdict]) -> str:
+    """The verdict on all of them."""
+    broken = sum(bool(one.broken) for one in verdicts)
+    found = sum(len({finding.cell for finding in one.findings}) for one in verdicts)
+    of = f"{_count(sum(one.cells for one in verdicts), 'cell')} of {_count(len(verdicts), 'notebook')}"
+    exempt = sum(len(one.exempt) for one in verdicts)
+    aside = f", {exempt} exempt" if exempt else ""
+    if not broken and not found:
+        return f"All as stored: {of}{aside}."
+    parts = [f"{_count(found, 'cell')} differ{'s' * (found == 1)}"] * bool(found)
+    parts += [f"{_count(broken, 'notebook')} could not run"] * bool(broken)
+    return f"FAILED: {', '.join(parts)}; {of}{aside}."
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def junit(verdicts: list[Verdict], path: Path) -> None:
+    """A file that every CI reads: a test suite a notebook, a failure a finding."""
+    root = ElementTree.Element("testsuites")
+    for one in verdicts:
+        name, failures = relative(one.path), len(one.findings)
+        tests = max(one.cells, failures + bool(one.broken), 1)
+        counts = {"tests": tests, "failures": failures, "errors": int(bool(one.broken)), "skipped": len(one.exempt)}
+        facts = {"name": name} | {what: str(count) for what, count in counts.items()}
+        suite = ElementTree.SubElement(root, "testsuite", facts)
+        told = [(f.cell, "failure", f.says) for f in one.findings] + [(f.cell, "skipped", f.says) for f in one.exempt]
+        told += [("the notebook", "error", one.broken)] * bool(one.broken)
+        for cell, kind, says in told:
+            case = ElementTree.SubElement(suite, "testcase", classname=name, name=cell)
+            ElementTree.SubElement(case, kind, message=_printable(says.splitlines()[0])).text = _printable(says)
+        if not told:
+            ElementTree.SubElement(suite, "testcase", classname=name, name="all cells")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _printable(text: str) -> str:
+    """Without the characters that XML cannot hold."""
+    return "".join(letter for letter in text if letter in "\t\n" or letter >= " " and letter not in "\ufffe\uffff")
+
+
+def annotations(verdict: Verdict) -> list[str]:
+    """GitHub's commands, which show a finding beside the line of the text."""
+    found = [(one.line, f"{one.cell}: {one.says}") for one in verdict.findings]
+    found += [(None, verdict.broken)] * bool(verdict.broken)
+    lines = []
+    for line, says in found:
+        file = relative(verdict.text if verdict.text and line else verdict.path)
+        place = _escaped(file).replace(":", "%3A").replace(",", "%2C") + (f",line={line}" if line else "")
+        lines.append(f"::error file={place}::{_escaped(says)}")
+    return lines
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def append_summary(verdicts: list[Verdict], path: Path) -> None:
+    """A table of the notebooks, and below it what differs, for `$GITHUB_STEP_SUMMARY`."""
+    rows = ["| notebook | cells | differ | exempt |", "|---|---|---|---|"]
+    for one in verdicts:
+        differ = "could not run" if one.broken else str(len({finding.cell for finding in one.findings}))
+        rows.append(f"| {relative(one.path)} | {one.cells} | {differ} | {len(one.exempt)} |")
+    details = [f"~~~~diff\n{shown(one)}\n~~~~" for one in verdicts if one.findings or one.broken]
+    text = os.linesep.join(["", *rows, "", *details, "", last_line(verdicts), ""])
+    with path.open("a", encoding="utf-8", newline="") as file:
+        file.write(text)

@@ -1,0 +1,83 @@
+"""One notebook in a fresh kernel, every cell of it, by nbclient."""
+
+import asyncio
+import copy
+import logging
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbclient.exceptions import DeadKernelError
+from nbformat import NotebookNode
+
+from course.base.notebooks import ROOT, UNATTENDED, kernel_environment
+
+
+class Run(NamedTuple):
+    """The notebook with its new outputs, the cells that took too long, and where and why the run ended early."""
+
+    notebook: NotebookNode
+    late: set[int]
+    stopped: int | None = None
+    why: str = ""
+
+
+class _Client(NotebookClient):
+    """nbclient that goes on after a cell that took too long, and remembers which it was."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.at, self.late = 0, set[int]()
+        self.log = logging.getLogger("undertorch.validate")  # what nbclient has to say, the report says
+        self.log.addHandler(logging.NullHandler())
+        self.log.propagate = False
+
+    async def async_execute_cell(self, cell: NotebookNode, cell_index: int, *rest: Any, **named: Any) -> NotebookNode:
+        self.at = cell_index
+        return await super().async_execute_cell(cell, cell_index, *rest, **named)
+
+    async def _async_handle_timeout(self, timeout: int, cell: NotebookNode | None = None) -> dict[str, Any] | None:
+        self.late.add(self.at)
+        return await super()._async_handle_timeout(timeout, cell)
+
+
+def run(notebook: NotebookNode, path: Path, timeout: int, kernel: str | None, skipped: set[int]) -> Run:
+    """Execute a copy of a notebook beside its file; the cells in `skipped` stay as they are."""
+    new = copy.deepcopy(notebook)
+    for index, cell in enumerate(new.cells):
+        if cell.cell_type == "code" and index not in skipped:
+            cell.outputs = []
+    sources = {index: new.cells[index].source for index in skipped}
+    for index in skipped:
+        new.cells[index].source = ""
+    # Without --kernel no folder of kernel specs is searched: `python3` is this interpreter.
+    specs = KernelSpecManager() if kernel else KernelSpecManager(kernel_dirs=[])
+    manager = AsyncKernelManager(kernel_name=kernel or "python3", kernel_spec_manager=specs)
+    home = ROOT if path.resolve().is_relative_to(ROOT) else path.resolve().parent
+    with tempfile.TemporaryDirectory(prefix="undertorch-", ignore_cleanup_errors=True) as profile:
+        client = _Client(
+            new,
+            km=manager,
+            timeout=timeout,
+            interrupt_on_timeout=True,
+            error_on_timeout={"ename": "Timeout", "evalue": f"longer than {timeout} s", "traceback": []},
+            allow_errors=True,
+            extra_arguments=[] if kernel else ["--log-level=ERROR"],
+            resources={"metadata": {"path": str(path.resolve().parent)}},
+            store_widget_state=False,
+            record_timing=False,
+        )
+        try:
+            env = kernel_environment(home) | UNATTENDED | {"IPYTHONDIR": profile}
+            asyncio.run(client.async_execute(cleanup_kc=True, env=env))
+            ended: tuple[int | None, str] = (None, "")
+        except DeadKernelError:
+            ended = (client.at, "the kernel died")
+        except (NoSuchKernel, RuntimeError, OSError) as error:
+            ended = (client.at, f"{type(error).__name__}: {error}")
+    for index, source in sources.items():
+        new.cells[index].source = source
+    return Run(new, client.late, *ended)

@@ -1,0 +1,526 @@
+"""The environment that the course runs in: found, or made from a hashed lock. The standard library alone."""
+
+import contextlib
+import errno
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple, NoReturn, TextIO
+
+from course.base.notebooks import COMMAND, ROOT, kernel_environment
+
+# The locks in requirements/, and the extras of pyproject.toml that each holds beside the engine's own dependencies.
+LOCKS = {
+    "course": ("compile", "course"),
+    "teach": ("compile", "course", "teach"),
+    "test": ("compile", "course", "teach", "test"),
+    "dev": ("compile", "course", "teach", "test", "dev"),
+    "machines": ("compile", "course", "machines"),
+    "bench": ("compile", "course", "teach", "test", "bench"),
+    "cuda12": ("compile", "course", "cuda12"),
+    "cuda13": ("compile", "course", "cuda13"),
+}
+FOLDER_VARIABLE = "UNDERTORCH_VENV"
+OLDEST_PYTHON = (3, 11)
+# What the two locks that a learner meets take, rounded up: megabytes to download, and of disk.
+COURSE_MB = (190, 910)
+TEST_MB = (270, 1210)
+
+STAMP = "undertorch.json"
+LOG = "undertorch-setup.log"
+GUARD = "undertorch-setup.lock"
+
+
+class Problem(Exception):
+    """What is wrong and what to do about it, in a line or two; shown to the reader without a traceback."""
+
+
+def ensure(lock: str, argv: list[str]) -> None:
+    """Return where this Python has what a lock needs; else start `python -m course *argv` in an environment that has.
+
+    Raises Problem where there is none and none can be made.
+    """
+    if not lock_file(lock).is_file():
+        raise Problem(
+            f"{ROOT} is not a clone of the course's repository: {lock_file(lock)} is not there.\n"
+            "`pip install` brings the engine, and no lessons. Get the whole folder, by `git clone` or by Download ZIP "
+            f"on the repository's page, and run `{COMMAND} lab` in it."
+        )
+    if in_own_environment():
+        folder = own_folder()
+        if not ready(folder, lock) or missing(lock):
+            with guard(folder):
+                install(folder, lock)
+            importlib.invalidate_caches()
+    elif missing(lock):
+        rerun(prepare(own_folder(), lock), argv)
+
+
+def missing(lock: str) -> list[str]:
+    """The requirements behind a lock that the running Python's environment does not meet."""
+    try:
+        from packaging.requirements import Requirement
+    except ImportError:
+        return ["packaging"]  # one of the requirements itself, and what the others are compared with
+    unmet = []
+    for text in requirements(lock):
+        requirement = Requirement(text)
+        if requirement.marker and not requirement.marker.evaluate():
+            continue
+        version = installed_version(requirement.name)
+        if version is None or not requirement.specifier.contains(version, prereleases=True):
+            unmet.append(text)
+    return unmet
+
+
+def requirements(lock: str) -> list[str]:
+    """What pyproject.toml asks for: the engine's dependencies and those of the lock's extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    return project["dependencies"] + [text for extra in LOCKS[lock] for text in extras[extra]]
+
+
+def installed_version(distribution: str) -> str | None:
+    """The version of an installed distribution, or None."""
+    try:
+        # None, against its annotation, where an installation that was killed left no metadata.
+        return importlib.metadata.version(distribution) or None
+    except (importlib.metadata.PackageNotFoundError, KeyError):
+        return None
+
+
+def lock_file(lock: str) -> Path:
+    return ROOT / "requirements" / f"{lock}.txt"
+
+
+def own_folder() -> Path:
+    """Where the course's own environment is, or would be made."""
+    chosen = os.environ.get(FOLDER_VARIABLE)
+    return Path(chosen).expanduser().absolute() if chosen else ROOT / ".venv"
+
+
+def in_own_environment() -> bool:
+    return _same_folder(sys.prefix, own_folder())
+
+
+def python_in(folder: Path) -> Path:
+    return folder / "Scripts" / "python.exe" if os.name == "nt" else folder / "bin" / "python"
+
+
+def _same_folder(one: str | Path, other: str | Path) -> bool:
+    try:
+        return Path(one).samefile(other)
+    except OSError:
+        return False
+
+
+# The stamp in an environment is written whole. "own": the course made it, and may make it anew. "locks": what was
+# installed, by the hash of the lock; it is missing while packages are being unpacked. An environment without a stamp is
+# someone's own: it is used and added to, and never deleted (but for a `.venv` of this clone that does not start).
+
+
+def read_stamp(folder: Path) -> dict[str, Any] | None:
+    try:
+        return dict(json.loads((folder / STAMP).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def write_stamp(folder: Path, **content: Any) -> None:
+    draft = folder / f"{STAMP}.new"
+    draft.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    draft.replace(folder / STAMP)
+
+
+def lock_hash(lock: str) -> str:
+    return hashlib.sha256(lock_file(lock).read_bytes()).hexdigest()
+
+
+def ready(folder: Path, lock: str) -> bool:
+    """Whether a lock, or a larger one that holds it, is installed in `folder` as it stands in requirements/ now."""
+    installed = (read_stamp(folder) or {}).get("locks", {})
+    return any(
+        set(LOCKS[lock]) <= set(extras) and name in installed and installed[name] == lock_hash(name)
+        for name, extras in LOCKS.items()
+    )
+
+
+class Probe(NamedTuple):
+    """What the Python of an environment says of itself."""
+
+    version: tuple[int, ...]
+    executable: Path
+
+
+def probe(folder: Path) -> Probe | None:
+    """The Python in `folder`, asked by starting it; None where it does not start or belongs to another folder."""
+    python = python_in(folder)
+    question = "import sys; print(sys.version_info[0], sys.version_info[1]); print(sys.prefix)"
+    try:
+        answer = subprocess.run(
+            [python, "-I", "-X", "utf8", "-c", question], capture_output=True, text=True, encoding="utf-8", timeout=60
+        )
+        version, prefix = answer.stdout.splitlines()
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    if answer.returncode or not _same_folder(prefix, folder):
+        return None
+    return Probe(tuple(map(int, version.split())), python)
+
+
+def usable(folder: Path) -> bool:
+    """Whether `folder` holds a whole environment (whatever is installed in it)."""
+    stamp = read_stamp(folder)
+    unfinished = stamp is not None and stamp.get("own") and "locks" not in stamp
+    return not unfinished and probe(folder) is not None
+
+
+def prepare(folder: Path, lock: str) -> Path:
+    """The Python of the environment in `folder`, after making, repairing or updating it where it has to be."""
+    whole = usable(folder)
+    if not whole and (problem := obstacle(folder)):
+        raise problem
+    if not (whole and ready(folder, lock)):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _cannot_write(folder, error) from None
+        with guard(folder):
+            if not usable(folder):
+                make(folder)
+            if not ready(folder, lock):
+                install(folder, lock)
+    return python_in(folder)
+
+
+def obstacle(folder: Path) -> Problem | None:
+    """What keeps an environment from being made in `folder`; None where nothing does."""
+    # Only what the course made is ever replaced: the variable may name any folder by mistake.
+    own = folder == ROOT / ".venv" or (read_stamp(folder) or {}).get("own")
+    if folder.exists() and not own and (not folder.is_dir() or any(folder.iterdir())):
+        return Problem(f"{folder} is not empty and holds no whole environment.\nSet {FOLDER_VARIABLE} to a new folder.")
+    if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
+        version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        return Problem(
+            f"This Python ({sys.executable}) cannot make environments: its venv module is not complete.\n"
+            f"On Debian or Ubuntu: sudo apt install python{version}-venv, then start the same command again."
+        )
+    place = existing(folder)
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            free_mb = shutil.disk_usage(place).free // 10**6
+    except OSError as error:
+        return _cannot_write(folder, error)
+    if free_mb < TEST_MB[1]:
+        return Problem(
+            f"{free_mb} MB are free in {place}, and the course needs about {TEST_MB[1]} MB.\n"
+            f"Free some space, or set {FOLDER_VARIABLE} to a folder on a larger disk."
+        )
+    return None
+
+
+def existing(folder: Path) -> Path:
+    """The folder itself, or the nearest above it that is there."""
+    return next(path for path in (folder, *folder.parents) if path.is_dir())
+
+
+@contextlib.contextmanager
+def guard(folder: Path) -> Iterator[None]:
+    """Let one process at a time set up an environment; the system lifts the guard from one that dies."""
+    try:
+        file = (folder / GUARD).open("a+b")
+    except OSError as error:
+        raise _cannot_write(folder, error) from None
+    with file:
+        if not _try_to_hold(file.fileno()):
+            say(f"Another start of the course is setting up {folder}: waiting for it.")
+            while not _try_to_hold(file.fileno()):
+                time.sleep(0.5)
+        yield
+
+
+def _try_to_hold(descriptor: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def make(folder: Path) -> None:
+    """An empty environment in `folder`, in place of what was left there of one. Raises Problem."""
+    left = [path for path in folder.iterdir() if path.name != GUARD]
+    if left:
+        say(f"The environment in {folder} is not whole: making it anew.")
+    else:
+        say(f"Making an environment for the course in {folder}: a few seconds.")
+    try:
+        for path in left:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        write_stamp(folder, own=True)
+        with (folder / LOG).open("w", encoding="utf-8") as log:
+            log.write(f"python -m venv {folder}\n")
+            log.flush()
+            made = subprocess.run([sys.executable, "-m", "venv", str(folder)], stdout=log, stderr=subprocess.STDOUT)
+        if made.returncode:
+            raise explain(folder)
+        write_stamp(folder, own=True, locks={})
+    except OSError as error:
+        raise _cannot_write(folder, error) from None
+
+
+def install(folder: Path, lock: str) -> None:
+    """Install a lock into the environment in `folder`, showing how far it is. Raises Problem."""
+    found = probe(folder)
+    if found is None or found.version < OLDEST_PYTHON:
+        raise Problem(
+            f"The environment in {folder} has no Python 3.11 or newer.\n"
+            f"Delete that folder, or set {FOLDER_VARIABLE} to another, and start the same command again."
+        )
+    python = [str(found.executable), "-I", "-X", "utf8", "-m"]
+    pins = sum("==" in line for line in lock_file(lock).read_text(encoding="utf-8").splitlines())
+    stamp = read_stamp(folder) or {}
+    own = bool(stamp.get("own"))
+    download_mb, disk_mb = COURSE_MB if lock == "course" else TEST_MB
+    try:
+        with (folder / LOG).open("w", encoding="utf-8") as log:
+            if subprocess.run([*python, "pip", "--version"], stdout=log, stderr=subprocess.STDOUT).returncode:
+                subprocess.run([*python, "ensurepip"], stdout=log, stderr=subprocess.STDOUT)
+            log.flush()
+            say(
+                f"Setting up the course in {folder}, this once: up to {pins} packages,\n"
+                f"{download_mb} MB to download and {disk_mb} MB of disk. One to five minutes, by your network.\n"
+                f"Ctrl-C stops it; a new start goes on."
+            )
+            unpacking = lambda: write_stamp(folder, own=own)  # noqa: E731
+            options = ["--require-hashes", "--only-binary=:all:", "-r", str(lock_file(lock))]
+            code = 1
+            if uv := shutil.which("uv"):  # several times as fast
+                command = [uv, "pip", "install", "--python", str(found.executable), *options]
+                code = _run_showing(command, log, pins, unpacking)
+            if code:  # uv does not know pip's settings, a school's mirror say; and pip's story is the one that is told
+                quiet = ["--disable-pip-version-check", "--progress-bar=off", "--no-input"]
+                code = _run_showing([*python, "pip", "install", *quiet, *options], log, pins, unpacking)
+        if code:
+            raise explain(folder)
+        _make_importable(found)
+        write_stamp(folder, own=own, locks=stamp.get("locks", {}) | {lock: lock_hash(lock)})
+    except OSError as error:
+        raise _cannot_write(folder, error) from None
+    say("The environment is ready.")
+
+
+def _make_importable(found: Probe) -> None:
+    """Let every program of this environment, an editor's kernels say, import `engine` and `course`."""
+    question = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    answer = subprocess.run(
+        [found.executable, "-I", "-X", "utf8", "-c", question],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+    )
+    packages = Path(answer.stdout.strip())
+    try:
+        path = os.path.relpath(ROOT, packages)  # holds where the course is moved with its environment
+    except ValueError:  # Windows: another drive
+        path = str(ROOT)
+    (packages / "undertorch.pth").write_text(path + "\n", encoding="utf-8")
+
+
+def _run_showing(command: list[str], log: TextIO, pins: int, unpacking: Callable[[], None]) -> int:
+    """Run pip or uv, keeping every line it prints and showing where it is; its exit code.
+
+    `unpacking` is called when pip has downloaded all and the environment begins to change.
+    """
+    environment = os.environ | {"PIP_USER": "0"}
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        env=environment,
+    )
+    assert process.stdout is not None
+    done = 0
+    with LiveLine() as live:
+        try:
+            for line in process.stdout:
+                log.write(line)
+                log.flush()
+                if line.startswith("Ignoring "):  # a pin for other systems
+                    pins -= 1
+                elif match := re.match(r"(?:Collecting|Processing|Requirement already satisfied:) (\S+)", line):
+                    done += 1
+                    live.show(f"fetching {done} of {pins}: {re.split('==|-[0-9]', PurePath(match[1]).name)[0]}")
+                elif match := re.match(r"Resolved (\d+) packages", line):  # by uv
+                    live.show(f"fetching {match[1]} packages")
+                elif line.startswith(
+                    "Prepared "
+                ):  # by uv, which has downloaded all; where all was in its cache, it is silent
+                    unpacking()
+                elif line.startswith("Installing collected packages"):
+                    unpacking()
+                    live.show(f"unpacking {done} packages (no news for a minute is normal)")
+            return process.wait()
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+
+
+class LiveLine:
+    """What is going on and for how long: one line, rewritten; where there is no terminal, a line now and then."""
+
+    PERIOD_S = 10.0
+
+    def __init__(self, file: TextIO | None = None) -> None:
+        self.file = file or sys.stderr
+        self.live = self.file.isatty()
+        self.text = ""
+        self.start = time.monotonic()
+        self.closed = threading.Event()
+        self.ticker = threading.Thread(target=self._tick, daemon=True)
+
+    def __enter__(self) -> "LiveLine":
+        self.ticker.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.closed.set()
+        self.ticker.join()
+        if self.live:
+            self._write("\r" + " " * self._width() + "\r")
+
+    def show(self, text: str) -> None:
+        self.text = text
+
+    def _tick(self) -> None:
+        while not self.closed.wait(0.5 if self.live else self.PERIOD_S):
+            minutes, seconds = divmod(int(time.monotonic() - self.start), 60)
+            line = f"  {minutes}:{seconds:02}  {self.text}"
+            width = self._width()
+            self._write("\r" + line[:width].ljust(width) if self.live else line + "\n")
+
+    def _width(self) -> int:
+        return shutil.get_terminal_size().columns - 1
+
+    def _write(self, text: str) -> None:
+        self.file.write(text)
+        self.file.flush()
+
+
+# What a failed installation's log says, and what to tell the reader. The first that matches is told.
+FAILURES = (
+    (
+        r"No space left on device|\[Errno 28\]|WinError 112|not enough space on the disk|Disk quota exceeded",
+        "The disk is full: free about {mb} MB, or set {variable} to a folder on a larger disk; then start again.",
+    ),
+    (
+        r"DO NOT MATCH THE HASHES",
+        "A package arrived damaged or altered, and was not installed. Start the same command again;\n"
+        "if it happens again, your network replaces downloads: try another.",
+    ),
+    (
+        r"CERTIFICATE_VERIFY_FAILED",
+        "Your network shows a certificate that Python does not know (often a school's or company's proxy).\n"
+        "Ask who runs it for the certificate file, set PIP_CERT to its path, and start the same command again.",
+    ),
+    (
+        r"connection broken by|NewConnectionError|NameResolutionError|ConnectTimeoutError|Max retries exceeded"
+        r"|Read timed out|ReadTimeoutError|ProxyError|IncompleteRead|Network is unreachable|Connection refused",
+        "The packages could not be downloaded: is this computer online? Start the same command again when it is;\n"
+        "what has arrived is kept. (Behind a proxy: set HTTPS_PROXY first.)",
+    ),
+    (
+        r"Permission denied|\[Errno 13\]|Read-only file system|\[Errno 30\]|WinError 5\b",
+        "{folder} cannot be written to. Close programs that use it, or set {variable} to a folder of yours.",
+    ),
+    (
+        r"Windows Long Path|WinError 206|file ?name or extension is too long",
+        "The path of {folder} is too long for Windows: move the course to a short path, or set {variable} to one.",
+    ),
+    (
+        r"No matching distribution found|Could not find a version that satisfies",
+        "A package has no ready build for this system and Python {python}. Use Python 3.11 to 3.14, or conda:\n"
+        "conda env create -f environment.yml, conda activate undertorch, and the same command again.",
+    ),
+)
+
+
+def explain(folder: Path) -> Problem:
+    """The Problem that a failed installation's log tells of."""
+    log = folder / LOG
+    text = log.read_text(encoding="utf-8", errors="replace")
+    errors = [line for line in text.splitlines() if re.match(r"(?i)\s*(error|\w*error:)", line)]
+    fallback = "Installing failed: " + (errors or text.splitlines() or ["no reason given"])[-1].strip()
+    message = next((message for pattern, message in FAILURES if re.search(pattern, text)), None)
+    told = (message or fallback.replace("{", "{{").replace("}", "}}")).format(
+        mb=TEST_MB[1], variable=FOLDER_VARIABLE, folder=folder, python=f"{sys.version_info[0]}.{sys.version_info[1]}"
+    )
+    return Problem(f"{told}\nThe whole story is in {log}.")
+
+
+def _cannot_write(folder: Path, error: OSError) -> Problem:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return Problem(
+            f"The disk is full. Free about {TEST_MB[1]} MB, or set {FOLDER_VARIABLE} to a folder on a larger disk."
+        )
+    return Problem(
+        f"{folder} cannot be written to ({error.strerror}).\n"
+        f"Set {FOLDER_VARIABLE} to a folder of yours for the environment, or copy the course to one."
+    )
+
+
+def rerun(python: Path, argv: list[str]) -> NoReturn:
+    """Go on with `python -m course *argv` in another Python, in place of this process."""
+    command = [str(python), "-m", "course", *argv]
+    os.environ["PYTHONPATH"] = kernel_environment()["PYTHONPATH"]  # this package is found from any folder
+    os.environ.pop("__PYVENV_LAUNCHER__", None)  # macOS and Windows: it would name this Python to the other
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if os.name == "posix":
+        os.execv(command[0], command)
+    sys.exit(run_in_place_of_this(command))
+
+
+def run_in_place_of_this(command: list[str]) -> int:
+    """Run a program that answers Ctrl-C itself (it gets it too), and return its exit code. Windows has no real exec."""
+    process = subprocess.Popen(command)
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
+
+
+def say(text: str) -> None:
+    """News for the reader; standard output is left to the command's own."""
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,112 @@
+"""Where the course's notebooks are, and how their kernels and nbval are started. The standard library alone."""
+
+import importlib.util
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def typed() -> str:
+    """What the reader types to start the course: `python`, `python3` or `py`, as the last time."""
+    called = Path(sys.orig_argv[0]).name if sys.orig_argv else ""  # a launcher, as pyenv's, puts a path in its place
+    if re.fullmatch(r"py|python[0-9.]*", called) and shutil.which(called):
+        return f"{called} -m course"
+    return f"{'py' if os.name == 'nt' and shutil.which('py') else 'python'} -m course"
+
+
+COMMAND = os.environ.setdefault("UNDERTORCH_COMMAND", typed())  # the environments and kernels started from here know it
+
+
+def lesson_notebooks() -> dict[str, Path]:
+    """The lessons' notebooks by number."""
+    return {path.name[:2]: path for path in sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))}
+
+
+class Target(NamedTuple):
+    """A folder of notebooks that is made from a folder of texts."""
+
+    source: str
+    folder: str
+    blank: bool  # solutions taken out, nothing executed
+    graded: bool = False  # with nbgrader's metadata
+
+
+TARGETS = (
+    Target("source/notebooks", "notebooks", blank=False),
+    Target("source/solutions", "exercises", blank=True, graded=True),
+    Target("source/solutions", "solutions", blank=False, graded=True),
+)
+EXECUTED = tuple(target.folder for target in TARGETS if not target.blank)
+
+# The same on every machine: the patch version of the Python that executed a notebook would change at each build.
+METADATA: dict[str, Any] = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "pygments_lexer": "ipython3",
+    },
+}
+
+# No learner sits before these kernels: nobody's progress is recorded, and they print the same everywhere.
+UNATTENDED = {
+    "UNDERTORCH_PROGRESS": "",
+    "UNDERTORCH_COMPILE_PROGRESS": "0",
+    "UNDERTORCH_COMMAND": "python -m course",
+}
+
+# Strict: every stored output is compared with what the cell gives now (nbval itself leaves out PNG, widget views and
+# tracebacks). The kernel is the running interpreter's. A notebook's cells depend on each other: the order is kept, and
+# pytest-xdist, where it is used, may only distribute whole files (`-n 2 --dist loadfile`).
+NBVAL_ARGS = (
+    "--nbval",
+    "--nbval-current-env",
+    "--nbval-sanitize-with=tests/nbval_sanitize.cfg",
+    "--nbval-kernel-startup-timeout=300",
+    "-p",
+    "course.kernel.unhurried",
+    "-p",
+    "no:randomly",
+)
+
+
+WITH_WORKERS = ("notebooks/20_many_machines.ipynb",)  # whose cells start other processes, by MPI
+
+
+def has_workers() -> bool:
+    """Whether what the tests install can start several processes here. (Windows has no MPI among it.)"""
+    return os.name != "nt" and all(map(importlib.util.find_spec, ("ipyparallel", "mpi4py")))
+
+
+def nbval_command(root: Path = ROOT) -> list[str]:
+    """Arguments of `python -m pytest`, run in `root` under `kernel_environment()`, that compare every notebook."""
+    command = [*NBVAL_ARGS, *(folder for folder in EXECUTED if any((root / folder).glob("*.ipynb")))]
+    return command if has_workers() else [*command, *(f"--ignore={name}" for name in WITH_WORKERS)]
+
+
+# On arrays of the lessons' size a second thread of the matrix library gains nothing, and where another program is busy
+# the two wait for each other, a hundred times as long as the product takes. Whoever sets these variables keeps them.
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+def kernel_environment(root: Path = ROOT) -> dict[str, str]:
+    """The environment in which a notebook prints the same on every machine, and `import engine` finds this engine."""
+    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    return (
+        ONE_THREAD
+        | os.environ
+        | {
+            "PYTHONPATH": path,
+            "PYTHONHASHSEED": "0",
+            "PYTHONUTF8": "1",
+            "COLUMNS": "80",
+            "LINES": "24",
+            "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        }
+    )

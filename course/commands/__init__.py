@@ -1,0 +1,1 @@
+"""What `python -m course` answers, where no other room does."""

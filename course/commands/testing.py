@@ -1,0 +1,80 @@
+"""`python -m course test`: the tests of the engine and the course, and every notebook."""
+
+import json
+import os
+import subprocess
+import sys
+
+from course.base.environment import Problem, ensure, say
+from course.base.notebooks import COMMAND, EXECUTED, ROOT, UNATTENDED, kernel_environment, nbval_command
+
+HELP = """\
+usage: python -m course test [--deep | --failed | pytest's own arguments]
+
+Without arguments: the tests of the engine and the course, and every notebook run again and compared with what is
+stored in it.
+  --deep    what takes minutes, and what needs a browser: every figure, whole environments, rounds of grading
+  --failed  what failed the last time, and nothing else
+With arguments of pytest's: pytest with these alone, say `python -m course test -k broadcast`.
+"""
+MOST_WORKERS = 4
+# A file's tests and a notebook's cells build on each other: whole files go to a worker, in the order that
+# tests/conftest.py gives them. One that hangs runs once more.
+WHOLE_FILES = ["--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "1"]
+DEEP = ["tests", "-m", "slow or browser"]
+NOTHING_TO_RUN = 5  # pytest's exit code
+LAST_FAILED = ROOT / ".pytest_cache/v/cache/lastfailed"  # written by pytest
+
+
+def main(argv: list[str]) -> int:
+    """Run the tests; 0 when all pass, else pytest's exit code. Raises Problem."""
+    if argv in (["-h"], ["--help"]):
+        print(HELP, end="")
+        return 0
+    ensure("test", ["test", *argv])
+    if argv not in ([], ["--deep"], ["--failed"]):
+        return pytest(*argv)
+    if argv == ["--deep"]:
+        chosen = DEEP
+    else:
+        chosen = ["tests", *nbval_command(ROOT)]
+        if not any(argument in EXECUTED for argument in chosen):
+            raise Problem(f"There is no notebook to run. Make them from their texts: {COMMAND} build")
+    if argv == ["--failed"]:
+        # A test of those that --deep runs may be among them.
+        chosen += ["-m", "", "--last-failed", "--last-failed-no-failures", "none"]
+    else:
+        LAST_FAILED.unlink(missing_ok=True)
+    spread = ["-n", str(workers()), *WHOLE_FILES] if workers() > 1 else []
+    code = pytest(*chosen, *spread)
+    if argv == ["--failed"] and code == NOTHING_TO_RUN:
+        say("Nothing failed the last time.")
+        return 0
+    say(verdict(code))
+    return code
+
+
+def verdict(code: int) -> str:
+    """What a run comes to, in a line; after a failure with the command that runs just what failed again."""
+    if code == 0:
+        return "All passed."
+    failed = json.loads(LAST_FAILED.read_text(encoding="utf-8")) if LAST_FAILED.is_file() else {}
+    if not failed:
+        return f"FAILED: pytest ended with exit code {code}."
+    notebooks = {name.partition("::")[0] for name in failed if ".ipynb" in name}
+    tests = [name for name in failed if ".ipynb" not in name]
+    counts = [(len(tests), "test"), (len(notebooks), "notebook")]
+    parts = [f"{count} {what}{'s' * (count > 1)}" for count, what in counts if count]
+    return f"FAILED: {', '.join(parts)}. Run just those again: {COMMAND} test --failed"
+
+
+def pytest(*arguments: str) -> int:
+    """One run of pytest in the course's folder; its exit code."""
+    command = [sys.executable, "-m", "pytest", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=kernel_environment(ROOT) | UNATTENDED).returncode
+
+
+def workers() -> int:
+    """How many processes the tests are spread over."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(allowed, MOST_WORKERS)

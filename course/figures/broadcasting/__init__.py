@@ -1,0 +1,1 @@
+"""Shapes that meet, drawn."""

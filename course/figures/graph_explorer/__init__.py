@@ -1,0 +1,1 @@
+"""A graph that can be taken apart."""

@@ -1,0 +1,1 @@
+"""What an index does to memory."""

@@ -1,0 +1,1 @@
+"""Questions asked before a cell runs."""

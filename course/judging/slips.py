@@ -1,0 +1,58 @@
+"""What an attempt looks like: the lessons' slips, looked up by what came of it.
+
+A slip is the worked solution with one small mistake built in; `course/authoring/slips.py` makes the rows. What each
+gives is a few letters there: nothing can be read off them.
+"""
+
+import functools
+import hashlib
+import json
+
+import numpy as np
+
+from course.base.notebooks import ROOT
+from course.judging.plain import Plain, Raised, Seen
+
+TABLE = ROOT / "course/checks/slips.json"
+
+
+def signature(seen: list[Seen]) -> str:
+    """What came of an attempt, in a few letters: the same for results that are alike to four digits."""
+    return hashlib.sha256(repr([_seen(one) for one in seen]).encode()).hexdigest()[:12]
+
+
+def _seen(one: Seen) -> tuple:
+    after = sorted((key, _plain(part)) for key, part in one.after.items())
+    return (_plain(one.result), after)
+
+
+def _plain(part: Plain | Raised) -> tuple:
+    if isinstance(part, Raised):
+        return part.name, part.message
+    if part.kind in ("dict", "module"):
+        return part.kind, sorted((key, _plain(inner)) for key, inner in part.value.items())
+    if part.kind == "list":
+        return part.kind, [_plain(inner) for inner in part.value]
+    if part.kind in ("tensor", "array", "float", "int", "bool", "complex"):
+        number = np.asarray(part.value)
+        return "number" if part.kind == "int" else part.kind, part.shape, part.dtype, _rounded(number.reshape(-1))
+    return part.kind, part.value if part.kind in ("str", "set", "dtype") else part.text
+
+
+def _rounded(numbers: np.ndarray) -> list[str]:
+    shown = [f"{each:.3e}" if isinstance(each, float | complex) else str(each) for each in numbers.tolist()]
+    return [each.replace("-0.000e+00", "0.000e+00") for each in shown]
+
+
+@functools.cache
+def table() -> dict[str, dict[str, list[str]]]:
+    """{exercise: {signature: what these slips are}}, as it was made."""
+    return json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.is_file() else {}
+
+
+def about(key: str, seen: list[Seen]) -> str:
+    """What an attempt that gives this looks like; empty where it is like none."""
+    if not seen or isinstance(seen[-1].result, Raised):
+        return ""  # an error speaks for itself
+    found = table().get(key, {}).get(signature(seen), [])
+    return f"You get this if {', or if '.join(found)}." if found else ""

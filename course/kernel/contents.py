@@ -1,0 +1,15 @@
+"""What JupyterLab writes for a learner: every file but the course's own notebooks, which can be read and run."""
+
+from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
+
+from course.base.notebooks import TARGETS
+
+OWN = tuple(target.folder for target in TARGETS)
+
+
+class OwnReadOnly(AsyncLargeFileManager):
+    """Takes the notebooks of the course for read-only: `git pull` finds them as they were."""
+
+    def is_writable(self, path: str) -> bool:
+        folder, _, name = path.strip("/").partition("/")
+        return not (folder in OWN and name.endswith(".ipynb")) and bool(super().is_writable(path))

@@ -1,0 +1,383 @@
+"""The process in which an attempt is judged, and the way to it.
+
+A process of its own can be stopped, whatever the attempt does (an endless loop, a crash), on every system; and nothing
+that a notebook defined or changed is in it but what the attempt itself uses, which cloudpickle takes along.
+"""
+
+import atexit
+import contextlib
+import functools
+import io
+import json
+import linecache
+import math
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import IO, Any, TypedDict, cast
+
+import cloudpickle
+
+from course.base.errors import text_of
+from course.base.notebooks import COMMAND, ROOT, kernel_environment
+from course.judging.exercises import NOT_YET, Exercise
+
+READY = b"ready"
+PRINTED_LINES, PRINTED_CHARACTERS = 10, 1000
+# What an attempt may use, in bytes: an endless list is to end before this computer does.
+MOST_MEMORY = 2 * 2**30
+MOST_IN_A_FILE = 2**28
+# Seconds are counted in which the attempt computes: beside other programs, a right answer takes much longer by the
+# clock. One that waits computes nothing: it is stopped after so many times as long.
+PATIENCE = 4
+MOMENT = 1.0
+WAITS = 0.03 * MOMENT  # what computes less than that in a moment waits: a loop around `time.sleep`, say
+ALONE = 60 * PATIENCE  # times the seconds, for one whose notebook has gone
+NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+
+
+class Answer(TypedDict, total=False):
+    """What the process says: the fields of a Verdict, and what the attempt printed."""
+
+    state: str
+    message: str
+    rows: list[tuple[str, str]]
+    at: tuple[str, int] | None
+    printed: str
+
+
+class NotChecked(Exception):
+    """The check itself did not work: nothing is known about the attempt."""
+
+
+class _Spare:
+    """One process, started ahead of time: the imports are done when it is needed."""
+
+    process: subprocess.Popen[bytes] | None = None
+
+    def take(self) -> subprocess.Popen[bytes]:
+        """A process that is ready. Raises NotChecked where none can be had."""
+        for _ in range(2):  # the one in store may have been started while the course was being updated
+            process, self.process = self.process or self._start(), None
+            try:
+                if received(process.stdout) == READY:
+                    return process
+            except KeyboardInterrupt:  # the learner stops the check before it has begun
+                _stop(process)
+                raise
+            _stop(process)
+        raise NotChecked(f"The check could not be started: {COMMAND} doctor may tell why.")
+
+    def prepare(self) -> None:
+        if self.process is None:
+            self.process = self._start()
+
+    def drop(self) -> None:
+        if self.process is not None:
+            _stop(self.process)
+            self.process = None
+
+    @staticmethod
+    def _start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "course.process.worker"],
+            cwd=ROOT,
+            env=kernel_environment() | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # the Stop button interrupts the kernel's processes: not this one
+            creationflags=NO_WINDOW,
+        )
+
+
+_spare = _Spare()
+atexit.register(_spare.drop)
+prepare = _spare.prepare
+
+
+def ask(
+    exercise: Exercise, attempt: Any, hidden: bool = False, seconds: float | None = None, source: str = ""
+) -> Answer:
+    """Have an attempt judged in a process of its own, which may compute for `seconds` (the exercise's, if not said).
+
+    `source`: the cell that it comes from. Raises NotChecked where the check itself does not work.
+    """
+    seconds = exercise.seconds if seconds is None else seconds
+    try:
+        packed = _packed(_without_graphs(attempt))
+    except Exception as error:
+        return Answer(state=NOT_YET, message=_not_packed(error))
+    request = (exercise.key, hidden, seconds, [str(path) for path in sys.path], str(Path.cwd()), source, packed)
+    process = _spare.take()
+    try:
+        reply, ended = exchange(process, pickle.dumps(request), seconds)
+    finally:
+        prepare()
+    if not reply:
+        return Answer(state=NOT_YET, message=ended)
+    answer = cast(Answer, json.loads(reply))
+    if answer["state"] == _BROKEN:
+        raise NotChecked(answer["message"])
+    return answer
+
+
+def exchange(process: subprocess.Popen[bytes], question: bytes, seconds: float) -> tuple[bytes, str]:
+    """What a process answers to a question; where it gives no answer, what became of it. It is stopped in any case."""
+    replies: list[bytes] = []
+    # Not by `communicate`, which waits until nobody holds the pipes: what the notebook has started holds them too.
+    talk = threading.Thread(target=_talk, args=(process, question, replies), daemon=True)
+    try:
+        talk.start()
+        spent = _watch(process.pid, talk, seconds)
+    finally:
+        _stop(process, talk)
+    if any(replies):
+        return replies[0], ""
+    if process.returncode in _OUT_OF_TIME:
+        spent = seconds
+    if spent:
+        return b"", (
+            f"It was stopped after {spent:g} seconds. Is there a loop that never ends, or one that does far too "
+            "much? (`x in a_list` looks at every entry; in a set or a dict it looks at one.)"
+        )
+    return b"", "It brought Python itself to a stop, by os._exit or by running out of memory."
+
+
+def _watch(pid: int, talk: threading.Thread, seconds: float) -> float:
+    """Until the talk ends, or the process has had its time: how many seconds that was, or 0.
+
+    Moments in which it waits are counted, and not measured: how long they are by the clock is others' doing.
+    """
+    waited, (at_first, before) = 0.0, _computed(pid)
+    while True:
+        talk.join(MOMENT)
+        if not talk.is_alive():
+            return 0.0
+        own, together = _computed(pid)
+        if own - at_first > seconds:
+            return seconds
+        step, before = together - before, together
+        waited += step if step > WAITS else MOMENT
+        if waited > PATIENCE * seconds:
+            return PATIENCE * seconds
+
+
+def _computed(pid: int) -> tuple[float, float]:
+    """Seconds that a process has computed, and that it has together with those that it has started."""
+    found = []
+    with contextlib.suppress(ImportError):
+        import psutil
+
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(pid)
+            for one in [process, *_children(psutil, pid)]:
+                with contextlib.suppress(psutil.Error):
+                    times = one.cpu_times()
+                    found.append(times.user + times.system)
+    return (found[0], sum(found)) if found else (0.0, 0.0)
+
+
+def _talk(process: subprocess.Popen[bytes], question: bytes, replies: list[bytes]) -> None:
+    with contextlib.suppress(OSError):  # it died while it was being asked
+        send(process.stdin, question)
+        replies.append(received(process.stdout))
+
+
+def send(pipe: IO[bytes] | None, message: bytes) -> None:
+    assert pipe is not None
+    pipe.write(len(message).to_bytes(8, "big") + message)
+    pipe.flush()
+
+
+def received(pipe: IO[bytes] | None) -> bytes:
+    """The next message; b"" where whoever would have sent it is gone, or says that it is longer than any is."""
+    assert pipe is not None
+    length = int.from_bytes(pipe.read(8), "big")
+    return pipe.read(length) if length <= MOST_IN_A_FILE else b""
+
+
+def _stop(process: subprocess.Popen[bytes], talk: threading.Thread | None = None) -> None:
+    kill_all_of(process.pid)
+    process.kill()
+    process.wait()
+    if talk is not None and talk.ident is not None:
+        talk.join(1.0)  # it ends with the process, unless somebody who cannot be found holds the pipes: then they stay
+        if talk.is_alive():
+            return
+    for pipe in (process.stdin, process.stdout):
+        assert pipe is not None
+        with contextlib.suppress(OSError):
+            pipe.close()
+
+
+def _children(psutil: Any, pid: int) -> list[Any]:
+    """Those who are left of what a process has started, whether they stayed in its group or not."""
+    found = []
+    with contextlib.suppress(psutil.Error):
+        for child in psutil.Process(pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):  # it has gone meanwhile
+                found += [child] if child.status() != psutil.STATUS_ZOMBIE else []
+    return found
+
+
+def kill_all_of(pid: int) -> None:
+    """What a process has started, and on POSIX itself."""
+    with contextlib.suppress(ImportError):
+        import psutil
+
+        for _ in range(20):  # one that is just being started is found the next time
+            alive = _children(psutil, pid)
+            for child in alive:
+                with contextlib.suppress(psutil.Error):
+                    child.kill()
+            if not alive:
+                break
+            time.sleep(0.01)
+    if sys.platform != "win32":
+        with contextlib.suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)
+
+
+class _Packer(cloudpickle.CloudPickler):
+    """cloudpickle, but for tensors with a past: they would arrive without it, and be taken for something else.
+
+    And for `functools.lru_cache`, which it takes for something that can be imported.
+    """
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, functools._lru_cache_wrapper):
+            return cached, (value.__wrapped__, value.cache_parameters())
+        if hasattr(value, "grad_fn") and not value.is_leaf:
+            raise _WithGraph
+        return super().reducer_override(value)
+
+
+class _WithGraph(Exception):
+    pass
+
+
+def cached(function: Any, parameters: dict[str, Any]) -> Any:
+    return functools.lru_cache(**parameters)(function)
+
+
+def _packed(attempt: Any) -> bytes:
+    buffer = io.BytesIO()
+    _Packer(buffer).dump(attempt)
+    return buffer.getvalue()
+
+
+def _without_graphs(attempt: Any) -> Any:
+    """Tensors given as an answer are compared by what they hold; those with a graph cannot be sent as they are."""
+    if isinstance(attempt, list | tuple):
+        return type(attempt)(map(_without_graphs, attempt)) if type(attempt) in (list, tuple) else attempt
+    if isinstance(attempt, dict):
+        return {key: _without_graphs(value) for key, value in attempt.items()}
+    return attempt if getattr(attempt, "is_leaf", True) else attempt.detach()
+
+
+def _not_packed(error: Exception) -> str:
+    if isinstance(error, _WithGraph):
+        return (
+            "It uses a result that was computed elsewhere in the notebook. Let it use its arguments alone, and "
+            "make whatever else it needs inside the function."
+        )
+    why = "it contains itself" if isinstance(error, RecursionError) else text_of(error)
+    return f"It uses something from the notebook that cannot be sent to the check ({why}). Pass it as an argument."
+
+
+def line_of(at: tuple[str, int] | None) -> str:
+    """The line of a cell that an error came from, as far as it is known here."""
+    return linecache.getline(*at).strip() if at else ""
+
+
+# In the process itself
+
+_OUT_OF_TIME = [] if sys.platform == "win32" else [-signal.SIGXCPU]
+_BROKEN = "broken"
+
+
+def limit(seconds: float) -> None:
+    """Keep an attempt from computing for ever and from filling the memory or the disk, where the system can."""
+    # The last guard of a machine whose notebook was killed meanwhile: nobody else would stop what waits, or a loop.
+    guard = threading.Timer(ALONE * seconds, os._exit, [1])
+    guard.daemon = True
+    guard.start()
+    if sys.platform != "win32":
+        import resource
+
+        for what, most in (
+            (resource.RLIMIT_CPU, math.ceil(time.process_time() + seconds)),
+            (resource.RLIMIT_CORE, 0),  # the file that a process leaves which is stopped so
+            (resource.RLIMIT_DATA, MOST_MEMORY),
+            (resource.RLIMIT_FSIZE, MOST_IN_A_FILE),
+        ):
+            allowed = [limit for limit in resource.getrlimit(what) if limit != resource.RLIM_INFINITY]
+            with contextlib.suppress(OSError, ValueError):
+                resource.setrlimit(what, (min([most, *allowed]), resource.getrlimit(what)[1]))
+
+
+def _serve() -> None:
+    from course.judging import judge
+    from course.judging.exercises import find
+
+    reply, own = os.fdopen(os.dup(1), "wb"), os.getpid()
+    os.dup2(2, 1)  # whatever is printed past Python's own sys.stdout is not a part of the answer
+    adopt()
+    send(reply, READY)
+    data = received(sys.stdin.buffer)
+    if not data:  # the notebook has gone without a question
+        return
+    key, hidden, seconds, path, folder, source, packed = pickle.loads(data)
+    limit(seconds)
+    sys.path[:] = path
+    with contextlib.suppress(OSError):
+        os.chdir(folder)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        try:
+            attempt = pickle.loads(packed)
+        except Exception as error:
+            message = f"It could not be sent to the check ({type(error).__name__}: {text_of(error)})."
+            verdict = judge.Verdict(NOT_YET, message)
+        else:
+            try:
+                verdict = judge.judge(find(key), attempt, hidden, source)
+            except (SystemExit, KeyboardInterrupt) as error:
+                verdict = judge.Verdict(NOT_YET, f"It ended Python with {type(error).__name__}.")
+            except MemoryError:
+                verdict = judge.Verdict(NOT_YET, f"It used more than {MOST_MEMORY / 2**30:g} GB of memory.")
+            except Exception as error:
+                message = (
+                    f"The check of exercise {key} has a mistake of its own ({type(error).__name__}: {text_of(error)})."
+                )
+                verdict = judge.Verdict(_BROKEN, message)
+    if os.getpid() != own:  # the attempt forked, and both have come here
+        os._exit(0)
+    send(reply, json.dumps(verdict._asdict() | {"printed": beginning(printed.getvalue())}).encode())
+    # Threads and processes that the attempt left behind do not keep it.
+    kill_all_of(own)
+    os._exit(0)
+
+
+def beginning(printed: str) -> str:
+    """What is shown of what an attempt printed."""
+    shown = "\n".join(printed[:PRINTED_CHARACTERS].splitlines()[:PRINTED_LINES])
+    return shown + ("\n..." if len(shown) < len(printed.rstrip()) else "")
+
+
+def adopt() -> None:
+    """Linux: whoever is left behind by what the attempt starts becomes a child of this process, to be found."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
+
+
+if __name__ == "__main__":
+    _serve()
